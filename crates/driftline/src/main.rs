@@ -1,0 +1,5 @@
+//! The program: wiring only.
+
+fn main() -> std::process::ExitCode {
+    std::process::ExitCode::SUCCESS
+}

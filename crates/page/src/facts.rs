@@ -1,0 +1,141 @@
+//! What is known of one document after parsing: the record that a chunk stores
+//! and every output reads.
+//!
+//! Relies on nothing but its own fields; it is written by `html`, stored by
+//! `store::chunkfile`, and read by the link index, search and the mirror.
+//! Invariant: every list and text in it is bounded by the constants below, so a
+//! reader may hold any number of bytes-limited records in memory.
+
+use serde::{Deserialize, Serialize};
+
+/// A page may name this many links; what follows is counted, not kept (T14).
+pub const LINKS_MAX: usize = 10_000;
+/// Headings kept per page.
+pub const HEADINGS_MAX: usize = 500;
+/// Bytes of running text kept per page.
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
+/// Bytes of one short text: title, heading, anchor, description.
+pub const SHORT_TEXT_BYTES_MAX: usize = 1_024;
+
+/// Everything parsed from one document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Sniffed media type, such as `text/html`.
+    pub media_type: String,
+    /// The encoding the text was decoded from, by its WHATWG name.
+    pub charset: String,
+    /// Language tag as the page declares it, such as `en` or `pt-BR`.
+    pub language: Option<String>,
+    /// The document's title.
+    pub title: String,
+    /// The meta description.
+    pub description: String,
+    /// Headings in document order.
+    pub headings: Vec<Heading>,
+    /// Links in document order, resolved and canonical.
+    pub links: Vec<Link>,
+    /// What the page asks of robots.
+    pub directives: Directives,
+    /// The URL the page calls its canonical one.
+    pub canonical: Option<String>,
+    /// Running text, white space collapsed.
+    pub text: String,
+    /// Hash of the exact body bytes.
+    pub content_hash: [u8; 16],
+    /// Hash of the running text alone: equal when only markup changed.
+    pub text_hash: [u8; 16],
+    /// SimHash of the running text: near-duplicates differ in few bits.
+    pub simhash: u64,
+    /// What a limit cut off.
+    pub truncated: Truncated,
+}
+
+/// One heading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heading {
+    /// 1 to 6.
+    pub level: u8,
+    /// Its text, white space collapsed.
+    pub text: String,
+}
+
+/// One link of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Where it leads: absolute and canonical.
+    pub url: String,
+    /// The words it is known by: anchor text, else `title`, else `alt`.
+    pub anchor: String,
+    /// How the page names it.
+    pub kind: LinkKind,
+    /// Its `rel` promises.
+    pub rel: Rel,
+}
+
+/// The construct that names a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum LinkKind {
+    A,
+    Area,
+    Frame,
+    Canonical,
+    Redirect,
+    Refresh,
+    Alternate,
+    Next,
+    Prev,
+    Feed,
+    Sitemap,
+    Image,
+}
+
+/// `rel` promises of a link, as a small bit set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rel(pub u8);
+
+impl Rel {
+    /// `rel=nofollow`, or a page-wide `nofollow`.
+    pub const NOFOLLOW: Rel = Rel(1);
+    /// `rel=ugc`.
+    pub const UGC: Rel = Rel(2);
+    /// `rel=sponsored`.
+    pub const SPONSORED: Rel = Rel(4);
+
+    /// Whether all bits of `other` are set.
+    pub fn has(self, other: Rel) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets together.
+    #[must_use]
+    pub fn with(self, other: Rel) -> Rel {
+        Rel(self.0 | other.0)
+    }
+}
+
+/// What a page (meta robots) or its answer (X-Robots-Tag) asks of robots.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Directives {
+    /// Do not index this page.
+    pub noindex: bool,
+    /// Do not follow its links.
+    pub nofollow: bool,
+    /// Do not show a cached copy.
+    pub noarchive: bool,
+    /// Do not show a snippet.
+    pub nosnippet: bool,
+}
+
+/// What was cut because a limit was reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Truncated {
+    /// Links beyond `LINKS_MAX`.
+    pub links: bool,
+    /// Text beyond `TEXT_BYTES_MAX`.
+    pub text: bool,
+    /// Headings beyond `HEADINGS_MAX`.
+    pub headings: bool,
+    /// The parser stopped early: nesting or memory limit.
+    pub parse: bool,
+}

@@ -1,0 +1,24 @@
+//! Bytes to facts. Pure: no I/O, no clock, no async, no database.
+//!
+//! Every function here takes bytes or text from outside and is bounded in time,
+//! memory and depth by a named limit, whatever the input.
+//!
+//! In the order a page meets them: a link is cleaned by [`url`], placed by
+//! [`domain`] and [`ids`], allowed by [`robots`]; the answer is named by
+//! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`])
+//! into [`facts`], and recognised again by [`fingerprint`]. [`uri`] is the row
+//! form that the link index sorts by.
+
+pub mod charset;
+pub mod domain;
+pub mod facts;
+pub mod feed;
+pub mod fingerprint;
+pub mod html;
+pub mod ids;
+pub mod robots;
+pub mod sitemap;
+pub mod sniff;
+pub mod text;
+pub mod uri;
+pub mod url;
