@@ -1,1 +1,27 @@
-//! Everything durable.
+//! Everything durable: rows and objects, and nothing else. Synchronous.
+//!
+//! Rows live in SQLite (one data directory) or PostgreSQL (many machines), behind
+//! one shim and one SQL text: [`db`] owns the connections and their threads,
+//! [`tx`] runs statements, [`dialect`] knows the few words that differ,
+//! [`migrate`] keeps the schema. [`tables`] has one file for each table family,
+//! as free functions over `&mut Tx`; the caller owns the transaction.
+//!
+//! Nothing here may be called inside an async task: calls block until the
+//! database has answered.
+
+pub mod clock;
+pub mod db;
+pub mod dialect;
+pub mod error;
+pub mod migrate;
+pub mod tables;
+pub mod tx;
+pub mod value;
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use db::Db;
+pub use error::{Error, Result};
+pub use tx::Tx;
+pub use value::{Row, Value};
