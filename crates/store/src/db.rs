@@ -178,10 +178,12 @@ where
     }
 
     fn finish(mut self: Box<Self>, outcome: Result<()>) {
-        let answer = match self.panic.take() {
-            Some(panic) => Err(panic),
-            None => Ok(outcome.map(|()| self.value.take().expect("a run that succeeded left its value"))),
-        };
+        let answer =
+            match self.panic.take() {
+                Some(panic) => Err(panic),
+                None => Ok(outcome
+                    .map(|()| self.value.take().expect("a run that succeeded left its value"))),
+            };
         // The caller may have been killed by a panic elsewhere; then nobody listens.
         let _ = self.reply.send(answer);
     }
@@ -196,3 +198,6 @@ fn next(incoming: &Incoming) -> Option<Box<dyn Work>> {
 fn next_now(incoming: &Incoming) -> Option<Box<dyn Work>> {
     incoming.lock().unwrap_or_else(PoisonError::into_inner).try_recv().ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,7 +35,9 @@ impl Dialect {
     pub fn schema(self, sql: &str) -> String {
         match self {
             Dialect::Sqlite => sql.to_owned(),
-            Dialect::Postgres => replace_words(sql, &[("BLOB", "BYTEA"), ("TEXT", "TEXT COLLATE \"C\"")]),
+            Dialect::Postgres => {
+                replace_words(sql, &[("BLOB", "BYTEA"), ("TEXT", "TEXT COLLATE \"C\"")])
+            }
         }
     }
 
@@ -96,14 +98,63 @@ fn replace_words(sql: &str, words: &[(&str, &str)]) -> String {
     out
 }
 
-/// A `VALUES` list of `rows` rows of `columns` placeholders each.
-pub fn values_list(rows: usize, columns: usize) -> String {
+/// The kind of a value where a statement does not show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Int,
+    Real,
+    Text,
+    Blob,
+}
+
+impl Kind {
+    fn name(self, dialect: Dialect) -> &'static str {
+        match self {
+            Kind::Int => "BIGINT",
+            Kind::Real => "DOUBLE PRECISION",
+            Kind::Text => "TEXT",
+            Kind::Blob => match dialect {
+                Dialect::Sqlite => "BLOB",
+                Dialect::Postgres => "BYTEA",
+            },
+        }
+    }
+}
+
+/// As [`values_list`], with the kinds of the columns: PostgreSQL takes them from
+/// the first row and would otherwise call everything text.
+pub fn typed_values_list(dialect: Dialect, after: usize, rows: usize, kinds: &[Kind]) -> String {
+    let mut out = String::from("(");
+    for (index, kind) in kinds.iter().enumerate() {
+        let comma = if index == 0 { "" } else { ", " };
+        let number = after + index + 1;
+        write!(out, "{comma}CAST(${number} AS {})", kind.name(dialect))
+            .expect("writing to a string cannot fail");
+    }
+    out.push(')');
+    let plain = values_list(after, rows, kinds.len());
+    if let Some(rest) = plain.find("), (") {
+        out.push_str(&plain[rest + 1..]);
+    }
+    out
+}
+
+/// A list of `count` placeholders from `$first` on, in parentheses.
+pub fn in_list(first: usize, count: usize) -> String {
+    let numbers: Vec<String> = (first..first + count).map(|number| format!("${number}")).collect();
+    format!("({})", numbers.join(", "))
+}
+
+/// A `VALUES` list of `rows` rows of `columns` placeholders each, numbered from
+/// after `after` on.
+pub fn values_list(after: usize, rows: usize, columns: usize) -> String {
     let mut out = String::with_capacity(rows * columns * 6);
     for row in 0..rows {
         out.push_str(if row == 0 { "(" } else { ", (" });
         for column in 0..columns {
             let comma = if column == 0 { "" } else { ", " };
-            let number = row * columns + column + 1;
+            let number = after + row * columns + column + 1;
             write!(out, "{comma}${number}").expect("writing to a string cannot fail");
         }
         out.push(')');
@@ -125,10 +176,7 @@ mod tests {
     fn locking_comments_speak_on_postgres_only() {
         let sql = "SELECT 1 LIMIT $1 /*skip locked*/";
         assert_eq!(Dialect::Postgres.statement(sql), "SELECT 1 LIMIT $1 FOR UPDATE SKIP LOCKED");
-        assert_eq!(
-            Dialect::Postgres.statement("SELECT 1 /*for update*/"),
-            "SELECT 1 FOR UPDATE"
-        );
+        assert_eq!(Dialect::Postgres.statement("SELECT 1 /*for update*/"), "SELECT 1 FOR UPDATE");
     }
 
     #[test]
@@ -144,6 +192,9 @@ mod tests {
 
     #[test]
     fn values_lists_count_on() {
-        assert_eq!(values_list(2, 3), "($1, $2, $3), ($4, $5, $6)");
+        assert_eq!(values_list(0, 2, 3), "($1, $2, $3), ($4, $5, $6)");
+        let typed = typed_values_list(Dialect::Postgres, 1, 2, &[Kind::Int, Kind::Blob]);
+        assert_eq!(typed, "(CAST($2 AS BIGINT), CAST($3 AS BYTEA)), ($4, $5)");
+        assert_eq!(in_list(3, 2), "($3, $4)");
     }
 }

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod db;
 pub mod dialect;
 pub mod error;
+pub mod ids;
 pub mod migrate;
 pub mod tables;
 pub mod tx;

@@ -106,9 +106,7 @@ fn template(server: &str) -> String {
         client
             .batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)"))
             .expect("a half-made template can be dropped");
-        client
-            .batch_execute(&format!("CREATE DATABASE {making}"))
-            .expect("a database can be made");
+        client.batch_execute(&format!("CREATE DATABASE {making}")).expect("a database can be made");
         let db = Db::open_postgres(&format!("{server} dbname={making}")).expect("it opens");
         migrate::migrate(&db, 0).expect("the schema applies on PostgreSQL");
         drop(db);

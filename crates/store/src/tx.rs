@@ -5,7 +5,7 @@
 //! the connection. A `Tx` lives inside a closure given to [`crate::Db`], so it can
 //! be neither leaked nor left open.
 
-use crate::dialect::{Dialect, values_list};
+use crate::dialect::{Dialect, Kind, in_list, typed_values_list, values_list};
 use crate::value::{Row, Value};
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -99,9 +99,8 @@ impl Tx<'_> {
         values: &[Value<'_>],
         map: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<T> {
-        self.query_opt(sql, values, map)?.ok_or_else(|| Error::Statement {
-            reason: format!("no row came back from: {sql}"),
-        })
+        self.query_opt(sql, values, map)?
+            .ok_or_else(|| Error::Statement { reason: format!("no row came back from: {sql}") })
     }
 
     /// Runs one statement for many rows: `before VALUES (…), (…) after`. Returns
@@ -116,8 +115,10 @@ impl Tx<'_> {
         after: &str,
     ) -> Result<u64> {
         let mut touched = 0;
-        self.each_batch(before, rows, after, |tx, sql, values| {
-            touched += tx.execute(sql, values)?;
+        let columns = rows.first().map_or(0, Vec::len);
+        self.each_batch(rows, |tx, size, values| {
+            let sql = format!("{before} VALUES {} {after}", values_list(0, size, columns));
+            touched += tx.execute(&sql, values)?;
             Ok(())
         })?;
         Ok(touched)
@@ -132,20 +133,66 @@ impl Tx<'_> {
         mut map: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut out = Vec::new();
-        self.each_batch(before, rows, after, |tx, sql, values| {
-            out.append(&mut tx.query(sql, values, &mut map)?);
+        let columns = rows.first().map_or(0, Vec::len);
+        self.each_batch(rows, |tx, size, values| {
+            let sql = format!("{before} VALUES {} {after}", values_list(0, size, columns));
+            out.append(&mut tx.query(&sql, values, &mut map)?);
             Ok(())
         })?;
         Ok(out)
     }
 
-    /// Splits `rows` into batches and hands each with its statement to `run`.
-    fn each_batch(
+    /// Changes many rows, each in its own way, with one statement for each batch:
+    /// `before FROM (VALUES …) AS v after`. The columns of `v` are `column1`,
+    /// `column2` … of the given kinds; both databases call them so. `fixed` are the
+    /// values of `$1`, `$2` … that are the same for all rows.
+    pub fn update_rows(
         &mut self,
         before: &str,
-        rows: &[Vec<Value<'_>>],
+        fixed: &[Value<'_>],
+        (kinds, rows): (&[Kind], &[Vec<Value<'_>>]),
         after: &str,
-        mut run: impl FnMut(&mut Self, &str, &[Value<'_>]) -> Result<()>,
+    ) -> Result<u64> {
+        let dialect = self.dialect();
+        let mut touched = 0;
+        self.each_batch(rows, |tx, size, values| {
+            let list = typed_values_list(dialect, fixed.len(), size, kinds);
+            let sql = format!("{before} FROM (VALUES {list}) AS v {after}");
+            touched += tx.execute(&sql, &[fixed, values].concat())?;
+            Ok(())
+        })?;
+        Ok(touched)
+    }
+
+    /// Runs a query for many keys: `before IN (…) after`, where `fixed` are the
+    /// values of `$1`, `$2` … that come before the list.
+    ///
+    /// The list is padded with its last key to a power of two.
+    pub fn query_in<T>(
+        &mut self,
+        before: &str,
+        fixed: &[Value<'_>],
+        keys: &[Value<'_>],
+        after: &str,
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut out = Vec::new();
+        for keys in keys.chunks(ROWS_MAX) {
+            let size = keys.len().next_power_of_two();
+            let last = keys.last().expect("a chunk of a list is not empty");
+            let padding = std::iter::repeat_n(last, size - keys.len());
+            let values: Vec<Value<'_>> = fixed.iter().chain(keys).chain(padding).copied().collect();
+            let sql = format!("{before} IN {} {after}", in_list(fixed.len() + 1, size));
+            out.append(&mut self.query(&sql, &values, &mut map)?);
+        }
+        Ok(out)
+    }
+
+    /// Splits `rows` into batches and hands each, flat, with its size to `run`.
+    fn each_batch(
+        &mut self,
+        rows: &[Vec<Value<'_>>],
+        mut run: impl FnMut(&mut Self, usize, &[Value<'_>]) -> Result<()>,
     ) -> Result<()> {
         let Some(first) = rows.first() else { return Ok(()) };
         let columns = first.len();
@@ -156,8 +203,7 @@ impl Tx<'_> {
             let (batch, after_batch) = rest.split_at(size);
             let values: Vec<Value<'_>> = batch.iter().flatten().copied().collect();
             assert_eq!(values.len(), size * columns, "all rows of a batch have the same columns");
-            let sql = format!("{before} VALUES {} {after}", values_list(size, columns));
-            run(self, &sql, &values)?;
+            run(self, size, &values)?;
             rest = after_batch;
         }
         Ok(())

@@ -92,7 +92,9 @@ impl ToSql for Value<'_> {
             (Value::Real(real), &Type::FLOAT8) => real.to_sql(kind, out),
             (Value::Text(text), &Type::TEXT | &Type::VARCHAR) => text.to_sql(kind, out),
             (Value::Blob(bytes), &Type::BYTEA) => bytes.to_sql(kind, out),
-            (value, kind) => Err(format!("{value:?} given where the statement wants {kind}").into()),
+            (value, kind) => {
+                Err(format!("{value:?} given where the statement wants {kind}").into())
+            }
         }
     }
 

@@ -59,9 +59,7 @@ pub(super) fn start(
 
 fn connect(config: &Config) -> Result<Open> {
     let client = config.connect(NoTls).map_err(|error| match Error::from(error) {
-        Error::Statement { reason } => {
-            Error::Unavailable { what: "PostgreSQL".into(), reason }
-        }
+        Error::Statement { reason } => Error::Unavailable { what: "PostgreSQL".into(), reason },
         other => other,
     })?;
     Ok(Open { client, statements: Statements::new() })

@@ -58,10 +58,7 @@ fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
 }
 
 fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
-    std::thread::Builder::new()
-        .name(name.into())
-        .spawn(run)
-        .map_err(|error| Error::io(name, error))
+    std::thread::Builder::new().name(name.into()).spawn(run).map_err(|error| Error::io(name, error))
 }
 
 fn serve_reads(connection: &Connection, incoming: &Incoming) {
