@@ -10,11 +10,13 @@
 //! database has answered.
 
 pub mod clock;
+pub mod datadir;
 pub mod db;
 pub mod dialect;
 pub mod error;
 pub mod ids;
 pub mod migrate;
+pub mod socket;
 pub mod tables;
 pub mod tx;
 pub mod value;
