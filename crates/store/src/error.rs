@@ -77,6 +77,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A thing is larger than its format allows: the caller leaves it out.
+    #[error("{what} has {bytes} bytes, more than the {max} allowed")]
+    TooLarge {
+        /// The thing.
+        what: String,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        max: u64,
+    },
     /// Text with a NUL byte, which PostgreSQL cannot hold and so neither may SQLite.
     #[error("text contains a NUL byte: {start:?}")]
     Nul {
@@ -108,6 +118,11 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// Stored bytes that are not what was written.
+    pub fn corrupt(what: impl Into<String>, reason: impl Into<String>) -> Error {
+        Error::Corrupt { what: what.into(), reason: reason.into() }
+    }
+
     /// An I/O error with the file it is about; a full disk is told apart.
     pub fn io(path: impl AsRef<std::path::Path>, source: std::io::Error) -> Error {
         let path = path.as_ref().display().to_string();

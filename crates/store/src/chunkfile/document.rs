@@ -1,0 +1,178 @@
+//! What a chunk says about one document: the record that every output consumes.
+//!
+//! Relies on `page::facts` for what was parsed. The fields below, in this order,
+//! are format 1 of the facts file: postcard writes no names, so adding, removing
+//! or moving a field (here or in `page::facts`) is a new format. Variants may be
+//! added at the end of an enum: old files have none of them.
+//!
+//! Invariant: an output that applies the records of a part's chunks in order
+//! needs nothing else to be up to date.
+
+use page::facts::Facts;
+use page::ids::DocHash;
+use serde::{Deserialize, Serialize};
+
+/// One document of a chunk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DocumentRecord {
+    /// The 128-bit key of the document: the hash of `docid`.
+    #[serde(with = "hash_bytes")]
+    pub dochash: DocHash,
+    /// The document's identifier; for the web, its canonical URL.
+    pub docid: String,
+    /// The job that did the work.
+    pub job: i64,
+    /// What outputs have to do.
+    pub change: Change,
+    /// How it was learned; `None` when no request was made (an operator's removal).
+    pub fetch: Option<Fetch>,
+    /// What was parsed. Present for `Add` and `Update`, absent for the others.
+    pub facts: Option<Facts>,
+    /// Further named values: from the connector, or set by a transformation.
+    pub fields: Vec<Field>,
+    /// Who may see the document.
+    pub access: Access,
+    /// Where its bytes are.
+    pub body: Body,
+}
+
+/// What happened to a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// It is new to us.
+    Add,
+    /// We had it, and it is different now.
+    Update,
+    /// It must disappear, and why. A failure to fetch is not a reason.
+    Remove(RemoveReason),
+    /// It was looked at, and is the same.
+    Keep,
+}
+
+/// Why a document is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RemoveReason {
+    /// 404 or 410, confirmed.
+    Gone,
+    /// The job's rules no longer take it in.
+    OutOfScope,
+    /// robots.txt, or the page itself, asks us not to keep it.
+    Robots,
+    /// Its time to live is over.
+    Expired,
+    /// It is more hops from the seeds than the job allows.
+    HopLimit,
+    /// No page of a complete run leads to it any more.
+    Unreachable,
+    /// It now leads to another document; `Fetch::final_url` says which.
+    Redirected,
+    /// Its job was deleted.
+    JobDeleted,
+    /// An operator removed it.
+    Operator,
+}
+
+/// One exchange with the document's source.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fetch {
+    /// HTTP status of the last answer, or the connector's equivalent.
+    pub status: u16,
+    /// When the last answer began.
+    pub fetched_ms: i64,
+    /// The address that answered, when redirects made it differ from `docid`.
+    pub final_url: Option<String>,
+    /// The answers that redirected, in order.
+    pub redirects: Vec<Hop>,
+    /// `ETag`, as received: the validator of the next conditional request.
+    pub etag: Option<String>,
+    /// `Last-Modified`, as received.
+    pub last_modified: Option<String>,
+}
+
+/// One redirecting answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop {
+    /// The address that redirected.
+    pub url: String,
+    /// With which status.
+    pub status: u16,
+}
+
+/// A named value of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its values, in order.
+    pub values: Vec<String>,
+}
+
+/// Access tokens, as the authorities of a repository name them. A reader must
+/// hold one of `allow` and none of `deny`; both empty means everyone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// Any of these lets a reader in.
+    pub allow: Vec<String>,
+    /// Any of these keeps a reader out.
+    pub deny: Vec<String>,
+}
+
+/// Where a document's bytes are kept: one record of a bodies file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Body {
+    /// Nowhere: there are none, or the job keeps none.
+    None,
+    /// In the bodies of this chunk.
+    Here {
+        /// The record's first byte in the file.
+        offset: u64,
+        /// The record's bytes in the file.
+        len: u64,
+    },
+    /// In the bodies of an earlier chunk of the same part: they did not change.
+    Earlier {
+        /// That chunk's id.
+        chunk: i64,
+        /// The record's first byte in that file.
+        offset: u64,
+        /// The record's bytes in that file.
+        len: u64,
+    },
+}
+
+impl DocumentRecord {
+    /// A record of a change, to be completed field by field.
+    pub fn new(docid: impl Into<String>, job: i64, change: Change) -> DocumentRecord {
+        let docid = docid.into();
+        DocumentRecord {
+            dochash: DocHash::of(&docid),
+            docid,
+            job,
+            change,
+            fetch: None,
+            facts: None,
+            fields: Vec::new(),
+            access: Access::default(),
+            body: Body::None,
+        }
+    }
+
+    /// The address whose content this is: where redirects led, or the identifier.
+    pub fn final_url(&self) -> &str {
+        self.fetch.as_ref().and_then(|fetch| fetch.final_url.as_deref()).unwrap_or(&self.docid)
+    }
+}
+
+/// Serde for the key, which is plain bytes to a file.
+mod hash_bytes {
+    use super::DocHash;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(hash: &DocHash, out: S) -> Result<S::Ok, S::Error> {
+        hash.0.serialize(out)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<DocHash, D::Error> {
+        <[u8; 16]>::deserialize(input).map(DocHash)
+    }
+}
