@@ -12,5 +12,6 @@ pub mod history;
 pub mod ingests;
 pub mod leases;
 pub mod nodes;
+pub mod objects;
 pub mod queue;
 pub mod settings;

@@ -31,6 +31,15 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<(String, i64)>> {
     )
 }
 
+/// The counters of a job in one part.
+pub fn in_part(tx: &mut Tx<'_>, part: Part, job: JobId) -> Result<Vec<(String, i64)>> {
+    tx.query(
+        "SELECT name, value FROM counters WHERE part = $1 AND jobid = $2 ORDER BY name LIMIT 1000",
+        &[part.into(), job.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
 /// One counter of a job, summed over all parts.
 pub fn total(tx: &mut Tx<'_>, job: JobId, name: &str) -> Result<i64> {
     tx.query_one(
