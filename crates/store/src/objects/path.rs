@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::ids::{ChunkId, Part};
 use crate::{Error, Result};
 
 /// Bytes of a whole path. S3 allows 1024; ours are far shorter.
@@ -20,6 +21,15 @@ pub struct ChunkKey {
     pub part: u32,
     /// The chunk's id, unique in its part.
     pub id: i64,
+}
+
+impl ChunkKey {
+    /// The key of a chunk as the rows name it.
+    pub fn new(part: Part, chunk: ChunkId) -> Result<ChunkKey> {
+        let part = u32::try_from(part.0)
+            .map_err(|_| Error::corrupt("a chunk's key", format!("there is no part {part}")))?;
+        Ok(ChunkKey { part, id: chunk.0 })
+    }
 }
 
 impl fmt::Display for ChunkKey {
