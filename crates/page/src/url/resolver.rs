@@ -97,9 +97,9 @@ impl Resolver {
     }
 }
 
-/// Answers by href: a table with one place per hash. A second href with the same
-/// place takes it over, so nothing a page does makes a search long; hrefs made to
-/// collide only lose the benefit of being remembered.
+/// Answers by href: a table with two places per hash. A further href with the same
+/// places takes the second over, so nothing a page does makes a search long; hrefs
+/// made to collide only lose the benefit of being remembered.
 #[derive(Debug)]
 struct Memo {
     slots: Vec<Slot>,
@@ -141,10 +141,12 @@ impl Memo {
     }
 
     fn find(&self, hash: u32, href: &str) -> Option<Slot> {
-        let slot = self.slots[hash as usize % MEMO_SLOTS];
-        let start = slot.start as usize;
-        let known = || &self.text[start..start + usize::from(slot.href_bytes)];
-        (slot.used && slot.hash == hash && known() == href).then_some(slot)
+        let is_it = |slot: &Slot| {
+            let start = slot.start as usize;
+            let known = || &self.text[start..start + usize::from(slot.href_bytes)];
+            slot.used && slot.hash == hash && known() == href
+        };
+        places(hash).map(|place| self.slots[place]).into_iter().find(is_it)
     }
 
     /// Makes room and writes the href; returns where its answer begins.
@@ -167,7 +169,9 @@ impl Memo {
             refused: asked.refused,
             used: true,
         };
-        self.slots[hash as usize % MEMO_SLOTS] = slot;
+        let [first, second] = places(hash);
+        let place = if self.slots[first].used { second } else { first };
+        self.slots[place] = slot;
         slot
     }
 
@@ -178,4 +182,9 @@ impl Memo {
             None => Ok(&self.text[start..start + usize::from(slot.url_bytes)]),
         }
     }
+}
+
+fn places(hash: u32) -> [usize; 2] {
+    let first = hash as usize % MEMO_SLOTS;
+    [first, first ^ 1]
 }
