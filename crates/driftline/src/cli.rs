@@ -7,11 +7,18 @@
 // Talking to the terminal is what these modules are for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod backup;
+mod init;
+mod restore;
 mod robots;
+mod status;
+mod verify;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use store::datadir::Layout;
 
 /// The exit code of a verb that could not answer.
 const TROUBLE: u8 = 2;
@@ -26,12 +33,55 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Init(init::Args),
+    Status(status::Args),
+    Verify(verify::Args),
+    Backup(backup::Args),
+    Restore(restore::Args),
     Robots(robots::Args),
+}
+
+/// What every verb about a data directory takes.
+#[derive(clap::Args)]
+struct Data {
+    /// The data directory
+    #[arg(long, value_name = "DIR", default_value = "driftline-data")]
+    data: PathBuf,
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Data {
+    fn root(&self) -> &Path {
+        &self.data
+    }
+
+    fn layout(&self) -> Layout {
+        Layout::new(&self.data)
+    }
+
+    /// The layout of a directory that must be there.
+    fn existing(&self) -> anyhow::Result<Layout> {
+        let layout = self.layout();
+        anyhow::ensure!(
+            layout.exists(),
+            "there is no data directory at {}; name another with --data, or make one with: \
+             driftline init --data {0}",
+            shown(&self.data.display().to_string())
+        );
+        Ok(layout)
+    }
 }
 
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
+        Verb::Init(args) => init::run(args),
+        Verb::Status(args) => status::run(args),
+        Verb::Verify(args) => verify::run(args),
+        Verb::Backup(args) => backup::run(args),
+        Verb::Restore(args) => restore::run(args),
         Verb::Robots(args) => robots::run(args),
     };
     result.unwrap_or_else(|error| {

@@ -13,5 +13,6 @@ pub mod ingests;
 pub mod leases;
 pub mod nodes;
 pub mod objects;
+pub mod overview;
 pub mod queue;
 pub mod settings;

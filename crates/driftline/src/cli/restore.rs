@@ -1,0 +1,30 @@
+//! `driftline restore`: makes a data directory from a backup.
+
+use super::{Data, say, shown};
+use clap::Args as ClapArgs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Make a data directory from a backup, checking every byte
+#[derive(ClapArgs)]
+#[command(after_help = "Example: driftline restore /mnt/backups/monday --data ./driftline-data")]
+pub struct Args {
+    #[command(flatten)]
+    data: Data,
+    /// A directory made by `driftline backup`
+    source: PathBuf,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let copied = store::backup::restore(&args.source, args.data.root())?;
+    let root = args.data.root().display().to_string();
+    if args.data.json {
+        let (files, bytes) = (copied.files, copied.bytes);
+        say(&serde_json::json!({"data": root, "files": files, "bytes": bytes}).to_string());
+    } else {
+        let (files, bytes) = (copied.files, copied.bytes);
+        say(&format!("{} is ready: {files} files, {bytes} bytes, all as they were", shown(&root)));
+    }
+    Ok(ExitCode::SUCCESS)
+}

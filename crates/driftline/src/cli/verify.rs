@@ -1,0 +1,46 @@
+//! `driftline verify`: checks that what is stored is what was written.
+
+use super::{Data, say, shown};
+use clap::Args as ClapArgs;
+use std::process::ExitCode;
+use store::objects::{Location, Objects};
+use store::{Db, migrate};
+
+/// Check rows, counters and objects; exit 1 if anything is wrong
+#[derive(ClapArgs)]
+#[command(after_help = "Example: driftline verify --quick")]
+pub struct Args {
+    #[command(flatten)]
+    data: Data,
+    /// Look at the objects' sizes only, without reading them
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let layout = args.data.existing()?;
+    let db = Db::open_sqlite(&layout.database())?;
+    migrate::check(&db)?;
+    let store = Objects::open(&Location::Directory(layout.objects()))?;
+    let report = store::verify::verify(&db, &store, !args.quick)?;
+    if args.data.json {
+        say(&serde_json::to_string(&report)?);
+    } else {
+        for finding in &report.findings {
+            say(&format!("{}: {}", shown(&finding.what), shown(&finding.problem)));
+            say(&format!("    {}", finding.remedy));
+        }
+        let verdict = match report.findings.len() {
+            0 => "all is as it was written".to_owned(),
+            store::verify::FINDINGS_MAX => format!("{} or more findings", report.findings.len()),
+            1 => "1 finding".to_owned(),
+            count => format!("{count} findings"),
+        };
+        say(&format!(
+            "{} parts, {} chunks, {} objects, {} bytes read: {verdict}",
+            report.parts, report.chunks, report.objects, report.bytes
+        ));
+    }
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
