@@ -81,7 +81,7 @@ CREATE VIEW jobs AS
                         WHEN s.aborting_from = 'starting up' THEN 'ABORTINGSTARTINGUP'
                         ELSE 'ABORTING' END
                    || CASE WHEN s.restart = 'none' THEN '' ELSE 'FORRESTART' END
-                   || CASE WHEN s.seeding = 1 THEN 'SEEDING' ELSE '' END
+                   || CASE WHEN s.seeding = 1 AND s.aborting_from IS NULL THEN 'SEEDING' ELSE '' END
                    || CASE WHEN s.restart = 'minimal' THEN 'MINIMAL' ELSE '' END
                WHEN 'ready for notify' THEN 'READYFORNOTIFY'
                WHEN 'notifying' THEN 'NOTIFYINGOFCOMPLETION'

@@ -1,4 +1,5 @@
 //! The one integration-test binary: tests of the program and of the tree it is
 //! built from, a module each.
 
+mod specmap;
 mod tidy;
