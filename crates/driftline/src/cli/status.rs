@@ -42,7 +42,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// doing) or by this one.
 pub fn answer(db: &Db, doing: Option<&str>) -> anyhow::Result<serde_json::Value> {
     let overview = db.read(overview::read)?;
-    let holder = doing.map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
+    let holder =
+        doing.map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
     Ok(serde_json::json!({"holder": holder, "overview": overview}))
 }
 
@@ -52,7 +53,9 @@ fn print(answer: &serde_json::Value, data: &Data) -> anyhow::Result<()> {
     let place = shown(&data.root().display().to_string());
     say(&format!("{place}: {} parts, schema {}", overview.parts, overview.schema));
     match (answer["holder"]["process"].as_u64(), answer["holder"]["doing"].as_str()) {
-        (Some(process), Some(doing)) => say(&format!("held by process {process} ({})", shown(doing))),
+        (Some(process), Some(doing)) => {
+            say(&format!("held by process {process} ({})", shown(doing)))
+        }
         _ => say("not in use"),
     }
     say(&format!("{} chunks committed", overview.commits));

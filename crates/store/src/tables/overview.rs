@@ -33,8 +33,7 @@ pub struct JobOverview {
 
 /// Reads the overview.
 pub fn read(tx: &mut Tx<'_>) -> Result<Overview> {
-    let schema =
-        tx.query_one("SELECT MAX(version) FROM schema_versions", &[], |row| row.get(0))?;
+    let schema = tx.query_one("SELECT MAX(version) FROM schema_versions", &[], |row| row.get(0))?;
     let commits = tx.query_one(
         "SELECT COALESCE(CAST(SUM(seq) AS BIGINT), 0) FROM leases WHERE role = 'crawl'",
         &[],
@@ -51,8 +50,10 @@ pub fn read(tx: &mut Tx<'_>) -> Result<Overview> {
     let mut overview =
         Overview { parts: super::settings::parts(tx)?, schema, commits, jobs: Vec::new() };
     for (job, name) in jobs {
-        let counters =
-            super::counters::of_job(tx, job)?.into_iter().filter(|(_, value)| *value != 0).collect();
+        let counters = super::counters::of_job(tx, job)?
+            .into_iter()
+            .filter(|(_, value)| *value != 0)
+            .collect();
         overview.jobs.push(JobOverview { id: job.0, name, counters });
     }
     Ok(overview)

@@ -139,6 +139,25 @@ pub fn peek_older(
     )
 }
 
+/// What can be claimed: documents that are ready, and older ones to recheck.
+const CLAIMABLE: &[(State, &str)] = &[
+    (State::Ready, "state = 'ready' AND CAST($4 AS BIGINT) > 0"),
+    (State::Done, "state = 'done' AND done_run < $4"),
+];
+
+/// The plus keeps SQLite from walking all that is ready in the job instead of
+/// looking up the ids.
+fn claim_text(condition: &str) -> String {
+    format!(
+        "UPDATE queue SET state = 'active', chunk = $3
+         WHERE part = $1 AND +jobid = $2 AND {condition}
+           AND NOT EXISTS (SELECT 1 FROM queue o
+                           WHERE o.part = queue.part AND o.dochash = queue.dochash
+                             AND o.state = 'active')
+           AND id"
+    )
+}
+
 /// Puts documents into a chunk. Returns those that were still to be had: not
 /// taken, changed or removed meanwhile, and not active in another job.
 pub fn claim(
@@ -149,28 +168,15 @@ pub fn claim(
     run: Run,
 ) -> Result<Vec<Entry>> {
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
+    let fixed = [place.part.into(), place.job.into(), chunk.into(), run.into()];
+    let returning = format!("RETURNING {}", ENTRY.replace("q.", ""));
     let mut claimed = Vec::new();
     // Two statements, because the counters need to know what the rows were before.
-    for (state, condition) in [
-        (State::Ready, "queue.state = 'ready'"),
-        (State::Done, "queue.state = 'done' AND queue.done_run < $4"),
-    ] {
-        let mut found = tx.query_in(
-            &format!(
-                "UPDATE queue SET state = 'active', chunk = $3
-                 WHERE part = $1 AND jobid = $2 AND ({condition}) AND $4 > 0
-                   AND NOT EXISTS (SELECT 1 FROM queue o
-                                   WHERE o.part = queue.part AND o.dochash = queue.dochash
-                                     AND o.state = 'active')
-                   AND id"
-            ),
-            &[place.part.into(), place.job.into(), chunk.into(), run.into()],
-            &keys,
-            &format!("RETURNING {}", ENTRY.replace("q.", "")),
-            Entry::from_row,
-        )?;
+    for (state, condition) in CLAIMABLE {
+        let sql = claim_text(condition);
+        let mut found = tx.query_in(&sql, &fixed, &keys, &returning, Entry::from_row)?;
         let count = found.len() as i64;
-        count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
+        count_moves(tx, place, &[(*state, -count), (State::Active, count)])?;
         claimed.append(&mut found);
     }
     claimed.sort_by_key(|entry| entry.id);

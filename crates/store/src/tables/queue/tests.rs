@@ -459,3 +459,16 @@ fn a_document_active_in_one_job_is_not_claimed_in_another() {
         Ok(())
     });
 }
+
+#[test]
+fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
+    crate::testing::on_sqlite(|db| {
+        for (_, condition) in CLAIMABLE {
+            let sql = format!("EXPLAIN QUERY PLAN {} IN ($5, $6)", claim_text(condition));
+            let plan: Vec<String> =
+                db.read(move |tx| tx.query(&sql, &[Value::Int(1); 6], |row| row.get(3)))?;
+            assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
+        }
+        Ok(())
+    });
+}
