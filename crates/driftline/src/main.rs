@@ -1,5 +1,7 @@
 //! The program: wiring only.
 
+mod cli;
+
 fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+    cli::main()
 }

@@ -1,41 +1,80 @@
-//! What can go wrong with durable things, one variant per way a caller acts.
+//! The crate's one error type. A variant exists only if a caller acts on it.
 
-/// A result of this crate.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Why something durable could not be read or written.
+/// What can go wrong with durable things, by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Stored bytes are not what was written: the caller quarantines them.
+    /// A statement failed for a reason no retry helps: a bug or a broken database.
+    #[error("the database refused a statement: {reason}")]
+    Statement {
+        /// The database's own words.
+        reason: String,
+    },
+    /// A unique key is already there; the caller knows whether that is fine.
+    #[error("already there: {reason}")]
+    Duplicate {
+        /// The database's own words.
+        reason: String,
+    },
+    /// Lost against concurrent work more often than `db::ATTEMPTS_MAX`; try later.
+    #[error("the database is too busy: {reason}")]
+    Conflict {
+        /// The last conflict.
+        reason: String,
+    },
+    /// The database or object store cannot be reached; nothing was written.
+    #[error("{what} cannot be reached: {reason}")]
+    Unavailable {
+        /// Which service.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// The connection broke during a commit: it may or may not have happened.
+    /// The caller looks, or repeats, since every write is safe to repeat.
+    #[error("the connection broke during a commit, whose outcome is unknown: {reason}")]
+    CommitUnknown {
+        /// Why.
+        reason: String,
+    },
+    /// Somebody else holds the lease now: stop, and forget uncommitted work.
+    #[error("the lease on part {part} for {role} is lost")]
+    LeaseLost {
+        /// The part.
+        part: i64,
+        /// The role.
+        role: String,
+    },
+    /// The disk is full: pause, and go on when there is room.
+    #[error("no space left on the disk that holds {what}")]
+    Full {
+        /// What could not be written.
+        what: String,
+    },
+    /// Another process holds the data directory.
+    #[error("{path} is in use by process {owner}; ask that process, or stop it first")]
+    InUse {
+        /// The data directory.
+        path: String,
+        /// Who holds it.
+        owner: String,
+    },
+    /// The schema is newer than this program.
+    #[error(
+        "the database has schema {found}, this program knows {known}; \
+         use a newer driftline (nothing was changed)"
+    )]
+    NewerSchema {
+        /// The schema that was found.
+        found: i64,
+        /// The newest this program knows.
+        known: i64,
+    },
+    /// Stored bytes are not what was written: quarantine and restore.
     #[error("{what} is corrupt: {reason}")]
     Corrupt {
-        /// The thing, and where in it.
+        /// Which thing.
         what: String,
-        /// What was found.
-        reason: String,
-    },
-    /// The operating system refused a file.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file or directory.
-        path: String,
-        /// The system's answer.
-        source: std::io::Error,
-    },
-    /// The object store refused, and would refuse again: settings, rights, or a name in use.
-    #[error("object {path}: {reason}")]
-    Object {
-        /// The object's path.
-        path: String,
-        /// The store's answer.
-        reason: String,
-    },
-    /// A service did not answer in time: the caller tries later.
-    #[error("{what} is unavailable: {reason}")]
-    Unavailable {
-        /// The service or thing.
-        what: String,
-        /// What happened.
+        /// What is wrong with it.
         reason: String,
     },
     /// A thing is larger than its format allows: the caller leaves it out.
@@ -48,11 +87,111 @@ pub enum Error {
         /// The limit.
         max: u64,
     },
+    /// Text with a NUL byte, which PostgreSQL cannot hold and so neither may SQLite.
+    #[error("text contains a NUL byte: {start:?}")]
+    Nul {
+        /// How the text starts.
+        start: String,
+    },
+    /// A request that cannot be met as asked; the message says what to change.
+    #[error("{0}")]
+    Refused(String),
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// An object could not be read or written.
+    #[error("object {path}: {reason}")]
+    Object {
+        /// Which object.
+        path: String,
+        /// Why.
+        reason: String,
+    },
 }
+
+/// Results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     /// Stored bytes that are not what was written.
     pub fn corrupt(what: impl Into<String>, reason: impl Into<String>) -> Error {
         Error::Corrupt { what: what.into(), reason: reason.into() }
     }
+
+    /// An I/O error with the file it is about; a full disk is told apart.
+    pub fn io(path: impl AsRef<std::path::Path>, source: std::io::Error) -> Error {
+        let path = path.as_ref().display().to_string();
+        match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                Error::Full { what: path }
+            }
+            _ => Error::Io { path, source },
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DiskFull};
+        let reason = error.to_string();
+        let rusqlite::Error::SqliteFailure(code, _) = &error else {
+            return Error::Statement { reason };
+        };
+        match code.code {
+            DatabaseBusy => Error::Conflict { reason },
+            DiskFull => Error::Full { what: "the database".into() },
+            DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase => {
+                Error::Corrupt { what: "the database".into(), reason }
+            }
+            ConstraintViolation if is_unique(code.extended_code) => Error::Duplicate { reason },
+            _ => Error::Statement { reason },
+        }
+    }
+}
+
+fn is_unique(extended_code: i32) -> bool {
+    matches!(
+        extended_code,
+        rusqlite::ffi::SQLITE_CONSTRAINT_UNIQUE | rusqlite::ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+    )
+}
+
+impl From<postgres::Error> for Error {
+    fn from(error: postgres::Error) -> Error {
+        use postgres::error::SqlState;
+        // The driver's own text is only "db error"; the server's words are inside.
+        let reason = match error.as_db_error() {
+            Some(inside) => format!("{} ({})", inside.message(), inside.code().code()),
+            None => error.to_string(),
+        };
+        let unreachable = |reason| Error::Unavailable { what: "PostgreSQL".into(), reason };
+        let Some(state) = error.code() else {
+            let broken = error.is_closed() || std::error::Error::source(&error).is_some_and(is_io);
+            return if broken { unreachable(reason) } else { Error::Statement { reason } };
+        };
+        match *state {
+            SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
+                Error::Conflict { reason }
+            }
+            SqlState::UNIQUE_VIOLATION => Error::Duplicate { reason },
+            SqlState::DISK_FULL => Error::Full { what: "PostgreSQL's data".into() },
+            SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
+                Error::Corrupt { what: "PostgreSQL's data".into(), reason }
+            }
+            SqlState::ADMIN_SHUTDOWN
+            | SqlState::CRASH_SHUTDOWN
+            | SqlState::CANNOT_CONNECT_NOW
+            | SqlState::TOO_MANY_CONNECTIONS => unreachable(reason),
+            _ => Error::Statement { reason },
+        }
+    }
+}
+
+fn is_io(source: &(dyn std::error::Error + 'static)) -> bool {
+    source.is::<std::io::Error>()
 }

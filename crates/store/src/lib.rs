@@ -1,7 +1,37 @@
-//! Everything durable.
+//! Everything durable: rows and objects, and nothing else. Synchronous.
+//!
+//! Rows live in SQLite (one data directory) or PostgreSQL (many machines), behind
+//! one shim and one SQL text: [`db`] owns the connections and their threads,
+//! [`tx`] runs statements, [`dialect`] knows the few words that differ,
+//! [`migrate`] keeps the schema. [`tables`] has one file for each table family,
+//! as free functions over `&mut Tx`; the caller owns the transaction.
+//!
+//! Objects (chunk files, later shards and generations) live in a directory or an
+//! S3 bucket behind [`objects`]; [`chunkfile`] is what a chunk's files look like.
+//! [`datadir`] is all of it in one directory, with its lock; [`socket`] is how other
+//! commands ask the process that holds it.
+//!
+//! Nothing here may be called inside an async task: calls block until the
+//! database has answered.
 
 pub mod chunkfile;
+pub mod clock;
+pub mod datadir;
+pub mod db;
+pub mod dialect;
 pub mod error;
+pub mod ids;
+pub mod migrate;
 pub mod objects;
+pub mod socket;
+pub mod tables;
+pub mod tx;
+pub mod value;
 
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use db::Db;
 pub use error::{Error, Result};
+pub use tx::Tx;
+pub use value::{Row, Value};

@@ -1,0 +1,80 @@
+//! The command line: one subcommand a verb, one file a verb.
+//!
+//! A verb answers with its exit code: 0 for yes or done, 1 for no. Trouble of any
+//! kind ends with 2, as it does for grep and for clap itself, so that a script can
+//! tell "no" from "no answer". This module prints a failure; nothing else does.
+
+// Talking to the terminal is what these modules are for.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod robots;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The exit code of a verb that could not answer.
+const TROUBLE: u8 = 2;
+
+/// Keeps a searchable, linked, publishable copy of a changing web up to date.
+#[derive(Parser)]
+#[command(name = "driftline", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Robots(robots::Args),
+}
+
+/// Reads the command line, runs its verb, and reports how it went.
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
+        Verb::Robots(args) => robots::run(args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("driftline: {error:#}");
+        ExitCode::from(TROUBLE)
+    })
+}
+
+/// Prints one line of an answer. A reader that has gone away is no failure.
+fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Text from outside, fit for a terminal: control characters and those that
+/// turn the direction of writing are shown as escapes (T24).
+fn shown(text: &str) -> String {
+    let is_safe = |c: char| {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        !c.is_control() && !turns
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if is_safe(c) {
+            out.push(c)
+        } else {
+            out.extend(c.escape_unicode())
+        }
+        out
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_defined() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_terminal_gets_no_control_characters() {
+        assert_eq!(shown("a\u{1b}[2Jb\u{202e}c é"), "a\\u{1b}[2Jb\\u{202e}c é");
+    }
+}

@@ -1,0 +1,93 @@
+-- What is known of documents: their content, what each output has of them, and
+-- what was done.
+
+-- One row for each document of a repository connection, whatever jobs share it.
+-- chunk and ordinal say where its facts are, bodychunk where its bytes are. A
+-- removed document keeps its row as a tombstone with the reason.
+CREATE TABLE documents (
+    part         BIGINT NOT NULL,
+    id           BIGINT NOT NULL,
+    connectionid BIGINT NOT NULL,
+    dochash      BLOB NOT NULL,
+    docid        TEXT NOT NULL,
+    outcome      TEXT NOT NULL,
+    httpstatus   BIGINT,
+    mediatype    TEXT,
+    language     TEXT,
+    title        TEXT,
+    length       BIGINT,
+    etag         TEXT,
+    lastmodified TEXT,
+    version      TEXT,
+    contenthash  BLOB,
+    texthash     BLOB,
+    simhash      BIGINT,
+    redirecthash BLOB,
+    duplicateof  BLOB,
+    first_ms     BIGINT NOT NULL,
+    checked_ms   BIGINT NOT NULL,
+    fetched_ms   BIGINT,
+    changed_ms   BIGINT,
+    checks       BIGINT NOT NULL,
+    changes      BIGINT NOT NULL,
+    chunk        BIGINT,
+    ordinal      BIGINT,
+    bodychunk    BIGINT,
+    missing      BIGINT NOT NULL,
+    missing_run  BIGINT,
+    missing_ms   BIGINT,
+    removed_ms   BIGINT,
+    reason       TEXT,
+    PRIMARY KEY (part, id)
+);
+CREATE UNIQUE INDEX documents_by_key ON documents (part, dochash, connectionid);
+CREATE INDEX documents_by_body ON documents (part, bodychunk) WHERE bodychunk IS NOT NULL;
+
+-- Table 11.26 is the view ingeststatus. decision is what the output must still
+-- hear; it is taken when the chunk commits and cleared when it is delivered.
+CREATE TABLE ingests (
+    part                      BIGINT NOT NULL,
+    id                        BIGINT NOT NULL,
+    outputid                  BIGINT NOT NULL,
+    connectionid              BIGINT NOT NULL,
+    dochash                   BLOB NOT NULL,
+    componenthash             BLOB NOT NULL,
+    docuri                    TEXT,
+    urihash                   BLOB,
+    authorityname             TEXT,
+    lastversion               TEXT,
+    lastoutputversion         TEXT,
+    lasttransformationversion TEXT,
+    firstingest               BIGINT,
+    lastingest                BIGINT,
+    lastchange                BIGINT,
+    changecount               BIGINT NOT NULL,
+    decision                  TEXT CHECK (decision IN ('add', 'update', 'remove')),
+    decided_seq               BIGINT,
+    delivered_seq             BIGINT,
+    checktime                 BIGINT,
+    failcount                 BIGINT,
+    failtime                  BIGINT,
+    errortext                 TEXT,
+    PRIMARY KEY (part, id)
+);
+CREATE UNIQUE INDEX ingests_by_key ON ingests (part, outputid, dochash, connectionid, componenthash);
+CREATE INDEX ingests_by_uri ON ingests (part, outputid, urihash) WHERE urihash IS NOT NULL;
+CREATE INDEX ingests_undelivered ON ingests (part, outputid, decided_seq) WHERE decision IS NOT NULL;
+
+-- Table 11.11 is the view repohistory.
+CREATE TABLE history (
+    part         BIGINT NOT NULL,
+    id           BIGINT NOT NULL,
+    connectionid BIGINT NOT NULL,
+    jobid        BIGINT,
+    activitytype TEXT NOT NULL,
+    entityid     TEXT NOT NULL,
+    datasize     BIGINT,
+    resultcode   TEXT,
+    resultdesc   TEXT,
+    starttime    BIGINT NOT NULL,
+    endtime      BIGINT NOT NULL,
+    PRIMARY KEY (part, id)
+);
+CREATE INDEX history_by_time ON history (part, connectionid, starttime, id);

@@ -1,0 +1,123 @@
+-- The document queue and what paces it. part comes first in every key.
+
+-- One row for each document of each job (table 11.17 is the view jobqueue).
+-- Rows lie in order of arrival; one narrow unique index finds a document by its
+-- 128-bit key; partial indexes hold only what is ready, waiting, active or done.
+-- seen_run, done_run and seed_run are run numbers: what a new run means for old
+-- documents is found by comparing, never by rewriting.
+CREATE TABLE queue (
+    part        BIGINT NOT NULL,
+    id          BIGINT NOT NULL,
+    jobid       BIGINT NOT NULL,
+    bin         BIGINT NOT NULL,
+    dochash     BLOB NOT NULL,
+    docid       TEXT NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('ready', 'waiting', 'active', 'done', 'cut', 'failed')),
+    action      TEXT NOT NULL CHECK (action IN ('fetch', 'expire', 'clean', 'delete')),
+    reason      TEXT,
+    docpriority DOUBLE PRECISION NOT NULL,
+    hops        BIGINT NOT NULL,
+    seen_run    BIGINT NOT NULL,
+    done_run    BIGINT,
+    seed_run    BIGINT,
+    rescan      BIGINT NOT NULL,
+    generation  BIGINT NOT NULL,
+    checktime   BIGINT,
+    failcount   BIGINT,
+    failtime    BIGINT,
+    chunk       BIGINT,
+    parenthash  BLOB,
+    added_ms    BIGINT NOT NULL,
+    PRIMARY KEY (part, id)
+);
+CREATE UNIQUE INDEX queue_by_key ON queue (part, dochash, jobid);
+CREATE INDEX queue_ready ON queue (part, jobid, bin, docpriority, id) WHERE state = 'ready';
+CREATE INDEX queue_waiting ON queue (part, jobid, checktime, id) WHERE state = 'waiting';
+CREATE INDEX queue_active ON queue (part, chunk, id) WHERE state = 'active';
+CREATE INDEX queue_done ON queue (part, jobid, bin, done_run, id) WHERE state = 'done';
+CREATE INDEX queue_cut ON queue (part, jobid, reason, id) WHERE state = 'cut';
+CREATE INDEX queue_failed ON queue (part, jobid, id) WHERE state = 'failed';
+
+-- A bin is what politeness counts by: for the web, a host.
+CREATE TABLE bins (
+    part          BIGINT NOT NULL,
+    bin           BIGINT NOT NULL,
+    name          TEXT NOT NULL,
+    delay_ms      BIGINT,
+    next_ms       BIGINT NOT NULL,
+    failures      BIGINT NOT NULL,
+    blocked_ms    BIGINT,
+    blocked_by    TEXT,
+    documents     BIGINT NOT NULL,
+    fetches       BIGINT NOT NULL,
+    errors        BIGINT NOT NULL,
+    bytes         BIGINT NOT NULL,
+    busy_ms       BIGINT NOT NULL,
+    added_ms      BIGINT NOT NULL,
+    PRIMARY KEY (part, bin)
+);
+
+-- Which bins of a job may have something ready. Whoever queues a document raises
+-- the mark in the same transaction; the holder of the part lowers it when it has
+-- looked and the mark is still the one it saw.
+CREATE TABLE bin_work (
+    part  BIGINT NOT NULL,
+    jobid BIGINT NOT NULL,
+    bin   BIGINT NOT NULL,
+    mark  BIGINT NOT NULL,
+    PRIMARY KEY (part, jobid, bin)
+);
+CREATE INDEX bin_work_marked ON bin_work (part, jobid, bin) WHERE mark > 0;
+
+-- The crawl's graph: intrinsiclink, hopcount and hopdeletedeps are views of these.
+-- An edge belongs to its source's part; a generation older than the source's own
+-- is a link that is no longer there.
+CREATE TABLE edges (
+    part       BIGINT NOT NULL,
+    jobid      BIGINT NOT NULL,
+    sourcehash BLOB NOT NULL,
+    targethash BLOB NOT NULL,
+    linktype   TEXT NOT NULL,
+    generation BIGINT NOT NULL,
+    PRIMARY KEY (part, jobid, sourcehash, targethash, linktype)
+);
+CREATE INDEX edges_by_target ON edges (part, jobid, targethash);
+
+CREATE TABLE distances (
+    part       BIGINT NOT NULL,
+    jobid      BIGINT NOT NULL,
+    dochash    BLOB NOT NULL,
+    linktype   TEXT NOT NULL,
+    distance   BIGINT NOT NULL,
+    parenthash BLOB,
+    PRIMARY KEY (part, jobid, dochash, linktype)
+);
+
+-- Table 11.21 is the view carrydown. Rows live in the child's part; a generation
+-- older than the parent's own is a value that is no longer carried.
+CREATE TABLE carrydowns (
+    part          BIGINT NOT NULL,
+    jobid         BIGINT NOT NULL,
+    childhash     BLOB NOT NULL,
+    parenthash    BLOB NOT NULL,
+    dataname      TEXT NOT NULL,
+    datavaluehash BLOB NOT NULL,
+    datavalue     TEXT NOT NULL,
+    generation    BIGINT NOT NULL,
+    PRIMARY KEY (part, jobid, childhash, parenthash, dataname, datavaluehash)
+);
+
+-- Table 11.22: owner is the id of a queue row.
+CREATE TABLE prereqevents (
+    part      BIGINT NOT NULL,
+    owner     BIGINT NOT NULL,
+    eventname TEXT NOT NULL,
+    PRIMARY KEY (part, owner, eventname)
+);
+
+-- Table 11.23: events in play. They end with their node.
+CREATE TABLE events (
+    name     TEXT NOT NULL PRIMARY KEY,
+    node     BIGINT NOT NULL,
+    begun_ms BIGINT NOT NULL
+);

@@ -1,0 +1,214 @@
+//! An embedded data directory: one process holds it, others ask that process.
+//!
+//! ```text
+//! driftline.sqlite   the rows
+//! objects/           the objects
+//! lock               held by the process that has the directory open; names it
+//! socket             where that process answers other commands
+//! ```
+//!
+//! Invariants: at most one process has the directory open for writing, enforced by
+//! an operating-system lock that ends with the process however it ends; a
+//! directory that is not ours is never written into.
+
+use crate::{Db, Error, Result, migrate, tables};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The rows.
+const DATABASE: &str = "driftline.sqlite";
+/// The objects.
+const OBJECTS: &str = "objects";
+const LOCK: &str = "lock";
+const SOCKET: &str = "socket";
+
+/// Where things are in a data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    root: PathBuf,
+}
+
+impl Layout {
+    /// The layout of the directory at `root`, whether it exists or not.
+    pub fn new(root: impl Into<PathBuf>) -> Layout {
+        Layout { root: root.into() }
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The file with the rows.
+    pub fn database(&self) -> PathBuf {
+        self.root.join(DATABASE)
+    }
+
+    /// The directory of the objects.
+    pub fn objects(&self) -> PathBuf {
+        self.root.join(OBJECTS)
+    }
+
+    /// The lock file.
+    pub fn lock(&self) -> PathBuf {
+        self.root.join(LOCK)
+    }
+
+    /// The socket of the process that holds the directory.
+    pub fn socket(&self) -> PathBuf {
+        self.root.join(SOCKET)
+    }
+
+    /// Whether there is a data directory here.
+    pub fn exists(&self) -> bool {
+        self.database().is_file()
+    }
+}
+
+/// A data directory that this process holds.
+pub struct DataDir {
+    layout: Layout,
+    db: Db,
+    // Dropped last: the lock is given up only when the database is closed.
+    _lock: Lock,
+}
+
+impl DataDir {
+    /// Opens a data directory for this process alone, making it if it is not there.
+    /// `parts` matters only for a new one.
+    pub fn open(root: &Path, parts: u32, now_ms: i64) -> Result<DataDir> {
+        let layout = Layout::new(root);
+        refuse_foreign(&layout)?;
+        make_directory(layout.root())?;
+        make_directory(&layout.objects())?;
+        let lock = Lock::take(&layout)?;
+        let db = Db::open_sqlite(&layout.database())?;
+        migrate::migrate(&db, now_ms)?;
+        db.write(move |tx| tables::settings::freeze(tx, parts))?;
+        Ok(DataDir { layout, db, _lock: lock })
+    }
+
+    /// Its rows.
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// Where things are.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+/// A directory with files in it that is not a data directory is left alone.
+fn refuse_foreign(layout: &Layout) -> Result<()> {
+    let root = layout.root();
+    if layout.exists() {
+        return Ok(());
+    }
+    let entries = match std::fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io(root, error)),
+    };
+    for entry in entries {
+        let name = entry.map_err(|error| Error::io(root, error))?.file_name();
+        let ours = [OBJECTS, LOCK, SOCKET].iter().any(|known| name == *known);
+        if !ours {
+            return Err(Error::Refused(format!(
+                "{} is not a driftline data directory: it has {} in it but no {DATABASE}; \
+                 name an empty or a new directory",
+                root.display(),
+                name.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Made for its owner only: it will hold cookies, tokens and private pages.
+fn make_directory(path: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| Error::io(path, error))
+}
+
+/// The operating system's lock on a data directory; it ends with the process.
+struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    fn take(layout: &Layout) -> Result<Lock> {
+        let path = layout.lock();
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| Error::io(&path, error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(in_use(layout, &mut file)),
+            Err(TryLockError::Error(error)) => return Err(Error::io(&path, error)),
+        }
+        // The name in the file is a help for people; the lock is what counts.
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| writeln!(file, "{}", std::process::id()))
+            .map_err(|error| Error::io(&path, error))?;
+        Ok(Lock { _file: file })
+    }
+}
+
+fn in_use(layout: &Layout, file: &mut File) -> Error {
+    let mut owner = String::new();
+    let _ = file.take(64).read_to_string(&mut owner);
+    let owner = match owner.trim() {
+        "" => "unknown".to_owned(),
+        number => number.to_owned(),
+    };
+    Error::InUse { path: layout.root().display().to_string(), owner }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_opener_is_told_who_holds_the_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("data");
+        let held = DataDir::open(&root, 4, 0).unwrap();
+        let refused = DataDir::open(&root, 4, 0).err().expect("it is held").to_string();
+        assert!(refused.contains(&std::process::id().to_string()), "{refused}");
+        assert!(refused.contains("stop it first"), "{refused}");
+        drop(held);
+        let again = DataDir::open(&root, 99, 0).unwrap();
+        assert_eq!(again.db().read(tables::settings::parts).unwrap(), 4, "parts are frozen");
+    }
+
+    #[test]
+    fn a_directory_that_is_not_ours_is_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("thesis.tex"), "x").unwrap();
+        let refused = DataDir::open(place.path(), 4, 0).err().expect("it is foreign").to_string();
+        assert!(refused.contains("thesis.tex"), "{refused}");
+        let left: Vec<_> = std::fs::read_dir(place.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "nothing was written");
+    }
+
+    #[test]
+    fn only_its_owner_can_look_into_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("data");
+        let _held = DataDir::open(&root, 4, 0).unwrap();
+        assert_eq!(root.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}

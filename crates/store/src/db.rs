@@ -1,0 +1,203 @@
+//! The database as the rest of the program sees it: `read` and `write`.
+//!
+//! Connections live on threads of their own, fed by bounded queues: SQLite has one
+//! writer and a few readers, PostgreSQL a few of both. A full queue makes the
+//! caller wait; that is the back-pressure of everything that writes.
+//!
+//! Invariants: `write` returns only after a durable commit. A closure may run more
+//! than once (after a conflict), never concurrently with itself, and only its last
+//! run counts. A panic inside a closure rolls back and goes on in the caller.
+
+mod postgres;
+mod sqlite;
+
+use crate::dialect::Dialect;
+use crate::{Error, Result, Tx};
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Requests that may wait for a connection before callers have to.
+const QUEUE_MAX: usize = 64;
+/// How often a transaction is tried again after a conflict before giving up.
+pub const ATTEMPTS_MAX: u32 = 12;
+
+/// A handle on the database; clones share it.
+#[derive(Clone)]
+pub struct Db {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    dialect: Dialect,
+    place: String,
+    /// `None` only while dropping: closing the queues is what ends the threads.
+    queues: Option<Queues>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Queues {
+    writes: SyncSender<Box<dyn Work>>,
+    reads: SyncSender<Box<dyn Work>>,
+}
+
+/// The threads' side of the two queues, shared by all threads of a kind.
+type Incoming = Arc<Mutex<Receiver<Box<dyn Work>>>>;
+
+impl Db {
+    /// Opens or makes a SQLite database file. The caller holds the data directory.
+    pub fn open_sqlite(path: &Path) -> Result<Db> {
+        Db::start(Dialect::Sqlite, path.display().to_string(), |writes, reads| {
+            sqlite::start(path, writes, reads)
+        })
+    }
+
+    /// Connects to PostgreSQL with a connection string or URL.
+    pub fn open_postgres(url: &str) -> Result<Db> {
+        let config: ::postgres::Config = url.parse().map_err(|error: ::postgres::Error| {
+            Error::Refused(format!(
+                "the database URL cannot be read: {error}; it looks like postgres://user@host/name"
+            ))
+        })?;
+        let place = format!("PostgreSQL database {}", config.get_dbname().unwrap_or("(default)"));
+        Db::start(Dialect::Postgres, place, |writes, reads| postgres::start(config, writes, reads))
+    }
+
+    fn start(
+        dialect: Dialect,
+        place: String,
+        start: impl FnOnce(Incoming, Incoming) -> Result<Vec<JoinHandle<()>>>,
+    ) -> Result<Db> {
+        let (writes, incoming_writes) = sync_channel(QUEUE_MAX);
+        let (reads, incoming_reads) = sync_channel(QUEUE_MAX);
+        let threads =
+            start(Arc::new(Mutex::new(incoming_writes)), Arc::new(Mutex::new(incoming_reads)))?;
+        let queues = Some(Queues { writes, reads });
+        Ok(Db { inner: Arc::new(Inner { dialect, place, queues, threads }) })
+    }
+
+    /// Runs `run` in a transaction and commits it durably.
+    ///
+    /// `run` must be safe to run again: after a conflict it starts over.
+    pub fn write<T, F>(&self, run: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.request(|queues| &queues.writes, run)
+    }
+
+    /// Runs `run` on a consistent snapshot that cannot be written to.
+    pub fn read<T, F>(&self, run: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.request(|queues| &queues.reads, run)
+    }
+
+    fn request<T, F>(
+        &self,
+        queue: impl FnOnce(&Queues) -> &SyncSender<Box<dyn Work>>,
+        run: F,
+    ) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        let (reply, answer) = sync_channel(1);
+        let request = Box::new(Request { run, value: None, panic: None, reply });
+        let queues = self.inner.queues.as_ref().expect("the queues close only on drop");
+        let gone = || Error::Unavailable {
+            what: self.inner.place.clone(),
+            reason: "its thread has ended".into(),
+        };
+        queue(queues).send(request).map_err(|_| gone())?;
+        match answer.recv().map_err(|_| gone())? {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        self.inner.dialect
+    }
+
+    /// A name for messages: the file, or the database.
+    pub fn place(&self) -> &str {
+        &self.inner.place
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.queues = None;
+        let own = std::thread::current().id();
+        for thread in self.threads.drain(..) {
+            // The last handle may be dropped by a closure on one of these threads.
+            if thread.thread().id() != own {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// A request as a connection's thread sees it.
+trait Work: Send {
+    /// Runs it once; may be called again after a rollback.
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()>;
+    /// Tells the caller; nothing happens after this.
+    fn finish(self: Box<Self>, outcome: Result<()>);
+}
+
+struct Request<T, F> {
+    run: F,
+    value: Option<T>,
+    panic: Option<Box<dyn Any + Send>>,
+    reply: SyncSender<std::thread::Result<Result<T>>>,
+}
+
+impl<T, F> Work for Request<T, F>
+where
+    T: Send,
+    F: FnMut(&mut Tx<'_>) -> Result<T> + Send,
+{
+    fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+        // The closure's own state may be broken after a panic; it is never run again.
+        match std::panic::catch_unwind(AssertUnwindSafe(|| (self.run)(tx))) {
+            Ok(result) => result.map(|value| self.value = Some(value)),
+            Err(panic) => {
+                self.panic = Some(panic);
+                Err(Error::Statement { reason: "the transaction's code panicked".into() })
+            }
+        }
+    }
+
+    fn finish(mut self: Box<Self>, outcome: Result<()>) {
+        let answer =
+            match self.panic.take() {
+                Some(panic) => Err(panic),
+                None => Ok(outcome
+                    .map(|()| self.value.take().expect("a run that succeeded left its value"))),
+            };
+        // The caller may have been killed by a panic elsewhere; then nobody listens.
+        let _ = self.reply.send(answer);
+    }
+}
+
+/// Takes the next request, or `None` when the last handle is gone.
+fn next(incoming: &Incoming) -> Option<Box<dyn Work>> {
+    incoming.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// Takes a request that is already there.
+fn next_now(incoming: &Incoming) -> Option<Box<dyn Work>> {
+    incoming.lock().unwrap_or_else(PoisonError::into_inner).try_recv().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! PostgreSQL connections, each on a thread of its own: the driver blocks, and it
+//! panics when called inside an async task.
+//!
+//! Invariants: a transaction that lost against another (40001, 40P01) runs again;
+//! one whose connection broke before its commit runs again once on a fresh
+//! connection; one whose connection broke during its commit is reported as
+//! unknown, never as failed.
+
+use super::{ATTEMPTS_MAX, Incoming, Work, next};
+use crate::tx::Statements;
+use crate::{Error, Result, Tx};
+use postgres::{Client, Config, IsolationLevel, NoTls};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Connections that write.
+const WRITERS: usize = 4;
+/// Connections that read.
+const READERS: usize = 2;
+/// How long a connection attempt may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// First wait after a conflict; it doubles with every further one.
+const BACKOFF: Duration = Duration::from_millis(2);
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Read,
+    Write,
+}
+
+/// A connection with its prepared statements; they die together.
+struct Open {
+    client: Client,
+    statements: Statements,
+}
+
+pub(super) fn start(
+    mut config: Config,
+    writes: Incoming,
+    reads: Incoming,
+) -> Result<Vec<JoinHandle<()>>> {
+    config.connect_timeout(CONNECT_TIMEOUT).application_name("driftline");
+    // The first connection tells the caller at once if there is nothing to reach.
+    let first = connect(&config)?;
+    let mut first = Some(first);
+    let mut threads = Vec::new();
+    for (mode, count, incoming) in [(Mode::Write, WRITERS, writes), (Mode::Read, READERS, reads)] {
+        for _ in 0..count {
+            let (config, incoming, open) = (config.clone(), incoming.clone(), first.take());
+            let thread = std::thread::Builder::new()
+                .name("postgres".into())
+                .spawn(move || serve(&config, mode, open, &incoming))
+                .map_err(|error| Error::io("postgres", error))?;
+            threads.push(thread);
+        }
+    }
+    Ok(threads)
+}
+
+fn connect(config: &Config) -> Result<Open> {
+    let client = config.connect(NoTls).map_err(|error| match Error::from(error) {
+        Error::Statement { reason } => Error::Unavailable { what: "PostgreSQL".into(), reason },
+        other => other,
+    })?;
+    Ok(Open { client, statements: Statements::new() })
+}
+
+fn serve(config: &Config, mode: Mode, mut open: Option<Open>, incoming: &Incoming) {
+    while let Some(mut work) = next(incoming) {
+        let outcome = run_until_settled(config, mode, &mut open, work.as_mut());
+        work.finish(outcome);
+    }
+}
+
+fn run_until_settled(
+    config: &Config,
+    mode: Mode,
+    slot: &mut Option<Open>,
+    work: &mut dyn Work,
+) -> Result<()> {
+    let mut backoff = BACKOFF;
+    let mut attempt = 1;
+    loop {
+        // A connection from an earlier request may have died since, unnoticed.
+        let reused = slot.is_some();
+        let mut open = match slot.take() {
+            Some(open) => open,
+            None => connect(config)?,
+        };
+        let outcome = run_once(&mut open, mode, work);
+        if !open.client.is_closed() {
+            *slot = Some(open);
+        }
+        match outcome {
+            Err(Error::Conflict { .. }) if attempt < ATTEMPTS_MAX => {
+                std::thread::park_timeout(backoff);
+                backoff *= 2;
+            }
+            Err(Error::Unavailable { .. }) if reused && attempt < ATTEMPTS_MAX => {}
+            settled => return settled,
+        }
+        attempt += 1;
+    }
+}
+
+fn run_once(open: &mut Open, mode: Mode, work: &mut dyn Work) -> Result<()> {
+    let level = match mode {
+        // Writers take row locks first (the lease row, the counter row), so each
+        // statement should see what was committed while it waited for them.
+        Mode::Write => IsolationLevel::ReadCommitted,
+        Mode::Read => IsolationLevel::RepeatableRead,
+    };
+    let transaction = open
+        .client
+        .build_transaction()
+        .isolation_level(level)
+        .read_only(mode == Mode::Read)
+        .start()?;
+    let mut tx = Tx::Postgres { transaction, statements: &mut open.statements };
+    work.run(&mut tx)?;
+    let Tx::Postgres { transaction, .. } = tx else {
+        unreachable!("this function made a PostgreSQL transaction");
+    };
+    transaction.commit().map_err(|error| match Error::from(error) {
+        Error::Unavailable { reason, .. } if mode == Mode::Write => Error::CommitUnknown { reason },
+        other => other,
+    })
+}

@@ -1,0 +1,92 @@
+//! The schema: one text for both databases, forward only, one transaction a version.
+//!
+//! Invariants: a database with a newer schema than this program's is refused and
+//! left alone; two processes that migrate at once end with one schema, because
+//! each version's row is inserted before its statements run.
+
+use crate::{Db, Error, Result, Tx};
+
+struct Migration {
+    version: i64,
+    name: &'static str,
+    texts: &'static [&'static str],
+}
+
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    name: "ground",
+    texts: &[
+        include_str!("../migrations/definitions.sql"),
+        include_str!("../migrations/jobs.sql"),
+        include_str!("../migrations/queue.sql"),
+        include_str!("../migrations/chunks.sql"),
+        include_str!("../migrations/documents.sql"),
+        include_str!("../migrations/views.sql"),
+    ],
+}];
+
+/// The newest schema this program knows.
+pub const SCHEMA_VERSION: i64 = 1;
+
+const VERSIONS_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_versions (
+    version    BIGINT NOT NULL PRIMARY KEY,
+    name       TEXT NOT NULL,
+    applied_ms BIGINT NOT NULL
+);";
+
+/// Brings the schema up to this program's version. Returns the versions applied.
+pub fn migrate(db: &Db, now_ms: i64) -> Result<Vec<i64>> {
+    let mut applied = Vec::new();
+    loop {
+        let step = db.write(move |tx| one_step(tx, now_ms));
+        match step {
+            Ok(Some(version)) => applied.push(version),
+            Ok(None) => return Ok(applied),
+            // Another process is applying the same version: look again.
+            Err(Error::Duplicate { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Refuses a schema that is missing or newer; for commands that only look.
+pub fn check(db: &Db) -> Result<()> {
+    let found = db.read(current)?;
+    if found > SCHEMA_VERSION {
+        return Err(Error::NewerSchema { found, known: SCHEMA_VERSION });
+    }
+    if found < SCHEMA_VERSION {
+        return Err(Error::Refused(format!(
+            "the database has schema {found}, this program needs {SCHEMA_VERSION}; \
+             run a command that writes (such as `driftline init`) to upgrade it"
+        )));
+    }
+    Ok(())
+}
+
+fn current(tx: &mut Tx<'_>) -> Result<i64> {
+    tx.query_one("SELECT COALESCE(MAX(version), 0) FROM schema_versions", &[], |row| row.get(0))
+}
+
+/// Applies the next version, if there is one.
+fn one_step(tx: &mut Tx<'_>, now_ms: i64) -> Result<Option<i64>> {
+    tx.run_schema(VERSIONS_TABLE)?;
+    let found = current(tx)?;
+    if found > SCHEMA_VERSION {
+        return Err(Error::NewerSchema { found, known: SCHEMA_VERSION });
+    }
+    let Some(next) = MIGRATIONS.iter().find(|migration| migration.version == found + 1) else {
+        return Ok(None);
+    };
+    tx.execute(
+        "INSERT INTO schema_versions (version, name, applied_ms) VALUES ($1, $2, $3)",
+        &[next.version.into(), next.name.into(), now_ms.into()],
+    )?;
+    for text in next.texts {
+        tx.run_schema(text)?;
+    }
+    Ok(Some(next.version))
+}
+
+#[cfg(test)]
+mod tests;

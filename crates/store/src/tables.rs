@@ -1,0 +1,17 @@
+//! One file for each table family: free functions over `&mut Tx`, SQL as text
+//! beside the function that runs it. The caller owns the transaction.
+//!
+//! Every function that returns rows has a limit; every test runs on both databases.
+
+pub mod bins;
+pub mod chunks;
+pub mod counters;
+pub mod cursors;
+pub mod documents;
+pub mod history;
+pub mod ingests;
+pub mod leases;
+pub mod nodes;
+pub mod objects;
+pub mod queue;
+pub mod settings;

@@ -1,0 +1,175 @@
+//! Bins: what politeness counts by (for the web, a host), and which have work.
+//!
+//! Invariant (I3): the next allowed time of a bin is written with the commit that
+//! used it, and a new holder of the part waits a full delay on top; so the gap
+//! between requests to a bin never shrinks, across restarts too.
+
+use crate::dialect::Kind;
+use crate::ids::{BinId, JobId, Part};
+use crate::value::Row;
+use crate::{Result, Tx, Value};
+
+/// A bin's politeness and record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bin {
+    /// Its number.
+    pub bin: BinId,
+    /// Its name.
+    pub name: String,
+    /// The delay between requests if it has one of its own.
+    pub delay_ms: Option<i64>,
+    /// Not before this time.
+    pub next_ms: i64,
+    /// Failures in a row.
+    pub failures: i64,
+    /// The breaker is open until then.
+    pub blocked_ms: Option<i64>,
+    /// Why it is open.
+    pub blocked_by: Option<String>,
+    /// Documents of all jobs known in it.
+    pub documents: i64,
+    /// Requests so far.
+    pub fetches: i64,
+    /// Of them, failed.
+    pub errors: i64,
+    /// Bytes received.
+    pub bytes: i64,
+    /// Time spent waiting for its answers.
+    pub busy_ms: i64,
+}
+
+const BIN: &str = "bin, name, delay_ms, next_ms, failures, blocked_ms, blocked_by, documents, \
+                   fetches, errors, bytes, busy_ms";
+
+impl Bin {
+    fn from_row(row: &Row<'_>) -> Result<Bin> {
+        Ok(Bin {
+            bin: row.get(0)?,
+            name: row.get(1)?,
+            delay_ms: row.get(2)?,
+            next_ms: row.get(3)?,
+            failures: row.get(4)?,
+            blocked_ms: row.get(5)?,
+            blocked_by: row.get(6)?,
+            documents: row.get(7)?,
+            fetches: row.get(8)?,
+            errors: row.get(9)?,
+            bytes: row.get(10)?,
+            busy_ms: row.get(11)?,
+        })
+    }
+}
+
+/// Loads bins by their numbers.
+pub fn load(tx: &mut Tx<'_>, part: Part, bins: &[BinId]) -> Result<Vec<Bin>> {
+    let keys: Vec<Value<'_>> = bins.iter().map(|bin| (*bin).into()).collect();
+    tx.query_in(
+        &format!("SELECT {BIN} FROM bins WHERE part = $1 AND bin"),
+        &[part.into()],
+        &keys,
+        "",
+        Bin::from_row,
+    )
+}
+
+/// Bins of a part in the order of their numbers, after one.
+pub fn list(tx: &mut Tx<'_>, part: Part, after: BinId, limit: u32) -> Result<Vec<Bin>> {
+    tx.query(
+        &format!("SELECT {BIN} FROM bins WHERE part = $1 AND bin > $2 ORDER BY bin LIMIT $3"),
+        &[part.into(), after.into(), limit.into()],
+        Bin::from_row,
+    )
+}
+
+/// What a chunk did to a bin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visit {
+    /// The bin.
+    pub bin: BinId,
+    /// Not before this time from now on.
+    pub next_ms: i64,
+    /// The delay it asks for, if it asks.
+    pub delay_ms: Option<i64>,
+    /// Failures in a row, as they stand now.
+    pub failures: i64,
+    /// The breaker, as it stands now.
+    pub blocked_ms: Option<i64>,
+    /// Why it is open.
+    pub blocked_by: Option<String>,
+    /// Requests in this chunk.
+    pub fetches: i64,
+    /// Of them, failed.
+    pub errors: i64,
+    /// Bytes received.
+    pub bytes: i64,
+    /// Time spent waiting.
+    pub busy_ms: i64,
+}
+
+/// Books the visits of a chunk, in its commit. Times only move forward.
+pub fn visited(tx: &mut Tx<'_>, part: Part, visits: &[Visit]) -> Result<()> {
+    let rows: Vec<Vec<Value<'_>>> = visits
+        .iter()
+        .map(|visit| {
+            vec![
+                visit.bin.into(),
+                visit.next_ms.into(),
+                visit.delay_ms.into(),
+                visit.failures.into(),
+                visit.blocked_ms.into(),
+                (&visit.blocked_by).into(),
+                visit.fetches.into(),
+                visit.errors.into(),
+                visit.bytes.into(),
+                visit.busy_ms.into(),
+            ]
+        })
+        .collect();
+    let mut kinds = [Kind::Int; 10];
+    kinds[5] = Kind::Text;
+    tx.update_rows(
+        "UPDATE bins SET
+             next_ms = CASE WHEN v.column2 > next_ms THEN v.column2 ELSE next_ms END,
+             delay_ms = COALESCE(v.column3, delay_ms), failures = v.column4,
+             blocked_ms = v.column5, blocked_by = v.column6, fetches = fetches + v.column7,
+             errors = errors + v.column8, bytes = bytes + v.column9, busy_ms = busy_ms + v.column10",
+        &[part.into()],
+        (&kinds, &rows),
+        "WHERE bins.part = $1 AND bins.bin = v.column1",
+    )?;
+    Ok(())
+}
+
+/// A bin of a job that may have something ready, and the mark that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Marked {
+    pub job: JobId,
+    pub bin: BinId,
+    pub mark: i64,
+}
+
+/// Bins that may have something ready, after one, in order of job and number.
+pub fn marked(
+    tx: &mut Tx<'_>,
+    part: Part,
+    after: (JobId, BinId),
+    limit: u32,
+) -> Result<Vec<Marked>> {
+    tx.query(
+        "SELECT jobid, bin, mark FROM bin_work
+         WHERE part = $1 AND mark > 0 AND (jobid, bin) > ($2, $3)
+         ORDER BY jobid, bin LIMIT $4",
+        &[part.into(), after.0.into(), after.1.into(), limit.into()],
+        |row| Ok(Marked { job: row.get(0)?, bin: row.get(1)?, mark: row.get(2)? }),
+    )
+}
+
+/// Lowers a mark if it is still the one that was seen: nothing was queued since.
+pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: Marked) -> Result<bool> {
+    let touched = tx.execute(
+        "UPDATE bin_work SET mark = 0 WHERE part = $1 AND jobid = $2 AND bin = $3 AND mark = $4",
+        &[part.into(), seen.job.into(), seen.bin.into(), seen.mark.into()],
+    )?;
+    Ok(touched == 1)
+}

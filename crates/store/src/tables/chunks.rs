@@ -1,0 +1,225 @@
+//! Chunks: the atom of claim, of commit, and of what outputs consume.
+//!
+//! Invariants: a chunk has a number in its part's order only once it is committed,
+//! and gets it in the committing transaction; numbers of a part are given in
+//! commit order without a gap, so a reader's cursor never skips one. A chunk that
+//! was never committed leaves its documents ready again.
+
+use crate::ids::{ChunkId, JobId, ObjectId, Part, Run};
+use crate::tables::leases::Lease;
+use crate::tables::queue::{self, Place};
+use crate::value::Row;
+use crate::{Error, Result, Tx};
+
+/// Opens a chunk under a lease, to claim documents into. The caller has fenced.
+pub fn open(
+    tx: &mut Tx<'_>,
+    lease: &Lease,
+    (chunk, job, run): (ChunkId, JobId, Run),
+    now_ms: i64,
+) -> Result<()> {
+    tx.execute(
+        "INSERT INTO chunks (part, id, jobid, run, node, token, state, documents, adds, updates,
+                             removes, keeps, errors, bytes, claimed_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, 'crawling', 0, 0, 0, 0, 0, 0, 0, $7)",
+        &[
+            lease.part.into(),
+            chunk.into(),
+            job.into(),
+            run.into(),
+            lease.node.into(),
+            lease.token.into(),
+            now_ms.into(),
+        ],
+    )?;
+    task(tx, lease, chunk, "crawling", now_ms)
+}
+
+/// What a committed chunk holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Documents settled.
+    pub documents: i64,
+    /// Changes by kind.
+    pub adds: i64,
+    /// Changes by kind.
+    pub updates: i64,
+    /// Changes by kind.
+    pub removes: i64,
+    /// Changes by kind.
+    pub keeps: i64,
+    /// Documents that failed.
+    pub errors: i64,
+    /// Bytes received.
+    pub bytes: i64,
+    /// Facts that live in the row until they are packed.
+    pub facts: Option<Vec<u8>>,
+    /// Facts that are an object of their own.
+    pub facts_object: Option<ObjectId>,
+    /// The bodies.
+    pub bodies_object: Option<ObjectId>,
+}
+
+/// Commits a chunk: gives it its number. The caller settles its documents in the
+/// same transaction, and started it with `leases::number_commit`, whose number
+/// this is.
+pub fn commit(
+    tx: &mut Tx<'_>,
+    lease: &Lease,
+    (chunk, seq): (ChunkId, i64),
+    summary: &Summary,
+    now_ms: i64,
+) -> Result<()> {
+    let touched = tx.execute(
+        "UPDATE chunks SET state = 'crawled', seq = $4, documents = $5, adds = $6, updates = $7,
+             removes = $8, keeps = $9, errors = $10, bytes = $11, facts = $12, facts_object = $13,
+             bodies_object = $14, committed_ms = $15
+         WHERE part = $1 AND id = $2 AND token = $3 AND state = 'crawling'",
+        &[
+            lease.part.into(),
+            chunk.into(),
+            lease.token.into(),
+            seq.into(),
+            summary.documents.into(),
+            summary.adds.into(),
+            summary.updates.into(),
+            summary.removes.into(),
+            summary.keeps.into(),
+            summary.errors.into(),
+            summary.bytes.into(),
+            summary.facts.as_ref().into(),
+            summary.facts_object.into(),
+            summary.bodies_object.into(),
+            now_ms.into(),
+        ],
+    )?;
+    if touched != 1 {
+        return Err(Error::Refused(format!(
+            "chunk {chunk} of part {} is not open under this lease",
+            lease.part
+        )));
+    }
+    task(tx, lease, chunk, "crawled", now_ms)
+}
+
+/// Gives up the chunks that earlier holders of the part left open: their documents
+/// are ready again. Returns how many documents that were.
+pub fn abandon_stale(tx: &mut Tx<'_>, lease: &Lease, now_ms: i64, limit: u32) -> Result<u64> {
+    let stale: Vec<(ChunkId, JobId)> = tx.query(
+        "SELECT id, jobid FROM chunks
+         WHERE part = $1 AND state = 'crawling' AND token < $2 ORDER BY id LIMIT $3",
+        &[lease.part.into(), lease.token.into(), limit.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let mut documents = 0;
+    for (chunk, job) in stale {
+        documents += abandon(tx, lease, (chunk, job), now_ms)?;
+    }
+    Ok(documents)
+}
+
+/// Gives up one chunk: its documents are ready again.
+pub fn abandon(
+    tx: &mut Tx<'_>,
+    lease: &Lease,
+    (chunk, job): (ChunkId, JobId),
+    now_ms: i64,
+) -> Result<u64> {
+    let documents = queue::unclaim(tx, Place { part: lease.part, job }, chunk)?;
+    tx.execute(
+        "UPDATE chunks SET state = 'abandoned' WHERE part = $1 AND id = $2 AND state = 'crawling'",
+        &[lease.part.into(), chunk.into()],
+    )?;
+    task(tx, lease, chunk, "error", now_ms)?;
+    Ok(documents)
+}
+
+/// A committed chunk as an output reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Committed {
+    pub id: ChunkId,
+    pub seq: i64,
+    pub job: JobId,
+    pub run: Run,
+    pub documents: i64,
+    pub committed_ms: i64,
+    pub facts: Facts,
+    pub bodies_object: Option<ObjectId>,
+}
+
+/// Where the facts of a chunk are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Facts {
+    /// In the row.
+    Inline(Vec<u8>),
+    /// In an object, at this offset, this long; `None` is the whole object.
+    Object { object: ObjectId, range: Option<(i64, i64)> },
+    /// Retention has dropped them, or the chunk had none.
+    None,
+}
+
+/// Committed chunks after a number, in order: what an output's cursor walks.
+pub fn after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Committed>> {
+    tx.query(
+        "SELECT id, seq, jobid, run, documents, committed_ms, facts, facts_object, facts_offset,
+                facts_len, bodies_object
+         FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
+        &[part.into(), seq.into(), limit.into()],
+        |row| {
+            Ok(Committed {
+                id: row.get(0)?,
+                seq: row.get(1)?,
+                job: row.get(2)?,
+                run: row.get(3)?,
+                documents: row.get(4)?,
+                committed_ms: row.get(5)?,
+                facts: facts_from(row)?,
+                bodies_object: row.get(10)?,
+            })
+        },
+    )
+}
+
+fn facts_from(row: &Row<'_>) -> Result<Facts> {
+    if let Some(bytes) = row.get::<Option<Vec<u8>>>(6)? {
+        return Ok(Facts::Inline(bytes));
+    }
+    let Some(object) = row.get::<Option<ObjectId>>(7)? else { return Ok(Facts::None) };
+    let range = row.get::<Option<i64>>(8)?.zip(row.get::<Option<i64>>(9)?);
+    Ok(Facts::Object { object, range })
+}
+
+/// Records what a role is doing with a chunk, for whoever follows it.
+fn task(tx: &mut Tx<'_>, lease: &Lease, chunk: ChunkId, task: &str, now_ms: i64) -> Result<()> {
+    mark_task(tx, (lease, chunk), task, None, now_ms)
+}
+
+/// Records what a role is doing with a chunk: `building`, `built`, `propagated`,
+/// or `error` with its text.
+pub fn mark_task(
+    tx: &mut Tx<'_>,
+    (lease, chunk): (&Lease, ChunkId),
+    task: &str,
+    error: Option<&str>,
+    now_ms: i64,
+) -> Result<()> {
+    tx.execute(
+        "INSERT INTO chunk_tasks (part, chunk, role, node, task, errortext, changed_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (part, chunk, role) DO UPDATE SET
+             node = excluded.node, task = excluded.task, errortext = excluded.errortext,
+             changed_ms = excluded.changed_ms",
+        &[
+            lease.part.into(),
+            chunk.into(),
+            (&lease.role).into(),
+            lease.node.into(),
+            task.into(),
+            error.into(),
+            now_ms.into(),
+        ],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Numbers over many rows, kept so that nobody has to count: per part, per job.
+//!
+//! Invariant (I7): a counter is changed in the same transaction as the rows it
+//! counts, so at every commit it equals the count; `verify` compares them.
+
+use crate::ids::{JobId, Part};
+use crate::{Result, Tx};
+
+/// Adds to counters of a job in a part. Zero deltas cost nothing.
+pub fn add(tx: &mut Tx<'_>, part: Part, job: JobId, deltas: &[(&str, i64)]) -> Result<()> {
+    let rows: Vec<_> = deltas
+        .iter()
+        .filter(|(_, delta)| *delta != 0)
+        .map(|(name, delta)| vec![part.into(), job.into(), (*name).into(), (*delta).into()])
+        .collect();
+    tx.insert_rows(
+        "INSERT INTO counters (part, jobid, name, value)",
+        &rows,
+        "ON CONFLICT (part, jobid, name) DO UPDATE SET value = counters.value + excluded.value",
+    )?;
+    Ok(())
+}
+
+/// The counters of a job, summed over all parts. There are a few dozen names.
+pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<(String, i64)>> {
+    tx.query(
+        "SELECT name, CAST(SUM(value) AS BIGINT) FROM counters WHERE jobid = $1
+         GROUP BY name ORDER BY name LIMIT 1000",
+        &[job.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// The counters of a job in one part.
+pub fn in_part(tx: &mut Tx<'_>, part: Part, job: JobId) -> Result<Vec<(String, i64)>> {
+    tx.query(
+        "SELECT name, value FROM counters WHERE part = $1 AND jobid = $2 ORDER BY name LIMIT 1000",
+        &[part.into(), job.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// One counter of a job, summed over all parts.
+pub fn total(tx: &mut Tx<'_>, job: JobId, name: &str) -> Result<i64> {
+    tx.query_one(
+        "SELECT COALESCE(CAST(SUM(value) AS BIGINT), 0) FROM counters WHERE jobid = $1 AND name = $2",
+        &[job.into(), name.into()],
+        |row| row.get(0),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::both_databases;
+
+    #[test]
+    fn counters_add_up_over_parts() {
+        both_databases(|db| {
+            let job = JobId(7);
+            for (part, delta) in [(0, 3), (1, 4), (0, -1)] {
+                db.write(move |tx| add(tx, Part(part), job, &[("ready", delta), ("done", 0)]))?;
+            }
+            assert_eq!(db.read(move |tx| of_job(tx, job))?, [("ready".to_owned(), 6)]);
+            assert_eq!(db.read(move |tx| total(tx, job, "ready"))?, 6);
+            assert_eq!(db.read(move |tx| total(tx, job, "never"))?, 0);
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,244 @@
+//! What is known of each document of a repository connection, whatever jobs share
+//! it: its validators, hashes, where its facts and bytes are, how often it changed.
+//!
+//! Invariant: a removed document keeps its row as a tombstone with the reason; it
+//! comes back to life in the same row, so `first_ms` and `changes` tell the truth.
+
+use crate::ids::{ChunkId, ConnectionId, DocumentId, Part, Run};
+use crate::value::Row;
+use crate::{Result, Tx, Value};
+use page::ids::DocHash;
+
+/// A document's row. Fields that an outcome does not touch are carried over by the
+/// caller, who has loaded it with [`load`].
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub struct Document {
+    pub id: DocumentId,
+    pub dochash: DocHash,
+    pub docid: String,
+    /// The last outcome: `ok`, `not modified`, `gone`, `redirect`, `error` …
+    pub outcome: String,
+    pub http_status: Option<i64>,
+    pub media_type: Option<String>,
+    pub language: Option<String>,
+    pub title: Option<String>,
+    pub length: Option<i64>,
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+    /// The connector's version string.
+    pub version: Option<String>,
+    pub content_hash: Option<Vec<u8>>,
+    pub text_hash: Option<Vec<u8>>,
+    /// The 64 bits of the SimHash, as a signed number.
+    pub simhash: Option<i64>,
+    pub redirect: Option<DocHash>,
+    pub duplicate_of: Option<DocHash>,
+    pub first_ms: i64,
+    pub checked_ms: i64,
+    pub fetched_ms: Option<i64>,
+    pub changed_ms: Option<i64>,
+    pub checks: i64,
+    pub changes: i64,
+    /// The chunk with its facts, and its place there.
+    pub chunk: Option<ChunkId>,
+    pub ordinal: Option<i64>,
+    /// The chunk with its bytes.
+    pub body_chunk: Option<ChunkId>,
+    /// How often in a row it was missing, in which run and when first.
+    pub missing: i64,
+    pub missing_run: Option<Run>,
+    pub missing_ms: Option<i64>,
+    pub removed_ms: Option<i64>,
+    pub reason: Option<String>,
+}
+
+const COLUMNS: &str = "id, dochash, docid, outcome, httpstatus, mediatype, language, title, length, \
+    etag, lastmodified, version, contenthash, texthash, simhash, redirecthash, duplicateof, \
+    first_ms, checked_ms, fetched_ms, changed_ms, checks, changes, chunk, ordinal, bodychunk, \
+    missing, missing_run, missing_ms, removed_ms, reason";
+
+/// Loads documents of a connection by their keys; unknown ones are left out.
+pub fn load(
+    tx: &mut Tx<'_>,
+    part: Part,
+    connection: ConnectionId,
+    keys: &[DocHash],
+) -> Result<Vec<Document>> {
+    let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
+    tx.query_in(
+        &format!(
+            "SELECT {COLUMNS} FROM documents WHERE part = $1 AND connectionid = $2 AND dochash"
+        ),
+        &[part.into(), connection.into()],
+        &keys,
+        "",
+        Document::from_row,
+    )
+}
+
+/// Writes documents, new or known. The id of a known one stays.
+pub fn save(
+    tx: &mut Tx<'_>,
+    part: Part,
+    connection: ConnectionId,
+    documents: &[Document],
+) -> Result<()> {
+    let rows: Vec<Vec<Value<'_>>> =
+        documents.iter().map(|document| document.to_row(part, connection)).collect();
+    let changed: Vec<String> = COLUMNS
+        .split(", ")
+        .filter(|column| !matches!(*column, "id" | "dochash"))
+        .map(|column| format!("{column} = excluded.{column}"))
+        .collect();
+    tx.insert_rows(
+        &format!("INSERT INTO documents (part, connectionid, {COLUMNS})"),
+        &rows,
+        &format!("ON CONFLICT (part, dochash, connectionid) DO UPDATE SET {}", changed.join(", ")),
+    )?;
+    Ok(())
+}
+
+impl Document {
+    /// A document nobody has looked at yet.
+    pub fn new(id: DocumentId, dochash: DocHash, docid: String, now_ms: i64) -> Document {
+        Document {
+            id,
+            dochash,
+            docid,
+            outcome: "new".into(),
+            http_status: None,
+            media_type: None,
+            language: None,
+            title: None,
+            length: None,
+            etag: None,
+            last_modified: None,
+            version: None,
+            content_hash: None,
+            text_hash: None,
+            simhash: None,
+            redirect: None,
+            duplicate_of: None,
+            first_ms: now_ms,
+            checked_ms: now_ms,
+            fetched_ms: None,
+            changed_ms: None,
+            checks: 0,
+            changes: 0,
+            chunk: None,
+            ordinal: None,
+            body_chunk: None,
+            missing: 0,
+            missing_run: None,
+            missing_ms: None,
+            removed_ms: None,
+            reason: None,
+        }
+    }
+
+    fn to_row(&self, part: Part, connection: ConnectionId) -> Vec<Value<'_>> {
+        vec![
+            part.into(),
+            connection.into(),
+            self.id.into(),
+            (&self.dochash).into(),
+            (&self.docid).into(),
+            (&self.outcome).into(),
+            self.http_status.into(),
+            (&self.media_type).into(),
+            (&self.language).into(),
+            (&self.title).into(),
+            self.length.into(),
+            (&self.etag).into(),
+            (&self.last_modified).into(),
+            (&self.version).into(),
+            self.content_hash.as_ref().into(),
+            self.text_hash.as_ref().into(),
+            self.simhash.into(),
+            self.redirect.as_ref().into(),
+            self.duplicate_of.as_ref().into(),
+            self.first_ms.into(),
+            self.checked_ms.into(),
+            self.fetched_ms.into(),
+            self.changed_ms.into(),
+            self.checks.into(),
+            self.changes.into(),
+            self.chunk.into(),
+            self.ordinal.into(),
+            self.body_chunk.into(),
+            self.missing.into(),
+            self.missing_run.into(),
+            self.missing_ms.into(),
+            self.removed_ms.into(),
+            (&self.reason).into(),
+        ]
+    }
+
+    fn from_row(row: &Row<'_>) -> Result<Document> {
+        Ok(Document {
+            id: row.get(0)?,
+            dochash: row.get(1)?,
+            docid: row.get(2)?,
+            outcome: row.get(3)?,
+            http_status: row.get(4)?,
+            media_type: row.get(5)?,
+            language: row.get(6)?,
+            title: row.get(7)?,
+            length: row.get(8)?,
+            etag: row.get(9)?,
+            last_modified: row.get(10)?,
+            version: row.get(11)?,
+            content_hash: row.get(12)?,
+            text_hash: row.get(13)?,
+            simhash: row.get(14)?,
+            redirect: row.get(15)?,
+            duplicate_of: row.get(16)?,
+            first_ms: row.get(17)?,
+            checked_ms: row.get(18)?,
+            fetched_ms: row.get(19)?,
+            changed_ms: row.get(20)?,
+            checks: row.get(21)?,
+            changes: row.get(22)?,
+            chunk: row.get(23)?,
+            ordinal: row.get(24)?,
+            body_chunk: row.get(25)?,
+            missing: row.get(26)?,
+            missing_run: row.get(27)?,
+            missing_ms: row.get(28)?,
+            removed_ms: row.get(29)?,
+            reason: row.get(30)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::both_databases;
+
+    #[test]
+    fn a_document_is_saved_whole_and_keeps_its_id() {
+        both_databases(|db| {
+            let url = "https://example.com/";
+            let hash = DocHash::of(url);
+            let new = Document::new(DocumentId(1), hash, url.into(), 5);
+            let mut full = new.clone();
+            full.outcome = "ok".into();
+            full.title = Some("Пример".into());
+            full.content_hash = Some(vec![7; 16]);
+            full.simhash = Some(-1);
+            full.redirect = Some(DocHash::of("x"));
+            full.reason = Some("gone".into());
+            full.checks = 3;
+            let (first, second) = (new.clone(), Document { id: DocumentId(9), ..full.clone() });
+            let key = (Part(0), ConnectionId(1));
+            db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&first)))?;
+            db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&second)))?;
+            let keys = [hash, DocHash::of("unknown")];
+            assert_eq!(db.read(move |tx| load(tx, key.0, key.1, &keys))?, [full]);
+            assert_eq!(db.read(move |tx| load(tx, key.0, ConnectionId(2), &keys))?, []);
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! The right to work on a part in a role: owner, token, deadline, commit number.
+//!
+//! Invariants: at any moment at most one token of a `(part, role)` can write, since
+//! every write of a holder starts with [`fence`] or [`number_commit`], which fail
+//! for any token but the newest. Commit numbers of a part have no gaps that a
+//! reader could mistake for the future: a number is given inside the transaction
+//! that commits.
+
+use crate::ids::{NodeId, Part};
+use crate::{Error, Result, Tx};
+
+/// A lease that was granted. It is proof only together with the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The part.
+    pub part: Part,
+    /// What is done with it: `crawl`, `links`, `search` …
+    pub role: String,
+    /// The holder's start.
+    pub node: NodeId,
+    /// Grows with every grant; the newest is the only one that can write.
+    pub token: i64,
+    /// When others may take it.
+    pub deadline_ms: i64,
+}
+
+/// Who asks, and when.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    /// The node.
+    pub node: NodeId,
+    /// Its name: after a restart it takes its own leases back at once.
+    pub node_name: String,
+    /// The time by the asker's clock.
+    pub now_ms: i64,
+    /// How long the lease shall last.
+    pub lease_ms: i64,
+    /// How far clocks may differ: a foreign lease is judged over only this much later.
+    pub skew_ms: i64,
+}
+
+/// Takes the lease if it is free, over, or was this node's own before a restart.
+pub fn take(tx: &mut Tx<'_>, part: Part, role: &str, asking: &Asking) -> Result<Option<Lease>> {
+    let deadline_ms = asking.now_ms + asking.lease_ms;
+    let token = tx.query_opt(
+        "INSERT INTO leases (part, role, node, node_name, token, deadline_ms, taken_ms, seq)
+         VALUES ($1, $2, $3, $4, 1, $5, $6, 0)
+         ON CONFLICT (part, role) DO UPDATE SET
+             node = excluded.node, node_name = excluded.node_name, token = leases.token + 1,
+             deadline_ms = excluded.deadline_ms, taken_ms = excluded.taken_ms
+         WHERE leases.deadline_ms <= $7 OR leases.node_name = excluded.node_name
+         RETURNING token",
+        &[
+            part.into(),
+            role.into(),
+            asking.node.into(),
+            (&asking.node_name).into(),
+            deadline_ms.into(),
+            asking.now_ms.into(),
+            (asking.now_ms - asking.skew_ms).into(),
+        ],
+        |row| row.get(0),
+    )?;
+    Ok(token.map(|token| Lease { part, role: role.into(), node: asking.node, token, deadline_ms }))
+}
+
+/// Moves the deadline on.
+pub fn renew(tx: &mut Tx<'_>, lease: &Lease, deadline_ms: i64) -> Result<()> {
+    let touched = tx.execute(
+        "UPDATE leases SET deadline_ms = $4 WHERE part = $1 AND role = $2 AND token = $3",
+        &[lease.part.into(), (&lease.role).into(), lease.token.into(), deadline_ms.into()],
+    )?;
+    held(lease, touched)
+}
+
+/// Gives the lease back. Harmless when it is already somebody else's.
+pub fn release(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
+    tx.execute(
+        "UPDATE leases SET deadline_ms = 0 WHERE part = $1 AND role = $2 AND token = $3",
+        &[lease.part.into(), (&lease.role).into(), lease.token.into()],
+    )?;
+    Ok(())
+}
+
+/// Locks the lease for the rest of the transaction and fails if it is lost. The
+/// first statement of every write that is not a commit.
+pub fn fence(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
+    let touched = tx.execute(
+        "UPDATE leases SET token = token WHERE part = $1 AND role = $2 AND token = $3",
+        &[lease.part.into(), (&lease.role).into(), lease.token.into()],
+    )?;
+    held(lease, touched)
+}
+
+/// The number of the commit that this transaction is; fails if the lease is lost.
+/// The first statement of every commit.
+pub fn number_commit(tx: &mut Tx<'_>, lease: &Lease) -> Result<i64> {
+    let seq = tx.query_opt(
+        "UPDATE leases SET seq = seq + 1 WHERE part = $1 AND role = $2 AND token = $3 RETURNING seq",
+        &[lease.part.into(), (&lease.role).into(), lease.token.into()],
+        |row| row.get(0),
+    )?;
+    seq.ok_or_else(|| lost(lease))
+}
+
+/// The number of the part's last commit in a role.
+pub fn last_commit(tx: &mut Tx<'_>, part: Part, role: &str) -> Result<i64> {
+    let seq = tx.query_opt(
+        "SELECT seq FROM leases WHERE part = $1 AND role = $2",
+        &[part.into(), role.into()],
+        |row| row.get(0),
+    )?;
+    Ok(seq.unwrap_or(0))
+}
+
+fn held(lease: &Lease, touched: u64) -> Result<()> {
+    if touched == 1 { Ok(()) } else { Err(lost(lease)) }
+}
+
+fn lost(lease: &Lease) -> Error {
+    Error::LeaseLost { part: lease.part.0, role: lease.role.clone() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! Leases against a model: at any moment one token can write, and commits are
+//! numbered without gaps.
+
+use super::*;
+use crate::testing::both_databases;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+fn asking(node: i64, now_ms: i64) -> Asking {
+    Asking {
+        node: NodeId(node),
+        node_name: format!("node {node}"),
+        now_ms,
+        lease_ms: 100,
+        skew_ms: 10,
+    }
+}
+
+#[test]
+fn a_foreign_lease_is_taken_only_when_it_is_surely_over() {
+    both_databases(|db| {
+        let take =
+            |node, now_ms| db.write(move |tx| take(tx, Part(1), "crawl", &asking(node, now_ms)));
+        let first = take(1, 0)?.expect("a free lease is granted");
+        assert_eq!(take(2, 100)?, None, "clocks may differ");
+        let second = take(2, 110)?.expect("it is over by any clock");
+        assert!(second.token > first.token);
+        assert!(take(2, 111)?.is_some(), "a restarted node takes its own lease back at once");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_stale_holder_can_neither_renew_nor_commit() {
+    both_databases(|db| {
+        let take =
+            |node, now_ms| db.write(move |tx| take(tx, Part(1), "crawl", &asking(node, now_ms)));
+        let stale = take(1, 0)?.expect("granted");
+        let seq = db.write({
+            let stale = stale.clone();
+            move |tx| number_commit(tx, &stale)
+        })?;
+        assert_eq!(seq, 1);
+        let fresh = take(2, 500)?.expect("granted");
+        for attempt in [renew_it, fence_it, commit_it] {
+            let stale = stale.clone();
+            let outcome = db.write(move |tx| attempt(tx, &stale));
+            assert!(matches!(outcome, Err(Error::LeaseLost { part: 1, .. })), "{outcome:?}");
+        }
+        db.write(move |tx| release(tx, &stale))?;
+        let seq = db.write(move |tx| number_commit(tx, &fresh))?;
+        assert_eq!(seq, 2, "a refused commit uses up no number");
+        assert_eq!(db.read(|tx| last_commit(tx, Part(1), "crawl"))?, 2);
+        assert_eq!(db.read(|tx| last_commit(tx, Part(1), "search"))?, 0);
+        Ok(())
+    });
+}
+
+fn renew_it(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
+    renew(tx, lease, 9_999)
+}
+fn fence_it(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
+    fence(tx, lease)
+}
+fn commit_it(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
+    number_commit(tx, lease).map(|_| ())
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Take(i64),
+    Renew(i64),
+    Release(i64),
+    Commit(i64),
+    Pass(i64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let node = 1..4i64;
+    let step = prop_oneof![
+        node.clone().prop_map(Step::Take),
+        node.clone().prop_map(Step::Renew),
+        node.clone().prop_map(Step::Release),
+        node.prop_map(Step::Commit),
+        (1..150i64).prop_map(Step::Pass),
+    ];
+    proptest::collection::vec(step, 1..30)
+}
+
+/// What the model believes: who holds the lease with which token until when.
+#[derive(Default)]
+struct Model {
+    holder: Option<(i64, i64)>,
+    deadline_ms: i64,
+    grants: i64,
+    commits: i64,
+}
+
+#[test]
+fn leases_behave_like_the_model() {
+    both_databases(|db| {
+        let part = std::cell::Cell::new(0);
+        let mut runner = TestRunner::new(Config { cases: 60, ..Config::default() });
+        runner
+            .run(&steps(), |steps| {
+                // A part of its own isolates each case in the one database.
+                part.set(part.get() + 1);
+                drive(db, Part(part.get()), &steps)
+                    .map_err(|error| TestCaseError::fail(error.to_string()))
+            })
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        Ok(())
+    });
+}
+
+fn drive(db: &crate::Db, part: Part, steps: &[Step]) -> Result<()> {
+    let mut model = Model::default();
+    let mut now_ms = 1_000;
+    let mut held: std::collections::HashMap<i64, Lease> = std::collections::HashMap::new();
+    for step in steps {
+        match *step {
+            Step::Pass(ms) => now_ms += ms,
+            Step::Take(node) => {
+                let granted = db.write(move |tx| take(tx, part, "crawl", &asking(node, now_ms)))?;
+                let own = model.holder.is_some_and(|(holder, _)| holder == node);
+                let over = model.deadline_ms <= now_ms - 10;
+                assert_eq!(granted.is_some(), model.holder.is_none() || own || over);
+                if let Some(lease) = granted {
+                    model.grants += 1;
+                    assert_eq!(lease.token, model.grants, "tokens grow by one");
+                    model.holder = Some((node, lease.token));
+                    model.deadline_ms = lease.deadline_ms;
+                    held.insert(node, lease);
+                }
+            }
+            Step::Renew(node) | Step::Release(node) | Step::Commit(node) => {
+                let Some(lease) = held.get(&node).cloned() else { continue };
+                let valid = model.holder == Some((node, lease.token));
+                match step {
+                    Step::Renew(_) => {
+                        let deadline = now_ms + 100;
+                        let done = db.write(move |tx| renew(tx, &lease, deadline));
+                        assert_eq!(done.is_ok(), valid);
+                        if valid {
+                            model.deadline_ms = deadline;
+                        }
+                    }
+                    Step::Release(_) => {
+                        db.write(move |tx| release(tx, &lease))?;
+                        if valid {
+                            model.deadline_ms = 0;
+                        }
+                    }
+                    _ => {
+                        let done = db.write(move |tx| number_commit(tx, &lease));
+                        assert_eq!(done.is_ok(), valid);
+                        model.commits += i64::from(valid);
+                        assert_eq!(done.unwrap_or(model.commits), model.commits);
+                    }
+                }
+            }
+        }
+    }
+    let last = db.read(move |tx| last_commit(tx, part, "crawl"))?;
+    assert_eq!(last, model.commits);
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Processes that work on this database: one row for each start.
+//!
+//! Invariant: a node's number is given once; ids are made from it (see `ids`).
+
+use crate::ids::NodeId;
+use crate::{Result, Tx, Value};
+
+/// What a process says of itself when it starts.
+#[derive(Debug, Clone)]
+pub struct NewNode {
+    /// The same after a restart, different for processes that run side by side.
+    pub name: String,
+    /// What it does, such as `crawl links search`.
+    pub roles: String,
+    /// Where its API listens, if it does.
+    pub address: Option<String>,
+    /// The program's version.
+    pub version: String,
+}
+
+/// A node as an operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Node {
+    pub id: NodeId,
+    pub name: String,
+    pub roles: String,
+    pub address: Option<String>,
+    pub version: String,
+    pub state: String,
+    pub health: String,
+    pub started_ms: i64,
+    pub heartbeat_ms: i64,
+    pub stopped_ms: Option<i64>,
+}
+
+/// Registers a start. Earlier starts under the same name are over.
+pub fn register(tx: &mut Tx<'_>, node: &NewNode, now_ms: i64) -> Result<NodeId> {
+    tx.execute(
+        "UPDATE nodes SET state = 'stopped', stopped_ms = $2
+         WHERE name = $1 AND state <> 'stopped'",
+        &[(&node.name).into(), now_ms.into()],
+    )?;
+    // The number comes from a counter and not from the rows, so that it is never
+    // given twice even when old rows have been cleared away.
+    let id: NodeId = tx.query_one(
+        "INSERT INTO counters (part, jobid, name, value) VALUES (0, 0, 'nodes', 1)
+         ON CONFLICT (part, jobid, name) DO UPDATE SET value = counters.value + 1
+         RETURNING value",
+        &[],
+        |row| row.get(0),
+    )?;
+    tx.execute(
+        "INSERT INTO nodes (id, name, roles, address, version, state, health, started_ms, heartbeat_ms)
+         VALUES ($1, $2, $3, $4, $5, 'ready', 'healthy', $6, $7)",
+        &[
+            id.into(),
+            (&node.name).into(),
+            (&node.roles).into(),
+            (&node.address).into(),
+            (&node.version).into(),
+            now_ms.into(),
+            now_ms.into(),
+        ],
+    )?;
+    Ok(id)
+}
+
+/// Says that the node is alive. False when it has been declared absent or stopped.
+pub fn heartbeat(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<bool> {
+    let touched = tx.execute(
+        "UPDATE nodes SET heartbeat_ms = $2 WHERE id = $1 AND state IN ('joining', 'ready', 'draining')",
+        &[node.into(), now_ms.into()],
+    )?;
+    Ok(touched == 1)
+}
+
+/// The node ended in good order.
+pub fn stop(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<()> {
+    tx.execute(
+        "UPDATE nodes SET state = 'stopped', stopped_ms = $2 WHERE id = $1",
+        &[node.into(), now_ms.into()],
+    )?;
+    Ok(())
+}
+
+/// Declares nodes absent that have not been heard of since `before_ms`.
+pub fn mark_absent(tx: &mut Tx<'_>, before_ms: i64) -> Result<Vec<NodeId>> {
+    tx.query(
+        "UPDATE nodes SET state = 'absent', health = 'failure'
+         WHERE state IN ('joining', 'ready', 'draining') AND heartbeat_ms < $1
+         RETURNING id",
+        &[before_ms.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Nodes from the newest start on.
+pub fn list(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<Node>> {
+    tx.query(
+        "SELECT id, name, roles, address, version, state, health, started_ms, heartbeat_ms, stopped_ms
+         FROM nodes ORDER BY id DESC LIMIT $1",
+        &[Value::from(limit)],
+        |row| {
+            Ok(Node {
+                id: row.get(0)?,
+                name: row.get(1)?,
+                roles: row.get(2)?,
+                address: row.get(3)?,
+                version: row.get(4)?,
+                state: row.get(5)?,
+                health: row.get(6)?,
+                started_ms: row.get(7)?,
+                heartbeat_ms: row.get(8)?,
+                stopped_ms: row.get(9)?,
+            })
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::both_databases;
+
+    fn node(name: &str) -> NewNode {
+        NewNode { name: name.into(), roles: "crawl".into(), address: None, version: "test".into() }
+    }
+
+    #[test]
+    fn every_start_has_its_own_number_and_ends_the_one_before() {
+        both_databases(|db| {
+            let first = db.write(|tx| register(tx, &node("a"), 1))?;
+            let again = db.write(|tx| register(tx, &node("a"), 2))?;
+            let other = db.write(|tx| register(tx, &node("b"), 3))?;
+            assert!(first < again && again < other);
+            assert!(!db.write(move |tx| heartbeat(tx, first, 4))?, "the first start is over");
+            assert!(db.write(move |tx| heartbeat(tx, again, 4))?);
+            let states: Vec<String> =
+                db.read(|tx| list(tx, 10))?.into_iter().map(|node| node.state).collect();
+            assert_eq!(states, ["ready", "ready", "stopped"]);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_silent_node_becomes_absent_once() {
+        both_databases(|db| {
+            let silent = db.write(|tx| register(tx, &node("silent"), 10))?;
+            let alive = db.write(|tx| register(tx, &node("alive"), 10))?;
+            db.write(move |tx| heartbeat(tx, alive, 50))?;
+            assert_eq!(db.write(|tx| mark_absent(tx, 40))?, [silent]);
+            assert_eq!(db.write(|tx| mark_absent(tx, 40))?, []);
+            assert!(!db.write(move |tx| heartbeat(tx, silent, 60))?);
+            Ok(())
+        });
+    }
+}

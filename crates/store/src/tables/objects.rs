@@ -1,0 +1,219 @@
+//! Objects as rows: staged before they exist, published with what names them,
+//! condemned when nothing does, and gone when they are collected.
+//!
+//! Invariants: there is a row before there is an object, so every orphan is found
+//! from here alone; an object is published in the transaction of the row that
+//! points to it; a row goes only after its object has gone. So a crash between any
+//! two steps leaves at worst a row that a later collection finishes.
+
+use crate::ids::{ObjectId, Part};
+use crate::value::Row;
+use crate::{Error, Result, Tx};
+
+/// What an object is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    Facts,
+    Bodies,
+    Pack,
+    Shard,
+    Mirror,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Facts => "facts",
+            Kind::Bodies => "bodies",
+            Kind::Pack => "pack",
+            Kind::Shard => "shard",
+            Kind::Mirror => "mirror",
+        }
+    }
+}
+
+/// Announces an object, before it is written.
+pub fn stage(
+    tx: &mut Tx<'_>,
+    (part, id): (Part, ObjectId),
+    kind: Kind,
+    path: &str,
+    now_ms: i64,
+) -> Result<()> {
+    tx.execute(
+        "INSERT INTO objects (part, id, path, kind, state, staged_ms)
+         VALUES ($1, $2, $3, $4, 'staged', $5)",
+        &[part.into(), id.into(), path.into(), kind.name().into(), now_ms.into()],
+    )?;
+    Ok(())
+}
+
+/// Publishes an object that has been written, in the transaction that points to it.
+pub fn publish(
+    tx: &mut Tx<'_>,
+    (part, id): (Part, ObjectId),
+    bytes: u64,
+    hash: &[u8; 32],
+    now_ms: i64,
+) -> Result<()> {
+    let bytes = i64::try_from(bytes)
+        .map_err(|_| Error::TooLarge { what: format!("object {id}"), bytes, max: i64::MAX as u64 })?;
+    let touched = tx.execute(
+        "UPDATE objects SET state = 'published', bytes = $3, hash = $4, published_ms = $5
+         WHERE part = $1 AND id = $2 AND state = 'staged'",
+        &[part.into(), id.into(), bytes.into(), hash.into(), now_ms.into()],
+    )?;
+    if touched == 1 {
+        return Ok(());
+    }
+    // A collection took it for abandoned; what was written may be gone already.
+    Err(Error::Refused(format!("object {id} of part {part} is no longer staged; write it again")))
+}
+
+/// Says that nothing points to an object any more. False if it was not published.
+pub fn condemn(tx: &mut Tx<'_>, (part, id): (Part, ObjectId), now_ms: i64) -> Result<bool> {
+    let touched = tx.execute(
+        "UPDATE objects SET state = 'condemned', condemned_ms = $3
+         WHERE part = $1 AND id = $2 AND state = 'published'",
+        &[part.into(), id.into(), now_ms.into()],
+    )?;
+    Ok(touched == 1)
+}
+
+/// Condemns staged objects that nobody has published since `before_ms`: their
+/// writers are dead, or will be refused by [`publish`].
+pub fn condemn_abandoned(tx: &mut Tx<'_>, part: Part, before_ms: i64, now_ms: i64) -> Result<u64> {
+    tx.execute(
+        "UPDATE objects SET state = 'condemned', condemned_ms = $3
+         WHERE part = $1 AND state = 'staged' AND staged_ms < $2",
+        &[part.into(), before_ms.into(), now_ms.into()],
+    )
+}
+
+/// An object whose time has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Condemned {
+    pub id: ObjectId,
+    pub path: String,
+}
+
+/// Objects of a part that were condemned before a time, oldest first.
+pub fn condemned(
+    tx: &mut Tx<'_>,
+    part: Part,
+    before_ms: i64,
+    limit: u32,
+) -> Result<Vec<Condemned>> {
+    tx.query(
+        "SELECT id, path FROM objects
+         WHERE part = $1 AND state = 'condemned' AND condemned_ms < $2
+         ORDER BY condemned_ms, id LIMIT $3",
+        &[part.into(), before_ms.into(), limit.into()],
+        |row| Ok(Condemned { id: row.get(0)?, path: row.get(1)? }),
+    )
+}
+
+/// Forgets condemned objects, after they have been deleted from the store.
+pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<u64> {
+    let keys: Vec<_> = ids.iter().map(|id| (*id).into()).collect();
+    let gone = tx.query_in(
+        "DELETE FROM objects WHERE part = $1 AND state = 'condemned' AND id",
+        &[part.into()],
+        &keys,
+        "RETURNING id",
+        |_| Ok(()),
+    )?;
+    Ok(gone.len() as u64)
+}
+
+/// An object that rows point to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Published {
+    pub part: Part,
+    pub id: ObjectId,
+    pub path: String,
+    pub bytes: i64,
+    pub hash: Option<Vec<u8>>,
+}
+
+impl Published {
+    fn from_row(row: &Row<'_>) -> Result<Published> {
+        Ok(Published {
+            part: row.get(0)?,
+            id: row.get(1)?,
+            path: row.get(2)?,
+            bytes: row.get(3)?,
+            hash: row.get(4)?,
+        })
+    }
+}
+
+/// Published objects of all parts, after one.
+pub fn published_after(
+    tx: &mut Tx<'_>,
+    (part, id): (Part, ObjectId),
+    limit: u32,
+) -> Result<Vec<Published>> {
+    tx.query(
+        "SELECT part, id, path, bytes, hash FROM objects
+         WHERE state = 'published' AND (part, id) > ($1, $2)
+         ORDER BY part, id LIMIT $3",
+        &[part.into(), id.into(), limit.into()],
+        Published::from_row,
+    )
+}
+
+/// One published object.
+pub fn find(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<Option<Published>> {
+    tx.query_opt(
+        "SELECT part, id, path, bytes, hash FROM objects
+         WHERE part = $1 AND id = $2 AND state = 'published'",
+        &[part.into(), id.into()],
+        Published::from_row,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::both_databases;
+
+    const PART: Part = Part(3);
+
+    #[test]
+    fn an_object_goes_from_staged_to_published_to_condemned_to_nothing() {
+        both_databases(|db| {
+            let key = (PART, ObjectId(7));
+            db.write(move |tx| stage(tx, key, Kind::Facts, "chunks/3/7.facts", 10))?;
+            assert_eq!(db.read(move |tx| find(tx, key.0, key.1))?, None);
+            assert!(!db.write(move |tx| condemn(tx, key, 11))?, "it is not published yet");
+            db.write(move |tx| publish(tx, key, 5, &[9; 32], 12))?;
+            assert!(db.write(move |tx| publish(tx, key, 5, &[9; 32], 12)).is_err(), "only once");
+            let listed = db.read(|tx| published_after(tx, (Part(0), ObjectId(0)), 10))?;
+            assert_eq!((listed.len(), listed[0].bytes), (1, 5));
+            assert!(db.write(move |tx| condemn(tx, key, 20))?);
+            assert_eq!(db.read(|tx| condemned(tx, PART, 20, 10))?, []);
+            let doomed = db.read(|tx| condemned(tx, PART, 21, 10))?;
+            assert_eq!(doomed, [Condemned { id: key.1, path: "chunks/3/7.facts".into() }]);
+            assert_eq!(db.write(move |tx| forget(tx, PART, &[key.1]))?, 1);
+            assert_eq!(db.read(|tx| condemned(tx, PART, 99, 10))?, []);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_writer_that_was_taken_for_dead_is_refused() {
+        both_databases(|db| {
+            let key = (PART, ObjectId(8));
+            db.write(move |tx| stage(tx, key, Kind::Bodies, "chunks/3/8.warc.zst", 10))?;
+            assert_eq!(db.write(|tx| condemn_abandoned(tx, PART, 10, 50))?, 0);
+            assert_eq!(db.write(|tx| condemn_abandoned(tx, PART, 11, 50))?, 1);
+            let refused = db.write(move |tx| publish(tx, key, 1, &[0; 32], 60));
+            assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+            Ok(())
+        });
+    }
+}

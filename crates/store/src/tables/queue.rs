@@ -1,0 +1,256 @@
+//! The document queue: one row for each document of each job.
+//!
+//! A document is `ready` (its bin decides when), `waiting` for its check time,
+//! `active` in a chunk, `done`, `cut` by a scope or limit, or `failed`. What a new
+//! run means for documents of older runs is never written: `done` with an older
+//! `done_run` is what a recheck takes, `seen_run` tells who was found again.
+//!
+//! Invariants: a document is in at most one chunk; whoever queues something ready
+//! marks its bin in the same transaction; the counters `ready`, `waiting` … equal
+//! the rows of that state at every commit (I7). Writes by the part's holder are
+//! fenced by the caller; [`add`] needs no lease, so that links can cross parts.
+
+mod add;
+mod settle;
+
+pub use add::{Added, Candidate, add};
+pub use settle::{Settled, Settlement, settle};
+
+use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
+use crate::tables::counters;
+use crate::value::Row;
+use crate::{Result, Tx, Value};
+use page::ids::DocHash;
+
+/// Where a document stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum State {
+    Ready,
+    Waiting,
+    Active,
+    Done,
+    Cut,
+    Failed,
+}
+
+impl State {
+    /// All of them, in the order of a document's life.
+    pub const ALL: [State; 6] =
+        [State::Ready, State::Waiting, State::Active, State::Done, State::Cut, State::Failed];
+
+    /// Its name in the table, which is also the name of its counter.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Ready => "ready",
+            State::Waiting => "waiting",
+            State::Active => "active",
+            State::Done => "done",
+            State::Cut => "cut",
+            State::Failed => "failed",
+        }
+    }
+}
+
+/// A document of a job, as the frontier needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The row.
+    pub id: QueueId,
+    /// Its bin.
+    pub bin: BinId,
+    /// Its key.
+    pub dochash: DocHash,
+    /// Its identifier: for the web, the canonical URL.
+    pub docid: String,
+    /// What is to be done: `fetch`, `expire`, `clean`, `delete`.
+    pub action: String,
+    /// Links from the nearest seed.
+    pub hops: i64,
+    /// The last run that processed it; `None` if none has.
+    pub done_run: Option<Run>,
+    /// Generation of the links and carried values it has asserted.
+    pub generation: i64,
+    /// Retries that are left, while it is failing.
+    pub failcount: Option<i64>,
+    /// When retrying ends, while it is failing.
+    pub failtime: Option<i64>,
+}
+
+const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.done_run, q.generation, q.failcount, q.failtime";
+
+impl Entry {
+    fn from_row(row: &Row<'_>) -> Result<Entry> {
+        Ok(Entry {
+            id: row.get(0)?,
+            bin: row.get(1)?,
+            dochash: row.get(2)?,
+            docid: row.get(3)?,
+            action: row.get(4)?,
+            hops: row.get(5)?,
+            done_run: row.get(6)?,
+            generation: row.get(7)?,
+            failcount: row.get(8)?,
+            failtime: row.get(9)?,
+        })
+    }
+}
+
+/// One job's documents in one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Place {
+    pub part: Part,
+    pub job: JobId,
+}
+
+/// The next documents of a bin that may be processed, in order. A document waits
+/// while an event that it depends on is in play.
+pub fn peek_ready(tx: &mut Tx<'_>, place: Place, bin: BinId, limit: u32) -> Result<Vec<Entry>> {
+    tx.query(
+        &format!(
+            "SELECT {ENTRY} FROM queue q
+             WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND q.state = 'ready'
+               AND NOT EXISTS (SELECT 1 FROM prereqevents p JOIN events e ON e.name = p.eventname
+                               WHERE p.part = q.part AND p.owner = q.id)
+             ORDER BY q.docpriority, q.id LIMIT $4"
+        ),
+        &[place.part.into(), place.job.into(), bin.into(), limit.into()],
+        Entry::from_row,
+    )
+}
+
+/// The next documents of a bin that an older run finished and this one rechecks.
+pub fn peek_older(
+    tx: &mut Tx<'_>,
+    place: Place,
+    bin: BinId,
+    run: Run,
+    limit: u32,
+) -> Result<Vec<Entry>> {
+    tx.query(
+        &format!(
+            "SELECT {ENTRY} FROM queue q
+             WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND q.state = 'done' AND q.done_run < $4
+             ORDER BY q.done_run, q.id LIMIT $5"
+        ),
+        &[place.part.into(), place.job.into(), bin.into(), run.into(), limit.into()],
+        Entry::from_row,
+    )
+}
+
+/// Puts documents into a chunk. Returns those that were still to be had: not
+/// taken, changed or removed meanwhile, and not active in another job.
+pub fn claim(
+    tx: &mut Tx<'_>,
+    place: Place,
+    chunk: ChunkId,
+    ids: &[QueueId],
+    run: Run,
+) -> Result<Vec<Entry>> {
+    let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
+    let mut claimed = Vec::new();
+    // Two statements, because the counters need to know what the rows were before.
+    for (state, condition) in [
+        (State::Ready, "queue.state = 'ready'"),
+        (State::Done, "queue.state = 'done' AND queue.done_run < $4"),
+    ] {
+        let mut found = tx.query_in(
+            &format!(
+                "UPDATE queue SET state = 'active', chunk = $3
+                 WHERE part = $1 AND jobid = $2 AND ({condition}) AND $4 > 0
+                   AND NOT EXISTS (SELECT 1 FROM queue o
+                                   WHERE o.part = queue.part AND o.dochash = queue.dochash
+                                     AND o.state = 'active')
+                   AND id"
+            ),
+            &[place.part.into(), place.job.into(), chunk.into(), run.into()],
+            &keys,
+            &format!("RETURNING {}", ENTRY.replace("q.", "")),
+            Entry::from_row,
+        )?;
+        let count = found.len() as i64;
+        count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
+        claimed.append(&mut found);
+    }
+    claimed.sort_by_key(|entry| entry.id);
+    Ok(claimed)
+}
+
+/// Makes everything of an uncommitted chunk ready again: the claim never happened.
+/// Returns how many documents that were.
+pub fn unclaim(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<u64> {
+    let bins: Vec<BinId> = tx.query(
+        "UPDATE queue SET state = 'ready', chunk = NULL
+         WHERE part = $1 AND jobid = $2 AND state = 'active' AND chunk = $3
+         RETURNING bin",
+        &[place.part.into(), place.job.into(), chunk.into()],
+        |row| row.get(0),
+    )?;
+    let count = bins.len() as i64;
+    count_moves(tx, place, &[(State::Active, -count), (State::Ready, count)])?;
+    add::mark_bins(tx, place, bins.iter().copied())?;
+    Ok(bins.len() as u64)
+}
+
+/// Makes documents ready whose time has come. Returns how many; call again while
+/// it is `limit`.
+pub fn wake(tx: &mut Tx<'_>, place: Place, now_ms: i64, limit: u32) -> Result<u64> {
+    let bins: Vec<BinId> = tx.query(
+        "WITH due AS (
+             SELECT id FROM queue
+             WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime <= $3
+             ORDER BY checktime, id LIMIT $4)
+         UPDATE queue SET state = 'ready', checktime = NULL
+         WHERE part = $1 AND id IN (SELECT id FROM due)
+         RETURNING bin",
+        &[place.part.into(), place.job.into(), now_ms.into(), limit.into()],
+        |row| row.get(0),
+    )?;
+    let count = bins.len() as i64;
+    count_moves(tx, place, &[(State::Waiting, -count), (State::Ready, count)])?;
+    add::mark_bins(tx, place, bins.iter().copied())?;
+    Ok(bins.len() as u64)
+}
+
+/// When the next waiting document of a job in a part falls due.
+pub fn next_due(tx: &mut Tx<'_>, place: Place) -> Result<Option<i64>> {
+    let due = tx.query_opt(
+        "SELECT checktime FROM queue WHERE part = $1 AND jobid = $2 AND state = 'waiting'
+         ORDER BY checktime, id LIMIT 1",
+        &[place.part.into(), place.job.into()],
+        |row| row.get(0),
+    )?;
+    Ok(due)
+}
+
+/// The row of a document, with its state, for "why": whatever job it is in.
+pub fn find(tx: &mut Tx<'_>, place: Place, dochash: DocHash) -> Result<Option<(Entry, String)>> {
+    tx.query_opt(
+        &format!(
+            "SELECT {ENTRY}, q.state FROM queue q
+             WHERE q.part = $1 AND q.dochash = $2 AND q.jobid = $3"
+        ),
+        &[place.part.into(), (&dochash).into(), place.job.into()],
+        |row| Ok((Entry::from_row(row)?, row.get(10)?)),
+    )
+}
+
+/// Counts the rows of each state, the slow way, for `verify` and tests.
+pub fn count_rows(tx: &mut Tx<'_>, place: Place) -> Result<Vec<(String, i64)>> {
+    tx.query(
+        "SELECT state, COUNT(*) FROM queue WHERE part = $1 AND jobid = $2
+         GROUP BY state ORDER BY state LIMIT 10",
+        &[place.part.into(), place.job.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// Books changes of state in the counters.
+fn count_moves(tx: &mut Tx<'_>, place: Place, moves: &[(State, i64)]) -> Result<()> {
+    let deltas: Vec<_> = moves.iter().map(|(state, delta)| (state.name(), *delta)).collect();
+    counters::add(tx, place.part, place.job, &deltas)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,461 @@
+//! The queue against a model: random work on both databases, and after every step
+//! rows, counters and marks are what the model says.
+
+use super::*;
+use crate::ids::NodeId;
+use crate::tables::leases::{self, Asking, Lease};
+use crate::tables::{bins, chunks};
+use crate::testing::both_databases;
+use crate::{Db, Error};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::collections::BTreeMap;
+
+const JOB: JobId = JobId(1);
+const BINS: i64 = 3;
+
+fn hash(document: u8) -> DocHash {
+    DocHash::of(&format!("http://host{}/{document}", i64::from(document) % BINS))
+}
+
+fn candidate(id: i64, document: u8, hops: i64, cut: Option<&'static str>) -> Candidate {
+    let bin = i64::from(document) % BINS;
+    Candidate {
+        id: QueueId(id),
+        dochash: hash(document),
+        docid: format!("http://host{bin}/{document}"),
+        bin: BinId(bin),
+        bin_name: format!("host{bin}"),
+        priority: 0.0,
+        hops,
+        seed: hops == 0,
+        parent: None,
+        cut,
+    }
+}
+
+fn lease(db: &Db, part: Part) -> Result<Lease> {
+    let asking =
+        Asking { node: NodeId(1), node_name: "n".into(), now_ms: 0, lease_ms: 1_000, skew_ms: 0 };
+    let taken = db.write(move |tx| leases::take(tx, part, "crawl", &asking))?;
+    Ok(taken.expect("its own lease is granted"))
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Names documents, each at a distance; beyond 2 hops they are cut.
+    Add(Vec<(u8, i64)>),
+    /// Claims up to so many documents of a bin into a new chunk.
+    Claim(i64, u32),
+    /// Commits the oldest open chunk; the number picks each document's fate.
+    Commit(Vec<u8>),
+    /// The oldest open chunk is given up, as after a crash.
+    Abandon,
+    /// Time passes and what is due wakes up.
+    Wake(i64),
+    NewRun,
+    /// A carried value of a document changes.
+    Carry(u8),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let names = proptest::collection::vec((0..12u8, 0..5i64), 1..8);
+    let step = prop_oneof![
+        3 => names.prop_map(Step::Add),
+        3 => (0..BINS, 1..6u32).prop_map(|(bin, limit)| Step::Claim(bin, limit)),
+        3 => proptest::collection::vec(0..7u8, 6).prop_map(Step::Commit),
+        1 => Just(Step::Abandon),
+        1 => (1..200i64).prop_map(Step::Wake),
+        1 => Just(Step::NewRun),
+        1 => (0..12u8).prop_map(Step::Carry),
+    ];
+    proptest::collection::vec(step, 1..25)
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Known {
+    state: State,
+    hops: i64,
+    seen_run: i64,
+    done_run: Option<i64>,
+    chunk: Option<i64>,
+    check_ms: Option<i64>,
+    rescan: bool,
+    reason_limits: bool,
+}
+
+struct Model {
+    lease: Lease,
+    place: Place,
+    documents: BTreeMap<DocHash, Known>,
+    open: Vec<(ChunkId, Vec<Entry>)>,
+    run: i64,
+    now_ms: i64,
+    next_id: i64,
+    commits: i64,
+}
+
+#[test]
+fn the_queue_behaves_like_the_model() {
+    both_databases(|db| {
+        let part = std::cell::Cell::new(0);
+        let mut runner = TestRunner::new(Config { cases: 80, ..Config::default() });
+        runner
+            .run(&steps(), |steps| {
+                part.set(part.get() + 1);
+                drive(db, Part(part.get()), &steps)
+                    .map_err(|error| TestCaseError::fail(error.to_string()))
+            })
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        Ok(())
+    });
+}
+
+fn drive(db: &Db, part: Part, steps: &[Step]) -> Result<()> {
+    let mut model = Model {
+        lease: lease(db, part)?,
+        place: Place { part, job: JOB },
+        documents: BTreeMap::new(),
+        open: Vec::new(),
+        run: 1,
+        now_ms: 1_000,
+        next_id: 1,
+        commits: 0,
+    };
+    for step in steps {
+        match step {
+            Step::Add(named) => model.add(db, named)?,
+            Step::Claim(bin, limit) => model.claim(db, BinId(*bin), *limit)?,
+            Step::Commit(fates) => model.commit(db, fates)?,
+            Step::Abandon => model.abandon(db)?,
+            Step::Wake(ms) => model.wake(db, *ms)?,
+            Step::NewRun => model.run += 1,
+            Step::Carry(document) => model.carry(db, *document)?,
+        }
+        model.compare(db).map_err(|error| Error::Refused(format!("after {step:?}: {error}")))?;
+    }
+    Ok(())
+}
+
+impl Model {
+    fn add(&mut self, db: &Db, named: &[(u8, i64)]) -> Result<()> {
+        let first = self.next_id;
+        self.next_id += named.len() as i64;
+        let candidates: Vec<Candidate> = named
+            .iter()
+            .zip(first..)
+            .map(|((document, hops), id)| {
+                candidate(id, *document, *hops, (*hops > 2).then_some("hops"))
+            })
+            .collect();
+        let (place, run, now_ms) = (self.place, Run(self.run), self.now_ms);
+        let (mut new, mut revived) = (0, 0);
+        let mut nearest: BTreeMap<DocHash, i64> = BTreeMap::new();
+        for (document, hops) in named {
+            let least = nearest.entry(hash(*document)).or_insert(*hops);
+            *least = (*least).min(*hops);
+        }
+        for (key, hops) in nearest {
+            match self.documents.get_mut(&key) {
+                None => {
+                    new += 1;
+                    let cut = hops > 2;
+                    let state = if cut { State::Cut } else { State::Ready };
+                    self.documents.insert(
+                        key,
+                        Known {
+                            state,
+                            hops,
+                            seen_run: self.run,
+                            done_run: None,
+                            chunk: None,
+                            check_ms: None,
+                            rescan: false,
+                            reason_limits: cut,
+                        },
+                    );
+                }
+                Some(known) => {
+                    known.hops = known.hops.min(hops);
+                    known.seen_run = self.run;
+                    if known.state == State::Cut && known.reason_limits && hops <= 2 {
+                        known.state = State::Ready;
+                        revived += 1;
+                    }
+                }
+            }
+        }
+        let again = candidates.clone();
+        let added = db.write(move |tx| add(tx, place, run, &candidates, now_ms))?;
+        assert_eq!((added.new, added.revived), (new, revived));
+        let repeated = db.write(move |tx| add(tx, place, run, &again, now_ms))?;
+        assert_eq!(repeated, Added::default(), "adding again changes nothing");
+        Ok(())
+    }
+
+    fn claim(&mut self, db: &Db, bin: BinId, limit: u32) -> Result<()> {
+        let (place, run, now_ms) = (self.place, Run(self.run), self.now_ms);
+        let mut found = db.read(move |tx| peek_ready(tx, place, bin, limit))?;
+        found.extend(db.read(move |tx| peek_older(tx, place, bin, run, limit))?);
+        found.truncate(limit as usize);
+        let chunk = ChunkId(self.next_id);
+        self.next_id += 1;
+        let (lease, ids) = (self.lease.clone(), found.iter().map(|it| it.id).collect::<Vec<_>>());
+        let claimed = db.write(move |tx| {
+            leases::fence(tx, &lease)?;
+            chunks::open(tx, &lease, (chunk, JOB, run), now_ms)?;
+            claim(tx, place, chunk, &ids, run)
+        })?;
+        assert_eq!(claimed.len(), found.len(), "what was peeked can be claimed by the holder");
+        for entry in &claimed {
+            let known = self.documents.get_mut(&entry.dochash).expect("it was added");
+            let older = known.done_run.is_some_and(|done| done < self.run);
+            assert!(known.state == State::Ready || (known.state == State::Done && older));
+            known.state = State::Active;
+            known.chunk = Some(chunk.0);
+        }
+        let (lease, ids) = (self.lease.clone(), claimed.iter().map(|it| it.id).collect::<Vec<_>>());
+        let twice = db.write(move |tx| {
+            leases::fence(tx, &lease)?;
+            claim(tx, place, ChunkId(-1), &ids, run)
+        })?;
+        assert_eq!(twice, [], "nothing is claimed twice");
+        self.open.push((chunk, claimed));
+        Ok(())
+    }
+
+    fn commit(&mut self, db: &Db, fates: &[u8]) -> Result<()> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let (chunk, entries) = self.open.remove(0);
+        let mut settled = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let to = self.settlement(fates[index % fates.len()]);
+            self.book(entry, &to);
+            settled.push(Settled { id: entry.id, generation: self.commits, to });
+        }
+        let (lease, place, run, now_ms) =
+            (self.lease.clone(), self.place, Run(self.run), self.now_ms);
+        let summary =
+            chunks::Summary { documents: settled.len() as i64, ..chunks::Summary::default() };
+        let seq = db.write(move |tx| {
+            let seq = leases::number_commit(tx, &lease)?;
+            settle(tx, place, (chunk, run), &settled)?;
+            chunks::commit(tx, &lease, (chunk, seq), &summary, now_ms)?;
+            Ok(seq)
+        })?;
+        self.commits += 1;
+        assert_eq!(seq, self.commits, "commits are numbered without gaps");
+        Ok(())
+    }
+
+    fn settlement(&self, fate: u8) -> Settlement {
+        let check_ms = self.now_ms + 50;
+        match fate {
+            0..=2 => Settlement::Done,
+            3 => Settlement::Again { check_ms, action: "fetch" },
+            4 => {
+                let reason = "503".into();
+                Settlement::Retry { check_ms, failcount: Some(3), failtime: Some(9), reason }
+            }
+            5 => Settlement::Cut { reason: "robots".into() },
+            _ => Settlement::Deleted,
+        }
+    }
+
+    fn book(&mut self, entry: &Entry, to: &Settlement) {
+        if *to == Settlement::Deleted {
+            self.documents.remove(&entry.dochash);
+            return;
+        }
+        let run = self.run;
+        let known = self.documents.get_mut(&entry.dochash).expect("it was claimed");
+        known.chunk = None;
+        known.check_ms = None;
+        known.reason_limits = false;
+        match to {
+            Settlement::Done => (known.state, known.done_run) = (State::Done, Some(run)),
+            Settlement::Again { check_ms, .. } => {
+                (known.state, known.done_run) = (State::Waiting, Some(run));
+                known.check_ms = Some(*check_ms);
+            }
+            Settlement::Retry { check_ms, .. } => {
+                (known.state, known.check_ms) = (State::Waiting, Some(*check_ms));
+            }
+            _ => known.state = State::Cut,
+        }
+        if known.rescan && known.state != State::Cut {
+            (known.state, known.check_ms, known.rescan) = (State::Ready, None, false);
+        }
+    }
+
+    fn abandon(&mut self, db: &Db) -> Result<()> {
+        // A new holder, whose token is newer, finds every chunk of the old one.
+        self.lease = lease(db, self.place.part)?;
+        let expected: usize = self.open.drain(..).map(|(_, entries)| entries.len()).sum();
+        let (lease, now_ms) = (self.lease.clone(), self.now_ms);
+        let freed = db.write(move |tx| {
+            leases::fence(tx, &lease)?;
+            chunks::abandon_stale(tx, &lease, now_ms, 1_000)
+        })?;
+        assert_eq!(freed, expected as u64);
+        for known in self.documents.values_mut().filter(|known| known.state == State::Active) {
+            (known.state, known.chunk) = (State::Ready, None);
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self, db: &Db, ms: i64) -> Result<()> {
+        self.now_ms += ms;
+        let (place, now_ms) = (self.place, self.now_ms);
+        let woken = db.write(move |tx| wake(tx, place, now_ms, 1_000))?;
+        let mut expected = 0;
+        for known in self.documents.values_mut() {
+            if known.state == State::Waiting && known.check_ms.is_some_and(|due| due <= now_ms) {
+                (known.state, known.check_ms) = (State::Ready, None);
+                expected += 1;
+            }
+        }
+        assert_eq!(woken, expected);
+        let due = self.documents.values().filter_map(|known| known.check_ms).min();
+        assert_eq!(db.read(move |tx| next_due(tx, place))?, due);
+        Ok(())
+    }
+
+    fn carry(&mut self, db: &Db, document: u8) -> Result<()> {
+        let (place, key) = (self.place, hash(document));
+        let Some(known) = self.documents.get_mut(&key) else { return Ok(()) };
+        if known.state == State::Active {
+            known.rescan = true;
+            db.write(move |tx| {
+                tx.execute(
+                    "UPDATE queue SET rescan = 1 WHERE part = $1 AND dochash = $2",
+                    &[place.part.into(), (&key).into()],
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Rows, counters and marks are what the model says.
+    fn compare(&self, db: &Db) -> Result<()> {
+        let place = self.place;
+        let rows = db.read(move |tx| {
+            tx.query(
+                "SELECT dochash, state, hops, seen_run, done_run, chunk, checktime, rescan, bin
+                 FROM queue WHERE part = $1 ORDER BY dochash LIMIT 1000",
+                &[place.part.into()],
+                |row| {
+                    let state: String = row.get(1)?;
+                    let known = (state, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
+                    Ok((row.get(0)?, known, (row.get(6)?, row.get(7)?), row.get(8)?))
+                },
+            )
+        })?;
+        let expected: Vec<_> = self
+            .documents
+            .iter()
+            .map(|(key, it)| {
+                let known =
+                    (it.state.name().to_owned(), it.hops, it.seen_run, it.done_run, it.chunk);
+                (*key, known, (it.check_ms, it.rescan))
+            })
+            .collect();
+        let found: Vec<(DocHash, _, (Option<i64>, bool))> =
+            rows.iter().map(|(key, known, rest, _)| (*key, known.clone(), *rest)).collect();
+        assert_eq!(found, expected);
+
+        let counted = db.read(move |tx| count_rows(tx, place))?;
+        let kept = db.read(move |tx| {
+            tx.query(
+                "SELECT name, value FROM counters WHERE part = $1 AND value <> 0 ORDER BY name LIMIT 9",
+                &[place.part.into()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+        })?;
+        assert_eq!(counted, kept, "counters equal counts");
+
+        let marked = db.read(move |tx| bins::marked(tx, place.part, (JobId(0), BinId(-1)), 100))?;
+        for (_, known, _, bin) in &rows {
+            let bin: BinId = *bin;
+            let is_marked = marked.iter().any(|mark| mark.bin == bin);
+            assert!(known.0 != "ready" || is_marked, "a bin with something ready is marked");
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn settling_what_is_not_in_the_chunk_changes_nothing() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let one = candidate(5, 1, 0, None);
+        db.write(move |tx| add(tx, place, Run(1), std::slice::from_ref(&one), 0))?;
+        let outcome = db.write(move |tx| {
+            let done = Settled { id: QueueId(5), generation: 0, to: Settlement::Done };
+            settle(tx, place, (ChunkId(1), Run(1)), &[done])
+        });
+        assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+        assert_eq!(db.read(move |tx| count_rows(tx, place))?, [("ready".to_owned(), 1)]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_mark_is_lowered_only_if_nothing_was_queued_since() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let queue = move |id: i64, document: u8| {
+            db.write(move |tx| add(tx, place, Run(1), &[candidate(id, document, 0, None)], 0))
+        };
+        queue(1, 0)?;
+        let seen = db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?[0];
+        queue(2, 3)?;
+        assert!(!db.write(move |tx| bins::unmark(tx, Part(1), seen))?, "bin 0 got one more");
+        let seen = db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?[0];
+        assert!(db.write(move |tx| bins::unmark(tx, Part(1), seen))?);
+        assert_eq!(db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?, []);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_document_that_depends_on_an_event_waits_while_it_is_in_play() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let one = candidate(5, 0, 0, None);
+        db.write(move |tx| {
+            add(tx, place, Run(1), std::slice::from_ref(&one), 0)?;
+            tx.execute(
+                "INSERT INTO prereqevents (part, owner, eventname) VALUES (1, 5, 'login')",
+                &[],
+            )?;
+            tx.execute("INSERT INTO events (name, node, begun_ms) VALUES ('login', 1, 0)", &[])
+        })?;
+        assert_eq!(db.read(move |tx| peek_ready(tx, place, BinId(0), 9))?, []);
+        db.write(|tx| tx.execute("DELETE FROM events WHERE name = 'login'", &[]))?;
+        assert_eq!(db.read(move |tx| peek_ready(tx, place, BinId(0), 9))?.len(), 1);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_document_active_in_one_job_is_not_claimed_in_another() {
+    both_databases(|db| {
+        let mine = Place { part: Part(1), job: JOB };
+        let theirs = Place { part: Part(1), job: JobId(2) };
+        for (place, id) in [(mine, 1), (theirs, 2)] {
+            db.write(move |tx| add(tx, place, Run(1), &[candidate(id, 0, 0, None)], 0))?;
+        }
+        let claim_one = move |place, id, chunk| {
+            db.write(move |tx| claim(tx, place, ChunkId(chunk), &[QueueId(id)], Run(1)))
+        };
+        assert_eq!(claim_one(mine, 1, 10)?.len(), 1);
+        assert_eq!(claim_one(theirs, 2, 11)?.len(), 0);
+        let done = Settled { id: QueueId(1), generation: 1, to: Settlement::Done };
+        db.write(move |tx| settle(tx, mine, (ChunkId(10), Run(1)), std::slice::from_ref(&done)))?;
+        assert_eq!(claim_one(theirs, 2, 11)?.len(), 1);
+        Ok(())
+    });
+}

@@ -1,0 +1,90 @@
+//! What was fixed when the database was made: the number of parts and the public
+//! suffix list. An upgrade must move no document, so both are frozen here.
+
+use crate::{Error, Result, Tx};
+use page::domain::SuffixList;
+
+/// Parts of a database unless its maker says otherwise: enough for a laptop's few
+/// cores and a first handful of machines.
+pub const PARTS_DEFAULT: u32 = 16;
+/// Parts a database may have.
+pub const PARTS_MAX: u32 = 4_096;
+
+const PARTS: &str = "parts";
+const SUFFIX_LIST: &str = "public suffix list";
+
+/// Freezes the settings of a new database; an old one keeps what it has.
+/// Returns the number of parts in force.
+pub fn freeze(tx: &mut Tx<'_>, parts: u32) -> Result<u32> {
+    if !(1..=PARTS_MAX).contains(&parts) {
+        return Err(Error::Refused(format!(
+            "a database can have 1 to {PARTS_MAX} parts, not {parts}"
+        )));
+    }
+    put_new(tx, PARTS, &parts.to_string())?;
+    put_new(tx, SUFFIX_LIST, page::domain::BUNDLED_TEXT)?;
+    self::parts(tx)
+}
+
+/// The number of parts, fixed for the life of the database.
+pub fn parts(tx: &mut Tx<'_>) -> Result<u32> {
+    let text = required(tx, PARTS)?;
+    text.parse().map_err(|_| Error::Corrupt {
+        what: "the setting \"parts\"".into(),
+        reason: format!("it is {text:?}, not a number"),
+    })
+}
+
+/// The public suffix list that this database's parts are computed by.
+pub fn suffix_list(tx: &mut Tx<'_>) -> Result<SuffixList> {
+    let text = required(tx, SUFFIX_LIST)?;
+    SuffixList::parse(text.as_bytes()).map_err(|error| Error::Corrupt {
+        what: "the frozen public suffix list".into(),
+        reason: error.to_string(),
+    })
+}
+
+fn put_new(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<u64> {
+    tx.execute(
+        "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+        &[name.into(), value.into()],
+    )
+}
+
+fn required(tx: &mut Tx<'_>, name: &str) -> Result<String> {
+    let found =
+        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[name.into()], |row| {
+            row.get(0)
+        })?;
+    found.ok_or_else(|| {
+        Error::Refused(format!("this database has no setting {name:?}; run `driftline init` first"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::both_databases;
+
+    #[test]
+    fn what_is_frozen_stays() {
+        both_databases(|db| {
+            assert!(db.read(parts).is_err(), "a new database has no parts yet");
+            assert_eq!(db.write(|tx| freeze(tx, 8))?, 8);
+            assert_eq!(db.write(|tx| freeze(tx, 99))?, 8);
+            let list = db.read(suffix_list)?;
+            assert_eq!(list.registered_domain("www.example.co.uk"), Some("example.co.uk"));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_senseless_number_of_parts_is_refused() {
+        both_databases(|db| {
+            for parts in [0, PARTS_MAX + 1] {
+                assert!(db.write(move |tx| freeze(tx, parts)).is_err());
+            }
+            Ok(())
+        });
+    }
+}

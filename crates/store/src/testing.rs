@@ -1,0 +1,137 @@
+//! What tests share: a fresh database of each kind for every test.
+//!
+//! PostgreSQL comes from `DRIFTLINE_TEST_POSTGRES` (a connection string), which
+//! `make test` sets. Each test gets a database of its own, cloned from a template
+//! that is made once; so tests neither wait for nor see each other.
+
+use crate::{Db, Result, clock, migrate};
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Runs a test on SQLite and on PostgreSQL, each fresh and migrated.
+pub fn both_databases(test: impl Fn(&Db) -> Result<()>) {
+    on_sqlite(&test);
+    on_postgres(&test);
+}
+
+/// Runs a test on a fresh SQLite database.
+pub fn on_sqlite(test: impl Fn(&Db) -> Result<()>) {
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let db = Db::open_sqlite(&directory.path().join("test.sqlite")).expect("SQLite opens");
+    migrate::migrate(&db, clock::now_ms()).expect("the schema applies on SQLite");
+    if let Err(error) = test(&db) {
+        panic!("on SQLite: {error}");
+    }
+}
+
+/// Runs a test on a fresh PostgreSQL database, or says that there is none.
+pub fn on_postgres(test: impl Fn(&Db) -> Result<()>) {
+    let Some(server) = environment("DRIFTLINE_TEST_POSTGRES") else {
+        return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
+    };
+    let fresh = FreshDatabase::make(&server);
+    let db = Db::open_postgres(&fresh.url).expect("the fresh database opens");
+    let outcome = test(&db);
+    drop(db);
+    drop(fresh);
+    if let Err(error) = outcome {
+        panic!("on PostgreSQL: {error}");
+    }
+}
+
+/// A PostgreSQL database that is dropped with this value.
+pub struct FreshDatabase {
+    /// Its connection string.
+    pub url: String,
+    server: String,
+    name: String,
+}
+
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+impl FreshDatabase {
+    /// A migrated database on the test server, or `None` when there is no server.
+    pub fn from_environment() -> Option<FreshDatabase> {
+        Some(FreshDatabase::make(&environment("DRIFTLINE_TEST_POSTGRES")?))
+    }
+
+    fn make(server: &str) -> FreshDatabase {
+        let template = template(server);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("driftline_{}_{number}", std::process::id());
+        let mut client = admin(server);
+        client
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+            .expect("an old database of that name can be dropped");
+        client
+            .batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}"))
+            .expect("a database can be made from the template");
+        FreshDatabase { url: format!("{server} dbname={name}"), server: server.into(), name }
+    }
+}
+
+impl Drop for FreshDatabase {
+    fn drop(&mut self) {
+        let _ = admin(&self.server)
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "tests make databases, which the pool cannot")]
+fn admin(server: &str) -> postgres::Client {
+    postgres::Client::connect(server, postgres::NoTls).expect("the test PostgreSQL answers")
+}
+
+/// The name of the migrated template; the first test of a run makes it, under a
+/// lock, because tests are processes of their own under some runners.
+fn template(server: &str) -> String {
+    let text = [
+        include_str!("../migrations/definitions.sql"),
+        include_str!("../migrations/jobs.sql"),
+        include_str!("../migrations/queue.sql"),
+        include_str!("../migrations/chunks.sql"),
+        include_str!("../migrations/documents.sql"),
+        include_str!("../migrations/views.sql"),
+    ]
+    .concat();
+    let name = format!("driftline_template_{}", &blake3::hash(text.as_bytes()).to_hex()[..12]);
+    let mut client = admin(server);
+    client.batch_execute("SELECT pg_advisory_lock(3501)").expect("the lock is granted");
+    let there = client
+        .query_opt("SELECT 1 FROM pg_database WHERE datname = $1", &[&name])
+        .expect("databases can be listed")
+        .is_some();
+    if !there {
+        let making = format!("{name}_making");
+        client
+            .batch_execute(&format!("DROP DATABASE IF EXISTS {making} WITH (FORCE)"))
+            .expect("a half-made template can be dropped");
+        client.batch_execute(&format!("CREATE DATABASE {making}")).expect("a database can be made");
+        let db = Db::open_postgres(&format!("{server} dbname={making}")).expect("it opens");
+        migrate::migrate(&db, 0).expect("the schema applies on PostgreSQL");
+        drop(db);
+        client
+            .batch_execute(&format!("ALTER DATABASE {making} RENAME TO {name}"))
+            .expect("the finished template gets its name");
+    }
+    client.batch_execute("SELECT pg_advisory_unlock(3501)").expect("the lock is given back");
+    name
+}
+
+/// Says that a test, or half of it, could not run. The summary of `make test`
+/// repeats it, through the file that `DRIFTLINE_TEST_SKIPS` names.
+#[allow(clippy::print_stdout, reason = "the runner shows what tests print")]
+pub fn skipped(what: &str) {
+    println!("SKIPPED: {what}");
+    let Some(path) = environment("DRIFTLINE_TEST_SKIPS") else { return };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    if let Ok(mut file) = file {
+        let _ = writeln!(file, "SKIPPED: {what}");
+    }
+}
+
+/// A variable of the test environment, if it is set and not empty.
+#[allow(clippy::disallowed_methods, reason = "the test environment has no config file")]
+pub fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,255 @@
+//! One transaction, on either database: the synchronous shim all SQL goes through.
+//!
+//! Statements are written once, with `$1` placeholders; arguments are checked for
+//! what only one of the databases could hold; prepared statements are cached with
+//! the connection. A `Tx` lives inside a closure given to [`crate::Db`], so it can
+//! be neither leaked nor left open.
+
+use crate::dialect::{Dialect, Kind, in_list, typed_values_list, values_list};
+use crate::value::{Row, Value};
+use crate::{Error, Result};
+use std::collections::HashMap;
+
+/// Parameters in one statement. SQLite allows 32,766, PostgreSQL 65,535.
+const PARAMETERS_MAX: usize = 30_000;
+/// Rows in one `VALUES` list. More gain nothing and make statements long.
+const ROWS_MAX: usize = 512;
+/// Prepared statements kept with a PostgreSQL connection.
+const STATEMENTS_MAX: usize = 512;
+
+/// A running transaction.
+pub enum Tx<'a> {
+    #[allow(missing_docs)]
+    Sqlite { connection: &'a rusqlite::Connection, texts: &'a mut Texts },
+    #[allow(missing_docs)]
+    Postgres { transaction: postgres::Transaction<'a>, statements: &'a mut Statements },
+}
+
+/// Statement texts as SQLite wants them, so that each is rewritten once.
+pub type Texts = HashMap<Box<str>, Box<str>>;
+/// Prepared statements of one PostgreSQL connection.
+pub type Statements = HashMap<Box<str>, postgres::Statement>;
+
+impl Tx<'_> {
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        match self {
+            Tx::Sqlite { .. } => Dialect::Sqlite,
+            Tx::Postgres { .. } => Dialect::Postgres,
+        }
+    }
+
+    /// Runs a statement and returns how many rows it touched.
+    pub fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
+        check(values)?;
+        match self {
+            Tx::Sqlite { connection, texts } => {
+                let mut statement = connection.prepare_cached(sqlite_text(texts, sql))?;
+                let rows = statement.execute(rusqlite::params_from_iter(values))?;
+                Ok(rows as u64)
+            }
+            Tx::Postgres { transaction, statements } => {
+                let statement = prepared(transaction, statements, sql)?;
+                Ok(transaction.execute(&statement, &borrowed(values))?)
+            }
+        }
+    }
+
+    /// Runs a query and maps its rows. The statement carries its own `LIMIT`.
+    pub fn query<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        check(values)?;
+        let mut out = Vec::new();
+        match self {
+            Tx::Sqlite { connection, texts } => {
+                let mut statement = connection.prepare_cached(sqlite_text(texts, sql))?;
+                let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+                while let Some(row) = rows.next()? {
+                    out.push(map(&Row::Sqlite(row))?);
+                }
+            }
+            Tx::Postgres { transaction, statements } => {
+                let statement = prepared(transaction, statements, sql)?;
+                for row in transaction.query(&statement, &borrowed(values))? {
+                    out.push(map(&Row::Postgres(&row))?);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Runs a query that answers with one row or none.
+    pub fn query_opt<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        Ok(self.query(sql, values, map)?.into_iter().next())
+    }
+
+    /// Runs a query that always answers with a row, such as a count.
+    pub fn query_one<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.query_opt(sql, values, map)?
+            .ok_or_else(|| Error::Statement { reason: format!("no row came back from: {sql}") })
+    }
+
+    /// Runs one statement for many rows: `before VALUES (…), (…) after`. Returns
+    /// how many rows it touched in all.
+    ///
+    /// Batches have sizes that are powers of two, so that few distinct statements
+    /// have to be prepared whatever the number of rows.
+    pub fn insert_rows(
+        &mut self,
+        before: &str,
+        rows: &[Vec<Value<'_>>],
+        after: &str,
+    ) -> Result<u64> {
+        let mut touched = 0;
+        let columns = rows.first().map_or(0, Vec::len);
+        self.each_batch(rows, |tx, size, values| {
+            let sql = format!("{before} VALUES {} {after}", values_list(0, size, columns));
+            touched += tx.execute(&sql, values)?;
+            Ok(())
+        })?;
+        Ok(touched)
+    }
+
+    /// As [`Tx::insert_rows`], for a statement with `RETURNING`.
+    pub fn insert_rows_returning<T>(
+        &mut self,
+        before: &str,
+        rows: &[Vec<Value<'_>>],
+        after: &str,
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut out = Vec::new();
+        let columns = rows.first().map_or(0, Vec::len);
+        self.each_batch(rows, |tx, size, values| {
+            let sql = format!("{before} VALUES {} {after}", values_list(0, size, columns));
+            out.append(&mut tx.query(&sql, values, &mut map)?);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Changes many rows, each in its own way, with one statement for each batch:
+    /// `before FROM (VALUES …) AS v after`. The columns of `v` are `column1`,
+    /// `column2` … of the given kinds; both databases call them so. `fixed` are the
+    /// values of `$1`, `$2` … that are the same for all rows.
+    pub fn update_rows(
+        &mut self,
+        before: &str,
+        fixed: &[Value<'_>],
+        (kinds, rows): (&[Kind], &[Vec<Value<'_>>]),
+        after: &str,
+    ) -> Result<u64> {
+        let dialect = self.dialect();
+        let mut touched = 0;
+        self.each_batch(rows, |tx, size, values| {
+            let list = typed_values_list(dialect, fixed.len(), size, kinds);
+            let sql = format!("{before} FROM (VALUES {list}) AS v {after}");
+            touched += tx.execute(&sql, &[fixed, values].concat())?;
+            Ok(())
+        })?;
+        Ok(touched)
+    }
+
+    /// Runs a query for many keys: `before IN (…) after`, where `fixed` are the
+    /// values of `$1`, `$2` … that come before the list.
+    ///
+    /// The list is padded with its last key to a power of two.
+    pub fn query_in<T>(
+        &mut self,
+        before: &str,
+        fixed: &[Value<'_>],
+        keys: &[Value<'_>],
+        after: &str,
+        mut map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut out = Vec::new();
+        for keys in keys.chunks(ROWS_MAX) {
+            let size = keys.len().next_power_of_two();
+            let last = keys.last().expect("a chunk of a list is not empty");
+            let padding = std::iter::repeat_n(last, size - keys.len());
+            let values: Vec<Value<'_>> = fixed.iter().chain(keys).chain(padding).copied().collect();
+            let sql = format!("{before} IN {} {after}", in_list(fixed.len() + 1, size));
+            out.append(&mut self.query(&sql, &values, &mut map)?);
+        }
+        Ok(out)
+    }
+
+    /// Splits `rows` into batches and hands each, flat, with its size to `run`.
+    fn each_batch(
+        &mut self,
+        rows: &[Vec<Value<'_>>],
+        mut run: impl FnMut(&mut Self, usize, &[Value<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        let Some(first) = rows.first() else { return Ok(()) };
+        let columns = first.len();
+        let batch_max = ROWS_MAX.min(PARAMETERS_MAX / columns.max(1));
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let size = 1 << rest.len().min(batch_max).ilog2();
+            let (batch, after_batch) = rest.split_at(size);
+            let values: Vec<Value<'_>> = batch.iter().flatten().copied().collect();
+            assert_eq!(values.len(), size * columns, "all rows of a batch have the same columns");
+            run(self, size, &values)?;
+            rest = after_batch;
+        }
+        Ok(())
+    }
+
+    /// Runs schema text: many statements, no arguments.
+    pub(crate) fn run_schema(&mut self, sql: &str) -> Result<()> {
+        let sql = self.dialect().schema(sql);
+        match self {
+            Tx::Sqlite { connection, .. } => connection.execute_batch(&sql)?,
+            Tx::Postgres { transaction, .. } => transaction.batch_execute(&sql)?,
+        }
+        Ok(())
+    }
+}
+
+fn check(values: &[Value<'_>]) -> Result<()> {
+    values.iter().try_for_each(Value::check)
+}
+
+fn borrowed<'a>(values: &'a [Value<'a>]) -> Vec<&'a (dyn postgres::types::ToSql + Sync)> {
+    values.iter().map(|value| value as _).collect()
+}
+
+fn sqlite_text<'a>(texts: &'a mut Texts, sql: &str) -> &'a str {
+    if !texts.contains_key(sql) {
+        if texts.len() >= STATEMENTS_MAX {
+            texts.clear();
+        }
+        texts.insert(sql.into(), Dialect::Sqlite.statement(sql).into());
+    }
+    &texts[sql]
+}
+
+fn prepared(
+    transaction: &mut postgres::Transaction<'_>,
+    statements: &mut Statements,
+    sql: &str,
+) -> Result<postgres::Statement> {
+    if let Some(statement) = statements.get(sql) {
+        return Ok(statement.clone());
+    }
+    if statements.len() >= STATEMENTS_MAX {
+        statements.clear();
+    }
+    let statement = transaction.prepare(&Dialect::Postgres.statement(sql))?;
+    statements.insert(sql.into(), statement.clone());
+    Ok(statement)
+}

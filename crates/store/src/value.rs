@@ -1,0 +1,198 @@
+//! Values that go into statements and come out of rows, the same on both databases.
+//!
+//! Five kinds cross the border: NULL, 64-bit integers, doubles, text, bytes.
+//! Booleans are integers 0 and 1, times are integer milliseconds.
+//! Invariant: text with a NUL byte never reaches a database (`tx` checks), since
+//! PostgreSQL cannot hold it.
+
+use crate::{Error, Result};
+use page::ids::DocHash;
+use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+/// A parameter of a statement, borrowed from the caller.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
+pub enum Value<'a> {
+    Null,
+    Int(i64),
+    Real(f64),
+    Text(&'a str),
+    Blob(&'a [u8]),
+}
+
+macro_rules! value_from {
+    ($($from:ty => |$name:ident| $to:expr;)*) => {
+        $(impl<'a> From<$from> for Value<'a> {
+            fn from($name: $from) -> Value<'a> { $to }
+        })*
+    };
+}
+value_from! {
+    i64 => |v| Value::Int(v);
+    i32 => |v| Value::Int(v.into());
+    u32 => |v| Value::Int(v.into());
+    u8 => |v| Value::Int(v.into());
+    bool => |v| Value::Int(v.into());
+    f64 => |v| Value::Real(v);
+    &'a str => |v| Value::Text(v);
+    &'a String => |v| Value::Text(v);
+    &'a [u8] => |v| Value::Blob(v);
+    &'a Vec<u8> => |v| Value::Blob(v);
+    &'a [u8; 16] => |v| Value::Blob(v);
+    &'a [u8; 32] => |v| Value::Blob(v);
+    &'a DocHash => |v| Value::Blob(&v.0);
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Value<'a> {
+        value.map_or(Value::Null, Into::into)
+    }
+}
+
+impl<'a> From<&'a Option<String>> for Value<'a> {
+    fn from(value: &'a Option<String>) -> Value<'a> {
+        value.as_deref().into()
+    }
+}
+
+impl Value<'_> {
+    /// Refuses what one of the two databases could not hold.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Value::Text(text) if text.as_bytes().contains(&0) => {
+                Err(Error::Nul { start: text.chars().take(40).collect() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl rusqlite::ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match *self {
+            Value::Null => ValueRef::Null,
+            Value::Int(int) => ValueRef::Integer(int),
+            Value::Real(real) => ValueRef::Real(real),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+type PgResult<T> = std::result::Result<T, Box<dyn std::error::Error + Sync + Send>>;
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self, kind: &Type, out: &mut bytes::BytesMut) -> PgResult<IsNull> {
+        match (*self, kind) {
+            (Value::Null, _) => Ok(IsNull::Yes),
+            (Value::Int(int), &Type::INT8) => int.to_sql(kind, out),
+            (Value::Int(int), &Type::INT4) => i32::try_from(int)?.to_sql(kind, out),
+            (Value::Int(int), &Type::FLOAT8) => (int as f64).to_sql(kind, out),
+            (Value::Real(real), &Type::FLOAT8) => real.to_sql(kind, out),
+            (Value::Text(text), &Type::TEXT | &Type::VARCHAR) => text.to_sql(kind, out),
+            (Value::Blob(bytes), &Type::BYTEA) => bytes.to_sql(kind, out),
+            (value, kind) => {
+                Err(format!("{value:?} given where the statement wants {kind}").into())
+            }
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// One row of an answer.
+pub enum Row<'a> {
+    #[allow(missing_docs)]
+    Sqlite(&'a rusqlite::Row<'a>),
+    #[allow(missing_docs)]
+    Postgres(&'a postgres::Row),
+}
+
+impl Row<'_> {
+    /// The value of a column, by its place.
+    pub fn get<T: FromColumn>(&self, index: usize) -> Result<T> {
+        T::from_column(self, index)
+    }
+}
+
+/// What a column can be read as.
+pub trait FromColumn: Sized {
+    /// Reads column `index` of `row`.
+    fn from_column(row: &Row<'_>, index: usize) -> Result<Self>;
+}
+
+/// PostgreSQL gives small literals as 32 bits; they are integers like any other.
+struct AnyInt(i64);
+
+impl<'a> FromSql<'a> for AnyInt {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> PgResult<AnyInt> {
+        match *kind {
+            Type::INT4 => i32::from_sql(kind, raw).map(|int| AnyInt(int.into())),
+            Type::INT2 => i16::from_sql(kind, raw).map(|int| AnyInt(int.into())),
+            _ => i64::from_sql(kind, raw).map(AnyInt),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        matches!(*kind, Type::INT8 | Type::INT4 | Type::INT2)
+    }
+}
+
+impl FromColumn for Option<i64> {
+    fn from_column(row: &Row<'_>, index: usize) -> Result<Option<i64>> {
+        Ok(match row {
+            Row::Sqlite(row) => row.get(index)?,
+            Row::Postgres(row) => row.try_get::<_, Option<AnyInt>>(index)?.map(|int| int.0),
+        })
+    }
+}
+
+macro_rules! plain_column {
+    ($($kind:ty),*) => {
+        $(impl FromColumn for Option<$kind> {
+            fn from_column(row: &Row<'_>, index: usize) -> Result<Option<$kind>> {
+                Ok(match row {
+                    Row::Sqlite(row) => row.get(index)?,
+                    Row::Postgres(row) => row.try_get(index)?,
+                })
+            }
+        })*
+    };
+}
+plain_column!(f64, String, Vec<u8>);
+
+macro_rules! required_column {
+    ($($kind:ty),*) => {
+        $(impl FromColumn for $kind {
+            fn from_column(row: &Row<'_>, index: usize) -> Result<$kind> {
+                row.get::<Option<$kind>>(index)?.ok_or_else(|| Error::Corrupt {
+                    what: format!("column {index} of an answer"),
+                    reason: "it is NULL where a value must be".into(),
+                })
+            }
+        })*
+    };
+}
+required_column!(i64, f64, String, Vec<u8>, DocHash);
+
+impl FromColumn for Option<DocHash> {
+    fn from_column(row: &Row<'_>, index: usize) -> Result<Option<DocHash>> {
+        let Some(bytes) = row.get::<Option<Vec<u8>>>(index)? else { return Ok(None) };
+        let hash = bytes.try_into().map_err(|bytes: Vec<u8>| Error::Corrupt {
+            what: "a document key".into(),
+            reason: format!("it has {} bytes, not 16", bytes.len()),
+        })?;
+        Ok(Some(DocHash(hash)))
+    }
+}
+
+impl FromColumn for bool {
+    fn from_column(row: &Row<'_>, index: usize) -> Result<bool> {
+        Ok(row.get::<i64>(index)? != 0)
+    }
+}
