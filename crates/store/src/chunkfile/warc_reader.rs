@@ -66,15 +66,15 @@ impl<R: Read> WarcReader<R> {
             return Ok(None);
         }
         let start = self.input.start();
-        let (version, mut headers, block_bytes) = self.read_headers()?;
-        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
+        let (mut record, block_bytes) = self.read_headers()?;
         let kept = usize::try_from(block_bytes)
             .map_or(self.block_bytes_max, |bytes| bytes.min(self.block_bytes_max));
-        let mut block = Vec::new();
-        self.input.read_into(&mut block, kept as u64).map_err(|error| self.broken(&error))?;
-        let skipped = self.input.skip(block_bytes - block.len() as u64);
+        self.input
+            .read_into(&mut record.block, kept as u64)
+            .map_err(|error| self.broken(&error))?;
+        let skipped = self.input.skip(block_bytes - record.block.len() as u64);
         let skipped = skipped.map_err(|error| self.broken(&error))?;
-        if block.len() as u64 + skipped < block_bytes {
+        if record.block.len() as u64 + skipped < block_bytes {
             return Err(self.fault("the file ends inside its block"));
         }
         for _ in 0..2 {
@@ -88,7 +88,7 @@ impl<R: Read> WarcReader<R> {
         let place = start.zip(self.input.end());
         let place = place.map(|(offset, end)| Place { offset, len: end - offset });
         self.records += 1;
-        Ok(Some(Found { record: Record { version, headers, block }, block_bytes, place }))
+        Ok(Some(Found { record, block_bytes, place }))
     }
 
     /// `false` at the end of the file.
@@ -103,8 +103,8 @@ impl<R: Read> WarcReader<R> {
         Err(self.fault("too many empty lines stand before it"))
     }
 
-    /// Version, fields, and the length of the block.
-    fn read_headers(&mut self) -> Result<(String, Vec<(String, String)>, u64)> {
+    /// A record without its block, and the length of that.
+    fn read_headers(&mut self) -> Result<(Record, u64)> {
         let cut = "the file ends inside its header";
         let first = self.read_line()?.ok_or_else(|| self.fault(cut))?;
         let version = first.strip_prefix(b"WARC/").filter(|version| version.len() <= 16);
@@ -135,10 +135,11 @@ impl<R: Read> WarcReader<R> {
             }
         }
         let length = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-        match length.and_then(|(_, value)| value.parse().ok()) {
-            Some(length) => Ok((version, headers, length)),
-            None => Err(self.fault("it has no Content-Length that is a number")),
-        }
+        let length = length.and_then(|(_, value)| value.parse().ok());
+        let length =
+            length.ok_or_else(|| self.fault("it has no Content-Length that is a number"))?;
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
+        Ok((Record { version, headers, block: Vec::new() }, length))
     }
 
     /// A line without its end; `None` when the file ends before a line end.

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::ids::{ChunkId, Part};
 use crate::{Error, Result};
 
 /// Bytes of a whole path. S3 allows 1024; ours are far shorter.
@@ -20,6 +21,16 @@ pub struct ChunkKey {
     pub part: u32,
     /// The chunk's id, unique in its part.
     pub id: i64,
+}
+
+impl ChunkKey {
+    /// The key of a chunk as tables name it. A part is a small number of ours.
+    pub fn of(part: Part, chunk: ChunkId) -> Result<ChunkKey> {
+        match u32::try_from(part.0) {
+            Ok(number) => Ok(ChunkKey { part: number, id: chunk.0 }),
+            Err(_) => Err(Error::corrupt(format!("part {part}"), "no part has such a number")),
+        }
+    }
 }
 
 impl fmt::Display for ChunkKey {

@@ -57,8 +57,11 @@ pub fn publish(
     hash: &[u8; 32],
     now_ms: i64,
 ) -> Result<()> {
-    let bytes = i64::try_from(bytes)
-        .map_err(|_| Error::TooLarge { what: format!("object {id}"), bytes, max: i64::MAX as u64 })?;
+    let bytes = i64::try_from(bytes).map_err(|_| Error::TooLarge {
+        what: format!("object {id}"),
+        bytes,
+        max: i64::MAX as u64,
+    })?;
     let touched = tx.execute(
         "UPDATE objects SET state = 'published', bytes = $3, hash = $4, published_ms = $5
          WHERE part = $1 AND id = $2 AND state = 'staged'",

@@ -2,6 +2,7 @@ use std::process::Command;
 
 use super::*;
 use crate::chunkfile::bodies::tests::sample;
+use crate::testing::{environment, skipped};
 
 fn exported() -> Vec<u8> {
     let (bytes, _) = sample();
@@ -54,16 +55,13 @@ fn the_check_finds_what_common_tools_forgive() {
 
 /// `warcio check` is the archives' own validator; here it judges what we export.
 #[test]
-#[allow(clippy::disallowed_methods)]
 fn warcio_accepts_what_is_exported() {
-    let Ok(python) = std::env::var("DRIFTLINE_TEST_PYTHON") else {
-        println!("SKIPPED: warcio: DRIFTLINE_TEST_PYTHON is not set");
-        return;
+    let Some(python) = environment("DRIFTLINE_TEST_PYTHON") else {
+        return skipped("warcio: DRIFTLINE_TEST_PYTHON is not set");
     };
     let has_warcio = Command::new(&python).args(["-c", "import warcio"]).output();
     if !has_warcio.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: warcio: {python} cannot import it");
-        return;
+        return skipped(&format!("warcio: {python} cannot import it"));
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("export.warc.gz");

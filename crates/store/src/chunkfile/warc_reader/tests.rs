@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::chunkfile::export::export_warc_gz;
 use crate::chunkfile::{bodies, http_head};
+use crate::testing::skipped;
 
 fn read_all(bytes: &[u8]) -> Result<Vec<Found>> {
     WarcReader::open("test.warc", bytes, 1 << 20)?.collect()
@@ -164,8 +165,7 @@ fn the_example_of_another_crawler_is_read_in_both_forms() {
     let oracles = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/oracles/warc");
     let file = |name: &str| std::fs::read(format!("{oracles}/{name}"));
     let (Ok(plain), Ok(gzip)) = (file("example.warc"), file("example.warc.gz")) else {
-        println!("SKIPPED: WARC oracle: example.warc and example.warc.gz are not there");
-        return;
+        return skipped("WARC oracle: example.warc and example.warc.gz are not there");
     };
     let all = records(&plain).unwrap();
     let kinds: Vec<_> = all.iter().map(Record::kind).collect();
