@@ -15,7 +15,7 @@ use crate::{Db, Error, Result, Tx};
 mod tests;
 
 /// Objects deleted between two commits.
-const BATCH: u32 = 100;
+pub const BATCH: u32 = 100;
 /// How long a writer may take from staging to publishing, unless told otherwise.
 pub const STAGED_GRACE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// How long a reader may go on using a place it looked up, unless told otherwise.

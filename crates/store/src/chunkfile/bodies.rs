@@ -38,6 +38,7 @@ pub struct BodiesWriter {
     chunk: ChunkKey,
     out: Vec<u8>,
     plain: Vec<u8>,
+    frame: Vec<u8>,
     frames: Vec<(u64, [u8; HASH_BYTES])>,
     compressor: zstd::bulk::Compressor<'static>,
 }
@@ -49,8 +50,8 @@ impl BodiesWriter {
         let refused = |source| Error::Io { path: format!("bodies of chunk {chunk}"), source };
         let mut compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(refused)?;
         compressor.include_checksum(true).map_err(refused)?;
-        let (out, plain, frames) = (Vec::new(), Vec::new(), Vec::new());
-        let mut writer = BodiesWriter { chunk, out, plain, frames, compressor };
+        let (out, plain, frame, frames) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut writer = BodiesWriter { chunk, out, plain, frame, frames, compressor };
         writer.push(info)?;
         Ok(writer)
     }
@@ -70,15 +71,15 @@ impl BodiesWriter {
             let what = format!("bodies of chunk {}", self.chunk);
             return Err(Error::TooLarge { what, bytes, max: OBJECT_BYTES_MAX / 2 });
         }
-        self.out.resize(offset + zstd::zstd_safe::compress_bound(self.plain.len()), 0);
-        let written = self.compressor.compress_to_buffer(&self.plain, &mut self.out[offset..]);
-        self.out.truncate(offset + written.as_ref().unwrap_or(&0));
-        let len = written.map_err(|source| Error::Io {
-            path: format!("bodies of chunk {}", self.chunk),
-            source,
-        })?;
-        self.frames.push((len as u64, page::ids::hash128(&self.out[offset..])));
-        Ok(Place { offset: offset as u64, len: len as u64 })
+        self.frame.clear();
+        self.frame.reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
+        let written = self.compressor.compress_to_buffer(&self.plain, &mut self.frame);
+        let refused =
+            |source| Error::Io { path: format!("bodies of chunk {}", self.chunk), source };
+        let len = written.map_err(refused)? as u64;
+        self.frames.push((len, page::ids::hash128(&self.frame)));
+        self.out.extend_from_slice(&self.frame);
+        Ok(Place { offset: offset as u64, len })
     }
 
     /// Records so far, the `warcinfo` included: the ordinal of the next one.

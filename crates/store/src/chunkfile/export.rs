@@ -21,7 +21,7 @@ mod tests;
 /// Record ids and faults a check remembers; beyond that it only counts.
 const REMEMBERED_MAX: usize = 1_000_000;
 /// Faults a report lists.
-const FAULTS_MAX: usize = 100;
+pub const FAULTS_MAX: usize = 100;
 
 /// Writes records as `.warc.gz`, one gzip member each; returns how many.
 pub fn export_warc_gz(

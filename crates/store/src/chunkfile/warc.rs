@@ -271,7 +271,7 @@ fn http_head(capture: &Capture<'_>, body_bytes: Option<usize>) -> Vec<u8> {
     head
 }
 
-/// HTTP/2 sends no phrase, so it is always ours. Most readers want one.
+/// HTTP/2 sends no phrase, so it is always ours.
 fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
@@ -292,7 +292,8 @@ fn reason_phrase(status: u16) -> &'static str {
         429 => "Too Many Requests",
         500 => "Internal Server Error",
         503 => "Service Unavailable",
-        _ => "Status",
+        // RFC 9112 lets the phrase be empty.
+        _ => "",
     }
 }
 

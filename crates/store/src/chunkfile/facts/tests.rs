@@ -166,6 +166,18 @@ fn a_record_beyond_the_limit_is_refused_and_the_file_stays_whole() {
 }
 
 #[test]
+fn a_writer_that_is_used_again_writes_what_a_new_one_would() {
+    let mut writer = FactsWriter::new(ChunkKey { part: 9, id: 9 });
+    writer.push(&full_record()).unwrap();
+    writer.finish().unwrap();
+    writer.restart(ChunkKey { part: 8, id: 8 });
+    writer.push(&full_record()).unwrap();
+    writer.restart(CHUNK);
+    writer.push(&removed(1)).unwrap();
+    assert_eq!(writer.finish().unwrap(), encode(CHUNK, &[removed(1)]).unwrap());
+}
+
+#[test]
 fn a_file_inside_a_pack_is_read_by_range() {
     let root = tempfile::tempdir().unwrap();
     let objects = Objects::open(&Location::Directory(root.path().to_owned())).unwrap();
