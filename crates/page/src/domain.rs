@@ -17,8 +17,11 @@
 //! Invariant: an answer is a slice of the host that was asked about.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::net::Ipv4Addr;
 use std::sync::OnceLock;
+
+use crate::url::hash::quick_hash;
 
 /// The list as it was when this program was made; write it into new data directories.
 pub const BUNDLED_TEXT: &str = include_str!("../data/public_suffix_list.dat");
@@ -60,7 +63,26 @@ const PARENT: Rules = 8;
 /// A public suffix list, ICANN and private section together.
 #[derive(Debug, Clone)]
 pub struct SuffixList {
-    rules: HashMap<Box<str>, Rules>,
+    rules: HashMap<Box<str>, Rules, BuildHasherDefault<NameHasher>>,
+}
+
+/// The table holds the list's names only, so nobody outside can fill it with
+/// collisions, and a quick hash is good enough.
+#[derive(Debug, Default)]
+struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        // The table wants good bits at both ends.
+        let hash = u64::from(quick_hash(bytes));
+        self.0 = hash << 32 | hash;
+    }
+
+    fn write_u8(&mut self, _end_of_text: u8) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Where the public suffix of a host begins, and whether the list names it.
@@ -84,7 +106,7 @@ impl SuffixList {
             return Err(Error::TooLong(bytes.len()));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| Error::NotUtf8)?;
-        let mut list = SuffixList { rules: HashMap::new() };
+        let mut list = SuffixList { rules: HashMap::default() };
         for (index, line) in text.lines().enumerate() {
             let Some(rule) = line.split_whitespace().next() else { continue };
             if !rule.starts_with("//") {
@@ -151,10 +173,19 @@ impl SuffixList {
 
     /// None for what is no host name: an address, an empty name, an empty label.
     fn suffix(&self, host: &str) -> Option<Suffix> {
-        if is_ip(host) || host.split('.').any(str::is_empty) {
+        let mut before = b'.';
+        let mut has_capitals = false;
+        for byte in host.bytes() {
+            if byte == b'.' && before == b'.' {
+                return None;
+            }
+            has_capitals |= byte.is_ascii_uppercase();
+            before = byte;
+        }
+        if before == b'.' || is_ip(host) {
             return None;
         }
-        if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        if has_capitals {
             // Lengths stay the same, so the position holds for the original.
             return Some(self.suffix_of_lower(&host.to_ascii_lowercase()));
         }
@@ -193,7 +224,7 @@ pub fn is_ip(host: &str) -> bool {
 
 /// Where the label begins that ends at `end`.
 fn label_before(host: &str, end: usize) -> usize {
-    host[..end].rfind('.').map_or(0, |dot| dot + 1)
+    host.as_bytes()[..end].iter().rposition(|byte| *byte == b'.').map_or(0, |dot| dot + 1)
 }
 
 fn with_one_more_label(host: &str, suffix_start: usize) -> Option<&str> {

@@ -11,6 +11,7 @@
 //! than [`URL_BYTES_MAX`].
 
 mod clean;
+pub(crate) mod hash;
 mod parts;
 mod plain;
 mod resolver;

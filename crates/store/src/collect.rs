@@ -1,5 +1,5 @@
-//! Objects and their rows together: written in the safe order, collected when
-//! nothing names them, and checked against each other.
+//! Objects and their rows together: written in the safe order, and collected when
+//! nothing names them. ([`crate::verify`] checks them against each other.)
 //!
 //! The order is always: row (staged), object, row (published) with what points to
 //! it; and at the end: row (condemned), object gone, row gone. Invariant: whatever
@@ -9,7 +9,7 @@
 use crate::ids::{ObjectId, Part};
 use crate::objects::{ObjectPath, Objects};
 use crate::tables::objects::{self as rows, Kind};
-use crate::{Db, Error, Result, Tx};
+use crate::{Db, Result, Tx};
 
 #[cfg(test)]
 mod tests;
@@ -95,47 +95,4 @@ pub fn collect(
         removed += db.write(move |tx| rows::forget(tx, part, &ids))?;
     }
     Ok(removed)
-}
-
-/// A published object that is not what its row says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mismatch {
-    /// The object's path.
-    pub path: String,
-    /// What is wrong.
-    pub reason: String,
-}
-
-/// Where a check stands, and what it found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
-    /// The last object looked at; `None` at the end.
-    pub next: Option<(Part, ObjectId)>,
-    /// What is wrong.
-    pub mismatches: Vec<Mismatch>,
-}
-
-/// Reads up to `limit` published objects behind `after` and compares them with
-/// their rows: present, of the right size, with the right hash.
-pub fn check(db: &Db, objects: &Objects, after: (Part, ObjectId), limit: u32) -> Result<Checked> {
-    let listed = db.read(move |tx| rows::published_after(tx, after, limit))?;
-    let mut mismatches = Vec::new();
-    for row in &listed {
-        let reason = match objects.get(&ObjectPath::parse(&row.path)?) {
-            Ok(bytes) if i64::try_from(bytes.len()) != Ok(row.bytes) => {
-                Some(format!("it has {} bytes, its row says {}", bytes.len(), row.bytes))
-            }
-            Ok(bytes) => {
-                let hash = blake3::hash(&bytes);
-                let same = row.hash.as_deref() == Some(hash.as_bytes().as_slice());
-                (!same).then(|| "its bytes are not those that were written".to_owned())
-            }
-            Err(Error::Corrupt { reason, .. }) => Some(reason),
-            Err(error) => return Err(error),
-        };
-        mismatches.extend(reason.map(|reason| Mismatch { path: row.path.clone(), reason }));
-    }
-    let full = listed.len() == limit as usize;
-    let next = listed.last().filter(|_| full).map(|row| (row.part, row.id));
-    Ok(Checked { next, mismatches })
 }

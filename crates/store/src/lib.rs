@@ -9,11 +9,12 @@
 //! Objects (chunk files, later shards and generations) live in a directory or an
 //! S3 bucket behind [`objects`]; [`chunkfile`] is what a chunk's files look like.
 //! [`datadir`] is all of it in one directory, with its lock; [`socket`] is how other
-//! commands ask the process that holds it.
+//! commands ask the process that holds it; [`backup`] copies it, [`verify`] checks it.
 //!
 //! Nothing here may be called inside an async task: calls block until the
 //! database has answered.
 
+pub mod backup;
 pub mod chunkfile;
 pub mod clock;
 pub mod collect;
@@ -29,6 +30,7 @@ pub mod socket;
 pub mod tables;
 pub mod tx;
 pub mod value;
+pub mod verify;
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

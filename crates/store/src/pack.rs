@@ -56,7 +56,7 @@ pub fn pack_facts(
         pack.extend(facts);
     }
     let key = (part, ObjectId(ids.next()));
-    let path = ObjectPath::pack(ChunkKey::of(part, waiting[0].id)?.part, key.1.0);
+    let path = ObjectPath::pack(ChunkKey::new(part, waiting[0].id)?.part, key.1.0);
     let written = collect::write(db, objects, (key, Kind::Pack, &path), pack, now_ms)?;
     let committed = db.write(move |tx| {
         written.publish(tx, now_ms)?;

@@ -1,10 +1,19 @@
-//! What tests share: a fresh database of each kind for every test.
+//! What tests share: a fresh database of each kind for every test, and something
+//! to fill it with.
 //!
 //! PostgreSQL comes from `DRIFTLINE_TEST_POSTGRES` (a connection string), which
 //! `make test` sets. Each test gets a database of its own, cloned from a template
 //! that is made once; so tests neither wait for nor see each other.
 
+use crate::chunkfile::document::{Change, DocumentRecord};
+use crate::chunkfile::facts;
+use crate::ids::{BinId, ChunkId, JobId, NodeId, ObjectId, Part, QueueId, Run};
+use crate::objects::{ChunkKey, ObjectPath, Objects};
+use crate::tables::leases::{self, Asking};
+use crate::tables::queue::{self, Candidate, Place, Settled, Settlement};
+use crate::tables::{chunks, objects, settings};
 use crate::{Db, Result, clock, migrate};
+use page::ids::DocHash;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -116,6 +125,82 @@ fn template(server: &str) -> String {
     }
     client.batch_execute("SELECT pg_advisory_unlock(3501)").expect("the lock is given back");
     name
+}
+
+/// The job that [`commit_sample`] works for.
+pub const SAMPLE_JOB: JobId = JobId(1);
+
+/// Queues three documents in a part and commits two of them as a chunk whose facts
+/// are in its row and whose bodies are an object, as a crawl does. Each `round`
+/// makes another chunk. Returns its number.
+pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result<i64> {
+    db.write(|tx| settings::freeze(tx, 4))?;
+    let place = Place { part, job: SAMPLE_JOB };
+    let first = (part.0 + 1) * 1_000_000 + round * 1_000;
+    let candidates: Vec<Candidate> = (0..3).map(|n| sample_candidate(first + n)).collect();
+    let records: Vec<DocumentRecord> = candidates[..2]
+        .iter()
+        .map(|it| DocumentRecord::new(&it.docid, SAMPLE_JOB.0, Change::Add))
+        .collect();
+    let ids: Vec<QueueId> = candidates[..2].iter().map(|it| it.id).collect();
+    let (chunk, object) = (ChunkId(first + 10), ObjectId(first + 11));
+    let asking = Asking {
+        node: NodeId(1),
+        node_name: "sample".into(),
+        now_ms: 0,
+        lease_ms: 1_000,
+        skew_ms: 0,
+    };
+    let lease = db
+        .write(move |tx| leases::take(tx, part, "crawl", &asking))?
+        .expect("a sample is made by one node");
+
+    let key = ChunkKey::new(part, chunk)?;
+    let bodies = ObjectPath::bodies(key);
+    let content = format!("bodies of {key}").into_bytes();
+    let (path, held) = (bodies.as_str().to_owned(), lease.clone());
+    db.write(move |tx| {
+        leases::fence(tx, &held)?;
+        queue::add(tx, place, Run(1), &candidates, 0)?;
+        chunks::open(tx, &held, (chunk, SAMPLE_JOB, Run(1)), 0)?;
+        queue::claim(tx, place, chunk, &ids, Run(1))?;
+        objects::stage(tx, (part, object), objects::Kind::Bodies, &path, 0)
+    })?;
+    store.put(&bodies, content.clone())?;
+    let settled: Vec<Settled> = (first..first + 2)
+        .map(|id| Settled { id: QueueId(id), generation: 1, to: Settlement::Done })
+        .collect();
+    let summary = chunks::Summary {
+        documents: 2,
+        adds: 2,
+        facts: Some(facts::encode(key, &records)?),
+        bodies_object: Some(object),
+        ..chunks::Summary::default()
+    };
+    db.write(move |tx| {
+        let seq = leases::number_commit(tx, &lease)?;
+        queue::settle(tx, place, (chunk, Run(1)), &settled)?;
+        let hash = *blake3::hash(&content).as_bytes();
+        objects::publish(tx, (part, object), content.len() as u64, &hash, 0)?;
+        chunks::commit(tx, &lease, (chunk, seq), &summary, 0)?;
+        Ok(seq)
+    })
+}
+
+fn sample_candidate(id: i64) -> Candidate {
+    let docid = format!("http://example.com/{id}");
+    Candidate {
+        id: QueueId(id),
+        dochash: DocHash::of(&docid),
+        docid,
+        bin: BinId(page::ids::bin_of("example.com")),
+        bin_name: "example.com".into(),
+        priority: 0.0,
+        hops: 0,
+        seed: true,
+        parent: None,
+        cut: None,
+    }
 }
 
 /// Says that a test, or half of it, could not run. The summary of `make test`

@@ -99,21 +99,23 @@ pub(super) fn push_segments(
     path: &str,
     mut write: impl FnMut(&mut String, &str),
 ) {
-    let mut segments = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
-    while let Some(segment) = segments.next() {
+    let mut rest = Some(path.strip_prefix('/').unwrap_or(path));
+    while let Some(text) = rest {
+        let segment;
+        (segment, rest) = cut(text, b'/');
         let before = out.len();
         out.push('/');
         write(out, segment);
-        let is_last = segments.peek().is_none();
         match &out[before + 1..] {
             "." => out.truncate(before),
             ".." => {
-                let parent = out[root..before].rfind('/').map_or(root, |slash| root + slash);
-                out.truncate(parent);
+                let path = &out.as_bytes()[root..before];
+                let parent = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+                out.truncate(root + parent);
             }
             _ => continue,
         }
-        if is_last {
+        if rest.is_none() {
             out.push('/');
         }
     }
@@ -128,7 +130,7 @@ pub(super) fn push_query(out: &mut String, query: &str, policy: &Policy) {
     out.push('?');
     push_escapes(out, query, false);
     let dropped = |parameter: &&str| is_dropped(parameter, policy);
-    if policy.sort_query || out[start + 1..].split('&').any(|parameter| dropped(&parameter)) {
+    if policy.sort_query || any_parameter(&out[start + 1..], dropped) {
         let query = out.split_off(start);
         let mut kept: Vec<&str> = query[1..].split('&').filter(|p| !dropped(p)).collect();
         if policy.sort_query {
@@ -142,11 +144,23 @@ pub(super) fn push_query(out: &mut String, query: &str, policy: &Policy) {
     }
 }
 
+fn any_parameter(query: &str, is_wanted: impl Fn(&&str) -> bool) -> bool {
+    let mut rest = Some(query);
+    while let Some(text) = rest {
+        let parameter;
+        (parameter, rest) = cut(text, b'&');
+        if is_wanted(&parameter) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Appends text with one spelling of its escapes: capital hex digits, and none where
 /// RFC 3986 calls the character unreserved.
 pub(super) fn push_escapes(out: &mut String, text: &str, lower_case: bool) {
     let mut rest = text;
-    while let Some(at) = rest.find('%') {
+    while let Some(at) = rest.bytes().position(|byte| byte == b'%') {
         push_run(out, &rest[..at], lower_case);
         if let Some(byte) = escaped_byte(&rest.as_bytes()[at + 1..]) {
             push_escaped(out, byte, lower_case);
@@ -194,28 +208,38 @@ fn push_escaped(out: &mut String, byte: u8, lower_case: bool) {
 }
 
 fn name_of(parameter: &str) -> &str {
-    parameter.split_once('=').map_or(parameter, |(name, _)| name)
+    cut(parameter, b'=').0
+}
+
+/// Splits at the first such byte. The texts here are a few bytes long, where a plain
+/// loop beats the searchers of the standard library several times.
+fn cut(text: &str, at: u8) -> (&str, Option<&str>) {
+    match text.bytes().position(|byte| byte == at) {
+        Some(end) => (&text[..end], Some(&text[end + 1..])),
+        None => (text, None),
+    }
 }
 
 fn is_dropped(parameter: &str, policy: &Policy) -> bool {
-    (policy.drop_session_ids && is_session(parameter))
-        || (policy.drop_tracking && is_tracking(name_of(parameter)))
+    let name = name_of(parameter);
+    (policy.drop_session_ids && is_session(name, parameter))
+        || (policy.drop_tracking && is_tracking(name))
         || (policy.drop_broadvision && has_prefix(parameter, "BV_"))
 }
 
 fn has_prefix(text: &str, prefix: &str) -> bool {
-    text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    let start = text.as_bytes().get(..prefix.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
 }
 
-fn is_session(parameter: &str) -> bool {
-    let name = name_of(parameter);
+fn is_session(name: &str, parameter: &str) -> bool {
     let is = |wanted: &str| name.eq_ignore_ascii_case(wanted);
     match name.as_bytes().first().map(u8::to_ascii_lowercase) {
         Some(b'p') => is("PHPSESSID"),
         Some(b'j') => is("jsessionid"),
         Some(b'a') => has_prefix(name, "ASPSESSIONID"),
         Some(b'c') => is("CFID") || is("CFTOKEN"),
-        Some(b's') => is("sid") && looks_random(&parameter["sid".len()..]),
+        Some(b's') => is("sid") && looks_random(&parameter[name.len()..]),
         _ => false,
     }
 }

@@ -12,8 +12,10 @@ use super::{Policy, Refused, clean};
 const PATH: u8 = 1;
 /// May stand in a query as it is.
 const QUERY: u8 = 2;
-/// In a path: an escape, a dot or a parenthesis, so segments must be looked at.
+/// In a path: an escape, so segments must be looked at.
 const CARE: u8 = 4;
+/// The same if a segment begins with it: a dot segment or a session, perhaps.
+const CARE_FIRST: u8 = 8;
 
 const CLASS: [u8; 256] = classes();
 
@@ -24,7 +26,8 @@ const fn classes() -> [u8; 256] {
         class[byte as usize] = match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'~' => PATH | QUERY,
             b'!' | b'$' | b'&' | b')' | b'*' | b'+' | b',' | b'=' | b'@' | b':' => PATH | QUERY,
-            b'%' | b'.' | b'(' => PATH | QUERY | CARE,
+            b'%' => PATH | QUERY | CARE,
+            b'.' | b'(' => PATH | QUERY | CARE_FIRST,
             // `;` may begin a session id; in a path the long way looks into it.
             b'?' | b';' => QUERY,
             _ => 0,
@@ -38,14 +41,14 @@ const fn classes() -> [u8; 256] {
 struct Reference<'h> {
     path: &'h str,
     query: &'h str,
-    /// All class bits that occur in the path.
-    seen: u8,
+    /// Whether its segments must be looked at one by one.
+    needs_care: bool,
 }
 
 /// None if a character occurs that is not plain where it stands.
 fn split<'h>(href: &'h str, policy: &Policy) -> Option<Reference<'h>> {
     let bytes = href.as_bytes();
-    let mut seen = 0;
+    let mut needs_care = false;
     let mut end = bytes.len();
     for (at, byte) in bytes.iter().enumerate() {
         let class = CLASS[usize::from(*byte)];
@@ -53,7 +56,10 @@ fn split<'h>(href: &'h str, policy: &Policy) -> Option<Reference<'h>> {
             end = at;
             break;
         }
-        seen |= class;
+        if class & (CARE | CARE_FIRST) != 0 {
+            let is_first = at == 0 || bytes[at - 1] == b'/';
+            needs_care |= is_first || class & CARE != 0;
+        }
     }
     let path = &href[..end];
     let is_query = |byte: &u8| CLASS[usize::from(*byte)] & QUERY != 0;
@@ -70,7 +76,7 @@ fn split<'h>(href: &'h str, policy: &Policy) -> Option<Reference<'h>> {
         Some(b'#') if !policy.keep_fragment => {}
         _ => return None,
     }
-    Some(Reference { path, query, seen })
+    Some(Reference { path, query, needs_care })
 }
 
 /// What relative links of a page begin with, in canonical form.
@@ -191,7 +197,7 @@ fn plain_host(text: &str) -> Option<usize> {
 /// False if the long way must decide; `out` is then to be cut back.
 fn write(out: &mut String, root: usize, reference: &Reference, policy: &Policy) -> bool {
     let path = reference.path;
-    if reference.seen & CARE == 0 && !policy.lower_case_path {
+    if !reference.needs_care && !policy.lower_case_path {
         if !path.starts_with('/') {
             out.push('/');
         }

@@ -9,6 +9,7 @@
 
 use ::url::Url;
 
+use super::hash::quick_hash;
 use super::plain::Base;
 use super::{HREF_BYTES_MAX, Policy, Refused, URL_BYTES_MAX};
 use super::{check_before_parsing, clean, parse, plain, trim, within_limit};
@@ -71,7 +72,7 @@ impl Resolver {
         if href.len() > HREF_BYTES_MAX {
             check_before_parsing(href)?;
         }
-        let hash = hash_of(href.as_bytes());
+        let hash = quick_hash(href.as_bytes());
         if let Some(known) = self.memo.find(hash, href) {
             return self.memo.answer(known);
         }
@@ -96,8 +97,9 @@ impl Resolver {
     }
 }
 
-/// Answers by href: a table with one place per hash. A second href with the same
-/// place takes it over, so nothing a page does makes a search long.
+/// Answers by href: a table with two places per hash. A further href with the same
+/// places takes the second over, so nothing a page does makes a search long; hrefs
+/// made to collide only lose the benefit of being remembered.
 #[derive(Debug)]
 struct Memo {
     slots: Vec<Slot>,
@@ -125,7 +127,7 @@ const EMPTY: Slot =
     Slot { hash: 0, start: 0, href_bytes: 0, url_bytes: 0, refused: None, used: false };
 
 // The narrow fields of a slot hold every length and position there can be.
-const _: () = assert!(HREF_BYTES_MAX <= u16::MAX as usize && URL_BYTES_MAX <= u16::MAX as usize);
+const _: () = assert!(HREF_BYTES_MAX <= u16::MAX as usize && URL_BYTES_MAX <= HREF_BYTES_MAX);
 const _: () = assert!(MEMO_BYTES_MAX + HREF_BYTES_MAX < u32::MAX as usize);
 
 impl Memo {
@@ -139,10 +141,12 @@ impl Memo {
     }
 
     fn find(&self, hash: u32, href: &str) -> Option<Slot> {
-        let slot = self.slots[hash as usize % MEMO_SLOTS];
-        let start = slot.start as usize;
-        let known = || &self.text[start..start + usize::from(slot.href_bytes)];
-        (slot.used && slot.hash == hash && known() == href).then_some(slot)
+        let is_it = |slot: &Slot| {
+            let start = slot.start as usize;
+            let known = || &self.text[start..start + usize::from(slot.href_bytes)];
+            slot.used && slot.hash == hash && known() == href
+        };
+        places(hash).map(|place| self.slots[place]).into_iter().find(is_it)
     }
 
     /// Makes room and writes the href; returns where its answer begins.
@@ -165,7 +169,9 @@ impl Memo {
             refused: asked.refused,
             used: true,
         };
-        self.slots[hash as usize % MEMO_SLOTS] = slot;
+        let [first, second] = places(hash);
+        let place = if self.slots[first].used { second } else { first };
+        self.slots[place] = slot;
         slot
     }
 
@@ -178,19 +184,7 @@ impl Memo {
     }
 }
 
-/// A quick hash, eight bytes at a time. It need not resist anybody: a page that
-/// makes its hrefs collide only loses the benefit of being remembered.
-fn hash_of(bytes: &[u8]) -> u32 {
-    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut hash = bytes.len() as u64;
-    let (words, tail) = bytes.as_chunks::<8>();
-    let mut mix = |word: u64| hash = (hash.rotate_left(5) ^ word).wrapping_mul(MULTIPLIER);
-    for word in words {
-        mix(u64::from_le_bytes(*word));
-    }
-    let mut last = [0; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    mix(u64::from_le_bytes(last));
-    // The upper half is the well mixed one.
-    (hash >> 32) as u32
+fn places(hash: u32) -> [usize; 2] {
+    let first = hash as usize % MEMO_SLOTS;
+    [first, first ^ 1]
 }

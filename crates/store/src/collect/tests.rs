@@ -3,7 +3,9 @@
 
 use super::*;
 use crate::objects::Location;
+use crate::tables::settings;
 use crate::testing::both_databases;
+use crate::verify::verify;
 
 const PART: Part = Part(4);
 const KEY: (Part, ObjectId) = (PART, ObjectId(1));
@@ -19,14 +21,14 @@ fn path() -> ObjectPath {
 fn with_store(test: impl Fn(&Db, &Objects) -> Result<()>) {
     both_databases(|db| {
         let root = tempfile::tempdir().unwrap();
+        db.write(|tx| settings::freeze(tx, 8))?;
         test(db, &Objects::open(&Location::Directory(root.path().to_owned()))?)
     });
 }
 
 /// No object without a row, no published row without its object.
 fn assert_invariants(db: &Db, objects: &Objects, when: &str) -> Result<()> {
-    let checked = check(db, objects, (Part(0), ObjectId(0)), 100)?;
-    assert_eq!(checked.mismatches, [], "{when}");
+    assert_eq!(verify(db, objects, true)?.findings, [], "{when}");
     let known = db.read(|tx| {
         tx.query("SELECT path FROM objects LIMIT 100", &[], |row| row.get::<String>(0))
     })?;
@@ -111,24 +113,6 @@ fn a_collection_goes_on_where_its_batches_ended() {
         assert_eq!(first, 0, "just condemned");
         assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 1)?, u64::from(BATCH));
         assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 10)?, 5);
-        Ok(())
-    });
-}
-
-#[test]
-fn a_lost_or_changed_object_is_found() {
-    with_store(|db, objects| {
-        let written = write(db, objects, (KEY, Kind::Facts, &path()), BYTES.to_vec(), 10)?;
-        db.write(move |tx| written.publish(tx, 20))?;
-        objects.delete(&path())?;
-        let found = check(db, objects, (Part(0), ObjectId(0)), 10)?;
-        assert_eq!(found.mismatches[0].reason, "it is missing");
-        for (bytes, reason) in [("some fakts", "not those"), ("longer than that", "16 bytes")] {
-            objects.put(&path(), bytes.into())?;
-            let found = check(db, objects, (Part(0), ObjectId(0)), 10)?;
-            assert!(found.mismatches[0].reason.contains(reason), "{found:?}");
-            objects.delete(&path())?;
-        }
         Ok(())
     });
 }

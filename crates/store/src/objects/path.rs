@@ -24,12 +24,11 @@ pub struct ChunkKey {
 }
 
 impl ChunkKey {
-    /// The key of a chunk as tables name it. A part is a small number of ours.
-    pub fn of(part: Part, chunk: ChunkId) -> Result<ChunkKey> {
-        match u32::try_from(part.0) {
-            Ok(number) => Ok(ChunkKey { part: number, id: chunk.0 }),
-            Err(_) => Err(Error::corrupt(format!("part {part}"), "no part has such a number")),
-        }
+    /// The key of a chunk as the rows name it.
+    pub fn new(part: Part, chunk: ChunkId) -> Result<ChunkKey> {
+        let part = u32::try_from(part.0)
+            .map_err(|_| Error::corrupt("a chunk's key", format!("there is no part {part}")))?;
+        Ok(ChunkKey { part, id: chunk.0 })
     }
 }
 

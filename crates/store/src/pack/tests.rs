@@ -1,13 +1,17 @@
+//! Packing and retention, with committed chunks on both databases.
+
 use super::*;
 use crate::chunkfile::facts::{FactsStream, encode};
 use crate::chunkfile::{Change, DocumentRecord};
-use crate::collect::{Grace, check};
+use crate::collect::Grace;
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, NodeId, Run};
 use crate::objects::Location;
 use crate::tables::chunks::{self, Summary};
 use crate::tables::documents::{self, Document};
 use crate::tables::leases::{self, Asking, Lease};
+use crate::tables::settings;
 use crate::testing::both_databases;
+use crate::verify::verify;
 use page::ids::DocHash;
 
 const PART: Part = Part(2);
@@ -15,6 +19,7 @@ const PART: Part = Part(2);
 fn with_store(test: impl Fn(&Db, &Objects, &Lease) -> Result<()>) {
     both_databases(|db| {
         let root = tempfile::tempdir().unwrap();
+        db.write(|tx| settings::freeze(tx, 8))?;
         let objects = Objects::open(&Location::Directory(root.path().to_owned()))?;
         let asking = Asking {
             node: NodeId(1),
@@ -56,7 +61,7 @@ fn read_all(db: &Db, objects: &Objects) -> Result<Vec<i64>> {
     let committed = db.read(|tx| chunks::after(tx, PART, 0, 1_000))?;
     let mut read = Vec::new();
     for chunk in committed {
-        let key = ChunkKey::of(PART, chunk.id)?;
+        let key = ChunkKey::new(PART, chunk.id)?;
         let facts = read_facts(db, objects, PART, chunk.facts)?.expect("each has facts");
         let records: Vec<_> = FactsStream::open(key, facts.as_slice())?.collect::<Result<_>>()?;
         assert_eq!(records[0].docid, format!("https://example.com/{}", chunk.id));
@@ -76,7 +81,7 @@ fn packed_facts_are_read_like_inline_ones() {
         assert_eq!(read_all(db, objects)?, [1, 2, 3, 4, 5, 6, 7]);
         let left = db.read(|tx| chunk_storage::unpacked(tx, PART, 10))?;
         assert_eq!(left.iter().map(|chunk| chunk.id.0).collect::<Vec<_>>(), [6, 7]);
-        assert_eq!(check(db, objects, (Part(0), ObjectId(0)), 10)?.mismatches, []);
+        assert_eq!(verify(db, objects, true)?.findings, []);
         assert_eq!(pack_facts(db, objects, Part(3), (&ids, 10), 1)?, 0, "another part");
         Ok(())
     });
@@ -141,7 +146,7 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
         assert_eq!(kept, [None, Some(ObjectId(2)), None, Some(ObjectId(4))]);
         let grace = Grace { staged_ms: 0, condemned_ms: 0 };
         assert_eq!(collect::collect(db, objects, PART, (grace, 100), 10)?, 2);
-        assert_eq!(check(db, objects, (Part(0), ObjectId(0)), 10)?.mismatches, []);
+        assert_eq!(verify(db, objects, true)?.findings, []);
         Ok(())
     });
 }

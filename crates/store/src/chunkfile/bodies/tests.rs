@@ -1,3 +1,5 @@
+//! Bodies files: what is written, and damage of every byte.
+
 use super::*;
 use crate::chunkfile::warc::{Capture, Original, RecordId};
 use crate::objects::Location;

@@ -1,3 +1,5 @@
+//! What we export, judged by ourselves and by the archives' own tool.
+
 use std::process::Command;
 
 use super::*;

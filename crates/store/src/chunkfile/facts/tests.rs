@@ -1,3 +1,5 @@
+//! Facts files: round trips, and damage of every byte.
+
 use page::facts::{Directives, Facts, Heading, Link, LinkKind, Rel, Truncated};
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Archives in every container, cut, hostile, and made by others.
+
 use std::io::Write;
 
 use flate2::Compression;

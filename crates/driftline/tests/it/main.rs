@@ -1,0 +1,4 @@
+//! The one integration-test binary: tests of the program and of the tree it is
+//! built from, a module each.
+
+mod tidy;

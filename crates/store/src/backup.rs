@@ -1,0 +1,294 @@
+//! Backup and restore of an embedded data directory.
+//!
+//! A backup is a directory with a copy of the rows, the objects they name, and a
+//! manifest with the BLAKE3 hash of every file. It can be made while the program
+//! runs: rows are copied as one snapshot, and the objects that snapshot names are
+//! never changed and not collected until long after.
+//!
+//! Invariants: a backup or a restored directory is either whole or not there, since
+//! both are built beside their name and renamed last, after everything is synced.
+//! Nothing is restored that does not match the manifest byte by byte.
+
+use crate::datadir::Layout;
+use crate::ids::{ObjectId, Part};
+use crate::{Db, Error, Result, migrate};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The list of files with their hashes; it is the last thing written.
+const MANIFEST: &str = "manifest";
+/// First line of a manifest.
+const FORMAT: &str = "driftline backup 1";
+/// Last line of a manifest, so that one that was cut short is noticed.
+const END: &str = "end";
+/// Objects listed at a time.
+const PAGE: u32 = 1_000;
+/// Bytes copied at a time.
+const BUFFER: usize = 1 << 20;
+
+/// What was copied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Files, the rows among them.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Copies a data directory, held by another process or by none, to `target`.
+pub fn backup(source: &Layout, target: &Path) -> Result<Copied> {
+    if !source.exists() {
+        return Err(Error::Refused(format!(
+            "there is no data directory at {}; name one with --data",
+            source.root().display()
+        )));
+    }
+    let building = Building::start(target)?;
+    let copy = Layout::new(&building.path);
+    snapshot_rows(&source.database(), &copy.database())?;
+
+    let manifest_path = building.path.join(MANIFEST);
+    let file = File::create(&manifest_path).map_err(|error| Error::io(&manifest_path, error))?;
+    let mut manifest =
+        Manifest { out: BufWriter::new(file), path: manifest_path, copied: Copied::default() };
+    manifest.line(FORMAT)?;
+    copy_objects(source, &copy, &mut manifest)?;
+    // Hashed last: listing the objects opens the copy, which writes to its header.
+    manifest.entry(&hash_file(&copy.database())?, "driftline.sqlite")?;
+    let copied = manifest.finish()?;
+    building.finish()?;
+    Ok(copied)
+}
+
+/// Makes a data directory at `target` from a backup.
+pub fn restore(source: &Path, target: &Path) -> Result<Copied> {
+    let listed = read_manifest(source)?;
+    let building = Building::start(target)?;
+    let mut copied = Copied::default();
+    for entry in &listed {
+        let from = source.join(&entry.path);
+        let to = building.path.join(&entry.path);
+        let found = copy_file(&from, &to)?;
+        if found != entry.hashed {
+            return Err(Error::Corrupt {
+                what: from.display().to_string(),
+                reason: "it is not the file the manifest names; restore from another backup".into(),
+            });
+        }
+        copied.files += 1;
+        copied.bytes += found.bytes;
+    }
+    // Opening proves that this program can read it before it gets its name.
+    let db = Db::open_sqlite(&Layout::new(&building.path).database())?;
+    migrate::check(&db)?;
+    drop(db);
+    building.finish()?;
+    Ok(copied)
+}
+
+/// One consistent copy of the rows, while others read and write them.
+#[allow(clippy::disallowed_methods, reason = "this connection outlives no request and has no pool")]
+fn snapshot_rows(from: &Path, to: &Path) -> Result<()> {
+    let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let connection = rusqlite::Connection::open_with_flags(from, flags)?;
+    let to_text = to.to_str().ok_or_else(|| {
+        Error::Refused(format!("{} is not valid UTF-8; choose another name", to.display()))
+    })?;
+    connection.execute("VACUUM INTO ?1", [to_text])?;
+    sync(to)
+}
+
+/// Copies every published object that the copied rows name.
+fn copy_objects(source: &Layout, copy: &Layout, manifest: &mut Manifest) -> Result<()> {
+    let db = Db::open_sqlite(&copy.database())?;
+    let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
+    loop {
+        let page = db.read(move |tx| crate::tables::objects::published_after(tx, after, PAGE))?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = (last.part, last.id);
+        for object in &page {
+            let from = source.objects().join(&object.path);
+            let hashed = copy_file(&from, &copy.objects().join(&object.path))?;
+            if object.hash.as_deref() != Some(hashed.hash.as_slice()) {
+                return Err(Error::Corrupt {
+                    what: from.display().to_string(),
+                    reason: "it is not what was written; run `driftline verify`".into(),
+                });
+            }
+            manifest.entry(&hashed, &format!("objects/{}", object.path))?;
+        }
+    }
+}
+
+/// A directory that gets its name only when it is whole.
+struct Building {
+    path: PathBuf,
+    target: PathBuf,
+    whole: bool,
+}
+
+impl Building {
+    fn start(target: &Path) -> Result<Building> {
+        let taken = match std::fs::read_dir(target) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+            Err(error) => return Err(Error::io(target, error)),
+        };
+        if taken {
+            return Err(Error::Refused(format!(
+                "{} is there already and not empty; name a new directory",
+                target.display()
+            )));
+        }
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(".partial");
+        let path = target.with_file_name(name);
+        // Left over from an attempt that was cut off.
+        match std::fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(&path, error));
+            }
+            _ => {}
+        }
+        std::fs::create_dir_all(path.join("objects")).map_err(|error| Error::io(&path, error))?;
+        Ok(Building { path, target: target.to_owned(), whole: false })
+    }
+
+    fn finish(mut self) -> Result<()> {
+        sync(&self.path)?;
+        std::fs::rename(&self.path, &self.target)
+            .map_err(|error| Error::io(&self.target, error))?;
+        self.whole = true;
+        match self.target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => sync(parent),
+            _ => sync(Path::new(".")),
+        }
+    }
+}
+
+impl Drop for Building {
+    fn drop(&mut self) {
+        if !self.whole {
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// A file's size and hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hashed {
+    bytes: u64,
+    hash: [u8; 32],
+}
+
+struct Entry {
+    hashed: Hashed,
+    path: String,
+}
+
+struct Manifest {
+    out: BufWriter<File>,
+    path: PathBuf,
+    copied: Copied,
+}
+
+impl Manifest {
+    fn line(&mut self, line: &str) -> Result<()> {
+        writeln!(self.out, "{line}").map_err(|error| Error::io(&self.path, error))
+    }
+
+    fn entry(&mut self, hashed: &Hashed, path: &str) -> Result<()> {
+        self.copied.files += 1;
+        self.copied.bytes += hashed.bytes;
+        let hash = blake3::Hash::from(hashed.hash).to_hex();
+        self.line(&format!("{hash} {} {path}", hashed.bytes))
+    }
+
+    fn finish(mut self) -> Result<Copied> {
+        self.line(END)?;
+        let file =
+            self.out.into_inner().map_err(|error| Error::io(&self.path, error.into_error()))?;
+        file.sync_all().map_err(|error| Error::io(&self.path, error))?;
+        Ok(self.copied)
+    }
+}
+
+fn read_manifest(source: &Path) -> Result<Vec<Entry>> {
+    let path = source.join(MANIFEST);
+    let corrupt = |reason: &str| Error::Corrupt {
+        what: path.display().to_string(),
+        reason: reason.to_owned(),
+    };
+    let file = File::open(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Refused(format!("{} is not a backup: it has no manifest", source.display()))
+        }
+        _ => Error::io(&path, error),
+    })?;
+    let mut lines = BufReader::new(file).lines();
+    let mut next = || lines.next().transpose().map_err(|error| Error::io(&path, error));
+    if next()?.as_deref() != Some(FORMAT) {
+        return Err(corrupt("it is of a format this program does not know"));
+    }
+    let mut entries = Vec::new();
+    loop {
+        let line = next()?.ok_or_else(|| corrupt("it was cut short"))?;
+        if line == END {
+            return Ok(entries);
+        }
+        entries.push(parse_entry(&line).ok_or_else(|| corrupt("a line of it cannot be read"))?);
+    }
+}
+
+fn parse_entry(line: &str) -> Option<Entry> {
+    let (hash, rest) = line.split_once(' ')?;
+    let (bytes, path) = rest.split_once(' ')?;
+    // A manifest could be anybody's: only names that stay inside the directory.
+    let inside =
+        Path::new(path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if !inside {
+        return None;
+    }
+    let hash = *blake3::Hash::from_hex(hash).ok()?.as_bytes();
+    Some(Entry { hashed: Hashed { bytes: bytes.parse().ok()?, hash }, path: path.to_owned() })
+}
+
+fn hash_file(path: &Path) -> Result<Hashed> {
+    each_block(path, |_| Ok(()))
+}
+
+fn copy_file(from: &Path, to: &Path) -> Result<Hashed> {
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
+    }
+    let mut out = File::create(to).map_err(|error| Error::io(to, error))?;
+    let hashed =
+        each_block(from, |block| out.write_all(block).map_err(|error| Error::io(to, error)))?;
+    out.sync_all().map_err(|error| Error::io(to, error))?;
+    Ok(hashed)
+}
+
+fn each_block(path: &Path, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<Hashed> {
+    let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
+    let mut hasher = blake3::Hasher::new();
+    let mut block = vec![0; BUFFER];
+    let mut bytes = 0;
+    loop {
+        let read = file.read(&mut block).map_err(|error| Error::io(path, error))?;
+        if read == 0 {
+            return Ok(Hashed { bytes, hash: *hasher.finalize().as_bytes() });
+        }
+        bytes += read as u64;
+        hasher.update(&block[..read]);
+        take(&block[..read])?;
+    }
+}
+
+/// Syncs a file or a directory to the disk.
+fn sync(path: &Path) -> Result<()> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(|error| Error::io(path, error))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Checks that what is stored is what was written: rows against each other, counters
+//! against counts, objects against their rows.
+//!
+//! It only reads, in bounded steps, and works while the program runs; each check
+//! sees one snapshot. A finding names the thing, what is wrong, and what to do.
+
+use crate::chunkfile::facts::FactsStream;
+use crate::dialect::Dialect;
+use crate::ids::{ChunkId, JobId, ObjectId, Part};
+use crate::objects::{ChunkKey, ObjectPath, Objects};
+use crate::tables::objects::{self, Published};
+use crate::tables::{chunks, counters, queue, settings};
+use crate::{Db, Error, Result};
+
+/// Rows and objects looked at in one step.
+const PAGE: u32 = 500;
+/// Findings reported; more of the same help nobody.
+pub const FINDINGS_MAX: usize = 1_000;
+
+/// Something that is not as it must be.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Finding {
+    /// Which thing.
+    pub what: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// What was looked at, and what was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// Parts of the database.
+    pub parts: u64,
+    /// Jobs in parts whose counters were compared.
+    pub counters: u64,
+    /// Committed chunks.
+    pub chunks: u64,
+    /// Published objects.
+    pub objects: u64,
+    /// Bytes read and hashed.
+    pub bytes: u64,
+    /// What is wrong, in the order it was found.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    fn find(&mut self, what: impl Into<String>, problem: impl Into<String>, remedy: &str) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Finding {
+                what: what.into(),
+                problem: problem.into(),
+                remedy: remedy.to_owned(),
+            });
+        }
+    }
+}
+
+const RESTORE: &str = "restore from a backup";
+const REPORT_BUG: &str = "this is a bug: keep a copy of the data directory and report it";
+
+/// Checks everything. With `read_objects` every object is read and hashed, else
+/// only its presence and size are looked at.
+pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
+    let mut report = Report::default();
+    check_database(db, &mut report)?;
+    let parts = db.read(settings::parts)?;
+    report.parts = parts.into();
+    for part in (0..i64::from(parts)).map(Part) {
+        check_counters(db, part, &mut report)?;
+        check_claims(db, part, &mut report)?;
+        check_chunks(db, part, &mut report)?;
+    }
+    check_objects(db, store, read_objects, &mut report)?;
+    Ok(report)
+}
+
+/// SQLite's own check of its file.
+fn check_database(db: &Db, report: &mut Report) -> Result<()> {
+    if db.dialect() == Dialect::Postgres {
+        return Ok(());
+    }
+    let problems: Vec<String> =
+        db.read(|tx| tx.query("PRAGMA integrity_check(20)", &[], |row| row.get(0)))?;
+    for problem in problems.iter().filter(|problem| *problem != "ok") {
+        report.find(db.place(), problem, RESTORE);
+    }
+    Ok(())
+}
+
+/// I7: counters equal counts.
+fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+    let jobs: Vec<JobId> = db.read(move |tx| {
+        tx.query(
+            "SELECT DISTINCT jobid FROM counters WHERE part = $1 AND jobid > 0
+             ORDER BY jobid LIMIT 100000",
+            &[part.into()],
+            |row| row.get(0),
+        )
+    })?;
+    for job in jobs {
+        report.counters += 1;
+        let place = queue::Place { part, job };
+        let (kept, counted) = db.read(move |tx| {
+            Ok((counters::in_part(tx, part, job)?, queue::count_rows(tx, place)?))
+        })?;
+        for state in queue::State::ALL {
+            let value = |list: &[(String, i64)]| {
+                list.iter().find(|(name, _)| name == state.name()).map_or(0, |(_, value)| *value)
+            };
+            let (kept, counted) = (value(&kept), value(&counted));
+            if kept != counted {
+                report.find(
+                    format!("counter {} of job {job} in part {part}", state.name()),
+                    format!("it says {kept}, there are {counted}"),
+                    REPORT_BUG,
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every active document is in a chunk that is being crawled.
+fn check_claims(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+    let strays: Vec<(String, Option<ChunkId>)> = db.read(move |tx| {
+        tx.query(
+            "SELECT q.docid, q.chunk FROM queue q
+             LEFT JOIN chunks c ON c.part = q.part AND c.id = q.chunk AND c.state = 'crawling'
+             WHERE q.part = $1 AND q.state = 'active' AND c.id IS NULL LIMIT 100",
+            &[part.into()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+    })?;
+    for (docid, chunk) in strays {
+        let chunk = chunk.map_or("no chunk".to_owned(), |chunk| format!("chunk {chunk}"));
+        report.find(
+            docid,
+            format!("it is active in {chunk}, which is not being crawled"),
+            REPORT_BUG,
+        );
+    }
+    Ok(())
+}
+
+/// Commit numbers have no gaps, and the facts in rows can be read.
+fn check_chunks(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+    let mut seq = 0;
+    loop {
+        let page = db.read(move |tx| chunks::after(tx, part, seq, PAGE))?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        for chunk in page {
+            report.chunks += 1;
+            if chunk.seq != seq + 1 {
+                report.find(
+                    format!("part {part}"),
+                    format!("its commits jump from {seq} to {}", chunk.seq),
+                    REPORT_BUG,
+                );
+            }
+            seq = chunk.seq;
+            if let chunks::Facts::Inline(bytes) = &chunk.facts {
+                report.bytes += bytes.len() as u64;
+                if let Err(error) = read_facts(part, chunk.id, bytes) {
+                    let what = format!("the facts of chunk {} in part {part}", chunk.id);
+                    report.find(what, error.to_string(), RESTORE);
+                }
+            }
+        }
+    }
+}
+
+/// Reads all records, which checks every byte.
+fn read_facts(part: Part, chunk: ChunkId, bytes: &[u8]) -> Result<()> {
+    let key = ChunkKey::new(part, chunk)?;
+    FactsStream::open(key, bytes)?.try_for_each(|record| record.map(|_| ()))
+}
+
+/// Every published object is there and is what was written.
+fn check_objects(db: &Db, store: &Objects, read: bool, report: &mut Report) -> Result<()> {
+    let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
+    loop {
+        let page = db.read(move |tx| objects::published_after(tx, after, PAGE))?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = (last.part, last.id);
+        for object in &page {
+            report.objects += 1;
+            check_object(store, object, read, report)?;
+        }
+    }
+}
+
+fn check_object(
+    store: &Objects,
+    object: &Published,
+    read: bool,
+    report: &mut Report,
+) -> Result<()> {
+    let path = ObjectPath::parse(&object.path)?;
+    let Some(bytes) = store.head(&path)? else {
+        report.find(&object.path, "it is missing", RESTORE);
+        return Ok(());
+    };
+    if i64::try_from(bytes) != Ok(object.bytes) {
+        let problem = format!("it has {bytes} bytes, {} were written", object.bytes);
+        report.find(&object.path, problem, RESTORE);
+        return Ok(());
+    }
+    if !read {
+        return Ok(());
+    }
+    match store.get(&path) {
+        Ok(content) => {
+            report.bytes += bytes;
+            let found = blake3::hash(&content);
+            if object.hash.as_deref() != Some(found.as_bytes().as_slice()) {
+                report.find(&object.path, "its bytes are not those that were written", RESTORE);
+            }
+        }
+        Err(Error::Corrupt { reason, .. }) => report.find(&object.path, reason, RESTORE),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! What is damaged is named; what is whole is not.
+
+use super::*;
+use crate::objects::Location;
+use crate::testing::{SAMPLE_JOB, both_databases, commit_sample};
+
+/// Runs `damage` on a filled database and returns what `verify` says of it.
+fn findings_after(damage: impl Fn(&Db, &Objects) -> Result<()>) -> Vec<Vec<Finding>> {
+    let all = std::cell::RefCell::new(Vec::new());
+    both_databases(|db| {
+        let place = tempfile::tempdir().expect("a temporary directory can be made");
+        let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+        for (part, round) in [(0, 0), (0, 1), (3, 0)] {
+            commit_sample(db, &store, Part(part), round)?;
+        }
+        damage(db, &store)?;
+        let report = verify(db, &store, true)?;
+        assert_eq!((report.parts, report.chunks, report.objects), (4, 3, 3));
+        all.borrow_mut().push(report.findings);
+        Ok(())
+    });
+    all.into_inner()
+}
+
+/// Exactly one finding on each database, with these words in it.
+fn assert_names(found: Vec<Vec<Finding>>, what: &str, problem: &str) {
+    for findings in found {
+        assert_eq!(findings.len(), 1, "{findings:#?}");
+        assert!(findings[0].what.contains(what), "{findings:#?}");
+        assert!(findings[0].problem.contains(problem), "{findings:#?}");
+    }
+}
+
+fn first_object(db: &Db) -> Result<ObjectPath> {
+    let all = db.read(|tx| objects::published_after(tx, (Part(-1), ObjectId(0)), 1))?;
+    ObjectPath::parse(&all[0].path)
+}
+
+#[test]
+fn a_whole_database_has_no_findings() {
+    for findings in findings_after(|_, _| Ok(())) {
+        assert_eq!(findings, []);
+    }
+}
+
+#[test]
+fn a_counter_that_lies_is_named() {
+    let found = findings_after(|db, _| {
+        db.write(|tx| counters::add(tx, Part(3), SAMPLE_JOB, &[("done", 1)]))
+    });
+    assert_names(found, "counter done of job 1 in part 3", "it says 3, there are 2");
+}
+
+#[test]
+fn a_missing_object_is_named() {
+    let found = findings_after(|db, store| store.delete(&first_object(db)?));
+    assert_names(found, "chunks/0/", "missing");
+}
+
+#[test]
+fn an_object_with_other_bytes_is_named() {
+    let found = findings_after(|db, store| {
+        let path = first_object(db)?;
+        let mut bytes = store.get(&path)?;
+        bytes[0] ^= 1;
+        store.delete(&path)?;
+        store.put(&path, bytes)
+    });
+    assert_names(found, "chunks/0/", "not those that were written");
+}
+
+#[test]
+fn facts_with_a_flipped_bit_are_named() {
+    let found = findings_after(|db, _| {
+        db.write(|tx| {
+            let chunk = chunks::after(tx, Part(0), 0, 1)?.remove(0);
+            let chunks::Facts::Inline(mut bytes) = chunk.facts else { panic!("inline facts") };
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            tx.execute(
+                "UPDATE chunks SET facts = $2 WHERE part = 0 AND id = $1",
+                &[chunk.id.into(), (&bytes).into()],
+            )?;
+            Ok(())
+        })
+    });
+    assert_names(found, "the facts of chunk", "chunk");
+}
+
+#[test]
+fn a_document_without_its_chunk_is_named() {
+    let found = findings_after(|db, _| {
+        db.write(|tx| {
+            tx.execute(
+                "UPDATE queue SET state = 'active', chunk = 77 WHERE part = 3 AND state = 'ready'",
+                &[],
+            )?;
+            counters::add(tx, Part(3), SAMPLE_JOB, &[("ready", -1), ("active", 1)])
+        })
+    });
+    assert_names(found, "http://example.com/", "active in chunk 77");
+}
