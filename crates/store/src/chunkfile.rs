@@ -9,9 +9,13 @@
 //! Invariant: a file that was changed or cut anywhere is refused, and the error
 //! names the place.
 
+pub mod bodies;
 pub mod document;
-
+pub mod export;
 pub mod facts;
+pub mod http_head;
+pub mod warc;
+pub mod warc_reader;
 
 pub use crate::objects::ChunkKey;
 pub use document::{Access, Body, Change, DocumentRecord, Fetch, Field, Hop, RemoveReason};

@@ -17,6 +17,7 @@
 pub mod backup;
 pub mod chunkfile;
 pub mod clock;
+pub mod collect;
 pub mod datadir;
 pub mod db;
 pub mod dialect;
@@ -24,6 +25,7 @@ pub mod error;
 pub mod ids;
 pub mod migrate;
 pub mod objects;
+pub mod pack;
 pub mod socket;
 pub mod tables;
 pub mod tx;

@@ -303,9 +303,7 @@ fn failure(path: &str, error: object_store::Error) -> Error {
             Error::Unavailable { what: format!("object {path}"), reason }
         }
         _ => match io_kind(&error) {
-            Some(kind) => {
-                Error::Io { path: path.to_owned(), source: std::io::Error::new(kind, reason) }
-            }
+            Some(kind) => Error::io(path, std::io::Error::new(kind, reason)),
             None => Error::Object { path: path.to_owned(), reason },
         },
     }

@@ -4,6 +4,7 @@
 //! Every function that returns rows has a limit; every test runs on both databases.
 
 pub mod bins;
+pub mod chunk_storage;
 pub mod chunks;
 pub mod counters;
 pub mod cursors;

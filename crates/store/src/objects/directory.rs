@@ -107,5 +107,5 @@ fn sync(directory: &Path) -> io::Result<()> {
 }
 
 fn refused(path: &Path, source: io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), source }
+    Error::io(path, source)
 }

@@ -1,6 +1,7 @@
 //! One conformance suite, for a directory and (when one is given) a real S3 server.
 
 use super::*;
+use crate::testing::{environment, skipped};
 
 /// Runs `check` on a fresh directory and on a fresh prefix of the test server.
 fn each_store(name: &str, check: impl Fn(&Objects)) {
@@ -12,13 +13,12 @@ fn each_store(name: &str, check: impl Fn(&Objects)) {
 }
 
 /// The bucket outlives a run, so each test of each run has a prefix of its own.
-#[allow(clippy::disallowed_methods)]
 fn test_bucket(name: &str) -> Option<Location> {
-    let Ok(endpoint) = std::env::var("DRIFTLINE_TEST_S3") else {
-        println!("SKIPPED: S3: DRIFTLINE_TEST_S3 is not set");
+    let Some(endpoint) = environment("DRIFTLINE_TEST_S3") else {
+        skipped("S3: DRIFTLINE_TEST_S3 is not set");
         return None;
     };
-    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
+    let variable = |name: &str| environment(name).unwrap_or_else(|| panic!("{name} is not set"));
     let settings = S3Settings {
         endpoint: Some(endpoint),
         region: None,

@@ -1,3 +1,5 @@
+//! Facts files: round trips, and damage of every byte.
+
 use page::facts::{Directives, Facts, Heading, Link, LinkKind, Rel, Truncated};
 use proptest::prelude::*;
 
@@ -163,6 +165,18 @@ fn a_record_beyond_the_limit_is_refused_and_the_file_stays_whole() {
     assert!(matches!(writer.push(&large), Err(Error::TooLarge { .. })));
     writer.push(&removed(2)).unwrap();
     assert_eq!(read(&writer.finish().unwrap()).unwrap(), [removed(1), removed(2)]);
+}
+
+#[test]
+fn a_writer_that_is_used_again_writes_what_a_new_one_would() {
+    let mut writer = FactsWriter::new(ChunkKey { part: 9, id: 9 });
+    writer.push(&full_record()).unwrap();
+    writer.finish().unwrap();
+    writer.restart(ChunkKey { part: 8, id: 8 });
+    writer.push(&full_record()).unwrap();
+    writer.restart(CHUNK);
+    writer.push(&removed(1)).unwrap();
+    assert_eq!(writer.finish().unwrap(), encode(CHUNK, &[removed(1)]).unwrap());
 }
 
 #[test]

@@ -1,0 +1,98 @@
+//! Objects and their rows together: written in the safe order, and collected when
+//! nothing names them. ([`crate::verify`] checks them against each other.)
+//!
+//! The order is always: row (staged), object, row (published) with what points to
+//! it; and at the end: row (condemned), object gone, row gone. Invariant: whatever
+//! step a crash falls behind, there is no object without a row and no published
+//! row without its object, and a later [`collect`] removes what is left over.
+
+use crate::ids::{ObjectId, Part};
+use crate::objects::{ObjectPath, Objects};
+use crate::tables::objects::{self as rows, Kind};
+use crate::{Db, Result, Tx};
+
+#[cfg(test)]
+mod tests;
+
+/// Objects deleted between two commits.
+pub const BATCH: u32 = 100;
+/// How long a writer may take from staging to publishing, unless told otherwise.
+pub const STAGED_GRACE_MS: i64 = 24 * 60 * 60 * 1_000;
+/// How long a reader may go on using a place it looked up, unless told otherwise.
+pub const CONDEMNED_GRACE_MS: i64 = 60 * 60 * 1_000;
+
+/// An object that was written and waits to be published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// Its key.
+    pub key: (Part, ObjectId),
+    /// Its size.
+    pub bytes: u64,
+    /// BLAKE3 of its bytes.
+    pub hash: [u8; 32],
+}
+
+impl Written {
+    /// Publishes it, in the transaction of the row that points to it.
+    pub fn publish(&self, tx: &mut Tx<'_>, now_ms: i64) -> Result<()> {
+        rows::publish(tx, self.key, self.bytes, &self.hash, now_ms)
+    }
+}
+
+/// Announces an object and writes it: one small commit, then the object.
+pub fn write(
+    db: &Db,
+    objects: &Objects,
+    (key, kind, path): ((Part, ObjectId), Kind, &ObjectPath),
+    bytes: Vec<u8>,
+    now_ms: i64,
+) -> Result<Written> {
+    let staged = path.to_string();
+    db.write(move |tx| rows::stage(tx, key, kind, &staged, now_ms))?;
+    let written =
+        Written { key, bytes: bytes.len() as u64, hash: *blake3::hash(&bytes).as_bytes() };
+    objects.put(path, bytes)?;
+    Ok(written)
+}
+
+/// How long things are left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace {
+    /// Staged objects: their writers may still be at work.
+    pub staged_ms: i64,
+    /// Condemned objects: somebody may still be reading.
+    pub condemned_ms: i64,
+}
+
+impl Default for Grace {
+    fn default() -> Grace {
+        Grace { staged_ms: STAGED_GRACE_MS, condemned_ms: CONDEMNED_GRACE_MS }
+    }
+}
+
+/// Removes what is left over in a part, at most `batches` times [`BATCH`] objects;
+/// returns how many it removed. Safe to stop anywhere, and to run twice at a time.
+pub fn collect(
+    db: &Db,
+    objects: &Objects,
+    part: Part,
+    (grace, now_ms): (Grace, i64),
+    batches: u32,
+) -> Result<u64> {
+    let abandoned_ms = now_ms - grace.staged_ms;
+    db.write(move |tx| rows::condemn_abandoned(tx, part, abandoned_ms, now_ms))?;
+    let before_ms = now_ms - grace.condemned_ms;
+    let mut removed = 0;
+    for _ in 0..batches {
+        let doomed = db.read(move |tx| rows::condemned(tx, part, before_ms, BATCH))?;
+        if doomed.is_empty() {
+            break;
+        }
+        for object in &doomed {
+            objects.delete(&ObjectPath::parse(&object.path)?)?;
+        }
+        let ids: Vec<_> = doomed.iter().map(|object| object.id).collect();
+        removed += db.write(move |tx| rows::forget(tx, part, &ids))?;
+    }
+    Ok(removed)
+}
