@@ -84,12 +84,16 @@ fn claim(
     host: &mut u64,
 ) -> Result<(ChunkId, Vec<QueueId>)> {
     // Two documents of each host, as a crawl that is fair to its hosts would take.
-    let mut found = Vec::new();
-    while found.len() < CHUNK as usize {
-        *host += 1;
-        let bin = BinId(bin_of(&host_name(*host)));
-        found.extend(db.read(move |tx| queue::peek_ready(tx, PLACE, bin, 2))?);
-    }
+    let first = *host;
+    *host += HOSTS;
+    let found = db.read(move |tx| {
+        let mut found = Vec::new();
+        for host in first..first + HOSTS {
+            let bin = BinId(bin_of(&host_name(host)));
+            found.extend(queue::peek_ready(tx, PLACE, bin, 2)?);
+        }
+        Ok(found)
+    })?;
     let ids: Vec<QueueId> = found.iter().map(|entry| entry.id).collect();
     let lease = lease.clone();
     let claimed = db.write(move |tx| {

@@ -106,40 +106,35 @@ impl Tx<'_> {
     /// Runs one statement for many rows: `before VALUES (…), (…) after`. Returns
     /// how many rows it touched in all.
     ///
-    /// Batches have sizes that are powers of two, so that few distinct statements
-    /// have to be prepared whatever the number of rows.
+    /// PostgreSQL gets batches, whose sizes are powers of two so that few distinct
+    /// statements have to be prepared. SQLite gets row after row: it has no round
+    /// trip to save, and a statement of many rows would make it keep a copy of every
+    /// page it touches.
     pub fn insert_rows(
         &mut self,
         before: &str,
         rows: &[Vec<Value<'_>>],
         after: &str,
     ) -> Result<u64> {
+        let Some(first) = rows.first() else { return Ok(0) };
+        let columns = first.len();
+        let text = |size| format!("{before} VALUES {} {after}", values_list(0, size, columns));
         let mut touched = 0;
-        let columns = rows.first().map_or(0, Vec::len);
+        if let Tx::Sqlite { connection, texts } = self {
+            let text = text(1);
+            let mut statement = connection.prepare_cached(sqlite_text(texts, &text))?;
+            for row in rows {
+                assert_eq!(row.len(), columns, "all rows of a batch have the same columns");
+                check(row)?;
+                touched += statement.execute(rusqlite::params_from_iter(row))? as u64;
+            }
+            return Ok(touched);
+        }
         self.each_batch(rows, |tx, size, values| {
-            let sql = format!("{before} VALUES {} {after}", values_list(0, size, columns));
-            touched += tx.execute(&sql, values)?;
+            touched += tx.execute(&text(size), values)?;
             Ok(())
         })?;
         Ok(touched)
-    }
-
-    /// As [`Tx::insert_rows`], for a statement with `RETURNING`.
-    pub fn insert_rows_returning<T>(
-        &mut self,
-        before: &str,
-        rows: &[Vec<Value<'_>>],
-        after: &str,
-        mut map: impl FnMut(&Row<'_>) -> Result<T>,
-    ) -> Result<Vec<T>> {
-        let mut out = Vec::new();
-        let columns = rows.first().map_or(0, Vec::len);
-        self.each_batch(rows, |tx, size, values| {
-            let sql = format!("{before} VALUES {} {after}", values_list(0, size, columns));
-            out.append(&mut tx.query(&sql, values, &mut map)?);
-            Ok(())
-        })?;
-        Ok(out)
     }
 
     /// Changes many rows, each in its own way, with one statement for each batch:

@@ -3,7 +3,8 @@
 //! Invariant: a request is answered only after the commit that holds it is synced
 //! (`synchronous=FULL`). Requests that wait at the same moment share one commit,
 //! each in its own savepoint, so that one fsync serves many and one failure hurts
-//! nobody else.
+//! nobody else. A request that is alone has no savepoint, which would make SQLite
+//! keep a copy of every page it touches.
 
 use super::{Incoming, Work, next, next_now};
 use crate::tx::Texts;
@@ -48,6 +49,9 @@ fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // Plans depend on the statement alone. Otherwise SQLite prepares a statement
+    // again whenever an argument changes that a partial index might care about.
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch(&format!(
         "PRAGMA journal_mode = WAL;
          PRAGMA journal_size_limit = 67108864;
@@ -64,12 +68,10 @@ fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 fn serve_reads(connection: &Connection, incoming: &Incoming) {
     let mut texts = Texts::new();
     while let Some(mut work) = next(incoming) {
-        let outcome = connection
-            .execute_batch("BEGIN DEFERRED")
-            .map_err(Error::from)
+        let outcome = control(connection, "BEGIN DEFERRED")
             .and_then(|()| work.run(&mut Tx::Sqlite { connection, texts: &mut texts }));
         // Nothing was written, so there is nothing a failing ROLLBACK could lose.
-        let _ = connection.execute_batch("ROLLBACK");
+        let _ = control(connection, "ROLLBACK");
         work.finish(outcome);
     }
 }
@@ -77,52 +79,81 @@ fn serve_reads(connection: &Connection, incoming: &Incoming) {
 fn serve_writes(connection: &Connection, incoming: &Incoming) {
     let mut texts = Texts::new();
     while let Some(first) = next(incoming) {
-        if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
-            first.finish(Err(error.into()));
+        let mut group = vec![first];
+        while group.len() < GROUP_MAX {
+            let Some(waiting) = next_now(incoming) else { break };
+            group.push(waiting);
+        }
+        if let Err(error) = control(connection, "BEGIN IMMEDIATE") {
+            fail_all(group, &error);
             continue;
         }
-        let mut group = vec![first];
-        let mut outcomes = Vec::new();
-        while outcomes.len() < group.len() {
-            let work = &mut group[outcomes.len()];
-            outcomes.push(run_in_savepoint(connection, &mut texts, work.as_mut()));
-            // A full disk may have rolled back everything; then nothing more fits in.
-            if group.len() < GROUP_MAX && !connection.is_autocommit() {
-                group.extend(next_now(incoming));
-            }
-        }
+        let outcomes = match group.as_mut_slice() {
+            [alone] => vec![alone.run(&mut Tx::Sqlite { connection, texts: &mut texts })],
+            several => several
+                .iter_mut()
+                .map(|work| run_in_savepoint(connection, &mut texts, work.as_mut()))
+                .collect(),
+        };
         finish_group(connection, group, outcomes);
     }
 }
 
 fn run_in_savepoint(connection: &Connection, texts: &mut Texts, work: &mut dyn Work) -> Result<()> {
-    connection.execute_batch("SAVEPOINT request")?;
+    // A full disk makes SQLite roll back everything; then nothing more can be done.
+    if connection.is_autocommit() {
+        return Err(Error::Full { what: "the database".into() });
+    }
+    control(connection, "SAVEPOINT request")?;
     let outcome = work.run(&mut Tx::Sqlite { connection, texts });
     if outcome.is_err() && !connection.is_autocommit() {
-        connection.execute_batch("ROLLBACK TO request")?;
+        control(connection, "ROLLBACK TO request")?;
     }
     if !connection.is_autocommit() {
-        connection.execute_batch("RELEASE request")?;
+        control(connection, "RELEASE request")?;
     }
     outcome
 }
 
 /// Commits, then tells everybody. If the commit fails, everybody failed.
 fn finish_group(connection: &Connection, group: Vec<Box<dyn Work>>, outcomes: Vec<Result<()>>) {
+    let alone_failed = matches!(outcomes.as_slice(), [Err(_)]);
     let committed = if connection.is_autocommit() {
         Err(Error::Full { what: "the database".into() })
+    } else if alone_failed {
+        control(connection, "ROLLBACK")
     } else {
-        connection.execute_batch("COMMIT").map_err(Error::from)
+        control(connection, "COMMIT")
     };
     if committed.is_err() && !connection.is_autocommit() {
-        let _ = connection.execute_batch("ROLLBACK");
+        let _ = control(connection, "ROLLBACK");
     }
     for (work, outcome) in group.into_iter().zip(outcomes) {
         work.finish(match (&committed, outcome) {
             (_, Err(error)) => Err(error),
             (Ok(()), Ok(())) => Ok(()),
-            (Err(Error::Full { what }), Ok(())) => Err(Error::Full { what: what.clone() }),
-            (Err(error), Ok(())) => Err(Error::Statement { reason: error.to_string() }),
+            (Err(error), Ok(())) => Err(same(error)),
         });
     }
+}
+
+fn fail_all(group: Vec<Box<dyn Work>>, error: &Error) {
+    for work in group {
+        work.finish(Err(same(error)));
+    }
+}
+
+/// One error for several requests: what callers act on is kept.
+fn same(error: &Error) -> Error {
+    match error {
+        Error::Full { what } => Error::Full { what: what.clone() },
+        Error::Conflict { reason } => Error::Conflict { reason: reason.clone() },
+        other => Error::Statement { reason: other.to_string() },
+    }
+}
+
+/// Runs a statement that begins or ends something.
+fn control(connection: &Connection, sql: &str) -> Result<()> {
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(())
 }

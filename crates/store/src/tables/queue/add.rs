@@ -6,6 +6,7 @@
 //! part cannot miss it however late this commits.
 
 use super::{Place, State, count_moves};
+use crate::dialect::Kind;
 use crate::ids::{BinId, QueueId, Run};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -44,7 +45,7 @@ pub struct Added {
     pub new: u64,
     /// Documents that a limit had cut and that are let in now.
     pub revived: u64,
-    /// Known documents that this run had not seen, or that are nearer now.
+    /// Known documents that this run had not seen, that are nearer now, or revived.
     pub seen: u64,
 }
 
@@ -59,68 +60,171 @@ pub fn add(
     candidates: &[Candidate],
     now_ms: i64,
 ) -> Result<Added> {
-    let candidates = nearest(candidates);
-    let rows: Vec<Vec<Value<'_>>> =
-        candidates.iter().map(|candidate| insert_row(place, run, candidate, now_ms)).collect();
-    let touched: Vec<(QueueId, DocHash, Option<String>)> = tx.insert_rows_returning(
-        "INSERT INTO queue (part, jobid, seen_run, added_ms, id, dochash, docid, bin, docpriority,
-                            hops, seed_run, parenthash, state, reason, action, rescan, generation)",
-        &rows,
-        UPSERT,
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )?;
-
-    let by_key: HashMap<DocHash, &Candidate> =
-        candidates.iter().map(|candidate| (candidate.dochash, *candidate)).collect();
     let mut added = Added::default();
-    let mut cut = 0;
-    let mut woken = Vec::new();
-    let mut documents: BTreeMap<BinId, (&str, i64)> = BTreeMap::new();
-    for (id, dochash, reason) in &touched {
-        let candidate = by_key[dochash];
-        if candidate.id == *id {
-            added.new += 1;
-            documents.entry(candidate.bin).or_insert((&candidate.bin_name, 0)).1 += 1;
-            cut += i64::from(candidate.cut.is_some());
-        } else if reason.as_deref() == Some("revived") {
-            added.revived += 1;
-        } else {
-            added.seen += 1;
-        }
-        if candidate.cut.is_none() {
-            woken.push(candidate.bin);
-        }
+    let mut woken = BTreeSet::new();
+    let mut rest = nearest(candidates);
+    while !rest.is_empty() {
+        let known = find_known(tx, place, &rest)?;
+        let (old, new): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|it| known.contains_key(&it.dochash));
+        let changed: Vec<&Candidate> =
+            old.into_iter().filter(|it| known[&it.dochash].differs(it, run)).collect();
+        added.seen += changed.len() as u64;
+        update_known(tx, place, run, (&known, &changed))?;
+        added.revived += revive(tx, place, (&known, &changed), &mut woken)?;
+        // Another process may have added one between the look and the insert; it is
+        // known then, and the next round treats it so.
+        rest = insert_new(tx, place, run, new, now_ms, (&mut added, &mut woken))?;
     }
-    let (new, revived) = (added.new as i64, added.revived as i64);
-    count_moves(tx, place, &[(State::Ready, new - cut + revived), (State::Cut, cut - revived)])?;
-    count_in_bins(tx, place, &documents, now_ms)?;
     mark_bins(tx, place, woken)?;
     Ok(added)
 }
 
-/// A row that changes nothing is not written, so that naming a known document
-/// again costs one look-up. `revived` as a reason lasts until the next statement
-/// that touches the row; it is how the caller learns what the row was before.
-const UPSERT: &str = "
-    ON CONFLICT (part, dochash, jobid) DO UPDATE SET
-        seen_run = CASE WHEN excluded.seen_run > queue.seen_run
-                        THEN excluded.seen_run ELSE queue.seen_run END,
-        seed_run = COALESCE(excluded.seed_run, queue.seed_run),
-        hops = CASE WHEN excluded.hops < queue.hops THEN excluded.hops ELSE queue.hops END,
-        state = CASE WHEN queue.state = 'cut' AND excluded.state = 'ready'
-                          AND queue.reason IN ('scope', 'hops', 'limit')
-                     THEN 'ready' ELSE queue.state END,
-        reason = CASE WHEN queue.state = 'cut' AND excluded.state = 'ready'
-                           AND queue.reason IN ('scope', 'hops', 'limit') THEN 'revived'
-                      WHEN queue.reason = 'revived' THEN NULL
-                      ELSE queue.reason END
-    WHERE excluded.seen_run > queue.seen_run
-       OR excluded.hops < queue.hops
-       OR (excluded.seed_run IS NOT NULL
-           AND (queue.seed_run IS NULL OR queue.seed_run < excluded.seed_run))
-       OR (queue.state = 'cut' AND excluded.state = 'ready'
-           AND queue.reason IN ('scope', 'hops', 'limit'))
-    RETURNING id, dochash, reason";
+/// What the queue knows of a candidate.
+struct Known {
+    id: QueueId,
+    seen_run: Run,
+    seed_run: Option<Run>,
+    hops: i64,
+    /// Cut for a reason that a candidate can lift.
+    revivable: bool,
+}
+
+impl Known {
+    /// Whether naming the document again says anything new.
+    fn differs(&self, candidate: &Candidate, run: Run) -> bool {
+        self.seen_run < run
+            || candidate.hops < self.hops
+            || (candidate.seed && self.seed_run.is_none_or(|seed_run| seed_run < run))
+            || (self.revivable && candidate.cut.is_none())
+    }
+}
+
+fn find_known(
+    tx: &mut Tx<'_>,
+    place: Place,
+    candidates: &[&Candidate],
+) -> Result<HashMap<DocHash, Known>> {
+    let keys: Vec<Value<'_>> = candidates.iter().map(|it| (&it.dochash).into()).collect();
+    let found = tx.query_in(
+        "SELECT dochash, id, seen_run, seed_run, hops, state, reason FROM queue
+         WHERE part = $1 AND jobid = $2 AND dochash",
+        &[place.part.into(), place.job.into()],
+        &keys,
+        "",
+        |row| {
+            let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
+            let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit"));
+            let known = Known {
+                id: row.get(1)?,
+                seen_run: row.get(2)?,
+                seed_run: row.get(3)?,
+                hops: row.get(4)?,
+                revivable: state == State::Cut.name() && lifted,
+            };
+            Ok((row.get(0)?, known))
+        },
+    )?;
+    Ok(found.into_iter().collect())
+}
+
+/// Takes over newer runs and shorter paths; never the other way, whatever others
+/// have written since the look.
+fn update_known(
+    tx: &mut Tx<'_>,
+    place: Place,
+    run: Run,
+    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+) -> Result<()> {
+    let rows: Vec<Vec<Value<'_>>> = changed
+        .iter()
+        .map(|it| {
+            let id = known[&it.dochash].id;
+            vec![id.into(), it.hops.into(), it.seed.then_some(run).into()]
+        })
+        .collect();
+    tx.update_rows(
+        "UPDATE queue SET
+             seen_run = CASE WHEN seen_run < $2 THEN $2 ELSE seen_run END,
+             hops = CASE WHEN v.column2 < hops THEN v.column2 ELSE hops END,
+             seed_run = COALESCE(v.column3, seed_run)",
+        &[place.part.into(), run.into()],
+        (&[Kind::Int; 3], &rows),
+        "WHERE queue.part = $1 AND queue.id = v.column1",
+    )?;
+    Ok(())
+}
+
+/// Brings back what a limit had cut and is let in now.
+fn revive(
+    tx: &mut Tx<'_>,
+    place: Place,
+    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    woken: &mut BTreeSet<BinId>,
+) -> Result<u64> {
+    let keys: Vec<Value<'_>> = changed
+        .iter()
+        .filter(|it| it.cut.is_none() && known[&it.dochash].revivable)
+        .map(|it| known[&it.dochash].id.into())
+        .collect();
+    let revived: Vec<BinId> = tx.query_in(
+        "UPDATE queue SET state = 'ready', reason = NULL
+         WHERE part = $1 AND state = 'cut' AND reason IN ('scope', 'hops', 'limit') AND id",
+        &[place.part.into()],
+        &keys,
+        "RETURNING bin",
+        |row| row.get(0),
+    )?;
+    let count = revived.len() as i64;
+    count_moves(tx, place, &[(State::Cut, -count), (State::Ready, count)])?;
+    woken.extend(&revived);
+    Ok(revived.len() as u64)
+}
+
+/// Inserts unknown documents and counts them. Returns those somebody else inserted
+/// at the same moment.
+fn insert_new<'a>(
+    tx: &mut Tx<'_>,
+    place: Place,
+    run: Run,
+    mut new: Vec<&'a Candidate>,
+    now_ms: i64,
+    (added, woken): (&mut Added, &mut BTreeSet<BinId>),
+) -> Result<Vec<&'a Candidate>> {
+    let rows: Vec<Vec<Value<'_>>> =
+        new.iter().map(|candidate| insert_row(place, run, candidate, now_ms)).collect();
+    let inserted = tx.insert_rows(
+        "INSERT INTO queue (part, jobid, seen_run, added_ms, id, dochash, docid, bin, docpriority,
+                            hops, seed_run, parenthash, state, reason, action, rescan, generation)",
+        &rows,
+        "ON CONFLICT (part, dochash, jobid) DO NOTHING",
+    )?;
+    let mut lost = Vec::new();
+    if inserted < new.len() as u64 {
+        let keys: Vec<Value<'_>> = new.iter().map(|it| it.id.into()).collect();
+        let there: BTreeSet<QueueId> = tx
+            .query_in(
+                "SELECT id FROM queue WHERE part = $1 AND id",
+                &[place.part.into()],
+                &keys,
+                "",
+                |row| row.get(0),
+            )?
+            .into_iter()
+            .collect();
+        (new, lost) = new.into_iter().partition(|it| there.contains(&it.id));
+    }
+    let mut documents: BTreeMap<BinId, (&str, i64)> = BTreeMap::new();
+    for candidate in &new {
+        documents.entry(candidate.bin).or_insert((&candidate.bin_name, 0)).1 += 1;
+    }
+    let cut = new.iter().filter(|it| it.cut.is_some()).count() as i64;
+    woken.extend(new.iter().filter(|it| it.cut.is_none()).map(|it| it.bin));
+    added.new += new.len() as u64;
+    count_moves(tx, place, &[(State::Ready, new.len() as i64 - cut), (State::Cut, cut)])?;
+    count_in_bins(tx, place, &documents, now_ms)?;
+    Ok(lost)
+}
 
 fn insert_row<'a>(place: Place, run: Run, it: &'a Candidate, now_ms: i64) -> Vec<Value<'a>> {
     let state = if it.cut.is_some() { State::Cut } else { State::Ready };
