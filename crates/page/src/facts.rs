@@ -127,6 +127,19 @@ pub struct Directives {
     pub nosnippet: bool,
 }
 
+impl Directives {
+    /// What both ask together.
+    #[must_use]
+    pub fn with(self, other: Directives) -> Directives {
+        Directives {
+            noindex: self.noindex || other.noindex,
+            nofollow: self.nofollow || other.nofollow,
+            noarchive: self.noarchive || other.noarchive,
+            nosnippet: self.nosnippet || other.nosnippet,
+        }
+    }
+}
+
 /// What was cut because a limit was reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncated {
