@@ -1,43 +1,168 @@
-//! Stand-in for the URL module that is being built on its own branch: the same
-//! signatures, the plainest behaviour. It is replaced whole on merge.
+//! URLs of the web: one spelling for each, and links resolved into it.
+//!
+//! Relies on the `url` crate for what WHATWG says (parsing, IDNA, addresses) and
+//! adds what a crawler wants: no userinfo, no fragment, no session ids, one
+//! spelling of escapes. `clean` holds those rules, `plain` the short way for
+//! ordinary links, `resolver` the links of a page, `parts` cheap access to the
+//! pieces of a canonical URL.
+//!
+//! Invariant: `canonical(canonical(x)) == canonical(x)` for every input and policy,
+//! a canonical URL is ASCII without `>`, blanks or controls, and it is never longer
+//! than [`URL_BYTES_MAX`].
 
-/// How URLs are made canonical.
-#[derive(Debug, Clone, Default)]
-pub struct Policy;
+mod clean;
+pub(crate) mod hash;
+mod parts;
+mod plain;
+mod resolver;
 
-/// Why a link is not followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused;
+pub use parts::{host_of, origin_of, path_of, port_of, scheme_of};
+pub use resolver::Resolver;
 
-/// Resolves the links of one document.
-#[derive(Debug)]
-pub struct Resolver {
-    base: url::Url,
-    out: String,
+use std::borrow::Cow;
+
+use ::url::{ParseError, Url};
+use serde::{Deserialize, Serialize};
+
+/// A canonical URL is at most this long; a longer one is refused (T19).
+pub const URL_BYTES_MAX: usize = 4_096;
+
+/// What a page wrote is not even parsed beyond this: four times the limit leaves
+/// room for what canonicalisation takes away (fragments, tracking parameters).
+pub const HREF_BYTES_MAX: usize = 4 * URL_BYTES_MAX;
+
+/// What is taken away from a URL, beyond what is always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // Independent switches, each a field of a job's form.
+pub struct Policy {
+    /// Drop session ids: `PHPSESSID`, `jsessionid` (also as `;jsessionid=` in the
+    /// path), `ASPSESSIONID…`, ASP.NET's `/(S(…))/`, `CFID`, `CFTOKEN`, and `sid` when
+    /// its value looks like one.
+    pub drop_session_ids: bool,
+    /// Drop BroadVision's `BV_…` session parameters.
+    pub drop_broadvision: bool,
+    /// Drop parameters that only tell where a visitor came from: `utm_…`, `gclid`, `fbclid`, …
+    pub drop_tracking: bool,
+    /// Sort query parameters by name; those of one name keep their order.
+    pub sort_query: bool,
+    /// Lower-case the path, for servers that do not tell capitals apart.
+    pub lower_case_path: bool,
+    /// Keep the fragment: `/a` and `/a#x` are then two documents.
+    pub keep_fragment: bool,
 }
 
-impl Resolver {
-    /// A resolver for the document at `document_url`.
-    pub fn new(document_url: &str, _policy: &Policy) -> Result<Resolver, Refused> {
-        let base = url::Url::parse(document_url).map_err(|_| Refused)?;
-        Ok(Resolver { base, out: String::new() })
-    }
-
-    /// Uses the document's `<base href>`.
-    pub fn set_base(&mut self, href: &str) {
-        if let Ok(base) = self.base.join(href) {
-            self.base = base;
-        }
-    }
-
-    /// The absolute URL that `href` means.
-    pub fn resolve(&mut self, href: &str) -> Result<&str, Refused> {
-        let mut url = self.base.join(href).map_err(|_| Refused)?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(Refused);
-        }
-        url.set_fragment(None);
-        self.out = url.into();
-        Ok(&self.out)
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { drop_session_ids: true, drop_tracking: true, ..Policy::NOTHING }
     }
 }
+
+impl Policy {
+    /// Nothing is dropped but what always is (userinfo, fragment, default port).
+    pub const NOTHING: Policy = Policy {
+        drop_session_ids: false,
+        drop_broadvision: false,
+        drop_tracking: false,
+        sort_query: false,
+        lower_case_path: false,
+        keep_fragment: false,
+    };
+}
+
+/// Why a text is not a URL that can be crawled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Refused {
+    /// Not a URL, or a relative one with nothing to resolve it against.
+    #[error("not a URL")]
+    Syntax,
+    /// Something else than `http` or `https`.
+    #[error("scheme is neither http nor https")]
+    Scheme,
+    /// No host, or one that neither DNS nor IP could know.
+    #[error("host is not a name or an address")]
+    Host,
+    /// Longer than [`URL_BYTES_MAX`].
+    #[error("URL is longer than {URL_BYTES_MAX} bytes")]
+    TooLong,
+}
+
+/// The one spelling of an absolute URL under a policy.
+pub fn canonical(input: &str, policy: &Policy) -> Result<String, Refused> {
+    let input = trim(input);
+    let mut out = String::with_capacity(input.len().min(HREF_BYTES_MAX));
+    if !plain::absolute(&mut out, input, policy) {
+        check_before_parsing(input)?;
+        clean::write(&mut out, &parse(None, input)?, policy)?;
+    }
+    within_limit(&out)?;
+    Ok(out)
+}
+
+/// What WHATWG strips from both ends before it looks: blanks and C0 controls.
+fn trim(input: &str) -> &str {
+    input.trim_matches(|c| c <= ' ')
+}
+
+/// Refuses cheaply what parsing would only refuse later: most hrefs that are no
+/// plain links are `javascript:`, `mailto:`, or a `data:` of any size.
+fn check_before_parsing(trimmed: &str) -> Result<(), Refused> {
+    if has_other_scheme(trimmed) {
+        return Err(Refused::Scheme);
+    }
+    if trimmed.len() > HREF_BYTES_MAX { Err(Refused::TooLong) } else { Ok(()) }
+}
+
+fn has_other_scheme(trimmed: &str) -> bool {
+    let is_scheme_byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+    let Some(end) = trimmed.bytes().position(|byte| !is_scheme_byte(byte)) else { return false };
+    let scheme = &trimmed[..end];
+    trimmed.as_bytes()[end] == b':'
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && !scheme.eq_ignore_ascii_case("http")
+        && !scheme.eq_ignore_ascii_case("https")
+}
+
+/// Parses as WHATWG does, against an http(s) base if there is one.
+fn parse(base: Option<&Url>, trimmed: &str) -> Result<Url, Refused> {
+    let parsed = match base {
+        Some(base) => base.join(&two_slashes(trimmed)),
+        None => Url::parse(trimmed),
+    };
+    parsed.map_err(|error| match error {
+        ParseError::EmptyHost
+        | ParseError::IdnaError
+        | ParseError::InvalidIpv4Address
+        | ParseError::InvalidIpv6Address
+        | ParseError::InvalidDomainCharacter => Refused::Host,
+        _ => Refused::Syntax,
+    })
+}
+
+/// `///host` leads to `//host` (WHATWG: a special scheme ignores further slashes),
+/// which the `url` crate does for absolute URLs only. Tabs and line ends count as
+/// nothing wherever they are.
+fn two_slashes(href: &str) -> Cow<'_, str> {
+    let mut slashes = 0;
+    let mut end = href.len();
+    for (at, c) in href.char_indices() {
+        match c {
+            '/' | '\\' => slashes += 1,
+            '\t' | '\n' | '\r' => {}
+            _ => {
+                end = at;
+                break;
+            }
+        }
+    }
+    if slashes > 2 { Cow::Owned(format!("//{}", &href[end..])) } else { Cow::Borrowed(href) }
+}
+
+fn within_limit(url: &str) -> Result<(), Refused> {
+    if url.len() > URL_BYTES_MAX { Err(Refused::TooLong) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+mod tests;
