@@ -84,7 +84,7 @@ pub fn extract(input: &Input<'_>) -> Facts {
 /// Links inside `<template>` are not told apart here, as that takes a look at end tags.
 pub fn links_only(input: &Input<'_>) -> Vec<Link> {
     let (_, document) = decoded(input);
-    let found = RefCell::new(Found::new(input.agent, input.images, input.directives));
+    let found = RefCell::new(Found::new(input));
     let handlers = ElementContentHandlers::default().element(|element: &mut Element<'_, '_>| {
         elements::take_links(element, &document, &mut found.borrow_mut());
         Ok(())

@@ -172,54 +172,79 @@ const fn classes() -> [Class; 256] {
 /// without spaces (Han, Kana), each pair of neighbouring characters.
 pub fn for_each_token(text: &str, mut found: impl FnMut(u64)) {
     let bytes = text.as_bytes();
-    let mut word = TokenHash::new();
+    // Only a word with characters outside ASCII is copied, in lower case.
+    let mut word = String::new();
     let mut ideograph: Option<char> = None;
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        if byte.is_ascii() {
+    while at < bytes.len() {
+        let start = at;
+        while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
+            at += 1;
+        }
+        let plain = &text[start..at];
+        if !plain.is_empty() {
             ideograph = None;
-            match LOWER[usize::from(byte)] {
-                0 => word.finish(&mut found),
-                lower => word.add(char::from(lower)),
+        }
+        if bytes.get(at).is_none_or(u8::is_ascii) {
+            if word.is_empty() && !plain.is_empty() {
+                found(hash_of_word(plain, LOWER_CASE));
+            } else {
+                push_lower(&mut word, plain);
+                finish_word(&mut word, &mut found);
             }
+            ideograph = None;
             at += 1;
             continue;
         }
+        push_lower(&mut word, plain);
         let Some(ch) = text[at..].chars().next() else { break };
         at += ch.len_utf8();
+        let previous = ideograph.take();
         if is_ideograph(ch) {
-            word.finish(&mut found);
-            if let Some(previous) = ideograph.replace(ch) {
-                let mut pair = TokenHash::new();
-                pair.add(previous);
-                pair.add(ch);
-                pair.finish(&mut found);
+            finish_word(&mut word, &mut found);
+            ideograph = Some(ch);
+            if let Some(previous) = previous {
+                word.extend([previous, ch]);
+                finish_word(&mut word, &mut found);
             }
-            continue;
-        }
-        ideograph = None;
-        if ch.is_alphanumeric() {
-            ch.to_lowercase().for_each(|lower| word.add(lower));
+        } else if ch.is_alphanumeric() {
+            word.extend(ch.to_lowercase());
         } else {
-            word.finish(&mut found);
+            finish_word(&mut word, &mut found);
         }
     }
-    word.finish(&mut found);
+    finish_word(&mut word, &mut found);
 }
 
-/// For each ASCII byte: the letter or digit it stands for in lower case, or 0.
-const LOWER: [u8; 128] = lower();
+fn push_lower(word: &mut String, plain: &str) {
+    word.extend(plain.chars().map(|ch| ch.to_ascii_lowercase()));
+}
 
-const fn lower() -> [u8; 128] {
-    let mut table = [0; 128];
-    let mut byte = 0u8;
-    while byte < 128 {
-        if byte.is_ascii_alphanumeric() {
-            table[byte as usize] = byte.to_ascii_lowercase();
-        }
-        byte += 1;
+fn finish_word(word: &mut String, found: &mut impl FnMut(u64)) {
+    if !word.is_empty() {
+        found(hash_of_word(word, 0));
+        word.clear();
     }
-    table
+}
+
+/// The bit that tells a small ASCII letter from a capital, in eight bytes. Digits have it too.
+const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
+
+/// Hashes a word eight bytes at a time, setting the bits of `lower_case` in each eight.
+/// Frozen: SimHashes made with it are stored.
+fn hash_of_word(word: &str, lower_case: u64) -> u64 {
+    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (eights, tail) = word.as_bytes().as_chunks::<8>();
+    let mut hash = word.len() as u64;
+    let mut add = |eight: [u8; 8]| {
+        let value = u64::from_le_bytes(eight) | lower_case;
+        hash = (hash.rotate_left(5) ^ value).wrapping_mul(MULTIPLIER);
+    };
+    eights.iter().for_each(|&eight| add(eight));
+    let mut last = [b' '; 8];
+    last[..tail.len()].copy_from_slice(tail);
+    add(last);
+    mix(hash)
 }
 
 /// Scripts whose words are not separated by spaces.
@@ -231,34 +256,6 @@ fn is_ideograph(ch: char) -> bool {
         | '\u{4e00}'..='\u{9fff}'      // Han
         | '\u{f900}'..='\u{faff}'      // compatibility Han
         | '\u{20000}'..='\u{323af}')
-}
-
-/// FNV-1a over code points, mixed at the end so that every bit depends on every
-/// character. Frozen: SimHashes made with it are stored.
-struct TokenHash {
-    state: u64,
-    empty: bool,
-}
-
-impl TokenHash {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-
-    fn new() -> TokenHash {
-        TokenHash { state: TokenHash::OFFSET, empty: true }
-    }
-
-    fn add(&mut self, ch: char) {
-        self.state = (self.state ^ u64::from(ch)).wrapping_mul(TokenHash::PRIME);
-        self.empty = false;
-    }
-
-    fn finish(&mut self, found: &mut impl FnMut(u64)) {
-        if !self.empty {
-            found(mix(self.state));
-            *self = TokenHash::new();
-        }
-    }
 }
 
 /// The 64-bit finaliser of MurmurHash3: a bijection that spreads every bit.

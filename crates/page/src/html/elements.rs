@@ -9,8 +9,9 @@ use lol_html::html_content::Element;
 
 use super::attributes::Attributes;
 use super::directives;
-use super::links::{Found, HREF_BYTES_MAX, Place};
+use super::links::{Found, Place};
 use crate::facts::{LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
+use crate::url::HREF_BYTES_MAX;
 
 /// A `name`, `rel`, `type` or language longer than this means nothing to us.
 const KEYWORD_BYTES_MAX: usize = 1_024;

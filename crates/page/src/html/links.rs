@@ -16,8 +16,6 @@ use crate::url::Resolver;
 
 /// Links held before resolving: more than are given, as some lead nowhere.
 const FOUND_MAX: usize = 4 * LINKS_MAX;
-/// A longer `href` is no URL we would follow; references in it take more room than it.
-pub(super) const HREF_BYTES_MAX: usize = 16 << 10;
 
 /// A place in [`Found`], by which the words of a link can be added later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +25,7 @@ pub(super) struct Place(u32);
 pub(super) struct Found<'d> {
     pub(super) agent: String,
     pub(super) images: bool,
+    keep_fragment: bool,
     pub(super) directives: Directives,
     pub(super) base: Option<Cow<'d, str>>,
     pub(super) canonical: Option<Cow<'d, str>>,
@@ -45,11 +44,12 @@ struct Raw<'d> {
 }
 
 impl<'d> Found<'d> {
-    pub(super) fn new(agent: &str, images: bool, directives: Directives) -> Found<'d> {
+    pub(super) fn new(input: &Input<'_>) -> Found<'d> {
         Found {
-            agent: agent.to_owned(),
-            images,
-            directives,
+            agent: input.agent.to_owned(),
+            images: input.images,
+            keep_fragment: input.policy.keep_fragment,
+            directives: input.directives,
             base: None,
             canonical: None,
             links: Vec::new(),
@@ -61,7 +61,10 @@ impl<'d> Found<'d> {
     /// Adds a link, or finds it again. `None` when it names this very document or
     /// there are too many.
     pub(super) fn add(&mut self, href: Cow<'d, str>, kind: LinkKind, rel: Rel) -> Option<Place> {
-        let href = without_fragment(href)?;
+        if self.overflow {
+            return None;
+        }
+        let href = if self.keep_fragment { href } else { without_fragment(href)? };
         let hash = self.places.hash((&*href, kind));
         let known = self.places.get(hash).and_then(|at| Some((at, self.links.get_mut(at)?)));
         if let Some((at, link)) = known.filter(|(_, link)| link.kind == kind && link.href == href) {

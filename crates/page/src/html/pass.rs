@@ -6,7 +6,6 @@
 //! Relies on those places being positions in `document`. Invariant: `cursor` only
 //! grows, every byte is looked at once, and no state grows with nesting.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use lol_html::html_content::Element;
@@ -60,7 +59,7 @@ impl<'d> Pass<'d> {
             document,
             cursor: 0,
             raw: None,
-            found: Found::new(input.agent, input.images, input.directives),
+            found: Found::new(input),
             // About a third of a page is text.
             text: Collapsed::with_room(TEXT_BYTES_MAX, document.len() / 3),
             title: None,
@@ -183,8 +182,8 @@ impl<'d> Pass<'d> {
             rest = &rest[end..];
         }
         while !rest.is_empty() {
-            let at = next_markup(rest.as_bytes());
-            self.text(&rest[..at]);
+            let (at, has_reference) = next_markup(rest.as_bytes());
+            self.text(&rest[..at], has_reference);
             rest = self.end_tag(&rest[at..]);
         }
     }
@@ -232,16 +231,20 @@ impl<'d> Pass<'d> {
     fn raw_text(&mut self, tag: Tag, content: &str) {
         match tag {
             Tag::Title if self.svg_depth == 0 && self.template_depth == 0 => {
-                self.title.get_or_insert_with(|| collapse(&decode(content), SHORT_TEXT_BYTES_MAX));
+                self.title.get_or_insert_with(|| {
+                    collapse(&htmlize::unescape(content), SHORT_TEXT_BYTES_MAX)
+                });
             }
             Tag::Shown | Tag::Plaintext => self.shown(content),
             _ => {}
         }
     }
 
-    fn text(&mut self, piece: &str) {
-        if !piece.is_empty() {
-            self.shown(&decode(piece));
+    fn text(&mut self, piece: &str, has_reference: bool) {
+        if has_reference {
+            self.shown(&htmlize::unescape(piece));
+        } else if !piece.is_empty() {
+            self.shown(piece);
         }
     }
 
@@ -326,32 +329,28 @@ impl<'d> Pass<'d> {
     }
 }
 
-/// Text with its character references resolved.
-fn decode(piece: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'&', piece.as_bytes()).is_some() {
-        htmlize::unescape(piece)
-    } else {
-        Cow::Borrowed(piece)
-    }
-}
-
-/// Where the next `<` stands that begins markup, or the end.
-fn next_markup(bytes: &[u8]) -> usize {
+/// Where the next `<` stands that begins markup, or the end; and whether a `&` comes before.
+fn next_markup(bytes: &[u8]) -> (usize, bool) {
+    let mut has_reference = false;
     let mut from = 0;
-    while let Some(offset) = memchr::memchr(b'<', &bytes[from..]) {
+    while let Some(offset) = memchr::memchr2(b'<', b'&', &bytes[from..]) {
         let at = from + offset;
-        let markup = match bytes.get(at + 1) {
-            Some(b'/') => bytes.get(at + 2).is_some(),
-            Some(b'!' | b'?') => true,
-            Some(letter) => letter.is_ascii_alphabetic(),
-            None => false,
+        let markup = match (bytes[at], bytes.get(at + 1)) {
+            (b'&', _) => {
+                has_reference = true;
+                false
+            }
+            (_, Some(b'/')) => bytes.get(at + 2).is_some(),
+            (_, Some(b'!' | b'?')) => true,
+            (_, Some(letter)) => letter.is_ascii_alphabetic(),
+            (_, None) => false,
         };
         if markup {
-            return at;
+            return (at, has_reference);
         }
         from = at + 1;
     }
-    bytes.len()
+    (bytes.len(), has_reference)
 }
 
 /// Where the raw text of an element called `name` ends: at its end tag, or the end.

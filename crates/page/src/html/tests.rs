@@ -182,6 +182,16 @@ fn only_links_that_lead_to_another_document_count() {
 }
 
 #[test]
+fn fragments_tell_documents_apart_where_the_policy_says_so() {
+    let policy = Policy { keep_fragment: true, ..Policy::default() };
+    let links =
+        extract(&Input::new(b"<a href=x#1>a</a><a href=x#2>b</a><a href=#3>", URL, &policy));
+    let urls: Vec<_> = links.links.iter().map(|link| link.url.as_str()).collect();
+    let page = "http://example.com/dir/page.html#3";
+    assert_eq!(urls, ["http://example.com/dir/x#1", "http://example.com/dir/x#2", page]);
+}
+
+#[test]
 fn hrefs_are_decoded_as_attributes_are() {
     assert_eq!(
         urls("<a href='?a=1&copy=2&amp;b=3&lt;'>"),

@@ -7,7 +7,7 @@ fn parsed(header: &str) -> Option<(String, Option<String>)> {
 
 #[test]
 fn a_header_gives_its_type_and_charset() {
-    let cases: &[(&str, Option<(&str, Option<&str>)>)] = &[
+    let cases = [
         ("text/html", Some(("text/html", None))),
         (" Text/HTML ;charset=UTF-8 ", Some(("text/html", Some("UTF-8")))),
         ("text/html; charset=\"utf-8\"", Some(("text/html", Some("utf-8")))),

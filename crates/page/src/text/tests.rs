@@ -64,6 +64,15 @@ fn words_are_runs_of_letters_and_digits_whatever_their_case() {
 }
 
 #[test]
+fn a_word_has_one_hash_wherever_it_stands() {
+    assert_eq!(hashes("Tokyo2020")[0], hashes("tokyo2020東京")[0]);
+    assert_eq!(hashes("abcdefghij")[0], hashes("ABCDEFGHIJ—x")[0]);
+    assert_eq!(hashes("東京 x")[0], hashes("a東京")[1]);
+    assert_ne!(hashes("abcdefgh"), hashes("abcdefg"));
+    assert_ne!(hashes("а"), hashes("р"));
+}
+
+#[test]
 fn han_and_kana_are_taken_in_pairs() {
     assert_eq!(count("東京都"), 2);
     assert_eq!(count("Tokyo東京都2020"), 4);

@@ -23,9 +23,9 @@ fn thousands_of_unclosed_paragraphs_are_no_trouble() {
 }
 
 #[test]
-fn a_million_links_keep_the_first_ten_thousand() {
+fn a_flood_of_links_keeps_the_first_ten_thousand() {
     let mut html = String::new();
-    for number in 0..1_000_000 {
+    for number in 0..100_000 {
         let _ = write!(html, "<a href={number}>");
     }
     let html = html.replace('>', "></a>");
@@ -111,7 +111,7 @@ fn many_references_and_angle_brackets_take_linear_time() {
         "</title",
         "<math><mi>",
     ] {
-        let html = part.repeat(200_000);
+        let html = part.repeat(30_000);
         let _ = facts(&html);
         let _ = facts(&format!("<math>{html}"));
         let _ = facts(&format!("<title>{html}"));
