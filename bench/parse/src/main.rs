@@ -80,7 +80,10 @@ fn load(directory: &Path, wanted: usize) -> Result<Vec<Page>, Box<dyn Error>> {
     for number in 0..wanted {
         let path = &paths[number * paths.len() / wanted];
         let name = path.strip_prefix(directory)?.to_string_lossy();
-        pages.push(Page { url: format!("http://127.0.0.1:8801/{name}"), body: std::fs::read(path)? });
+        pages.push(Page {
+            url: format!("http://127.0.0.1:8801/{name}"),
+            body: std::fs::read(path)?,
+        });
     }
     Ok(pages)
 }

@@ -32,7 +32,7 @@ pub struct Facts {
     pub description: String,
     /// Headings in document order.
     pub headings: Vec<Heading>,
-    /// Links in document order, resolved and canonical.
+    /// Links in document order, resolved and canonical; each target once for a kind.
     pub links: Vec<Link>,
     /// What the page asks of robots.
     pub directives: Directives,
@@ -149,6 +149,6 @@ pub struct Truncated {
     pub text: bool,
     /// Headings beyond `HEADINGS_MAX`.
     pub headings: bool,
-    /// The parser stopped early: nesting or memory limit.
+    /// The parser stopped early, at its memory limit: nesting too deep, a tag too large.
     pub parse: bool,
 }

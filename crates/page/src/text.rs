@@ -178,7 +178,7 @@ pub fn for_each_token(text: &str, mut found: impl FnMut(u64)) {
     let mut at = 0;
     while at < bytes.len() {
         let start = at;
-        while bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
+        while bytes.get(at).is_some_and(|&byte| LETTER_OR_DIGIT[usize::from(byte)]) {
             at += 1;
         }
         let plain = &text[start..at];
@@ -214,6 +214,19 @@ pub fn for_each_token(text: &str, mut found: impl FnMut(u64)) {
         }
     }
     finish_word(&mut word, &mut found);
+}
+
+/// Whether a byte is an ASCII letter or digit: one look for three comparisons.
+const LETTER_OR_DIGIT: [bool; 256] = letters_and_digits();
+
+const fn letters_and_digits() -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
 }
 
 fn push_lower(word: &mut String, plain: &str) {
