@@ -32,7 +32,7 @@ pub struct Facts {
     pub description: String,
     /// Headings in document order.
     pub headings: Vec<Heading>,
-    /// Links in document order, resolved and canonical.
+    /// Links in document order, resolved and canonical; each target once for a kind.
     pub links: Vec<Link>,
     /// What the page asks of robots.
     pub directives: Directives,
@@ -127,6 +127,19 @@ pub struct Directives {
     pub nosnippet: bool,
 }
 
+impl Directives {
+    /// What both ask together.
+    #[must_use]
+    pub fn with(self, other: Directives) -> Directives {
+        Directives {
+            noindex: self.noindex || other.noindex,
+            nofollow: self.nofollow || other.nofollow,
+            noarchive: self.noarchive || other.noarchive,
+            nosnippet: self.nosnippet || other.nosnippet,
+        }
+    }
+}
+
 /// What was cut because a limit was reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncated {
@@ -136,6 +149,6 @@ pub struct Truncated {
     pub text: bool,
     /// Headings beyond `HEADINGS_MAX`.
     pub headings: bool,
-    /// The parser stopped early: nesting or memory limit.
+    /// The parser stopped early, at its memory limit: nesting too deep, a tag too large.
     pub parse: bool,
 }
