@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod backup;
+mod demo;
 mod init;
 mod restore;
 mod robots;
@@ -33,6 +34,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Demo(demo::Args),
     Init(init::Args),
     Status(status::Args),
     Verify(verify::Args),
@@ -77,6 +79,7 @@ impl Data {
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
+        Verb::Demo(args) => demo::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Verify(args) => verify::run(args),

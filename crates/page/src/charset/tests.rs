@@ -1,3 +1,5 @@
+//! Encodings are decided in the order BOM, header, meta, guess, and decoded as browsers do.
+
 use super::*;
 use proptest::prelude::*;
 

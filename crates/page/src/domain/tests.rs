@@ -1,3 +1,5 @@
+//! Registered domains against the public list's own cases and a naive matcher.
+
 use super::*;
 
 fn list() -> &'static SuffixList {

@@ -1,3 +1,5 @@
+//! Fingerprints are frozen, and near-duplicates are near.
+
 use super::*;
 
 const ARTICLE: &str = "The harbour of the old town lies on the eastern side of the bay, where \

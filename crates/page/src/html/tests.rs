@@ -1,3 +1,5 @@
+//! Every fact of a page, hostile pages, and the same facts however the bytes arrive.
+
 use super::*;
 use crate::facts::{HEADINGS_MAX, LINKS_MAX, LinkKind, Rel, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 

@@ -1,3 +1,5 @@
+//! Media types from headers and first bytes, as browsers name them.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! White space, words and bounds of running text.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The row form against the original's own cases and both ways.
+
 use proptest::prelude::*;
 
 use super::*;

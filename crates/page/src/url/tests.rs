@@ -1,3 +1,5 @@
+//! Policies, odd spellings, and the two properties: idempotent, and one answer on both paths.
+
 use proptest::prelude::*;
 
 use super::*;
