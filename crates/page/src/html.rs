@@ -85,8 +85,9 @@ pub fn extract(input: &Input<'_>) -> Facts {
 pub fn links_only(input: &Input<'_>) -> Vec<Link> {
     let (_, document) = decoded(input);
     let found = RefCell::new(Found::new(input));
+    let mut list = Vec::new();
     let handlers = ElementContentHandlers::default().element(|element: &mut Element<'_, '_>| {
-        elements::take_links(element, &document, &mut found.borrow_mut());
+        elements::take_links(element, &document, &mut list, &mut found.borrow_mut());
         Ok(())
     });
     let selector = if input.images { &*LINK_OR_IMAGE } else { &*LINK };
@@ -150,17 +151,17 @@ fn pass_settings<'h>(pass: &'h RefCell<Pass<'_>>) -> Settings<'h, 'static> {
     let script = ElementContentHandlers::default().text(|chunk: &mut TextChunk<'_>| {
         // A `script` of another namespace has ordinary text.
         if chunk.text_type() == TextType::ScriptData {
-            pass.borrow_mut().skip(chunk.source_location().bytes());
+            pass.borrow_mut().nothing(chunk.source_location().bytes());
         }
         Ok(())
     });
     let document = DocumentContentHandlers::default()
         .comments(|comment: &mut Comment<'_>| {
-            pass.borrow_mut().skip(comment.source_location().bytes());
+            pass.borrow_mut().nothing(comment.source_location().bytes());
             Ok(())
         })
         .doctype(|doctype: &mut Doctype<'_>| {
-            pass.borrow_mut().skip(doctype.source_location().bytes());
+            pass.borrow_mut().nothing(doctype.source_location().bytes());
             Ok(())
         });
     settings()

@@ -187,7 +187,7 @@ pub fn for_each_token(text: &str, mut found: impl FnMut(u64)) {
         }
         if bytes.get(at).is_none_or(u8::is_ascii) {
             if word.is_empty() && !plain.is_empty() {
-                found(hash_of_word(plain, LOWER_CASE));
+                found(hash_of_word(&bytes[start..], plain.len(), LOWER_CASE));
             } else {
                 push_lower(&mut word, plain);
                 finish_word(&mut word, &mut found);
@@ -235,7 +235,7 @@ fn push_lower(word: &mut String, plain: &str) {
 
 fn finish_word(word: &mut String, found: &mut impl FnMut(u64)) {
     if !word.is_empty() {
-        found(hash_of_word(word, 0));
+        found(hash_of_word(word.as_bytes(), word.len(), 0));
         word.clear();
     }
 }
@@ -243,20 +243,29 @@ fn finish_word(word: &mut String, found: &mut impl FnMut(u64)) {
 /// The bit that tells a small ASCII letter from a capital, in eight bytes. Digits have it too.
 const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
 
-/// Hashes a word eight bytes at a time, setting the bits of `lower_case` in each eight.
-/// Frozen: SimHashes made with it are stored.
-fn hash_of_word(word: &str, lower_case: u64) -> u64 {
+/// Hashes the word that begins `text` and has `len` bytes, eight bytes at a time,
+/// setting the bits of `lower_case` in each eight; the last eight are filled up with
+/// spaces. Frozen: SimHashes made with it are stored.
+fn hash_of_word(text: &[u8], len: usize, lower_case: u64) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
-    let (eights, tail) = word.as_bytes().as_chunks::<8>();
-    let mut hash = word.len() as u64;
-    let mut add = |eight: [u8; 8]| {
-        let value = u64::from_le_bytes(eight) | lower_case;
-        hash = (hash.rotate_left(5) ^ value).wrapping_mul(MULTIPLIER);
+    let mut hash = len as u64;
+    let mut add = |eight: u64| {
+        hash = (hash.rotate_left(5) ^ (eight | lower_case)).wrapping_mul(MULTIPLIER);
     };
-    eights.iter().for_each(|&eight| add(eight));
-    let mut last = [b' '; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    add(last);
+    let (eights, tail) = text[..len].as_chunks::<8>();
+    eights.iter().for_each(|&eight| add(u64::from_le_bytes(eight)));
+    add(match text[len - tail.len()..].first_chunk::<8>() {
+        // Reading on past the word and blanking is quicker than copying its few bytes.
+        Some(&eight) => {
+            let beyond = u64::MAX << (8 * tail.len());
+            (u64::from_le_bytes(eight) & !beyond) | (LOWER_CASE & beyond)
+        }
+        None => {
+            let mut eight = [b' '; 8];
+            eight[..tail.len()].copy_from_slice(tail);
+            u64::from_le_bytes(eight)
+        }
+    });
     mix(hash)
 }
 

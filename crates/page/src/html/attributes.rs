@@ -12,24 +12,35 @@ use lol_html::html_content::Element;
 
 use crate::text;
 
-/// The attributes of an element of `document`.
-pub(super) struct Attributes<'e, 'd> {
-    list: &'e [lol_html::html_content::Attribute<'e>],
+/// Attributes of one tag that are looked at; no honest tag has more.
+const ATTRIBUTES_MAX: usize = 256;
+
+/// Name and value as they stand in the document.
+pub(super) type Attribute<'d> = (&'d str, &'d str);
+
+/// Appends the attributes of an element of `document` to `list`.
+pub(super) fn collect<'d>(
+    element: &Element<'_, '_>,
     document: &'d str,
+    list: &mut Vec<Attribute<'d>>,
+) {
+    let slice = |at: Range<usize>| document.get(at).unwrap_or("");
+    for attribute in element.attributes().iter().take(ATTRIBUTES_MAX) {
+        let Some(name) = attribute.name_source_location() else { continue };
+        let value = attribute.value_source_location();
+        list.push((slice(name.bytes()), value.map_or("", |value| slice(value.bytes()))));
+    }
 }
 
-impl<'e, 'd> Attributes<'e, 'd> {
-    pub(super) fn of(element: &'e Element<'_, '_>, document: &'d str) -> Attributes<'e, 'd> {
-        Attributes { list: element.attributes(), document }
-    }
+/// The attributes of one element.
+#[derive(Clone, Copy)]
+pub(super) struct Attributes<'l, 'd>(pub(super) &'l [Attribute<'d>]);
 
+impl<'d> Attributes<'_, 'd> {
     /// The value as it stands in the document, references and all.
     pub(super) fn raw(&self, name: &str) -> Option<&'d str> {
-        let found = self.list.iter().find(|attribute| {
-            let at = attribute.name_source_location().map(|location| location.bytes());
-            at.is_some_and(|at| self.slice(at).eq_ignore_ascii_case(name))
-        })?;
-        Some(found.value_source_location().map_or("", |location| self.slice(location.bytes())))
+        let found = self.0.iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| *value)
     }
 
     /// The decoded value, or `None` also when it is longer than `bytes_max`.
@@ -37,18 +48,13 @@ impl<'e, 'd> Attributes<'e, 'd> {
         let raw = self.raw(name)?;
         (raw.len() <= bytes_max).then(|| decode(raw))
     }
+}
 
-    /// The value as a short text: decoded, collapsed, cut.
-    pub(super) fn words(&self, name: &str, bytes_max: usize) -> String {
-        // A reference of several bytes may stand for one, but hardly in all of a long text.
-        let raw = self.raw(name).unwrap_or("");
-        let raw = &raw[..raw.floor_char_boundary(4 * bytes_max)];
-        text::collapse(&decode(raw), bytes_max)
-    }
-
-    fn slice(&self, at: Range<usize>) -> &'d str {
-        self.document.get(at).unwrap_or("")
-    }
+/// A raw value as a short text: decoded, collapsed, cut.
+pub(super) fn words(raw: &str, bytes_max: usize) -> String {
+    // A reference of several bytes may stand for one, but hardly in all of a long text.
+    let raw = &raw[..raw.floor_char_boundary(4 * bytes_max)];
+    text::collapse(&decode(raw), bytes_max)
 }
 
 fn decode(raw: &str) -> Cow<'_, str> {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use lol_html::html_content::Element;
 
-use super::attributes::Attributes;
+use super::attributes::{self, Attribute, Attributes};
 use super::directives;
 use super::links::{Found, Place};
 use crate::facts::{LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
@@ -95,36 +95,70 @@ pub(super) fn classify(name: &[u8]) -> Tag {
     }
 }
 
-/// Takes the link that an element names, when it is one of those that can.
-pub(super) fn take_links<'d>(element: &Element<'_, '_>, document: &'d str, found: &mut Found<'d>) {
+impl Tag {
+    /// Whether an element of this tag is known by its attributes.
+    pub(super) fn has_attributes(self) -> bool {
+        matches!(
+            self,
+            Tag::A
+                | Tag::Area
+                | Tag::Base
+                | Tag::Frame
+                | Tag::Html
+                | Tag::Iframe
+                | Tag::Img
+                | Tag::Link
+                | Tag::Meta
+                | Tag::Template
+        )
+    }
+}
+
+/// The tag of an element of `document`, and its name there.
+pub(super) fn tag_of<'d>(element: &Element<'_, '_>, document: &'d str) -> (Tag, &'d [u8]) {
     let start = element.source_location().bytes().start;
     let name = name_at(document.as_bytes().get(start + 1..).unwrap_or_default());
-    let attributes = Attributes::of(element, document);
-    match classify(name) {
+    (classify(name), name)
+}
+
+/// Takes the link that an element names, when it is one of those that can.
+pub(super) fn take_links<'d>(
+    element: &Element<'_, '_>,
+    document: &'d str,
+    list: &mut Vec<Attribute<'d>>,
+    found: &mut Found<'d>,
+) {
+    let (tag, _) = tag_of(element, document);
+    list.clear();
+    attributes::collect(element, document, list);
+    let attributes = Attributes(list);
+    match tag {
         Tag::A => {
-            anchor(&attributes, found);
+            anchor(attributes, found);
         }
-        Tag::Area => area(&attributes, found),
-        Tag::Base => base(&attributes, found),
-        Tag::Frame | Tag::Iframe => frame(&attributes, found),
-        Tag::Img => image(&attributes, found),
-        Tag::Link => link(&attributes, false, found),
+        Tag::Area => area(attributes, found),
+        Tag::Base => base(attributes, found),
+        Tag::Frame | Tag::Iframe => frame(attributes, found),
+        Tag::Img => image(attributes, found),
+        Tag::Link => link(attributes, false, found),
         Tag::Meta => {
-            meta(&attributes, found);
+            meta(attributes, found);
         }
         _ => {}
     }
 }
 
-fn href<'d>(attributes: &Attributes<'_, 'd>, name: &str) -> Option<Cow<'d, str>> {
+fn href<'d>(attributes: Attributes<'_, 'd>, name: &str) -> Option<Cow<'d, str>> {
     attributes.value(name, HREF_BYTES_MAX)
 }
 
-fn words(attributes: &Attributes<'_, '_>, name: &str) -> String {
-    attributes.words(name, SHORT_TEXT_BYTES_MAX)
+fn words(attributes: Attributes<'_, '_>, name: &str) -> String {
+    attributes
+        .raw(name)
+        .map_or_else(String::new, |raw| attributes::words(raw, SHORT_TEXT_BYTES_MAX))
 }
 
-fn rel(attributes: &Attributes<'_, '_>) -> Rel {
+fn rel(attributes: Attributes<'_, '_>) -> Rel {
     let Some(value) = attributes.value("rel", KEYWORD_BYTES_MAX) else { return Rel::default() };
     value.split_ascii_whitespace().fold(Rel::default(), |all, word| {
         let bit = if word.eq_ignore_ascii_case("nofollow") {
@@ -141,26 +175,26 @@ fn rel(attributes: &Attributes<'_, '_>) -> Rel {
 }
 
 /// Takes an `<a>`; its place, when it is a link.
-pub(super) fn anchor<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) -> Option<Place> {
+pub(super) fn anchor<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) -> Option<Place> {
     let href = href(attributes, "href")?;
     found.add(href, LinkKind::A, rel(attributes))
 }
 
-pub(super) fn area<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn area<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
     let Some(href) = href(attributes, "href") else { return };
     if let Some(place) = found.add(href, LinkKind::Area, rel(attributes)) {
         name_by(attributes, ["alt", "title"], place, found);
     }
 }
 
-pub(super) fn frame<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn frame<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
     let Some(src) = href(attributes, "src") else { return };
     if let Some(place) = found.add(src, LinkKind::Frame, Rel::default()) {
         name_by(attributes, ["title", "name"], place, found);
     }
 }
 
-pub(super) fn image<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn image<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
     if !found.images {
         return;
     }
@@ -171,7 +205,7 @@ pub(super) fn image<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) 
 }
 
 /// Gives a link the first of two attributes that says something.
-fn name_by(attributes: &Attributes<'_, '_>, names: [&str; 2], place: Place, found: &mut Found<'_>) {
+fn name_by(attributes: Attributes<'_, '_>, names: [&str; 2], place: Place, found: &mut Found<'_>) {
     for name in names {
         if found.wants_words(place) {
             found.set_words(place, words(attributes, name));
@@ -179,7 +213,7 @@ fn name_by(attributes: &Attributes<'_, '_>, names: [&str; 2], place: Place, foun
     }
 }
 
-pub(super) fn base<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn base<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
     if found.base.is_none() {
         found.base = href(attributes, "href");
     }
@@ -187,7 +221,7 @@ pub(super) fn base<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) {
 
 /// Takes a `<link>`. In the body a canonical link does not count, because what
 /// visitors write stands there.
-pub(super) fn link<'d>(attributes: &Attributes<'_, 'd>, in_body: bool, found: &mut Found<'d>) {
+pub(super) fn link<'d>(attributes: Attributes<'_, 'd>, in_body: bool, found: &mut Found<'d>) {
     let Some(rel) = attributes.value("rel", KEYWORD_BYTES_MAX) else { return };
     let has = |name: &str| rel.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(name));
     let kind = if has("stylesheet") {
@@ -221,7 +255,7 @@ pub(super) fn link<'d>(attributes: &Attributes<'_, 'd>, in_body: bool, found: &m
     }
 }
 
-fn is_feed(attributes: &Attributes<'_, '_>) -> bool {
+fn is_feed(attributes: Attributes<'_, '_>) -> bool {
     let Some(kind) = attributes.value("type", KEYWORD_BYTES_MAX) else { return false };
     let essence = kind.split(';').next().unwrap_or("").trim();
     ["application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"]
@@ -238,7 +272,7 @@ pub(super) enum Said {
 }
 
 /// Takes a `<meta>`: robots and refresh go to `found`.
-pub(super) fn meta<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) -> Said {
+pub(super) fn meta<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) -> Said {
     if let Some(name) = attributes.value("name", KEYWORD_BYTES_MAX) {
         let name = name.trim();
         if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(&found.agent) {
@@ -264,7 +298,7 @@ pub(super) fn meta<'d>(attributes: &Attributes<'_, 'd>, found: &mut Found<'d>) -
 }
 
 /// The language that `<html lang>` declares.
-pub(super) fn language(attributes: &Attributes<'_, '_>) -> Option<String> {
+pub(super) fn language(attributes: Attributes<'_, '_>) -> Option<String> {
     let lang = attributes.value("lang", KEYWORD_BYTES_MAX);
     let lang = lang.filter(|value| !value.trim().is_empty());
     language_tag(&lang.or_else(|| attributes.value("xml:lang", KEYWORD_BYTES_MAX))?)

@@ -11,7 +11,7 @@ use std::ops::Range;
 use lol_html::html_content::Element;
 
 use super::Input;
-use super::attributes::Attributes;
+use super::attributes::{self, Attribute, Attributes};
 use super::elements::{self, Said, Tag, classify, name_at};
 use super::links::{Found, Place};
 use crate::facts::{Facts, HEADINGS_MAX, Heading, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
@@ -19,9 +19,30 @@ use crate::text::{Collapsed, collapse};
 
 const HTML_NAMESPACE: &str = "http://www.w3.org/1999/xhtml";
 
+/// Tokens that wait to be dealt with together.
+///
+/// The parser and this pass are each about as large as the processor's instruction
+/// cache; taking turns at every tag costs a twentieth of the time (measured by
+/// bench/parse), at every few hundred nothing.
+const WAITING_MAX: usize = 512;
+
+/// A token of the parser that waits.
+struct Token<'d> {
+    place: Range<usize>,
+    tag: Tag,
+    /// The name of an element whose content is raw text; else empty.
+    raw_name: &'d [u8],
+    /// The start tag of an HTML element, not of a drawing or formula.
+    is_html: bool,
+    /// Which of the waiting attributes are its own.
+    attributes: Range<usize>,
+}
+
 /// One pass over one document.
 pub(super) struct Pass<'d> {
     document: &'d str,
+    waiting: Vec<Token<'d>>,
+    waiting_attributes: Vec<Attribute<'d>>,
     /// Everything before this byte has been dealt with.
     cursor: usize,
     raw: Option<RawText<'d>>,
@@ -33,7 +54,7 @@ pub(super) struct Pass<'d> {
     headings: Vec<Heading>,
     headings_cut: bool,
     heading: Option<(u8, Collapsed)>,
-    anchor: Option<OpenAnchor>,
+    anchor: Option<OpenAnchor<'d>>,
     in_body: bool,
     svg_depth: u32,
     template_depth: u32,
@@ -46,17 +67,19 @@ struct RawText<'d> {
 }
 
 /// An `<a>` whose end has not come.
-struct OpenAnchor {
+struct OpenAnchor<'d> {
     place: Place,
     words: Collapsed,
-    title: String,
-    alt: String,
+    title: &'d str,
+    alt: &'d str,
 }
 
 impl<'d> Pass<'d> {
     pub(super) fn new(document: &'d str, input: &Input<'_>) -> Pass<'d> {
         Pass {
             document,
+            waiting: Vec::with_capacity(WAITING_MAX),
+            waiting_attributes: Vec::new(),
             cursor: 0,
             raw: None,
             found: Found::new(input),
@@ -76,31 +99,61 @@ impl<'d> Pass<'d> {
     }
 
     /// Takes a token that is no text and says nothing: a comment, a doctype, a script.
-    pub(super) fn skip(&mut self, token: Range<usize>) {
-        if token.start > self.cursor {
-            self.between(self.cursor..token.start);
-        }
-        self.cursor = self.cursor.max(token.end);
+    pub(super) fn nothing(&mut self, place: Range<usize>) {
+        let attributes = 0..0;
+        self.wait(Token { place, tag: Tag::Inline, raw_name: b"", is_html: true, attributes });
     }
 
     /// Takes a start tag.
     pub(super) fn start_tag(&mut self, element: &Element<'_, '_>) {
         let place = element.source_location().bytes();
-        self.skip(place.clone());
-        let document = self.document;
-        let name = name_at(document.as_bytes().get(place.start + 1..).unwrap_or_default());
-        let tag = classify(name);
-        self.start_of(tag, element);
+        let (tag, name) = elements::tag_of(element, self.document);
+        if tag == Tag::Inline || (tag == Tag::Svg && element.is_self_closing()) {
+            return self.nothing(place);
+        }
+        let first = self.waiting_attributes.len();
+        if tag.has_attributes() {
+            attributes::collect(element, self.document, &mut self.waiting_attributes);
+        }
+        let attributes = first..self.waiting_attributes.len();
+        let is_html = element.namespace_uri() == HTML_NAMESPACE;
         let raw = matches!(
             tag,
             Tag::Title | Tag::Hidden | Tag::Field | Tag::Shown | Tag::Iframe | Tag::Plaintext
         );
-        if raw && element.namespace_uri() == HTML_NAMESPACE {
-            self.raw = Some(RawText { name, tag });
+        let raw_name = if raw && is_html { name } else { b"" };
+        self.wait(Token { place, tag, raw_name, is_html, attributes });
+    }
+
+    fn wait(&mut self, token: Token<'d>) {
+        self.waiting.push(token);
+        if self.waiting.len() >= WAITING_MAX {
+            self.deal();
         }
     }
 
-    fn start_of(&mut self, tag: Tag, element: &Element<'_, '_>) {
+    /// Deals with the tokens that wait.
+    fn deal(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut list = std::mem::take(&mut self.waiting_attributes);
+        for token in waiting.drain(..) {
+            if token.place.start > self.cursor {
+                self.between(self.cursor..token.place.start);
+            }
+            self.cursor = self.cursor.max(token.place.end);
+            let attributes = Attributes(list.get(token.attributes.clone()).unwrap_or_default());
+            self.start_of(&token, attributes);
+            if !token.raw_name.is_empty() {
+                self.raw = Some(RawText { name: token.raw_name, tag: token.tag });
+            }
+        }
+        list.clear();
+        self.waiting = waiting;
+        self.waiting_attributes = list;
+    }
+
+    fn start_of(&mut self, token: &Token<'d>, attributes: Attributes<'_, 'd>) {
+        let tag = token.tag;
         if tag == Tag::Inline {
             return;
         }
@@ -109,31 +162,25 @@ impl<'d> Pass<'d> {
             self.template_depth += u32::from(tag == Tag::Template);
             return;
         }
-        let attributes = || Attributes::of(element, self.document);
         match tag {
-            Tag::A => {
-                let place = elements::anchor(&attributes(), &mut self.found);
-                let attributes = attributes();
-                self.open_anchor(place, &attributes);
-            }
+            Tag::A => self.open_anchor(attributes),
             Tag::Img => {
-                let attributes = attributes();
-                elements::image(&attributes, &mut self.found);
+                elements::image(attributes, &mut self.found);
                 if let Some(anchor) = self.anchor.as_mut().filter(|anchor| anchor.alt.is_empty()) {
-                    anchor.alt = attributes.words("alt", SHORT_TEXT_BYTES_MAX);
+                    anchor.alt = attributes.raw("alt").unwrap_or("").trim_ascii();
                 }
             }
-            Tag::Area => elements::area(&attributes(), &mut self.found),
-            Tag::Base => elements::base(&attributes(), &mut self.found),
+            Tag::Area => elements::area(attributes, &mut self.found),
+            Tag::Base => elements::base(attributes, &mut self.found),
             Tag::Frame | Tag::Iframe => {
-                elements::frame(&attributes(), &mut self.found);
+                elements::frame(attributes, &mut self.found);
                 self.separate();
             }
-            Tag::Link => elements::link(&attributes(), self.in_body, &mut self.found),
-            Tag::Meta => self.meta(element),
+            Tag::Link => elements::link(attributes, self.in_body, &mut self.found),
+            Tag::Meta => self.meta(attributes),
             Tag::Html => {
                 if self.language.is_none() {
-                    self.language = elements::language(&attributes());
+                    self.language = elements::language(attributes);
                 }
             }
             Tag::Body => self.in_body = true,
@@ -142,28 +189,25 @@ impl<'d> Pass<'d> {
                 self.close_heading();
                 self.heading = Some((level, Collapsed::new(SHORT_TEXT_BYTES_MAX)));
             }
-            Tag::Block => self.start_block(element),
+            Tag::Block => {
+                // HTML blocks end a drawing that was left open, in the standard too.
+                if token.is_html {
+                    self.svg_depth = 0;
+                }
+                self.separate();
+            }
             Tag::Field | Tag::Shown | Tag::Plaintext => self.separate(),
-            Tag::Svg => self.svg_depth += u32::from(!element.is_self_closing()),
+            Tag::Svg => self.svg_depth += 1,
             // A declarative shadow root is shown in its place; another template is not.
-            Tag::Template if attributes().raw("shadowrootmode").is_none() => {
+            Tag::Template if attributes.raw("shadowrootmode").is_none() => {
                 self.template_depth = 1;
             }
             Tag::Template | Tag::Title | Tag::Hidden | Tag::Inline => {}
         }
     }
 
-    fn start_block(&mut self, element: &Element<'_, '_>) {
-        // HTML blocks end a drawing that was left open, in the standard too.
-        if self.svg_depth > 0 && element.namespace_uri() == HTML_NAMESPACE {
-            self.svg_depth = 0;
-        }
-        self.separate();
-    }
-
-    fn meta(&mut self, element: &Element<'_, '_>) {
-        let attributes = Attributes::of(element, self.document);
-        match elements::meta(&attributes, &mut self.found) {
+    fn meta(&mut self, attributes: Attributes<'_, 'd>) {
+        match elements::meta(attributes, &mut self.found) {
             Said::Description(words) if self.description.is_empty() => self.description = words,
             Said::Language(tag) if self.language.is_none() => self.language = Some(tag),
             _ => {}
@@ -273,27 +317,27 @@ impl<'d> Pass<'d> {
         }
     }
 
-    fn open_anchor(&mut self, place: Option<Place>, attributes: &Attributes<'_, 'd>) {
+    fn open_anchor(&mut self, attributes: Attributes<'_, 'd>) {
         // Anchors do not nest: a new one ends the one before.
         self.close_anchor();
+        let place = elements::anchor(attributes, &mut self.found);
         let Some(place) = place.filter(|&place| self.found.wants_words(place)) else { return };
         self.anchor = Some(OpenAnchor {
             place,
             words: Collapsed::new(SHORT_TEXT_BYTES_MAX),
-            title: attributes.words("title", SHORT_TEXT_BYTES_MAX),
-            alt: String::new(),
+            title: attributes.raw("title").unwrap_or(""),
+            alt: "",
         });
     }
 
     fn close_anchor(&mut self) {
         let Some(anchor) = self.anchor.take() else { return };
-        let words = if !anchor.words.is_empty() {
-            anchor.words.into_string()
-        } else if !anchor.title.is_empty() {
-            anchor.title
-        } else {
-            anchor.alt
-        };
+        let mut words = anchor.words.into_string();
+        for instead in [anchor.title, anchor.alt] {
+            if words.is_empty() {
+                words = attributes::words(instead, SHORT_TEXT_BYTES_MAX);
+            }
+        }
         self.found.set_words(anchor.place, words);
     }
 
@@ -311,7 +355,8 @@ impl<'d> Pass<'d> {
 
     /// Takes what is left after the last token, and gives the facts.
     pub(super) fn finish(mut self, input: &Input<'_>) -> Facts {
-        self.skip(self.document.len()..self.document.len());
+        self.nothing(self.document.len()..self.document.len());
+        self.deal();
         self.close_anchor();
         self.close_heading();
         let mut facts = Facts {
