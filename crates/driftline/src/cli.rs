@@ -8,6 +8,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod backup;
+mod export;
+mod gc;
 mod init;
 mod restore;
 mod robots;
@@ -38,6 +40,8 @@ enum Verb {
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    Gc(gc::Args),
+    Export(export::Args),
     Robots(robots::Args),
 }
 
@@ -82,6 +86,8 @@ pub fn main() -> ExitCode {
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),
         Verb::Restore(args) => restore::run(args),
+        Verb::Gc(args) => gc::run(args),
+        Verb::Export(args) => export::run(args),
         Verb::Robots(args) => robots::run(args),
     };
     result.unwrap_or_else(|error| {
