@@ -1,6 +1,8 @@
 //! The program as its users meet it: the real binary, run on data directories that
 //! were filled as a crawl fills them.
 
+#![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
+
 mod in_use;
 mod json;
 
@@ -16,7 +18,7 @@ use store::testing::commit_sample;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_driftline");
 /// Chunks in a filled directory, and records of an archive of it: a `warcinfo` of
-/// its own, and one and two responses for each chunk.
+/// its own, and for each chunk another and two responses.
 const CHUNKS: u64 = 3;
 const RECORDS: u64 = 1 + 3 * CHUNKS;
 
