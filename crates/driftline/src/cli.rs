@@ -9,6 +9,8 @@
 
 mod backup;
 mod demo;
+mod export;
+mod gc;
 mod init;
 mod restore;
 mod robots;
@@ -40,6 +42,8 @@ enum Verb {
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    Gc(gc::Args),
+    Export(export::Args),
     Robots(robots::Args),
 }
 
@@ -85,6 +89,8 @@ pub fn main() -> ExitCode {
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),
         Verb::Restore(args) => restore::run(args),
+        Verb::Gc(args) => gc::run(args),
+        Verb::Export(args) => export::run(args),
         Verb::Robots(args) => robots::run(args),
     };
     result.unwrap_or_else(|error| {

@@ -58,6 +58,8 @@ CREATE TABLE chunks (
 CREATE UNIQUE INDEX chunks_by_seq ON chunks (part, seq) WHERE state = 'crawled';
 CREATE INDEX chunks_crawling ON chunks (part, id) WHERE state = 'crawling';
 CREATE INDEX chunks_unpacked ON chunks (part, seq) WHERE facts IS NOT NULL;
+CREATE INDEX chunks_by_facts ON chunks (part, facts_object) WHERE facts_object IS NOT NULL;
+CREATE INDEX chunks_abandoned ON chunks (part, claimed_ms) WHERE state = 'abandoned';
 
 -- What each role did with a chunk: seed 001's crawler and index_builder are views.
 CREATE TABLE chunk_tasks (
@@ -94,6 +96,7 @@ CREATE TABLE objects (
     condemned_ms BIGINT,
     PRIMARY KEY (part, id)
 );
+CREATE UNIQUE INDEX objects_by_path ON objects (part, path);
 CREATE INDEX objects_staged ON objects (part, staged_ms) WHERE state = 'staged';
 CREATE INDEX objects_condemned ON objects (part, condemned_ms) WHERE state = 'condemned';
 

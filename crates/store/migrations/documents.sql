@@ -41,6 +41,7 @@ CREATE TABLE documents (
     PRIMARY KEY (part, id)
 );
 CREATE UNIQUE INDEX documents_by_key ON documents (part, dochash, connectionid);
+CREATE INDEX documents_by_chunk ON documents (part, chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX documents_by_body ON documents (part, bodychunk) WHERE bodychunk IS NOT NULL;
 
 -- Table 11.26 is the view ingeststatus. decision is what the output must still

@@ -70,29 +70,43 @@ impl Default for Grace {
     }
 }
 
-/// Removes what is left over in a part, at most `batches` times [`BATCH`] objects;
-/// returns how many it removed. Safe to stop anywhere, and to run twice at a time.
+/// What a collection removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Removes what is left over in a part, at most `batches` times [`BATCH`] objects.
+/// Safe to stop anywhere, and to run twice at a time.
 pub fn collect(
     db: &Db,
     objects: &Objects,
     part: Part,
     (grace, now_ms): (Grace, i64),
     batches: u32,
-) -> Result<u64> {
+) -> Result<Collected> {
     let abandoned_ms = now_ms - grace.staged_ms;
     db.write(move |tx| rows::condemn_abandoned(tx, part, abandoned_ms, now_ms))?;
     let before_ms = now_ms - grace.condemned_ms;
-    let mut removed = 0;
+    let mut removed = Collected::default();
     for _ in 0..batches {
         let doomed = db.read(move |tx| rows::condemned(tx, part, before_ms, BATCH))?;
         if doomed.is_empty() {
             break;
         }
         for object in &doomed {
-            objects.delete(&ObjectPath::parse(&object.path)?)?;
+            let path = ObjectPath::parse(&object.path)?;
+            removed.bytes += match object.bytes {
+                Some(bytes) => u64::try_from(bytes).unwrap_or_default(),
+                None => objects.head(&path)?.unwrap_or_default(),
+            };
+            objects.delete(&path)?;
         }
         let ids: Vec<_> = doomed.iter().map(|object| object.id).collect();
-        removed += db.write(move |tx| rows::forget(tx, part, &ids))?;
+        removed.objects += db.write(move |tx| rows::forget(tx, part, &ids))?;
     }
     Ok(removed)
 }

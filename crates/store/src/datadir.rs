@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 const DATABASE: &str = "driftline.sqlite";
 /// The objects.
 const OBJECTS: &str = "objects";
+/// The node's name of every process that holds an embedded directory. They are one
+/// node that was restarted, so that each takes its predecessor's leases at once.
+pub const NODE_NAME: &str = "local";
 const LOCK: &str = "lock";
 const SOCKET: &str = "socket";
 

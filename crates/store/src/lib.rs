@@ -9,7 +9,8 @@
 //! Objects (chunk files, later shards and generations) live in a directory or an
 //! S3 bucket behind [`objects`]; [`chunkfile`] is what a chunk's files look like.
 //! [`datadir`] is all of it in one directory, with its lock; [`socket`] is how other
-//! commands ask the process that holds it; [`backup`] copies it, [`verify`] checks it.
+//! commands ask the process that holds it; [`backup`] copies it, [`verify`] checks it,
+//! [`gc`] gives back what nothing needs any more.
 //!
 //! Nothing here may be called inside an async task: calls block until the
 //! database has answered.
@@ -22,6 +23,7 @@ pub mod datadir;
 pub mod db;
 pub mod dialect;
 pub mod error;
+pub mod gc;
 pub mod ids;
 pub mod migrate;
 pub mod objects;

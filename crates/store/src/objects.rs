@@ -72,6 +72,8 @@ pub struct Listed {
     pub path: ObjectPath,
     /// Its size.
     pub bytes: u64,
+    /// When it was written, by the store's clock.
+    pub modified_ms: i64,
 }
 
 impl Objects {
@@ -227,7 +229,8 @@ impl Objects {
                 let text = meta.location.as_ref().get(ours..).unwrap_or_default();
                 // What has not one of our names is not ours to report or to delete.
                 let Ok(path) = ObjectPath::parse(text) else { continue };
-                smallest.insert(Listed { path, bytes: meta.size });
+                let modified_ms = meta.last_modified.timestamp_millis();
+                smallest.insert(Listed { path, bytes: meta.size, modified_ms });
                 if smallest.len() > limit {
                     smallest.pop_last();
                 }

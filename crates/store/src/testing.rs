@@ -5,8 +5,10 @@
 //! `make test` sets. Each test gets a database of its own, cloned from a template
 //! that is made once; so tests neither wait for nor see each other.
 
-use crate::chunkfile::document::{Change, DocumentRecord};
+use crate::chunkfile::bodies::BodiesWriter;
+use crate::chunkfile::document::{Body, Change, DocumentRecord};
 use crate::chunkfile::facts;
+use crate::chunkfile::warc::{self, Capture, RecordId};
 use crate::ids::{BinId, ChunkId, JobId, NodeId, ObjectId, Part, QueueId, Run};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::leases::{self, Asking};
@@ -138,10 +140,6 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     let place = Place { part, job: SAMPLE_JOB };
     let first = (part.0 + 1) * 1_000_000 + round * 1_000;
     let candidates: Vec<Candidate> = (0..3).map(|n| sample_candidate(first + n)).collect();
-    let records: Vec<DocumentRecord> = candidates[..2]
-        .iter()
-        .map(|it| DocumentRecord::new(&it.docid, SAMPLE_JOB.0, Change::Add))
-        .collect();
     let ids: Vec<QueueId> = candidates[..2].iter().map(|it| it.id).collect();
     let (chunk, object) = (ChunkId(first + 10), ObjectId(first + 11));
     let asking = Asking {
@@ -157,7 +155,8 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
 
     let key = ChunkKey::new(part, chunk)?;
     let bodies = ObjectPath::bodies(key);
-    let content = format!("bodies of {key}").into_bytes();
+    let docids: Vec<&str> = candidates[..2].iter().map(|it| it.docid.as_str()).collect();
+    let (records, content) = sample_files(key, &docids)?;
     let (path, held) = (bodies.as_str().to_owned(), lease.clone());
     db.write(move |tx| {
         leases::fence(tx, &held)?;
@@ -185,6 +184,31 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
         chunks::commit(tx, &lease, (chunk, seq), &summary, 0)?;
         Ok(seq)
     })
+}
+
+/// The records and the sealed bodies of a chunk with these documents.
+fn sample_files(key: ChunkKey, docids: &[&str]) -> Result<(Vec<DocumentRecord>, Vec<u8>)> {
+    let id = |ordinal| RecordId::of([1; 16], key, ordinal);
+    let info = warc::warcinfo(&id(0), 0, &[("software", "driftline")]);
+    let mut bodies = BodiesWriter::new(key, &info)?;
+    let mut records = Vec::new();
+    for docid in docids {
+        let body = format!("<p>{docid}</p>").into_bytes();
+        let capture = Capture {
+            target_uri: docid,
+            date_ms: 0,
+            ip: None,
+            status: 200,
+            headers: &[("Content-Type", b"text/html")],
+            body: &body,
+            truncated: false,
+        };
+        let place = bodies.push(&warc::response(&id(bodies.records()), &capture))?;
+        let mut record = DocumentRecord::new(*docid, SAMPLE_JOB.0, Change::Add);
+        record.body = Body::Here { offset: place.offset, len: place.len };
+        records.push(record);
+    }
+    Ok((records, bodies.finish()))
 }
 
 fn sample_candidate(id: i64) -> Candidate {

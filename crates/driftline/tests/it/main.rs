@@ -1,5 +1,6 @@
 //! The one integration-test binary: tests of the program and of the tree it is
 //! built from, a module each.
 
+mod cli;
 mod specmap;
 mod tidy;

@@ -15,8 +15,11 @@ use super::warc::Record;
 use super::warc_reader::WarcReader;
 use crate::{Error, Result};
 
+mod stored;
 #[cfg(test)]
 mod tests;
+
+pub use stored::{Exported, export_stored};
 
 /// Record ids and faults a check remembers; beyond that it only counts.
 const REMEMBERED_MAX: usize = 1_000_000;
@@ -26,21 +29,45 @@ pub const FAULTS_MAX: usize = 100;
 /// Writes records as `.warc.gz`, one gzip member each; returns how many.
 pub fn export_warc_gz(
     records: impl IntoIterator<Item = Result<Record>>,
-    mut out: impl Write,
+    out: impl Write,
 ) -> Result<u64> {
-    let refused = |source| Error::Io { path: "the exported archive".to_owned(), source };
-    let mut plain = Vec::new();
-    let mut written = 0;
+    let mut writer = WarcGzWriter::new(out);
     for record in records {
-        plain.clear();
-        record?.write_to(&mut plain);
-        let mut member = GzEncoder::new(&mut out, Compression::default());
-        member.write_all(&plain).map_err(refused)?;
-        member.finish().map_err(refused)?;
-        written += 1;
+        writer.push(&record?)?;
     }
-    out.flush().map_err(refused)?;
-    Ok(written)
+    writer.finish()
+}
+
+/// An archive that grows by a gzip member for each record.
+struct WarcGzWriter<W: Write> {
+    out: W,
+    plain: Vec<u8>,
+    records: u64,
+}
+
+impl<W: Write> WarcGzWriter<W> {
+    fn new(out: W) -> WarcGzWriter<W> {
+        WarcGzWriter { out, plain: Vec::new(), records: 0 }
+    }
+
+    fn push(&mut self, record: &Record) -> Result<()> {
+        self.plain.clear();
+        record.write_to(&mut self.plain);
+        let mut member = GzEncoder::new(&mut self.out, Compression::default());
+        member.write_all(&self.plain).map_err(refused)?;
+        member.finish().map_err(refused)?;
+        self.records += 1;
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<u64> {
+        self.out.flush().map_err(refused)?;
+        Ok(self.records)
+    }
+}
+
+fn refused(source: std::io::Error) -> Error {
+    Error::io("the exported archive", source)
 }
 
 /// What an archive holds, and what is wrong with it.

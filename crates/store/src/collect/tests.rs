@@ -89,13 +89,18 @@ fn a_crash_behind_any_step_is_harmless() {
 fn nothing_is_collected_before_its_grace_is_over() {
     with_store(|db, objects| {
         let written = write(db, objects, (KEY, Kind::Facts, &path()), BYTES.to_vec(), 10)?;
-        assert_eq!(collect(db, objects, PART, (GRACE, 1_010), 10)?, 0);
+        assert_eq!(collect(db, objects, PART, (GRACE, 1_010), 10)?.objects, 0);
         db.write(move |tx| written.publish(tx, 1_010))?;
         db.write(|tx| rows::condemn(tx, KEY, 2_000))?;
-        assert_eq!(collect(db, objects, PART, (GRACE, 2_100), 10)?, 0);
+        assert_eq!(collect(db, objects, PART, (GRACE, 2_100), 10)?.objects, 0);
         assert_eq!(objects.head(&path())?, Some(BYTES.len() as u64));
-        assert_eq!(collect(db, objects, Part(5), (GRACE, LATER_MS), 10)?, 0, "another part");
-        assert_eq!(collect(db, objects, PART, (GRACE, 2_101), 10)?, 1);
+        assert_eq!(
+            collect(db, objects, Part(5), (GRACE, LATER_MS), 10)?.objects,
+            0,
+            "another part"
+        );
+        let collected = collect(db, objects, PART, (GRACE, 2_101), 10)?;
+        assert_eq!(collected, Collected { objects: 1, bytes: BYTES.len() as u64 });
         assert_eq!(objects.head(&path())?, None);
         Ok(())
     });
@@ -110,9 +115,9 @@ fn a_collection_goes_on_where_its_batches_ended() {
             db.write(move |tx| rows::stage(tx, (PART, ObjectId(id)), Kind::Facts, &path, 0))?;
         }
         let first = collect(db, objects, PART, (GRACE, 2_000), 1)?;
-        assert_eq!(first, 0, "just condemned");
-        assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 1)?, u64::from(BATCH));
-        assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 10)?, 5);
+        assert_eq!(first.objects, 0, "just condemned");
+        assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 1)?.objects, u64::from(BATCH));
+        assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 10)?.objects, 5);
         Ok(())
     });
 }

@@ -43,6 +43,9 @@ impl fmt::Display for ChunkKey {
 pub struct ObjectPath(String);
 
 impl ObjectPath {
+    /// What the paths below begin with; the part's number follows.
+    pub const ROOTS: [&'static str; 2] = ["chunks", "packs"];
+
     /// The facts of one chunk.
     pub fn facts(chunk: ChunkKey) -> ObjectPath {
         ObjectPath(format!("chunks/{}/{}.facts", chunk.part, non_negative(chunk.id)))
@@ -124,6 +127,8 @@ mod tests {
     fn what_we_make_we_accept() {
         for path in [ObjectPath::facts(ChunkKey { part: 0, id: 0 }), ObjectPath::pack(1, 2)] {
             assert_eq!(ObjectPath::parse(path.as_str()).unwrap(), path);
+            let root = path.as_str().split('/').next().unwrap();
+            assert!(ObjectPath::ROOTS.contains(&root), "{path}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! Where the facts and bodies of committed chunks are kept, as it changes after
-//! the commit: facts move from rows into packs, bodies that nothing needs go.
+//! the commit: facts move from rows into packs, facts and bodies that nothing needs go.
 //!
 //! Invariant: at every commit a chunk's facts are in exactly one place, its row or
-//! an object that is published.
+//! an object that is published, or nowhere when retention has dropped them; and an
+//! object is condemned in the transaction that takes the last pointer to it away.
 
 use crate::ids::{ChunkId, ObjectId, Part};
-use crate::tables::objects;
+use crate::tables::{cursors, objects};
 use crate::{Error, Result, Tx};
 
 /// A committed chunk whose facts are in its row.
@@ -67,13 +68,86 @@ pub fn set_packed(tx: &mut Tx<'_>, part: Part, pack: ObjectId, pieces: &[Packed]
     Ok(())
 }
 
+/// Where the bodies of a committed chunk are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredBodies {
+    /// The chunk.
+    pub id: ChunkId,
+    /// Its number in the part's order.
+    pub seq: i64,
+    /// The object's path.
+    pub path: String,
+    /// BLAKE3 of the object's bytes.
+    pub hash: Vec<u8>,
+}
+
+/// Committed chunks numbered after `after` that have bodies, in commit order.
+pub fn stored_bodies(
+    tx: &mut Tx<'_>,
+    part: Part,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<StoredBodies>> {
+    tx.query(
+        "SELECT chunks.id, chunks.seq, objects.path, objects.hash
+         FROM chunks JOIN objects ON objects.part = $1 AND objects.id = chunks.bodies_object
+         WHERE chunks.part = $1 AND chunks.state = 'crawled' AND chunks.seq > $2
+         ORDER BY chunks.seq LIMIT $3",
+        &[part.into(), after.into(), limit.into()],
+        |row| {
+            Ok(StoredBodies {
+                id: row.get(0)?,
+                seq: row.get(1)?,
+                path: row.get(2)?,
+                hash: row.get(3)?,
+            })
+        },
+    )
+}
+
+/// The number up to which a part is settled: every consumer has passed it, and it
+/// was committed before a time. 0 when nothing is.
+///
+/// A consumer that begins later finds the facts of every document that is there,
+/// and of chunks behind this number only those.
+pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<i64> {
+    let old: Option<i64> = tx.query_opt(
+        "SELECT seq FROM chunks
+         WHERE part = $1 AND state = 'crawled' AND committed_ms < $2 ORDER BY seq DESC LIMIT 1",
+        &[part.into(), committed_before_ms.into()],
+        |row| row.get(0),
+    )?;
+    let passed = cursors::slowest(tx, part)?;
+    Ok(old.unwrap_or(0).min(passed.unwrap_or(i64::MAX)))
+}
+
 /// How far a walk over a part's chunks has come, and what it did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
     /// The last chunk number looked at; `None` when the walk is at its end.
     pub next: Option<i64>,
+    /// Chunks that lost something.
+    pub chunks: u64,
     /// Objects condemned.
     pub condemned: u64,
+    /// Bytes that were in rows.
+    pub row_bytes: u64,
+}
+
+/// A committed chunk as a walk sees it.
+struct Looked {
+    id: ChunkId,
+    seq: i64,
+    object: Option<ObjectId>,
+    row_bytes: Option<i64>,
+    needed: bool,
+}
+
+/// The step that ends with these chunks, before it has done anything.
+fn step_over(looked_at: &[Looked], limit: u32) -> Step {
+    let full = looked_at.len() == limit as usize;
+    let next = looked_at.last().filter(|_| full).map(|chunk| chunk.seq);
+    Step { next, ..Step::default() }
 }
 
 /// Condemns bodies that no document points to, of up to `limit` chunks numbered
@@ -88,7 +162,7 @@ pub fn condemn_bodies(
     limit: u32,
     now_ms: i64,
 ) -> Result<Step> {
-    let looked_at: Vec<(ChunkId, i64, Option<ObjectId>, i64)> = tx.query(
+    let looked_at = tx.query(
         "SELECT id, seq, bodies_object,
                 CAST(CASE WHEN EXISTS (SELECT 1 FROM documents WHERE documents.part = $1
                                        AND documents.bodychunk = chunks.id)
@@ -97,18 +171,76 @@ pub fn condemn_bodies(
          WHERE part = $1 AND state = 'crawled' AND seq > $2 AND seq <= $3
          ORDER BY seq LIMIT $4",
         &[part.into(), after.into(), settled.into(), limit.into()],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        |row| {
+            let (id, seq, object) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Looked { id, seq, object, row_bytes: None, needed: row.get::<i64>(3)? == 1 })
+        },
     )?;
-    let mut condemned = 0;
-    for (chunk, _, bodies, needed) in &looked_at {
-        let Some(bodies) = bodies.filter(|_| *needed == 0) else { continue };
+    let mut step = step_over(&looked_at, limit);
+    for chunk in looked_at.iter().filter(|chunk| !chunk.needed) {
+        let Some(bodies) = chunk.object else { continue };
         tx.execute(
             "UPDATE chunks SET bodies_object = NULL WHERE part = $1 AND id = $2",
-            &[part.into(), (*chunk).into()],
+            &[part.into(), chunk.id.into()],
         )?;
-        condemned += u64::from(objects::condemn(tx, (part, bodies), now_ms)?);
+        step.chunks += 1;
+        step.condemned += u64::from(objects::condemn(tx, (part, bodies), now_ms)?);
     }
-    let full = looked_at.len() == limit as usize;
-    let next = looked_at.last().filter(|_| full).map(|(_, seq, ..)| *seq);
-    Ok(Step { next, condemned })
+    Ok(step)
+}
+
+/// Drops facts that no document points to, of the same chunks as
+/// [`condemn_bodies`] and under the same condition: from the row, or by condemning
+/// their object once no other chunk has facts in it.
+pub fn drop_facts(
+    tx: &mut Tx<'_>,
+    part: Part,
+    (after, settled): (i64, i64),
+    limit: u32,
+    now_ms: i64,
+) -> Result<Step> {
+    let looked_at = tx.query(
+        "SELECT id, seq, facts_object, CAST(LENGTH(facts) AS BIGINT),
+                CAST(CASE WHEN EXISTS (SELECT 1 FROM documents WHERE documents.part = $1
+                                       AND documents.chunk = chunks.id)
+                     THEN 1 ELSE 0 END AS BIGINT)
+         FROM chunks
+         WHERE part = $1 AND state = 'crawled' AND seq > $2 AND seq <= $3
+         ORDER BY seq LIMIT $4",
+        &[part.into(), after.into(), settled.into(), limit.into()],
+        |row| {
+            let (id, seq, object, row_bytes) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok(Looked { id, seq, object, row_bytes, needed: row.get::<i64>(4)? == 1 })
+        },
+    )?;
+    let mut step = step_over(&looked_at, limit);
+    for chunk in looked_at.iter().filter(|chunk| !chunk.needed) {
+        if chunk.row_bytes.is_none() && chunk.object.is_none() {
+            continue;
+        }
+        tx.execute(
+            "UPDATE chunks SET facts = NULL, facts_object = NULL, facts_offset = NULL,
+                 facts_len = NULL
+             WHERE part = $1 AND id = $2",
+            &[part.into(), chunk.id.into()],
+        )?;
+        step.chunks += 1;
+        step.row_bytes += chunk.row_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
+        if let Some(object) = chunk.object
+            && !holds_facts(tx, part, object)?
+        {
+            step.condemned += u64::from(objects::condemn(tx, (part, object), now_ms)?);
+        }
+    }
+    Ok(step)
+}
+
+/// Whether any chunk has its facts in this object.
+fn holds_facts(tx: &mut Tx<'_>, part: Part, object: ObjectId) -> Result<bool> {
+    let found = tx.query_opt(
+        "SELECT id FROM chunks WHERE part = $1 AND facts_object = $2 LIMIT 1",
+        &[part.into(), object.into()],
+        |_| Ok(()),
+    )?;
+    Ok(found.is_some())
 }

@@ -134,6 +134,31 @@ pub fn abandon(
     Ok(documents)
 }
 
+/// Forgets up to `limit` chunks that were given up and claimed before a time, with
+/// what roles said of them. Nothing points to such a chunk: its documents went back
+/// when it was given up. Returns how many. The caller has fenced.
+pub fn forget_abandoned(
+    tx: &mut Tx<'_>,
+    part: Part,
+    claimed_before_ms: i64,
+    limit: u32,
+) -> Result<u64> {
+    let old: Vec<ChunkId> = tx.query(
+        "SELECT id FROM chunks
+         WHERE part = $1 AND state = 'abandoned' AND claimed_ms < $2 ORDER BY claimed_ms LIMIT $3",
+        &[part.into(), claimed_before_ms.into(), limit.into()],
+        |row| row.get(0),
+    )?;
+    let keys: Vec<_> = old.iter().map(|id| (*id).into()).collect();
+    for doomed in [
+        "DELETE FROM chunk_tasks WHERE part = $1 AND chunk",
+        "DELETE FROM chunks WHERE part = $1 AND state = 'abandoned' AND id",
+    ] {
+        tx.query_in(doomed, &[part.into()], &keys, "RETURNING part", |_| Ok(()))?;
+    }
+    Ok(old.len() as u64)
+}
+
 /// A committed chunk as an output reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]

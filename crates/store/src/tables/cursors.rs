@@ -17,6 +17,12 @@ pub fn get(tx: &mut Tx<'_>, part: Part, consumer: &str) -> Result<i64> {
     Ok(seq.unwrap_or(0))
 }
 
+/// The commit that every consumer of a part has applied, or `None` when there is no
+/// consumer. One that has applied nothing yet has no cursor and does not count.
+pub fn slowest(tx: &mut Tx<'_>, part: Part) -> Result<Option<i64>> {
+    tx.query_one("SELECT MIN(seq) FROM cursors WHERE part = $1", &[part.into()], |row| row.get(0))
+}
+
 /// Moves the cursor on, in the transaction of the effect.
 pub fn advance(
     tx: &mut Tx<'_>,
@@ -66,6 +72,9 @@ mod tests {
             step(2, 5)?;
             assert_eq!(db.read(|tx| get(tx, Part(3), "links"))?, 5);
             assert_eq!(db.read(|tx| get(tx, Part(3), "search"))?, 0);
+            assert_eq!(db.read(|tx| slowest(tx, Part(4)))?, None);
+            db.write(|tx| advance(tx, (Part(3), "search"), 0, 3, 0))?;
+            assert_eq!(db.read(|tx| slowest(tx, Part(3)))?, Some(3));
             Ok(())
         });
     }

@@ -100,6 +100,8 @@ pub fn condemn_abandoned(tx: &mut Tx<'_>, part: Part, before_ms: i64, now_ms: i6
 pub struct Condemned {
     pub id: ObjectId,
     pub path: String,
+    /// `None` when it was never published, so that nobody knows.
+    pub bytes: Option<i64>,
 }
 
 /// Objects of a part that were condemned before a time, oldest first.
@@ -110,11 +112,11 @@ pub fn condemned(
     limit: u32,
 ) -> Result<Vec<Condemned>> {
     tx.query(
-        "SELECT id, path FROM objects
+        "SELECT id, path, bytes FROM objects
          WHERE part = $1 AND state = 'condemned' AND condemned_ms < $2
          ORDER BY condemned_ms, id LIMIT $3",
         &[part.into(), before_ms.into(), limit.into()],
-        |row| Ok(Condemned { id: row.get(0)?, path: row.get(1)? }),
+        |row| Ok(Condemned { id: row.get(0)?, path: row.get(1)?, bytes: row.get(2)? }),
     )
 }
 
@@ -129,6 +131,18 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<u64> {
         |_| Ok(()),
     )?;
     Ok(gone.len() as u64)
+}
+
+/// Which of these paths have a row, in whatever state.
+pub fn known_paths(tx: &mut Tx<'_>, part: Part, paths: &[String]) -> Result<Vec<String>> {
+    let keys: Vec<_> = paths.iter().map(|path| path.as_str().into()).collect();
+    tx.query_in(
+        "SELECT path FROM objects WHERE part = $1 AND path",
+        &[part.into()],
+        &keys,
+        "",
+        |row| row.get(0),
+    )
 }
 
 /// An object that rows point to.
@@ -169,11 +183,12 @@ pub fn published_after(
     )
 }
 
-/// One published object.
+/// One object that was published. A condemned one is found too: whoever looked up
+/// its place before it was condemned may read it until its grace is over.
 pub fn find(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<Option<Published>> {
     tx.query_opt(
         "SELECT part, id, path, bytes, hash FROM objects
-         WHERE part = $1 AND id = $2 AND state = 'published'",
+         WHERE part = $1 AND id = $2 AND published_ms IS NOT NULL",
         &[part.into(), id.into()],
         Published::from_row,
     )
@@ -200,7 +215,13 @@ mod tests {
             assert!(db.write(move |tx| condemn(tx, key, 20))?);
             assert_eq!(db.read(|tx| condemned(tx, PART, 20, 10))?, []);
             let doomed = db.read(|tx| condemned(tx, PART, 21, 10))?;
-            assert_eq!(doomed, [Condemned { id: key.1, path: "chunks/3/7.facts".into() }]);
+            let path = "chunks/3/7.facts".to_owned();
+            assert_eq!(doomed, [Condemned { id: key.1, path, bytes: Some(5) }]);
+            let found = db.read(move |tx| find(tx, key.0, key.1))?;
+            assert!(found.is_some(), "a reader that is late still finds it");
+            let asked = ["chunks/3/7.facts", "chunks/3/8.facts"].map(str::to_owned);
+            let known = db.read(move |tx| known_paths(tx, PART, &asked))?;
+            assert_eq!(known, ["chunks/3/7.facts"]);
             assert_eq!(db.write(move |tx| forget(tx, PART, &[key.1]))?, 1);
             assert_eq!(db.read(|tx| condemned(tx, PART, 99, 10))?, []);
             Ok(())

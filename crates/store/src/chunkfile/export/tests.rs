@@ -3,8 +3,12 @@
 use std::process::Command;
 
 use super::*;
+use crate::chunkfile::ChunkKey;
 use crate::chunkfile::bodies::tests::sample;
-use crate::testing::{environment, skipped};
+use crate::chunkfile::warc::{self, RecordId};
+use crate::ids::Part;
+use crate::objects::{Location, ObjectPath, Objects};
+use crate::testing::{both_databases, commit_sample, environment, skipped};
 
 fn exported() -> Vec<u8> {
     let (bytes, _) = sample();
@@ -53,6 +57,52 @@ fn the_check_finds_what_common_tools_forgive() {
     assert_eq!(report_of(orphans).revisits_without_target, 2);
     let twice = [all.clone(), all].concat();
     assert_eq!(report_of(twice).faults.len(), 4, "every id twice");
+}
+
+fn export_info() -> Record {
+    let id = RecordId::of([7; 16], ChunkKey { part: 0, id: 0 }, 0);
+    warc::warcinfo(&id, 0, &[("software", "driftline")])
+}
+
+#[test]
+fn everything_stored_becomes_one_archive_that_passes_the_check() {
+    both_databases(|db| {
+        let place = tempfile::tempdir().unwrap();
+        let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+        for (part, round) in [(3, 0), (0, 0), (0, 1)] {
+            commit_sample(db, &store, Part(part), round)?;
+        }
+        let mut out = Vec::new();
+        let exported = export_stored(db, &store, &export_info(), &mut out)?;
+        assert_eq!(exported, Exported { chunks: 3, records: 10 });
+        let expected = Report { records: 10, responses: 6, ..Report::default() };
+        assert_eq!(check_bytes(&out), expected);
+        let read = WarcReader::open("t", out.as_slice(), 1 << 20)?;
+        let pages: Vec<String> = read
+            .filter_map(|found| found.unwrap().record.target_uri().map(str::to_owned))
+            .collect();
+        assert_eq!(pages[0], "http://example.com/1000000");
+        assert_eq!(pages[5], "http://example.com/4000001");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_stored_object_with_other_bytes_is_not_exported() {
+    both_databases(|db| {
+        let place = tempfile::tempdir().unwrap();
+        let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+        commit_sample(db, &store, Part(0), 0)?;
+        let path = ObjectPath::bodies(ChunkKey { part: 0, id: 1_000_010 });
+        let mut bytes = store.get(&path)?;
+        // The seal is the last frame, which every WARC reader passes over.
+        *bytes.last_mut().unwrap() ^= 1;
+        store.delete(&path)?;
+        store.put(&path, bytes)?;
+        let refused = export_stored(db, &store, &export_info(), Vec::new());
+        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+        Ok(())
+    });
 }
 
 /// `warcio check` is the archives' own validator; here it judges what we export.

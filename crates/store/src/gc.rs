@@ -1,0 +1,225 @@
+//! Garbage collection: gives back what nothing needs any more, part by part.
+//!
+//! In this order, so that nothing is packed that goes anyway: facts and bodies that
+//! no document points to and every consumer has passed are dropped or condemned;
+//! chunks that were given up long ago are forgotten; what is left of small facts is
+//! packed; objects that were condemned, or staged by a writer that died, are
+//! removed; and the store's listing is compared with the rows.
+//!
+//! Relies on [`crate::tables::chunk_storage`], [`crate::pack`] and
+//! [`crate::collect`] for the steps. Invariant: every step is a transaction of
+//! bounded size under the part's crawl lease, or is safe beside a crawl; so a
+//! process may die behind any of them, and the next run goes on from there.
+
+mod orphans;
+#[cfg(test)]
+mod tests;
+
+pub use orphans::{ORPHANS_SHOWN_MAX, Orphans};
+
+use crate::collect::{self, Grace};
+use crate::ids::{IdMaker, Part};
+use crate::objects::Objects;
+use crate::tables::chunk_storage::{self, Step};
+use crate::tables::leases::{self, Asking, Lease};
+use crate::tables::{chunks, settings};
+use crate::{Db, Error, Result, Tx, pack};
+
+/// The role whose lease keeps commits and condemnations apart.
+const ROLE: &str = "crawl";
+/// Chunks looked at in one transaction.
+const CHUNKS_STEP: u32 = 500;
+/// How long a lease lasts; every step renews it.
+const LEASE_MS: i64 = 60 * 1_000;
+/// How far the clocks of two machines may differ.
+const SKEW_MS: i64 = 5 * 1_000;
+/// How long facts and bodies stay at least, unless told otherwise: an output that
+/// was just added has begun to read by then.
+pub const SETTLED_AGE_MS: i64 = 24 * 60 * 60 * 1_000;
+/// How long the row of a chunk that was given up stays, unless told otherwise: an
+/// operator may want to see what happened.
+pub const ABANDONED_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+/// Small facts that are worth a pack, unless told otherwise.
+pub const PACK_CHUNKS_MIN: u32 = 16;
+
+/// What is kept, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// Facts and bodies: at least this long after their commit.
+    pub settled_ms: i64,
+    /// Rows of chunks that were given up: this long after their claim.
+    pub abandoned_ms: i64,
+    /// Objects: this long after they were staged or condemned. An object without a
+    /// row is an orphan when it is older than a staged one may be.
+    pub grace: Grace,
+    /// Facts stay in their rows when there are fewer than this.
+    pub pack_chunks_min: u32,
+    /// Whether orphans stay, and are only reported.
+    pub orphans: bool,
+}
+
+impl Default for Keep {
+    fn default() -> Keep {
+        Keep {
+            settled_ms: SETTLED_AGE_MS,
+            abandoned_ms: ABANDONED_AGE_MS,
+            grace: Grace::default(),
+            pack_chunks_min: PACK_CHUNKS_MIN,
+            orphans: true,
+        }
+    }
+}
+
+/// What was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Report {
+    /// Parts that were collected.
+    pub parts: u64,
+    /// Parts left alone, since another process works on them.
+    pub parts_busy: u64,
+    /// Chunks whose facts nothing needed.
+    pub facts_dropped: u64,
+    /// Chunks whose bodies nothing needed.
+    pub bodies_dropped: u64,
+    /// Chunks whose facts moved from rows into packs.
+    pub packed: u64,
+    /// Chunks that were given up and are now forgotten.
+    pub abandoned_forgotten: u64,
+    /// Objects that will go when their grace is over.
+    pub condemned: u64,
+    /// Objects that are gone.
+    pub collected: u64,
+    /// Bytes of those objects.
+    pub object_bytes_freed: u64,
+    /// Bytes of dropped facts that were in rows; the database uses them again.
+    pub row_bytes_freed: u64,
+    /// Objects that no row knows.
+    pub orphans: Orphans,
+}
+
+/// Who collects, and by which clock.
+#[derive(Clone, Copy)]
+pub struct Collector<'a> {
+    /// Makes the ids of packs; its node was registered.
+    pub ids: &'a IdMaker,
+    /// The node's name.
+    pub node_name: &'a str,
+    /// The clock. A long collection renews its leases by it.
+    pub clock: fn() -> i64,
+}
+
+/// Collects every part whose crawl lease can be had, one after the other.
+pub fn all(db: &Db, objects: &Objects, collector: &Collector<'_>, keep: &Keep) -> Result<Report> {
+    let mut report = Report::default();
+    for part in (0..i64::from(db.read(settings::parts)?)).map(Part) {
+        let asking = Asking {
+            node: collector.ids.node(),
+            node_name: collector.node_name.to_owned(),
+            now_ms: (collector.clock)(),
+            lease_ms: LEASE_MS,
+            skew_ms: SKEW_MS,
+        };
+        let Some(lease) = db.write(move |tx| leases::take(tx, part, ROLE, &asking))? else {
+            report.parts_busy += 1;
+            continue;
+        };
+        let outcome = self::part(db, objects, (collector, &lease), keep, &mut report);
+        db.write(move |tx| leases::release(tx, &lease))?;
+        match outcome {
+            Ok(()) => report.parts += 1,
+            Err(Error::LeaseLost { .. }) => report.parts_busy += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(report)
+}
+
+/// Collects one part under its crawl lease, and adds what it did to the report.
+pub fn part(
+    db: &Db,
+    objects: &Objects,
+    (collector, lease): (&Collector<'_>, &Lease),
+    keep: &Keep,
+    report: &mut Report,
+) -> Result<()> {
+    let part = lease.part;
+    let now_ms = (collector.clock)();
+    let held = Held { db, lease, clock: collector.clock };
+    let settled_ms = now_ms - keep.settled_ms;
+    let settled = db.read(move |tx| chunk_storage::settled(tx, part, settled_ms))?;
+    let facts = held.walk(chunk_storage::drop_facts, settled)?;
+    let bodies = held.walk(chunk_storage::condemn_bodies, settled)?;
+    report.facts_dropped += facts.chunks;
+    report.bodies_dropped += bodies.chunks;
+    report.condemned += facts.condemned + bodies.condemned;
+    report.row_bytes_freed += facts.row_bytes;
+    report.abandoned_forgotten += held.forget_abandoned(now_ms - keep.abandoned_ms)?;
+    loop {
+        let asked = (collector.ids, (collector.clock)());
+        match pack::pack_facts(db, objects, part, asked, keep.pack_chunks_min)? {
+            0 => break,
+            chunks => report.packed += chunks as u64,
+        }
+    }
+    let collected = collect::collect(db, objects, part, (keep.grace, now_ms), u32::MAX)?;
+    report.collected += collected.objects;
+    report.object_bytes_freed += collected.bytes;
+    let before_ms = now_ms - keep.grace.staged_ms;
+    orphans::find(db, objects, part, (before_ms, keep.orphans), &mut report.orphans)
+}
+
+/// A part whose lease is held, and renewed with every step.
+struct Held<'a> {
+    db: &'a Db,
+    lease: &'a Lease,
+    clock: fn() -> i64,
+}
+
+/// One step of a walk over a part's chunks: the part, from and to which number, how
+/// many chunks, and the time.
+type WalkStep = fn(&mut Tx<'_>, Part, (i64, i64), u32, i64) -> Result<Step>;
+
+impl Held<'_> {
+    /// Runs a step in a transaction that fails if the lease is lost.
+    fn step<T: Send + 'static>(
+        &self,
+        run: impl Fn(&mut Tx<'_>, i64) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (lease, now_ms) = (self.lease.clone(), (self.clock)());
+        self.db.write(move |tx| {
+            // Renewing locks the lease's row and checks its token, as fencing does.
+            leases::renew(tx, &lease, now_ms + LEASE_MS)?;
+            run(tx, now_ms)
+        })
+    }
+
+    /// Walks the part's chunks up to a number; returns the sum of its steps.
+    fn walk(&self, walk_step: WalkStep, settled: i64) -> Result<Step> {
+        let part = self.lease.part;
+        let mut sum = Step { next: Some(0), ..Step::default() };
+        while let Some(after) = sum.next {
+            let done = self.step(move |tx, now_ms| {
+                walk_step(tx, part, (after, settled), CHUNKS_STEP, now_ms)
+            })?;
+            sum.next = done.next;
+            sum.chunks += done.chunks;
+            sum.condemned += done.condemned;
+            sum.row_bytes += done.row_bytes;
+        }
+        Ok(sum)
+    }
+
+    fn forget_abandoned(&self, claimed_before_ms: i64) -> Result<u64> {
+        let part = self.lease.part;
+        let mut sum = 0;
+        loop {
+            let forgotten = self.step(move |tx, _| {
+                chunks::forget_abandoned(tx, part, claimed_before_ms, CHUNKS_STEP)
+            })?;
+            sum += forgotten;
+            if forgotten < u64::from(CHUNKS_STEP) {
+                return Ok(sum);
+            }
+        }
+    }
+}
