@@ -6,11 +6,13 @@
 pub mod bins;
 pub mod chunk_storage;
 pub mod chunks;
+pub mod connections;
 pub mod counters;
 pub mod cursors;
 pub mod documents;
 pub mod history;
 pub mod ingests;
+pub mod jobs;
 pub mod leases;
 pub mod nodes;
 pub mod objects;
