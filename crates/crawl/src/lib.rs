@@ -2,5 +2,8 @@
 //! and judging what came back.
 //!
 //! The crate meets `outputs` only in the committed chunk; neither may depend on
-//! the other. It is empty so far: the frontier, the fetcher and the worker move
-//! in with the first crawl, and nothing of them lives elsewhere until then.
+//! the other. So far it decides which links belong to a crawl: [`scope`] by the
+//! job's rules, [`trap`] by their shape.
+
+pub mod scope;
+pub mod trap;

@@ -1,0 +1,194 @@
+//! What belongs to a crawl: a decision on each link, with a reason that `why` can
+//! repeat.
+//!
+//! Pure: the same link, hops and settings always give the same verdict, so a
+//! document that was cut comes back to life when the settings change and it is
+//! named again. Relies on canonical URLs. Invariant: no decision costs more than
+//! linear time in the URL (regular expressions are compiled with a size limit, T28).
+
+use crate::trap::{self, Trap};
+use page::domain::SuffixList;
+use page::url::{host_of, origin_of};
+use regex::{RegexSet, RegexSetBuilder};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Bytes a compiled set of expressions may take.
+const PATTERNS_BYTES_MAX: usize = 1 << 20;
+/// Expressions of one kind.
+const PATTERNS_MAX: usize = 1_000;
+
+/// How far a crawl reaches from its seeds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// The hosts of the seeds, with their ports.
+    #[default]
+    Host,
+    /// The registered domains of the seeds, with all hosts under them.
+    Domain,
+    /// What begins with a seed's URL up to its last slash.
+    Prefix,
+    /// Everywhere.
+    Any,
+}
+
+/// What a job says about its scope.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// How far it reaches.
+    pub reach: Reach,
+    /// If there are any, a URL must match one of these.
+    pub include: Vec<String>,
+    /// A URL that matches one of these is left out.
+    pub exclude: Vec<String>,
+    /// Links from the nearest seed.
+    pub hops_max: Option<i64>,
+}
+
+/// Why a link does not belong. The code goes into the queue's `reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Beyond the reach of the seeds.
+    Reach,
+    /// No `include` expression matches.
+    NotIncluded,
+    /// The `exclude` expression of this number matches.
+    Excluded(usize),
+    /// More links from a seed than allowed.
+    Hops,
+    /// Looks like a page that makes more of its kind for ever.
+    Trap(Trap),
+}
+
+impl Cut {
+    /// The reason as the queue keeps it. What a wider setting or a shorter path can
+    /// lift is told apart from what it cannot.
+    pub fn code(self) -> &'static str {
+        match self {
+            Cut::Reach | Cut::NotIncluded | Cut::Excluded(_) => "scope",
+            Cut::Hops => "hops",
+            Cut::Trap(_) => "trap",
+        }
+    }
+}
+
+/// The compiled scope of a run.
+#[derive(Debug)]
+pub struct Scope {
+    rules: Rules,
+    suffixes: Arc<SuffixList>,
+    /// Origins, domains or prefixes of the seeds, by the reach.
+    inside: BTreeSet<String>,
+    include: Option<RegexSet>,
+    exclude: RegexSet,
+}
+
+/// A rule that cannot be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} cannot be used: {reason}")]
+pub struct BadRule {
+    /// Which list.
+    pub what: &'static str,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl Scope {
+    /// Compiles the rules for canonical seed URLs.
+    pub fn new<'a>(
+        rules: &Rules,
+        seeds: impl IntoIterator<Item = &'a str>,
+        suffixes: Arc<SuffixList>,
+    ) -> Result<Scope, BadRule> {
+        let include = compile("--include", &rules.include)?;
+        let exclude = compile("--exclude", &rules.exclude)?;
+        let inside = seeds
+            .into_iter()
+            .map(|seed| match rules.reach {
+                Reach::Host => origin_of(seed).to_owned(),
+                Reach::Domain => suffixes.grouping_domain(host_of(seed)).to_owned(),
+                Reach::Prefix => prefix_of(seed).to_owned(),
+                Reach::Any => String::new(),
+            })
+            .collect();
+        let include = (!rules.include.is_empty()).then_some(include);
+        Ok(Scope { rules: rules.clone(), suffixes, inside, include, exclude })
+    }
+
+    /// Whether a canonical URL at a distance belongs; if not, why.
+    pub fn judge(&self, url: &str, hops: i64) -> Result<(), Cut> {
+        if !self.reaches(url) {
+            return Err(Cut::Reach);
+        }
+        // A seed is named by a person: only the reach of the other seeds and the
+        // excludes can speak against it.
+        if let Some(number) = self.exclude.matches(url).iter().next() {
+            return Err(Cut::Excluded(number));
+        }
+        if hops > 0 && self.include.as_ref().is_some_and(|include| !include.is_match(url)) {
+            return Err(Cut::NotIncluded);
+        }
+        if self.rules.hops_max.is_some_and(|most| hops > most) {
+            return Err(Cut::Hops);
+        }
+        match trap::shape(url) {
+            Some(trap) if hops > 0 => Err(Cut::Trap(trap)),
+            _ => Ok(()),
+        }
+    }
+
+    fn reaches(&self, url: &str) -> bool {
+        match self.rules.reach {
+            Reach::Any => true,
+            Reach::Host => self.inside.contains(origin_of(url)),
+            Reach::Domain => self.inside.contains(self.suffixes.grouping_domain(host_of(url))),
+            Reach::Prefix => self.inside.iter().any(|prefix| url.starts_with(prefix.as_str())),
+        }
+    }
+
+    /// A cut in words, for `why`.
+    pub fn explain(&self, cut: Cut) -> String {
+        match cut {
+            Cut::Reach => {
+                let inside: Vec<&str> = self.inside.iter().take(3).map(String::as_str).collect();
+                format!("it is outside the crawl, which stays within {}", inside.join(", "))
+            }
+            Cut::NotIncluded => "no --include expression matches it".to_owned(),
+            Cut::Excluded(number) => {
+                let pattern = self.rules.exclude.get(number).map_or("", String::as_str);
+                format!("--exclude {pattern:?} matches it")
+            }
+            Cut::Hops => {
+                let most = self.rules.hops_max.unwrap_or(i64::MAX);
+                format!("it is more than {most} links from every seed (--max-hops)")
+            }
+            Cut::Trap(trap) => trap.explain().to_owned(),
+        }
+    }
+}
+
+fn compile(what: &'static str, patterns: &[String]) -> Result<RegexSet, BadRule> {
+    if patterns.len() > PATTERNS_MAX {
+        let reason = format!("there are {}, at most {PATTERNS_MAX} are allowed", patterns.len());
+        return Err(BadRule { what, reason });
+    }
+    RegexSetBuilder::new(patterns)
+        .size_limit(PATTERNS_BYTES_MAX)
+        .build()
+        .map_err(|error| BadRule { what, reason: error.to_string() })
+}
+
+/// A URL up to its last slash: the directory of a page.
+fn prefix_of(url: &str) -> &str {
+    let path_end = url.find('?').unwrap_or(url.len());
+    match url[..path_end].rfind('/') {
+        Some(slash) => &url[..=slash],
+        None => url,
+    }
+}
+
+#[cfg(test)]
+mod tests;
