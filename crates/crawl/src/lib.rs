@@ -3,7 +3,8 @@
 //!
 //! The crate meets `outputs` only in the committed chunk; neither may depend on
 //! the other. So far it decides which links belong to a crawl: [`scope`] by the
-//! job's rules, [`trap`] by their shape.
+//! job's rules, [`trap`] by their shape; and [`frontier`] which document comes next.
 
+pub mod frontier;
 pub mod scope;
 pub mod trap;
