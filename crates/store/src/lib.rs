@@ -22,6 +22,9 @@ pub mod datadir;
 pub mod db;
 pub mod dialect;
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod ids;
 pub mod migrate;
 pub mod objects;

@@ -8,6 +8,7 @@
 
 use std::io::Read;
 
+use super::http_head::unfold;
 use super::warc::Record;
 use crate::{Error, Result};
 
@@ -124,10 +125,7 @@ impl<R: Read> WarcReader<R> {
                 .ok_or_else(|| self.fault("its header is longer than 64 KiB"))?;
             let text = String::from_utf8_lossy(&line);
             match (text.starts_with([' ', '\t']), headers.last_mut(), text.split_once(':')) {
-                (true, Some((_, value)), _) => {
-                    value.push(' ');
-                    value.push_str(text.trim());
-                }
+                (true, Some((_, value)), _) => unfold(value, &text),
                 (_, _, Some((name, value))) => {
                     headers.push((name.trim().to_owned(), value.trim().to_owned()));
                 }

@@ -155,6 +155,13 @@ fn hostile_archives_are_refused_with_a_reason() {
 }
 
 #[test]
+fn a_fold_of_nothing_adds_nothing() {
+    let bytes = b"WARC/1.1\r\nA: b\r\n \r\nC:\r\n d\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
+    let record = &records(bytes).unwrap()[0];
+    assert_eq!((record.header("A"), record.header("C")), (Some("b"), Some("d")));
+}
+
+#[test]
 fn a_zstd_frame_with_a_giant_window_is_refused() {
     let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(27).unwrap();
