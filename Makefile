@@ -33,9 +33,9 @@ fuzz: ## Runs every fuzz target for FUZZ_SECONDS (cargo-fuzz)
 	else toolchain=; export RUSTC_BOOTSTRAP=1; fi; \
 	for target in $${FUZZ_TARGETS:-$$(cargo $$toolchain fuzz list)}; do \
 		echo "== $$target"; \
-		mkdir -p "fuzz/found/$$target"; \
+		mkdir -p "fuzz/artifacts/found/$$target"; \
 		cargo $$toolchain fuzz run --sanitizer none "$$target" \
-			"fuzz/found/$$target" "fuzz/corpus/$$target" -- \
+			"fuzz/artifacts/found/$$target" "fuzz/corpus/$$target" -- \
 			-max_total_time=$(FUZZ_SECONDS) -timeout=1 -rss_limit_mb=512; \
 	done
 
