@@ -20,6 +20,8 @@ use members::Members;
 
 /// Bytes of a record's first line and fields together.
 pub const HEADER_BYTES_MAX: usize = 64 << 10;
+/// Bytes of the version behind `WARC/`, which are ASCII.
+const VERSION_BYTES_MAX: usize = 16;
 /// Empty lines before a record, beyond which the input is noise.
 const BLANK_LINES_MAX: usize = 1_000;
 
@@ -108,9 +110,11 @@ impl<R: Read> WarcReader<R> {
     fn read_headers(&mut self) -> Result<(Record, u64)> {
         let cut = "the file ends inside its header";
         let first = self.read_line()?.ok_or_else(|| self.fault(cut))?;
-        let version = first.strip_prefix(b"WARC/").filter(|version| version.len() <= 16);
-        let Some(version) = version else {
-            return Err(self.fault("it does not begin with WARC/"));
+        let is_version = |text: &&[u8]| {
+            text.len() <= VERSION_BYTES_MAX && text.iter().all(|byte| matches!(byte, b' '..=b'~'))
+        };
+        let Some(version) = first.strip_prefix(b"WARC/").filter(is_version) else {
+            return Err(self.fault("it does not begin with WARC/ and a version"));
         };
         let version = String::from_utf8_lossy(version).into_owned();
         let mut headers: Vec<(String, String)> = Vec::new();
