@@ -112,7 +112,7 @@ fn selector(text: &str) -> Selector {
 }
 
 /// [`extract`], feeding the parser `chunk` bytes at a time; the facts are the same for any.
-fn extract_in_chunks(input: &Input<'_>, chunk: usize) -> Facts {
+pub(crate) fn extract_in_chunks(input: &Input<'_>, chunk: usize) -> Facts {
     let (encoding, document) = decoded(input);
     let pass = RefCell::new(Pass::new(&document, input));
     let whole = run(pass_settings(&pass), &document, chunk);

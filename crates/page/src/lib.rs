@@ -14,6 +14,9 @@ pub mod domain;
 pub mod facts;
 pub mod feed;
 pub mod fingerprint;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod html;
 pub mod ids;
 pub mod robots;

@@ -162,6 +162,16 @@ fn within_limit(url: &str) -> Result<(), Refused> {
     if url.len() > URL_BYTES_MAX { Err(Refused::TooLong) } else { Ok(()) }
 }
 
+/// The long way to resolve a link, and nothing else: what `plain` must agree with.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn long_way(base: &str, href: &str, policy: &Policy) -> Result<String, Refused> {
+    let base = parse(None, trim(base))?;
+    let mut out = String::new();
+    clean::write(&mut out, &parse(Some(&base), trim(href))?, policy)?;
+    within_limit(&out)?;
+    Ok(out)
+}
+
 #[cfg(test)]
 mod oracle_tests;
 #[cfg(test)]

@@ -23,6 +23,9 @@ pub mod datadir;
 pub mod db;
 pub mod dialect;
 pub mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gc;
 pub mod ids;
 pub mod migrate;

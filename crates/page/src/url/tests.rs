@@ -8,15 +8,6 @@ fn clean(input: &str) -> Result<String, Refused> {
     canonical(input, &Policy::default())
 }
 
-/// The long way, and nothing else: what `plain` must agree with.
-fn long_way(base: &str, href: &str, policy: &Policy) -> Result<String, Refused> {
-    let base = parse(None, trim(base))?;
-    let mut out = String::new();
-    clean::write(&mut out, &parse(Some(&base), trim(href))?, policy)?;
-    within_limit(&out)?;
-    Ok(out)
-}
-
 fn resolve(base: &str, href: &str, policy: &Policy) -> Result<String, Refused> {
     Resolver::new(base, policy)?.resolve(href).map(str::to_owned)
 }

@@ -86,10 +86,7 @@ fn add_field(headers: &mut Vec<(String, String)>, line: &[u8]) {
     let text = text_of(line);
     let folded = text.starts_with([' ', '\t']);
     match headers.last_mut() {
-        Some((_, value)) if folded => {
-            value.push(' ');
-            value.push_str(text.trim());
-        }
+        Some((_, value)) if folded => unfold(value, &text),
         _ => {
             // A line without colon is noise between fields; archives keep it, we skip it.
             if let Some((name, value)) = text.split_once(':') {
@@ -97,6 +94,16 @@ fn add_field(headers: &mut Vec<(String, String)>, line: &[u8]) {
             }
         }
     }
+}
+
+/// Appends a folded line. One blank stands for the fold, and only between words, so
+/// that a value never begins or ends with one.
+pub(super) fn unfold(value: &mut String, line: &str) {
+    let more = line.trim();
+    if !value.is_empty() && !more.is_empty() {
+        value.push(' ');
+    }
+    value.push_str(more);
 }
 
 /// UTF-8 if it is, else every byte as the character of its number.
@@ -147,6 +154,12 @@ mod tests {
         assert_eq!(parsed.header("x-name"), Some("a:b"));
         assert_eq!(parsed.header("x-latin"), Some("é"));
         assert_eq!(parsed.payload, b"body\r\n\r\n");
+    }
+
+    #[test]
+    fn a_fold_of_nothing_adds_nothing() {
+        let parsed = parse(b"HTTP/1.1 200 OK\r\nA: b\r\n \r\nC:\r\n\td\r\n\r\n").unwrap();
+        assert_eq!((parsed.header("a"), parsed.header("c")), (Some("b"), Some("d")));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 use std::io::Read;
 
+use super::http_head::unfold;
 use super::warc::Record;
 use crate::{Error, Result};
 
@@ -19,6 +20,8 @@ use members::Members;
 
 /// Bytes of a record's first line and fields together.
 pub const HEADER_BYTES_MAX: usize = 64 << 10;
+/// Bytes of the version behind `WARC/`, which are ASCII.
+const VERSION_BYTES_MAX: usize = 16;
 /// Empty lines before a record, beyond which the input is noise.
 const BLANK_LINES_MAX: usize = 1_000;
 
@@ -107,9 +110,11 @@ impl<R: Read> WarcReader<R> {
     fn read_headers(&mut self) -> Result<(Record, u64)> {
         let cut = "the file ends inside its header";
         let first = self.read_line()?.ok_or_else(|| self.fault(cut))?;
-        let version = first.strip_prefix(b"WARC/").filter(|version| version.len() <= 16);
-        let Some(version) = version else {
-            return Err(self.fault("it does not begin with WARC/"));
+        let is_version = |text: &&[u8]| {
+            text.len() <= VERSION_BYTES_MAX && text.iter().all(|byte| matches!(byte, b' '..=b'~'))
+        };
+        let Some(version) = first.strip_prefix(b"WARC/").filter(is_version) else {
+            return Err(self.fault("it does not begin with WARC/ and a version"));
         };
         let version = String::from_utf8_lossy(version).into_owned();
         let mut headers: Vec<(String, String)> = Vec::new();
@@ -124,10 +129,7 @@ impl<R: Read> WarcReader<R> {
                 .ok_or_else(|| self.fault("its header is longer than 64 KiB"))?;
             let text = String::from_utf8_lossy(&line);
             match (text.starts_with([' ', '\t']), headers.last_mut(), text.split_once(':')) {
-                (true, Some((_, value)), _) => {
-                    value.push(' ');
-                    value.push_str(text.trim());
-                }
+                (true, Some((_, value)), _) => unfold(value, &text),
                 (_, _, Some((name, value))) => {
                     headers.push((name.trim().to_owned(), value.trim().to_owned()));
                 }

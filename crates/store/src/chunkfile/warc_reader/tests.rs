@@ -139,6 +139,10 @@ fn hostile_archives_are_refused_with_a_reason() {
     for (input, reason) in [
         ("GIF89a", "the file ends inside its header"),
         ("GIF89a\r\n", "it does not begin with WARC/"),
+        (
+            "WARC/1.0é\r\nContent-Length: 0\r\n\r\n\r\n\r\n",
+            "does not begin with WARC/ and a version",
+        ),
         ("WARC/1.0\r\nnoise\r\n\r\n", "a header line has no colon"),
         ("WARC/1.0\r\nWARC-Type: x\r\n\r\n", "no Content-Length"),
         ("WARC/1.0\r\nContent-Length: -1\r\n\r\n", "no Content-Length"),
@@ -152,6 +156,13 @@ fn hostile_archives_are_refused_with_a_reason() {
         let message = read_all(input.as_bytes()).unwrap_err().to_string();
         assert!(message.contains(reason), "{message:?} should say {reason:?}");
     }
+}
+
+#[test]
+fn a_fold_of_nothing_adds_nothing() {
+    let bytes = b"WARC/1.1\r\nA: b\r\n \r\nC:\r\n d\r\nContent-Length: 0\r\n\r\n\r\n\r\n";
+    let record = &records(bytes).unwrap()[0];
+    assert_eq!((record.header("A"), record.header("C")), (Some("b"), Some("d")));
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! What must hold for every input of every parser here, one function for each.
+//!
+//! The programs in `fuzz/` feed these functions endlessly, and the tests replay
+//! the corpora through the same ones. Compiled for tests and with the feature
+//! `fuzzing`; never part of the program. Invariant: a function that returns has
+//! found its parser within its limits; one that finds otherwise panics.
+
+mod addresses;
+mod documents;
+
+use std::path::Path;
+
+/// A property of a parser: panics for an input that breaks it.
+pub type Target = fn(&[u8]);
+
+/// Every target of this crate, by the name its corpus goes by.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("charset", documents::charset),
+    ("datetime", documents::datetime),
+    ("directives", documents::directives),
+    ("domain", addresses::domain),
+    ("feed", documents::feed),
+    ("html", documents::html),
+    ("robots", addresses::robots),
+    ("sitemap", documents::sitemap),
+    ("sniff", documents::sniff),
+    ("text", documents::text),
+    ("uri", addresses::uri),
+    ("url", addresses::url),
+];
+
+/// Runs the target of this name, for the programs in `fuzz/`.
+pub fn run(targets: &[(&str, Target)], name: &str, input: &[u8]) {
+    let (_, target) = targets.iter().find(|(known, _)| *known == name).expect("a known target");
+    target(input);
+}
+
+/// Runs every file of `corpora/<target>` through its target. A target without
+/// any is an error: it would be tested with nothing.
+pub fn replay(corpora: &Path, targets: &[(&str, Target)]) -> std::io::Result<()> {
+    for (name, target) in targets {
+        let mut files = 0;
+        for entry in std::fs::read_dir(corpora.join(name))? {
+            let path = entry?.path();
+            // The name of the input that a panic below is about.
+            eprintln_path(&path);
+            target(&std::fs::read(&path)?);
+            files += 1;
+        }
+        if files == 0 {
+            return Err(std::io::Error::other(format!("the corpus of {name} is empty")));
+        }
+    }
+    Ok(())
+}
+
+#[allow(clippy::print_stderr)] // Tests show it when they fail, and only then.
+fn eprintln_path(path: &Path) {
+    eprintln!("replaying {}", path.display());
+}
+
+/// The first line, and what is behind it.
+fn first_line(input: &[u8]) -> (&[u8], &[u8]) {
+    let end = memchr::memchr(b'\n', input);
+    end.map_or((input, &[]), |end| (&input[..end], &input[end + 1..]))
+}
+
+#[cfg(test)]
+mod tests;
