@@ -28,6 +28,15 @@ const MIGRATIONS: &[Migration] = &[Migration {
 /// The newest schema this program knows.
 pub const SCHEMA_VERSION: i64 = 1;
 
+/// A hash of the whole schema: databases made from equal texts are equal.
+pub fn fingerprint() -> String {
+    let mut hasher = blake3::Hasher::new();
+    for text in MIGRATIONS.iter().flat_map(|migration| migration.texts) {
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().to_hex()[..12].to_owned()
+}
+
 const VERSIONS_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_versions (
     version    BIGINT NOT NULL PRIMARY KEY,
     name       TEXT NOT NULL,

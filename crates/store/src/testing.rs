@@ -96,16 +96,7 @@ fn admin(server: &str) -> postgres::Client {
 /// The name of the migrated template; the first test of a run makes it, under a
 /// lock, because tests are processes of their own under some runners.
 fn template(server: &str) -> String {
-    let text = [
-        include_str!("../migrations/definitions.sql"),
-        include_str!("../migrations/jobs.sql"),
-        include_str!("../migrations/queue.sql"),
-        include_str!("../migrations/chunks.sql"),
-        include_str!("../migrations/documents.sql"),
-        include_str!("../migrations/views.sql"),
-    ]
-    .concat();
-    let name = format!("driftline_template_{}", &blake3::hash(text.as_bytes()).to_hex()[..12]);
+    let name = format!("driftline_template_{}", migrate::fingerprint());
     let mut client = admin(server);
     client.batch_execute("SELECT pg_advisory_lock(3501)").expect("the lock is granted");
     let there = client
@@ -224,6 +215,26 @@ fn sample_candidate(id: i64) -> Candidate {
         seed: true,
         parent: None,
         cut: None,
+    }
+}
+
+/// Runs a property on many generated cases, each in a part of its own, which is what
+/// keeps them apart in one database.
+#[cfg(test)]
+pub(crate) fn each_case<T: std::fmt::Debug>(
+    cases: u32,
+    strategy: &impl proptest::strategy::Strategy<Value = T>,
+    check: impl Fn(Part, &T) -> Result<()>,
+) {
+    use proptest::test_runner::{Config, TestCaseError, TestRunner};
+    let part = std::cell::Cell::new(0);
+    let mut runner = TestRunner::new(Config { cases, ..Config::default() });
+    let outcome = runner.run(strategy, |case| {
+        part.set(part.get() + 1);
+        check(Part(part.get()), &case).map_err(|error| TestCaseError::fail(error.to_string()))
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
     }
 }
 

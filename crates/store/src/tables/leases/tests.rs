@@ -2,9 +2,8 @@
 //! numbered without gaps.
 
 use super::*;
-use crate::testing::both_databases;
+use crate::testing::{both_databases, each_case};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 
 fn asking(node: i64, now_ms: i64) -> Asking {
     Asking {
@@ -99,16 +98,7 @@ struct Model {
 #[test]
 fn leases_behave_like_the_model() {
     both_databases(|db| {
-        let part = std::cell::Cell::new(0);
-        let mut runner = TestRunner::new(Config { cases: 60, ..Config::default() });
-        runner
-            .run(&steps(), |steps| {
-                // A part of its own isolates each case in the one database.
-                part.set(part.get() + 1);
-                drive(db, Part(part.get()), &steps)
-                    .map_err(|error| TestCaseError::fail(error.to_string()))
-            })
-            .unwrap_or_else(|failure| panic!("{failure}"));
+        each_case(60, &steps(), |part, steps| drive(db, part, steps));
         Ok(())
     });
 }

@@ -5,10 +5,9 @@ use super::*;
 use crate::ids::NodeId;
 use crate::tables::leases::{self, Asking, Lease};
 use crate::tables::{bins, chunks};
-use crate::testing::both_databases;
+use crate::testing::{both_databases, each_case};
 use crate::{Db, Error};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeMap;
 
 const JOB: JobId = JobId(1);
@@ -98,15 +97,7 @@ struct Model {
 #[test]
 fn the_queue_behaves_like_the_model() {
     both_databases(|db| {
-        let part = std::cell::Cell::new(0);
-        let mut runner = TestRunner::new(Config { cases: 80, ..Config::default() });
-        runner
-            .run(&steps(), |steps| {
-                part.set(part.get() + 1);
-                drive(db, Part(part.get()), &steps)
-                    .map_err(|error| TestCaseError::fail(error.to_string()))
-            })
-            .unwrap_or_else(|failure| panic!("{failure}"));
+        each_case(80, &steps(), |part, steps| drive(db, part, steps));
         Ok(())
     });
 }
