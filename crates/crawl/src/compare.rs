@@ -1,0 +1,236 @@
+//! What came back, compared with what is known: the change that outputs must hear,
+//! and the document's new row.
+//!
+//! Pure. Removal has a reason, and failure is not one: trouble never removes, and a
+//! document that is missing is removed only when that is confirmed. Invariants: a
+//! document is added only when it is not live, updated, kept or removed only when it
+//! is; a tombstone says why; `changes` counts what outputs were told to update.
+
+use page::facts::Facts;
+use page::ids::DocHash;
+use store::chunkfile::document::{Change, RemoveReason};
+use store::ids::{ChunkId, DocumentId, Run};
+use store::tables::documents::Document;
+
+/// A second look at a missing document comes at least this much later, if it comes
+/// in the same run.
+pub const CONFIRM_MS: i64 = 1_000;
+
+/// What came back, after parsing.
+#[derive(Debug, Clone)]
+pub enum Seen<'a> {
+    /// A document with content.
+    Content(Content<'a>),
+    /// The server says it is as it was (304).
+    NotModified(Validators),
+    /// 404 or 410.
+    Missing {
+        /// Which.
+        status: i64,
+    },
+    /// It is elsewhere now.
+    Moved {
+        /// The status.
+        status: i64,
+        /// Where.
+        to: DocHash,
+    },
+    /// The rules say that it may not be kept: robots.txt, or the page itself.
+    Forbidden {
+        /// A word for the tables.
+        code: String,
+    },
+    /// It could not be had: a timeout, a server error, a refused connection.
+    Trouble {
+        /// The status, if there was an answer.
+        status: Option<i64>,
+        /// A word for the tables.
+        code: String,
+    },
+}
+
+/// A document's content.
+#[derive(Debug, Clone)]
+pub struct Content<'a> {
+    /// The status.
+    pub status: i64,
+    /// What was parsed.
+    pub facts: &'a Facts,
+    /// Bytes of the body.
+    pub length: i64,
+    /// What to ask with next time.
+    pub validators: Validators,
+}
+
+/// What makes a request conditional.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Validators {
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+}
+
+/// Where and when it was looked at.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Looked {
+    pub run: Run,
+    pub now_ms: i64,
+    /// The chunk that commits this, and the document's place in it.
+    pub chunk: ChunkId,
+    pub ordinal: i64,
+}
+
+/// What follows from the comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// What outputs must hear; `None` is nothing at all.
+    pub change: Option<Change>,
+    /// The row to save.
+    pub document: Document,
+    /// Missing, but not yet for sure: look again at this time.
+    pub confirm_ms: Option<i64>,
+}
+
+/// Whether outputs have the document.
+pub fn is_live(document: &Document) -> bool {
+    document.chunk.is_some() && document.removed_ms.is_none()
+}
+
+/// A row for a document that is seen for the first time.
+pub fn unknown(id: DocumentId, docid: &str, now_ms: i64) -> Document {
+    Document::new(id, DocHash::of(docid), docid.to_owned(), now_ms)
+}
+
+/// Compares what came back with what is known.
+pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
+    let mut document = known.clone();
+    document.checked_ms = looked.now_ms;
+    document.checks += 1;
+    match seen {
+        Seen::Content(content) => with_content(document, content, looked),
+        Seen::NotModified(validators) => not_modified(document, validators),
+        Seen::Missing { status } => missing(document, *status, looked),
+        Seen::Moved { status, to } => {
+            document.outcome = "redirect".into();
+            document.http_status = Some(*status);
+            document.redirect = Some(*to);
+            found(&mut document);
+            remove(document, RemoveReason::Redirected, looked.now_ms)
+        }
+        Seen::Forbidden { code } => {
+            document.outcome = code.clone();
+            remove(document, RemoveReason::Robots, looked.now_ms)
+        }
+        Seen::Trouble { status, code } => {
+            document.outcome = code.clone();
+            document.http_status = *status;
+            Compared { change: None, document, confirm_ms: None }
+        }
+    }
+}
+
+fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -> Compared {
+    let facts = content.facts;
+    let live = is_live(&document);
+    let same = live && document.content_hash.as_deref() == Some(facts.content_hash.as_slice());
+    document.outcome = "ok".into();
+    document.http_status = Some(content.status);
+    document.fetched_ms = Some(looked.now_ms);
+    document.redirect = None;
+    document.removed_ms = None;
+    document.reason = None;
+    take_validators(&mut document, &content.validators);
+    found(&mut document);
+    if same {
+        return Compared { change: Some(Change::Keep), document, confirm_ms: None };
+    }
+    document.media_type = Some(facts.media_type.clone());
+    document.language = facts.language.clone();
+    document.title = (!facts.title.is_empty()).then(|| facts.title.clone());
+    document.length = Some(content.length);
+    document.content_hash = Some(facts.content_hash.to_vec());
+    document.text_hash = Some(facts.text_hash.to_vec());
+    document.simhash = Some(facts.simhash.cast_signed());
+    document.changed_ms = Some(looked.now_ms);
+    document.chunk = Some(looked.chunk);
+    document.ordinal = Some(looked.ordinal);
+    let change = if live { Change::Update } else { Change::Add };
+    document.changes += i64::from(live);
+    Compared { change: Some(change), document, confirm_ms: None }
+}
+
+fn not_modified(mut document: Document, validators: &Validators) -> Compared {
+    document.outcome = "not modified".into();
+    document.http_status = Some(304);
+    take_validators(&mut document, validators);
+    found(&mut document);
+    // Only a live document is asked for conditionally; to another it says nothing.
+    let change = is_live(&document).then_some(Change::Keep);
+    Compared { change, document, confirm_ms: None }
+}
+
+/// An answer may repeat its validators or leave them out; what it leaves out stays.
+fn take_validators(document: &mut Document, validators: &Validators) {
+    if validators.etag.is_some() || validators.last_modified.is_some() {
+        document.etag = validators.etag.clone();
+        document.last_modified = validators.last_modified.clone();
+    }
+}
+
+/// It is not missing.
+fn found(document: &mut Document) {
+    document.missing = 0;
+    document.missing_run = None;
+    document.missing_ms = None;
+}
+
+fn missing(mut document: Document, status: i64, looked: Looked) -> Compared {
+    document.outcome = "gone".into();
+    document.http_status = Some(status);
+    let first_ms = *document.missing_ms.get_or_insert(looked.now_ms);
+    let first_run = *document.missing_run.get_or_insert(looked.run);
+    document.missing += 1;
+    let confirmed =
+        document.missing > 1 && (first_run != looked.run || looked.now_ms - first_ms >= CONFIRM_MS);
+    if !is_live(&document) {
+        // Nobody has it, so there is nothing to be sure about.
+        return Compared { change: None, document, confirm_ms: None };
+    }
+    if !confirmed {
+        let confirm_ms = Some(first_ms + CONFIRM_MS);
+        return Compared { change: None, document, confirm_ms };
+    }
+    remove(document, RemoveReason::Gone, looked.now_ms)
+}
+
+/// Makes a tombstone of a live document; of another, only what was seen is noted.
+fn remove(mut document: Document, reason: RemoveReason, now_ms: i64) -> Compared {
+    if !is_live(&document) {
+        return Compared { change: None, document, confirm_ms: None };
+    }
+    document.removed_ms = Some(now_ms);
+    document.reason = Some(reason_name(reason).to_owned());
+    // A later answer must be whole: validators of what is gone would get a 304.
+    document.etag = None;
+    document.last_modified = None;
+    Compared { change: Some(Change::Remove(reason)), document, confirm_ms: None }
+}
+
+/// The reason as tables and messages name it.
+pub fn reason_name(reason: RemoveReason) -> &'static str {
+    match reason {
+        RemoveReason::Gone => "gone",
+        RemoveReason::OutOfScope => "out of scope",
+        RemoveReason::Robots => "robots",
+        RemoveReason::Expired => "expired",
+        RemoveReason::HopLimit => "hop limit",
+        RemoveReason::Unreachable => "unreachable",
+        RemoveReason::Redirected => "redirected",
+        RemoveReason::JobDeleted => "job deleted",
+        RemoveReason::Operator => "operator",
+    }
+}
+
+#[cfg(test)]
+mod tests;

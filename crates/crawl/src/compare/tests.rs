@@ -1,0 +1,153 @@
+//! The comparison against what outputs would hold: whatever comes back in whatever
+//! order, they are told exactly what they need.
+
+use super::*;
+use proptest::prelude::*;
+
+fn facts(content: u8) -> Facts {
+    Facts {
+        media_type: "text/html".into(),
+        title: format!("version {content}"),
+        content_hash: [content; 16],
+        text_hash: [content; 16],
+        simhash: u64::MAX,
+        ..Facts::default()
+    }
+}
+
+fn looked(run: i64, now_ms: i64) -> Looked {
+    Looked { run: Run(run), now_ms, chunk: ChunkId(now_ms), ordinal: 0 }
+}
+
+fn content<'a>(facts: &'a Facts, etag: Option<&str>) -> Seen<'a> {
+    let validators = Validators { etag: etag.map(str::to_owned), last_modified: None };
+    Seen::Content(Content { status: 200, facts, length: 10, validators })
+}
+
+fn new() -> Document {
+    unknown(DocumentId(1), "https://example.com/", 0)
+}
+
+fn live() -> Document {
+    compare(&new(), &content(&facts(1), Some("\"1\"")), looked(1, 100)).document
+}
+
+#[test]
+fn new_same_and_other_content_are_added_kept_and_updated() {
+    let first = compare(&new(), &content(&facts(1), None), looked(1, 100));
+    assert_eq!(first.change, Some(Change::Add));
+    let same = compare(&first.document, &content(&facts(1), None), looked(2, 200));
+    assert_eq!(same.change, Some(Change::Keep));
+    assert_eq!(same.document.chunk, Some(ChunkId(100)), "its facts are where they were");
+    let other = compare(&same.document, &content(&facts(2), None), looked(3, 300));
+    assert_eq!(other.change, Some(Change::Update));
+    assert_eq!((other.document.changes, other.document.checks), (1, 3));
+    assert_eq!((other.document.changed_ms, other.document.first_ms), (Some(300), 0));
+}
+
+#[test]
+fn a_304_keeps_and_keeps_the_validators_it_does_not_repeat() {
+    let kept = compare(&live(), &Seen::NotModified(Validators::default()), looked(2, 200));
+    assert_eq!(kept.change, Some(Change::Keep));
+    assert_eq!(kept.document.etag.as_deref(), Some("\"1\""));
+}
+
+#[test]
+fn a_missing_document_is_removed_only_when_that_is_confirmed() {
+    let gone = Seen::Missing { status: 404 };
+    let once = compare(&live(), &gone, looked(2, 1_000));
+    assert_eq!((once.change, once.confirm_ms), (None, Some(2_000)));
+    let too_soon = compare(&once.document, &gone, looked(2, 1_500));
+    assert_eq!((too_soon.change, too_soon.confirm_ms), (None, Some(2_000)));
+    let later = compare(&once.document, &gone, looked(2, 2_000));
+    assert_eq!(later.change, Some(Change::Remove(RemoveReason::Gone)));
+    let next_run = compare(&once.document, &gone, looked(3, 1_001));
+    assert_eq!(next_run.change, Some(Change::Remove(RemoveReason::Gone)));
+    assert_eq!(next_run.document.reason.as_deref(), Some("gone"));
+    let back = compare(&once.document, &content(&facts(1), None), looked(2, 2_000));
+    assert_eq!((back.change, back.document.missing), (Some(Change::Keep), 0));
+}
+
+#[test]
+fn a_removed_document_that_comes_back_is_added_again() {
+    let moved = Seen::Moved { status: 301, to: DocHash::of("x") };
+    let removed = compare(&live(), &moved, looked(2, 200));
+    assert_eq!(removed.change, Some(Change::Remove(RemoveReason::Redirected)));
+    assert_eq!(removed.document.etag, None, "the next request must not be conditional");
+    let again = compare(&removed.document, &moved, looked(3, 300));
+    assert_eq!(again.change, None, "it is removed once");
+    let back = compare(&again.document, &content(&facts(1), None), looked(4, 400));
+    assert_eq!(back.change, Some(Change::Add));
+    assert_eq!((back.document.removed_ms, back.document.reason), (None, None));
+}
+
+#[derive(Debug, Clone)]
+enum Answer {
+    Content(u8),
+    NotModified,
+    Missing,
+    Moved,
+    Forbidden,
+    Trouble,
+}
+
+fn answers() -> impl Strategy<Value = Vec<(Answer, i64, bool)>> {
+    let answer = prop_oneof![
+        4 => (0..3u8).prop_map(Answer::Content),
+        1 => Just(Answer::NotModified),
+        3 => Just(Answer::Missing),
+        1 => Just(Answer::Moved),
+        1 => Just(Answer::Forbidden),
+        3 => Just(Answer::Trouble),
+    ];
+    proptest::collection::vec((answer, 1..2_000i64, any::<bool>()), 1..40)
+}
+
+proptest! {
+    #[test]
+    fn an_output_that_does_what_it_is_told_has_what_was_last_seen(answers in answers()) {
+        // What an output holds, by doing only what changes say.
+        let mut held: Option<u8> = None;
+        let (mut document, mut run, mut now_ms) = (new(), 1, 0);
+        for (answer, ms, new_run) in answers {
+            now_ms += ms;
+            run += i64::from(new_run);
+            let content_facts = if let Answer::Content(content) = answer { facts(content) } else { Facts::default() };
+            let seen = match &answer {
+                Answer::Content(_) => content(&content_facts, None),
+                Answer::NotModified => Seen::NotModified(Validators::default()),
+                Answer::Missing => Seen::Missing { status: 410 },
+                Answer::Moved => Seen::Moved { status: 302, to: DocHash::of("x") },
+                Answer::Forbidden => Seen::Forbidden { code: "noindex".into() },
+                Answer::Trouble => Seen::Trouble { status: None, code: "timeout".into() },
+            };
+            let before = held;
+            let compared = compare(&document, &seen, looked(run, now_ms));
+            match compared.change {
+                Some(Change::Add) => {
+                    prop_assert_eq!(held, None);
+                    held = Some(content_facts.content_hash[0]);
+                }
+                Some(Change::Update) => {
+                    prop_assert!(held.is_some_and(|it| it != content_facts.content_hash[0]));
+                    held = Some(content_facts.content_hash[0]);
+                }
+                Some(Change::Remove(_)) => {
+                    prop_assert!(held.is_some());
+                    held = None;
+                }
+                Some(Change::Keep) => prop_assert!(held.is_some()),
+                None => {}
+            }
+            match answer {
+                Answer::Content(content) => prop_assert_eq!(held, Some(content)),
+                Answer::Trouble | Answer::NotModified => prop_assert_eq!(held, before),
+                Answer::Missing => {}
+                Answer::Moved | Answer::Forbidden => prop_assert_eq!(held, None),
+            }
+            prop_assert_eq!(is_live(&compared.document), held.is_some());
+            prop_assert_eq!(compared.document.removed_ms.is_some(), compared.document.reason.is_some());
+            document = compared.document;
+        }
+    }
+}
