@@ -43,7 +43,7 @@ pub fn replay(corpora: &Path, targets: &[(&str, Target)]) -> std::io::Result<()>
         for entry in std::fs::read_dir(corpora.join(name))? {
             let path = entry?.path();
             // The name of the input that a panic below is about.
-            eprintln_path(&path);
+            tell(&path);
             target(&std::fs::read(&path)?);
             files += 1;
         }
@@ -55,7 +55,7 @@ pub fn replay(corpora: &Path, targets: &[(&str, Target)]) -> std::io::Result<()>
 }
 
 #[allow(clippy::print_stderr)] // Tests show it when they fail, and only then.
-fn eprintln_path(path: &Path) {
+fn tell(path: &Path) {
     eprintln!("replaying {}", path.display());
 }
 

@@ -1,3 +1,5 @@
+//! The corpora of this crate, replayed.
+
 use super::*;
 
 const CORPORA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");

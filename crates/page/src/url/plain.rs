@@ -193,6 +193,11 @@ fn plain_host(text: &str) -> Option<usize> {
     plain.then_some(end)
 }
 
+/// `C:`, which means a place in addresses of files.
+fn is_drive_letter(segment: &str) -> bool {
+    matches!(segment.as_bytes(), [letter, b':' | b'|'] if letter.is_ascii_alphabetic())
+}
+
 /// Appends path and query after what `out` has; `root` is where the path begins in it.
 /// False if the long way must decide; `out` is then to be cut back.
 fn write(out: &mut String, root: usize, reference: &Reference, policy: &Policy) -> bool {
@@ -205,6 +210,10 @@ fn write(out: &mut String, root: usize, reference: &Reference, policy: &Policy) 
     } else {
         let looks_like_session = |segment: &str| clean::is_aspnet_session(segment);
         if policy.drop_session_ids && path.split('/').any(looks_like_session) {
+            return false;
+        }
+        // The `url` crate lets `..` stop at a drive letter, in web addresses too.
+        if path.split('/').chain(out[root..].split('/')).any(is_drive_letter) {
             return false;
         }
         clean::push_segments(out, root, path, |out, segment| {

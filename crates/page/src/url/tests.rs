@@ -198,6 +198,22 @@ fn links_resolve_as_the_web_connector_of_the_specification_did() {
 }
 
 #[test]
+fn drive_letters_in_a_path_lead_to_the_same_place_on_both_ways() {
+    let policy = Policy::NOTHING;
+    for (base, href) in [
+        ("http://h.com/", "b/c:/../x"),
+        ("http://h.com/b/c:/d/", "../../x"),
+        ("http://h.com/", "/C:/.."),
+        ("http://h.com/", "http://h.com/b/c:/../../x"),
+    ] {
+        let answer = resolve(base, href, &policy);
+        assert_eq!(answer, long_way(base, href, &policy), "{base} {href}");
+        let answer = answer.unwrap();
+        assert_eq!(canonical(&answer, &policy).as_deref(), Ok(answer.as_str()));
+    }
+}
+
+#[test]
 fn the_first_base_counts_and_forgets_earlier_answers() {
     let mut resolver = Resolver::new("http://a.com/d/e", &Policy::default()).unwrap();
     assert_eq!(resolver.resolve("x"), Ok("http://a.com/d/x"));

@@ -1,3 +1,5 @@
+//! The corpora of this crate, replayed; and that none of any crate is forgotten.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
