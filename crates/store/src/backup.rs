@@ -24,6 +24,8 @@ const FORMAT: &str = "driftline backup 1";
 const END: &str = "end";
 /// Objects listed at a time.
 const PAGE: u32 = 1_000;
+/// Bytes of a line of a manifest.
+const LINE_BYTES_MAX: u64 = 4_096;
 /// Bytes copied at a time.
 const BUFFER: usize = 1 << 20;
 
@@ -226,8 +228,16 @@ fn read_manifest(source: &Path) -> Result<Vec<Entry>> {
         }
         _ => Error::io(&path, error),
     })?;
-    let mut lines = BufReader::new(file).lines();
-    let mut next = || lines.next().transpose().map_err(|error| Error::io(&path, error));
+    let mut lines = BufReader::new(file);
+    let mut next = || -> Result<Option<String>> {
+        let mut line = String::new();
+        (&mut lines)
+            .take(LINE_BYTES_MAX)
+            .read_line(&mut line)
+            .map_err(|error| Error::io(&path, error))?;
+        // A line that is cut short, by the limit or by the end, is no line.
+        Ok(line.strip_suffix('\n').map(str::to_owned))
+    };
     if next()?.as_deref() != Some(FORMAT) {
         return Err(corrupt("it is of a format this program does not know"));
     }

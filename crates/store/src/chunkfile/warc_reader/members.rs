@@ -18,6 +18,9 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const ZSTD_MAGIC: u32 = 0xfd2f_b528;
 /// Frames that decoders skip have this number but for the last four bits.
 const SKIPPABLE_MAGIC: u32 = 0x184d_2a50;
+/// Empty members in a row. Each costs a load of the dictionary and brings nothing;
+/// honest archives have none, or one at the end.
+const EMPTY_MEMBERS_MAX: u32 = 100;
 /// The one that holds a dictionary, by the `.warc.zst` convention.
 const DICTIONARY_MAGIC: u32 = 0x184d_2a5d;
 
@@ -49,6 +52,8 @@ pub(super) struct Members<R> {
     member_bytes: u64,
     /// Where in the file the last member that was not empty ended.
     data_end: u64,
+    /// Empty members since the last one that was not.
+    empty_members: u32,
     buffer: Vec<u8>,
     buffer_at: usize,
 }
@@ -83,6 +88,7 @@ impl<R: Read> Members<R> {
             member,
             kind,
             dictionary,
+            empty_members: 0,
             member_at: skipped,
             member_bytes: 0,
             data_end: skipped,
@@ -207,6 +213,13 @@ impl<R: Read> Members<R> {
         };
         if self.member_bytes > 0 {
             self.data_end = file.count;
+            self.empty_members = 0;
+        } else {
+            self.empty_members += 1;
+        }
+        if self.empty_members > EMPTY_MEMBERS_MAX {
+            let reason = "it has too many empty members in a row";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
         self.member_at = file.count;
         self.member_bytes = 0;

@@ -225,3 +225,16 @@ proptest! {
         let _ = read_all(&[head, tail].concat());
     }
 }
+
+#[test]
+fn an_archive_of_empty_members_is_given_up() {
+    for empty in [zstd::bulk::compress(b"", 1).unwrap(), gzip(b"")] {
+        let few = empty.repeat(50);
+        assert!(WarcReader::open("few", few.as_slice(), 1_000).unwrap().all(|it| it.is_ok()));
+        let many = empty.repeat(5_000);
+        let outcome = WarcReader::open("many", many.as_slice(), 1_000)
+            .and_then(|reader| reader.collect::<Result<Vec<_>>>());
+        let error = outcome.expect_err("it goes on for ever").to_string();
+        assert!(error.contains("empty members"), "{error}");
+    }
+}
