@@ -169,7 +169,15 @@ where
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         // The closure's own state may be broken after a panic; it is never run again.
         match std::panic::catch_unwind(AssertUnwindSafe(|| (self.run)(tx))) {
-            Ok(result) => result.map(|value| self.value = Some(value)),
+            Ok(result) => {
+                self.value = Some(result?);
+                match tx.failure() {
+                    Some(reason) => Err(Error::Statement {
+                        reason: format!("a statement failed and the caller went on: {reason}"),
+                    }),
+                    None => Ok(()),
+                }
+            }
             Err(panic) => {
                 self.panic = Some(panic);
                 Err(Error::Statement { reason: "the transaction's code panicked".into() })

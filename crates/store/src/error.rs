@@ -51,7 +51,10 @@ pub enum Error {
         what: String,
     },
     /// Another process holds the data directory.
-    #[error("{path} is in use by process {owner}; ask that process, or stop it first")]
+    #[error(
+        "{path} is in use by process {owner}; `driftline status` asks that process, \
+         other commands need it to stop first"
+    )]
     InUse {
         /// The data directory.
         path: String,
@@ -97,12 +100,12 @@ pub enum Error {
     #[error("{0}")]
     Refused(String),
     /// A file could not be read or written.
-    #[error("{path}: {source}")]
+    #[error("{path}: {error}")]
     Io {
         /// Which file.
         path: String,
-        /// Why.
-        source: std::io::Error,
+        /// Why. Not called `source`: it is in the message already.
+        error: std::io::Error,
     },
     /// An object could not be read or written.
     #[error("object {path}: {reason}")]
@@ -124,13 +127,13 @@ impl Error {
     }
 
     /// An I/O error with the file it is about; a full disk is told apart.
-    pub fn io(path: impl AsRef<std::path::Path>, source: std::io::Error) -> Error {
+    pub fn io(path: impl AsRef<std::path::Path>, error: std::io::Error) -> Error {
         let path = path.as_ref().display().to_string();
-        match source.kind() {
+        match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                 Error::Full { what: path }
             }
-            _ => Error::Io { path, source },
+            _ => Error::Io { path, error },
         }
     }
 }
@@ -175,9 +178,9 @@ impl From<postgres::Error> for Error {
             return if broken { unreachable(reason) } else { Error::Statement { reason } };
         };
         match *state {
-            SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
-                Error::Conflict { reason }
-            }
+            SqlState::T_R_SERIALIZATION_FAILURE
+            | SqlState::T_R_DEADLOCK_DETECTED
+            | SqlState::LOCK_NOT_AVAILABLE => Error::Conflict { reason },
             SqlState::UNIQUE_VIOLATION => Error::Duplicate { reason },
             SqlState::DISK_FULL => Error::Full { what: "PostgreSQL's data".into() },
             SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
@@ -186,7 +189,11 @@ impl From<postgres::Error> for Error {
             SqlState::ADMIN_SHUTDOWN
             | SqlState::CRASH_SHUTDOWN
             | SqlState::CANNOT_CONNECT_NOW
-            | SqlState::TOO_MANY_CONNECTIONS => unreachable(reason),
+            | SqlState::TOO_MANY_CONNECTIONS
+            | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
+            | SqlState::CONNECTION_EXCEPTION
+            | SqlState::CONNECTION_FAILURE
+            | SqlState::CONNECTION_DOES_NOT_EXIST => unreachable(reason),
             _ => Error::Statement { reason },
         }
     }

@@ -18,11 +18,19 @@ const ROWS_MAX: usize = 512;
 const STATEMENTS_MAX: usize = 512;
 
 /// A running transaction.
+///
+/// A transaction in which a statement failed cannot be committed, even if the caller
+/// thinks the failure harmless: PostgreSQL has given it up already, and SQLite would
+/// keep half of it. The shim remembers the first failure for both.
 pub enum Tx<'a> {
     #[allow(missing_docs)]
-    Sqlite { connection: &'a rusqlite::Connection, texts: &'a mut Texts },
+    Sqlite { connection: &'a rusqlite::Connection, texts: &'a mut Texts, failed: Option<String> },
     #[allow(missing_docs)]
-    Postgres { transaction: postgres::Transaction<'a>, statements: &'a mut Statements },
+    Postgres {
+        transaction: postgres::Transaction<'a>,
+        statements: &'a mut Statements,
+        failed: Option<String>,
+    },
 }
 
 /// Statement texts as SQLite wants them, so that each is rewritten once.
@@ -39,16 +47,37 @@ impl Tx<'_> {
         }
     }
 
+    /// The first statement that failed, if one did.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Tx::Sqlite { failed, .. } | Tx::Postgres { failed, .. } => failed.as_deref(),
+        }
+    }
+
+    /// Remembers that a statement failed.
+    fn noted<T>(&mut self, outcome: Result<T>) -> Result<T> {
+        let (Tx::Sqlite { failed, .. } | Tx::Postgres { failed, .. }) = self;
+        if let Err(error) = &outcome {
+            failed.get_or_insert_with(|| error.to_string());
+        }
+        outcome
+    }
+
     /// Runs a statement and returns how many rows it touched.
     pub fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
+        let outcome = self.execute_now(sql, values);
+        self.noted(outcome)
+    }
+
+    fn execute_now(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64> {
         check(values)?;
         match self {
-            Tx::Sqlite { connection, texts } => {
+            Tx::Sqlite { connection, texts, .. } => {
                 let mut statement = connection.prepare_cached(sqlite_text(texts, sql))?;
                 let rows = statement.execute(rusqlite::params_from_iter(values))?;
                 Ok(rows as u64)
             }
-            Tx::Postgres { transaction, statements } => {
+            Tx::Postgres { transaction, statements, .. } => {
                 let statement = prepared(transaction, statements, sql)?;
                 Ok(transaction.execute(&statement, &borrowed(values))?)
             }
@@ -60,19 +89,29 @@ impl Tx<'_> {
         &mut self,
         sql: &str,
         values: &[Value<'_>],
+        map: impl FnMut(&Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let outcome = self.query_now(sql, values, map);
+        self.noted(outcome)
+    }
+
+    fn query_now<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
         mut map: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         check(values)?;
         let mut out = Vec::new();
         match self {
-            Tx::Sqlite { connection, texts } => {
+            Tx::Sqlite { connection, texts, .. } => {
                 let mut statement = connection.prepare_cached(sqlite_text(texts, sql))?;
                 let mut rows = statement.query(rusqlite::params_from_iter(values))?;
                 while let Some(row) = rows.next()? {
                     out.push(map(&Row::Sqlite(row))?);
                 }
             }
-            Tx::Postgres { transaction, statements } => {
+            Tx::Postgres { transaction, statements, .. } => {
                 let statement = prepared(transaction, statements, sql)?;
                 for row in transaction.query(&statement, &borrowed(values))? {
                     out.push(map(&Row::Postgres(&row))?);
@@ -120,15 +159,9 @@ impl Tx<'_> {
         let columns = first.len();
         let text = |size| format!("{before} VALUES {} {after}", values_list(0, size, columns));
         let mut touched = 0;
-        if let Tx::Sqlite { connection, texts } = self {
-            let text = text(1);
-            let mut statement = connection.prepare_cached(sqlite_text(texts, &text))?;
-            for row in rows {
-                assert_eq!(row.len(), columns, "all rows of a batch have the same columns");
-                check(row)?;
-                touched += statement.execute(rusqlite::params_from_iter(row))? as u64;
-            }
-            return Ok(touched);
+        if let Tx::Sqlite { connection, texts, .. } = self {
+            let outcome = insert_one_by_one(connection, sqlite_text(texts, &text(1)), rows);
+            return self.noted(outcome);
         }
         self.each_batch(rows, |tx, size, values| {
             touched += tx.execute(&text(size), values)?;
@@ -207,12 +240,29 @@ impl Tx<'_> {
     /// Runs schema text: many statements, no arguments.
     pub(crate) fn run_schema(&mut self, sql: &str) -> Result<()> {
         let sql = self.dialect().schema(sql);
-        match self {
-            Tx::Sqlite { connection, .. } => connection.execute_batch(&sql)?,
-            Tx::Postgres { transaction, .. } => transaction.batch_execute(&sql)?,
-        }
-        Ok(())
+        let outcome = match self {
+            Tx::Sqlite { connection, .. } => connection.execute_batch(&sql).map_err(Error::from),
+            Tx::Postgres { transaction, .. } => {
+                transaction.batch_execute(&sql).map_err(Error::from)
+            }
+        };
+        self.noted(outcome)
     }
+}
+
+fn insert_one_by_one(
+    connection: &rusqlite::Connection,
+    text: &str,
+    rows: &[Vec<Value<'_>>],
+) -> Result<u64> {
+    let mut statement = connection.prepare_cached(text)?;
+    let mut touched = 0;
+    for row in rows {
+        assert_eq!(row.len(), rows[0].len(), "all rows of a batch have the same columns");
+        check(row)?;
+        touched += statement.execute(rusqlite::params_from_iter(row))? as u64;
+    }
+    Ok(touched)
 }
 
 fn check(values: &[Value<'_>]) -> Result<()> {

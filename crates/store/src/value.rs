@@ -63,6 +63,9 @@ impl Value<'_> {
             Value::Text(text) if text.as_bytes().contains(&0) => {
                 Err(Error::Nul { start: text.chars().take(40).collect() })
             }
+            Value::Real(real) if real.is_nan() => {
+                Err(Error::Statement { reason: "a value is not a number".into() })
+            }
             _ => Ok(()),
         }
     }

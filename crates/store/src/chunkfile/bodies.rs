@@ -47,7 +47,8 @@ impl BodiesWriter {
     /// A file that begins with `info`, which must be a `warcinfo` record.
     pub fn new(chunk: ChunkKey, info: &Record) -> Result<BodiesWriter> {
         assert_eq!(info.kind(), "warcinfo", "a WARC file begins with its warcinfo");
-        let refused = |source| Error::Io { path: format!("bodies of chunk {chunk}"), source };
+        let refused =
+            |source| Error::Io { path: format!("bodies of chunk {chunk}"), error: source };
         let mut compressor = zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(refused)?;
         compressor.include_checksum(true).map_err(refused)?;
         let (out, plain, frame, frames) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -75,7 +76,7 @@ impl BodiesWriter {
         self.frame.reserve(zstd::zstd_safe::compress_bound(self.plain.len()));
         let written = self.compressor.compress_to_buffer(&self.plain, &mut self.frame);
         let refused =
-            |source| Error::Io { path: format!("bodies of chunk {}", self.chunk), source };
+            |source| Error::Io { path: format!("bodies of chunk {}", self.chunk), error: source };
         let len = written.map_err(refused)? as u64;
         self.frames.push((len, page::ids::hash128(&self.frame)));
         self.out.extend_from_slice(&self.frame);

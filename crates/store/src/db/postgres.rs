@@ -19,6 +19,16 @@ const WRITERS: usize = 4;
 const READERS: usize = 2;
 /// How long a connection attempt may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// What every session asks of the server. A process that is frozen or cut off must
+/// not keep its row locks, or nobody could take over its parts; and a commit is
+/// durable whatever the server's default. Options of the database URL come after
+/// these and win.
+const SESSION: &str = "-c idle_in_transaction_session_timeout=15s -c lock_timeout=20s \
+                       -c statement_timeout=120s -c synchronous_commit=on";
+/// A silent connection is probed after this long.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
+/// A connection whose bytes nobody acknowledges is given up after this long.
+const UNANSWERED_MAX: Duration = Duration::from_secs(20);
 /// First wait after a conflict; it doubles with every further one.
 const BACKOFF: Duration = Duration::from_millis(2);
 
@@ -39,7 +49,13 @@ pub(super) fn start(
     writes: Incoming,
     reads: Incoming,
 ) -> Result<Vec<JoinHandle<()>>> {
-    config.connect_timeout(CONNECT_TIMEOUT).application_name("driftline");
+    let options = format!("{SESSION} {}", config.get_options().unwrap_or_default());
+    config
+        .connect_timeout(CONNECT_TIMEOUT)
+        .application_name("driftline")
+        .options(&options)
+        .keepalives_idle(KEEPALIVE_IDLE)
+        .tcp_user_timeout(UNANSWERED_MAX);
     // The first connection tells the caller at once if there is nothing to reach.
     let first = connect(&config)?;
     let mut first = Some(first);
@@ -116,7 +132,7 @@ fn run_once(open: &mut Open, mode: Mode, work: &mut dyn Work) -> Result<()> {
         .isolation_level(level)
         .read_only(mode == Mode::Read)
         .start()?;
-    let mut tx = Tx::Postgres { transaction, statements: &mut open.statements };
+    let mut tx = Tx::Postgres { transaction, statements: &mut open.statements, failed: None };
     work.run(&mut tx)?;
     let Tx::Postgres { transaction, .. } = tx else {
         unreachable!("this function made a PostgreSQL transaction");

@@ -46,7 +46,13 @@ fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| {
+        Error::Refused(format!(
+            "{} cannot be opened: {error}; check that the path exists, is not too long, and may be \
+             written by this user",
+            path.display()
+        ))
+    })?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
     // Plans depend on the statement alone. Otherwise SQLite prepares a statement
@@ -68,8 +74,9 @@ fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 fn serve_reads(connection: &Connection, incoming: &Incoming) {
     let mut texts = Texts::new();
     while let Some(mut work) = next(incoming) {
-        let outcome = control(connection, "BEGIN DEFERRED")
-            .and_then(|()| work.run(&mut Tx::Sqlite { connection, texts: &mut texts }));
+        let outcome = control(connection, "BEGIN DEFERRED").and_then(|()| {
+            work.run(&mut Tx::Sqlite { connection, texts: &mut texts, failed: None })
+        });
         // Nothing was written, so there is nothing a failing ROLLBACK could lose.
         let _ = control(connection, "ROLLBACK");
         work.finish(outcome);
@@ -89,7 +96,9 @@ fn serve_writes(connection: &Connection, incoming: &Incoming) {
             continue;
         }
         let outcomes = match group.as_mut_slice() {
-            [alone] => vec![alone.run(&mut Tx::Sqlite { connection, texts: &mut texts })],
+            [alone] => {
+                vec![alone.run(&mut Tx::Sqlite { connection, texts: &mut texts, failed: None })]
+            }
             several => several
                 .iter_mut()
                 .map(|work| run_in_savepoint(connection, &mut texts, work.as_mut()))
@@ -100,12 +109,13 @@ fn serve_writes(connection: &Connection, incoming: &Incoming) {
 }
 
 fn run_in_savepoint(connection: &Connection, texts: &mut Texts, work: &mut dyn Work) -> Result<()> {
-    // A full disk makes SQLite roll back everything; then nothing more can be done.
+    // A serious failure of an earlier request (a full disk, say) made SQLite roll
+    // back everything; its error is told to everybody.
     if connection.is_autocommit() {
-        return Err(Error::Full { what: "the database".into() });
+        return Err(rolled_back());
     }
     control(connection, "SAVEPOINT request")?;
-    let outcome = work.run(&mut Tx::Sqlite { connection, texts });
+    let outcome = work.run(&mut Tx::Sqlite { connection, texts, failed: None });
     if outcome.is_err() && !connection.is_autocommit() {
         control(connection, "ROLLBACK TO request")?;
     }
@@ -119,7 +129,7 @@ fn run_in_savepoint(connection: &Connection, texts: &mut Texts, work: &mut dyn W
 fn finish_group(connection: &Connection, group: Vec<Box<dyn Work>>, outcomes: Vec<Result<()>>) {
     let alone_failed = matches!(outcomes.as_slice(), [Err(_)]);
     let committed = if connection.is_autocommit() {
-        Err(Error::Full { what: "the database".into() })
+        Err(outcomes.iter().find_map(|it| it.as_ref().err()).map_or_else(rolled_back, same))
     } else if alone_failed {
         control(connection, "ROLLBACK")
     } else {
@@ -135,6 +145,10 @@ fn finish_group(connection: &Connection, group: Vec<Box<dyn Work>>, outcomes: Ve
             (Err(error), Ok(())) => Err(same(error)),
         });
     }
+}
+
+fn rolled_back() -> Error {
+    Error::Conflict { reason: "a request in the same commit failed and took it along".into() }
 }
 
 fn fail_all(group: Vec<Box<dyn Work>>, error: &Error) {

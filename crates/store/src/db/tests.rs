@@ -315,3 +315,37 @@ fn a_connection_that_was_cut_between_requests_is_replaced() {
         Ok(())
     });
 }
+
+#[test]
+fn a_failure_that_the_caller_ignores_commits_nothing() {
+    both_databases(|db| {
+        table(db)?;
+        let outcome = db.write(|tx| {
+            tx.execute("INSERT INTO t (id) VALUES (1)", &[])?;
+            // The caller thinks the duplicate harmless and goes on.
+            let _ = tx.execute("INSERT INTO t (id) VALUES (1)", &[]);
+            Ok(())
+        });
+        assert!(matches!(outcome, Err(Error::Statement { .. })), "{outcome:?}");
+        assert_eq!(count(db)?, 0);
+        let not_a_number = db
+            .write(|tx| tx.execute("INSERT INTO t (id, size) VALUES (2, $1)", &[f64::NAN.into()]));
+        assert!(not_a_number.is_err());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_transaction_that_stands_still_loses_its_locks() {
+    on_postgres(|db| {
+        let limits: Vec<String> = db.write(|tx| {
+            let show = |name: &str| format!("SHOW {name}");
+            ["idle_in_transaction_session_timeout", "lock_timeout", "synchronous_commit"]
+                .iter()
+                .map(|name| tx.query_one(&show(name), &[], |row| row.get(0)))
+                .collect()
+        })?;
+        assert_eq!(limits, ["15s", "20s", "on"]);
+        Ok(())
+    });
+}

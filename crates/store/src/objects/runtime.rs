@@ -27,7 +27,8 @@ pub(super) struct Runtime {
 
 impl Runtime {
     pub(super) fn start() -> Result<Runtime> {
-        let refused = |source| Error::Io { path: "the thread for objects".to_owned(), source };
+        let refused =
+            |source| Error::Io { path: "the thread for objects".to_owned(), error: source };
         let runtime = Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(FILE_THREADS_MAX)

@@ -185,7 +185,9 @@ impl<R: Read> FactsStream<R> {
         match self.input.read(&mut more) {
             Ok(0) => Ok(()),
             Ok(_) => Err(fault(chunk, "bytes follow the end".to_owned())),
-            Err(source) => Err(Error::Io { path: format!("facts of chunk {chunk}"), source }),
+            Err(source) => {
+                Err(Error::Io { path: format!("facts of chunk {chunk}"), error: source })
+            }
         }
     }
 }
@@ -318,7 +320,7 @@ fn read_exact(chunk: ChunkKey, input: &mut impl Read, at: u64, out: &mut [u8]) -
         std::io::ErrorKind::UnexpectedEof => {
             fault(chunk, format!("it is cut in the piece that begins at byte {at}"))
         }
-        _ => Error::Io { path: format!("facts of chunk {chunk}"), source },
+        _ => Error::Io { path: format!("facts of chunk {chunk}"), error: source },
     })
 }
 
@@ -326,7 +328,7 @@ fn read_exact(chunk: ChunkKey, input: &mut impl Read, at: u64, out: &mut [u8]) -
 fn read_vec(chunk: ChunkKey, input: &mut impl Read, at: u64, len: usize) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let read = input.take(len as u64).read_to_end(&mut out);
-    read.map_err(|source| Error::Io { path: format!("facts of chunk {chunk}"), source })?;
+    read.map_err(|source| Error::Io { path: format!("facts of chunk {chunk}"), error: source })?;
     if out.len() < len {
         return Err(fault(chunk, format!("it is cut in the piece that begins at byte {at}")));
     }

@@ -119,7 +119,8 @@ impl FactsWriter {
     }
 
     fn close_block(&mut self) -> Result<()> {
-        let refused = |source| Error::Io { path: format!("facts of chunk {}", self.chunk), source };
+        let refused =
+            |source| Error::Io { path: format!("facts of chunk {}", self.chunk), error: source };
         let compressor = match &mut self.compressor {
             Some(compressor) => compressor,
             none => none.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(refused)?),
