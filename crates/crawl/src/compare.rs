@@ -9,7 +9,7 @@
 use page::facts::Facts;
 use page::ids::DocHash;
 use store::chunkfile::document::{Change, RemoveReason};
-use store::ids::{ChunkId, DocumentId, Run};
+use store::ids::{ChunkId, DocumentId, Part, Run};
 use store::tables::documents::Document;
 
 /// A second look at a missing document comes at least this much later, if it comes
@@ -32,8 +32,8 @@ pub enum Seen<'a> {
     Moved {
         /// The status.
         status: i64,
-        /// Where.
-        to: DocHash,
+        /// Where: the part and the key.
+        to: (Part, DocHash),
     },
     /// The rules say that it may not be kept: robots.txt, or the page itself.
     Forbidden {

@@ -56,6 +56,7 @@ CREATE TABLE chunks (
     PRIMARY KEY (part, id)
 );
 CREATE UNIQUE INDEX chunks_by_seq ON chunks (part, seq) WHERE state = 'crawled';
+CREATE INDEX chunks_by_run ON chunks (part, jobid, run, seq) WHERE state = 'crawled';
 CREATE INDEX chunks_crawling ON chunks (part, id) WHERE state = 'crawling';
 CREATE INDEX chunks_unpacked ON chunks (part, seq) WHERE facts IS NOT NULL;
 CREATE INDEX chunks_by_facts ON chunks (part, facts_object) WHERE facts_object IS NOT NULL;

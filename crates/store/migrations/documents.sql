@@ -3,7 +3,9 @@
 
 -- One row for each document of a repository connection, whatever jobs share it.
 -- chunk and ordinal say where its facts are, bodychunk where its bytes are. A
--- removed document keeps its row as a tombstone with the reason.
+-- removed document keeps its row as a tombstone with the reason. quiet_ms and
+-- restless_ms are the time it was watched without and with a change: what a rate of
+-- change is estimated from.
 CREATE TABLE documents (
     part         BIGINT NOT NULL,
     id           BIGINT NOT NULL,
@@ -22,7 +24,9 @@ CREATE TABLE documents (
     contenthash  BLOB,
     texthash     BLOB,
     simhash      BIGINT,
+    redirectpart BIGINT,
     redirecthash BLOB,
+    duplicatepart BIGINT,
     duplicateof  BLOB,
     first_ms     BIGINT NOT NULL,
     checked_ms   BIGINT NOT NULL,
@@ -30,6 +34,8 @@ CREATE TABLE documents (
     changed_ms   BIGINT,
     checks       BIGINT NOT NULL,
     changes      BIGINT NOT NULL,
+    quiet_ms     BIGINT NOT NULL,
+    restless_ms  BIGINT NOT NULL,
     chunk        BIGINT,
     ordinal      BIGINT,
     bodychunk    BIGINT,
@@ -74,7 +80,10 @@ CREATE TABLE ingests (
 );
 CREATE UNIQUE INDEX ingests_by_key ON ingests (part, outputid, dochash, connectionid, componenthash);
 CREATE INDEX ingests_by_uri ON ingests (part, outputid, urihash) WHERE urihash IS NOT NULL;
-CREATE INDEX ingests_undelivered ON ingests (part, outputid, decided_seq) WHERE decision IS NOT NULL;
+CREATE INDEX ingests_undelivered ON ingests (part, outputid, decided_seq, id)
+    WHERE decision IS NOT NULL AND checktime IS NULL;
+CREATE INDEX ingests_retry ON ingests (part, outputid, checktime, id)
+    WHERE decision IS NOT NULL AND checktime IS NOT NULL;
 
 -- Table 11.11 is the view repohistory.
 CREATE TABLE history (

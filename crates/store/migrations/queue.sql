@@ -3,6 +3,8 @@
 -- One row for each document of each job (table 11.17 is the view jobqueue).
 -- Rows lie in order of arrival; one narrow unique index finds a document by its
 -- 128-bit key; partial indexes hold only what is ready, waiting, active or done.
+-- A key of a document in another part goes with that part, which a hash does not
+-- tell. reason is a short code, detail what people read.
 -- seen_run, done_run and seed_run are run numbers: what a new run means for old
 -- documents is found by comparing, never by rewriting.
 CREATE TABLE queue (
@@ -26,7 +28,9 @@ CREATE TABLE queue (
     failcount   BIGINT,
     failtime    BIGINT,
     chunk       BIGINT,
+    parentpart  BIGINT,
     parenthash  BLOB,
+    detail      TEXT,
     added_ms    BIGINT NOT NULL,
     PRIMARY KEY (part, id)
 );
@@ -76,6 +80,7 @@ CREATE TABLE edges (
     part       BIGINT NOT NULL,
     jobid      BIGINT NOT NULL,
     sourcehash BLOB NOT NULL,
+    targetpart BIGINT NOT NULL,
     targethash BLOB NOT NULL,
     linktype   TEXT NOT NULL,
     generation BIGINT NOT NULL,
@@ -89,6 +94,7 @@ CREATE TABLE distances (
     dochash    BLOB NOT NULL,
     linktype   TEXT NOT NULL,
     distance   BIGINT NOT NULL,
+    parentpart BIGINT,
     parenthash BLOB,
     PRIMARY KEY (part, jobid, dochash, linktype)
 );
@@ -99,6 +105,7 @@ CREATE TABLE carrydowns (
     part          BIGINT NOT NULL,
     jobid         BIGINT NOT NULL,
     childhash     BLOB NOT NULL,
+    parentpart    BIGINT NOT NULL,
     parenthash    BLOB NOT NULL,
     dataname      TEXT NOT NULL,
     datavaluehash BLOB NOT NULL,

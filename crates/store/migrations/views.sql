@@ -156,7 +156,7 @@ CREATE VIEW carrydown AS
            c.datavalue, c.datavaluehash,
            CASE WHEN c.generation > q.generation THEN 'new' ELSE 'base' END AS isnew
     FROM carrydowns c
-    LEFT JOIN queue q ON q.dochash = c.parenthash AND q.jobid = c.jobid;
+    LEFT JOIN queue q ON q.part = c.parentpart AND q.dochash = c.parenthash AND q.jobid = c.jobid;
 
 -- Table 11.26. dockey is the connection's id and the document's key together.
 CREATE VIEW ingeststatus AS

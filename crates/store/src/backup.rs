@@ -12,8 +12,9 @@
 use crate::datadir::Layout;
 use crate::ids::{ObjectId, Part};
 use crate::{Db, Error, Result, migrate};
-use std::fs::File;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The list of files with their hashes; it is the last thing written.
@@ -44,6 +45,14 @@ pub fn backup(source: &Layout, target: &Path) -> Result<Copied> {
         return Err(Error::Refused(format!(
             "there is no data directory at {}; name one with --data",
             source.root().display()
+        )));
+    }
+    let root = source.root().canonicalize().map_err(|error| Error::io(source.root(), error))?;
+    let above = target.ancestors().skip(1).find_map(|above| above.canonicalize().ok());
+    if above.is_some_and(|above| above.starts_with(&root)) {
+        return Err(Error::Refused(format!(
+            "{} is inside the data directory; name a place outside of it",
+            target.display()
         )));
     }
     let building = Building::start(target)?;
@@ -87,6 +96,15 @@ pub fn restore(source: &Path, target: &Path) -> Result<Copied> {
     drop(db);
     building.finish()?;
     Ok(copied)
+}
+
+/// A copy is as private as what it copies.
+fn make_directory(path: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| Error::io(path, error))
 }
 
 /// One consistent copy of the rows, while others read and write them.
@@ -153,7 +171,7 @@ impl Building {
             }
             _ => {}
         }
-        std::fs::create_dir_all(path.join("objects")).map_err(|error| Error::io(&path, error))?;
+        make_directory(&path.join("objects"))?;
         Ok(Building { path, target: target.to_owned(), whole: false })
     }
 
@@ -270,9 +288,14 @@ fn hash_file(path: &Path) -> Result<Hashed> {
 
 fn copy_file(from: &Path, to: &Path) -> Result<Hashed> {
     if let Some(parent) = to.parent() {
-        std::fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
+        make_directory(parent)?;
     }
-    let mut out = File::create(to).map_err(|error| Error::io(to, error))?;
+    let mut out = OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(to)
+        .map_err(|error| Error::io(to, error))?;
     let hashed =
         each_block(from, |block| out.write_all(block).map_err(|error| Error::io(to, error)))?;
     out.sync_all().map_err(|error| Error::io(to, error))?;

@@ -18,8 +18,9 @@ mod tests;
 pub const BATCH: u32 = 100;
 /// How long a writer may take from staging to publishing, unless told otherwise.
 pub const STAGED_GRACE_MS: i64 = 24 * 60 * 60 * 1_000;
-/// How long a reader may go on using a place it looked up, unless told otherwise.
-pub const CONDEMNED_GRACE_MS: i64 = 60 * 60 * 1_000;
+/// How long a reader may go on using a place it looked up, unless told otherwise. A
+/// backup copies what its snapshot names, which may take hours.
+pub const CONDEMNED_GRACE_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// An object that was written and waits to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -83,6 +83,7 @@ impl DataDir {
     /// `parts` matters only for a new one.
     pub fn open(root: &Path, parts: u32, now_ms: i64) -> Result<DataDir> {
         let layout = Layout::new(root);
+        tables::settings::check_parts(parts)?;
         refuse_foreign(&layout)?;
         make_directory(layout.root())?;
         make_directory(&layout.objects())?;
@@ -190,7 +191,7 @@ mod tests {
         let held = DataDir::open(&root, 4, 0).unwrap();
         let refused = DataDir::open(&root, 4, 0).err().expect("it is held").to_string();
         assert!(refused.contains(&std::process::id().to_string()), "{refused}");
-        assert!(refused.contains("stop it first"), "{refused}");
+        assert!(refused.contains("driftline status"), "{refused}");
         drop(held);
         let again = DataDir::open(&root, 99, 0).unwrap();
         assert_eq!(again.db().read(tables::settings::parts).unwrap(), 4, "parts are frozen");

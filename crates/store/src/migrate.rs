@@ -60,7 +60,11 @@ pub fn migrate(db: &Db, now_ms: i64) -> Result<Vec<i64>> {
 
 /// Refuses a schema that is missing or newer; for commands that only look.
 pub fn check(db: &Db) -> Result<()> {
-    let found = db.read(current)?;
+    // A database without that table was never finished, or is not ours.
+    let found = match db.read(current) {
+        Err(Error::Statement { .. }) => 0,
+        found => found?,
+    };
     if found > SCHEMA_VERSION {
         return Err(Error::NewerSchema { found, known: SCHEMA_VERSION });
     }

@@ -134,7 +134,7 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     let ids: Vec<QueueId> = candidates[..2].iter().map(|it| it.id).collect();
     let (chunk, object) = (ChunkId(first + 10), ObjectId(first + 11));
     let asking = Asking {
-        node: NodeId(1),
+        node: NodeId(round + 1),
         node_name: "sample".into(),
         now_ms: 0,
         lease_ms: 1_000,

@@ -69,6 +69,7 @@ pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
     report.parts = parts.into();
     for part in (0..i64::from(parts)).map(Part) {
         check_counters(db, part, &mut report)?;
+        check_bins(db, part, &mut report)?;
         check_claims(db, part, &mut report)?;
         check_chunks(db, part, &mut report)?;
     }
@@ -93,7 +94,8 @@ fn check_database(db: &Db, report: &mut Report) -> Result<()> {
 fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
     let jobs: Vec<JobId> = db.read(move |tx| {
         tx.query(
-            "SELECT DISTINCT jobid FROM counters WHERE part = $1 AND jobid > 0
+            "SELECT jobid FROM counters WHERE part = $1 AND jobid > 0
+             UNION SELECT jobid FROM queue WHERE part = $1
              ORDER BY jobid LIMIT 100000",
             &[part.into()],
             |row| row.get(0),
@@ -118,6 +120,40 @@ fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
                 );
             }
         }
+    }
+    Ok(())
+}
+
+/// A bin counts its documents, and is marked if one of them is ready: otherwise
+/// nobody would ever look.
+fn check_bins(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+    let wrong: Vec<(String, i64, i64)> = db.read(move |tx| {
+        tx.query(
+            "SELECT b.name, b.documents, COUNT(q.id) FROM bins b
+             LEFT JOIN queue q ON q.part = b.part AND q.bin = b.bin
+             WHERE b.part = $1 GROUP BY b.bin, b.name, b.documents
+             HAVING COUNT(q.id) <> b.documents LIMIT 100",
+            &[part.into()],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+    })?;
+    for (name, kept, counted) in wrong {
+        let problem = format!("it says {kept} documents, there are {counted}");
+        report.find(format!("bin {name} in part {part}"), problem, REPORT_BUG);
+    }
+    let asleep: Vec<(JobId, String)> = db.read(move |tx| {
+        tx.query(
+            "SELECT DISTINCT q.jobid, b.name FROM queue q
+             JOIN bins b ON b.part = q.part AND b.bin = q.bin
+             LEFT JOIN bin_work w ON w.part = q.part AND w.jobid = q.jobid AND w.bin = q.bin
+             WHERE q.part = $1 AND q.state = 'ready' AND COALESCE(w.mark, 0) = 0 LIMIT 100",
+            &[part.into()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+    })?;
+    for (job, name) in asleep {
+        let what = format!("bin {name} of job {job} in part {part}");
+        report.find(what, "it has documents that are ready, and no mark that says so", REPORT_BUG);
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ fn a_missing_document_is_removed_only_when_that_is_confirmed() {
 
 #[test]
 fn a_removed_document_that_comes_back_is_added_again() {
-    let moved = Seen::Moved { status: 301, to: DocHash::of("x") };
+    let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
     let removed = compare(&live(), &moved, looked(2, 200));
     assert_eq!(removed.change, Some(Change::Remove(RemoveReason::Redirected)));
     assert_eq!(removed.document.etag, None, "the next request must not be conditional");
@@ -117,7 +117,7 @@ proptest! {
                 Answer::Content(_) => content(&content_facts, None),
                 Answer::NotModified => Seen::NotModified(Validators::default()),
                 Answer::Missing => Seen::Missing { status: 410 },
-                Answer::Moved => Seen::Moved { status: 302, to: DocHash::of("x") },
+                Answer::Moved => Seen::Moved { status: 302, to: (Part(1), DocHash::of("x")) },
                 Answer::Forbidden => Seen::Forbidden { code: "noindex".into() },
                 Answer::Trouble => Seen::Trouble { status: None, code: "timeout".into() },
             };

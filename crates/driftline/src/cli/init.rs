@@ -9,8 +9,7 @@ use store::tables::{overview, settings};
 
 /// Make a data directory, or upgrade one
 ///
-/// Other verbs make it by themselves; this one is for choosing the number of parts,
-/// which is fixed for the life of the directory.
+/// The number of parts is fixed for the life of the directory.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline init --data ./driftline-data --parts 64")]
 pub struct Args {

@@ -70,6 +70,8 @@ fn nothing_is_written_over() {
     ] {
         assert!(refused.to_string().contains("not empty"), "{refused}");
     }
+    let inside = backup(data.layout(), &data.layout().root().join("copy")).unwrap_err();
+    assert!(inside.to_string().contains("inside the data directory"), "{inside}");
     let nothing = Layout::new(place.path().join("nothing"));
     assert!(backup(&nothing, &place.path().join("x")).is_err());
     assert!(!place.path().join("x.partial").exists(), "no half-made backup is left");
@@ -120,4 +122,18 @@ fn a_backup_refuses_an_object_that_is_not_what_was_written() {
     let error = backup(data.layout(), &saved).unwrap_err().to_string();
     assert!(error.contains("driftline verify"), "{error}");
     assert!(!saved.exists());
+}
+
+#[test]
+fn a_copy_is_as_private_as_what_it_copies() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    let data = filled(&place.path().join("data"));
+    let (saved, restored) = (place.path().join("saved"), place.path().join("restored"));
+    backup(data.layout(), &saved).unwrap();
+    restore(&saved, &restored).unwrap();
+    for root in [data.layout().root(), saved.as_path(), restored.as_path()] {
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o077;
+        assert_eq!(mode(root), 0, "{}", root.display());
+    }
 }

@@ -21,6 +21,14 @@ fn a_newer_schema_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_database_that_was_never_finished_is_told_so() {
+    let place = tempfile::tempdir().unwrap();
+    let db = Db::open_sqlite(&place.path().join("empty.sqlite")).unwrap();
+    let message = check(&db).unwrap_err().to_string();
+    assert!(message.contains("schema 0") && message.contains("driftline init"), "{message}");
+}
+
+#[test]
 fn migrating_again_changes_nothing() {
     both_databases(|db| {
         assert_eq!(migrate(db, 0)?, Vec::<i64>::new());

@@ -32,14 +32,19 @@ pub struct Document {
     pub text_hash: Option<Vec<u8>>,
     /// The 64 bits of the SimHash, as a signed number.
     pub simhash: Option<i64>,
-    pub redirect: Option<DocHash>,
-    pub duplicate_of: Option<DocHash>,
+    /// Where it leads, if it redirects: the part and the key.
+    pub redirect: Option<(Part, DocHash)>,
+    /// What it is a copy of: the part and the key.
+    pub duplicate_of: Option<(Part, DocHash)>,
     pub first_ms: i64,
     pub checked_ms: i64,
     pub fetched_ms: Option<i64>,
     pub changed_ms: Option<i64>,
     pub checks: i64,
     pub changes: i64,
+    /// Time it was watched without a change, and with one.
+    pub quiet_ms: i64,
+    pub restless_ms: i64,
     /// The chunk with its facts, and its place there.
     pub chunk: Option<ChunkId>,
     pub ordinal: Option<i64>,
@@ -54,8 +59,9 @@ pub struct Document {
 }
 
 const COLUMNS: &str = "id, dochash, docid, outcome, httpstatus, mediatype, language, title, length, \
-    etag, lastmodified, version, contenthash, texthash, simhash, redirecthash, duplicateof, \
-    first_ms, checked_ms, fetched_ms, changed_ms, checks, changes, chunk, ordinal, bodychunk, \
+    etag, lastmodified, version, contenthash, texthash, simhash, redirectpart, \
+    redirecthash, duplicatepart, duplicateof, first_ms, checked_ms, fetched_ms, changed_ms, checks, \
+    changes, quiet_ms, restless_ms, chunk, ordinal, bodychunk, \
     missing, missing_run, missing_ms, removed_ms, reason";
 
 /// Loads documents of a connection by their keys; unknown ones are left out.
@@ -126,6 +132,8 @@ impl Document {
             changed_ms: None,
             checks: 0,
             changes: 0,
+            quiet_ms: 0,
+            restless_ms: 0,
             chunk: None,
             ordinal: None,
             body_chunk: None,
@@ -156,14 +164,18 @@ impl Document {
             self.content_hash.as_ref().into(),
             self.text_hash.as_ref().into(),
             self.simhash.into(),
-            self.redirect.as_ref().into(),
-            self.duplicate_of.as_ref().into(),
+            self.redirect.map(|it| it.0).into(),
+            self.redirect.as_ref().map(|it| &it.1).into(),
+            self.duplicate_of.map(|it| it.0).into(),
+            self.duplicate_of.as_ref().map(|it| &it.1).into(),
             self.first_ms.into(),
             self.checked_ms.into(),
             self.fetched_ms.into(),
             self.changed_ms.into(),
             self.checks.into(),
             self.changes.into(),
+            self.quiet_ms.into(),
+            self.restless_ms.into(),
             self.chunk.into(),
             self.ordinal.into(),
             self.body_chunk.into(),
@@ -192,22 +204,24 @@ impl Document {
             content_hash: row.get(12)?,
             text_hash: row.get(13)?,
             simhash: row.get(14)?,
-            redirect: row.get(15)?,
-            duplicate_of: row.get(16)?,
-            first_ms: row.get(17)?,
-            checked_ms: row.get(18)?,
-            fetched_ms: row.get(19)?,
-            changed_ms: row.get(20)?,
-            checks: row.get(21)?,
-            changes: row.get(22)?,
-            chunk: row.get(23)?,
-            ordinal: row.get(24)?,
-            body_chunk: row.get(25)?,
-            missing: row.get(26)?,
-            missing_run: row.get(27)?,
-            missing_ms: row.get(28)?,
-            removed_ms: row.get(29)?,
-            reason: row.get(30)?,
+            redirect: row.get::<Option<Part>>(15)?.zip(row.get(16)?),
+            duplicate_of: row.get::<Option<Part>>(17)?.zip(row.get(18)?),
+            first_ms: row.get(19)?,
+            checked_ms: row.get(20)?,
+            fetched_ms: row.get(21)?,
+            changed_ms: row.get(22)?,
+            checks: row.get(23)?,
+            changes: row.get(24)?,
+            quiet_ms: row.get(25)?,
+            restless_ms: row.get(26)?,
+            chunk: row.get(27)?,
+            ordinal: row.get(28)?,
+            body_chunk: row.get(29)?,
+            missing: row.get(30)?,
+            missing_run: row.get(31)?,
+            missing_ms: row.get(32)?,
+            removed_ms: row.get(33)?,
+            reason: row.get(34)?,
         })
     }
 }
@@ -228,7 +242,8 @@ mod tests {
             full.title = Some("Пример".into());
             full.content_hash = Some(vec![7; 16]);
             full.simhash = Some(-1);
-            full.redirect = Some(DocHash::of("x"));
+            full.redirect = Some((Part(3), DocHash::of("x")));
+            full.restless_ms = 12;
             full.reason = Some("gone".into());
             full.checks = 3;
             let (first, second) = (new.clone(), Document { id: DocumentId(9), ..full.clone() });

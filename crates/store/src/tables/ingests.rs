@@ -82,8 +82,8 @@ pub fn decide(tx: &mut Tx<'_>, part: Part, output: ConnectionId, ingests: &[Inge
     Ok(())
 }
 
-/// What an output must still hear in a part, in the order it was decided. Those
-/// that are to be retried later are left out until then.
+/// What an output must still hear in a part: what was never tried in the order it
+/// was decided, then what is to be tried again, once its time has come.
 pub fn undelivered(
     tx: &mut Tx<'_>,
     part: Part,
@@ -91,16 +91,27 @@ pub fn undelivered(
     now_ms: i64,
     limit: u32,
 ) -> Result<Vec<Ingest>> {
-    tx.query(
+    let mut found = tx.query(
         &format!(
             "SELECT {COLUMNS} FROM ingests
-             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL
-               AND (checktime IS NULL OR checktime <= $3)
-             ORDER BY decided_seq, id LIMIT $4"
+             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NULL
+             ORDER BY decided_seq, id LIMIT $3"
         ),
-        &[part.into(), output.into(), now_ms.into(), limit.into()],
+        &[part.into(), output.into(), limit.into()],
         Ingest::from_row,
-    )
+    )?;
+    let room = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(limit));
+    found.extend(tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM ingests
+             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NOT NULL
+               AND checktime <= $3
+             ORDER BY checktime, id LIMIT $4"
+        ),
+        &[part.into(), output.into(), now_ms.into(), room.into()],
+        Ingest::from_row,
+    )?);
+    Ok(found)
 }
 
 /// Records that the output has what was decided by these commits: `(id, seq)`.
@@ -226,6 +237,10 @@ mod tests {
             assert_eq!((left[0].id, left[0].decision.as_deref()), (1, Some("remove")));
             assert_eq!(db.write(move |tx| delivered(tx, part, &[(1, 2)], 70))?, 1);
             assert_eq!(db.read(move |tx| undelivered(tx, part, output, 80, 10))?, []);
+            let later = vec![Ingest { check_ms: Some(95), ..ingest(3, 3) }];
+            db.write(move |tx| decide(tx, part, output, &later))?;
+            assert_eq!(db.read(move |tx| undelivered(tx, part, output, 94, 10))?, []);
+            assert_eq!(db.read(move |tx| undelivered(tx, part, output, 95, 10))?.len(), 1);
             let kept = db.read(move |tx| load(tx, part, output, &[DocHash::of("2")]))?;
             assert_eq!(kept[0].first_ingest_ms, Some(50));
             Ok(())

@@ -40,6 +40,10 @@ pub struct Asking {
 }
 
 /// Takes the lease if it is free, over, or was this node's own before a restart.
+///
+/// A start is newer if its number is larger. So of two processes that share a name by
+/// mistake the newer one wins once and for all, instead of taking turns; and a start
+/// does not take from itself what it has.
 pub fn take(tx: &mut Tx<'_>, part: Part, role: &str, asking: &Asking) -> Result<Option<Lease>> {
     let deadline_ms = asking.now_ms + asking.lease_ms;
     let token = tx.query_opt(
@@ -48,7 +52,8 @@ pub fn take(tx: &mut Tx<'_>, part: Part, role: &str, asking: &Asking) -> Result<
          ON CONFLICT (part, role) DO UPDATE SET
              node = excluded.node, node_name = excluded.node_name, token = leases.token + 1,
              deadline_ms = excluded.deadline_ms, taken_ms = excluded.taken_ms
-         WHERE leases.deadline_ms <= $7 OR leases.node_name = excluded.node_name
+         WHERE leases.deadline_ms <= $7
+            OR (leases.node_name = excluded.node_name AND leases.node < excluded.node)
          RETURNING token",
         &[
             part.into(),

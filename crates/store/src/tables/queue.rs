@@ -9,12 +9,16 @@
 //! marks its bin in the same transaction; the counters `ready`, `waiting` … equal
 //! the rows of that state at every commit (I7). Writes by the part's holder are
 //! fenced by the caller; [`add`] needs no lease, so that links can cross parts.
+//!
+//! Order of locks, so that commits and foreign adds do not wait for each other in a
+//! circle: the lease, queue rows, bins, bin_work, counters. A commit therefore adds
+//! its links first, settles then, and books visits to bins last.
 
 mod add;
 mod settle;
 
 pub use add::{Added, Candidate, add};
-pub use settle::{Settled, Settlement, settle};
+pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
 
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
 use crate::tables::counters;
@@ -209,6 +213,7 @@ pub fn wake(tx: &mut Tx<'_>, place: Place, now_ms: i64, limit: u32) -> Result<u6
              ORDER BY checktime, id LIMIT $4)
          UPDATE queue SET state = 'ready', checktime = NULL
          WHERE part = $1 AND id IN (SELECT id FROM due)
+           AND state = 'waiting' AND checktime <= $3
          RETURNING bin",
         &[place.part.into(), place.job.into(), now_ms.into(), limit.into()],
         |row| row.get(0),

@@ -13,14 +13,18 @@ pub const PARTS_MAX: u32 = 4_096;
 const PARTS: &str = "parts";
 const SUFFIX_LIST: &str = "public suffix list";
 
+/// Refuses a number of parts that makes no sense, before anything is made.
+pub fn check_parts(parts: u32) -> Result<()> {
+    if (1..=PARTS_MAX).contains(&parts) {
+        return Ok(());
+    }
+    Err(Error::Refused(format!("a database can have 1 to {PARTS_MAX} parts, not {parts}")))
+}
+
 /// Freezes the settings of a new database; an old one keeps what it has.
 /// Returns the number of parts in force.
 pub fn freeze(tx: &mut Tx<'_>, parts: u32) -> Result<u32> {
-    if !(1..=PARTS_MAX).contains(&parts) {
-        return Err(Error::Refused(format!(
-            "a database can have 1 to {PARTS_MAX} parts, not {parts}"
-        )));
-    }
+    check_parts(parts)?;
     put_new(tx, PARTS, &parts.to_string())?;
     put_new(tx, SUFFIX_LIST, page::domain::BUNDLED_TEXT)?;
     self::parts(tx)

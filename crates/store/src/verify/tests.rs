@@ -100,3 +100,17 @@ fn a_document_without_its_chunk_is_named() {
     });
     assert_names(found, "http://example.com/", "active in chunk 77");
 }
+
+#[test]
+fn a_bin_that_miscounts_or_sleeps_is_named() {
+    let found = findings_after(|db, _| {
+        db.write(|tx| tx.execute("UPDATE bins SET documents = documents + 1 WHERE part = 3", &[]))?;
+        Ok(())
+    });
+    assert_names(found, "bin example.com in part 3", "it says 4 documents, there are 3");
+    let found = findings_after(|db, _| {
+        db.write(|tx| tx.execute("UPDATE bin_work SET mark = 0 WHERE part = 3", &[]))?;
+        Ok(())
+    });
+    assert_names(found, "bin example.com of job 1 in part 3", "no mark");
+}

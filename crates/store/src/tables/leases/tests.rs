@@ -24,7 +24,13 @@ fn a_foreign_lease_is_taken_only_when_it_is_surely_over() {
         assert_eq!(take(2, 100)?, None, "clocks may differ");
         let second = take(2, 110)?.expect("it is over by any clock");
         assert!(second.token > first.token);
-        assert!(take(2, 111)?.is_some(), "a restarted node takes its own lease back at once");
+        assert_eq!(take(2, 111)?, None, "a start does not take from itself");
+        let restarted = Asking { node: NodeId(3), node_name: "node 2".into(), ..asking(3, 111) };
+        let back = db.write(move |tx| super::take(tx, Part(1), "crawl", &restarted))?;
+        assert!(back.is_some(), "a restarted node takes its own lease back at once");
+        let older = Asking { node: NodeId(2), node_name: "node 2".into(), ..asking(2, 112) };
+        let stolen = db.write(move |tx| super::take(tx, Part(1), "crawl", &older))?;
+        assert_eq!(stolen, None, "an older start of that name is over");
         Ok(())
     });
 }
@@ -112,9 +118,8 @@ fn drive(db: &crate::Db, part: Part, steps: &[Step]) -> Result<()> {
             Step::Pass(ms) => now_ms += ms,
             Step::Take(node) => {
                 let granted = db.write(move |tx| take(tx, part, "crawl", &asking(node, now_ms)))?;
-                let own = model.holder.is_some_and(|(holder, _)| holder == node);
                 let over = model.deadline_ms <= now_ms - 10;
-                assert_eq!(granted.is_some(), model.holder.is_none() || own || over);
+                assert_eq!(granted.is_some(), model.holder.is_none() || over);
                 if let Some(lease) = granted {
                     model.grants += 1;
                     assert_eq!(lease.token, model.grants, "tokens grow by one");

@@ -7,7 +7,7 @@
 
 use super::{Place, State, count_moves};
 use crate::dialect::Kind;
-use crate::ids::{BinId, QueueId, Run};
+use crate::ids::{BinId, Part, QueueId, Run};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -31,8 +31,8 @@ pub struct Candidate {
     pub hops: i64,
     /// Whether a seed list names it.
     pub seed: bool,
-    /// Who named it.
-    pub parent: Option<DocHash>,
+    /// Who named it: the part and the key.
+    pub parent: Option<(Part, DocHash)>,
     /// Why it is known but not to be fetched: `scope`, `hops`, `limit` or another
     /// reason; `None` lets it in.
     pub cut: Option<&'static str>,
@@ -136,6 +136,16 @@ fn update_known(
     run: Run,
     (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
 ) -> Result<()> {
+    // Locked in one order by everybody; an update of many rows locks as it likes.
+    let mut keys: Vec<Value<'_>> = changed.iter().map(|it| known[&it.dochash].id.into()).collect();
+    keys.sort_by_key(|key| if let Value::Int(id) = key { *id } else { 0 });
+    tx.query_in(
+        "SELECT id FROM queue WHERE part = $1 AND id",
+        &[place.part.into()],
+        &keys,
+        "ORDER BY id /*for update*/",
+        |_| Ok(()),
+    )?;
     let rows: Vec<Vec<Value<'_>>> = changed
         .iter()
         .map(|it| {
@@ -147,7 +157,8 @@ fn update_known(
         "UPDATE queue SET
              seen_run = CASE WHEN seen_run < $2 THEN $2 ELSE seen_run END,
              hops = CASE WHEN v.column2 < hops THEN v.column2 ELSE hops END,
-             seed_run = COALESCE(v.column3, seed_run)",
+             seed_run = CASE WHEN v.column3 IS NULL OR v.column3 < seed_run
+                             THEN seed_run ELSE v.column3 END",
         &[place.part.into(), run.into()],
         (&[Kind::Int; 3], &rows),
         "WHERE queue.part = $1 AND queue.id = v.column1",
@@ -195,7 +206,8 @@ fn insert_new<'a>(
         new.iter().map(|candidate| insert_row(place, run, candidate, now_ms)).collect();
     let inserted = tx.insert_rows(
         "INSERT INTO queue (part, jobid, seen_run, added_ms, id, dochash, docid, bin, docpriority,
-                            hops, seed_run, parenthash, state, reason, action, rescan, generation)",
+                            hops, seed_run, parentpart, parenthash, state, reason, action, rescan,
+                            generation)",
         &rows,
         "ON CONFLICT (part, dochash, jobid) DO NOTHING",
     )?;
@@ -240,7 +252,8 @@ fn insert_row<'a>(place: Place, run: Run, it: &'a Candidate, now_ms: i64) -> Vec
         it.priority.into(),
         it.hops.into(),
         it.seed.then_some(run).into(),
-        it.parent.as_ref().into(),
+        it.parent.map(|parent| parent.0).into(),
+        it.parent.as_ref().map(|parent| &parent.1).into(),
         state.name().into(),
         it.cut.into(),
         "fetch".into(),

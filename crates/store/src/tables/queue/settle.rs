@@ -7,6 +7,30 @@ use super::{Place, State, count_moves};
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
 use crate::{Error, Result, Tx, Value};
+use std::collections::{BTreeMap, HashMap};
+
+/// Bytes of a reason's code: it is part of an index.
+pub const REASON_BYTES_MAX: usize = 64;
+/// Bytes of a reason's words.
+const DETAIL_BYTES_MAX: usize = 2_048;
+
+/// Why a document went where it went: a short code for tables, and words for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    code: String,
+    detail: Option<String>,
+}
+
+impl Reason {
+    /// A reason; what is too long is cut.
+    pub fn new(code: &str, detail: Option<&str>) -> Reason {
+        let cut = |text: &str, bytes| text[..text.floor_char_boundary(bytes)].to_owned();
+        Reason {
+            code: cut(code, REASON_BYTES_MAX),
+            detail: detail.map(|text| cut(text, DETAIL_BYTES_MAX)),
+        }
+    }
+}
 
 /// Where a processed document goes.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,18 +53,12 @@ pub enum Settlement {
         /// When retrying ends.
         failtime: Option<i64>,
         /// What went wrong.
-        reason: String,
+        reason: Reason,
     },
-    /// Known, but not to be processed, for this reason.
-    Cut {
-        /// Such as `robots` or `trap`.
-        reason: String,
-    },
+    /// Known, but not to be processed: `robots`, `trap` …
+    Cut(Reason),
     /// Given up: a dead letter that an operator can retry.
-    Failed {
-        /// What went wrong.
-        reason: String,
-    },
+    Failed(Reason),
     /// No longer the job's: its row goes.
     Deleted,
 }
@@ -61,6 +79,7 @@ const KINDS: &[Kind] = &[
     Kind::Text,
     Kind::Text,
     Kind::Text,
+    Kind::Text,
     Kind::Int,
     Kind::Int,
     Kind::Int,
@@ -68,34 +87,41 @@ const KINDS: &[Kind] = &[
     Kind::Int,
 ];
 
-/// Settles documents of a chunk. A document whose carried values changed while it
-/// was active (`rescan`) is ready again at once instead.
+/// Settles documents of a chunk. A processed document whose carried values changed
+/// while it was active (`rescan`) is ready again at once instead.
 pub fn settle(
     tx: &mut Tx<'_>,
     place: Place,
     (chunk, run): (ChunkId, Run),
     settled: &[Settled],
 ) -> Result<()> {
+    let rescans = rescans(tx, place, chunk)?;
     let deleted: Vec<Value<'_>> =
         settled.iter().filter(|it| it.to == Settlement::Deleted).map(|it| it.id.into()).collect();
-    let kept: Vec<&Settled> = settled.iter().filter(|it| it.to != Settlement::Deleted).collect();
-    let rows: Vec<Vec<Value<'_>>> = kept.iter().map(|it| update_row(it, run)).collect();
+    let kept: Vec<(&Settled, State)> = settled
+        .iter()
+        .filter(|it| it.to != Settlement::Deleted)
+        .map(|it| (it, state_after(it, rescans.contains_key(&it.id))))
+        .collect();
+    let rows: Vec<Vec<Value<'_>>> =
+        kept.iter().map(|(it, state)| update_row(it, *state, run)).collect();
 
     let updated = tx.update_rows(
         "UPDATE queue SET state = v.column2, action = v.column3, reason = v.column4,
-             done_run = COALESCE(v.column5, done_run), checktime = v.column6,
-             failcount = v.column7, failtime = v.column8, generation = v.column9, chunk = NULL",
+             detail = v.column5, done_run = COALESCE(v.column6, done_run), checktime = v.column7,
+             failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
+             chunk = NULL",
         &[place.part.into(), chunk.into()],
         (KINDS, &rows),
         "WHERE queue.part = $1 AND queue.id = v.column1
            AND queue.state = 'active' AND queue.chunk = $2",
     )?;
-    let removed = tx.query_in(
+    let removed: Vec<BinId> = tx.query_in(
         "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
         &[place.part.into(), chunk.into()],
         &deleted,
-        "RETURNING id",
-        |_| Ok(()),
+        "RETURNING bin",
+        |row| row.get(0),
     )?;
     if updated != kept.len() as u64 || removed.len() != deleted.len() {
         return Err(Error::Refused(format!(
@@ -106,65 +132,82 @@ pub fn settle(
             deleted.len()
         )));
     }
-    let mut moves: Vec<(State, i64)> = kept.iter().map(|it| (state_after(it), 1)).collect();
+    let again = kept.iter().filter(|(_, state)| *state == State::Ready);
+    let woken: Vec<BinId> = again.filter_map(|(it, _)| rescans.get(&it.id).copied()).collect();
+    count_out_of_bins(tx, place, &removed)?;
+    super::add::mark_bins(tx, place, woken)?;
+    let mut moves: Vec<(State, i64)> = kept.iter().map(|(_, state)| (*state, 1)).collect();
     moves.push((State::Active, -(settled.len() as i64)));
-    count_moves(tx, place, &summed(&moves))?;
-    rescan(tx, place, &kept)
+    count_moves(tx, place, &summed(&moves))
 }
 
-/// Documents whose carried values changed meanwhile go straight back.
-fn rescan(tx: &mut Tx<'_>, place: Place, kept: &[&Settled]) -> Result<()> {
-    let keys: Vec<Value<'_>> = kept.iter().map(|it| it.id.into()).collect();
-    let again: Vec<(QueueId, BinId)> = tx.query_in(
-        "UPDATE queue SET state = 'ready', rescan = 0, checktime = NULL, reason = NULL
-         WHERE part = $1 AND rescan = 1 AND state IN ('ready', 'waiting', 'done') AND id",
-        &[place.part.into()],
-        &keys,
-        "RETURNING id, bin",
-        |row| Ok((row.get(0)?, row.get(1)?)),
+/// Documents of the chunk whose carried values have changed since it was claimed.
+/// All of the chunk are locked, so that no change is lost between look and update.
+fn rescans(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<HashMap<QueueId, BinId>> {
+    let active: Vec<(QueueId, BinId, bool)> = tx.query(
+        "SELECT id, bin, rescan FROM queue
+         WHERE part = $1 AND state = 'active' AND chunk = $2 ORDER BY id LIMIT 100000 /*for update*/",
+        &[place.part.into(), chunk.into()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
-    let mut moves = Vec::new();
-    for (id, _) in &again {
-        let was = kept.iter().find(|it| it.id == *id).map(|it| state_after(it));
-        moves.extend(was.map(|state| (state, -1)));
-        moves.push((State::Ready, 1));
-    }
-    count_moves(tx, place, &summed(&moves))?;
-    super::add::mark_bins(tx, place, again.into_iter().map(|(_, bin)| bin))
+    Ok(active.into_iter().filter(|it| it.2).map(|(id, bin, _)| (id, bin)).collect())
 }
 
-fn state_after(settled: &Settled) -> State {
+/// A deleted document no longer counts in its bin.
+fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]) -> Result<()> {
+    let mut counts: BTreeMap<BinId, i64> = BTreeMap::new();
+    for bin in removed {
+        *counts.entry(*bin).or_default() += 1;
+    }
+    let rows: Vec<Vec<Value<'_>>> =
+        counts.into_iter().map(|(bin, count)| vec![bin.into(), count.into()]).collect();
+    tx.update_rows(
+        "UPDATE bins SET documents = documents - v.column2",
+        &[place.part.into()],
+        (&[Kind::Int; 2], &rows),
+        "WHERE bins.part = $1 AND bins.bin = v.column1",
+    )?;
+    Ok(())
+}
+
+fn state_after(settled: &Settled, rescan: bool) -> State {
     match settled.to {
+        Settlement::Done | Settlement::Again { .. } if rescan => State::Ready,
         Settlement::Done => State::Done,
         Settlement::Again { .. } | Settlement::Retry { .. } => State::Waiting,
-        Settlement::Cut { .. } => State::Cut,
-        Settlement::Failed { .. } => State::Failed,
+        Settlement::Cut(_) => State::Cut,
+        Settlement::Failed(_) => State::Failed,
         Settlement::Deleted => unreachable!("deleted documents have no state"),
     }
 }
 
-fn update_row(settled: &Settled, run: Run) -> Vec<Value<'_>> {
+fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
     let null = Value::Null;
-    let processed = Value::from(run);
     let (action, reason, done_run, check, failcount, failtime) = match &settled.to {
-        Settlement::Done => ("fetch", null, processed, null, null, null),
+        Settlement::Done => ("fetch", None, run.into(), null, null, null),
         Settlement::Again { check_ms, action } => {
-            (*action, null, processed, (*check_ms).into(), null, null)
+            (*action, None, run.into(), (*check_ms).into(), null, null)
         }
         Settlement::Retry { check_ms, failcount, failtime, reason } => {
             let (count, time) = ((*failcount).into(), (*failtime).into());
-            ("fetch", reason.into(), null, (*check_ms).into(), count, time)
+            ("fetch", Some(reason), null, (*check_ms).into(), count, time)
         }
-        Settlement::Cut { reason } | Settlement::Failed { reason } => {
-            ("fetch", reason.into(), null, null, null, null)
+        Settlement::Cut(reason) | Settlement::Failed(reason) => {
+            ("fetch", Some(reason), null, null, null, null)
         }
         Settlement::Deleted => unreachable!("deleted documents are not updated"),
     };
+    let (code, detail) = match reason {
+        Some(reason) => ((&reason.code).into(), (&reason.detail).into()),
+        None => (null, null),
+    };
+    let check = if state == State::Ready { null } else { check };
     vec![
         settled.id.into(),
-        state_after(settled).name().into(),
+        state.name().into(),
         action.into(),
-        reason,
+        code,
+        detail,
         done_run,
         check,
         failcount,

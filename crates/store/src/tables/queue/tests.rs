@@ -33,9 +33,14 @@ fn candidate(id: i64, document: u8, hops: i64, cut: Option<&'static str>) -> Can
     }
 }
 
-fn lease(db: &Db, part: Part) -> Result<Lease> {
-    let asking =
-        Asking { node: NodeId(1), node_name: "n".into(), now_ms: 0, lease_ms: 1_000, skew_ms: 0 };
+fn lease(db: &Db, part: Part, start: i64) -> Result<Lease> {
+    let asking = Asking {
+        node: NodeId(start),
+        node_name: "n".into(),
+        now_ms: 0,
+        lease_ms: 1_000,
+        skew_ms: 0,
+    };
     let taken = db.write(move |tx| leases::take(tx, part, "crawl", &asking))?;
     Ok(taken.expect("its own lease is granted"))
 }
@@ -92,6 +97,7 @@ struct Model {
     now_ms: i64,
     next_id: i64,
     commits: i64,
+    starts: i64,
 }
 
 #[test]
@@ -104,7 +110,8 @@ fn the_queue_behaves_like_the_model() {
 
 fn drive(db: &Db, part: Part, steps: &[Step]) -> Result<()> {
     let mut model = Model {
-        lease: lease(db, part)?,
+        lease: lease(db, part, 1)?,
+        starts: 1,
         place: Place { part, job: JOB },
         documents: BTreeMap::new(),
         open: Vec::new(),
@@ -247,10 +254,10 @@ impl Model {
             0..=2 => Settlement::Done,
             3 => Settlement::Again { check_ms, action: "fetch" },
             4 => {
-                let reason = "503".into();
+                let reason = Reason::new("503", Some("the server is busy"));
                 Settlement::Retry { check_ms, failcount: Some(3), failtime: Some(9), reason }
             }
-            5 => Settlement::Cut { reason: "robots".into() },
+            5 => Settlement::Cut(Reason::new("robots", None)),
             _ => Settlement::Deleted,
         }
     }
@@ -276,14 +283,17 @@ impl Model {
             }
             _ => known.state = State::Cut,
         }
-        if known.rescan && known.state != State::Cut {
-            (known.state, known.check_ms, known.rescan) = (State::Ready, None, false);
+        let processed = matches!(to, Settlement::Done | Settlement::Again { .. });
+        if known.rescan && processed {
+            (known.state, known.check_ms) = (State::Ready, None);
         }
+        known.rescan = false;
     }
 
     fn abandon(&mut self, db: &Db) -> Result<()> {
         // A new holder, whose token is newer, finds every chunk of the old one.
-        self.lease = lease(db, self.place.part)?;
+        self.starts += 1;
+        self.lease = lease(db, self.place.part, self.starts)?;
         let expected: usize = self.open.drain(..).map(|(_, entries)| entries.len()).sum();
         let (lease, now_ms) = (self.lease.clone(), self.now_ms);
         let freed = db.write(move |tx| {
@@ -367,6 +377,11 @@ impl Model {
         })?;
         assert_eq!(counted, kept, "counters equal counts");
 
+        let known_bins = db.read(move |tx| bins::list(tx, place.part, BinId(-1), 100))?;
+        for bin in known_bins {
+            let documents = rows.iter().filter(|row| row.3 == bin.bin).count();
+            assert_eq!(bin.documents, documents as i64, "a bin counts its documents");
+        }
         let marked = db.read(move |tx| bins::marked(tx, place.part, (JobId(0), BinId(-1)), 100))?;
         for (_, known, _, bin) in &rows {
             let bin: BinId = *bin;
@@ -460,6 +475,77 @@ fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
                 db.read(move |tx| tx.query(&sql, &[Value::Int(1); 6], |row| row.get(3)))?;
             assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
         }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_older_run_takes_nothing_back() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        for run in [5, 3] {
+            db.write(move |tx| add(tx, place, Run(run), &[candidate(run, 0, 0, None)], 0))?;
+        }
+        let runs: (i64, i64) = db.read(|tx| {
+            tx.query_one("SELECT seen_run, seed_run FROM queue WHERE part = 1", &[], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+        })?;
+        assert_eq!(runs, (5, 5));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_reason_of_any_length_can_be_kept() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        db.write(move |tx| {
+            add(tx, place, Run(1), &[candidate(1, 0, 0, None)], 0)?;
+            claim(tx, place, ChunkId(9), &[QueueId(1)], Run(1))
+        })?;
+        let long = "ü".repeat(20_000);
+        let to = Settlement::Cut(Reason::new(&long, Some(&long)));
+        let cut = Settled { id: QueueId(1), generation: 0, to };
+        db.write(move |tx| settle(tx, place, (ChunkId(9), Run(1)), std::slice::from_ref(&cut)))?;
+        let kept: String = db.read(|tx| {
+            tx.query_one("SELECT reason FROM queue WHERE part = 1", &[], |row| row.get(0))
+        })?;
+        assert_eq!(kept, "ü".repeat(REASON_BYTES_MAX / 2));
+        Ok(())
+    });
+}
+
+#[test]
+fn waking_at_the_same_moment_counts_once() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        db.write(move |tx| {
+            let all: Vec<Candidate> = (0..9).map(|id| candidate(id, id as u8, 0, None)).collect();
+            add(tx, place, Run(1), &all, 0)?;
+            let ids: Vec<QueueId> = all.iter().map(|it| it.id).collect();
+            claim(tx, place, ChunkId(9), &ids, Run(1))?;
+            let again = |id| Settled {
+                id,
+                generation: 0,
+                to: Settlement::Again { check_ms: 5, action: "fetch" },
+            };
+            let settled: Vec<Settled> = ids.into_iter().map(again).collect();
+            settle(tx, place, (ChunkId(9), Run(1)), &settled)
+        })?;
+        let wakers: Vec<_> = (0..4)
+            .map(|_| {
+                let db = db.clone();
+                std::thread::spawn(move || db.write(move |tx| wake(tx, place, 10, 100)))
+            })
+            .collect();
+        let mut woken = 0;
+        for waker in wakers {
+            woken += waker.join().expect("a waker ends")?;
+        }
+        assert_eq!(woken, 9);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "ready"))?, 9);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "waiting"))?, 0);
         Ok(())
     });
 }
