@@ -59,7 +59,8 @@ pub struct Want {
 pub enum Next {
     /// Ask for this document now.
     Fetch(BinKey, Entry),
-    /// Nothing until this time, unless something ends or is claimed before.
+    /// Nothing until this time, unless something ends before; then documents can be
+    /// claimed or asked for. A time that has passed means: claim now.
     WaitUntil(i64),
     /// Nothing until something ends or is claimed.
     Wait,
