@@ -2,5 +2,7 @@
 //! and judging what came back.
 //!
 //! The crate meets `outputs` only in the committed chunk; neither may depend on
-//! the other. It is empty so far: the frontier, the fetcher and the worker move
-//! in with the first crawl, and nothing of them lives elsewhere until then.
+//! the other. So far it has the fetcher; the frontier and the worker move in with
+//! the first crawl, and nothing of them lives elsewhere until then.
+
+pub mod fetch;
