@@ -31,7 +31,7 @@ pub use limits::Limits;
 pub use outcome::{Fetched, NotModified, Outcome, Reason, Redirect};
 pub use redirects::{Followed, Hop, HopVerdict, PAGE_HOPS_MAX};
 pub use request::Ask;
-pub use resolve::Lookup;
+pub use resolve::{GivenLookup, Lookup};
 
 pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 pub use rustls::pki_types::CertificateDer;

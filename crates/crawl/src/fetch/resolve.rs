@@ -30,8 +30,11 @@ pub enum Lookup {
     #[default]
     System,
     /// A function, for tests and for fixed tables.
-    Given(Arc<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>),
+    Given(Arc<GivenLookup>),
 }
+
+/// From a name to its addresses; none if it has none.
+pub type GivenLookup = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;
 
 /// Looks names up and remembers them.
 pub(super) struct Resolver {

@@ -120,3 +120,68 @@ impl<'a> Watch<'a> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::time::Duration;
+
+    use tokio::time::{interval, sleep};
+
+    use super::*;
+
+    /// A body that brings `bytes` every `every`, watched until it is given up.
+    async fn given_up(limits: &Limits, bytes: usize, every: Duration) -> (Reason, Duration) {
+        let begun = Instant::now();
+        let timer = pin!(sleep(limits.total));
+        let mut watch = Watch::new(timer, limits);
+        watch.begin_body();
+        let mut drip = interval(every);
+        let reason = poll_fn(|cx| {
+            while drip.poll_tick(cx).is_ready() {
+                watch.count(bytes);
+            }
+            watch.poll_over(cx)
+        });
+        (reason.await, begun.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_drip_is_given_up_by_its_rate_and_a_stream_by_the_total() {
+        let limits = Limits::default();
+        let second = Duration::from_secs(1);
+        let drip = given_up(&limits, 1, second).await;
+        assert_eq!(drip, (Reason::TooSlow, limits.rate_window));
+        let just_below = given_up(&limits, 950, second).await;
+        assert_eq!(just_below, (Reason::TooSlow, limits.rate_window));
+        let enough = given_up(&limits, 1_100, second).await;
+        assert_eq!(enough, (Reason::TotalTimeout, limits.total));
+        let in_steps = given_up(&limits, 20_000, 10 * second).await;
+        assert_eq!(in_steps, (Reason::TotalTimeout, limits.total));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_counts_from_the_last_piece_and_empty_pieces_are_none() {
+        let limits = Limits::default();
+        let long = Duration::from_secs(1_000);
+        assert_eq!(given_up(&limits, 1_000_000, long).await, (Reason::IdleTimeout, limits.idle));
+        let empty = given_up(&limits, 0, Duration::from_secs(1)).await;
+        assert_eq!(empty, (Reason::IdleTimeout, limits.idle));
+        let pauses = given_up(&limits, 1_000_000, Duration::from_secs(14)).await;
+        assert_eq!(pauses, (Reason::TotalTimeout, limits.total));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_ends_with_its_own_reason_or_with_the_total() {
+        let limits = Limits::default();
+        let begun = Instant::now();
+        let timer = pin!(sleep(limits.total));
+        let mut watch = Watch::new(timer, &limits);
+        let waited = watch.within(limits.connect, Reason::ConnectTimeout, pending::<()>()).await;
+        assert_eq!((waited, begun.elapsed()), (Err(Reason::ConnectTimeout), limits.connect));
+        assert_eq!(watch.within(limits.connect, Reason::ConnectTimeout, async { 7 }).await, Ok(7));
+        let forever = limits.total * 2;
+        let waited = watch.within(forever, Reason::FirstByteTimeout, pending::<()>()).await;
+        assert_eq!((waited, begun.elapsed()), (Err(Reason::TotalTimeout), limits.total));
+    }
+}

@@ -37,7 +37,9 @@ fn zstd(plain: &[u8]) -> Vec<u8> {
     zstd::encode_all(plain, 1).unwrap()
 }
 
-const CODECS: [(&str, fn(&[u8]) -> Vec<u8>); 5] =
+type Encode = fn(&[u8]) -> Vec<u8>;
+
+const CODECS: [(&str, Encode); 5] =
     [("gzip", gzip), ("deflate", zlib), ("deflate", deflate), ("br", brotli), ("zstd", zstd)];
 
 fn decoder(encoding: &str, max: usize) -> Result<Decoder, Reason> {
@@ -145,9 +147,7 @@ fn what_follows_the_end_is_ignored_and_an_end_that_is_missing_is_a_fault() {
 #[test]
 fn only_as_much_is_kept_as_is_allowed() {
     let plain = page_text();
-    for (name, encode) in
-        CODECS.into_iter().chain([("identity", (|p| p.to_vec()) as fn(&[u8]) -> _)])
-    {
+    for (name, encode) in CODECS.into_iter().chain([("identity", (|p| p.to_vec()) as Encode)]) {
         let mut decoder = decoder(name, 10_000).unwrap();
         let wire = encode(&plain);
         assert!(wire.chunks(512).any(|bytes| decoder.push(bytes) == Ok(Flow::Full)), "{name}");

@@ -109,7 +109,6 @@ async fn no_code_leads_to_another_scheme_or_behind_the_guard() {
         .await;
         // Only the test's own server is open; everything else is judged as usual.
         let guard = Guard { allow: vec!["127.0.0.1".parse().unwrap()], ..Guard::default() };
-        let guard = Guard { allow: guard.allow, ..Guard::default() };
         let fetcher = fetcher(limits());
         for (index, (target, expected)) in targets.iter().enumerate() {
             let url = server.url(&format!("/{index}"));
@@ -129,7 +128,7 @@ struct Elsewhere {
 
 #[tokio::test]
 async fn nothing_that_was_given_for_an_origin_is_sent_to_another() {
-    let authority = Authority::new();
+    let authority = Authority::new("trusted");
     let tls = authority.server_config(&["home.example"], &[b"http/1.1"]);
     let other_port = Server::start(|_| answer(200, "", b"x")).await;
     let other_scheme = Server::start_tls(tls, |_| answer(200, "", b"x")).await;

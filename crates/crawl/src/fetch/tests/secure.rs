@@ -38,11 +38,11 @@ fn config(chain: Vec<CertificateDer<'static>>, key: &KeyPair, alpn: &[&[u8]]) ->
 }
 
 impl Authority {
-    pub fn new() -> Authority {
+    pub fn new(name: &str) -> Authority {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, "test authority");
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
         let root = params.self_signed(&key).unwrap().der().clone();
         Authority { issuer: Issuer::new(params, key), root }
     }
@@ -77,7 +77,7 @@ fn trusting(authority: &Authority) -> Fetcher {
 
 #[tokio::test]
 async fn each_fault_of_a_certificate_is_refused_by_its_name() {
-    let (trusted, stranger) = (Authority::new(), Authority::new());
+    let (trusted, stranger) = (Authority::new("trusted"), Authority::new("stranger"));
     let names = ["good.example"];
     let mut expired = params(&names);
     expired.not_after = date_time_ymd(2001, 1, 1);
@@ -91,6 +91,7 @@ async fn each_fault_of_a_certificate_is_refused_by_its_name() {
         ("tls-wrong-host", trusted.server_config(&["other.example"], &[])),
         ("tls-wrong-host", trusted.server_config(&["*.good.example"], &[])),
         ("tls-unknown-issuer", stranger.server_config(&names, &[])),
+        ("tls-signature", Authority::new("trusted").server_config(&names, &[])),
         ("tls-self-signed", self_signed(params(&names), false)),
         ("tls-self-signed", self_signed(params(&names), true)),
         ("tls-certificate", trusted.sign(client_only, &[])),
@@ -128,7 +129,7 @@ async fn a_server_that_speaks_no_tls_is_told_apart_from_one_with_a_bad_certifica
 
 #[tokio::test]
 async fn a_good_certificate_lets_requests_through_on_one_connection() {
-    let authority = Authority::new();
+    let authority = Authority::new("trusted");
     for alpn in [&[][..], &[&b"http/1.1"[..]][..]] {
         let config = authority.server_config(&["good.example", "127.0.0.1"], alpn);
         let server = Server::start_tls(config, |_| answer(200, "", b"safe")).await;
@@ -197,7 +198,7 @@ async fn h2_server(
 
 #[tokio::test]
 async fn http2_is_spoken_where_it_is_offered_within_the_same_bounds() {
-    let authority = Authority::new();
+    let authority = Authority::new("trusted");
     let (port, _tasks, seen) = h2_server(&authority).await;
     let (fetcher, guard) = (trusting(&authority), intranet());
     let url = |path: &str| format!("https://good.example:{port}{path}");

@@ -20,8 +20,8 @@ pub enum Then {
     Listen,
     Close,
     Hang,
-    /// Goes on with the same bytes for ever.
-    Repeat,
+    /// Goes on with these bytes for ever.
+    Repeat(&'static [u8]),
 }
 
 pub fn reply(bytes: impl Into<Vec<u8>>, then: Then) -> Reply {
@@ -126,7 +126,7 @@ async fn serve(
                 return;
             }
             Then::Hang => std::future::pending().await,
-            Then::Repeat => while stream.write_all(&bytes).await.is_ok() {},
+            Then::Repeat(more) => while stream.write_all(more).await.is_ok() {},
         }
     }
 }
