@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue, LOCATION, RETRY_AFTER};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
@@ -200,7 +201,7 @@ impl Fetcher {
         wire: &mut Wire,
         payload: &mut Payload,
         watch: &mut Watch<'_>,
-    ) -> Result<(Vec<u8>, u64, bool), Reason> {
+    ) -> Result<(Bytes, u64, bool), Reason> {
         let general = framing::body_bytes_max(head.headers.get(CONTENT_TYPE), &self.limits);
         let bytes_max = ask.body_bytes_max.unwrap_or(general);
         let mut decoder = Decoder::new(&head.headers, bytes_max, announced(&head.headers))?;

@@ -7,6 +7,7 @@
 
 mod codec;
 
+use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::CONTENT_ENCODING;
 
@@ -46,7 +47,11 @@ struct Stage {
 }
 
 struct Sink {
+    /// A body that came in one piece, as most do; it need not be copied.
+    whole: Option<Bytes>,
     kept: Vec<u8>,
+    announced_bytes: Option<u64>,
+    kept_bytes_expected: usize,
     kept_bytes_max: usize,
     wire_bytes: u64,
 }
@@ -79,15 +84,21 @@ impl Decoder {
         let growth = if stages.is_empty() { 1 } else { 4 };
         let expected = announced_bytes.unwrap_or(0).saturating_mul(growth).min(RESERVED_BYTES_MAX);
         let expected = usize::try_from(expected).unwrap_or(0).min(kept_bytes_max);
-        let sink = Sink { kept: Vec::with_capacity(expected), kept_bytes_max, wire_bytes: 0 };
+        let sink = Sink {
+            whole: None,
+            kept: Vec::new(),
+            announced_bytes,
+            kept_bytes_expected: expected,
+            kept_bytes_max,
+            wire_bytes: 0,
+        };
         Ok(Decoder { stages, sink })
     }
 
     /// Takes the next bytes from the wire.
-    pub fn push(&mut self, input: &[u8]) -> Result<Flow, Reason> {
+    pub fn push(&mut self, input: &Bytes) -> Result<Flow, Reason> {
         if self.stages.is_empty() {
-            self.sink.wire_bytes += input.len() as u64;
-            return Ok(self.sink.keep(input));
+            return Ok(self.sink.keep_piece(input));
         }
         // What comes over the wire is bounded as what is kept is: a stream of empty
         // blocks makes no bytes, however long it is.
@@ -104,18 +115,18 @@ impl Decoder {
 
     /// The body, when the message has ended. An encoding that has not ended with it
     /// is broken.
-    pub fn finish(self) -> Result<Vec<u8>, Reason> {
+    pub fn finish(self) -> Result<Bytes, Reason> {
         let is_empty = self.sink.wire_bytes == 0;
         if is_empty || self.stages.iter().all(|stage| stage.codec.is_at_end()) {
-            Ok(self.sink.kept)
+            Ok(self.sink.into_bytes())
         } else {
             Err(Reason::CorruptEncoding)
         }
     }
 
     /// What there is of a body whose end was not waited for.
-    pub fn into_beginning(self) -> Vec<u8> {
-        self.sink.kept
+    pub fn into_beginning(self) -> Bytes {
+        self.sink.into_bytes()
     }
 }
 
@@ -153,7 +164,26 @@ fn run(
 }
 
 impl Sink {
+    /// Takes a piece that needs no decoding.
+    fn keep_piece(&mut self, piece: &Bytes) -> Flow {
+        let is_whole = self.wire_bytes == 0 && self.announced_bytes == Some(piece.len() as u64);
+        self.wire_bytes += piece.len() as u64;
+        if is_whole && piece.len() <= self.kept_bytes_max {
+            self.whole = Some(piece.clone());
+            return Flow::More;
+        }
+        self.keep(piece)
+    }
+
+    fn into_bytes(self) -> Bytes {
+        self.whole.unwrap_or(Bytes::from(self.kept))
+    }
+
     fn keep(&mut self, bytes: &[u8]) -> Flow {
+        if self.kept.capacity() == 0 {
+            self.kept
+                .reserve_exact(self.kept_bytes_expected.max(bytes.len()).min(self.kept_bytes_max));
+        }
         let room = self.kept_bytes_max - self.kept.len();
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
         if bytes.len() > room { Flow::Full } else { Flow::More }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use hyper::HeaderMap;
 use thiserror::Error;
 
@@ -50,7 +51,7 @@ pub struct Fetched {
     /// Every header of the answer.
     pub headers: HeaderMap,
     /// The decoded body, or its beginning when `truncated`.
-    pub body: Vec<u8>,
+    pub body: Bytes,
     /// The body was longer than allowed; the rest was not read.
     pub truncated: bool,
     /// How many body bytes came over the wire, before decoding.

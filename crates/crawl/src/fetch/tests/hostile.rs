@@ -1,5 +1,6 @@
 //! Servers that do not mean well (T8-T11).
 
+use super::secure::{Authority, trusting_within};
 use super::server::{Server, Then, reply};
 use super::*;
 
@@ -224,7 +225,7 @@ async fn encoded_bodies_are_decoded_and_bombs_are_not() {
     };
     let good = encoded("zstd", &zstd::encode_all(&b"hello"[..], 1).unwrap());
     let fetched = body(outcome_of(good, Then::Listen, limits()).await.0);
-    assert_eq!(fetched.body, b"hello");
+    assert_eq!(fetched.body, "hello");
     assert_ne!(fetched.wire_bytes, 5);
     let bomb = encoded("zstd", &zstd::encode_all(&vec![0; 8 << 20][..], 1).unwrap());
     let cases = [
@@ -237,5 +238,34 @@ async fn encoded_bodies_are_decoded_and_bombs_are_not() {
         let (outcome, idle) = outcome_of(bytes, Then::Listen, limits()).await;
         assert_eq!((code(&outcome).as_str(), idle), (expected, 0));
         assert!(matches!(outcome, Outcome::Failed { .. }));
+    }
+}
+
+#[tokio::test]
+async fn floods_of_http2_frames_come_to_an_end() {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // The head of an answer that is not said to be over.
+    const HEADERS: [u8; 10] = [0, 0, 1, 1, 0, 0, 0, 0, 1, 0x88];
+    const WHOLE_HEADERS: [u8; 10] = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88];
+    let floods: [(&str, &[u8], &'static [u8], &str); 6] = [
+        ("continuations", &HEADERS, b"\0\0\x05\x09\0\0\0\0\x01\0\x01a\x01b", "protocol"),
+        ("empty continuations", &HEADERS, b"\0\0\0\x09\0\0\0\0\x01", "protocol"),
+        ("settings", &[], b"\0\0\0\x04\0\0\0\0\0", "first-byte-timeout"),
+        ("pings", &[], b"\0\0\x08\x06\0\0\0\0\012345678", "first-byte-timeout"),
+        ("empty data", &WHOLE_HEADERS, b"\0\0\0\0\0\0\0\0\x01", "protocol"),
+        ("resets", &[], b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x08", "connection-lost"),
+    ];
+    let authority = Authority::new("trusted");
+    for (name, first, more, expected) in floods {
+        let begin = [&SETTINGS[..], first].concat();
+        let config = authority.server_config(&["good.example"], &[b"h2"]);
+        // The client's preface looks like a request, which starts the flood.
+        let server = Server::start_tls(config, move |_| reply(begin.clone(), Then::Repeat(more)));
+        let server = server.await;
+        let quick = Limits { first_byte: SHORT * 5, idle: SHORT * 5, ..limits() };
+        let fetcher = trusting_within(&authority, quick);
+        let (guard, url) = (intranet(), format!("https://good.example:{}/", server.port));
+        let outcome = fetcher.get(&Ask::new(&url, &guard)).await;
+        assert_eq!((code(&outcome).as_str(), fetcher.pool.idle()), (expected, 0), "{name}");
     }
 }

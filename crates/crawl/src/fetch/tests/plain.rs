@@ -76,7 +76,7 @@ async fn answers_without_a_document_keep_the_connection_too() {
         matches!(fetcher.get(&ask).await, Outcome::NotModified(n) if n.headers["etag"] == "\"2\"")
     );
     assert_eq!(code(&fetcher.get(&Ask::new(&same, &guard)).await), "http-304");
-    assert_eq!(body(fetcher.get(&Ask::new(&url("/"), &guard)).await).body, b"abcde");
+    assert_eq!(body(fetcher.get(&Ask::new(&url("/"), &guard)).await).body, "abcde");
     assert_eq!(server.connections(), 1);
     assert!(server.requests()[4].contains("if-none-match: \"1\"\r\nif-modified-since: x\r\n"));
 }

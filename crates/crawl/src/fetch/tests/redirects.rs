@@ -157,16 +157,16 @@ async fn nothing_that_was_given_for_an_origin_is_sent_to_another() {
             let ask = Ask { headers: &secrets, referer: Some(&start), ..Ask::new(&start, &guard) };
             let followed = fetcher.follow(&ask, 10, anywhere).await;
             assert_eq!(followed.url, *url);
-            assert_eq!(body(followed.outcome).body, b"x", "{status} {name}");
+            assert_eq!(body(followed.outcome).body, "x", "{status} {name}");
         }
         // And it does not come back when the chain does.
         let back = format!("http://other.example:{0}/{status}?http://home.example:{0}/", home.port);
         let start = format!("http://home.example:{}/{status}?{back}", home.port);
         let ask = Ask { headers: &secrets, ..Ask::new(&start, &guard) };
-        assert_eq!(body(fetcher.follow(&ask, 10, anywhere).await.outcome).body, b"x");
+        assert_eq!(body(fetcher.follow(&ask, 10, anywhere).await.outcome).body, "x");
         let stay = format!("http://home.example:{}/{status}?/stay", home.port);
         let ask = Ask { headers: &secrets, ..Ask::new(&stay, &guard) };
-        assert_eq!(body(fetcher.follow(&ask, 10, anywhere).await.outcome).body, b"x");
+        assert_eq!(body(fetcher.follow(&ask, 10, anywhere).await.outcome).body, "x");
     }
     let is_leak = |request: &String| request.contains("s3cret") || request.contains("referer");
     assert_eq!(other_port.requests().len(), CODES.len());

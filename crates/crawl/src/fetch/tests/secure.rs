@@ -71,8 +71,12 @@ fn self_signed(mut params: CertificateParams, is_ca: bool) -> Arc<ServerConfig> 
 }
 
 fn trusting(authority: &Authority) -> Fetcher {
+    trusting_within(authority, limits())
+}
+
+pub fn trusting_within(authority: &Authority, limits: Limits) -> Fetcher {
     let extra_roots = vec![authority.root()];
-    Fetcher::new(Settings { extra_roots, ..settings(limits()) }).unwrap()
+    Fetcher::new(Settings { extra_roots, ..settings(limits) }).unwrap()
 }
 
 #[tokio::test]
@@ -136,7 +140,7 @@ async fn a_good_certificate_lets_requests_through_on_one_connection() {
         let (fetcher, guard) = (trusting(&authority), intranet());
         for host in ["good.example", "good.example", "127.0.0.1"] {
             let url = format!("https://{host}:{}/", server.port);
-            assert_eq!(body(fetcher.get(&Ask::new(&url, &guard)).await).body, b"safe");
+            assert_eq!(body(fetcher.get(&Ask::new(&url, &guard)).await).body, "safe");
         }
         assert_eq!((server.connections(), fetcher.pool.idle()), (2, 2));
     }
