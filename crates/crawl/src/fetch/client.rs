@@ -172,11 +172,12 @@ impl Fetcher {
             status @ 200..=299 => {
                 let body = self.read_body(ask, &head, &mut held.wire, &mut payload, watch).await?;
                 let (body, wire_bytes, truncated) = body;
+                let peer = held.wire.peer;
                 if is_clear && !truncated {
                     keep(held, payload, lease).await;
                 }
                 let headers = head.headers;
-                let fetched = Fetched { status, headers, body, truncated, wire_bytes };
+                let fetched = Fetched { status, headers, body, truncated, peer, wire_bytes };
                 return Ok(Outcome::Body(Box::new(fetched)));
             }
             304 if ask.is_conditional() => {

@@ -103,7 +103,7 @@ async fn connect_to_any(
         // A firewall or proxy may have led us elsewhere than we asked.
         let peer = stream.peer_addr().map_err(|_| Reason::ConnectionLost)?;
         guard.address(peer)?;
-        if peer != *address {
+        if (peer.ip(), peer.port()) != (address.ip(), address.port()) {
             return Err(Reason::Connect);
         }
         return Ok(stream);

@@ -58,7 +58,8 @@ impl Guard {
             _ => return Err(Reason::Url),
         };
         let host = page::url::host_of(url);
-        if host.is_empty() || host.contains('@') || url.len() > page::url::URL_BYTES_MAX {
+        let is_odd = host.is_empty() || host.contains('@') || !has_clear_end(url, host);
+        if is_odd || url.len() > page::url::URL_BYTES_MAX {
             return Err(Reason::Url);
         }
         let port = page::url::port_of(url);
@@ -113,6 +114,17 @@ impl Guard {
     fn is_port_allowed(&self, port: u16) -> bool {
         let usual = matches!(port, 80 | 443) || port >= 1_024;
         (usual && !ranges::BAD_PORTS.contains(&port)) || self.allow_ports.contains(&port)
+    }
+}
+
+/// Whether nothing but a port follows the host. In a canonical URL nothing else can;
+/// this is for a caller's mistake, so that we never connect to a part of a user name.
+fn has_clear_end(url: &str, host: &str) -> bool {
+    let origin = page::url::origin_of(url);
+    let after = origin.split_once("://").and_then(|(_, authority)| authority.strip_prefix(host));
+    match after.and_then(|after| after.strip_prefix(':')) {
+        Some(port) => port.parse::<u16>().is_ok(),
+        None => after == Some(""),
     }
 }
 

@@ -5,6 +5,7 @@
 //! (tables and reports keep it) and a sentence for people.
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -54,6 +55,8 @@ pub struct Fetched {
     pub body: Bytes,
     /// The body was longer than allowed; the rest was not read.
     pub truncated: bool,
+    /// Who sent it.
+    pub peer: SocketAddr,
     /// How many body bytes came over the wire, before decoding.
     pub wire_bytes: u64,
 }

@@ -45,6 +45,17 @@ pub struct Followed {
     pub hops: Vec<Hop>,
 }
 
+impl Followed {
+    /// The status that the chain ended with. One that was too long, or went in a
+    /// circle, ended with a redirect, which `page::robots::answer` wants to know.
+    pub fn status(&self) -> Option<u16> {
+        let is_unfinished =
+            matches!(self.outcome.reason(), Some(Reason::RedirectLimit | Reason::RedirectLoop));
+        let last = self.hops.last().filter(|_| is_unfinished).map(|hop| hop.status);
+        last.or_else(|| self.outcome.status())
+    }
+}
+
 impl Fetcher {
     /// Asks, and goes on where the answer points, at most `hops_max` times; with 0 a
     /// redirect is only reported. `check` sees each hop before it is followed.

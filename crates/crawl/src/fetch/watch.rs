@@ -35,9 +35,7 @@ impl<'a> Watch<'a> {
     pub fn new(timer: Pin<&'a mut Sleep>, limits: &'a Limits) -> Watch<'a> {
         let total_until = Instant::now() + limits.total;
         let (until, on_end) = (total_until, Reason::TotalTimeout);
-        let mut watch = Watch { timer, limits, total_until, until, on_end, body: None };
-        watch.timer.as_mut().reset(total_until);
-        watch
+        Watch { timer, limits, total_until, until, on_end, body: None }
     }
 
     /// Waits for something that is no body, at most `limit` from now.

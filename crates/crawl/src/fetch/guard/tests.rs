@@ -189,6 +189,10 @@ fn only_http_and_https_with_a_host_are_asked() {
         "http:///x",
         "//a.com/",
         "http://u@a.com/",
+        "http://u:p@a.com/",
+        "http://u:80@a.com/",
+        "http://a.com:99999/",
+        "http://a.com:/",
     ] {
         assert_eq!(public(url), Err(Reason::Url), "{url}");
     }

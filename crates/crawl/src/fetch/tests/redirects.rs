@@ -83,6 +83,28 @@ async fn circles_and_endless_chains_end() {
 }
 
 #[tokio::test]
+async fn a_robots_file_behind_five_redirects_is_read_and_behind_six_counts_as_none() {
+    use page::robots::answer::{Asked, Decision, REDIRECTS_MAX, on_status};
+    let server = Server::start(|request| match path_of(request) {
+        "/end" => answer(200, "", b"user-agent: *"),
+        path => {
+            to(302, ["/end", "/1", "/2", "/3", "/4", "/5"][path[1..].parse::<usize>().unwrap() - 1])
+        }
+    })
+    .await;
+    let (fetcher, guard) = (fetcher(limits()), intranet());
+    for (start, expected) in [("/5", Decision::Parse), ("/6", Decision::AllowAll)] {
+        let url = server.url(start);
+        let ask =
+            Ask { body_bytes_max: Some(page::robots::BODY_BYTES_MAX), ..Ask::new(&url, &guard) };
+        let followed = fetcher.follow(&ask, REDIRECTS_MAX, anywhere).await;
+        let redirects = u8::try_from(followed.hops.len()).unwrap();
+        let asked = Asked { status: followed.status(), redirects, ..Asked::default() };
+        assert_eq!(on_status(asked), expected, "{start}: {followed:?}");
+    }
+}
+
+#[tokio::test]
 async fn no_code_leads_to_another_scheme_or_behind_the_guard() {
     let targets = [
         ("file:///etc/passwd", "redirect-target"),
