@@ -2,11 +2,12 @@
 //! and judging what came back.
 //!
 //! The crate meets `outputs` only in the committed chunk; neither may depend on
-//! the other. So far it decides which links belong to a crawl: [`scope`] by the
-//! job's rules, [`trap`] by their shape; [`frontier`] which
-//! document comes next; and [`compare`] what has changed.
+//! the other. In the order a link meets them: [`scope`] and [`trap`] decide whether
+//! it belongs, [`frontier`] when its turn comes, [`fetch`] asks for it, [`compare`]
+//! says what has changed. The worker that joins them comes with the first crawl.
 
 pub mod compare;
+pub mod fetch;
 pub mod frontier;
 pub mod scope;
 pub mod trap;

@@ -28,7 +28,7 @@ type File<R> = Counted<BufReader<Chain<Cursor<Vec<u8>>, R>>>;
 
 enum Member<R> {
     Plain(File<R>),
-    Gzip(GzDecoder<File<R>>),
+    Gzip(Box<GzDecoder<File<R>>>),
     Zstd(ZstdDecoder<'static, File<R>>),
     Between(File<R>),
     /// Only while one of the others becomes another.
@@ -228,7 +228,7 @@ impl<R: Read> Members<R> {
             return Ok(false);
         }
         self.member = if self.kind == Kind::Gzip {
-            Member::Gzip(GzDecoder::new(file))
+            Member::Gzip(Box::new(GzDecoder::new(file)))
         } else {
             let mut decoder = ZstdDecoder::with_dictionary(file, &self.dictionary)?.single_frame();
             decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;

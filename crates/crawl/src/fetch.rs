@@ -1,0 +1,40 @@
+//! Fetching: one URL asked for, within bounds, and what came of it as a value.
+//!
+//! `client` asks once, `redirects` goes on where an answer points. On the way:
+//! `guard` (may it be asked), `resolve`, `tls`, `connect`, `pool` and `wire` (the
+//! connection), `request`, `framing` and `decode` (the message), `watch` and `limits`
+//! (how long, how much), `outcome` (what came of it), `backoff` (when to ask again).
+//!
+//! This is the only asynchronous part of the crate. Nothing runs in the background:
+//! whoever awaits an answer drives its connection, and dropping the fetcher closes
+//! everything. Invariant: no byte is sent to an address that the guard has not seen.
+
+pub mod backoff;
+mod client;
+mod connect;
+pub mod decode;
+mod framing;
+pub mod guard;
+mod limits;
+pub mod outcome;
+mod pool;
+mod redirects;
+mod request;
+mod resolve;
+mod tls;
+mod watch;
+mod wire;
+
+pub use client::{Fetcher, Settings, Unusable};
+pub use guard::{Cidr, Guard};
+pub use limits::Limits;
+pub use outcome::{Fetched, NotModified, Outcome, Reason, Redirect};
+pub use redirects::{Followed, Hop, HopVerdict, PAGE_HOPS_MAX};
+pub use request::Ask;
+pub use resolve::{GivenLookup, Lookup};
+
+pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+pub use rustls::pki_types::CertificateDer;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! The fetcher: asks for one URL and says what came of it.
+//!
+//! Relies on `guard` before anything else, on `pool` and `connect` for a connection,
+//! on `watch` for every wait, on `decode` for the body. It follows no redirect;
+//! `redirects` does. Invariant: a connection goes back to the pool only after an
+//! answer whose end is beyond doubt was read to that end.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue, LOCATION, RETRY_AFTER};
+use hyper::http::response::Parts;
+use hyper::{HeaderMap, Response};
+use rustls::pki_types::CertificateDer;
+use tokio::time::sleep;
+
+use super::backoff::retry_after_ms;
+use super::connect::Connector;
+use super::decode::{Decoder, Flow};
+use super::framing;
+use super::guard::Target;
+use super::limits::Limits;
+use super::outcome::{Fetched, NotModified, Outcome, Reason, Redirect, on_status};
+use super::pool::{Held, Lease, Pool};
+use super::request::{Ask, build};
+use super::resolve::{Lookup, Resolver};
+use super::tls;
+use super::watch::Watch;
+use super::wire::{Payload, Wire};
+
+/// The rest of an answer that nobody wants is read up to here, if that saves the
+/// connection.
+const DRAIN_BYTES_MAX: u64 = 64 * 1024;
+/// And for no longer than this.
+const DRAIN_FOR: Duration = Duration::from_secs(1);
+
+/// What a fetcher is made from.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// Name and version, such as `driftline/0.1`.
+    pub agent: String,
+    /// Where a site's owner finds out who we are: a URL or a mail address.
+    pub contact: String,
+    /// The bounds.
+    pub limits: Limits,
+    /// Who knows names.
+    pub lookup: Lookup,
+    /// Certificate authorities that are trusted beside Mozilla's.
+    pub extra_roots: Vec<CertificateDer<'static>>,
+}
+
+/// A fetcher cannot be made from these settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// Nobody may crawl without a name and a contact.
+    #[error("agent name and contact must be given, in plain characters")]
+    Agent,
+    /// A certificate authority cannot be read.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
+}
+
+/// Asks the web. One for a process; many requests at a time.
+pub struct Fetcher {
+    user_agent: HeaderValue,
+    limits: Limits,
+    connector: Connector,
+    pub(super) pool: Pool,
+}
+
+/// How an attempt on one connection ended without an answer.
+enum Missed {
+    /// The other side had closed a connection that we had kept. Nothing was lost.
+    Stale,
+    For(Reason),
+}
+
+impl Fetcher {
+    /// Makes a fetcher. It opens nothing yet.
+    pub fn new(settings: Settings) -> Result<Fetcher, Unusable> {
+        let Settings { agent, contact, limits, lookup, extra_roots } = settings;
+        if agent.trim().is_empty() || contact.trim().is_empty() {
+            return Err(Unusable::Agent);
+        }
+        let user_agent = format!("{} (+{})", agent.trim(), contact.trim());
+        let user_agent = HeaderValue::from_str(&user_agent).map_err(|_| Unusable::Agent)?;
+        let tls = tls::client_config(&extra_roots).map_err(|e| Unusable::Tls(e.to_string()))?;
+        let tls = std::sync::Arc::new(tls).into();
+        let connector = Connector { resolver: Resolver::new(lookup, &limits), tls };
+        let pool = Pool::new(&limits);
+        Ok(Fetcher { user_agent, limits, connector, pool })
+    }
+
+    /// Asks once. A redirect is reported, not followed.
+    pub async fn get(&self, ask: &Ask<'_>) -> Outcome {
+        let timer = pin!(sleep(self.limits.total));
+        let mut watch = Watch::new(timer, &self.limits);
+        match self.exchange(ask, &mut watch).await {
+            Ok(outcome) => outcome,
+            Err(reason) => reason.outcome(),
+        }
+    }
+
+    async fn exchange(&self, ask: &Ask<'_>, watch: &mut Watch<'_>) -> Result<Outcome, Reason> {
+        let target = ask.guard.url(ask.url)?;
+        let origin = page::url::origin_of(ask.url);
+        let waiting = self.pool.lease(origin);
+        let lease = watch.within(self.limits.total, Reason::TotalTimeout, waiting).await?;
+        loop {
+            let kept = lease.take(ask.guard);
+            let was_kept = kept.is_some();
+            let mut held = match kept {
+                Some(held) => held,
+                None => self.open(ask, &target, &lease, watch).await?,
+            };
+            if was_kept && !held.wire.is_alive().await {
+                continue;
+            }
+            let answer = match self.ask_on(&mut held.wire, ask, was_kept, watch).await {
+                Ok(answer) => answer,
+                Err(Missed::Stale) => continue,
+                Err(Missed::For(reason)) => return Err(reason),
+            };
+            return self.judge(ask, answer, held, &lease, watch).await;
+        }
+    }
+
+    async fn open(
+        &self,
+        ask: &Ask<'_>,
+        target: &Target<'_>,
+        lease: &Lease<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Held, Reason> {
+        let slot = watch.within(self.limits.total, Reason::TotalTimeout, lease.slot()).await?;
+        let opening = self.connector.open(target, ask.guard, &self.limits);
+        let wire = watch.within(self.limits.connect, Reason::ConnectTimeout, opening).await??;
+        Ok(slot.hold(wire))
+    }
+
+    async fn ask_on(
+        &self,
+        wire: &mut Wire,
+        ask: &Ask<'_>,
+        was_kept: bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<Response<Payload>, Missed> {
+        let request = build(ask, &self.user_agent, wire.is_h2()).map_err(Missed::For)?;
+        let asking = wire.ask(request);
+        match watch.within(self.limits.first_byte, Reason::FirstByteTimeout, asking).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(Reason::ConnectionLost)) if was_kept => Err(Missed::Stale),
+            Ok(Err(reason)) | Err(reason) => Err(Missed::For(reason)),
+        }
+    }
+
+    async fn judge(
+        &self,
+        ask: &Ask<'_>,
+        answer: Response<Payload>,
+        mut held: Held,
+        lease: &Lease<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Outcome, Reason> {
+        let (head, mut payload) = answer.into_parts();
+        let is_clear = framing::check(&head, held.wire.is_h2(), &self.limits)?;
+        let outcome = match head.status.as_u16() {
+            206 => on_status(206, None),
+            status @ 200..=299 => {
+                let body = self.read_body(ask, &head, &mut held.wire, &mut payload, watch).await?;
+                let (body, wire_bytes, truncated) = body;
+                let peer = held.wire.peer;
+                if is_clear && !truncated {
+                    keep(held, payload, lease).await;
+                }
+                let headers = head.headers;
+                let fetched = Fetched { status, headers, body, truncated, peer, wire_bytes };
+                return Ok(Outcome::Body(Box::new(fetched)));
+            }
+            304 if ask.is_conditional() => {
+                Outcome::NotModified(Box::new(NotModified { headers: head.headers.clone() }))
+            }
+            status @ (301 | 302 | 303 | 307 | 308) => {
+                redirect(ask.url, status, &head.headers).unwrap_or_else(Reason::outcome)
+            }
+            status => on_status(status, asked_wait_ms(&head.headers)),
+        };
+        if is_clear && drain(&mut held.wire, &head, &mut payload, watch).await {
+            keep(held, payload, lease).await;
+        }
+        Ok(outcome)
+    }
+
+    /// The decoded body, its length on the wire, and whether it is only the beginning.
+    async fn read_body(
+        &self,
+        ask: &Ask<'_>,
+        head: &Parts,
+        wire: &mut Wire,
+        payload: &mut Payload,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Bytes, u64, bool), Reason> {
+        let general = framing::body_bytes_max(head.headers.get(CONTENT_TYPE), &self.limits);
+        let bytes_max = ask.body_bytes_max.unwrap_or(general);
+        let mut decoder = Decoder::new(&head.headers, bytes_max, announced(&head.headers))?;
+        watch.begin_body();
+        loop {
+            let piece = poll_fn(|cx| match wire.poll_piece(payload, cx) {
+                Poll::Ready(piece) => Poll::Ready(piece.transpose()),
+                Poll::Pending => watch.poll_over(cx).map(Err),
+            });
+            let Some(piece) = piece.await? else { break };
+            watch.count(piece.len());
+            if decoder.push(&piece)? == Flow::Full {
+                let wire_bytes = decoder.wire_bytes();
+                return Ok((decoder.into_beginning(), wire_bytes, true));
+            }
+        }
+        let wire_bytes = decoder.wire_bytes();
+        Ok((decoder.finish()?, wire_bytes, false))
+    }
+}
+
+/// Puts the connection back if it can serve another request.
+async fn keep(mut held: Held, payload: Payload, lease: &Lease<'_>) {
+    drop(payload);
+    if held.wire.is_alive().await {
+        lease.put(held);
+    }
+}
+
+/// Reads what is left of an answer that nobody wants; false if it is too much.
+async fn drain(
+    wire: &mut Wire,
+    head: &Parts,
+    payload: &mut Payload,
+    watch: &mut Watch<'_>,
+) -> bool {
+    if announced(&head.headers).is_some_and(|bytes| bytes > DRAIN_BYTES_MAX) {
+        return false;
+    }
+    let reading = async {
+        let mut bytes = 0;
+        while let Some(piece) = poll_fn(|cx| wire.poll_piece(payload, cx)).await {
+            let Ok(piece) = piece else { return false };
+            bytes += piece.len() as u64;
+            if bytes > DRAIN_BYTES_MAX {
+                return false;
+            }
+        }
+        true
+    };
+    watch.within(DRAIN_FOR, Reason::TotalTimeout, reading).await.unwrap_or(false)
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn asked_wait_ms(headers: &HeaderMap) -> Option<u64> {
+    let date = headers.get(DATE).and_then(|value| value.to_str().ok());
+    retry_after_ms(headers.get(RETRY_AFTER)?.to_str().ok()?, date)
+}
+
+/// Where a redirect leads. The target is asked for as the server wrote it, so
+/// nothing of its query is dropped.
+fn redirect(url: &str, status: u16, headers: &HeaderMap) -> Result<Outcome, Reason> {
+    let location = headers.get(LOCATION).ok_or(Reason::RedirectTarget)?;
+    let text = text_of(location.as_bytes());
+    let policy = page::url::Policy::NOTHING;
+    let mut base = page::url::Resolver::new(url, &policy).map_err(|_| Reason::Url)?;
+    let to = base.resolve(&text).map_err(|_| Reason::RedirectTarget)?.to_owned();
+    Ok(Outcome::Redirect(Redirect { status, to }))
+}
+
+/// Headers are bytes: UTF-8 where they can be, Latin-1 as they once were otherwise.
+fn text_of(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
+    }
+}

@@ -1,0 +1,177 @@
+//! Which URLs, ports and addresses may be asked at all (T1-T3, T5-T7).
+//!
+//! Pure decisions, taken three times for every request: on the URL, on what its
+//! name resolves to, and on the address that the socket is really connected to.
+//! Relies on `ranges` for the tables. Invariant: without permission nothing but the
+//! public internet is reached, and our own addresses are never reached at all.
+
+mod ranges;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::outcome::Reason;
+pub use ranges::Cidr;
+
+/// What one job may reach. The default is the public internet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Guard {
+    /// Every private range may be reached: a crawl of an intranet.
+    pub allow_private: bool,
+    /// Ranges that may be reached although they are not public.
+    pub allow: Vec<Cidr>,
+    /// Ports that may be reached beside the usual ones.
+    pub allow_ports: Vec<u16>,
+    /// Where this program and its stores listen. No permission opens them (T7).
+    pub own: Vec<SocketAddr>,
+}
+
+/// The parts of a URL that passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// `https`.
+    pub tls: bool,
+    /// The host as written: a name, an IPv4 address or one in brackets.
+    pub host: &'a str,
+    /// The port to connect to.
+    pub port: u16,
+    /// The host, if it is an address.
+    pub address: Option<IpAddr>,
+}
+
+/// Names under which clouds offer credentials to the machines in them.
+const METADATA_NAMES: [&str; 7] = [
+    "instance-data",
+    "instance-data.ec2.internal",
+    "metadata",
+    "metadata.azure.internal",
+    "metadata.goog",
+    "metadata.google.internal",
+    "metadata.tencentyun.com",
+];
+
+impl Guard {
+    /// Looks at a canonical URL before anything is resolved.
+    pub fn url<'a>(&self, url: &'a str) -> Result<Target<'a>, Reason> {
+        let tls = match page::url::scheme_of(url) {
+            "https" => true,
+            "http" => false,
+            _ => return Err(Reason::Url),
+        };
+        let host = page::url::host_of(url);
+        let is_odd = host.is_empty() || host.contains('@') || !has_clear_end(url, host);
+        if is_odd || url.len() > page::url::URL_BYTES_MAX {
+            return Err(Reason::Url);
+        }
+        let port = page::url::port_of(url);
+        if !self.is_port_allowed(port) {
+            return Err(Reason::Port(port));
+        }
+        let address = literal(host);
+        match address {
+            Some(address) => self.address(SocketAddr::new(address, port))?,
+            None => self.name(host)?,
+        }
+        Ok(Target { tls, host, port, address })
+    }
+
+    /// Looks at an address: one that a name resolved to, or a connected peer.
+    pub fn address(&self, at: SocketAddr) -> Result<(), Reason> {
+        let (first, second) = unwrap(at.ip());
+        self.plain_address(first, at.port())?;
+        second.map_or(Ok(()), |second| self.plain_address(second, at.port()))
+    }
+
+    fn plain_address(&self, address: IpAddr, port: u16) -> Result<(), Reason> {
+        if self.own.iter().any(|own| is_own(*own, address, port)) {
+            return Err(Reason::OwnAddress);
+        }
+        if self.allow.iter().any(|range| range.contains(address)) {
+            return Ok(());
+        }
+        if ranges::METADATA.contains(&address) {
+            return Err(Reason::Metadata);
+        }
+        match ranges::special(address) {
+            Some(name) if !self.allow_private => Err(Reason::Address(name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Names that mean something bad wherever they resolve to.
+    fn name(&self, host: &str) -> Result<(), Reason> {
+        let name = host.strip_suffix('.').unwrap_or(host);
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        if METADATA_NAMES.into_iter().any(is) {
+            return Err(Reason::Metadata);
+        }
+        let last = name.rsplit('.').next().unwrap_or(name);
+        if last.eq_ignore_ascii_case("localhost") && !self.allow_private {
+            return Err(Reason::Localhost);
+        }
+        Ok(())
+    }
+
+    fn is_port_allowed(&self, port: u16) -> bool {
+        let usual = matches!(port, 80 | 443) || port >= 1_024;
+        (usual && !ranges::BAD_PORTS.contains(&port)) || self.allow_ports.contains(&port)
+    }
+}
+
+/// Whether nothing but a port follows the host. In a canonical URL nothing else can;
+/// this is for a caller's mistake, so that we never connect to a part of a user name.
+fn has_clear_end(url: &str, host: &str) -> bool {
+    let origin = page::url::origin_of(url);
+    let after = origin.split_once("://").and_then(|(_, authority)| authority.strip_prefix(host));
+    match after.and_then(|after| after.strip_prefix(':')) {
+        Some(port) => port.parse::<u16>().is_ok(),
+        None => after == Some(""),
+    }
+}
+
+/// The address that a host is, if it is one. Other spellings of addresses do not
+/// exist in canonical URLs; as names they would still meet [`Guard::address`].
+fn literal(host: &str) -> Option<IpAddr> {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        None => host.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
+    }
+}
+
+/// What is really reached through an address: itself, or the IPv4 address that a
+/// gateway reads out of it (T2). Teredo has two.
+fn unwrap(address: IpAddr) -> (IpAddr, Option<IpAddr>) {
+    let IpAddr::V6(v6) = address else { return (address, None) };
+    let v4 = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+    };
+    match v6.segments() {
+        // `::` and `::1` are themselves; the rest of ::/96 is IPv4 in an old dress.
+        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => (address, None),
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => (v4(high, low), None),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => (v4(high, low), None),
+        [0x2002, high, low, ..] => (v4(high, low), None),
+        // Teredo: its server in the clear, its client inverted.
+        [0x2001, 0, s_high, s_low, _, _, c_high, c_low] => {
+            (v4(s_high, s_low), Some(v4(!c_high, !c_low)))
+        }
+        _ => (address, None),
+    }
+}
+
+/// Whether an address reaches a listener of ours. One that listens on every
+/// address of the machine, or on loopback, is reached by every such address.
+fn is_own(own: SocketAddr, address: IpAddr, port: u16) -> bool {
+    if own.port() != port {
+        return false;
+    }
+    let (own_ip, _) = unwrap(own.ip());
+    if own_ip.is_unspecified() {
+        return ranges::special(address).is_some();
+    }
+    own_ip == address
+        || (own_ip.is_loopback() && (address.is_loopback() || address.is_unspecified()))
+}
+
+#[cfg(test)]
+mod tests;

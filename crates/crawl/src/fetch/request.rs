@@ -1,0 +1,116 @@
+//! What is asked, and the headers it is asked with.
+//!
+//! Invariant: a Referer is sent only within an origin (T27), and nothing that
+//! frames a message or names its host can be set from outside.
+
+use std::fmt;
+
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, REFERER, TE, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+};
+use hyper::{HeaderMap, Method, Request, Uri};
+
+use super::guard::Guard;
+use super::outcome::Reason;
+use super::wire::NoBody;
+
+const ACCEPTED: HeaderValue =
+    HeaderValue::from_static("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+const ENCODINGS: HeaderValue = HeaderValue::from_static("gzip, br, zstd, deflate");
+/// Headers that belong to the connection and not to whoever asks.
+const OUR_OWN: [HeaderName; 7] =
+    [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, TE, UPGRADE, ACCEPT_ENCODING];
+
+/// One thing to ask for.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// A canonical URL.
+    pub url: &'a str,
+    /// What may be reached.
+    pub guard: &'a Guard,
+    /// What we have was sent with this ETag.
+    pub etag: Option<&'a str>,
+    /// What we have was sent with this Last-Modified.
+    pub last_modified: Option<&'a str>,
+    /// The page that the link was found on.
+    pub referer: Option<&'a str>,
+    /// Headers of this request: credentials, cookies, languages. On a redirect they
+    /// go no further than the origin (T25, T26).
+    pub headers: &'a [(HeaderName, HeaderValue)],
+    /// How much is kept of the body, instead of the general limits.
+    pub body_bytes_max: Option<usize>,
+}
+
+impl<'a> Ask<'a> {
+    /// Asks for the URL and nothing special.
+    pub fn new(url: &'a str, guard: &'a Guard) -> Ask<'a> {
+        Ask {
+            url,
+            guard,
+            etag: None,
+            last_modified: None,
+            referer: None,
+            headers: &[],
+            body_bytes_max: None,
+        }
+    }
+
+    /// Whether "nothing new" is an answer that helps us.
+    pub fn is_conditional(&self) -> bool {
+        self.etag.is_some() || self.last_modified.is_some()
+    }
+}
+
+/// Values of headers may be secrets, so only their names are shown.
+impl fmt::Debug for Ask<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&HeaderName> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("Ask").field("url", &self.url).field("headers", &names).finish()
+    }
+}
+
+/// Builds the request for a connection. HTTP/2 carries the whole URL, HTTP/1 the
+/// path and a Host header.
+pub(super) fn build(
+    ask: &Ask<'_>,
+    user_agent: &HeaderValue,
+    is_h2: bool,
+) -> Result<Request<NoBody>, Reason> {
+    let origin = page::url::origin_of(ask.url);
+    let path = page::url::path_of(ask.url);
+    let path = path.split_once('#').map_or(path, |(before, _)| before);
+    let path = if path.is_empty() { "/" } else { path };
+    let mut headers = HeaderMap::with_capacity(8 + ask.headers.len());
+    let uri = if is_h2 {
+        let whole = [origin, path].concat();
+        Uri::try_from(whole).map_err(|_| Reason::Url)?
+    } else {
+        let authority = origin.split_once("://").map_or("", |(_, authority)| authority);
+        let host = HeaderValue::from_str(authority).map_err(|_| Reason::Url)?;
+        headers.insert(HOST, host);
+        Uri::try_from(path).map_err(|_| Reason::Url)?
+    };
+    headers.insert(USER_AGENT, user_agent.clone());
+    headers.insert(ACCEPT, ACCEPTED);
+    headers.insert(ACCEPT_ENCODING, ENCODINGS);
+    let referer = ask.referer.filter(|referer| page::url::origin_of(referer) == origin);
+    let texts =
+        [(IF_NONE_MATCH, ask.etag), (IF_MODIFIED_SINCE, ask.last_modified), (REFERER, referer)];
+    for (name, text) in texts {
+        // A validator that cannot be sent back is as good as none.
+        if let Some(Ok(value)) = text.map(HeaderValue::from_str) {
+            headers.insert(name, value);
+        }
+    }
+    for (name, value) in ask.headers {
+        if !OUR_OWN.contains(name) {
+            headers.insert(name.clone(), value.clone());
+        }
+    }
+    let mut request = Request::new(NoBody);
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers;
+    Ok(request)
+}
