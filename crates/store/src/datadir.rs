@@ -82,14 +82,25 @@ impl DataDir {
     /// Opens a data directory for this process alone, making it if it is not there.
     /// `parts` matters only for a new one.
     pub fn open(root: &Path, parts: u32, now_ms: i64) -> Result<DataDir> {
+        let data = DataDir::hold(root)?;
+        migrate::migrate(&data.db, now_ms)?;
+        data.db.write(move |tx| tables::settings::freeze(tx, parts))?;
+        Ok(data)
+    }
+
+    /// Opens a data directory for this process alone, making it if it is not there,
+    /// and writes no rows: [`crate::copy`] brings the schema and the settings.
+    pub fn open_for_copy(root: &Path) -> Result<DataDir> {
+        DataDir::hold(root)
+    }
+
+    fn hold(root: &Path) -> Result<DataDir> {
         let layout = Layout::new(root);
         refuse_foreign(&layout)?;
         make_directory(layout.root())?;
         make_directory(&layout.objects())?;
         let lock = Lock::take(&layout)?;
         let db = Db::open_sqlite(&layout.database())?;
-        migrate::migrate(&db, now_ms)?;
-        db.write(move |tx| tables::settings::freeze(tx, parts))?;
         Ok(DataDir { layout, db, _lock: lock })
     }
 
