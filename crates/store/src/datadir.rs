@@ -152,7 +152,7 @@ fn make_directory(path: &Path) -> Result<()> {
 
 /// The operating system's lock on a data directory; it ends with the process.
 struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -176,7 +176,15 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(|error| Error::io(&path, error))?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone is not enough: a child that another thread is just starting
+        // has the file open too, until it runs its own program.
+        let _ = self.file.unlock();
     }
 }
 
