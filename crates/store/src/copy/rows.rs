@@ -30,6 +30,11 @@ impl Cell {
     fn read(row: &Row<'_>, index: usize, column: &Column) -> Result<Cell> {
         Ok(match column.kind {
             Kind::Int => row.get::<Option<i64>>(index)?.map(Cell::Int),
+            // SQLite would keep it as NULL.
+            Kind::Real if row.get::<Option<f64>>(index)?.is_some_and(f64::is_nan) => {
+                let reason = format!("its {} is not a number; correct it first", column.name);
+                return Err(Error::corrupt("a row", reason));
+            }
             Kind::Real => row.get::<Option<f64>>(index)?.map(Cell::Real),
             Kind::Text => row.get::<Option<String>>(index)?.map(Cell::Text),
             Kind::Blob => row.get::<Option<Vec<u8>>>(index)?.map(Cell::Blob),
@@ -70,12 +75,14 @@ impl Writer {
         }
         let before = format!("INSERT INTO {} ({})", table.name, table.column_list());
         let mark = self.mark.clone();
-        self.db.write(move |tx| {
-            fence(tx, &mark)?;
-            let values: Vec<Vec<Value<'_>>> =
-                page.iter().map(|row| row.iter().map(Cell::value).collect()).collect();
-            tx.insert_rows(&before, &values, "").map(|_| ())
-        })
+        self.db
+            .write(move |tx| {
+                fence(tx, &mark)?;
+                let values: Vec<Vec<Value<'_>>> =
+                    page.iter().map(|row| row.iter().map(Cell::value).collect()).collect();
+                tx.insert_rows(&before, &values, "").map(|_| ())
+            })
+            .map_err(|error| in_table(table, error))
     }
 }
 
@@ -111,12 +118,21 @@ pub(super) fn page(
     let rows = tx.query(&sql, &values, |row| {
         table.columns.iter().enumerate().map(|(at, column)| Cell::read(row, at, column)).collect()
     });
-    rows.map_err(|error| match error {
-        Error::Statement { reason } => {
-            Error::Statement { reason: format!("table {}: {reason}", table.name) }
-        }
+    rows.map_err(|error| in_table(table, error))
+}
+
+/// Says in which table something is that cannot be copied.
+fn in_table(table: &Table, error: Error) -> Error {
+    let what = format!("a row of table {}", table.name);
+    match error {
+        Error::Statement { reason } => Error::Statement { reason: format!("{what}: {reason}") },
+        Error::Nul { start } => Error::corrupt(
+            what,
+            format!("its text has a NUL byte after {start:?}; correct it first"),
+        ),
+        Error::Corrupt { reason, .. } => Error::corrupt(what, reason),
         other => other,
-    })
+    }
 }
 
 /// In the copy nobody holds a lease and no node runs.

@@ -303,3 +303,32 @@ fn a_cluster_that_works_is_not_copied() {
     assert!(refused.contains("node sample holds part 0 for crawl"), "{refused}");
     copy(&source, &embedded(&data), clock::now_ms()).unwrap();
 }
+
+#[test]
+fn a_value_that_the_other_database_cannot_hold_is_named_and_stops_the_copy() {
+    into_both(|source, target, _| {
+        for (bad, words) in [("x'6100'", "NUL byte"), ("x'61ff'", "utf-8")] {
+            let sql = format!("UPDATE bins SET name = CAST({bad} AS TEXT) WHERE part = 3");
+            source.db.write(move |tx| tx.execute(&sql, &[])).unwrap();
+            let refused = copy(source, target, NOW_MS).unwrap_err().to_string();
+            assert!(refused.contains("table bins") && refused.contains(words), "{refused}");
+        }
+        source.db.write(|tx| tx.execute("UPDATE bins SET name = 'a'", &[])).unwrap();
+        copy(source, target, NOW_MS).unwrap();
+        assert_eq!(dump(&target.db), at_rest(dump(&source.db)));
+    });
+}
+
+#[test]
+fn a_number_that_is_none_is_refused_and_not_made_nothing() {
+    let Some(database) = FreshDatabase::from_environment() else {
+        return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let source = home(Db::open_postgres(&database.url).unwrap(), &folder.path().join("objects"));
+    let sql = "INSERT INTO throttles (ownerid, matchstring, throttle) VALUES (1, 'a', 'NaN')";
+    source.db.write(move |tx| tx.execute(sql, &[])).unwrap();
+    let data = DataDir::open_for_copy(&folder.path().join("data")).unwrap();
+    let refused = copy(&source, &embedded(&data), NOW_MS).unwrap_err().to_string();
+    assert!(refused.contains("table throttles") && refused.contains("not a number"), "{refused}");
+}
