@@ -55,10 +55,7 @@ pub struct Copied {
 /// Copies all of `source` to `target`, which must be empty or left over from a copy
 /// that was cut off. The caller holds the data directory that takes part, if any.
 pub fn copy(source: &Home, target: &Home, now_ms: i64) -> Result<Copied> {
-    migrate::check(&source.db)?;
-    if source.db.dialect() == Dialect::Postgres {
-        source.db.read(move |tx| refuse_held(tx, now_ms))?;
-    }
+    check_source(source, now_ms)?;
     migrate::apply(&target.db, now_ms)?;
     let tables = schema::tables();
     let mark = begin(target, &tables, now_ms)?;
@@ -72,6 +69,17 @@ pub fn copy(source: &Home, target: &Home, now_ms: i64) -> Result<Copied> {
         settings::clear_copying(tx)
     })?;
     Ok(copied)
+}
+
+/// Refuses a source that is incomplete, of another schema, or in use. [`copy`] asks
+/// this first; a caller may ask before it makes a target.
+pub fn check_source(source: &Home, now_ms: i64) -> Result<()> {
+    migrate::check(&source.db)?;
+    match source.db.dialect() {
+        Dialect::Postgres => source.db.read(move |tx| refuse_held(tx, now_ms)),
+        // Whoever holds the directory is alone; leases in it are its predecessor's.
+        Dialect::Sqlite => Ok(()),
+    }
 }
 
 /// A cluster that works would go on without what it does from now on.

@@ -216,6 +216,16 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_is_free_though_a_starting_child_still_has_its_lock_file_open() {
+        let place = tempfile::tempdir().unwrap();
+        let held = DataDir::open(place.path(), 4, 0).unwrap();
+        // What a fork gives to a child until it runs its own program.
+        let _of_the_child = held._lock.file.try_clone().unwrap();
+        drop(held);
+        DataDir::open(place.path(), 4, 0).unwrap();
+    }
+
+    #[test]
     fn a_directory_that_is_not_ours_is_left_alone() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("thesis.tex"), "x").unwrap();

@@ -104,8 +104,10 @@ fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, Stri
 fn copy_back(args: &Args, url: &str, place: &str, dir: &Path) -> anyhow::Result<(Copied, String)> {
     let location = location(place, &args.s3)?;
     let source = shared(url, place, &location, "--from")?;
+    let now_ms = clock::now_ms();
+    store::copy::check_source(&source, now_ms)?;
     let held = DataDir::open_for_copy(dir)?;
-    let copied = store::copy::copy(&source, &embedded(&held)?, clock::now_ms())?;
+    let copied = store::copy::copy(&source, &embedded(&held)?, now_ms)?;
     Ok((copied, dir.display().to_string()))
 }
 

@@ -136,6 +136,7 @@ fn a_copy_that_was_cut_off_starts_over() {
         text(&back),
     ];
     assert_trouble(&bare(&again), &["is incomplete"]);
+    assert!(!back.exists(), "nothing was made");
     std::fs::write(&damaged, bytes).unwrap();
     place.succeeds(&out);
     store::migrate::check(&Db::open_postgres(&database.url).unwrap()).unwrap();
