@@ -8,10 +8,13 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod backup;
+mod completions;
+mod copy;
 mod demo;
 mod export;
 mod gc;
 mod init;
+mod man;
 mod restore;
 mod robots;
 mod status;
@@ -20,7 +23,7 @@ mod verify;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use store::datadir::Layout;
 
 /// The exit code of a verb that could not answer.
@@ -42,9 +45,12 @@ enum Verb {
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
+    Copy(copy::Args),
     Gc(gc::Args),
     Export(export::Args),
     Robots(robots::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 /// What every verb about a data directory takes.
@@ -89,14 +95,34 @@ pub fn main() -> ExitCode {
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),
         Verb::Restore(args) => restore::run(args),
+        Verb::Copy(args) => copy::run(args),
         Verb::Gc(args) => gc::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Robots(args) => robots::run(args),
+        Verb::Completions(args) => completions::run(args),
+        Verb::Man(args) => man::run(args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("driftline: {error:#}");
         ExitCode::from(TROUBLE)
     })
+}
+
+/// The whole command line, for what is generated from it.
+fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Prints an answer that is a file. A reader that has gone away is no failure.
+fn print_whole(text: &[u8]) -> anyhow::Result<()> {
+    use std::io::{ErrorKind, Write};
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(anyhow::anyhow!("cannot write to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Prints one line of an answer. A reader that has gone away is no failure.
@@ -128,7 +154,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_defined() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 

@@ -122,6 +122,7 @@ fn snapshot_rows(from: &Path, to: &Path) -> Result<()> {
 /// Copies every published object that the copied rows name.
 fn copy_objects(source: &Layout, copy: &Layout, manifest: &mut Manifest) -> Result<()> {
     let db = Db::open_sqlite(&copy.database())?;
+    migrate::refuse_incomplete(&db)?;
     let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
         let page = db.read(move |tx| crate::tables::objects::published_after(tx, after, PAGE))?;

@@ -82,6 +82,19 @@ impl DataDir {
     /// Opens a data directory for this process alone, making it if it is not there.
     /// `parts` matters only for a new one.
     pub fn open(root: &Path, parts: u32, now_ms: i64) -> Result<DataDir> {
+        let data = DataDir::hold(root)?;
+        migrate::migrate(&data.db, now_ms)?;
+        data.db.write(move |tx| tables::settings::freeze(tx, parts))?;
+        Ok(data)
+    }
+
+    /// Opens a data directory for this process alone, making it if it is not there,
+    /// and writes no rows: [`crate::copy`] brings the schema and the settings.
+    pub fn open_for_copy(root: &Path) -> Result<DataDir> {
+        DataDir::hold(root)
+    }
+
+    fn hold(root: &Path) -> Result<DataDir> {
         let layout = Layout::new(root);
         tables::settings::check_parts(parts)?;
         refuse_foreign(&layout)?;
@@ -89,8 +102,6 @@ impl DataDir {
         make_directory(&layout.objects())?;
         let lock = Lock::take(&layout)?;
         let db = Db::open_sqlite(&layout.database())?;
-        migrate::migrate(&db, now_ms)?;
-        db.write(move |tx| tables::settings::freeze(tx, parts))?;
         Ok(DataDir { layout, db, _lock: lock })
     }
 
@@ -142,7 +153,7 @@ fn make_directory(path: &Path) -> Result<()> {
 
 /// The operating system's lock on a data directory; it ends with the process.
 struct Lock {
-    _file: File,
+    file: File,
 }
 
 impl Lock {
@@ -166,7 +177,15 @@ impl Lock {
             .and_then(|()| file.rewind())
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(|error| Error::io(&path, error))?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing alone is not enough: a child that another thread is just starting
+        // has the file open too, until it runs its own program.
+        let _ = self.file.unlock();
     }
 }
 
@@ -195,6 +214,16 @@ mod tests {
         drop(held);
         let again = DataDir::open(&root, 99, 0).unwrap();
         assert_eq!(again.db().read(tables::settings::parts).unwrap(), 4, "parts are frozen");
+    }
+
+    #[test]
+    fn a_directory_is_free_though_a_starting_child_still_has_its_lock_file_open() {
+        let place = tempfile::tempdir().unwrap();
+        let held = DataDir::open(place.path(), 4, 0).unwrap();
+        // What a fork gives to a child until it runs its own program.
+        let _of_the_child = held._lock.file.try_clone().unwrap();
+        drop(held);
+        DataDir::open(place.path(), 4, 0).unwrap();
     }
 
     #[test]

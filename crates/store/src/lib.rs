@@ -9,8 +9,9 @@
 //! Objects (chunk files, later shards and generations) live in a directory or an
 //! S3 bucket behind [`objects`]; [`chunkfile`] is what a chunk's files look like.
 //! [`datadir`] is all of it in one directory, with its lock; [`socket`] is how other
-//! commands ask the process that holds it; [`backup`] copies it, [`verify`] checks it,
-//! [`gc`] gives back what nothing needs any more.
+//! commands ask the process that holds it; [`backup`] copies it, [`copy`] moves it to
+//! PostgreSQL and back, [`verify`] checks it, [`gc`] gives back what nothing needs any
+//! more.
 //!
 //! Nothing here may be called inside an async task: calls block until the
 //! database has answered.
@@ -19,6 +20,7 @@ pub mod backup;
 pub mod chunkfile;
 pub mod clock;
 pub mod collect;
+pub mod copy;
 pub mod datadir;
 pub mod db;
 pub mod dialect;

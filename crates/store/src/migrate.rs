@@ -2,8 +2,10 @@
 //!
 //! Invariants: a database with a newer schema than this program's is refused and
 //! left alone; two processes that migrate at once end with one schema, because
-//! each version's row is inserted before its statements run.
+//! each version's row is inserted before its statements run; a database that a copy
+//! has not filled to the end is refused, except by a copy.
 
+use crate::tables::settings;
 use crate::{Db, Error, Result, Tx};
 
 struct Migration {
@@ -45,6 +47,13 @@ const VERSIONS_TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_versions (
 
 /// Brings the schema up to this program's version. Returns the versions applied.
 pub fn migrate(db: &Db, now_ms: i64) -> Result<Vec<i64>> {
+    let applied = apply(db, now_ms)?;
+    refuse_incomplete(db)?;
+    Ok(applied)
+}
+
+/// As [`migrate`], for a database that a copy fills.
+pub(crate) fn apply(db: &Db, now_ms: i64) -> Result<Vec<i64>> {
     let mut applied = Vec::new();
     loop {
         let step = db.write(move |tx| one_step(tx, now_ms));
@@ -58,7 +67,25 @@ pub fn migrate(db: &Db, now_ms: i64) -> Result<Vec<i64>> {
     }
 }
 
-/// Refuses a schema that is missing or newer; for commands that only look.
+/// The texts that make the schema, oldest first.
+pub(crate) fn texts() -> impl Iterator<Item = &'static str> {
+    MIGRATIONS.iter().flat_map(|migration| migration.texts).copied()
+}
+
+/// Refuses a database that a copy is filling, or was filling when it was cut off.
+pub(crate) fn refuse_incomplete(db: &Db) -> Result<()> {
+    match db.read(settings::copying)? {
+        None => Ok(()),
+        Some(_) => Err(Error::Refused(format!(
+            "{} is incomplete: a `driftline copy` into it runs or was cut off; wait for it, \
+             or run the same copy again",
+            db.place()
+        ))),
+    }
+}
+
+/// Refuses a schema that is missing or newer, and an incomplete copy; for commands
+/// that only look.
 pub fn check(db: &Db) -> Result<()> {
     // A database without that table was never finished, or is not ours.
     let found = match db.read(current) {
@@ -74,7 +101,7 @@ pub fn check(db: &Db) -> Result<()> {
              run a command that writes (such as `driftline init`) to upgrade it"
         )));
     }
-    Ok(())
+    refuse_incomplete(db)
 }
 
 fn current(tx: &mut Tx<'_>) -> Result<i64> {

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
 
+mod copy;
+mod generated;
 mod in_use;
 mod json;
 

@@ -12,6 +12,10 @@ pub const PARTS_MAX: u32 = 4_096;
 
 const PARTS: &str = "parts";
 const SUFFIX_LIST: &str = "public suffix list";
+/// There while a copy into this database is not whole.
+const COPYING: &str = "copying";
+/// The table's name.
+pub(crate) const TABLE: &str = "settings";
 
 /// Refuses a number of parts that makes no sense, before anything is made.
 pub fn check_parts(parts: u32) -> Result<()> {
@@ -46,6 +50,41 @@ pub fn suffix_list(tx: &mut Tx<'_>) -> Result<SuffixList> {
         what: "the frozen public suffix list".into(),
         reason: error.to_string(),
     })
+}
+
+/// The mark of the copy that is filling this database, or was when it was cut off.
+pub fn copying(tx: &mut Tx<'_>) -> Result<Option<String>> {
+    tx.query_opt("SELECT value FROM settings WHERE name = $1", &[COPYING.into()], |row| row.get(0))
+}
+
+/// As [`copying`], and nobody changes the mark before this transaction ends.
+pub(crate) fn lock_copying(tx: &mut Tx<'_>) -> Result<Option<String>> {
+    tx.query_opt(
+        "SELECT value FROM settings WHERE name = $1 /*for update*/",
+        &[COPYING.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Says that a copy is filling this database. There must be no such mark yet.
+pub(crate) fn set_copying(tx: &mut Tx<'_>, mark: &str) -> Result<()> {
+    tx.execute(
+        "INSERT INTO settings (name, value) VALUES ($1, $2)",
+        &[COPYING.into(), mark.into()],
+    )?;
+    Ok(())
+}
+
+/// Says that the copy is whole.
+pub(crate) fn clear_copying(tx: &mut Tx<'_>) -> Result<()> {
+    tx.execute("DELETE FROM settings WHERE name = $1", &[COPYING.into()])?;
+    Ok(())
+}
+
+/// Forgets all settings, for a copy that starts over.
+pub(crate) fn clear(tx: &mut Tx<'_>) -> Result<()> {
+    tx.execute("DELETE FROM settings", &[])?;
+    Ok(())
 }
 
 fn put_new(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<u64> {

@@ -1,0 +1,31 @@
+//! `driftline completions`: what a shell needs to complete this program's arguments.
+
+use super::{command, print_whole};
+use clap::Args as ClapArgs;
+use clap_complete::Shell;
+use std::process::ExitCode;
+
+/// Print the completions of a shell
+///
+/// Where they belong: bash, a file in ~/.local/share/bash-completion/completions;
+/// zsh, a file named _driftline in a directory of $fpath; fish, a file in
+/// ~/.config/fish/completions; PowerShell, the profile.
+#[derive(ClapArgs)]
+#[command(
+    after_help = "Example: driftline completions fish > ~/.config/fish/completions/driftline.fish"
+)]
+pub struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut command = command();
+    let name = command.get_name().to_owned();
+    // Into memory first: the generator panics when its output cannot be written.
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, name, &mut text);
+    print_whole(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,147 @@
+//! `driftline copy`: moves from one data directory to PostgreSQL and an object
+//! store, or back.
+
+use super::{Data, say, shown};
+use anyhow::{Context, bail};
+use clap::Args as ClapArgs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use store::copy::{Copied, Home};
+use store::datadir::DataDir;
+use store::objects::{Location, Objects, S3Settings};
+use store::tables::settings;
+use store::{Db, clock};
+
+/// Bytes of a file with keys that are read.
+const KEYS_BYTES_MAX: u64 = 4_096;
+
+/// Copy a data directory to PostgreSQL and an object store, or back
+///
+/// The target must be new: an empty database and an empty directory or prefix of a
+/// bucket, or a data directory that is not there yet. Nothing may work on the source
+/// meanwhile. Until the copy is whole, every verb refuses the target; when a copy was
+/// cut off, run it again and it starts over. The source is not changed.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example: driftline copy --data ./driftline-data --to postgres://driftline@db/driftline \\
+             --to-objects s3://crawl/objects
+Example: driftline copy --from postgres://driftline@db/driftline \\
+             --from-objects file:///srv/objects --to-data ./driftline-data")]
+#[command(group = clap::ArgGroup::new("direction").args(["to", "from"]).required(true))]
+pub struct Args {
+    #[command(flatten)]
+    data: Data,
+    /// Copy the data directory to this PostgreSQL database
+    #[arg(long, value_name = "URL", requires = "to_objects")]
+    to: Option<String>,
+    /// Where its objects go: file:///directory or s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", requires = "to")]
+    to_objects: Option<String>,
+    /// Copy from this PostgreSQL database
+    #[arg(long, value_name = "URL", requires_all = ["from_objects", "to_data"], conflicts_with = "data")]
+    from: Option<String>,
+    /// Where its objects are: file:///directory or s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", requires = "from")]
+    from_objects: Option<String>,
+    /// The data directory to make of it
+    #[arg(long, value_name = "DIR", requires = "from")]
+    to_data: Option<PathBuf>,
+    #[command(flatten)]
+    s3: S3,
+}
+
+/// How to reach a bucket.
+#[derive(ClapArgs)]
+struct S3 {
+    /// The address of an S3-compatible server, if it is not AWS
+    #[arg(long, value_name = "URL")]
+    s3_endpoint: Option<String>,
+    /// The bucket's region
+    #[arg(long, value_name = "NAME")]
+    s3_region: Option<String>,
+    /// A file with two lines, the key's id and its secret; without it, the role of this machine
+    #[arg(long, value_name = "FILE")]
+    s3_keys: Option<PathBuf>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let (copied, target) =
+        match (&args.to, &args.to_objects, &args.from, &args.from_objects, &args.to_data) {
+            (Some(url), Some(place), None, None, None) => copy_out(&args, url, place)?,
+            (None, None, Some(url), Some(place), Some(dir)) => copy_back(&args, url, place, dir)?,
+            _ => bail!(
+                "name one direction: --to and --to-objects, or --from, --from-objects and --to-data"
+            ),
+        };
+    if args.data.json {
+        let mut answer = serde_json::to_value(&copied)?;
+        answer["copy"] = target.into();
+        say(&answer.to_string());
+    } else {
+        let Copied { tables, rows, objects, bytes } = copied;
+        say(&format!(
+            "{} is ready: {rows} rows of {tables} tables and {objects} objects, {bytes} bytes, \
+             all as they were",
+            shown(&target)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// To PostgreSQL. Returns what was copied, and a name for the target.
+fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, String)> {
+    args.data.existing()?;
+    let location = location(place, &args.s3)?;
+    let now_ms = clock::now_ms();
+    let held = DataDir::open(args.data.root(), settings::PARTS_DEFAULT, now_ms)?;
+    let target = shared(url, place, &location, "--to")?;
+    let copied = store::copy::copy(&embedded(&held)?, &target, now_ms)?;
+    Ok((copied, target.db.place().to_owned()))
+}
+
+/// From PostgreSQL. Returns what was copied, and a name for the target.
+fn copy_back(args: &Args, url: &str, place: &str, dir: &Path) -> anyhow::Result<(Copied, String)> {
+    let location = location(place, &args.s3)?;
+    let source = shared(url, place, &location, "--from")?;
+    let now_ms = clock::now_ms();
+    store::copy::check_source(&source, now_ms)?;
+    let held = DataDir::open_for_copy(dir)?;
+    let copied = store::copy::copy(&source, &embedded(&held)?, now_ms)?;
+    Ok((copied, dir.display().to_string()))
+}
+
+fn embedded(held: &DataDir) -> anyhow::Result<Home> {
+    let objects = held.layout().objects();
+    let objects_at = objects.display().to_string();
+    let objects = Objects::open(&Location::Directory(objects))?;
+    Ok(Home { db: held.db().clone(), objects, objects_at })
+}
+
+fn shared(url: &str, place: &str, location: &Location, flag: &str) -> anyhow::Result<Home> {
+    let db = Db::open_postgres(url).with_context(|| {
+        format!("cannot open the database that {flag} names; it must run and have been created")
+    })?;
+    Ok(Home { db, objects: Objects::open(location)?, objects_at: place.to_owned() })
+}
+
+fn location(place: &str, s3: &S3) -> anyhow::Result<Location> {
+    let keys = s3.s3_keys.as_deref().map(read_keys).transpose()?;
+    let (endpoint, region) = (s3.s3_endpoint.clone(), s3.s3_region.clone());
+    Ok(Location::parse(place, &S3Settings { endpoint, region, keys })?)
+}
+
+/// Keys come from a file: everybody on the machine can see a command line.
+fn read_keys(path: &Path) -> anyhow::Result<(String, String)> {
+    use std::io::Read;
+    let mut text = String::new();
+    let name = shown(&path.display().to_string());
+    std::fs::File::open(path)
+        .and_then(|file| file.take(KEYS_BYTES_MAX).read_to_string(&mut text))
+        .with_context(|| format!("cannot read {name}, the file given with --s3-keys"))?;
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match (lines.next(), lines.next(), lines.next()) {
+        (Some(id), Some(secret), None) => Ok((id.to_owned(), secret.to_owned())),
+        _ => bail!("{name} must have two lines, the key's id and its secret"),
+    }
+}

@@ -1,0 +1,93 @@
+//! The tables and columns there are, read from the text that makes them.
+//!
+//! The text is ours and is written in one way: a line for each column, with its name
+//! and its kind first. The tests hold what is read here against what both databases
+//! say of themselves, so a text written otherwise does not go unnoticed.
+
+use crate::dialect::Kind;
+use crate::migrate;
+
+/// A table of the schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns, in order.
+    pub columns: Vec<Column>,
+    /// Places of the primary key's columns, in the key's order.
+    pub key: Vec<usize>,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+impl Table {
+    /// The place of a column.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// All columns, as a statement lists them.
+    pub fn column_list(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|column| column.name).collect();
+        names.join(", ")
+    }
+
+    /// The columns of the primary key, as a statement lists them.
+    pub fn key_list(&self) -> String {
+        let names: Vec<&str> = self.key.iter().map(|place| self.columns[*place].name).collect();
+        names.join(", ")
+    }
+}
+
+/// Every table of the newest schema, in the order of its text. The table of the
+/// schema's own versions is not among them: a target has its own.
+pub fn tables() -> Vec<Table> {
+    migrate::texts().flat_map(tables_of).collect()
+}
+
+fn tables_of(text: &'static str) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        let line = line.split("--").next().unwrap_or_default().trim();
+        if let Some(rest) = line.strip_prefix("CREATE TABLE ") {
+            let name = rest.trim_end_matches('(').trim();
+            tables.push(Table { name, columns: Vec::new(), key: Vec::new() });
+            inside = true;
+        } else if line == ");" {
+            inside = false;
+        } else if inside && let Some(table) = tables.last_mut() {
+            read_line(table, line);
+        }
+    }
+    tables
+}
+
+/// One line of a table: a column, its primary key, or the rest of a longer check.
+fn read_line(table: &mut Table, line: &'static str) {
+    if let Some(rest) = line.strip_prefix("PRIMARY KEY (") {
+        let names = rest.split(')').next().unwrap_or_default();
+        table.key = names.split(", ").filter_map(|name| table.place(name)).collect();
+        return;
+    }
+    let mut words = line.split([' ', ',']).filter(|word| !word.is_empty());
+    let (Some(name), Some(kind)) = (words.next(), words.next()) else { return };
+    let kind = match kind {
+        "BIGINT" => Kind::Int,
+        "DOUBLE" => Kind::Real,
+        "TEXT" => Kind::Text,
+        "BLOB" => Kind::Blob,
+        _ => return,
+    };
+    if line.contains(" PRIMARY KEY") {
+        table.key = vec![table.columns.len()];
+    }
+    table.columns.push(Column { name, kind });
+}
