@@ -82,6 +82,7 @@ impl DataDir {
     /// Opens a data directory for this process alone, making it if it is not there.
     /// `parts` matters only for a new one.
     pub fn open(root: &Path, parts: u32, now_ms: i64) -> Result<DataDir> {
+        tables::settings::check_parts(parts)?;
         let data = DataDir::hold(root)?;
         migrate::migrate(&data.db, now_ms)?;
         data.db.write(move |tx| tables::settings::freeze(tx, parts))?;
@@ -96,7 +97,6 @@ impl DataDir {
 
     fn hold(root: &Path) -> Result<DataDir> {
         let layout = Layout::new(root);
-        tables::settings::check_parts(parts)?;
         refuse_foreign(&layout)?;
         make_directory(layout.root())?;
         make_directory(&layout.objects())?;
