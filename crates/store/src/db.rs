@@ -169,15 +169,7 @@ where
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
         // The closure's own state may be broken after a panic; it is never run again.
         match std::panic::catch_unwind(AssertUnwindSafe(|| (self.run)(tx))) {
-            Ok(result) => {
-                self.value = Some(result?);
-                match tx.failure() {
-                    Some(reason) => Err(Error::Statement {
-                        reason: format!("a statement failed and the caller went on: {reason}"),
-                    }),
-                    None => Ok(()),
-                }
-            }
+            Ok(result) => result.map(|value| self.value = Some(value)),
             Err(panic) => {
                 self.panic = Some(panic);
                 Err(Error::Statement { reason: "the transaction's code panicked".into() })
@@ -194,6 +186,18 @@ where
             };
         // The caller may have been killed by a panic elsewhere; then nobody listens.
         let _ = self.reply.send(answer);
+    }
+}
+
+/// What a write came to. One in which a statement failed is refused, whatever its
+/// caller thought of that: on PostgreSQL nothing of it is left to commit.
+fn committable(tx: &Tx<'_>, outcome: Result<()>) -> Result<()> {
+    outcome?;
+    match tx.failure() {
+        Some(reason) => Err(Error::Statement {
+            reason: format!("a statement failed and the caller went on: {reason}"),
+        }),
+        None => Ok(()),
     }
 }
 

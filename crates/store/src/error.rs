@@ -52,8 +52,8 @@ pub enum Error {
     },
     /// Another process holds the data directory.
     #[error(
-        "{path} is in use by process {owner}; `driftline status` asks that process, \
-         other commands need it to stop first"
+        "{path} is in use by process {owner}; `driftline status` asks it, \
+         for other commands stop it first"
     )]
     InUse {
         /// The data directory.

@@ -238,9 +238,9 @@ fn gc_drops_what_nothing_needs_and_removes_it_when_its_grace_is_over() {
     // A document of chunk 4000010 is still there, with its facts and its body.
     place.execute(
         "INSERT INTO documents (part, id, connectionid, dochash, docid, outcome, first_ms,
-             checked_ms, checks, changes, chunk, ordinal, bodychunk, missing)
-         VALUES (3, 1, 1, x'00', 'http://example.com/4000000', 'ok', 0, 0, 1, 0, 4000010, 0,
-             4000010, 0)",
+             checked_ms, checks, changes, quiet_ms, restless_ms, chunk, ordinal, bodychunk, missing)
+         VALUES (3, 1, 1, x'00', 'http://example.com/4000000', 'ok', 0, 0, 1, 0, 0, 0, 4000010,
+             0, 4000010, 0)",
     );
     let first = place.succeeds(&["gc"]);
     assert!(

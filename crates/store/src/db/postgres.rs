@@ -6,7 +6,7 @@
 //! connection; one whose connection broke during its commit is reported as
 //! unknown, never as failed.
 
-use super::{ATTEMPTS_MAX, Incoming, Work, next};
+use super::{ATTEMPTS_MAX, Incoming, Work, committable, next};
 use crate::tx::Statements;
 use crate::{Error, Result, Tx};
 use postgres::{Client, Config, IsolationLevel, NoTls};
@@ -133,7 +133,11 @@ fn run_once(open: &mut Open, mode: Mode, work: &mut dyn Work) -> Result<()> {
         .read_only(mode == Mode::Read)
         .start()?;
     let mut tx = Tx::Postgres { transaction, statements: &mut open.statements, failed: None };
-    work.run(&mut tx)?;
+    let outcome = work.run(&mut tx);
+    match mode {
+        Mode::Read => outcome?,
+        Mode::Write => committable(&tx, outcome)?,
+    }
     let Tx::Postgres { transaction, .. } = tx else {
         unreachable!("this function made a PostgreSQL transaction");
     };

@@ -6,7 +6,7 @@
 //! nobody else. A request that is alone has no savepoint, which would make SQLite
 //! keep a copy of every page it touches.
 
-use super::{Incoming, Work, next, next_now};
+use super::{Incoming, Work, committable, next, next_now};
 use crate::tx::Texts;
 use crate::{Error, Result, Tx};
 use rusqlite::{Connection, OpenFlags};
@@ -97,7 +97,7 @@ fn serve_writes(connection: &Connection, incoming: &Incoming) {
         }
         let outcomes = match group.as_mut_slice() {
             [alone] => {
-                vec![alone.run(&mut Tx::Sqlite { connection, texts: &mut texts, failed: None })]
+                vec![run_write(connection, &mut texts, alone.as_mut())]
             }
             several => several
                 .iter_mut()
@@ -108,6 +108,12 @@ fn serve_writes(connection: &Connection, incoming: &Incoming) {
     }
 }
 
+fn run_write(connection: &Connection, texts: &mut Texts, work: &mut dyn Work) -> Result<()> {
+    let mut tx = Tx::Sqlite { connection, texts, failed: None };
+    let outcome = work.run(&mut tx);
+    committable(&tx, outcome)
+}
+
 fn run_in_savepoint(connection: &Connection, texts: &mut Texts, work: &mut dyn Work) -> Result<()> {
     // A serious failure of an earlier request (a full disk, say) made SQLite roll
     // back everything; its error is told to everybody.
@@ -115,7 +121,7 @@ fn run_in_savepoint(connection: &Connection, texts: &mut Texts, work: &mut dyn W
         return Err(rolled_back());
     }
     control(connection, "SAVEPOINT request")?;
-    let outcome = work.run(&mut Tx::Sqlite { connection, texts, failed: None });
+    let outcome = run_write(connection, texts, work);
     if outcome.is_err() && !connection.is_autocommit() {
         control(connection, "ROLLBACK TO request")?;
     }

@@ -1,3 +1,5 @@
+//! Every codec, its bombs, and the limits of what they may become.
+
 use std::io::Write;
 
 use flate2::Compression;

@@ -1,3 +1,5 @@
+//! Every special range with its first, last and neighbouring address; names and ports.
+
 use super::*;
 
 fn public(url: &str) -> Result<(), Reason> {
