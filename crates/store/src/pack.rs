@@ -72,7 +72,7 @@ pub fn pack_facts(
 /// The facts of a chunk, wherever they are. `None`: it has none (any more).
 ///
 /// A place can be given up between looking it up and reading it only after a
-/// grace of an hour, so callers look up and read without ceremony.
+/// grace of a day, so callers look up and read without ceremony.
 pub fn read_facts(db: &Db, objects: &Objects, part: Part, facts: Facts) -> Result<Option<Vec<u8>>> {
     let (object, range) = match facts {
         Facts::Inline(bytes) => return Ok(Some(bytes)),

@@ -218,12 +218,16 @@ pub fn drop_facts(
         if chunk.row_bytes.is_none() && chunk.object.is_none() {
             continue;
         }
-        tx.execute(
+        // A packer may have moved the facts since the look; the next walk finds them.
+        let dropped = tx.execute(
             "UPDATE chunks SET facts = NULL, facts_object = NULL, facts_offset = NULL,
                  facts_len = NULL
-             WHERE part = $1 AND id = $2",
-            &[part.into(), chunk.id.into()],
+             WHERE part = $1 AND id = $2 AND COALESCE(facts_object, -1) = $3",
+            &[part.into(), chunk.id.into(), chunk.object.map_or(-1, |object| object.0).into()],
         )?;
+        if dropped == 0 {
+            continue;
+        }
         step.chunks += 1;
         step.row_bytes += chunk.row_bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0);
         if let Some(object) = chunk.object
