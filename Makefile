@@ -16,15 +16,12 @@ check: ## Formatting and lints, as strict as the continuous integration
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-bench: ## Builds and runs every benchmark in bench/
-	@set -e; for manifest in bench/*/Cargo.toml; do \
-		[ -e "$$manifest" ] || { echo "bench/ has no benchmarks"; break; }; \
-		echo "== $${manifest%/Cargo.toml}"; \
-		cargo run --release --manifest-path "$$manifest"; \
+bench: ## Runs every benchmark in bench/, one after the other
+	@set -e; for run in bench/*/run; do \
+		echo "== $${run%/run}"; \
+		"$$run"; \
 	done
 
-# Fuzzing needs compiler flags that only a nightly Rust takes; a stable one takes
-# them too when it is told to. `make fuzz FUZZ_TARGETS=html` runs one target.
 fuzz: ## Runs every fuzz target for FUZZ_SECONDS (cargo-fuzz)
 	@cargo fuzz --version >/dev/null 2>&1 || { \
 		echo "Needs: cargo install cargo-fuzz --version 0.13.2 --locked"; exit 1; }
