@@ -9,12 +9,12 @@
 //! both are built beside their name and renamed last, after everything is synced.
 //! Nothing is restored that does not match the manifest byte by byte.
 
-use crate::datadir::Layout;
+use crate::datadir::{Layout, make_directory};
 use crate::ids::{ObjectId, Part};
 use crate::{Db, Error, Result, migrate};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The list of files with their hashes; it is the last thing written.
@@ -96,15 +96,6 @@ pub fn restore(source: &Path, target: &Path) -> Result<Copied> {
     drop(db);
     building.finish()?;
     Ok(copied)
-}
-
-/// A copy is as private as what it copies.
-fn make_directory(path: &Path) -> Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(|error| Error::io(path, error))
 }
 
 /// One consistent copy of the rows, while others read and write them.

@@ -142,8 +142,9 @@ fn refuse_foreign(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// Made for its owner only: it will hold cookies, tokens and private pages.
-fn make_directory(path: &Path) -> Result<()> {
+/// Made for its owner only: it will hold cookies, tokens and private pages. A copy
+/// is as private as what it copies.
+pub(crate) fn make_directory(path: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
