@@ -26,13 +26,12 @@ impl<'a> Path<'a> {
         let found = path_and_query(url.as_bytes());
         let whole = found.len() <= PATH_BYTES_MAX;
         let kept = &found[..found.len().min(PATH_BYTES_MAX)];
-        let mut bytes = match kept.first() {
+        // Escapes are compared as written, as Google does: a canonical URL has its
+        // digits in upper case, which is how patterns are normalised.
+        let bytes = match kept.first() {
             Some(b'/') => Cow::Borrowed(kept),
             _ => Cow::Owned([b"/", kept].concat()),
         };
-        if has_lower_case_escape(&bytes) {
-            escapes_to_upper_case(bytes.to_mut());
-        }
         Path { bytes, whole }
     }
 
