@@ -549,3 +549,42 @@ fn waking_at_the_same_moment_counts_once() {
         Ok(())
     });
 }
+
+#[test]
+fn adding_the_same_links_at_the_same_moment_counts_each_once() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let adders: Vec<_> = (0..4i64)
+            .map(|adder| {
+                let db = db.clone();
+                std::thread::spawn(move || -> Result<u64> {
+                    let mut new = 0;
+                    for run in 1..=6 {
+                        // Each names them in another order, as pages do.
+                        let turned = |n: i64| ((n * 7 + adder * 13) % 60) as u8;
+                        let links: Vec<Candidate> = (0..60)
+                            .map(|n| {
+                                let id = adder * 10_000 + run * 100 + n;
+                                candidate(id, turned(n), adder, (adder > 2).then_some("hops"))
+                            })
+                            .collect();
+                        let added = db.write(move |tx| add(tx, place, Run(run), &links, 0))?;
+                        new += added.new;
+                    }
+                    Ok(new)
+                })
+            })
+            .collect();
+        let mut new = 0;
+        for adder in adders {
+            new += adder.join().expect("an adder ends")?;
+        }
+        assert_eq!(new, 60, "each document is new once");
+        assert_eq!(db.read(move |tx| count_rows(tx, place))?, [("ready".to_owned(), 60)]);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "ready"))?, 60);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "cut"))?, 0);
+        let known = db.read(|tx| bins::list(tx, Part(1), BinId(-1), 9))?;
+        assert_eq!(known.iter().map(|bin| bin.documents).sum::<i64>(), 60);
+        Ok(())
+    });
+}
