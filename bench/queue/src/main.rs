@@ -138,6 +138,7 @@ fn candidate(ids: &IdMaker, number: u64) -> Candidate {
         bin_name: host,
         priority: 0.0,
         hops: 1,
+        redirects: 0,
         seed: false,
         parent: None,
         cut: None,

@@ -7,6 +7,7 @@
 //! says what has changed. The worker that joins them comes with the first crawl.
 
 pub mod compare;
+pub mod definitions;
 pub mod fetch;
 pub mod frontier;
 pub mod scope;

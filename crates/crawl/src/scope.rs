@@ -48,6 +48,15 @@ pub struct Rules {
     pub hops_max: Option<i64>,
 }
 
+impl Rules {
+    /// Refuses expressions that cannot be used.
+    pub fn check(&self) -> Result<(), BadRule> {
+        compile("--include", &self.include)?;
+        compile("--exclude", &self.exclude)?;
+        Ok(())
+    }
+}
+
 /// Why a link does not belong. The code goes into the queue's `reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cut {

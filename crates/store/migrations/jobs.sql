@@ -1,5 +1,6 @@
 -- The operational status of jobs (table 11.16), in orthogonal fields. The names
--- of table 11.24 are derived from them by the view jobs.
+-- of table 11.24 are derived from them by the view jobs. judged is what decided
+-- about links when the last run began; other settings judge them again.
 
 CREATE TABLE job_states (
     jobid              BIGINT NOT NULL PRIMARY KEY,
@@ -31,6 +32,7 @@ CREATE TABLE job_states (
     reseedtime         BIGINT,
     failtime           BIGINT,
     failcount          BIGINT,
+    judged             TEXT,
     changed_ms         BIGINT NOT NULL
 );
 

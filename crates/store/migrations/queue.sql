@@ -3,6 +3,7 @@
 -- One row for each document of each job (table 11.17 is the view jobqueue).
 -- Rows lie in order of arrival; one narrow unique index finds a document by its
 -- 128-bit key; partial indexes hold only what is ready, waiting, active or done.
+-- redirects is the length of the chain of redirects that led here, 0 for a link.
 -- A key of a document in another part goes with that part, which a hash does not
 -- tell. reason is a short code, detail what people read.
 -- seen_run, done_run and seed_run are run numbers: what a new run means for old
@@ -19,6 +20,7 @@ CREATE TABLE queue (
     reason      TEXT,
     docpriority DOUBLE PRECISION NOT NULL,
     hops        BIGINT NOT NULL,
+    redirects   BIGINT NOT NULL,
     seen_run    BIGINT NOT NULL,
     done_run    BIGINT,
     seed_run    BIGINT,
@@ -72,6 +74,36 @@ CREATE TABLE bin_work (
     PRIMARY KEY (part, jobid, bin)
 );
 CREATE INDEX bin_work_marked ON bin_work (part, jobid, bin) WHERE mark > 0;
+
+-- What robots.txt of an origin said, in the part of its domain: the web connector's
+-- own. body is the last copy from a good answer; without one, closed says whether
+-- nothing or everything is allowed.
+CREATE TABLE robots (
+    part        BIGINT NOT NULL,
+    origin      TEXT NOT NULL,
+    status      BIGINT,
+    body        BLOB,
+    closed      BIGINT NOT NULL CHECK (closed IN (0, 1)),
+    asked_ms    BIGINT NOT NULL,
+    good_ms     BIGINT,
+    failing_ms  BIGINT,
+    expires_ms  BIGINT NOT NULL,
+    PRIMARY KEY (part, origin)
+);
+
+-- Patterns of URLs of a host that looked endless (T13): how many were fetched, how
+-- many of them said nothing new, and since when links of the pattern are cut.
+CREATE TABLE traps (
+    part      BIGINT NOT NULL,
+    jobid     BIGINT NOT NULL,
+    bin       BIGINT NOT NULL,
+    pattern   TEXT NOT NULL,
+    documents BIGINT NOT NULL,
+    stale     BIGINT NOT NULL,
+    deep      BIGINT NOT NULL,
+    closed_ms BIGINT,
+    PRIMARY KEY (part, jobid, bin, pattern)
+);
 
 -- The crawl's graph: intrinsiclink, hopcount and hopdeletedeps are views of these.
 -- An edge belongs to its source's part; a generation older than the source's own

@@ -18,4 +18,5 @@ pub mod nodes;
 pub mod objects;
 pub mod overview;
 pub mod queue;
+pub mod robots;
 pub mod settings;

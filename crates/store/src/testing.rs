@@ -212,6 +212,7 @@ fn sample_candidate(id: i64) -> Candidate {
         bin_name: "example.com".into(),
         priority: 0.0,
         hops: 0,
+        redirects: 0,
         seed: true,
         parent: None,
         cut: None,

@@ -18,6 +18,7 @@ fn entry(id: i64, bin: i64) -> Entry {
         docid: format!("http://host{bin}/{id}"),
         action: "fetch".into(),
         hops: 0,
+        redirects: 0,
         done_run: None,
         generation: 0,
         failcount: None,

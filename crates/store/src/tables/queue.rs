@@ -71,6 +71,8 @@ pub struct Entry {
     pub action: String,
     /// Links from the nearest seed.
     pub hops: i64,
+    /// Redirects in a row that led here; 0 for a link.
+    pub redirects: i64,
     /// The last run that processed it; `None` if none has.
     pub done_run: Option<Run>,
     /// Generation of the links and carried values it has asserted.
@@ -81,7 +83,7 @@ pub struct Entry {
     pub failtime: Option<i64>,
 }
 
-const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.done_run, q.generation, q.failcount, q.failtime";
+const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.done_run, q.generation, q.failcount, q.failtime";
 
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
@@ -92,10 +94,11 @@ impl Entry {
             docid: row.get(3)?,
             action: row.get(4)?,
             hops: row.get(5)?,
-            done_run: row.get(6)?,
-            generation: row.get(7)?,
-            failcount: row.get(8)?,
-            failtime: row.get(9)?,
+            redirects: row.get(6)?,
+            done_run: row.get(7)?,
+            generation: row.get(8)?,
+            failcount: row.get(9)?,
+            failtime: row.get(10)?,
         })
     }
 }
@@ -243,7 +246,7 @@ pub fn find(tx: &mut Tx<'_>, place: Place, dochash: DocHash) -> Result<Option<(E
              WHERE q.part = $1 AND q.dochash = $2 AND q.jobid = $3"
         ),
         &[place.part.into(), (&dochash).into(), place.job.into()],
-        |row| Ok((Entry::from_row(row)?, row.get(10)?)),
+        |row| Ok((Entry::from_row(row)?, row.get(11)?)),
     )
 }
 

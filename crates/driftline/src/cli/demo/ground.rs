@@ -142,6 +142,7 @@ fn candidate(ids: &IdMaker, url: &str, hops: i64, cut: Option<&'static str>) -> 
         bin_name: host.to_owned(),
         priority: 0.0,
         hops,
+        redirects: 0,
         seed: hops == 0,
         parent: None,
         cut,

@@ -29,6 +29,8 @@ pub struct Candidate {
     pub priority: f64,
     /// Links from the nearest seed on this path.
     pub hops: i64,
+    /// Redirects in a row that led here; 0 for a link.
+    pub redirects: i64,
     /// Whether a seed list names it.
     pub seed: bool,
     /// Who named it: the part and the key.
@@ -206,8 +208,8 @@ fn insert_new<'a>(
         new.iter().map(|candidate| insert_row(place, run, candidate, now_ms)).collect();
     let inserted = tx.insert_rows(
         "INSERT INTO queue (part, jobid, seen_run, added_ms, id, dochash, docid, bin, docpriority,
-                            hops, seed_run, parentpart, parenthash, state, reason, action, rescan,
-                            generation)",
+                            hops, redirects, seed_run, parentpart, parenthash, state, reason, action,
+                            rescan, generation)",
         &rows,
         "ON CONFLICT (part, dochash, jobid) DO NOTHING",
     )?;
@@ -251,6 +253,7 @@ fn insert_row<'a>(place: Place, run: Run, it: &'a Candidate, now_ms: i64) -> Vec
         it.bin.into(),
         it.priority.into(),
         it.hops.into(),
+        it.redirects.into(),
         it.seed.then_some(run).into(),
         it.parent.map(|parent| parent.0).into(),
         it.parent.as_ref().map(|parent| &parent.1).into(),

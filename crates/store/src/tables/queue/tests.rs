@@ -27,6 +27,7 @@ fn candidate(id: i64, document: u8, hops: i64, cut: Option<&'static str>) -> Can
         bin_name: format!("host{bin}"),
         priority: 0.0,
         hops,
+        redirects: 0,
         seed: hops == 0,
         parent: None,
         cut,

@@ -1,0 +1,226 @@
+//! What a web job is told: its seeds, its scope, its manners. Stored as JSON in the
+//! job's `docspec`.
+//!
+//! A field that a stored job does not have takes its default, so that an older
+//! job means the same to a newer program; a field that nobody knows is refused.
+//! Invariant: whatever is here has passed [`WebSpec::check`] before it is saved.
+
+use crate::scope::{BadRule, Rules, Scope};
+use page::domain::SuffixList;
+use page::url::Policy;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The connector's name in `connections.classname`.
+pub const CONNECTOR: &str = "web";
+/// Seeds of one job.
+pub const SEEDS_MAX: usize = 10_000;
+/// The longest delay between requests that a job may ask for: a day.
+pub const DELAY_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
+/// Requests under way at once in one process.
+pub const CONCURRENCY_MAX: usize = 256;
+
+/// A web job's document specification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebSpec {
+    /// Canonical URLs where the crawl begins.
+    pub seeds: Vec<String>,
+    /// What belongs to it.
+    pub scope: Rules,
+    /// Documents the job takes in; `None` is no limit.
+    pub pages_max: Option<i64>,
+    /// From the end of one request to a host to the start of the next; 0 lets them
+    /// overlap.
+    pub delay_ms: i64,
+    /// A `Crawl-delay` of robots.txt counts up to this.
+    pub crawl_delay_max_ms: i64,
+    /// Requests under way at once, over all hosts.
+    pub concurrency: usize,
+    /// Whether robots.txt, `nofollow` and `noindex` are disregarded.
+    pub ignore_robots: bool,
+    /// Whether addresses that are not on the public internet may be reached.
+    pub allow_private: bool,
+    /// Whether the bytes of documents are kept.
+    pub bodies: bool,
+    /// The crawler's name, such as `driftline/0.1`; robots.txt is read for what
+    /// stands before the slash.
+    pub agent: String,
+    /// Where a site's owner finds out who crawls: a URL or a mail address.
+    pub contact: String,
+    /// How often a document is asked for again after trouble.
+    pub retries: i64,
+    /// The wait before the first such retry; it doubles with each.
+    pub retry_ms: i64,
+    /// When nothing can be done for longer than this, the run ends and what is left
+    /// waits for the next one.
+    pub patience_ms: i64,
+    /// How links are made canonical.
+    pub policy: Policy,
+}
+
+impl Default for WebSpec {
+    fn default() -> WebSpec {
+        WebSpec {
+            seeds: Vec::new(),
+            scope: Rules::default(),
+            pages_max: None,
+            delay_ms: 1_000,
+            crawl_delay_max_ms: 30_000,
+            concurrency: 32,
+            ignore_robots: false,
+            allow_private: false,
+            bodies: true,
+            agent: concat!("driftline/", env!("CARGO_PKG_VERSION")).to_owned(),
+            contact: "https://crates.io/crates/driftline".to_owned(),
+            retries: 3,
+            retry_ms: 10_000,
+            patience_ms: 5 * 60 * 1_000,
+            policy: Policy::default(),
+        }
+    }
+}
+
+/// Why a specification cannot be used. The text says what to change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadSpec {
+    /// There is nothing to begin with.
+    #[error("a job needs at least one seed URL")]
+    NoSeeds,
+    /// A number is out of its range.
+    #[error("{name} is {value}, but must be from {least} to {most}")]
+    Range {
+        /// The field.
+        name: &'static str,
+        /// What it is.
+        value: i64,
+        /// The least allowed.
+        least: i64,
+        /// The most allowed.
+        most: i64,
+    },
+    /// A seed is not a canonical URL.
+    #[error("seed {0:?} is not a web address: {1}")]
+    Seed(String, page::url::Refused),
+    /// The agent's name or contact cannot be sent.
+    #[error("{0} must be given in plain characters, so that a site's owner knows who crawls")]
+    Agent(&'static str),
+    /// An expression cannot be used.
+    #[error(transparent)]
+    Rule(#[from] BadRule),
+    /// It is not JSON of this form.
+    #[error("the job's specification cannot be read: {0}")]
+    Json(String),
+}
+
+impl WebSpec {
+    /// Reads a job's `docspec`.
+    pub fn from_json(text: &str) -> Result<WebSpec, BadSpec> {
+        serde_json::from_str(text).map_err(|error| BadSpec::Json(error.to_string()))
+    }
+
+    /// The specification as a job's `docspec`.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a specification has no map with odd keys")
+    }
+
+    /// Refuses what cannot be used; seeds become canonical and lose their doubles.
+    pub fn check(mut self) -> Result<WebSpec, BadSpec> {
+        let mut seeds: Vec<String> = Vec::new();
+        for seed in &self.seeds {
+            let url = page::url::canonical(seed, &self.policy)
+                .map_err(|reason| BadSpec::Seed(seed.clone(), reason))?;
+            if !seeds.contains(&url) {
+                seeds.push(url);
+            }
+        }
+        self.seeds = seeds;
+        if self.seeds.is_empty() {
+            return Err(BadSpec::NoSeeds);
+        }
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let most = i64::MAX;
+        for (name, value, least, most) in [
+            ("the number of seeds", count(self.seeds.len()), 1, count(SEEDS_MAX)),
+            ("--max-pages", self.pages_max.unwrap_or(1), 1, most),
+            ("--max-hops", self.scope.hops_max.unwrap_or(0), 0, most),
+            ("--delay", self.delay_ms, 0, DELAY_MS_MAX),
+            ("--max-crawl-delay", self.crawl_delay_max_ms, 0, DELAY_MS_MAX),
+            ("--concurrency", count(self.concurrency), 1, count(CONCURRENCY_MAX)),
+            ("--retries", self.retries, 0, 100),
+            ("--retry-wait", self.retry_ms, 1, DELAY_MS_MAX),
+            ("--patience", self.patience_ms, 0, 365 * DELAY_MS_MAX),
+        ] {
+            if !(least..=most).contains(&value) {
+                return Err(BadSpec::Range { name, value, least, most });
+            }
+        }
+        let plain = |text: &str| {
+            !text.trim().is_empty() && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        };
+        for (name, text) in [("--user-agent", &self.agent), ("--contact", &self.contact)] {
+            if !plain(text) {
+                return Err(BadSpec::Agent(name));
+            }
+        }
+        self.scope.check()?;
+        Ok(self)
+    }
+
+    /// The scope, compiled for the seeds.
+    pub fn compile(&self, suffixes: Arc<SuffixList>) -> Result<Scope, BadRule> {
+        Scope::new(&self.scope, self.seeds.iter().map(String::as_str), suffixes)
+    }
+
+    /// The name by which robots.txt and pages address the crawler.
+    pub fn product(&self) -> &str {
+        self.agent.split(['/', ' ']).next().unwrap_or(&self.agent)
+    }
+
+    /// What decides which links are let in. Links that were judged by other settings
+    /// must be judged again.
+    pub fn admission(&self) -> String {
+        let settings = (&self.seeds, &self.scope, self.pages_max, &self.policy, self.ignore_robots);
+        serde_json::to_string(&settings).expect("settings have no map with odd keys")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(seeds: &[&str]) -> WebSpec {
+        WebSpec {
+            seeds: seeds.iter().map(|seed| (*seed).to_owned()).collect(),
+            ..WebSpec::default()
+        }
+    }
+
+    #[test]
+    fn a_specification_survives_storage_and_an_older_one_takes_defaults() {
+        let spec = of(&["http://a.example/x", "HTTP://A.example:80/x"]).check().unwrap();
+        assert_eq!(spec.seeds, ["http://a.example/x"], "one spelling, once");
+        assert_eq!(WebSpec::from_json(&spec.to_json()), Ok(spec));
+        let older = WebSpec::from_json(r#"{"seeds": ["http://a.example/"]}"#).unwrap();
+        assert_eq!(older, of(&["http://a.example/"]));
+        assert!(WebSpec::from_json(r#"{"sedes": []}"#).is_err(), "an unknown field is refused");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_by_name() {
+        let refused = |spec: WebSpec| spec.check().unwrap_err().to_string();
+        assert!(refused(of(&[])).contains("seed"));
+        assert!(refused(of(&["ftp://a.example/"])).contains("ftp://a.example/"));
+        let one = || of(&["http://a.example/"]);
+        assert!(refused(WebSpec { delay_ms: -1, ..one() }).contains("--delay"));
+        assert!(refused(WebSpec { concurrency: 0, ..one() }).contains("--concurrency"));
+        assert!(refused(WebSpec { contact: "\n".into(), ..one() }).contains("--contact"));
+        let scope = Rules { exclude: vec!["(".into()], ..Rules::default() };
+        assert!(refused(WebSpec { scope, ..one() }).contains("--exclude"));
+    }
+
+    #[test]
+    fn robots_txt_is_read_for_the_product() {
+        assert_eq!(WebSpec { agent: "FooBot/2.1 (x)".into(), ..of(&[]) }.product(), "FooBot");
+    }
+}

@@ -1,0 +1,108 @@
+//! What robots.txt of each origin said when it was last asked: the web connector's
+//! own table, in the part of the origin's domain.
+//!
+//! Kept so that a restart asks nobody again, so that the last good copy stays in
+//! force while a host is in trouble, and so that `why` can name the line.
+
+use crate::ids::Part;
+use crate::value::Row;
+use crate::{Result, Tx};
+
+/// An origin's robots.txt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Scheme, host and port.
+    pub origin: String,
+    /// The status of the last answer; `None` when there was none.
+    pub status: Option<i64>,
+    /// The last copy from a good answer.
+    pub body: Option<Vec<u8>>,
+    /// Without a copy: whether nothing is allowed, or everything.
+    pub closed: bool,
+    /// When it was last asked for.
+    pub asked_ms: i64,
+    /// When `body` came.
+    pub good_ms: Option<i64>,
+    /// Since when there has been nothing but trouble.
+    pub failing_ms: Option<i64>,
+    /// When it must be asked for again.
+    pub expires_ms: i64,
+}
+
+const COLUMNS: &str = "origin, status, body, closed, asked_ms, good_ms, failing_ms, expires_ms";
+
+fn from_row(row: &Row<'_>) -> Result<Stored> {
+    Ok(Stored {
+        origin: row.get(0)?,
+        status: row.get(1)?,
+        body: row.get(2)?,
+        closed: row.get(3)?,
+        asked_ms: row.get(4)?,
+        good_ms: row.get(5)?,
+        failing_ms: row.get(6)?,
+        expires_ms: row.get(7)?,
+    })
+}
+
+/// What an origin's robots.txt said, if it was ever asked for.
+pub fn find(tx: &mut Tx<'_>, part: Part, origin: &str) -> Result<Option<Stored>> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS} FROM robots WHERE part = $1 AND origin = $2"),
+        &[part.into(), origin.into()],
+        from_row,
+    )
+}
+
+/// Writes what an origin's robots.txt said.
+pub fn save(tx: &mut Tx<'_>, part: Part, it: &Stored) -> Result<()> {
+    tx.insert_rows(
+        &format!("INSERT INTO robots (part, {COLUMNS})"),
+        &[vec![
+            part.into(),
+            (&it.origin).into(),
+            it.status.into(),
+            it.body.as_ref().into(),
+            it.closed.into(),
+            it.asked_ms.into(),
+            it.good_ms.into(),
+            it.failing_ms.into(),
+            it.expires_ms.into(),
+        ]],
+        "ON CONFLICT (part, origin) DO UPDATE SET status = excluded.status, body = excluded.body,
+             closed = excluded.closed, asked_ms = excluded.asked_ms, good_ms = excluded.good_ms,
+             failing_ms = excluded.failing_ms, expires_ms = excluded.expires_ms",
+    )?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::both_databases;
+
+    #[test]
+    fn an_answer_is_kept_whole_and_replaced_whole() {
+        both_databases(|db| {
+            let first = Stored {
+                origin: "https://a.example".into(),
+                status: Some(200),
+                body: Some(b"User-agent: *\nDisallow: /\xff".to_vec()),
+                closed: false,
+                asked_ms: 5,
+                good_ms: Some(5),
+                failing_ms: None,
+                expires_ms: 10,
+            };
+            let second =
+                Stored { status: None, failing_ms: Some(11), expires_ms: 20, ..first.clone() };
+            for stored in [first, second] {
+                let saved = stored.clone();
+                db.write(move |tx| save(tx, Part(3), &saved))?;
+                let found = db.read(|tx| find(tx, Part(3), "https://a.example"))?;
+                assert_eq!(found, Some(stored));
+            }
+            assert_eq!(db.read(|tx| find(tx, Part(3), "http://a.example"))?, None);
+            Ok(())
+        });
+    }
+}
