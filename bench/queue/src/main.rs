@@ -18,6 +18,7 @@ use store::tables::{chunks, leases, queue};
 const CHUNK: u32 = 100;
 const HOSTS: u64 = 50;
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
+const ADDING: queue::Adding = queue::Adding { place: PLACE, run: RUN, now_ms: 0, room: None };
 const RUN: Run = Run(1);
 
 fn main() -> Result<()> {
@@ -45,7 +46,7 @@ fn crawl(db: &Db, documents: u64, new_links: u64) -> Result<()> {
     let ids = IdMaker::new(NodeId(1))?;
     let mut named = 0;
     let seeds: Vec<Candidate> = (0..u64::from(CHUNK)).map(|_| fresh(&ids, &mut named)).collect();
-    db.write(move |tx| Ok(queue::add(tx, PLACE, RUN, &seeds, 0)?))?;
+    db.write(move |tx| Ok(queue::add(tx, ADDING, &seeds)?))?;
 
     let tenth = documents / 10;
     let (mut done, mut times) = (0, Vec::new());
@@ -94,12 +95,11 @@ fn claim(
         }
         Ok(found)
     })?;
-    let ids: Vec<QueueId> = found.iter().map(|entry| entry.id).collect();
     let lease = lease.clone();
     let claimed = db.write(move |tx| {
         leases::fence(tx, &lease)?;
         chunks::open(tx, &lease, (chunk, PLACE.job, RUN), 0)?;
-        queue::claim(tx, PLACE, chunk, &ids, RUN)
+        queue::claim(tx, PLACE, chunk, found.clone())
     })?;
     Ok((chunk, claimed.into_iter().map(|entry| entry.id).collect()))
 }
@@ -116,7 +116,7 @@ fn commit(
         chunks::Summary { documents: settled.len() as i64, ..chunks::Summary::default() };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
-        queue::add(tx, PLACE, RUN, &links, 0)?;
+        queue::add(tx, ADDING, &links)?;
         queue::settle(tx, PLACE, (chunk, RUN), &settled)?;
         chunks::commit(tx, &lease, (chunk, seq), &summary, 0)
     })?;

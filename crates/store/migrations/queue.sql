@@ -2,7 +2,7 @@
 
 -- One row for each document of each job (table 11.17 is the view jobqueue).
 -- Rows lie in order of arrival; one narrow unique index finds a document by its
--- 128-bit key; partial indexes hold only what is ready, waiting, active or done.
+-- 128-bit key; partial indexes hold only what is ready, waiting, active, or settled by a run.
 -- redirects is the length of the chain of redirects that led here, 0 for a link.
 -- A key of a document in another part goes with that part, which a hash does not
 -- tell. reason is a short code, detail what people read.
@@ -40,7 +40,8 @@ CREATE UNIQUE INDEX queue_by_key ON queue (part, dochash, jobid);
 CREATE INDEX queue_ready ON queue (part, jobid, bin, docpriority, id) WHERE state = 'ready';
 CREATE INDEX queue_waiting ON queue (part, jobid, checktime, id) WHERE state = 'waiting';
 CREATE INDEX queue_active ON queue (part, chunk, id) WHERE state = 'active';
-CREATE INDEX queue_done ON queue (part, jobid, bin, done_run, id) WHERE state = 'done';
+CREATE INDEX queue_older ON queue (part, jobid, bin, done_run, id)
+    WHERE done_run IS NOT NULL AND state IN ('done', 'failed', 'cut');
 CREATE INDEX queue_cut ON queue (part, jobid, reason, id) WHERE state = 'cut';
 CREATE INDEX queue_failed ON queue (part, jobid, id) WHERE state = 'failed';
 

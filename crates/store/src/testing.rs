@@ -151,9 +151,11 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     let (path, held) = (bodies.as_str().to_owned(), lease.clone());
     db.write(move |tx| {
         leases::fence(tx, &held)?;
-        queue::add(tx, place, Run(1), &candidates, 0)?;
+        let adding = queue::Adding { place, run: Run(1), now_ms: 0, room: None };
+        queue::add(tx, adding, &candidates)?;
         chunks::open(tx, &held, (chunk, SAMPLE_JOB, Run(1)), 0)?;
-        queue::claim(tx, place, chunk, &ids, Run(1))?;
+        let peeked = queue::load(tx, place, &ids)?;
+        queue::claim(tx, place, chunk, peeked)?;
         objects::stage(tx, (part, object), objects::Kind::Bodies, &path, 0)
     })?;
     store.put(&bodies, content.clone())?;

@@ -1,39 +1,26 @@
 //! The frontier in a simulated crawl: polite, fair, bounded, and never stuck.
 
 use super::*;
-use page::ids::DocHash;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use store::ids::{JobId, Part, QueueId};
 
-fn key(bin: i64) -> BinKey {
-    BinKey { place: Place { part: Part(0), job: JobId(1) }, bin: BinId(bin) }
+fn key(bin: i64) -> HostKey {
+    HostKey { part: Part(0), bin: BinId(bin) }
 }
 
-fn entry(id: i64, bin: i64) -> Entry {
-    Entry {
-        id: QueueId(id),
-        bin: BinId(bin),
-        dochash: DocHash::of(&id.to_string()),
-        docid: format!("http://host{bin}/{id}"),
-        action: "fetch".into(),
-        hops: 0,
-        redirects: 0,
-        done_run: None,
-        generation: 0,
-        failcount: None,
-        failtime: None,
-    }
-}
+const JOB: JobId = JobId(1);
+
+/// A document is its number and its bin.
+type Document = (i64, i64);
 
 /// A crawl of bins with so many documents each, on a clock of its own.
 struct Crawl {
-    frontier: Frontier,
+    frontier: Frontier<Document>,
     limits: Limits,
     now_ms: i64,
     delays: BTreeMap<i64, i64>,
     queued: BTreeMap<i64, i64>,
-    under_way: Vec<(i64, BinKey)>,
+    under_way: Vec<(i64, HostKey)>,
     ends: BTreeMap<i64, i64>,
     order: Vec<i64>,
     next_id: i64,
@@ -46,7 +33,7 @@ impl Crawl {
         for (bin, (documents, delay_ms)) in (0..).zip(bins) {
             crawl_bins.0.insert(bin, *delay_ms);
             crawl_bins.1.insert(bin, *documents);
-            frontier.has_work(key(bin), Politeness { delay_ms: *delay_ms, next_ms: 0 });
+            frontier.has_work(key(bin), JOB, Politeness { delay_ms: *delay_ms, next_ms: 0 });
         }
         Crawl {
             frontier,
@@ -62,14 +49,14 @@ impl Crawl {
     }
 
     fn claim(&mut self) {
-        for want in self.frontier.wants(self.now_ms) {
-            let left = self.queued.get_mut(&want.key.bin.0).unwrap();
+        for want in self.frontier.wants(self.now_ms, |_| true) {
+            let left = self.queued.get_mut(&want.host.bin.0).unwrap();
             let taken = (*left).min(want.documents as i64);
             *left -= taken;
             let ids = self.next_id..self.next_id + taken;
             self.next_id += taken;
-            let entries = ids.map(|id| entry(id, want.key.bin.0)).collect();
-            self.frontier.claimed(want.key, entries, taken < want.documents as i64);
+            let documents = ids.map(|id| (id, want.host.bin.0)).collect();
+            self.frontier.claimed(want, documents, taken < want.documents as i64);
         }
         assert!(self.frontier.claimed_count() <= self.limits.claimed_max);
     }
@@ -79,7 +66,7 @@ impl Crawl {
         self.claim();
         loop {
             match self.frontier.next(self.now_ms) {
-                Next::Fetch(key, entry) => self.start(key, &entry, took_ms),
+                Next::Fetch(key, document) => self.start(key, document, took_ms),
                 // More can be claimed now, or nothing else will ever end.
                 Next::WaitUntil(ms) if ms <= self.now_ms || self.under_way.is_empty() => {
                     self.now_ms = self.now_ms.max(ms);
@@ -96,12 +83,13 @@ impl Crawl {
         self.now_ms = self.now_ms.max(end_ms);
         self.ends.insert(key.bin.0, self.now_ms);
         self.frontier.finished(key, self.now_ms, self.delays[&key.bin.0], 0);
+        self.frontier.committed(1);
         true
     }
 
-    fn start(&mut self, key: BinKey, entry: &Entry, took_ms: i64) {
+    fn start(&mut self, key: HostKey, document: Document, took_ms: i64) {
         let (bin, delay_ms) = (key.bin.0, self.delays[&key.bin.0]);
-        assert_eq!(entry.bin, key.bin);
+        assert_eq!(document.1, bin);
         if delay_ms > 0 {
             assert!(self.under_way.iter().all(|(_, other)| *other != key), "two at once");
             let gap = self.now_ms - self.ends.get(&bin).copied().unwrap_or(i64::MIN / 2);
@@ -109,7 +97,7 @@ impl Crawl {
         }
         self.order.push(bin);
         // Answers take different times, so that ends overtake each other.
-        self.under_way.push((self.now_ms + took_ms + entry.id.0 % 7, key));
+        self.under_way.push((self.now_ms + took_ms + document.0 % 7, key));
         assert!(self.under_way.len() <= self.limits.in_flight_max);
     }
 }
@@ -155,12 +143,77 @@ fn a_slow_bin_does_not_hold_up_the_others() {
     assert!(fast >= 99, "{fast} documents of the fast bin while the slow one waited");
 }
 
-#[test]
-fn a_breaker_holds_a_bin_back() {
+fn with_two(delay_ms: i64) -> Frontier<Document> {
     let mut frontier = Frontier::new(LIMITS);
-    frontier.has_work(key(1), Politeness { delay_ms: 10, next_ms: 0 });
-    frontier.claimed(key(1), vec![entry(1, 1), entry(2, 1)], true);
+    frontier.has_work(key(1), JOB, Politeness { delay_ms, next_ms: 0 });
+    let wants = frontier.wants(0, |_| true);
+    frontier.claimed(wants[0], vec![(1, 1), (2, 1)], true);
+    frontier
+}
+
+#[test]
+fn a_breaker_holds_a_host_back() {
+    let mut frontier = with_two(300);
     assert!(matches!(frontier.next(0), Next::Fetch(..)));
-    frontier.finished(key(1), 5, 10, 60_000);
-    assert_eq!(frontier.next(15), Next::WaitUntil(60_000));
+    frontier.finished(key(1), 5, 300, 60_000);
+    assert_eq!(frontier.next(305), Next::WaitUntil(60_000));
+}
+
+#[test]
+fn while_robots_txt_is_asked_for_nothing_else_of_the_host_starts() {
+    let mut frontier = with_two(0);
+    let Next::Fetch(host, document) = frontier.next(0) else { panic!("there are two") };
+    frontier.hold(host, JOB, document);
+    assert_eq!(frontier.next(0), Next::Wait);
+    assert_eq!((frontier.in_flight(), frontier.claimed_count()), (1, 2));
+    frontier.finished(host, 5, 0, 0);
+    assert_eq!(frontier.next(5), Next::Fetch(host, (1, 1)), "it comes first again");
+    assert_eq!(frontier.next(5), Next::Fetch(host, (2, 1)));
+}
+
+#[test]
+fn jobs_share_the_clock_of_a_host_and_take_turns() {
+    let mut frontier = Frontier::new(LIMITS);
+    for job in [1, 2] {
+        frontier.has_work(key(1), JobId(job), Politeness { delay_ms: 100, next_ms: 0 });
+    }
+    for want in frontier.wants(0, |_| true) {
+        let documents = (0..2).map(|number| (number, want.job.0)).collect();
+        frontier.claimed(want, documents, true);
+    }
+    let mut order = Vec::new();
+    for now_ms in [0, 100, 200, 300] {
+        let Next::Fetch(host, document) = frontier.next(now_ms) else { panic!("one is due") };
+        assert!(!matches!(frontier.next(now_ms), Next::Fetch(..)), "one at a time");
+        frontier.finished(host, now_ms, 100, 0);
+        order.push(document.1);
+    }
+    assert_eq!(order, [1, 2, 1, 2]);
+}
+
+#[test]
+fn what_is_wanted_counts_as_claimed_until_it_comes() {
+    let mut frontier: Frontier<Document> = Frontier::new(LIMITS);
+    for bin in [1, 2] {
+        frontier.has_work(key(bin), JOB, Politeness { delay_ms: 0, next_ms: 0 });
+    }
+    let wants = frontier.wants(0, |_| true);
+    assert_eq!(wants.iter().map(|want| want.documents).sum::<usize>(), LIMITS.claimed_max);
+    assert_eq!(frontier.wants(0, |_| true), [], "they are being asked");
+    for want in wants {
+        frontier.claimed(want, Vec::new(), true);
+    }
+    assert_eq!(frontier.claimed_count(), 0);
+    assert!(frontier.is_idle());
+}
+
+#[test]
+fn a_part_that_is_lost_is_forgotten() {
+    let mut frontier = with_two(0);
+    let Next::Fetch(host, _) = frontier.next(0) else { panic!("there are two") };
+    assert_eq!(frontier.forget(Part(0), None), [(2, 1)]);
+    frontier.finished(host, 1, 0, 0);
+    frontier.committed(2);
+    assert!(frontier.is_idle());
+    assert_eq!((frontier.claimed_count(), frontier.in_flight()), (0, 0));
 }

@@ -4,8 +4,6 @@
 //! temporary data directory that is gone afterwards. It serves no pages and crawls
 //! nothing yet.
 
-mod ground;
-
 use super::{say, shown};
 use clap::Args as ClapArgs;
 use page::facts::{Facts, Rel};
@@ -32,7 +30,6 @@ pub fn run(_: Args) -> anyhow::Result<ExitCode> {
     let facts = html::extract(&Input::new(PAGE.as_bytes(), PAGE_URL, &Policy::default()));
     show_facts(&facts);
     show_near_duplicate(&facts);
-    ground::show(PAGE_URL, PAGE.as_bytes(), &facts, &robots)?;
     say("");
     say("That is all for now: the crawl itself comes next. `driftline --help` lists the verbs.");
     Ok(ExitCode::SUCCESS)

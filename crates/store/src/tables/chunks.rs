@@ -102,6 +102,17 @@ pub fn commit(
     task(tx, lease, chunk, "crawled", now_ms)
 }
 
+/// Whether a chunk has been committed: how a holder learns the outcome of a commit
+/// whose answer was lost.
+pub fn is_committed(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<bool> {
+    let state: Option<String> = tx.query_opt(
+        "SELECT state FROM chunks WHERE part = $1 AND id = $2",
+        &[part.into(), chunk.into()],
+        |row| row.get(0),
+    )?;
+    Ok(state.as_deref() == Some("crawled"))
+}
+
 /// Gives up the chunks that earlier holders of the part left open: their documents
 /// are ready again. Returns how many documents that were.
 pub fn abandon_stale(tx: &mut Tx<'_>, lease: &Lease, now_ms: i64, limit: u32) -> Result<u64> {

@@ -40,6 +40,16 @@ pub fn in_part(tx: &mut Tx<'_>, part: Part, job: JobId) -> Result<Vec<(String, i
     )
 }
 
+/// Documents that a job has let in: all but those that are cut.
+pub fn let_in(tx: &mut Tx<'_>, job: JobId) -> Result<i64> {
+    tx.query_one(
+        "SELECT COALESCE(CAST(SUM(value) AS BIGINT), 0) FROM counters
+         WHERE jobid = $1 AND name IN ('ready', 'waiting', 'active', 'done', 'failed')",
+        &[job.into()],
+        |row| row.get(0),
+    )
+}
+
 /// One counter of a job, summed over all parts.
 pub fn total(tx: &mut Tx<'_>, job: JobId, name: &str) -> Result<i64> {
     tx.query_one(
@@ -64,6 +74,7 @@ mod tests {
             assert_eq!(db.read(move |tx| of_job(tx, job))?, [("ready".to_owned(), 6)]);
             assert_eq!(db.read(move |tx| total(tx, job, "ready"))?, 6);
             assert_eq!(db.read(move |tx| total(tx, job, "never"))?, 0);
+            assert_eq!(db.read(move |tx| let_in(tx, job))?, 6);
             Ok(())
         });
     }

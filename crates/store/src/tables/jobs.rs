@@ -5,7 +5,7 @@
 //! Invariant: a job's run number only grows, and grows in the transaction that
 //! starts the run; nothing else is written for it.
 
-use crate::ids::{ConnectionId, JobId, Run};
+use crate::ids::{ConnectionId, JobId, NodeId, Run};
 use crate::value::Row;
 use crate::{Error, Result, Tx, Value};
 
@@ -148,11 +148,20 @@ pub fn state(tx: &mut Tx<'_>, job: JobId) -> Result<State> {
     )
 }
 
-/// Starts the next run of a job, or goes on with the one that was interrupted.
-/// Returns the run, and whether it is new. `recheck` makes a new run look at every
-/// known document again.
-pub fn start_run(tx: &mut Tx<'_>, job: JobId, recheck: bool, now_ms: i64) -> Result<(Run, bool)> {
+/// Starts the next run of a job, or goes on with the one that was interrupted, in
+/// the name of a node. Returns the run, and whether it is new. `judged` is what
+/// decides about links from now on.
+pub fn start_run(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    (node, judged): (NodeId, &str),
+    now_ms: i64,
+) -> Result<(Run, bool)> {
     let state = state(tx, job)?;
+    tx.execute(
+        "UPDATE job_states SET node = $2, judged = $3 WHERE jobid = $1",
+        &[job.into(), node.into(), judged.into()],
+    )?;
     match state.phase.as_str() {
         "active" => return Ok((state.run, false)),
         "inactive" => {}
@@ -161,7 +170,7 @@ pub fn start_run(tx: &mut Tx<'_>, job: JobId, recheck: bool, now_ms: i64) -> Res
         }
     }
     let run = Run(state.run.0 + 1);
-    let kind = if recheck { "incremental" } else { "full" };
+    let kind = if run.0 > 1 { "incremental" } else { "full" };
     tx.execute(
         "UPDATE job_states SET phase = 'active', run = $2, run_kind = $3, starttime = $4,
              endtime = NULL, errortext = NULL, changed_ms = $4
@@ -173,6 +182,53 @@ pub fn start_run(tx: &mut Tx<'_>, job: JobId, recheck: bool, now_ms: i64) -> Res
         &[job.into(), run.into(), kind.into(), now_ms.into()],
     )?;
     Ok((run, true))
+}
+
+/// What decided about a job's links when its last run began.
+pub fn judged(tx: &mut Tx<'_>, job: JobId) -> Result<Option<String>> {
+    let judged =
+        tx.query_opt("SELECT judged FROM job_states WHERE jobid = $1", &[job.into()], |row| {
+            row.get::<Option<String>>(0)
+        })?;
+    Ok(judged.flatten())
+}
+
+/// A job whose run somebody attends to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Attended {
+    pub job: Job,
+    pub run: Run,
+}
+
+/// Active jobs whose node has been heard of since a time. One whose process died is
+/// interrupted: nobody works on it until somebody goes on with it.
+pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<Attended>> {
+    let columns: Vec<String> = COLUMNS.split(", ").map(|column| format!("d.{column}")).collect();
+    tx.query(
+        &format!(
+            "SELECT {}, s.run FROM job_states s
+             JOIN nodes n ON n.id = s.node
+             JOIN job_definitions d ON d.id = s.jobid
+             WHERE s.phase = 'active' AND s.paused = 0 AND n.heartbeat_ms >= $1
+               AND n.state IN ('joining', 'ready', 'draining')
+             ORDER BY d.priority, s.jobid LIMIT $2",
+            columns.join(", ")
+        ),
+        &[heard_since_ms.into(), limit.into()],
+        |row| Ok(Attended { job: Job::from_row(row)?, run: row.get(11)? }),
+    )
+}
+
+/// Locks a job's state for the rest of the transaction: whoever counts its documents
+/// against a limit does it one after the other.
+pub fn lock(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
+    tx.query_opt(
+        "SELECT run FROM job_states WHERE jobid = $1 /*for update*/",
+        &[job.into()],
+        |_| Ok(()),
+    )?;
+    Ok(())
 }
 
 /// Ends a run that has done all there was to do.
@@ -196,6 +252,7 @@ pub fn end_run(tx: &mut Tx<'_>, job: JobId, run: Run, now_ms: i64) -> Result<()>
 mod tests {
     use super::*;
     use crate::tables::connections::{self, Connection, Kind};
+    use crate::tables::nodes::{self, NewNode};
     use crate::testing::both_databases;
 
     fn job(id: i64, name: &str) -> Job {
@@ -218,7 +275,7 @@ mod tests {
     fn a_definition_is_saved_whole_and_keeps_its_state() {
         both_databases(|db| {
             db.write(|tx| save(tx, &job(1, "a"), 1))?;
-            db.write(|tx| start_run(tx, JobId(1), false, 2))?;
+            db.write(|tx| start_run(tx, JobId(1), (NodeId(1), ""), 2))?;
             let edited = Job { docspec: "{\"seeds\":[]}".into(), continuous: true, ..job(1, "b") };
             let saved = edited.clone();
             db.write(move |tx| save(tx, &saved, 3))?;
@@ -234,9 +291,21 @@ mod tests {
     fn an_interrupted_run_goes_on_and_an_ended_one_is_followed() {
         both_databases(|db| {
             db.write(|tx| save(tx, &job(1, "a"), 1))?;
-            let start = |now_ms| db.write(move |tx| start_run(tx, JobId(1), true, now_ms));
+            let node = NewNode {
+                name: "n".into(),
+                roles: "crawl".into(),
+                address: None,
+                version: "0".into(),
+            };
+            let node = db.write(move |tx| nodes::register(tx, &node, 5))?;
+            let start =
+                |now_ms| db.write(move |tx| start_run(tx, JobId(1), (node, "rules"), now_ms));
             assert_eq!(start(10)?, (Run(1), true));
             assert_eq!(start(20)?, (Run(1), false), "it was never ended");
+            assert_eq!(db.read(|tx| judged(tx, JobId(1)))?.as_deref(), Some("rules"));
+            let attended = db.read(|tx| attended(tx, 5, 9))?;
+            assert_eq!(attended, [Attended { job: job(1, "a"), run: Run(1) }]);
+            assert_eq!(db.read(|tx| super::attended(tx, 6, 9))?, [], "its node is silent");
             db.write(|tx| end_run(tx, JobId(1), Run(1), 30))?;
             assert!(db.write(|tx| end_run(tx, JobId(1), Run(1), 31)).is_err(), "it has ended");
             assert_eq!(start(40)?, (Run(2), true));

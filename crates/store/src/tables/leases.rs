@@ -69,6 +69,17 @@ pub fn take(tx: &mut Tx<'_>, part: Part, role: &str, asking: &Asking) -> Result<
     Ok(token.map(|token| Lease { part, role: role.into(), node: asking.node, token, deadline_ms }))
 }
 
+/// Whether nobody holds the lease, and whoever held it last gave it back in good
+/// order: then nothing happened that is not in the tables.
+pub fn is_vacant(tx: &mut Tx<'_>, part: Part, role: &str) -> Result<bool> {
+    let deadline_ms: Option<i64> = tx.query_opt(
+        "SELECT deadline_ms FROM leases WHERE part = $1 AND role = $2",
+        &[part.into(), role.into()],
+        |row| row.get(0),
+    )?;
+    Ok(deadline_ms.unwrap_or(0) == 0)
+}
+
 /// Moves the deadline on.
 pub fn renew(tx: &mut Tx<'_>, lease: &Lease, deadline_ms: i64) -> Result<()> {
     let touched = tx.execute(

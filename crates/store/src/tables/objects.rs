@@ -74,6 +74,15 @@ pub fn publish(
     Err(Error::Refused(format!("object {id} of part {part} is no longer staged; write it again")))
 }
 
+/// Takes back the announcement of an object that was never written.
+pub fn unstage(tx: &mut Tx<'_>, (part, id): (Part, ObjectId)) -> Result<()> {
+    tx.execute(
+        "DELETE FROM objects WHERE part = $1 AND id = $2 AND state = 'staged'",
+        &[part.into(), id.into()],
+    )?;
+    Ok(())
+}
+
 /// Says that nothing points to an object any more. False if it was not published.
 pub fn condemn(tx: &mut Tx<'_>, (part, id): (Part, ObjectId), now_ms: i64) -> Result<bool> {
     let touched = tx.execute(

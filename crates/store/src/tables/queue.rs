@@ -2,8 +2,8 @@
 //!
 //! A document is `ready` (its bin decides when), `waiting` for its check time,
 //! `active` in a chunk, `done`, `cut` by a scope or limit, or `failed`. What a new
-//! run means for documents of older runs is never written: `done` with an older
-//! `done_run` is what a recheck takes, `seen_run` tells who was found again.
+//! run means for documents of older runs is never written: what an older run settled
+//! (`done_run`) is what a recheck takes, `seen_run` tells who was found again.
 //!
 //! Invariants: a document is in at most one chunk; whoever queues something ready
 //! marks its bin in the same transaction; the counters `ready`, `waiting` … equal
@@ -17,14 +17,15 @@
 mod add;
 mod settle;
 
-pub use add::{Added, Candidate, add};
+pub use add::{Added, Adding, Candidate, add};
 pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
 
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
 use crate::tables::counters;
 use crate::value::Row;
-use crate::{Result, Tx, Value};
+use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
+use std::collections::{BTreeMap, HashSet};
 
 /// Where a document stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +43,11 @@ impl State {
     /// All of them, in the order of a document's life.
     pub const ALL: [State; 6] =
         [State::Ready, State::Waiting, State::Active, State::Done, State::Cut, State::Failed];
+
+    /// The state of this name; `None` if there is none.
+    pub fn named(name: &str) -> Option<State> {
+        State::ALL.into_iter().find(|state| state.name() == name)
+    }
 
     /// Its name in the table, which is also the name of its counter.
     pub fn name(self) -> &'static str {
@@ -73,7 +79,9 @@ pub struct Entry {
     pub hops: i64,
     /// Redirects in a row that led here; 0 for a link.
     pub redirects: i64,
-    /// The last run that processed it; `None` if none has.
+    /// Where it stood when it was looked at.
+    pub state: State,
+    /// The last run that settled it; `None` if none has.
     pub done_run: Option<Run>,
     /// Generation of the links and carried values it has asserted.
     pub generation: i64,
@@ -83,7 +91,7 @@ pub struct Entry {
     pub failtime: Option<i64>,
 }
 
-const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.done_run, q.generation, q.failcount, q.failtime";
+const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime";
 
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
@@ -95,12 +103,17 @@ impl Entry {
             action: row.get(4)?,
             hops: row.get(5)?,
             redirects: row.get(6)?,
-            done_run: row.get(7)?,
-            generation: row.get(8)?,
-            failcount: row.get(9)?,
-            failtime: row.get(10)?,
+            state: state_from(&row.get::<String>(7)?)?,
+            done_run: row.get(8)?,
+            generation: row.get(9)?,
+            failcount: row.get(10)?,
+            failtime: row.get(11)?,
         })
     }
+}
+
+fn state_from(name: &str) -> Result<State> {
+    State::named(name).ok_or_else(|| Error::corrupt("a row of the queue", name))
 }
 
 /// One job's documents in one part.
@@ -111,23 +124,36 @@ pub struct Place {
     pub job: JobId,
 }
 
+fn peek_text(what: &str) -> String {
+    let condition = match what {
+        "ready" => {
+            "q.state = 'ready'
+               AND NOT EXISTS (SELECT 1 FROM prereqevents p JOIN events e ON e.name = p.eventname
+                               WHERE p.part = q.part AND p.owner = q.id)
+             ORDER BY q.docpriority, q.id LIMIT $4"
+        }
+        _ => {
+            "q.done_run < $4 AND q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut')
+             ORDER BY q.done_run, q.id LIMIT $5"
+        }
+    };
+    format!(
+        "SELECT {ENTRY} FROM queue q
+         WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND {condition}"
+    )
+}
+
 /// The next documents of a bin that may be processed, in order. A document waits
 /// while an event that it depends on is in play.
 pub fn peek_ready(tx: &mut Tx<'_>, place: Place, bin: BinId, limit: u32) -> Result<Vec<Entry>> {
     tx.query(
-        &format!(
-            "SELECT {ENTRY} FROM queue q
-             WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND q.state = 'ready'
-               AND NOT EXISTS (SELECT 1 FROM prereqevents p JOIN events e ON e.name = p.eventname
-                               WHERE p.part = q.part AND p.owner = q.id)
-             ORDER BY q.docpriority, q.id LIMIT $4"
-        ),
+        &peek_text("ready"),
         &[place.part.into(), place.job.into(), bin.into(), limit.into()],
         Entry::from_row,
     )
 }
 
-/// The next documents of a bin that an older run finished and this one rechecks.
+/// The next documents of a bin that an older run settled and this one rechecks.
 pub fn peek_older(
     tx: &mut Tx<'_>,
     place: Place,
@@ -136,58 +162,87 @@ pub fn peek_older(
     limit: u32,
 ) -> Result<Vec<Entry>> {
     tx.query(
-        &format!(
-            "SELECT {ENTRY} FROM queue q
-             WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND q.state = 'done' AND q.done_run < $4
-             ORDER BY q.done_run, q.id LIMIT $5"
-        ),
+        &peek_text("older"),
         &[place.part.into(), place.job.into(), bin.into(), run.into(), limit.into()],
         Entry::from_row,
     )
 }
 
-/// What can be claimed: documents that are ready, and older ones to recheck.
-const CLAIMABLE: &[(State, &str)] = &[
-    (State::Ready, "state = 'ready' AND CAST($4 AS BIGINT) > 0"),
-    (State::Done, "state = 'done' AND done_run < $4"),
-];
+const OLDER_BIN: &str = "SELECT bin, done_run FROM queue
+     WHERE part = $1 AND jobid = $2 AND bin > $3
+       AND done_run IS NOT NULL AND state IN ('done', 'failed', 'cut')
+     ORDER BY bin, done_run, id LIMIT 1";
+
+/// The first bin after one that has documents an older run settled. Walks from bin
+/// to bin and looks at one document of each.
+pub fn next_older_bin(
+    tx: &mut Tx<'_>,
+    place: Place,
+    run: Run,
+    after: BinId,
+) -> Result<Option<BinId>> {
+    let mut at = after;
+    loop {
+        let found: Option<(BinId, Run)> =
+            tx.query_opt(OLDER_BIN, &[place.part.into(), place.job.into(), at.into()], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        match found {
+            Some((bin, done_run)) if done_run < run => return Ok(Some(bin)),
+            Some((bin, _)) => at = bin,
+            None => return Ok(None),
+        }
+    }
+}
 
 /// The plus keeps SQLite from walking all that is ready in the job instead of
 /// looking up the ids.
-fn claim_text(condition: &str) -> String {
-    format!(
-        "UPDATE queue SET state = 'active', chunk = $3
-         WHERE part = $1 AND +jobid = $2 AND {condition}
-           AND NOT EXISTS (SELECT 1 FROM queue o
-                           WHERE o.part = queue.part AND o.dochash = queue.dochash
-                             AND o.state = 'active')
-           AND id"
-    )
-}
+const CLAIM: &str = "UPDATE queue SET state = 'active', chunk = $3
+     WHERE part = $1 AND +jobid = $2 AND state = $4 AND COALESCE(done_run, -1) = $5
+       AND NOT EXISTS (SELECT 1 FROM queue o
+                       WHERE o.part = queue.part AND o.dochash = queue.dochash
+                         AND o.state = 'active')
+       AND id";
 
-/// Puts documents into a chunk. Returns those that were still to be had: not
-/// taken, changed or removed meanwhile, and not active in another job.
+/// Puts documents that were peeked at into a chunk. Returns those that were still
+/// to be had: not taken, changed or removed meanwhile, and not active in another job.
 pub fn claim(
     tx: &mut Tx<'_>,
     place: Place,
     chunk: ChunkId,
-    ids: &[QueueId],
-    run: Run,
+    peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
-    let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
-    let fixed = [place.part.into(), place.job.into(), chunk.into(), run.into()];
-    let returning = format!("RETURNING {}", ENTRY.replace("q.", ""));
-    let mut claimed = Vec::new();
-    // Two statements, because the counters need to know what the rows were before.
-    for (state, condition) in CLAIMABLE {
-        let sql = claim_text(condition);
-        let mut found = tx.query_in(&sql, &fixed, &keys, &returning, Entry::from_row)?;
-        let count = found.len() as i64;
-        count_moves(tx, place, &[(*state, -count), (State::Active, count)])?;
-        claimed.append(&mut found);
+    // One statement for each kind, because the counters need to know what the rows
+    // were before, and that nothing has happened to them since.
+    let mut kinds: BTreeMap<(State, Option<Run>), Vec<Value<'_>>> = BTreeMap::new();
+    for entry in &peeked {
+        kinds.entry((entry.state, entry.done_run)).or_default().push(entry.id.into());
     }
-    claimed.sort_by_key(|entry| entry.id);
-    Ok(claimed)
+    let mut claimed = HashSet::new();
+    for ((state, done_run), keys) in kinds {
+        let fixed = [
+            place.part.into(),
+            place.job.into(),
+            chunk.into(),
+            state.name().into(),
+            done_run.unwrap_or(Run(-1)).into(),
+        ];
+        let found: Vec<QueueId> =
+            tx.query_in(CLAIM, &fixed, &keys, "RETURNING id", |row| row.get(0))?;
+        let count = found.len() as i64;
+        count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
+        claimed.extend(found);
+    }
+    Ok(peeked.into_iter().filter(|entry| claimed.contains(&entry.id)).collect())
+}
+
+/// Moves what is still active in a chunk to the next one. Returns how many.
+pub fn hand_on(tx: &mut Tx<'_>, place: Place, from: ChunkId, to: ChunkId) -> Result<u64> {
+    tx.execute(
+        "UPDATE queue SET chunk = $4
+         WHERE part = $1 AND jobid = $2 AND state = 'active' AND chunk = $3",
+        &[place.part.into(), place.job.into(), from.into(), to.into()],
+    )
 }
 
 /// Makes everything of an uncommitted chunk ready again: the claim never happened.
@@ -238,15 +293,27 @@ pub fn next_due(tx: &mut Tx<'_>, place: Place) -> Result<Option<i64>> {
     Ok(due)
 }
 
-/// The row of a document, with its state, for "why": whatever job it is in.
-pub fn find(tx: &mut Tx<'_>, place: Place, dochash: DocHash) -> Result<Option<(Entry, String)>> {
+/// Rows by their ids; those that are gone are left out.
+pub fn load(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<Vec<Entry>> {
+    let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
+    tx.query_in(
+        &format!("SELECT {ENTRY} FROM queue q WHERE q.part = $1 AND +q.jobid = $2 AND q.id"),
+        &[place.part.into(), place.job.into()],
+        &keys,
+        "",
+        Entry::from_row,
+    )
+}
+
+/// The row of a document in a job.
+pub fn find(tx: &mut Tx<'_>, place: Place, dochash: DocHash) -> Result<Option<Entry>> {
     tx.query_opt(
         &format!(
-            "SELECT {ENTRY}, q.state FROM queue q
+            "SELECT {ENTRY} FROM queue q
              WHERE q.part = $1 AND q.dochash = $2 AND q.jobid = $3"
         ),
         &[place.part.into(), (&dochash).into(), place.job.into()],
-        |row| Ok((Entry::from_row(row)?, row.get(11)?)),
+        Entry::from_row,
     )
 }
 

@@ -40,6 +40,9 @@ pub struct Candidate {
     pub cut: Option<&'static str>,
 }
 
+/// The reason of what there was no room for.
+const LIMIT: &str = "limit";
+
 /// What adding did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Added {
@@ -49,21 +52,33 @@ pub struct Added {
     pub revived: u64,
     /// Known documents that this run had not seen, that are nearer now, or revived.
     pub seen: u64,
+    /// New or revived documents that there was no room for.
+    pub crowded_out: u64,
+    /// Bins that have something ready because of this.
+    pub woken: BTreeSet<BinId>,
+}
+
+/// Where documents are added, when, and how many may be let in.
+#[derive(Debug, Clone, Copy)]
+pub struct Adding {
+    /// The job and the part.
+    pub place: Place,
+    /// The run that names them.
+    pub run: Run,
+    /// The time.
+    pub now_ms: i64,
+    /// New documents that may be let in; those beyond are cut with the reason `limit`.
+    pub room: Option<i64>,
 }
 
 /// Adds documents to a job in a part.
 ///
 /// A known document takes over a shorter path and the newer run. One that was cut
 /// for its scope, hops or a limit comes back to life if the candidate is let in.
-pub fn add(
-    tx: &mut Tx<'_>,
-    place: Place,
-    run: Run,
-    candidates: &[Candidate],
-    now_ms: i64,
-) -> Result<Added> {
+/// When there is not room for all, the nearest to a seed and first found are let in.
+pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<Added> {
+    let Adding { place, run, mut room, .. } = adding;
     let mut added = Added::default();
-    let mut woken = BTreeSet::new();
     let mut rest = nearest(candidates);
     while !rest.is_empty() {
         let known = find_known(tx, place, &rest)?;
@@ -73,13 +88,25 @@ pub fn add(
             old.into_iter().filter(|it| known[&it.dochash].differs(it, run)).collect();
         added.seen += changed.len() as u64;
         update_known(tx, place, run, (&known, &changed))?;
-        added.revived += revive(tx, place, (&known, &changed), &mut woken)?;
+        revive(tx, place, (&known, &changed), (&mut added, &mut room))?;
         // Another process may have added one between the look and the insert; it is
         // known then, and the next round treats it so.
-        rest = insert_new(tx, place, run, new, now_ms, (&mut added, &mut woken))?;
+        rest = insert_new(tx, adding, new, (&mut added, &mut room))?;
     }
-    mark_bins(tx, place, woken)?;
+    mark_bins(tx, place, added.woken.iter().copied())?;
     Ok(added)
+}
+
+/// Takes one place, if there is a limit and room within it.
+fn take_room(room: &mut Option<i64>) -> bool {
+    match room {
+        None => true,
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            true
+        }
+        Some(_) => false,
+    }
 }
 
 /// What the queue knows of a candidate.
@@ -173,15 +200,18 @@ fn revive(
     tx: &mut Tx<'_>,
     place: Place,
     (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
-    woken: &mut BTreeSet<BinId>,
-) -> Result<u64> {
-    let keys: Vec<Value<'_>> = changed
+    (added, room): (&mut Added, &mut Option<i64>),
+) -> Result<()> {
+    let revivable: Vec<QueueId> = changed
         .iter()
         .filter(|it| it.cut.is_none() && known[&it.dochash].revivable)
-        .map(|it| known[&it.dochash].id.into())
+        .map(|it| known[&it.dochash].id)
         .collect();
+    let keys: Vec<Value<'_>> =
+        revivable.iter().copied().filter(|_| take_room(room)).map(Into::into).collect();
+    added.crowded_out += (revivable.len() - keys.len()) as u64;
     let revived: Vec<BinId> = tx.query_in(
-        "UPDATE queue SET state = 'ready', reason = NULL
+        "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
          WHERE part = $1 AND state = 'cut' AND reason IN ('scope', 'hops', 'limit') AND id",
         &[place.part.into()],
         &keys,
@@ -190,22 +220,26 @@ fn revive(
     )?;
     let count = revived.len() as i64;
     count_moves(tx, place, &[(State::Cut, -count), (State::Ready, count)])?;
-    woken.extend(&revived);
-    Ok(revived.len() as u64)
+    added.woken.extend(&revived);
+    added.revived += revived.len() as u64;
+    Ok(())
 }
 
 /// Inserts unknown documents and counts them. Returns those somebody else inserted
 /// at the same moment.
 fn insert_new<'a>(
     tx: &mut Tx<'_>,
-    place: Place,
-    run: Run,
-    mut new: Vec<&'a Candidate>,
-    now_ms: i64,
-    (added, woken): (&mut Added, &mut BTreeSet<BinId>),
+    adding: Adding,
+    new: Vec<&'a Candidate>,
+    (added, room): (&mut Added, &mut Option<i64>),
 ) -> Result<Vec<&'a Candidate>> {
+    let place = adding.place;
+    let shut_out = without_room(&new, room);
+    let cut = |it: &Candidate| it.cut.or_else(|| shut_out.contains(&it.id).then_some(LIMIT));
+    let mut new: Vec<(&Candidate, Option<&'static str>)> =
+        new.into_iter().map(|it| (it, cut(it))).collect();
     let rows: Vec<Vec<Value<'_>>> =
-        new.iter().map(|candidate| insert_row(place, run, candidate, now_ms)).collect();
+        new.iter().map(|(candidate, cut)| insert_row(adding, candidate, *cut)).collect();
     let inserted = tx.insert_rows(
         "INSERT INTO queue (part, jobid, seen_run, added_ms, id, dochash, docid, bin, docpriority,
                             hops, redirects, seed_run, parentpart, parenthash, state, reason, action,
@@ -215,7 +249,7 @@ fn insert_new<'a>(
     )?;
     let mut lost = Vec::new();
     if inserted < new.len() as u64 {
-        let keys: Vec<Value<'_>> = new.iter().map(|it| it.id.into()).collect();
+        let keys: Vec<Value<'_>> = new.iter().map(|(it, _)| it.id.into()).collect();
         let there: BTreeSet<QueueId> = tx
             .query_in(
                 "SELECT id FROM queue WHERE part = $1 AND id",
@@ -226,22 +260,36 @@ fn insert_new<'a>(
             )?
             .into_iter()
             .collect();
-        (new, lost) = new.into_iter().partition(|it| there.contains(&it.id));
+        let late: Vec<_>;
+        (new, late) = new.into_iter().partition(|(it, _)| there.contains(&it.id));
+        lost = late.into_iter().map(|(it, _)| it).collect();
     }
     let mut documents: BTreeMap<BinId, (&str, i64)> = BTreeMap::new();
-    for candidate in &new {
+    for (candidate, _) in &new {
         documents.entry(candidate.bin).or_insert((&candidate.bin_name, 0)).1 += 1;
     }
-    let cut = new.iter().filter(|it| it.cut.is_some()).count() as i64;
-    woken.extend(new.iter().filter(|it| it.cut.is_none()).map(|it| it.bin));
+    let cut = new.iter().filter(|(_, cut)| cut.is_some()).count() as i64;
+    added.woken.extend(new.iter().filter(|(_, cut)| cut.is_none()).map(|(it, _)| it.bin));
     added.new += new.len() as u64;
+    added.crowded_out += new.iter().filter(|(_, cut)| *cut == Some(LIMIT)).count() as u64;
     count_moves(tx, place, &[(State::Ready, new.len() as i64 - cut), (State::Cut, cut)])?;
-    count_in_bins(tx, place, &documents, now_ms)?;
+    count_in_bins(tx, place, &documents, adding.now_ms)?;
     Ok(lost)
 }
 
-fn insert_row<'a>(place: Place, run: Run, it: &'a Candidate, now_ms: i64) -> Vec<Value<'a>> {
-    let state = if it.cut.is_some() { State::Cut } else { State::Ready };
+/// Those that there is no room for: the farthest, and of these the last found.
+fn without_room(new: &[&Candidate], room: &mut Option<i64>) -> BTreeSet<QueueId> {
+    if room.is_none() {
+        return BTreeSet::new();
+    }
+    let mut wanted: Vec<&&Candidate> = new.iter().filter(|it| it.cut.is_none()).collect();
+    wanted.sort_by_key(|it| (it.hops, it.id));
+    wanted.into_iter().filter(|_| !take_room(room)).map(|it| it.id).collect()
+}
+
+fn insert_row<'a>(adding: Adding, it: &'a Candidate, cut: Option<&'static str>) -> Vec<Value<'a>> {
+    let Adding { place, run, now_ms, .. } = adding;
+    let state = if cut.is_some() { State::Cut } else { State::Ready };
     vec![
         place.part.into(),
         place.job.into(),
@@ -258,7 +306,7 @@ fn insert_row<'a>(place: Place, run: Run, it: &'a Candidate, now_ms: i64) -> Vec
         it.parent.map(|parent| parent.0).into(),
         it.parent.as_ref().map(|parent| &parent.1).into(),
         state.name().into(),
-        it.cut.into(),
+        cut.into(),
         "fetch".into(),
         false.into(),
         0.into(),

@@ -55,9 +55,9 @@ pub enum Settlement {
         /// What went wrong.
         reason: Reason,
     },
-    /// Known, but not to be processed: `robots`, `trap` …
+    /// Known, but not to be processed in this run: `robots`, `noindex` …
     Cut(Reason),
-    /// Given up: a dead letter that an operator can retry.
+    /// Given up for this run: a dead letter that an operator, or the next run, retries.
     Failed(Reason),
     /// No longer the job's: its row goes.
     Deleted,
@@ -193,7 +193,7 @@ fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
             ("fetch", Some(reason), null, (*check_ms).into(), count, time)
         }
         Settlement::Cut(reason) | Settlement::Failed(reason) => {
-            ("fetch", Some(reason), null, null, null, null)
+            ("fetch", Some(reason), run.into(), null, null, null)
         }
         Settlement::Deleted => unreachable!("deleted documents are not updated"),
     };

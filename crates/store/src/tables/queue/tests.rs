@@ -77,6 +77,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..25)
 }
 
+fn claim_ids(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, ids: &[QueueId]) -> Result<Vec<Entry>> {
+    let peeked = load(tx, place, ids)?;
+    claim(tx, place, chunk, peeked)
+}
+
+fn at(place: Place, run: Run, now_ms: i64) -> Adding {
+    Adding { place, run, now_ms, room: None }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 struct Known {
     state: State,
@@ -185,9 +194,9 @@ impl Model {
             }
         }
         let again = candidates.clone();
-        let added = db.write(move |tx| add(tx, place, run, &candidates, now_ms))?;
+        let added = db.write(move |tx| add(tx, at(place, run, now_ms), &candidates))?;
         assert_eq!((added.new, added.revived), (new, revived));
-        let repeated = db.write(move |tx| add(tx, place, run, &again, now_ms))?;
+        let repeated = db.write(move |tx| add(tx, at(place, run, now_ms), &again))?;
         assert_eq!(repeated, Added::default(), "adding again changes nothing");
         Ok(())
     }
@@ -199,24 +208,25 @@ impl Model {
         found.truncate(limit as usize);
         let chunk = ChunkId(self.next_id);
         self.next_id += 1;
-        let (lease, ids) = (self.lease.clone(), found.iter().map(|it| it.id).collect::<Vec<_>>());
+        let (lease, peeked) = (self.lease.clone(), found.clone());
         let claimed = db.write(move |tx| {
             leases::fence(tx, &lease)?;
             chunks::open(tx, &lease, (chunk, JOB, run), now_ms)?;
-            claim(tx, place, chunk, &ids, run)
+            claim(tx, place, chunk, peeked.clone())
         })?;
         assert_eq!(claimed.len(), found.len(), "what was peeked can be claimed by the holder");
         for entry in &claimed {
             let known = self.documents.get_mut(&entry.dochash).expect("it was added");
             let older = known.done_run.is_some_and(|done| done < self.run);
-            assert!(known.state == State::Ready || (known.state == State::Done && older));
+            let settled = [State::Done, State::Cut].contains(&known.state);
+            assert!(known.state == State::Ready || (settled && older));
             known.state = State::Active;
             known.chunk = Some(chunk.0);
         }
-        let (lease, ids) = (self.lease.clone(), claimed.iter().map(|it| it.id).collect::<Vec<_>>());
+        let (lease, peeked) = (self.lease.clone(), claimed.clone());
         let twice = db.write(move |tx| {
             leases::fence(tx, &lease)?;
-            claim(tx, place, ChunkId(-1), &ids, run)
+            claim(tx, place, ChunkId(-1), peeked.clone())
         })?;
         assert_eq!(twice, [], "nothing is claimed twice");
         self.open.push((chunk, claimed));
@@ -282,7 +292,7 @@ impl Model {
             Settlement::Retry { check_ms, .. } => {
                 (known.state, known.check_ms) = (State::Waiting, Some(*check_ms));
             }
-            _ => known.state = State::Cut,
+            _ => (known.state, known.done_run) = (State::Cut, Some(run)),
         }
         let processed = matches!(to, Settlement::Done | Settlement::Again { .. });
         if known.rescan && processed {
@@ -398,7 +408,7 @@ fn settling_what_is_not_in_the_chunk_changes_nothing() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
         let one = candidate(5, 1, 0, None);
-        db.write(move |tx| add(tx, place, Run(1), std::slice::from_ref(&one), 0))?;
+        db.write(move |tx| add(tx, at(place, Run(1), 0), std::slice::from_ref(&one)))?;
         let outcome = db.write(move |tx| {
             let done = Settled { id: QueueId(5), generation: 0, to: Settlement::Done };
             settle(tx, place, (ChunkId(1), Run(1)), &[done])
@@ -414,7 +424,7 @@ fn a_mark_is_lowered_only_if_nothing_was_queued_since() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
         let queue = move |id: i64, document: u8| {
-            db.write(move |tx| add(tx, place, Run(1), &[candidate(id, document, 0, None)], 0))
+            db.write(move |tx| add(tx, at(place, Run(1), 0), &[candidate(id, document, 0, None)]))
         };
         queue(1, 0)?;
         let seen = db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?[0];
@@ -433,7 +443,7 @@ fn a_document_that_depends_on_an_event_waits_while_it_is_in_play() {
         let place = Place { part: Part(1), job: JOB };
         let one = candidate(5, 0, 0, None);
         db.write(move |tx| {
-            add(tx, place, Run(1), std::slice::from_ref(&one), 0)?;
+            add(tx, at(place, Run(1), 0), std::slice::from_ref(&one))?;
             tx.execute(
                 "INSERT INTO prereqevents (part, owner, eventname) VALUES (1, 5, 'login')",
                 &[],
@@ -453,10 +463,10 @@ fn a_document_active_in_one_job_is_not_claimed_in_another() {
         let mine = Place { part: Part(1), job: JOB };
         let theirs = Place { part: Part(1), job: JobId(2) };
         for (place, id) in [(mine, 1), (theirs, 2)] {
-            db.write(move |tx| add(tx, place, Run(1), &[candidate(id, 0, 0, None)], 0))?;
+            db.write(move |tx| add(tx, at(place, Run(1), 0), &[candidate(id, 0, 0, None)]))?;
         }
         let claim_one = move |place, id, chunk| {
-            db.write(move |tx| claim(tx, place, ChunkId(chunk), &[QueueId(id)], Run(1)))
+            db.write(move |tx| claim_ids(tx, place, ChunkId(chunk), &[QueueId(id)]))
         };
         assert_eq!(claim_one(mine, 1, 10)?.len(), 1);
         assert_eq!(claim_one(theirs, 2, 11)?.len(), 0);
@@ -470,11 +480,20 @@ fn a_document_active_in_one_job_is_not_claimed_in_another() {
 #[test]
 fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
     crate::testing::on_sqlite(|db| {
-        for (_, condition) in CLAIMABLE {
-            let sql = format!("EXPLAIN QUERY PLAN {} IN ($5, $6)", claim_text(condition));
+        let sql = format!("EXPLAIN QUERY PLAN {CLAIM} IN ($6, $7)");
+        let plan: Vec<String> =
+            db.read(move |tx| tx.query(&sql, &[Value::Int(1); 7], |row| row.get(3)))?;
+        assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
+        let place = Place { part: Part(0), job: JOB };
+        for sql in [peek_text("ready"), OLDER_BIN.to_owned(), peek_text("older")] {
+            let sql = format!("EXPLAIN QUERY PLAN {sql}");
+            let values = [place.part.into(), place.job.into(), 1.into(), 1.into(), 1.into()];
+            let count = sql.matches('$').count();
             let plan: Vec<String> =
-                db.read(move |tx| tx.query(&sql, &[Value::Int(1); 6], |row| row.get(3)))?;
-            assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
+                db.read(move |tx| tx.query(&sql, &values[..count], |row| row.get(3)))?;
+            let whole = plan.join("; ");
+            assert!(whole.contains("USING INDEX queue_"), "{whole}");
+            assert!(!whole.contains("TEMP B-TREE"), "{whole}");
         }
         Ok(())
     });
@@ -485,7 +504,7 @@ fn an_older_run_takes_nothing_back() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
         for run in [5, 3] {
-            db.write(move |tx| add(tx, place, Run(run), &[candidate(run, 0, 0, None)], 0))?;
+            db.write(move |tx| add(tx, at(place, Run(run), 0), &[candidate(run, 0, 0, None)]))?;
         }
         let runs: (i64, i64) = db.read(|tx| {
             tx.query_one("SELECT seen_run, seed_run FROM queue WHERE part = 1", &[], |row| {
@@ -502,8 +521,8 @@ fn a_reason_of_any_length_can_be_kept() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
         db.write(move |tx| {
-            add(tx, place, Run(1), &[candidate(1, 0, 0, None)], 0)?;
-            claim(tx, place, ChunkId(9), &[QueueId(1)], Run(1))
+            add(tx, at(place, Run(1), 0), &[candidate(1, 0, 0, None)])?;
+            claim_ids(tx, place, ChunkId(9), &[QueueId(1)])
         })?;
         let long = "ü".repeat(20_000);
         let to = Settlement::Cut(Reason::new(&long, Some(&long)));
@@ -523,9 +542,9 @@ fn waking_at_the_same_moment_counts_once() {
         let place = Place { part: Part(1), job: JOB };
         db.write(move |tx| {
             let all: Vec<Candidate> = (0..9).map(|id| candidate(id, id as u8, 0, None)).collect();
-            add(tx, place, Run(1), &all, 0)?;
+            add(tx, at(place, Run(1), 0), &all)?;
             let ids: Vec<QueueId> = all.iter().map(|it| it.id).collect();
-            claim(tx, place, ChunkId(9), &ids, Run(1))?;
+            claim_ids(tx, place, ChunkId(9), &ids)?;
             let again = |id| Settled {
                 id,
                 generation: 0,
@@ -569,7 +588,7 @@ fn adding_the_same_links_at_the_same_moment_counts_each_once() {
                                 candidate(id, turned(n), adder, (adder > 2).then_some("hops"))
                             })
                             .collect();
-                        let added = db.write(move |tx| add(tx, place, Run(run), &links, 0))?;
+                        let added = db.write(move |tx| add(tx, at(place, Run(run), 0), &links))?;
                         new += added.new;
                     }
                     Ok(new)
@@ -586,6 +605,81 @@ fn adding_the_same_links_at_the_same_moment_counts_each_once() {
         assert_eq!(db.read(move |tx| counters::total(tx, JOB, "cut"))?, 0);
         let known = db.read(|tx| bins::list(tx, Part(1), BinId(-1), 9))?;
         assert_eq!(known.iter().map(|bin| bin.documents).sum::<i64>(), 60);
+        Ok(())
+    });
+}
+
+#[test]
+fn the_nearest_are_let_in_while_there_is_room() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let named: Vec<Candidate> = [(0u8, 2), (1, 1), (2, 2), (3, 1)]
+            .iter()
+            .zip(1..)
+            .map(|((document, hops), id)| candidate(id, *document, *hops, None))
+            .collect();
+        let adding = move |room| Adding { room, ..at(place, Run(1), 0) };
+        let again = named.clone();
+        let first = db.write(move |tx| add(tx, adding(Some(3)), &named))?;
+        assert_eq!((first.new, first.crowded_out), (4, 1));
+        let ready = |db: &Db| -> Result<Vec<i64>> {
+            db.read(|tx| {
+                let sql = "SELECT id FROM queue WHERE state = 'ready' ORDER BY id LIMIT 9";
+                tx.query(sql, &[], |row| row.get(0))
+            })
+        };
+        assert_eq!(ready(db)?, [1, 2, 4], "the farthest that was found last stays out");
+        let second = db.write(move |tx| add(tx, adding(None), &again))?;
+        assert_eq!((second.revived, second.crowded_out), (1, 0), "a raised limit revives it");
+        assert_eq!(ready(db)?, [1, 2, 3, 4]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_new_run_walks_from_bin_to_bin_and_finds_what_older_ones_settled() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let held = lease(db, place.part, 1)?;
+        let named: Vec<Candidate> = (0..12u8)
+            .map(|document| candidate(i64::from(document) + 1, document, 0, None))
+            .collect();
+        db.write(move |tx| {
+            add(tx, at(place, Run(1), 0), &named)?;
+            chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
+            let ids: Vec<QueueId> = (1..=12).map(QueueId).collect();
+            claim_ids(tx, place, ChunkId(1), &ids)?;
+            let gone = || Reason::new("gone", None);
+            let to = |id: i64| match id % 3 {
+                0 => Settlement::Done,
+                1 => Settlement::Failed(gone()),
+                _ => Settlement::Cut(gone()),
+            };
+            let settled: Vec<Settled> =
+                (1..=12).map(|id| Settled { id: QueueId(id), generation: 0, to: to(id) }).collect();
+            settle(tx, place, (ChunkId(1), Run(1)), &settled)
+        })?;
+        let walk = |run| -> Result<Vec<BinId>> {
+            let mut bins = Vec::new();
+            let mut at = BinId(-1);
+            while let Some(bin) = db.read(move |tx| next_older_bin(tx, place, run, at))? {
+                bins.push(bin);
+                at = bin;
+            }
+            Ok(bins)
+        };
+        assert_eq!(walk(Run(1))?, [], "the same run is done with them");
+        assert_eq!(walk(Run(2))?.len() as i64, BINS);
+        let bin = BinId(0);
+        let older = db.read(move |tx| peek_older(tx, place, bin, Run(2), 100))?;
+        let moved = db.write(move |tx| {
+            let claimed = claim(tx, place, ChunkId(2), older.clone())?;
+            assert_eq!(claimed.len(), older.len(), "done, failed and cut alike");
+            hand_on(tx, place, ChunkId(2), ChunkId(3))
+        })?;
+        assert_eq!(moved as usize, 12 / usize::try_from(BINS).unwrap());
+        let first = db.read(move |tx| next_older_bin(tx, place, Run(2), BinId(-1)))?;
+        assert_eq!(first, Some(BinId(1)), "a bin without older documents is passed over");
         Ok(())
     });
 }
