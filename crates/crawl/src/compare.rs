@@ -35,10 +35,12 @@ pub enum Seen<'a> {
         /// Where: the part and the key.
         to: (Part, DocHash),
     },
-    /// The rules say that it may not be kept: robots.txt, or the page itself.
+    /// The rules say that it may not be kept: robots.txt, the page itself, the scope.
     Forbidden {
         /// A word for the tables.
-        code: String,
+        code: &'static str,
+        /// Why it is removed, if it is there.
+        reason: RemoveReason,
     },
     /// It could not be had: a timeout, a server error, a refused connection.
     Trouble {
@@ -118,9 +120,9 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
             found(&mut document);
             remove(document, RemoveReason::Redirected, looked.now_ms)
         }
-        Seen::Forbidden { code } => {
-            document.outcome = code.clone();
-            remove(document, RemoveReason::Robots, looked.now_ms)
+        Seen::Forbidden { code, reason } => {
+            document.outcome = (*code).to_owned();
+            remove(document, *reason, looked.now_ms)
         }
         Seen::Trouble { status, code } => {
             document.outcome = code.clone();

@@ -25,7 +25,7 @@ mod tls;
 mod watch;
 mod wire;
 
-pub use client::{Fetcher, Settings, Unusable};
+pub use client::{Fetcher, Settings, Unusable, user_agent};
 pub use guard::{Cidr, Guard};
 pub use limits::Limits;
 pub use outcome::{Fetched, NotModified, Outcome, Reason, Redirect};

@@ -163,16 +163,17 @@ impl<T> Frontier<T> {
         self.settle(host);
     }
 
-    /// Hosts of the given parts that could use documents now, soonest first. What is
-    /// wanted counts as claimed until [`Frontier::claimed`] tells what came.
-    pub fn wants(&mut self, now_ms: i64, of: impl Fn(Part) -> bool) -> Vec<Want> {
+    /// Hosts of the given parts that could use documents now, soonest first; only
+    /// those that are running out, unless everybody may fill up. What is wanted
+    /// counts as claimed until [`Frontier::claimed`] tells what came.
+    pub fn wants(&mut self, now_ms: i64, fill: bool, of: impl Fn(Part) -> bool) -> Vec<Want> {
         let mut room = self.limits.claimed_max.saturating_sub(self.claimed);
         let asking: Vec<HostKey> = self
             .hungry
             .iter()
             .take_while(|((ms, _), _)| *ms <= now_ms + self.limits.ahead_ms)
             .map(|(_, host)| *host)
-            .filter(|host| of(host.part))
+            .filter(|host| of(host.part) && (fill || self.is_running_out(&self.hosts[host])))
             .take(room)
             .collect();
         // Everybody gets a share before anybody gets all.
@@ -197,10 +198,16 @@ impl<T> Frontier<T> {
         wants
     }
 
+    /// Whether a host will soon have nothing waiting.
+    fn is_running_out(&self, host: &Host<T>) -> bool {
+        let waiting: usize = host.lines.iter().map(|line| line.waiting.len()).sum();
+        waiting * 4 < self.enough(host)
+    }
+
     /// How many documents a line should have waiting.
     fn enough(&self, host: &Host<T>) -> usize {
         match host.politeness.delay_ms {
-            0 => self.limits.claimed_max,
+            0 => (self.limits.claimed_max / 2).max(1),
             delay => usize::try_from(self.limits.ahead_ms / delay).unwrap_or(0) + 1,
         }
     }
@@ -294,6 +301,14 @@ impl<T> Frontier<T> {
         self.settle(key);
     }
 
+    /// Takes back what waits at a host, which will be left alone for a while.
+    pub fn give_back(&mut self, key: HostKey) -> Vec<T> {
+        let Some(host) = self.hosts.get_mut(&key) else { return Vec::new() };
+        let waiting = host.lines.iter_mut().flat_map(|line| line.waiting.drain(..)).collect();
+        self.settle(key);
+        waiting
+    }
+
     /// A document that needed no request: its host is as free as before.
     pub fn skipped(&mut self, key: HostKey) {
         self.in_flight -= 1;
@@ -368,6 +383,19 @@ impl<T> Frontier<T> {
         if is_over {
             self.hosts.remove(&key);
         }
+    }
+
+    /// When the first document that waits may be asked for.
+    pub fn next_start(&self) -> Option<i64> {
+        self.later.first().map(|(ms, _)| *ms).filter(|_| self.in_flight < self.limits.in_flight_max)
+    }
+
+    /// When the first host that has or may have work may be asked; `None` if there is
+    /// none, or if one has a request under way.
+    pub fn next_host(&self) -> Option<(i64, HostKey)> {
+        let waiting = self.later.first().copied();
+        let hungry = self.hungry.first().map(|((ms, _), host)| (*ms, *host));
+        waiting.into_iter().chain(hungry).min().filter(|_| self.in_flight == 0)
     }
 
     /// Documents claimed and not committed.

@@ -6,9 +6,12 @@
 //! it belongs, [`frontier`] when its turn comes, [`fetch`] asks for it, [`compare`]
 //! says what has changed. The worker that joins them comes with the first crawl.
 
+pub mod begin;
 pub mod compare;
 pub mod definitions;
 pub mod fetch;
 pub mod frontier;
+pub mod robots;
 pub mod scope;
 pub mod trap;
+pub mod worker;

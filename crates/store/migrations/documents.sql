@@ -48,7 +48,9 @@ CREATE TABLE documents (
 );
 CREATE UNIQUE INDEX documents_by_key ON documents (part, dochash, connectionid);
 CREATE INDEX documents_by_chunk ON documents (part, chunk) WHERE chunk IS NOT NULL;
-CREATE INDEX documents_by_content ON documents (part, contenthash) WHERE contenthash IS NOT NULL;
+-- Only what is no copy of another: a content that a million documents share is here once.
+CREATE INDEX documents_by_content ON documents (part, contenthash)
+    WHERE contenthash IS NOT NULL AND duplicateof IS NULL;
 CREATE INDEX documents_by_body ON documents (part, bodychunk) WHERE bodychunk IS NOT NULL;
 
 -- Table 11.26 is the view ingeststatus. decision is what the output must still

@@ -34,6 +34,11 @@ pub struct Written {
 }
 
 impl Written {
+    /// What the row of an object with these bytes will say.
+    pub fn of(key: (Part, ObjectId), bytes: &[u8]) -> Written {
+        Written { key, bytes: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
+    }
+
     /// Publishes it, in the transaction of the row that points to it.
     pub fn publish(&self, tx: &mut Tx<'_>, now_ms: i64) -> Result<()> {
         rows::publish(tx, self.key, self.bytes, &self.hash, now_ms)
@@ -50,8 +55,7 @@ pub fn write(
 ) -> Result<Written> {
     let staged = path.to_string();
     db.write(move |tx| rows::stage(tx, key, kind, &staged, now_ms))?;
-    let written =
-        Written { key, bytes: bytes.len() as u64, hash: *blake3::hash(&bytes).as_bytes() };
+    let written = Written::of(key, &bytes);
     objects.put(path, bytes)?;
     Ok(written)
 }

@@ -15,6 +15,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::StreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
@@ -104,7 +105,8 @@ impl Objects {
     ///
     /// An object that exists is never overwritten. If it holds these very bytes
     /// the call succeeds: the answer to an earlier try may have been lost.
-    pub fn put(&self, path: &ObjectPath, bytes: Vec<u8>) -> Result<()> {
+    pub fn put(&self, path: &ObjectPath, bytes: impl Into<Bytes>) -> Result<()> {
+        let bytes = bytes.into();
         let size = bytes.len() as u64;
         if size > OBJECT_BYTES_MAX {
             let what = format!("object {path}");

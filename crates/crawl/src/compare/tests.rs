@@ -118,7 +118,7 @@ proptest! {
                 Answer::NotModified => Seen::NotModified(Validators::default()),
                 Answer::Missing => Seen::Missing { status: 410 },
                 Answer::Moved => Seen::Moved { status: 302, to: (Part(1), DocHash::of("x")) },
-                Answer::Forbidden => Seen::Forbidden { code: "noindex".into() },
+                Answer::Forbidden => Seen::Forbidden { code: "noindex", reason: RemoveReason::Robots },
                 Answer::Trouble => Seen::Trouble { status: None, code: "timeout".into() },
             };
             let before = held;

@@ -63,6 +63,12 @@ pub enum Unusable {
     Tls(String),
 }
 
+/// The header that says who crawls and where to complain.
+pub fn user_agent(agent: &str, contact: &str) -> Result<HeaderValue, Unusable> {
+    let text = format!("{} (+{})", agent.trim(), contact.trim());
+    HeaderValue::from_str(&text).map_err(|_| Unusable::Agent)
+}
+
 /// Asks the web. One for a process; many requests at a time.
 pub struct Fetcher {
     user_agent: HeaderValue,
@@ -85,8 +91,7 @@ impl Fetcher {
         if agent.trim().is_empty() || contact.trim().is_empty() {
             return Err(Unusable::Agent);
         }
-        let user_agent = format!("{} (+{})", agent.trim(), contact.trim());
-        let user_agent = HeaderValue::from_str(&user_agent).map_err(|_| Unusable::Agent)?;
+        let user_agent = user_agent(&agent, &contact)?;
         let tls = tls::client_config(&extra_roots).map_err(|e| Unusable::Tls(e.to_string()))?;
         let tls = std::sync::Arc::new(tls).into();
         let connector = Connector { resolver: Resolver::new(lookup, &limits), tls };

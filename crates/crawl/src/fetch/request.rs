@@ -40,6 +40,8 @@ pub struct Ask<'a> {
     pub headers: &'a [(HeaderName, HeaderValue)],
     /// How much is kept of the body, instead of the general limits.
     pub body_bytes_max: Option<usize>,
+    /// The User-Agent of this request, instead of the fetcher's own.
+    pub user_agent: Option<&'a HeaderValue>,
 }
 
 impl<'a> Ask<'a> {
@@ -53,6 +55,7 @@ impl<'a> Ask<'a> {
             referer: None,
             headers: &[],
             body_bytes_max: None,
+            user_agent: None,
         }
     }
 
@@ -91,7 +94,7 @@ pub(super) fn build(
         headers.insert(HOST, host);
         Uri::try_from(path).map_err(|_| Reason::Url)?
     };
-    headers.insert(USER_AGENT, user_agent.clone());
+    headers.insert(USER_AGENT, ask.user_agent.unwrap_or(user_agent).clone());
     headers.insert(ACCEPT, ACCEPTED);
     headers.insert(ACCEPT_ENCODING, ENCODINGS);
     let referer = ask.referer.filter(|referer| page::url::origin_of(referer) == origin);

@@ -49,7 +49,7 @@ impl Crawl {
     }
 
     fn claim(&mut self) {
-        for want in self.frontier.wants(self.now_ms, |_| true) {
+        for want in self.frontier.wants(self.now_ms, true, |_| true) {
             let left = self.queued.get_mut(&want.host.bin.0).unwrap();
             let taken = (*left).min(want.documents as i64);
             *left -= taken;
@@ -146,7 +146,7 @@ fn a_slow_bin_does_not_hold_up_the_others() {
 fn with_two(delay_ms: i64) -> Frontier<Document> {
     let mut frontier = Frontier::new(LIMITS);
     frontier.has_work(key(1), JOB, Politeness { delay_ms, next_ms: 0 });
-    let wants = frontier.wants(0, |_| true);
+    let wants = frontier.wants(0, true, |_| true);
     frontier.claimed(wants[0], vec![(1, 1), (2, 1)], true);
     frontier
 }
@@ -177,7 +177,7 @@ fn jobs_share_the_clock_of_a_host_and_take_turns() {
     for job in [1, 2] {
         frontier.has_work(key(1), JobId(job), Politeness { delay_ms: 100, next_ms: 0 });
     }
-    for want in frontier.wants(0, |_| true) {
+    for want in frontier.wants(0, true, |_| true) {
         let documents = (0..2).map(|number| (number, want.job.0)).collect();
         frontier.claimed(want, documents, true);
     }
@@ -197,9 +197,10 @@ fn what_is_wanted_counts_as_claimed_until_it_comes() {
     for bin in [1, 2] {
         frontier.has_work(key(bin), JOB, Politeness { delay_ms: 0, next_ms: 0 });
     }
-    let wants = frontier.wants(0, |_| true);
+    let wants = frontier.wants(0, true, |_| true);
     assert_eq!(wants.iter().map(|want| want.documents).sum::<usize>(), LIMITS.claimed_max);
-    assert_eq!(frontier.wants(0, |_| true), [], "they are being asked");
+    assert_eq!(frontier.claimed_count(), LIMITS.claimed_max);
+    assert_eq!(frontier.wants(0, true, |_| true), [], "they are being asked");
     for want in wants {
         frontier.claimed(want, Vec::new(), true);
     }

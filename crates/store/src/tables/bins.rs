@@ -165,6 +165,17 @@ pub fn marked(
     )
 }
 
+/// The mark of a bin of a job as it stands: to be read before its documents are, if
+/// it is to be lowered after. 0 when there is none.
+pub fn mark(tx: &mut Tx<'_>, part: Part, job: JobId, bin: BinId) -> Result<i64> {
+    let mark = tx.query_opt(
+        "SELECT mark FROM bin_work WHERE part = $1 AND jobid = $2 AND bin = $3",
+        &[part.into(), job.into(), bin.into()],
+        |row| row.get(0),
+    )?;
+    Ok(mark.unwrap_or(0))
+}
+
 /// Lowers a mark if it is still the one that was seen: nothing was queued since.
 pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: Marked) -> Result<bool> {
     let touched = tx.execute(

@@ -83,6 +83,26 @@ pub fn load(
     )
 }
 
+/// Live documents of a connection with the given contents that are no copies
+/// themselves: the content and the key, earliest first.
+pub fn originals(
+    tx: &mut Tx<'_>,
+    part: Part,
+    connection: ConnectionId,
+    contents: &[Vec<u8>],
+) -> Result<Vec<(Vec<u8>, DocHash)>> {
+    let keys: Vec<Value<'_>> = contents.iter().map(|hash| Value::Blob(hash)).collect();
+    tx.query_in(
+        "SELECT contenthash, dochash FROM documents
+         WHERE part = $1 AND +connectionid = $2 AND removed_ms IS NULL AND contenthash IS NOT NULL
+           AND duplicateof IS NULL AND contenthash",
+        &[part.into(), connection.into()],
+        &keys,
+        "ORDER BY id",
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
 /// Writes documents, new or known. The id of a known one stays.
 pub fn save(
     tx: &mut Tx<'_>,
@@ -251,8 +271,13 @@ mod tests {
             db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&first)))?;
             db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&second)))?;
             let keys = [hash, DocHash::of("unknown")];
-            assert_eq!(db.read(move |tx| load(tx, key.0, key.1, &keys))?, [full]);
+            assert_eq!(db.read(move |tx| load(tx, key.0, key.1, &keys))?, [full.clone()]);
             assert_eq!(db.read(move |tx| load(tx, key.0, ConnectionId(2), &keys))?, []);
+            let original = || db.read(move |tx| originals(tx, key.0, key.1, &[vec![7; 16]]));
+            assert_eq!(original()?, [(vec![7; 16], hash)]);
+            let copy = Document { duplicate_of: Some((Part(0), hash)), ..full.clone() };
+            db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&copy)))?;
+            assert_eq!(original()?, [], "a copy is nobody's original");
             Ok(())
         });
     }

@@ -149,19 +149,10 @@ pub fn state(tx: &mut Tx<'_>, job: JobId) -> Result<State> {
 }
 
 /// Starts the next run of a job, or goes on with the one that was interrupted, in
-/// the name of a node. Returns the run, and whether it is new. `judged` is what
-/// decides about links from now on.
-pub fn start_run(
-    tx: &mut Tx<'_>,
-    job: JobId,
-    (node, judged): (NodeId, &str),
-    now_ms: i64,
-) -> Result<(Run, bool)> {
+/// the name of a node. Returns the run, and whether it is new.
+pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Result<(Run, bool)> {
     let state = state(tx, job)?;
-    tx.execute(
-        "UPDATE job_states SET node = $2, judged = $3 WHERE jobid = $1",
-        &[job.into(), node.into(), judged.into()],
-    )?;
+    tx.execute("UPDATE job_states SET node = $2 WHERE jobid = $1", &[job.into(), node.into()])?;
     match state.phase.as_str() {
         "active" => return Ok((state.run, false)),
         "inactive" => {}
@@ -182,6 +173,12 @@ pub fn start_run(
         &[job.into(), run.into(), kind.into(), now_ms.into()],
     )?;
     Ok((run, true))
+}
+
+/// All known links of a job have been judged by these settings.
+pub fn set_judged(tx: &mut Tx<'_>, job: JobId, judged: &str) -> Result<()> {
+    tx.execute("UPDATE job_states SET judged = $2 WHERE jobid = $1", &[job.into(), judged.into()])?;
+    Ok(())
 }
 
 /// What decided about a job's links when its last run began.
@@ -275,7 +272,7 @@ mod tests {
     fn a_definition_is_saved_whole_and_keeps_its_state() {
         both_databases(|db| {
             db.write(|tx| save(tx, &job(1, "a"), 1))?;
-            db.write(|tx| start_run(tx, JobId(1), (NodeId(1), ""), 2))?;
+            db.write(|tx| start_run(tx, JobId(1), NodeId(1), 2))?;
             let edited = Job { docspec: "{\"seeds\":[]}".into(), continuous: true, ..job(1, "b") };
             let saved = edited.clone();
             db.write(move |tx| save(tx, &saved, 3))?;
@@ -298,10 +295,11 @@ mod tests {
                 version: "0".into(),
             };
             let node = db.write(move |tx| nodes::register(tx, &node, 5))?;
-            let start =
-                |now_ms| db.write(move |tx| start_run(tx, JobId(1), (node, "rules"), now_ms));
+            let start = |now_ms| db.write(move |tx| start_run(tx, JobId(1), node, now_ms));
             assert_eq!(start(10)?, (Run(1), true));
             assert_eq!(start(20)?, (Run(1), false), "it was never ended");
+            assert_eq!(db.read(|tx| judged(tx, JobId(1)))?, None);
+            db.write(|tx| set_judged(tx, JobId(1), "rules"))?;
             assert_eq!(db.read(|tx| judged(tx, JobId(1)))?.as_deref(), Some("rules"));
             let attended = db.read(|tx| attended(tx, 5, 9))?;
             assert_eq!(attended, [Attended { job: job(1, "a"), run: Run(1) }]);

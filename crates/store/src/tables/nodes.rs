@@ -75,6 +75,29 @@ pub fn heartbeat(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<bool> {
     Ok(touched == 1)
 }
 
+/// A node that was declared absent is heard of again. False when it has been stopped:
+/// a newer start goes by its name.
+pub fn rejoin(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<bool> {
+    let touched = tx.execute(
+        "UPDATE nodes SET state = 'ready', health = 'probation', heartbeat_ms = $2
+         WHERE id = $1 AND state = 'absent'",
+        &[node.into(), now_ms.into()],
+    )?;
+    Ok(touched == 1)
+}
+
+/// Nodes of a role that were heard of since a time.
+pub fn live(tx: &mut Tx<'_>, role: &str, heard_since_ms: i64, limit: u32) -> Result<Vec<NodeId>> {
+    tx.query(
+        "SELECT id FROM nodes
+         WHERE state IN ('joining', 'ready', 'draining') AND heartbeat_ms >= $2
+           AND ' ' || roles || ' ' LIKE '% ' || $1 || ' %'
+         ORDER BY id LIMIT $3",
+        &[role.into(), heard_since_ms.into(), limit.into()],
+        |row| row.get(0),
+    )
+}
+
 /// The node ended in good order.
 pub fn stop(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<()> {
     tx.execute(
@@ -152,6 +175,11 @@ mod tests {
             assert_eq!(db.write(|tx| mark_absent(tx, 40))?, [silent]);
             assert_eq!(db.write(|tx| mark_absent(tx, 40))?, []);
             assert!(!db.write(move |tx| heartbeat(tx, silent, 60))?);
+            let live = |role: &'static str| db.read(move |tx| super::live(tx, role, 40, 9));
+            assert_eq!((live("crawl")?, live("raw")?), (vec![alive], vec![]));
+            assert!(db.write(move |tx| rejoin(tx, silent, 61))?);
+            assert_eq!(live("crawl")?, [silent, alive]);
+            assert!(!db.write(move |tx| rejoin(tx, alive, 61))?, "it was never away");
             Ok(())
         });
     }

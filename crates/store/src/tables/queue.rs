@@ -245,6 +245,20 @@ pub fn hand_on(tx: &mut Tx<'_>, place: Place, from: ChunkId, to: ChunkId) -> Res
     )
 }
 
+/// What is active in a chunk: how a holder learns what a claim took whose answer was
+/// lost.
+pub fn active_in(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, limit: u32) -> Result<Vec<Entry>> {
+    tx.query(
+        &format!(
+            "SELECT {ENTRY} FROM queue q
+             WHERE q.part = $1 AND q.jobid = $2 AND q.state = 'active' AND q.chunk = $3
+             ORDER BY q.id LIMIT $4"
+        ),
+        &[place.part.into(), place.job.into(), chunk.into(), limit.into()],
+        Entry::from_row,
+    )
+}
+
 /// Makes everything of an uncommitted chunk ready again: the claim never happened.
 /// Returns how many documents that were.
 pub fn unclaim(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<u64> {
@@ -302,6 +316,18 @@ pub fn load(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<Vec<Entry>
         &keys,
         "",
         Entry::from_row,
+    )
+}
+
+/// How far documents of a job are from their nearest seeds.
+pub fn hops(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<(DocHash, i64)>> {
+    let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
+    tx.query_in(
+        "SELECT dochash, hops FROM queue WHERE part = $1 AND +jobid = $2 AND dochash",
+        &[place.part.into(), place.job.into()],
+        &keys,
+        "",
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }
 

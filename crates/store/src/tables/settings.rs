@@ -11,6 +11,8 @@ pub const PARTS_DEFAULT: u32 = 16;
 pub const PARTS_MAX: u32 = 4_096;
 
 const PARTS: &str = "parts";
+/// A random name, so that records of two databases are never called the same.
+const INSTALLATION: &str = "installation";
 const SUFFIX_LIST: &str = "public suffix list";
 /// There while a copy into this database is not whole.
 const COPYING: &str = "copying";
@@ -31,7 +33,23 @@ pub fn freeze(tx: &mut Tx<'_>, parts: u32) -> Result<u32> {
     check_parts(parts)?;
     put_new(tx, PARTS, &parts.to_string())?;
     put_new(tx, SUFFIX_LIST, page::domain::BUNDLED_TEXT)?;
+    put_new(tx, INSTALLATION, &random_name()?)?;
     self::parts(tx)
+}
+
+/// The random name of this database.
+pub fn installation(tx: &mut Tx<'_>) -> Result<[u8; 16]> {
+    let text = required(tx, INSTALLATION)?;
+    let bytes = u128::from_str_radix(&text, 16)
+        .map_err(|_| Error::corrupt("the setting \"installation\"", "it is not 128 bits in hex"))?;
+    Ok(bytes.to_be_bytes())
+}
+
+fn random_name() -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::Refused(format!("the system gives no random bytes: {error}")))?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// The number of parts, fixed for the life of the database.

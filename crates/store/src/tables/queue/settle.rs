@@ -22,6 +22,11 @@ pub struct Reason {
 }
 
 impl Reason {
+    /// The code.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
     /// A reason; what is too long is cut.
     pub fn new(code: &str, detail: Option<&str>) -> Reason {
         let cut = |text: &str, bytes| text[..text.floor_char_boundary(bytes)].to_owned();
@@ -54,6 +59,13 @@ pub enum Settlement {
         failtime: Option<i64>,
         /// What went wrong.
         reason: Reason,
+    },
+    /// Not processed after all: ready again, as it was before it was claimed.
+    Back {
+        /// Retries that are left, while it is failing.
+        failcount: Option<i64>,
+        /// When retrying ends, while it is failing.
+        failtime: Option<i64>,
     },
     /// Known, but not to be processed in this run: `robots`, `noindex` …
     Cut(Reason),
@@ -95,13 +107,14 @@ pub fn settle(
     (chunk, run): (ChunkId, Run),
     settled: &[Settled],
 ) -> Result<()> {
-    let rescans = rescans(tx, place, chunk)?;
+    let active = active(tx, place, chunk)?;
+    let rescan = |id| active.get(&id).is_some_and(|it: &(BinId, bool)| it.1);
     let deleted: Vec<Value<'_>> =
         settled.iter().filter(|it| it.to == Settlement::Deleted).map(|it| it.id.into()).collect();
     let kept: Vec<(&Settled, State)> = settled
         .iter()
         .filter(|it| it.to != Settlement::Deleted)
-        .map(|it| (it, state_after(it, rescans.contains_key(&it.id))))
+        .map(|it| (it, state_after(it, rescan(it.id))))
         .collect();
     let rows: Vec<Vec<Value<'_>>> =
         kept.iter().map(|(it, state)| update_row(it, *state, run)).collect();
@@ -133,7 +146,7 @@ pub fn settle(
         )));
     }
     let again = kept.iter().filter(|(_, state)| *state == State::Ready);
-    let woken: Vec<BinId> = again.filter_map(|(it, _)| rescans.get(&it.id).copied()).collect();
+    let woken: Vec<BinId> = again.filter_map(|(it, _)| Some(active.get(&it.id)?.0)).collect();
     count_out_of_bins(tx, place, &removed)?;
     super::add::mark_bins(tx, place, woken)?;
     let mut moves: Vec<(State, i64)> = kept.iter().map(|(_, state)| (*state, 1)).collect();
@@ -141,16 +154,21 @@ pub fn settle(
     count_moves(tx, place, &summed(&moves))
 }
 
-/// Documents of the chunk whose carried values have changed since it was claimed.
-/// All of the chunk are locked, so that no change is lost between look and update.
-fn rescans(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<HashMap<QueueId, BinId>> {
-    let active: Vec<(QueueId, BinId, bool)> = tx.query(
+/// All that is active in the chunk, with its bin, and whether its carried values have
+/// changed since it was claimed. The rows are locked, so that no change is lost
+/// between look and update.
+fn active(
+    tx: &mut Tx<'_>,
+    place: Place,
+    chunk: ChunkId,
+) -> Result<HashMap<QueueId, (BinId, bool)>> {
+    let rows = tx.query(
         "SELECT id, bin, rescan FROM queue
          WHERE part = $1 AND state = 'active' AND chunk = $2 ORDER BY id LIMIT 100000 /*for update*/",
         &[place.part.into(), chunk.into()],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))),
     )?;
-    Ok(active.into_iter().filter(|it| it.2).map(|(id, bin, _)| (id, bin)).collect())
+    Ok(rows.into_iter().collect())
 }
 
 /// A deleted document no longer counts in its bin.
@@ -173,6 +191,7 @@ fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]) -> Result
 fn state_after(settled: &Settled, rescan: bool) -> State {
     match settled.to {
         Settlement::Done | Settlement::Again { .. } if rescan => State::Ready,
+        Settlement::Back { .. } => State::Ready,
         Settlement::Done => State::Done,
         Settlement::Again { .. } | Settlement::Retry { .. } => State::Waiting,
         Settlement::Cut(_) => State::Cut,
@@ -191,6 +210,9 @@ fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
         Settlement::Retry { check_ms, failcount, failtime, reason } => {
             let (count, time) = ((*failcount).into(), (*failtime).into());
             ("fetch", Some(reason), null, (*check_ms).into(), count, time)
+        }
+        Settlement::Back { failcount, failtime } => {
+            ("fetch", None, null, null, (*failcount).into(), (*failtime).into())
         }
         Settlement::Cut(reason) | Settlement::Failed(reason) => {
             ("fetch", Some(reason), run.into(), null, null, null)

@@ -1,0 +1,246 @@
+//! Beginning a run: the job is there as it was asked for, its seeds are queued, and
+//! links are judged again when what decides about them has changed.
+//!
+//! Everything here needs no lease and can be repeated: a process that dies half way
+//! leaves a run that the next one begins again. Invariant: when a run is begun, every
+//! link of every stored document has been judged by the job's present settings.
+
+use crate::definitions::{CONNECTOR, WebSpec};
+use crate::worker::job::{Found, Ground, JobWork};
+use crate::worker::reading;
+use page::ids::DocHash;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Cursor;
+use std::sync::Arc;
+use store::chunkfile::document::DocumentRecord;
+use store::chunkfile::facts::FactsStream;
+use store::ids::{ConnectionId, IdMaker, JobId, Part, QueueId, Run};
+use store::objects::{ChunkKey, Objects};
+use store::tables::connections::{self, Connection, Kind};
+use store::tables::jobs::{self, Attended, Job};
+use store::tables::queue::{self, Adding, Candidate};
+use store::tables::{chunks, counters, documents, settings};
+use store::{Db, Error, Result, pack};
+
+/// The repository connection that `crawl` jobs share unless they name another.
+pub const CONNECTION: &str = "web";
+/// Connections open at once, as a new connection is defined.
+const CONNECTIONS_MAX: i64 = 256;
+/// Chunks read at once when links are judged again.
+const CHUNKS: u32 = 8;
+/// Bytes of a job's name.
+pub const NAME_BYTES_MAX: usize = 255;
+
+/// What is begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// The job.
+    pub job: JobId,
+    /// Its run.
+    pub run: Run,
+    /// Whether the run is new; otherwise it goes on.
+    pub is_new: bool,
+    /// Whether the job is new.
+    pub is_new_job: bool,
+    /// Documents that changed settings let in.
+    pub let_in: u64,
+}
+
+/// Who begins, and when.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Beginning<'a> {
+    pub db: &'a Db,
+    pub objects: &'a Objects,
+    pub ids: &'a Arc<IdMaker>,
+    pub now_ms: i64,
+}
+
+/// What all jobs of a database share. `own` are the addresses of this program.
+pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
+    let (suffixes, parts, installation) = db.read(|tx| {
+        Ok((settings::suffix_list(tx)?, settings::parts(tx)?, settings::installation(tx)?))
+    })?;
+    Ok(Ground { suffixes: Arc::new(suffixes), parts, installation, own })
+}
+
+/// Makes or edits a job, and begins its next run or goes on with the last.
+pub fn begin(at: Beginning<'_>, ground: &Ground, name: &str, spec: &WebSpec) -> Result<Begun> {
+    check_name(name)?;
+    let (job, is_new_job) = define(at, name, spec)?;
+    let (id, now_ms, node) = (job.id, at.now_ms, at.ids.node());
+    let (run, is_new) = at.db.write(move |tx| jobs::start_run(tx, id, node, now_ms))?;
+    let work = JobWork::new(&Attended { job, run }, ground)
+        .map_err(|bad| Error::Refused(bad.to_string()))?;
+    let admission = spec.admission();
+    let judged = at.db.read(move |tx| jobs::judged(tx, id))?;
+    let mut let_in = 0;
+    if judged.as_ref() != Some(&admission) {
+        if judged.is_some() {
+            let_in = judge_again(at, &work)?;
+        }
+        at.db.write(move |tx| jobs::set_judged(tx, id, &admission))?;
+    }
+    seed(at, &work)?;
+    Ok(Begun { job: id, run, is_new, is_new_job, let_in })
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let odd = name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control);
+    if odd {
+        return Err(Error::Refused(format!(
+            "a job's name has 1 to {NAME_BYTES_MAX} bytes and no control characters"
+        )));
+    }
+    Ok(())
+}
+
+/// The job's definition, made or edited.
+fn define(at: Beginning<'_>, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+    let (name, docspec, now_ms) = (name.to_owned(), spec.to_json(), at.now_ms);
+    let (job_id, connection_id) = (JobId(at.ids.next()), ConnectionId(at.ids.next()));
+    at.db.write(move |tx| {
+        let known = jobs::find(tx, &name)?;
+        let is_new = known.is_none();
+        let job = match known {
+            Some(job) if job.docspec == docspec => return Ok((job, false)),
+            Some(job) => Job { docspec: docspec.clone(), ..job },
+            None => {
+                let connection = web_connection(tx, connection_id, now_ms)?;
+                Job {
+                    id: job_id,
+                    name: name.clone(),
+                    description: String::new(),
+                    connection,
+                    docspec: docspec.clone(),
+                    priority: 5,
+                    continuous: false,
+                    interval_ms: None,
+                    interval_max_ms: None,
+                    reseed_ms: None,
+                    expiration_ms: None,
+                }
+            }
+        };
+        jobs::save(tx, &job, now_ms)?;
+        Ok((job, is_new))
+    })
+}
+
+fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Result<ConnectionId> {
+    if let Some(known) = connections::find(tx, Kind::Repository, CONNECTION)? {
+        return Ok(known.id);
+    }
+    let connection = Connection {
+        id,
+        name: CONNECTION.to_owned(),
+        description: None,
+        classname: CONNECTOR.to_owned(),
+        config: "{}".to_owned(),
+        maxcount: CONNECTIONS_MAX,
+        groupname: None,
+        authdomainname: None,
+        prerequisite: None,
+        history_ms: None,
+    };
+    connections::save(tx, Kind::Repository, &connection, now_ms)?;
+    Ok(id)
+}
+
+/// Queues the seeds. Those that are there already are seen again.
+fn seed(at: Beginning<'_>, work: &JobWork) -> Result<()> {
+    let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
+    for url in &work.spec.seeds {
+        let found = Found { seed: true, ..Found::default() };
+        let (part, candidate) = work.candidate(QueueId(at.ids.next()), url.clone(), found);
+        by_part.entry(part).or_default().push(candidate);
+    }
+    add(at, work, by_part)?;
+    Ok(())
+}
+
+/// Adds candidates to their parts, within the job's limit. Returns how many were let in.
+fn add(at: Beginning<'_>, work: &JobWork, by_part: BTreeMap<Part, Vec<Candidate>>) -> Result<u64> {
+    let mut let_in = 0;
+    for (part, candidates) in by_part {
+        let (place, run, now_ms) = (work.place(part), work.run, at.now_ms);
+        let most = work.spec.pages_max;
+        let added = at.db.write(move |tx| {
+            let room = match most {
+                Some(most) => {
+                    jobs::lock(tx, place.job)?;
+                    Some(most - counters::let_in(tx, place.job)?)
+                }
+                None => None,
+            };
+            queue::add(tx, Adding { place, run, now_ms, room }, &candidates)
+        })?;
+        let_in += added.new + added.revived;
+    }
+    Ok(let_in)
+}
+
+/// Judges the links of every stored document by the job's present settings, from the
+/// facts of committed chunks: nothing is fetched for it.
+fn judge_again(at: Beginning<'_>, work: &JobWork) -> Result<u64> {
+    let mut let_in = 0;
+    for part in (0..i64::from(work.ground.parts)).map(Part) {
+        let mut seq = 0;
+        loop {
+            let found = at.db.read(move |tx| chunks::after(tx, part, seq, CHUNKS))?;
+            let Some(last) = found.last() else { break };
+            seq = last.seq;
+            for chunk in found.into_iter().filter(|chunk| chunk.job == work.id) {
+                let facts = pack::read_facts(at.db, at.objects, part, chunk.facts.clone())?;
+                let Some(bytes) = facts else { continue };
+                let key = ChunkKey::new(part, chunk.id)?;
+                let mut records = Vec::new();
+                for record in FactsStream::open(key, Cursor::new(bytes))? {
+                    records.push(record?);
+                }
+                let_in += add(at, work, links_of(at, work, (part, chunk.id), records)?)?;
+            }
+        }
+    }
+    Ok(let_in)
+}
+
+/// Links of the records of a chunk that are still the newest of their documents.
+fn links_of(
+    at: Beginning<'_>,
+    work: &JobWork,
+    (part, chunk): (Part, store::ids::ChunkId),
+    records: Vec<DocumentRecord>,
+) -> Result<BTreeMap<Part, Vec<Candidate>>> {
+    let keys: Vec<DocHash> =
+        records.iter().filter(|it| it.facts.is_some()).map(|it| it.dochash).collect();
+    let (connection, place) = (work.connection, work.place(part));
+    let (known, hops) = at.db.read(move |tx| {
+        Ok((
+            documents::load(tx, part, connection, &keys)?,
+            queue::hops(tx, place, &keys)?.into_iter().collect::<HashMap<DocHash, i64>>(),
+        ))
+    })?;
+    let newest: HashMap<DocHash, Option<i64>> = known
+        .into_iter()
+        .filter(|it| it.chunk == Some(chunk) && it.removed_ms.is_none())
+        .map(|it| (it.dochash, it.ordinal))
+        .collect();
+    let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
+    for (ordinal, record) in (0..).zip(records) {
+        let (Some(facts), Some(hops)) = (&record.facts, hops.get(&record.dochash)) else {
+            continue;
+        };
+        if newest.get(&record.dochash) != Some(&Some(ordinal)) {
+            continue;
+        }
+        let (targets, _) = reading::targets_of(work, (&record.docid, *hops), (facts, &[]));
+        for target in targets {
+            let parent = Some((part, record.dochash));
+            let found = Found { hops: hops + 1, parent, cut: target.cut, ..Found::default() };
+            let (to, candidate) = work.candidate(QueueId(at.ids.next()), target.url, found);
+            by_part.entry(to).or_default().push(candidate);
+        }
+    }
+    Ok(by_part)
+}

@@ -1,0 +1,235 @@
+//! robots.txt of the origins a crawl visits: asked for once a day, remembered in
+//! memory and in the database (T16).
+//!
+//! Pure decisions over what came back; the worker fetches. Relies on
+//! `page::robots::answer` for what each answer means. Invariant: an origin whose
+//! robots.txt is not known is never asked for anything else, and trouble with it never
+//! opens an origin.
+
+use crate::fetch::{Followed, Outcome};
+use page::robots::Robots;
+use page::robots::answer::{Asked, Decision, good_for_ms, on_status};
+use std::collections::{HashMap, VecDeque};
+use store::tables::robots::Stored;
+
+/// Origins whose robots.txt is kept parsed; older ones are read again from the
+/// database when they are needed.
+const ORIGINS_MAX: usize = 10_000;
+/// Bytes of robots.txt that are kept parsed, over all origins.
+const BYTES_MAX: usize = 64 << 20;
+
+/// What robots.txt says of a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may be fetched.
+    Allowed,
+    /// A line forbids it.
+    Forbidden {
+        /// The line's number and text.
+        rule: String,
+    },
+    /// robots.txt cannot be had, so nothing may be fetched until then.
+    Closed {
+        /// When it is asked for again.
+        until_ms: i64,
+    },
+    /// It must be asked for first.
+    Unknown,
+}
+
+struct Origin {
+    robots: Robots,
+    stored: Stored,
+    bytes: usize,
+}
+
+/// robots.txt by origin.
+#[derive(Default)]
+pub struct RobotsCache {
+    origins: HashMap<String, Origin>,
+    order: VecDeque<String>,
+    bytes: usize,
+}
+
+impl RobotsCache {
+    /// Whether an origin is in memory, fresh or not.
+    pub fn has(&self, origin: &str) -> bool {
+        self.origins.contains_key(origin)
+    }
+
+    /// What is known of an origin says this of a URL in it.
+    pub fn verdict(&self, origin: &str, url: &str, product: &str, now_ms: i64) -> Verdict {
+        let Some(known) = self.origins.get(origin) else { return Verdict::Unknown };
+        if known.stored.expires_ms <= now_ms {
+            return Verdict::Unknown;
+        }
+        if known.stored.body.is_none() && known.stored.closed {
+            return Verdict::Closed { until_ms: known.stored.expires_ms };
+        }
+        let verdict = known.robots.verdict(product, url);
+        match verdict.rule {
+            _ if verdict.allowed => Verdict::Allowed,
+            Some(rule) => Verdict::Forbidden { rule: format!("line {}: {}", rule.line, rule.text) },
+            None => Verdict::Forbidden { rule: "the whole file".to_owned() },
+        }
+    }
+
+    /// The delay that an origin asks of a product.
+    pub fn crawl_delay_ms(&self, origin: &str, product: &str) -> Option<i64> {
+        let asked = self.origins.get(origin)?.robots.crawl_delay_ms(product)?;
+        Some(i64::try_from(asked).unwrap_or(i64::MAX))
+    }
+
+    /// Sitemaps that an origin's robots.txt names.
+    pub fn sitemaps(&self, origin: &str) -> impl Iterator<Item = &str> {
+        self.origins.get(origin).into_iter().flat_map(|known| known.robots.sitemaps())
+    }
+
+    /// Takes over what the database remembers.
+    pub fn restore(&mut self, stored: Stored) {
+        let robots = match (&stored.body, stored.closed) {
+            (Some(body), _) => Robots::parse(body),
+            (None, true) => Robots::disallow_all(),
+            (None, false) => Robots::allow_all(),
+        };
+        let bytes = stored.body.as_ref().map_or(0, Vec::len) + 1_024;
+        let origin = stored.origin.clone();
+        self.drop_origin(&origin);
+        self.bytes += bytes;
+        self.order.push_back(origin.clone());
+        self.origins.insert(origin, Origin { robots, stored, bytes });
+        while self.origins.len() > ORIGINS_MAX || self.bytes > BYTES_MAX {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.bytes -= self.origins.remove(&oldest).map_or(0, |dropped| dropped.bytes);
+        }
+    }
+
+    fn drop_origin(&mut self, origin: &str) {
+        if let Some(dropped) = self.origins.remove(origin) {
+            self.bytes -= dropped.bytes;
+            self.order.retain(|known| known != origin);
+        }
+    }
+
+    /// robots.txt was asked for. Returns what to remember in the database.
+    pub fn answered(&mut self, origin: &str, followed: &Followed, now_ms: i64) -> Stored {
+        let before = self.origins.get(origin).map(|known| &known.stored);
+        let failing_ms = before.and_then(|it| it.failing_ms);
+        let good_ms = before.and_then(|it| it.good_ms);
+        let asked = Asked {
+            status: followed.status(),
+            redirects: u8::try_from(followed.hops.len()).unwrap_or(u8::MAX),
+            last_good_age_ms: good_ms.map(|good_ms| now_ms - good_ms),
+            unreachable_for_ms: failing_ms.map_or(0, |since_ms| now_ms - since_ms),
+        };
+        let kept = before.and_then(|it| it.body.clone());
+        // A redirect that is still one was not followed to an end: as good as no file.
+        let decision = match on_status(asked) {
+            Decision::Follow => Decision::AllowAll,
+            decided => decided,
+        };
+        let (body, closed) = match (decision, &followed.outcome) {
+            (Decision::Parse, Outcome::Body(fetched)) => (Some(fetched.body.to_vec()), false),
+            (Decision::KeepLast, _) => (kept, true),
+            (Decision::DisallowAll, _) => (None, true),
+            _ => (None, false),
+        };
+        let is_good = decision == Decision::Parse && body.is_some();
+        let in_trouble = matches!(decision, Decision::KeepLast | Decision::DisallowAll);
+        let stored = Stored {
+            origin: origin.to_owned(),
+            status: asked.status.map(i64::from),
+            body,
+            closed,
+            asked_ms: now_ms,
+            good_ms: if is_good { Some(now_ms) } else { good_ms },
+            failing_ms: in_trouble.then(|| failing_ms.unwrap_or(now_ms)),
+            expires_ms: now_ms + good_for_ms(asked, max_age_ms(&followed.outcome)),
+        };
+        self.restore(stored.clone());
+        stored
+    }
+}
+
+/// `max-age` of the answer's Cache-Control.
+fn max_age_ms(outcome: &Outcome) -> Option<i64> {
+    let Outcome::Body(fetched) = outcome else { return None };
+    let value = fetched.header("cache-control")?.to_ascii_lowercase();
+    let seconds: i64 =
+        value.split(',').find_map(|part| part.trim().strip_prefix("max-age="))?.parse().ok()?;
+    seconds.checked_mul(1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::{Fetched, HeaderMap, Reason};
+
+    const ORIGIN: &str = "http://a.example";
+    const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+    fn body(text: &'static str) -> Followed {
+        let fetched = Fetched {
+            status: 200,
+            headers: HeaderMap::new(),
+            body: text.into(),
+            truncated: false,
+            peer: ([127, 0, 0, 1], 80).into(),
+            wire_bytes: 0,
+        };
+        ended(Outcome::Body(Box::new(fetched)))
+    }
+
+    fn ended(outcome: Outcome) -> Followed {
+        Followed { outcome, url: format!("{ORIGIN}/robots.txt"), hops: Vec::new() }
+    }
+
+    fn verdict(cache: &RobotsCache, path: &str, now_ms: i64) -> Verdict {
+        cache.verdict(ORIGIN, &format!("{ORIGIN}{path}"), "driftline", now_ms)
+    }
+
+    #[test]
+    fn a_file_decides_for_a_day_and_is_then_asked_for_again() {
+        let mut cache = RobotsCache::default();
+        assert_eq!(verdict(&cache, "/", 0), Verdict::Unknown);
+        let text = "User-agent: *\nDisallow: /x\nCrawl-delay: 2\nSitemap: http://a.example/s.xml";
+        let stored = cache.answered(ORIGIN, &body(text), 0);
+        assert_eq!(verdict(&cache, "/", 1), Verdict::Allowed);
+        let rule = "line 2: Disallow: /x".to_owned();
+        assert_eq!(verdict(&cache, "/x/y", 1), Verdict::Forbidden { rule });
+        assert_eq!(cache.crawl_delay_ms(ORIGIN, "driftline"), Some(2_000));
+        assert!(cache.sitemaps(ORIGIN).eq(["http://a.example/s.xml"]));
+        assert_eq!(verdict(&cache, "/", DAY_MS), Verdict::Unknown);
+        let mut restarted = RobotsCache::default();
+        restarted.restore(stored);
+        assert_eq!(verdict(&restarted, "/", 1), Verdict::Allowed);
+    }
+
+    #[test]
+    fn no_file_opens_and_trouble_closes_unless_there_is_a_copy() {
+        let mut cache = RobotsCache::default();
+        cache.answered(ORIGIN, &ended(Outcome::Gone { status: 404 }), 0);
+        assert_eq!(verdict(&cache, "/x", 1), Verdict::Allowed);
+
+        let mut cache = RobotsCache::default();
+        let stored = cache.answered(ORIGIN, &ended(Reason::ConnectRefused.outcome()), 0);
+        assert!(matches!(verdict(&cache, "/x", 1), Verdict::Closed { until_ms } if until_ms > 1));
+        assert_eq!(stored.failing_ms, Some(0));
+
+        cache.answered(ORIGIN, &body("User-agent: *\nDisallow: /x"), DAY_MS);
+        cache.answered(ORIGIN, &ended(Reason::Status(503).outcome()), 2 * DAY_MS);
+        let now_ms = 2 * DAY_MS + 1;
+        assert!(matches!(verdict(&cache, "/x", now_ms), Verdict::Forbidden { .. }));
+        assert_eq!(verdict(&cache, "/y", now_ms), Verdict::Allowed, "the last copy stays in force");
+    }
+
+    #[test]
+    fn only_so_many_origins_are_kept() {
+        let mut cache = RobotsCache::default();
+        for number in 0..=ORIGINS_MAX {
+            cache.answered(&format!("http://h{number}.example"), &body(""), 0);
+        }
+        assert_eq!(cache.origins.len(), ORIGINS_MAX);
+        assert!(!cache.has("http://h0.example") && cache.has("http://h1.example"));
+    }
+}

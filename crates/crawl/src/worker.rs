@@ -1,0 +1,347 @@
+//! The worker: joins frontier, fetcher and tables into a crawl that survives anything.
+//!
+//! One thread decides (this one); others fetch and read (`fetching`), run turns
+//! (`turns`), and keep leases (`holdings`). They report here as events, and whatever
+//! they have under way is bounded by what this thread sends them. The steps, in the
+//! order a document meets them: `plan` claims it, `steps` asks for it, `reading` reads
+//! it, `finish` says what that means, `batch` collects it, `turn` commits it.
+//!
+//! Invariants: a part is worked on only while its lease is held; what is claimed and
+//! not committed never exceeds the limit; nothing is remembered as done before its
+//! commit has succeeded; when this thread ends in good order, nothing is left claimed.
+
+pub mod batch;
+pub mod fetching;
+pub mod finish;
+pub mod holdings;
+pub mod hosts;
+pub mod job;
+pub mod known;
+pub mod now;
+mod plan;
+pub mod prepare;
+pub mod progress;
+pub mod reading;
+mod steps;
+pub mod turn;
+pub mod turns;
+
+use crate::fetch;
+use crate::frontier::{Frontier, Limits};
+use crate::robots::RobotsCache;
+use batch::Batch;
+use fetching::{Claimed, Fetched, Fetching};
+use holdings::{Holding, Holdings, Terms};
+use hosts::Hosts;
+use job::{Ground, JobWork};
+use known::KnownLinks;
+use now::Now;
+use progress::Progress;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use store::ids::{BinId, IdMaker, JobId, Part, QueueId};
+use store::objects::Objects;
+use store::tables::leases::Lease;
+use store::{Db, Error, Result};
+use turn::OpenChunk;
+use turns::{Turned, Turns};
+
+/// Events that may wait for the worker beyond what is under way.
+const EVENTS_SPARE: usize = 5_000;
+/// How long a clean stop waits for answers that are under way.
+const STOP_MS_MAX: i64 = 10_000;
+/// The longest wait for an event: a missed wake-up costs no more than this.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// How a worker works.
+#[derive(Clone)]
+pub struct Settings {
+    /// This node's name: the same after a restart.
+    pub node_name: String,
+    /// How long a lease lasts.
+    pub lease_ms: i64,
+    /// How far the clocks of nodes may differ.
+    pub skew_ms: i64,
+    /// How often the tables are looked at for what others did.
+    pub poll_ms: i64,
+    /// Documents of a chunk.
+    pub chunk_documents: usize,
+    /// A chunk is committed this long after its first finished document.
+    pub chunk_ms: i64,
+    /// Documents claimed and not committed: what a crash repeats at most.
+    pub claimed_max: usize,
+    /// Requests under way.
+    pub in_flight_max: usize,
+    /// Threads that fetch.
+    pub fetch_threads: usize,
+    /// How to fetch.
+    pub fetch: fetch::Settings,
+}
+
+impl Settings {
+    /// The usual settings for so many requests at once.
+    pub fn new(node_name: &str, in_flight_max: usize) -> Settings {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Settings {
+            node_name: node_name.to_owned(),
+            lease_ms: 30_000,
+            skew_ms: 2_000,
+            poll_ms: 1_000,
+            chunk_documents: 100,
+            chunk_ms: 500,
+            claimed_max: 200,
+            in_flight_max: in_flight_max.min(200),
+            fetch_threads: cores.clamp(1, 4).min(in_flight_max),
+            fetch: fetch::Settings::default(),
+        }
+    }
+
+    fn heartbeat_ms(&self) -> i64 {
+        (self.lease_ms / 6).max(50)
+    }
+}
+
+/// How a crawl ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The run is over. So many documents wait for the next one, because their hosts
+    /// cannot be reached.
+    Finished {
+        /// How many.
+        left: i64,
+    },
+    /// Somebody asked it to stop; the run goes on next time.
+    Stopped,
+    /// Another process goes by this node's name.
+    Replaced,
+}
+
+/// What the threads report.
+enum Event {
+    Fetched(Fetched),
+    Turned(Box<Turned>),
+    Holding(Holding),
+    Wake,
+}
+
+/// Asks a worker to stop.
+#[derive(Clone)]
+pub struct Stopper {
+    flag: Arc<AtomicBool>,
+    events: SyncSender<Event>,
+}
+
+impl Stopper {
+    /// Finish what is under way, commit, and end.
+    pub fn stop(&self) {
+        self.flag.store(true, Ordering::SeqCst);
+        let _ = self.events.try_send(Event::Wake);
+    }
+}
+
+/// A part that is held.
+struct PartWork {
+    lease: Lease,
+    /// Hosts wait a full delay from then on; 0 when the last holder left in order.
+    since_ms: i64,
+    /// A turn is under way.
+    busy: bool,
+    /// It is to be given back.
+    leaving: bool,
+}
+
+/// A job in a part.
+#[derive(Default)]
+struct PlaceWork {
+    /// The chunk that the batch will commit, and that claims go into.
+    chunk: Option<OpenChunk>,
+    /// Whether the tables have it.
+    is_open: bool,
+    batch: Batch,
+    /// Claimed and not yet finished.
+    active: HashSet<QueueId>,
+    /// When a waiting document falls due.
+    due_ms: Option<i64>,
+    /// Where the walk over bins with older documents stands.
+    older: Older,
+}
+
+/// A walk over the bins with documents that an older run settled.
+#[derive(Clone, Copy, Default)]
+enum Older {
+    #[default]
+    Unknown,
+    After(BinId),
+    Done,
+}
+
+/// What waits in the frontier.
+struct Item {
+    job: JobId,
+    claimed: Claimed,
+}
+
+impl Item {
+    fn new(job: JobId, claimed: Claimed) -> Item {
+        Item { job, claimed }
+    }
+}
+
+/// Works on the jobs that somebody attends to, until one of them is done.
+pub struct Worker {
+    db: Db,
+    ids: Arc<IdMaker>,
+    settings: Settings,
+    now: Now,
+    ground: Ground,
+    attends: JobId,
+    frontier: Frontier<Item>,
+    hosts: Hosts,
+    robots: RobotsCache,
+    known: KnownLinks,
+    jobs: BTreeMap<JobId, Arc<JobWork>>,
+    /// Jobs that nobody attends to any more; something of them may be uncommitted.
+    former_jobs: BTreeMap<JobId, Arc<JobWork>>,
+    parts: BTreeMap<Part, PartWork>,
+    places: BTreeMap<(Part, JobId), PlaceWork>,
+    fetching: Fetching,
+    turns: Turns,
+    turns_under_way: usize,
+    holdings: Holdings,
+    progress: Arc<Progress>,
+    events: Receiver<Event>,
+    stop: Arc<AtomicBool>,
+    stop_since_ms: Option<i64>,
+    looked_ms: i64,
+    replaced: bool,
+}
+
+/// What a worker is made from.
+pub struct Parts<'a> {
+    /// The rows.
+    pub db: &'a Db,
+    /// The objects.
+    pub objects: &'a Objects,
+    /// Makes ids for this node, which is registered.
+    pub ids: Arc<IdMaker>,
+    /// What all jobs share.
+    pub ground: Ground,
+    /// Who watches.
+    pub progress: Arc<Progress>,
+}
+
+impl Worker {
+    /// A worker that will attend to a job, which has been started. Its threads run.
+    pub fn start(
+        parts: Parts<'_>,
+        settings: Settings,
+        attends: JobId,
+    ) -> Result<(Worker, Stopper)> {
+        let now = Now::start();
+        let (events, incoming) = sync_channel(EVENTS_SPARE + settings.in_flight_max);
+        let threads = (settings.fetch_threads, settings.in_flight_max, now);
+        let fetching = Fetching::start(&settings.fetch, threads, &events, Event::Fetched)?;
+        let turned = events.clone();
+        let turns = Turns::start((parts.db, parts.objects), &parts.progress, move |it| {
+            let _ = turned.send(Event::Turned(Box::new(it)));
+        })?;
+        let terms = Terms {
+            node: parts.ids.node(),
+            node_name: settings.node_name.clone(),
+            lease_ms: settings.lease_ms,
+            heartbeat_ms: settings.heartbeat_ms(),
+            skew_ms: settings.skew_ms,
+            parts: parts.ground.parts,
+        };
+        let held = events.clone();
+        let holdings = Holdings::start(parts.db.clone(), terms, now, move |holding| {
+            held.send(Event::Holding(holding)).is_ok()
+        })?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopper = Stopper { flag: stop.clone(), events };
+        let limits = Limits {
+            in_flight_max: settings.in_flight_max,
+            claimed_max: settings.claimed_max,
+            ahead_ms: 2 * settings.chunk_ms,
+        };
+        let worker = Worker {
+            db: parts.db.clone(),
+            ids: parts.ids,
+            now,
+            ground: parts.ground,
+            attends,
+            frontier: Frontier::new(limits),
+            hosts: Hosts::default(),
+            robots: RobotsCache::default(),
+            known: KnownLinks::default(),
+            jobs: BTreeMap::new(),
+            former_jobs: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            places: BTreeMap::new(),
+            fetching,
+            turns,
+            turns_under_way: 0,
+            holdings,
+            progress: parts.progress,
+            events: incoming,
+            stop,
+            stop_since_ms: None,
+            looked_ms: i64::MIN,
+            replaced: false,
+            settings,
+        };
+        Ok((worker, stopper))
+    }
+
+    /// Works until the job is done, or somebody asks to stop.
+    pub fn run(mut self) -> Result<Ended> {
+        let outcome = self.work();
+        // Whatever happened, the threads end and the leases are given back.
+        self.fetching.stop();
+        self.turns.stop();
+        self.holdings.stop();
+        outcome
+    }
+
+    fn work(&mut self) -> Result<Ended> {
+        loop {
+            self.look()?;
+            self.ask()?;
+            let wait = self.plan()?;
+            if let Some(ended) = self.ended()? {
+                return Ok(ended);
+            }
+            self.take_events(wait)?;
+        }
+    }
+
+    /// Waits for an event, then takes all that are there.
+    fn take_events(&mut self, wait: Duration) -> Result<()> {
+        let first = match self.events.recv_timeout(wait.min(WAIT_MAX)) {
+            Ok(event) => event,
+            Err(RecvTimeoutError::Timeout) => return Ok(()),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::Refused("the worker's threads have ended".into()));
+            }
+        };
+        let mut next = Some(first);
+        while let Some(event) = next {
+            match event {
+                Event::Fetched(Fetched::Document(done)) => self.document(*done),
+                Event::Fetched(Fetched::Robots(done)) => self.robots_txt(*done),
+                Event::Turned(turned) => self.turned(*turned)?,
+                Event::Holding(holding) => self.holding(holding),
+                Event::Wake => {}
+            }
+            next = self.events.try_recv().ok();
+        }
+        Ok(())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stop.load(Ordering::SeqCst) || self.replaced
+    }
+}

@@ -1,0 +1,155 @@
+//! What has come of the documents of the open chunk so far: everything its commit
+//! will write, collected in memory.
+//!
+//! Invariants: bounded in documents and bytes by whoever decides when to commit
+//! ([`Batch::is_full`]); a document is in it once; nothing of it is visible to
+//! anybody before the commit.
+
+use super::job::JobWork;
+use crate::fetch::HeaderMap;
+use bytes::Bytes;
+use page::ids::DocHash;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use store::chunkfile::document::{Change, DocumentRecord};
+use store::ids::{BinId, IdMaker, JobId, Part, QueueId};
+use store::tables::bins::Visit;
+use store::tables::documents::Document;
+use store::tables::history::Activity;
+use store::tables::queue::{Candidate, Settled};
+use store::tables::robots::Stored;
+
+use super::job::Found;
+use super::known::KnownLinks;
+
+/// Bytes that the facts and bodies of a batch may take before it is committed.
+const BYTES_MAX: usize = 32 << 20;
+/// Links that a batch may name before it is committed.
+const LINKS_MAX: usize = 50_000;
+
+/// The answer whose bytes are kept.
+pub struct KeptBody {
+    /// Which record it belongs to.
+    pub record: usize,
+    /// Where it came from.
+    pub url: String,
+    /// When the answer began.
+    pub date_ms: i64,
+    /// Who answered.
+    pub ip: IpAddr,
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// Whether a limit cut it.
+    pub truncated: bool,
+}
+
+/// What the documents of a chunk came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Counts {
+    pub adds: i64,
+    pub updates: i64,
+    pub removes: i64,
+    pub keeps: i64,
+    pub errors: i64,
+    pub bytes: i64,
+}
+
+/// Everything that a commit will write.
+#[derive(Default)]
+pub struct Batch {
+    /// Where each document goes.
+    pub settled: Vec<Settled>,
+    /// What is known of them now.
+    pub documents: Vec<Document>,
+    /// What outputs hear.
+    pub records: Vec<DocumentRecord>,
+    /// Bytes to keep.
+    pub bodies: Vec<KeptBody>,
+    /// Links found, by part.
+    pub links: BTreeMap<Part, Vec<Candidate>>,
+    /// What was done.
+    pub history: Vec<Activity>,
+    /// What it did to hosts.
+    pub visits: BTreeMap<BinId, Visit>,
+    /// What robots.txt said.
+    pub robots: Vec<Stored>,
+    /// Counts.
+    pub counts: Counts,
+    /// When the first document was finished.
+    pub first_ms: Option<i64>,
+    /// When a document of it falls due again.
+    pub due_ms: Option<i64>,
+    named: HashMap<DocHash, i64>,
+    bytes_held: usize,
+}
+
+impl Batch {
+    /// Whether there is nothing to commit.
+    pub fn is_empty(&self) -> bool {
+        self.settled.is_empty()
+    }
+
+    /// Whether it should be committed without waiting for more.
+    pub fn is_full(&self, documents_max: usize) -> bool {
+        self.settled.len() >= documents_max
+            || self.bytes_held >= BYTES_MAX
+            || self.named.len() >= LINKS_MAX
+    }
+
+    /// Takes a link in, unless it is known to be queued, or named already.
+    pub fn link(
+        &mut self,
+        (job, ids, known): (&JobWork, &IdMaker, &KnownLinks),
+        (url, dochash): (String, DocHash),
+        found: Found,
+    ) {
+        if known.has(job.id, dochash, found.hops) {
+            return;
+        }
+        let nearest = self.named.entry(dochash).or_insert(i64::MAX);
+        if *nearest <= found.hops {
+            return;
+        }
+        *nearest = found.hops;
+        let (part, candidate) = job.candidate(QueueId(ids.next()), url, found);
+        self.bytes_held += candidate.docid.len() + 200;
+        self.links.entry(part).or_default().push(candidate);
+    }
+
+    /// Takes a record of a change in, and counts it.
+    pub fn record(&mut self, record: DocumentRecord) {
+        match record.change {
+            Change::Add => self.counts.adds += 1,
+            Change::Update => self.counts.updates += 1,
+            Change::Remove(_) => self.counts.removes += 1,
+            Change::Keep => self.counts.keeps += 1,
+        }
+        if let Some(facts) = &record.facts {
+            self.bytes_held += facts.text.len() + 100 * facts.links.len();
+        }
+        self.records.push(record);
+    }
+
+    /// Takes the bytes of the last record in.
+    pub fn body(&mut self, body: KeptBody) {
+        self.bytes_held += body.body.len();
+        self.bodies.push(body);
+    }
+
+    /// Documents that something is said of.
+    pub fn documents(&self) -> usize {
+        self.settled.len()
+    }
+
+    /// Every link that this batch queues, once its commit is done.
+    pub fn remember(&self, job: JobId, known: &mut KnownLinks) {
+        for candidate in self.links.values().flatten() {
+            known.remember(job, candidate.dochash, candidate.hops);
+        }
+    }
+}

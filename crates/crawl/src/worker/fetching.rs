@@ -1,0 +1,222 @@
+//! The threads that fetch and read: each with its own runtime and its own fetcher.
+//!
+//! A task goes in, an event comes out; what is under way is bounded by whoever sends
+//! tasks, so nothing here has to be. Reading a page happens on the thread that fetched
+//! it, between two polls of the network: a page takes less than a millisecond.
+//!
+//! Invariant: every task that was sent is answered by exactly one event, unless the
+//! threads are told to end.
+
+use super::job::JobWork;
+use super::now::Now;
+use super::reading::{self, Reading};
+use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome};
+use crate::frontier::HostKey;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+use store::tables::documents::Document;
+use store::tables::queue::Entry;
+use store::{Error, Result};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// A document that was claimed, and what is known of it.
+pub struct Claimed {
+    /// Its row of the queue.
+    pub entry: Entry,
+    /// Its row of documents, if there is one.
+    pub known: Option<Box<Document>>,
+    /// The lease it was claimed under.
+    pub token: i64,
+}
+
+/// Something to fetch.
+pub enum Task {
+    /// robots.txt of an origin.
+    Robots(RobotsTask),
+    /// A document.
+    Document(Box<DocumentTask>),
+}
+
+/// robots.txt of an origin.
+pub struct RobotsTask {
+    /// Whose turn it takes.
+    pub host: HostKey,
+    /// Scheme, host and port.
+    pub origin: String,
+    /// For which job.
+    pub job: Arc<JobWork>,
+}
+
+/// A document to fetch.
+pub struct DocumentTask {
+    /// Whose turn it takes.
+    pub host: HostKey,
+    /// The document.
+    pub claimed: Claimed,
+    /// For which job.
+    pub job: Arc<JobWork>,
+}
+
+/// What came of a document.
+pub struct DocumentDone {
+    /// What was asked.
+    pub task: Box<DocumentTask>,
+    /// What came back.
+    pub outcome: Outcome,
+    /// What it says, if there was a body.
+    pub reading: Option<Reading>,
+    /// When it began.
+    pub began_ms: i64,
+    /// When it ended.
+    pub ended_ms: i64,
+}
+
+/// What came of robots.txt.
+pub struct RobotsDone {
+    /// What was asked.
+    pub task: RobotsTask,
+    /// What came back.
+    pub followed: Followed,
+    /// When it began.
+    pub began_ms: i64,
+    /// When it ended.
+    pub ended_ms: i64,
+}
+
+/// What fetching threads report.
+pub enum Fetched {
+    /// Of robots.txt.
+    Robots(Box<RobotsDone>),
+    /// Of a document.
+    Document(Box<DocumentDone>),
+}
+
+/// The threads.
+pub struct Fetching {
+    tasks: Vec<mpsc::Sender<Task>>,
+    threads: Vec<JoinHandle<()>>,
+    turn: usize,
+}
+
+impl Fetching {
+    /// Starts threads that can have `capacity` tasks each, and report through `report`.
+    pub fn start<E, F>(
+        settings: &fetch::Settings,
+        (threads, capacity, now): (usize, usize, Now),
+        events: &SyncSender<E>,
+        report: F,
+    ) -> Result<Fetching>
+    where
+        E: Send + 'static,
+        F: Fn(Fetched) -> E + Send + Clone + 'static,
+    {
+        let mut started = Fetching { tasks: Vec::new(), threads: Vec::new(), turn: 0 };
+        for number in 0..threads.max(1) {
+            let fetcher = Fetcher::new(settings.clone())
+                .map_err(|unusable| Error::Refused(unusable.to_string()))?;
+            let (sender, receiver) = mpsc::channel(capacity.max(1));
+            let (events, report) = (events.clone(), report.clone());
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| Error::io("fetching", error))?;
+            let reporting = move |done| {
+                // Nobody listens only when the process ends.
+                let _ = events.send(report(done));
+            };
+            let serve = serve(Arc::new(fetcher), receiver, reporting, now);
+            let thread = std::thread::Builder::new()
+                .name(format!("fetch-{number}"))
+                .spawn(move || runtime.block_on(serve))
+                .map_err(|error| Error::io("fetching", error))?;
+            started.tasks.push(sender);
+            started.threads.push(thread);
+        }
+        Ok(started)
+    }
+
+    /// Hands a task to the next thread. The caller keeps within the capacity.
+    pub fn send(&mut self, task: Task) {
+        self.turn = (self.turn + 1) % self.tasks.len();
+        let sent = self.tasks[self.turn].try_send(task);
+        assert!(sent.is_ok(), "no more tasks are sent than may be under way");
+    }
+
+    /// Ends the threads; what is under way is dropped.
+    pub fn stop(mut self) {
+        self.tasks.clear();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn serve(
+    fetcher: Arc<Fetcher>,
+    mut tasks: mpsc::Receiver<Task>,
+    report: impl Fn(Fetched) + Clone + Send + 'static,
+    now: Now,
+) {
+    // Owned here, so that what is under way ends with the thread.
+    let mut under_way = JoinSet::new();
+    loop {
+        tokio::select! {
+            task = tasks.recv() => match task {
+                Some(task) => {
+                    let (fetcher, report) = (fetcher.clone(), report.clone());
+                    under_way.spawn(async move {
+                        let done = work(&fetcher, task, now).await;
+                        report(done);
+                    });
+                }
+                None => return,
+            },
+            Some(_) = under_way.join_next() => {}
+        }
+    }
+}
+
+async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
+    let began_ms = now.ms();
+    match task {
+        Task::Robots(task) => {
+            let url = format!("{}/robots.txt", task.origin);
+            let mut ask = Ask::new(&url, &task.job.guard);
+            ask.user_agent = Some(&task.job.user_agent);
+            ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
+            let most = page::robots::answer::REDIRECTS_MAX;
+            let followed = fetcher.follow(&ask, most, |_| HopVerdict::Follow).await;
+            let ended_ms = now.ms();
+            Fetched::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
+        }
+        Task::Document(task) => {
+            let mut outcome = ask_for(fetcher, &task).await;
+            let ended_ms = now.ms();
+            let reading = match &mut outcome {
+                Outcome::Body(body) => {
+                    let reading = reading::read(&task.job, &task.claimed.entry, body);
+                    if !task.job.spec.bodies {
+                        // Nobody will store the bytes, so nobody needs to hold them.
+                        body.body.clear();
+                    }
+                    Some(reading)
+                }
+                _ => None,
+            };
+            Fetched::Document(Box::new(DocumentDone { task, outcome, reading, began_ms, ended_ms }))
+        }
+    }
+}
+
+async fn ask_for(fetcher: &Fetcher, task: &DocumentTask) -> Outcome {
+    let mut ask = Ask::new(&task.claimed.entry.docid, &task.job.guard);
+    ask.user_agent = Some(&task.job.user_agent);
+    // Only of what outputs have is "nothing new" an answer.
+    if let Some(known) = task.claimed.known.as_deref().filter(|it| crate::compare::is_live(it)) {
+        ask.etag = known.etag.as_deref();
+        ask.last_modified = known.last_modified.as_deref();
+    }
+    fetcher.get(&ask).await
+}

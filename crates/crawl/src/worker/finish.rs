@@ -1,0 +1,358 @@
+//! A document is finished: what came back becomes what the commit will write.
+//!
+//! Pure but for ids. Relies on `compare` for what outputs must hear. Invariant:
+//! whatever came back, the document ends in exactly one settlement, and only trouble
+//! is tried again.
+
+use super::batch::{Batch, KeptBody};
+use super::fetching::{Claimed, DocumentDone};
+use super::job::{Found, JobWork};
+use super::known::KnownLinks;
+use super::reading::Reading;
+use crate::compare::{self, Content, Looked, Seen, Validators, compare};
+use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
+use crate::scope::Cut;
+use page::ids::DocHash;
+use store::chunkfile::document::{Change, DocumentRecord, Fetch, Hop, RemoveReason};
+use store::ids::{ChunkId, DocumentId, IdMaker, Part};
+use store::tables::documents::Document;
+use store::tables::history::Activity;
+use store::tables::queue::{Entry, Reason, Settled, Settlement};
+
+/// Where and when documents are finished.
+#[derive(Clone, Copy)]
+pub struct Finishing<'a> {
+    /// Makes ids.
+    pub ids: &'a IdMaker,
+    /// Links that are queued already.
+    pub known: &'a KnownLinks,
+    /// The part.
+    pub part: Part,
+    /// The chunk that will commit them.
+    pub chunk: ChunkId,
+    /// The time.
+    pub now_ms: i64,
+    /// The host is left alone until then.
+    pub not_before_ms: i64,
+}
+
+/// What a document came to, in the words of a summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Class {
+    /// New to us.
+    Added,
+    /// Different now.
+    Updated,
+    /// Looked at, and the same. Whether the server said so (304).
+    Kept {
+        /// The server said so, and sent nothing.
+        not_modified: bool,
+    },
+    /// Removed, with the reason.
+    Removed(RemoveReason),
+    /// It leads elsewhere.
+    Redirected,
+    /// Not there, and never was.
+    Missing,
+    /// robots.txt, the page or the scope forbid it.
+    Forbidden(&'static str),
+    /// It will be looked at again in this run: to confirm that it is gone, or after
+    /// trouble.
+    Again(String),
+    /// Given up for this run.
+    Failed(String),
+}
+
+/// Takes the outcome of a document into the batch.
+pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Class {
+    let DocumentDone { task, outcome, reading, began_ms, ended_ms } = done;
+    let (job, claimed) = (&*task.job, task.claimed);
+    let bytes = match &outcome {
+        Outcome::Body(body) => i64::try_from(body.wire_bytes).unwrap_or(i64::MAX),
+        _ => 0,
+    };
+    batch.counts.bytes += bytes;
+    batch.history.push(activity(at, job, &claimed.entry, (&outcome, bytes, began_ms, ended_ms)));
+    let status = outcome.status();
+    match outcome {
+        Outcome::Body(body) => {
+            let reading = reading.expect("a body has been read");
+            with_body(at, batch, (job, claimed), (*body, reading, began_ms))
+        }
+        Outcome::NotModified(answer) => {
+            let seen = Seen::NotModified(validators(&answer.headers));
+            settle(at, batch, (job, claimed), (&seen, Settlement::Done, status))
+        }
+        Outcome::Redirect(redirect) => redirected(at, batch, (job, claimed), redirect),
+        Outcome::Gone { status } => {
+            let seen = Seen::Missing { status: i64::from(status) };
+            settle(at, batch, (job, claimed), (&seen, Settlement::Done, Some(status)))
+        }
+        Outcome::Refused { reason } | Outcome::Failed { reason } => {
+            batch.counts.errors += 1;
+            let to = Settlement::Failed(said(reason));
+            settle(at, batch, (job, claimed), (&trouble(status, reason), to, status))
+        }
+        Outcome::Retry { reason, .. } => {
+            batch.counts.errors += 1;
+            let to = retry(at, job, &claimed.entry, said(reason));
+            settle(at, batch, (job, claimed), (&trouble(status, reason), to, status))
+        }
+    }
+}
+
+/// A document that needs no request, because a rule forbids it.
+pub fn forbidden(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    (code, detail, reason): (&'static str, &str, RemoveReason),
+) -> Class {
+    let to = Settlement::Cut(Reason::new(code, Some(detail)));
+    settle(at, batch, (job, claimed), (&Seen::Forbidden { code, reason }, to, None))
+}
+
+/// What a scope's cut means for a document that is known.
+pub fn removal(cut: Cut) -> RemoveReason {
+    match cut {
+        Cut::Hops => RemoveReason::HopLimit,
+        _ => RemoveReason::OutOfScope,
+    }
+}
+
+/// robots.txt cannot be had: the document waits, or is given up for this run.
+pub fn closed(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    until_ms: i64,
+) -> Class {
+    let reason = Reason::new("robots-unreachable", Some("its host's robots.txt cannot be had"));
+    let at = Finishing { not_before_ms: at.not_before_ms.max(until_ms), ..at };
+    let to = retry(at, job, &claimed.entry, reason);
+    let seen = Seen::Trouble { status: None, code: "robots-unreachable".into() };
+    settle(at, batch, (job, claimed), (&seen, to, None))
+}
+
+/// A document that was not asked for after all: it is as it was.
+pub fn back(batch: &mut Batch, entry: &Entry) {
+    let to = Settlement::Back { failcount: entry.failcount, failtime: entry.failtime };
+    batch.settled.push(Settled { id: entry.id, generation: entry.generation, to });
+}
+
+fn with_body(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    (body, reading, began_ms): (Fetched, Reading, i64),
+) -> Class {
+    let Reading { facts, targets, length, .. } = reading;
+    let parent = Some((at.part, claimed.entry.dochash));
+    let hops = claimed.entry.hops + 1;
+    for target in targets {
+        let found = Found { hops, parent, cut: target.cut, ..Found::default() };
+        batch.link((job, at.ids, at.known), (target.url, target.dochash), found);
+    }
+    let status = Some(body.status);
+    if facts.directives.noindex && !job.spec.ignore_robots {
+        let seen = Seen::Forbidden { code: "noindex", reason: RemoveReason::Robots };
+        let to = Settlement::Cut(Reason::new("noindex", Some("the page asks not to be indexed")));
+        return settle(at, batch, (job, claimed), (&seen, to, status));
+    }
+    let content = Content {
+        status: i64::from(body.status),
+        facts: &facts,
+        length,
+        validators: validators(&body.headers),
+    };
+    let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
+    let looked = looked(at, job, batch);
+    let mut compared = compare(&known, &Seen::Content(content), looked);
+    let fetch = Fetch {
+        status: body.status,
+        fetched_ms: began_ms,
+        etag: compared.document.etag.clone(),
+        last_modified: compared.document.last_modified.clone(),
+        ..Fetch::default()
+    };
+    let change = compared.change.unwrap_or(Change::Keep);
+    let mut record = DocumentRecord::new(claimed.entry.docid.clone(), job.id.0, change);
+    record.fetch = Some(fetch);
+    if change != Change::Keep {
+        record.facts = Some(facts);
+        compared.document.body_chunk = job.spec.bodies.then_some(at.chunk);
+        if job.spec.bodies {
+            batch.body(KeptBody {
+                record: batch.records.len(),
+                url: claimed.entry.docid.clone(),
+                date_ms: began_ms,
+                ip: body.peer.ip(),
+                status: body.status,
+                headers: body.headers,
+                body: body.body,
+                truncated: body.truncated,
+            });
+        }
+    }
+    batch.record(record);
+    push(at, batch, &claimed.entry, Settlement::Done);
+    batch.documents.push(compared.document);
+    match change {
+        Change::Add => Class::Added,
+        Change::Update => Class::Updated,
+        _ => Class::Kept { not_modified: false },
+    }
+}
+
+fn redirected(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    Redirect { status, to }: Redirect,
+) -> Class {
+    let entry = &claimed.entry;
+    // A target that only differs by what the job drops from URLs is asked for as it
+    // is written: otherwise it would lead to itself.
+    let to = match page::url::canonical(&to, &job.spec.policy) {
+        Ok(plain) if plain != entry.docid => plain,
+        _ => to,
+    };
+    let address = job.ground.address(&to);
+    let dochash = DocHash::of(&to);
+    let redirects = entry.redirects + 1;
+    let cut = match job.scope.judge(&to, entry.hops) {
+        Err(Cut::Reach | Cut::NotIncluded | Cut::Excluded(_)) => Some(None),
+        Err(cut) => Some(Some(cut.code())),
+        Ok(()) if redirects > i64::from(PAGE_HOPS_MAX) => Some(Some("redirects")),
+        Ok(()) => None,
+    };
+    let seen = Seen::Moved { status: i64::from(status), to: (address.part, dochash) };
+    if cut != Some(None) && to != entry.docid {
+        let parent = Some((at.part, entry.dochash));
+        let (hops, cut) = (entry.hops, cut.flatten());
+        let found = Found { hops, redirects, seed: false, parent, cut };
+        batch.link((job, at.ids, at.known), (to.clone(), dochash), found);
+    }
+    let hop = Hop { url: entry.docid.clone(), status };
+    let before = batch.records.len();
+    let class = settle(at, batch, (job, claimed), (&seen, Settlement::Done, Some(status)));
+    if let Some(fetch) = batch.records.get_mut(before).and_then(|record| record.fetch.as_mut()) {
+        fetch.final_url = Some(to);
+        fetch.redirects.push(hop);
+    }
+    class
+}
+
+/// Compares, and takes in what follows.
+fn settle(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    (seen, to, status): (&Seen<'_>, Settlement, Option<u16>),
+) -> Class {
+    let Claimed { entry, known, .. } = claimed;
+    let known = known.map_or_else(|| unknown(at, &entry), |known| *known);
+    let compared = compare(&known, seen, looked(at, job, batch));
+    if let Some(change) = compared.change {
+        let mut record = DocumentRecord::new(entry.docid.clone(), job.id.0, change);
+        record.fetch =
+            status.map(|status| Fetch { status, fetched_ms: at.now_ms, ..Fetch::default() });
+        batch.record(record);
+    }
+    let to = match compared.confirm_ms {
+        Some(check_ms) => Settlement::Retry {
+            check_ms: check_ms.max(at.not_before_ms),
+            failcount: entry.failcount,
+            failtime: entry.failtime,
+            reason: Reason::new("gone", Some("it is missing; a second look will confirm that")),
+        },
+        None => to,
+    };
+    let class = class_of(&to, seen, compared.change);
+    push(at, batch, &entry, to);
+    batch.documents.push(compared.document);
+    class
+}
+
+fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {
+    match (to, change, seen) {
+        (Settlement::Retry { reason, .. }, ..) => Class::Again(reason.code().to_owned()),
+        (Settlement::Failed(reason), ..) => Class::Failed(reason.code().to_owned()),
+        (_, Some(Change::Remove(reason)), _) => Class::Removed(reason),
+        (_, _, Seen::Moved { .. }) => Class::Redirected,
+        (_, _, Seen::Missing { .. }) => Class::Missing,
+        (_, _, Seen::Forbidden { code, .. }) => Class::Forbidden(code),
+        _ => Class::Kept { not_modified: true },
+    }
+}
+
+fn push(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, to: Settlement) {
+    if let Settlement::Retry { check_ms, .. } = &to {
+        batch.due_ms = Some(batch.due_ms.map_or(*check_ms, |due_ms| due_ms.min(*check_ms)));
+    }
+    batch.first_ms.get_or_insert(at.now_ms);
+    batch.settled.push(Settled { id: entry.id, generation: entry.generation + 1, to });
+}
+
+/// Another try after trouble, later each time, while there are tries left.
+fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
+    let left = entry.failcount.unwrap_or(job.spec.retries);
+    if left <= 0 {
+        return Settlement::Failed(reason);
+    }
+    let tried = u32::try_from(job.spec.retries - left).unwrap_or(0).min(20);
+    let wait_ms = job.spec.retry_ms.saturating_mul(1 << tried);
+    let check_ms = at.now_ms.saturating_add(wait_ms).max(at.not_before_ms);
+    Settlement::Retry { check_ms, failcount: Some(left - 1), failtime: None, reason }
+}
+
+fn looked(at: Finishing<'_>, job: &JobWork, batch: &Batch) -> Looked {
+    let ordinal = i64::try_from(batch.records.len()).unwrap_or(i64::MAX);
+    Looked { run: job.run, now_ms: at.now_ms, chunk: at.chunk, ordinal }
+}
+
+fn unknown(at: Finishing<'_>, entry: &Entry) -> Document {
+    compare::unknown(DocumentId(at.ids.next()), &entry.docid, at.now_ms)
+}
+
+fn said(reason: fetch::Reason) -> Reason {
+    Reason::new(&reason.code(), Some(&reason.to_string()))
+}
+
+fn trouble(status: Option<u16>, reason: fetch::Reason) -> Seen<'static> {
+    Seen::Trouble { status: status.map(i64::from), code: reason.code().into_owned() }
+}
+
+fn validators(headers: &HeaderMap) -> Validators {
+    let text = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
+    Validators { etag: text("etag"), last_modified: text("last-modified") }
+}
+
+fn activity(
+    at: Finishing<'_>,
+    job: &JobWork,
+    entry: &Entry,
+    (outcome, bytes, start_ms, end_ms): (&Outcome, i64, i64, i64),
+) -> Activity {
+    let reason = outcome.reason();
+    let result = match outcome.status() {
+        Some(status) => status.to_string(),
+        None => reason.map_or_else(String::new, |reason| reason.code().into_owned()),
+    };
+    let description = match outcome {
+        Outcome::Redirect(redirect) => Some(format!("to {}", redirect.to)),
+        _ => reason.map(|reason| reason.to_string()),
+    };
+    Activity {
+        id: at.ids.next(),
+        connection: job.connection,
+        job: Some(job.id),
+        kind: "fetch".to_owned(),
+        entity: entry.docid.clone(),
+        bytes: Some(bytes),
+        result: Some(result),
+        description,
+        start_ms,
+        end_ms,
+    }
+}

@@ -1,0 +1,219 @@
+//! What the worker knows of the hosts it visits: their delays, and the breaker that
+//! leaves a host in trouble alone (T32).
+//!
+//! Pure. Relies on `fetch::backoff` for how long. Invariants: a host is left alone at
+//! least as long as it asks for; failures that overlap in time are one failure; an
+//! answer of any kind closes the breaker.
+
+use crate::fetch::{Outcome, Reason, backoff};
+use crate::frontier::{HostKey, Politeness};
+use std::collections::HashMap;
+use store::tables::bins::{Bin, Visit};
+
+/// Failures in a row after which the breaker opens; the first few may be bad luck.
+const FAILURES_FORGIVEN: i64 = 2;
+/// Hosts remembered beyond those with work.
+const IDLE_HOSTS_MAX: usize = 10_000;
+
+/// One host.
+#[derive(Debug, Clone, Default)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// What robots.txt asks for, or what was asked for before.
+    pub crawl_delay_ms: Option<i64>,
+    /// Not before this time.
+    pub next_ms: i64,
+    /// Failures in a row.
+    pub failures: i64,
+    /// The breaker is open until then.
+    pub blocked_ms: Option<i64>,
+    /// Why it is open.
+    pub blocked_by: Option<String>,
+    /// When the last failure was counted.
+    failed_ms: i64,
+}
+
+/// One request, as a host's record sees it.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Request<'a> {
+    pub outcome: &'a Outcome,
+    pub began_ms: i64,
+    pub ended_ms: i64,
+}
+
+impl Host {
+    /// A host as the tables know it.
+    pub fn from_bin(bin: &Bin) -> Host {
+        Host {
+            name: bin.name.clone(),
+            crawl_delay_ms: bin.delay_ms,
+            next_ms: bin.next_ms.max(bin.blocked_ms.unwrap_or(0)),
+            failures: bin.failures,
+            blocked_ms: bin.blocked_ms,
+            blocked_by: bin.blocked_by.clone(),
+            failed_ms: 0,
+        }
+    }
+
+    /// The delay between requests of a job to this host.
+    pub fn delay_ms(&self, job_delay_ms: i64, crawl_delay_max_ms: i64) -> i64 {
+        job_delay_ms.max(self.crawl_delay_ms.unwrap_or(0).min(crawl_delay_max_ms))
+    }
+
+    /// A request has ended. Returns until when the host is left alone, beyond its delay.
+    pub fn ended(&mut self, request: Request<'_>) -> i64 {
+        let Some((reason, asked_ms)) = host_trouble(request.outcome) else {
+            self.failures = 0;
+            (self.blocked_ms, self.blocked_by) = (None, None);
+            return 0;
+        };
+        // Requests that were under way together failed together.
+        if request.began_ms >= self.failed_ms {
+            self.failures += 1;
+            self.failed_ms = request.ended_ms;
+        }
+        let counted = u32::try_from(self.failures - FAILURES_FORGIVEN).unwrap_or(0);
+        let wait_ms = match backoff::wait_ms(counted, asked_ms) {
+            0 => return 0,
+            wait_ms => i64::try_from(wait_ms).unwrap_or(i64::MAX),
+        };
+        let until_ms = request.ended_ms.saturating_add(wait_ms);
+        let until_ms = self.blocked_ms.map_or(until_ms, |blocked_ms| blocked_ms.max(until_ms));
+        self.blocked_ms = Some(until_ms);
+        self.blocked_by = Some(reason.code().into_owned());
+        self.next_ms = self.next_ms.max(until_ms);
+        until_ms
+    }
+
+    /// What the host's row is told.
+    pub fn visit(&self, bin: store::ids::BinId) -> Visit {
+        Visit {
+            bin,
+            next_ms: self.next_ms,
+            delay_ms: self.crawl_delay_ms,
+            failures: self.failures,
+            blocked_ms: self.blocked_ms,
+            blocked_by: self.blocked_by.clone(),
+            fetches: 0,
+            errors: 0,
+            bytes: 0,
+            busy_ms: 0,
+        }
+    }
+}
+
+/// Trouble that is about the host and not about one document, with what the host
+/// asked for.
+fn host_trouble(outcome: &Outcome) -> Option<(Reason, Option<u64>)> {
+    let Outcome::Retry { after_ms, reason } = outcome else { return None };
+    let of_host = match reason {
+        Reason::Status(429 | 503) => true,
+        Reason::Status(_) => after_ms.is_some(),
+        _ => true,
+    };
+    of_host.then_some((*reason, *after_ms))
+}
+
+/// The hosts with work, and some that had it lately.
+#[derive(Default)]
+pub struct Hosts {
+    hosts: HashMap<HostKey, Host>,
+}
+
+impl Hosts {
+    /// Takes over what the tables know, unless more is known here.
+    pub fn learn(&mut self, key: HostKey, bin: &Bin) -> &mut Host {
+        self.hosts.entry(key).or_insert_with(|| Host::from_bin(bin))
+    }
+
+    /// A host.
+    pub fn get(&mut self, key: HostKey) -> &mut Host {
+        self.hosts.entry(key).or_default()
+    }
+
+    /// How a host wants to be treated by a job, whose part is held since a time.
+    pub fn politeness(&mut self, key: HostKey, delays: (i64, i64), since_ms: i64) -> Politeness {
+        let host = self.get(key);
+        let delay_ms = host.delay_ms(delays.0, delays.1);
+        // Whoever held the part before may have asked a moment ago.
+        let next_ms =
+            if delay_ms > 0 { host.next_ms.max(since_ms + delay_ms) } else { host.next_ms };
+        Politeness { delay_ms, next_ms }
+    }
+
+    /// Forgets hosts without work when there are many.
+    pub fn tidy(&mut self, has_work: impl Fn(HostKey) -> bool) {
+        if self.hosts.len() > IDLE_HOSTS_MAX {
+            self.hosts.retain(|key, _| has_work(*key));
+        }
+    }
+
+    /// Forgets the hosts of a part that somebody else holds now.
+    pub fn forget(&mut self, part: store::ids::Part) {
+        self.hosts.retain(|key, _| key.part != part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE_MS: i64 = 60_000;
+
+    fn failed(began_ms: i64, outcome: &Outcome) -> Request<'_> {
+        Request { outcome, began_ms, ended_ms: began_ms + 10 }
+    }
+
+    #[test]
+    fn the_breaker_opens_after_a_few_failures_and_an_answer_closes_it() {
+        let down = Reason::ConnectRefused.outcome();
+        let mut host = Host::default();
+        let waits: Vec<i64> = (0..5)
+            .map(|number| {
+                let began_ms = number * 1_000_000;
+                host.ended(failed(began_ms, &down)).max(began_ms + 10) - began_ms - 10
+            })
+            .collect();
+        assert_eq!(waits, [0, 0, MINUTE_MS, 2 * MINUTE_MS, 4 * MINUTE_MS]);
+        assert_eq!(host.blocked_by.as_deref(), Some("connect-refused"));
+        assert_eq!(host.ended(failed(9_000_000, &Outcome::Gone { status: 404 })), 0);
+        assert_eq!((host.failures, host.blocked_ms), (0, None));
+    }
+
+    #[test]
+    fn failures_at_the_same_time_are_one() {
+        let down = Reason::FirstByteTimeout.outcome();
+        let mut host = Host::default();
+        for _ in 0..32 {
+            host.ended(failed(1_000, &down));
+        }
+        assert_eq!(host.failures, 1);
+    }
+
+    #[test]
+    fn a_host_that_asks_for_time_gets_it_at_once() {
+        let busy = Outcome::Retry { after_ms: Some(120_000), reason: Reason::Status(503) };
+        assert_eq!(Host::default().ended(failed(0, &busy)), 10 + 120_000);
+    }
+
+    #[test]
+    fn one_broken_page_is_no_broken_host() {
+        let broken = Reason::Status(500).outcome();
+        let mut host = Host::default();
+        for number in 0..10 {
+            assert_eq!(host.ended(failed(number * 1_000, &broken)), 0);
+        }
+        assert_eq!(host.failures, 0);
+    }
+
+    #[test]
+    fn a_crawl_delay_counts_up_to_a_cap() {
+        let host = |asked| Host { crawl_delay_ms: asked, ..Host::default() };
+        assert_eq!(host(Some(5_000)).delay_ms(1_000, 30_000), 5_000);
+        assert_eq!(host(Some(90_000)).delay_ms(1_000, 30_000), 30_000);
+        assert_eq!(host(Some(500)).delay_ms(1_000, 30_000), 1_000);
+        assert_eq!(host(None).delay_ms(0, 30_000), 0);
+    }
+}

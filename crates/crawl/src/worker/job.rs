@@ -1,0 +1,133 @@
+//! A job as the worker knows it while it runs: its specification, compiled.
+
+use crate::definitions::{BadSpec, WebSpec};
+use crate::fetch::{Guard, HeaderValue, user_agent};
+use crate::scope::Scope;
+use page::domain::SuffixList;
+use page::ids::{DocHash, bin_of, part_of};
+use page::url::host_of;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
+use store::tables::jobs::Attended;
+use store::tables::queue::{Candidate, Place};
+
+/// What all jobs of a database share.
+#[derive(Clone)]
+pub struct Ground {
+    /// The frozen public suffix list.
+    pub suffixes: Arc<SuffixList>,
+    /// The number of parts.
+    pub parts: u32,
+    /// The random name of the database.
+    pub installation: [u8; 16],
+    /// Where this program and its stores listen: no crawl may go there (T7).
+    pub own: Vec<SocketAddr>,
+}
+
+/// Where a URL lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Address<'a> {
+    pub part: Part,
+    pub bin: BinId,
+    pub host: &'a str,
+}
+
+impl Ground {
+    /// The part and the bin of a canonical URL.
+    pub fn address<'a>(&self, url: &'a str) -> Address<'a> {
+        let host = host_of(url);
+        let domain = self.suffixes.grouping_domain(host);
+        let part = Part(part_of(Some(domain), url, self.parts).into());
+        Address { part, bin: BinId(bin_of(host)), host }
+    }
+}
+
+/// A job at work.
+pub struct JobWork {
+    /// The job.
+    pub id: JobId,
+    /// Its name, for people.
+    pub name: String,
+    /// Its current run.
+    pub run: Run,
+    /// Where its documents come from.
+    pub connection: ConnectionId,
+    /// What it is told.
+    pub spec: WebSpec,
+    /// What belongs to it.
+    pub scope: Scope,
+    /// What it may reach.
+    pub guard: Guard,
+    /// Who it says it is.
+    pub user_agent: HeaderValue,
+    /// What all jobs share.
+    pub ground: Ground,
+}
+
+impl JobWork {
+    /// Compiles a job that somebody attends to.
+    pub fn new(attended: &Attended, ground: &Ground) -> Result<JobWork, BadSpec> {
+        let spec = WebSpec::from_json(&attended.job.docspec)?;
+        let scope = spec.compile(ground.suffixes.clone())?;
+        let user_agent =
+            user_agent(&spec.agent, &spec.contact).map_err(|_| BadSpec::Agent("--user-agent"))?;
+        let guard = Guard {
+            allow_private: spec.allow_private,
+            own: ground.own.clone(),
+            ..Guard::default()
+        };
+        Ok(JobWork {
+            id: attended.job.id,
+            name: attended.job.name.clone(),
+            run: attended.run,
+            connection: attended.job.connection,
+            spec,
+            scope,
+            guard,
+            user_agent,
+            ground: ground.clone(),
+        })
+    }
+
+    /// The job in a part.
+    pub fn place(&self, part: Part) -> Place {
+        Place { part, job: self.id }
+    }
+
+    /// A candidate for the queue, for a URL at a distance.
+    pub fn candidate(&self, id: QueueId, url: String, found: Found) -> (Part, Candidate) {
+        let address = self.ground.address(&url);
+        let (part, bin, bin_name) = (address.part, address.bin, address.host.to_owned());
+        let candidate = Candidate {
+            id,
+            dochash: DocHash::of(&url),
+            docid: url,
+            bin,
+            bin_name,
+            priority: 0.0,
+            hops: found.hops,
+            redirects: found.redirects,
+            seed: found.seed,
+            parent: found.parent,
+            cut: found.cut,
+        };
+        (part, candidate)
+    }
+}
+
+/// How a URL was found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Found {
+    /// Links from the nearest seed.
+    pub hops: i64,
+    /// Redirects in a row that led here.
+    pub redirects: i64,
+    /// Whether a seed list names it.
+    pub seed: bool,
+    /// Who named it.
+    pub parent: Option<(Part, DocHash)>,
+    /// Why it is known but not to be fetched.
+    pub cut: Option<&'static str>,
+}

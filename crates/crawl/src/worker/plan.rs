@@ -1,0 +1,515 @@
+//! What the worker does next: which bins have work, when a chunk is committed, when
+//! the run is over.
+//!
+//! Invariants: one turn of a part at a time; a run ends only when the counters of all
+//! parts say that nothing is left, or when what is left cannot be done for longer than
+//! the job's patience, and nobody else works on it.
+
+use super::fetching::Claimed;
+use super::job::JobWork;
+use super::steps::fresh_chunk;
+use super::turn::{Done, Turn};
+use super::turns::{TURNS_MAX, Turned};
+use super::{Ended, Item, Older, Worker};
+use crate::frontier::{HostKey, Want};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use store::ids::{BinId, JobId, Part};
+use store::tables::bins::{self, Bin};
+use store::tables::queue::{self, Place};
+use store::tables::{counters, jobs, leases};
+use store::{Error, Result, Tx};
+
+/// Hosts known at once; those beyond wait until others have no work.
+const HOSTS_MAX: usize = 10_000;
+/// Bins looked up at once, of a part.
+const BINS_MAX: u32 = 1_000;
+/// Jobs that can be attended to at once.
+const JOBS_MAX: u32 = 1_000;
+/// Documents woken at once.
+const WAKE_MAX: u32 = 1_000;
+/// With nothing to do, the tables are looked at again after this long at first.
+const IDLE_MS: i64 = 20;
+
+/// What a look at a part found.
+#[derive(Default)]
+struct Found {
+    bins: Vec<(JobId, Bin)>,
+    older: Vec<(JobId, Older)>,
+    due: Vec<(JobId, Option<i64>)>,
+}
+
+impl Worker {
+    /// Looks at the tables for what is new: jobs, bins with work, documents that fall
+    /// due. Now and then, and when there is nothing to do.
+    pub(super) fn look(&mut self) -> Result<()> {
+        let now_ms = self.now.ms();
+        let wait_ms = if self.frontier.is_idle() { IDLE_MS } else { self.settings.poll_ms };
+        if self.is_stopping() || now_ms < self.looked_ms.saturating_add(wait_ms) {
+            return Ok(());
+        }
+        self.look_for_jobs(now_ms)?;
+        self.hosts.tidy(|host| self.frontier.knows(host));
+        let parts: Vec<Part> =
+            self.parts.iter().filter(|(_, held)| !held.leaving).map(|(part, _)| *part).collect();
+        for part in parts {
+            self.look_at(part, now_ms)?;
+        }
+        self.looked_ms = self.now.ms();
+        Ok(())
+    }
+
+    fn look_for_jobs(&mut self, now_ms: i64) -> Result<()> {
+        let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
+        let attended = match self.db.read(move |tx| jobs::attended(tx, heard_since_ms, JOBS_MAX)) {
+            Ok(attended) => attended,
+            // A database that is away is no news: turns wait for it, and say so.
+            Err(Error::Unavailable { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let gone: Vec<JobId> = self
+            .jobs
+            .values()
+            .filter(|work| !attended.iter().any(|it| it.job.id == work.id && it.run == work.run))
+            .map(|work| work.id)
+            .collect();
+        for job in gone {
+            if let Some(work) = self.jobs.remove(&job) {
+                self.former_jobs.insert(job, work);
+            }
+            let parts: Vec<Part> = self.parts.keys().copied().collect();
+            for part in parts {
+                for item in self.frontier.forget(part, Some(job)) {
+                    self.give_back(part, item);
+                }
+            }
+        }
+        for it in attended {
+            if !self.jobs.contains_key(&it.job.id) {
+                match JobWork::new(&it, &self.ground) {
+                    Ok(work) => {
+                        self.known.clear();
+                        self.jobs.insert(it.job.id, Arc::new(work));
+                    }
+                    Err(bad) if it.job.id == self.attends => {
+                        return Err(Error::Refused(bad.to_string()));
+                    }
+                    // Whoever attends to it is told; it is no reason to stop others.
+                    Err(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at(&mut self, part: Part, now_ms: i64) -> Result<()> {
+        let room = HOSTS_MAX.saturating_sub(self.frontier.hosts());
+        let limit = u32::try_from(room).unwrap_or(BINS_MAX).min(BINS_MAX);
+        let works: Vec<(JobId, store::ids::Run, Older)> = self
+            .jobs
+            .values()
+            .map(|work| {
+                let place = self.places.entry((part, work.id)).or_default();
+                (work.id, work.run, place.older)
+            })
+            .collect();
+        let found = self.db.read(move |tx| look_at(tx, part, &works, limit));
+        let found = match found {
+            Err(Error::Unavailable { .. }) => return Ok(()),
+            found => found?,
+        };
+        for (job, older) in found.older {
+            self.places.entry((part, job)).or_default().older = older;
+        }
+        for (job, bin) in found.bins {
+            self.has_work(part, job, &bin);
+        }
+        for (job, due_ms) in found.due {
+            self.places.entry((part, job)).or_default().due_ms = due_ms;
+            if due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
+                self.wake(part, job, now_ms)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Documents of a part have fallen due.
+    fn wake(&mut self, part: Part, job: JobId, now_ms: i64) -> Result<()> {
+        let Some(held) = self.parts.get(&part) else { return Ok(()) };
+        let (lease, place) = (held.lease.clone(), Place { part, job });
+        let woken = self.db.write(move |tx| {
+            leases::fence(tx, &lease)?;
+            let count = queue::wake(tx, place, now_ms, WAKE_MAX)?;
+            Ok((count, queue::next_due(tx, place)?))
+        });
+        match woken {
+            Ok((_, due_ms)) => {
+                self.places.entry((part, job)).or_default().due_ms = due_ms;
+                // Their bins are marked now.
+                self.looked_ms = i64::MIN;
+                Ok(())
+            }
+            Err(Error::LeaseLost { .. }) => {
+                self.lose(part);
+                Ok(())
+            }
+            Err(Error::Unavailable { .. } | Error::Conflict { .. } | Error::Full { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn has_work(&mut self, part: Part, job: JobId, bin: &Bin) {
+        let (Some(work), Some(held)) = (self.jobs.get(&job), self.parts.get(&part)) else { return };
+        if held.leaving {
+            return;
+        }
+        let host = HostKey { part, bin: bin.bin };
+        self.hosts.learn(host, bin);
+        let delays = (work.spec.delay_ms, work.spec.crawl_delay_max_ms);
+        let politeness = self.hosts.politeness(host, delays, held.since_ms);
+        self.frontier.has_work(host, job, politeness);
+    }
+
+    /// Sends the turns that are due. Returns how long nothing else will be.
+    pub(super) fn plan(&mut self) -> Result<Duration> {
+        let now_ms = self.now.ms();
+        let stopping = self.is_stopping();
+        let closing = stopping && self.drained();
+        let mut wants = self.wants(now_ms, stopping);
+        let keys: Vec<(Part, JobId)> = self.places.keys().copied().collect();
+        for key in keys {
+            let asked = wants.remove(&key).unwrap_or_default();
+            let free = self.parts.get(&key.0).is_some_and(|held| !held.busy);
+            let place = &self.places[&key];
+            let starving = self.frontier.in_flight() == 0;
+            let full = place.batch.is_full(self.settings.chunk_documents);
+            let due = place.batch.first_ms.is_some_and(|ms| now_ms - ms >= self.settings.chunk_ms);
+            let half = place.batch.documents() * 2 >= self.settings.chunk_documents;
+            let hungry = !asked.is_empty() && half;
+            let commits = !place.batch.is_empty() && (full || due || starving || hungry || closing);
+            if !free || self.turns_under_way >= TURNS_MAX || (!commits && asked.is_empty()) {
+                for want in asked {
+                    self.frontier.claimed(want, Vec::new(), false);
+                }
+                continue;
+            }
+            self.send_turn(key, asked, commits);
+        }
+        self.leave_parts();
+        Ok(self.until_next(now_ms))
+    }
+
+    /// What the frontier wants, by job and part.
+    fn wants(&mut self, now_ms: i64, stopping: bool) -> BTreeMap<(Part, JobId), Vec<Want>> {
+        let mut by_place: BTreeMap<(Part, JobId), Vec<Want>> = BTreeMap::new();
+        if stopping || self.turns_under_way >= TURNS_MAX {
+            return by_place;
+        }
+        let parts = &self.parts;
+        let free = |part: Part| parts.get(&part).is_some_and(|held| !held.busy && !held.leaving);
+        for want in self.frontier.wants(now_ms, false, free) {
+            by_place.entry((want.host.part, want.job)).or_default().push(want);
+        }
+        by_place
+    }
+
+    fn send_turn(&mut self, (part, job): (Part, JobId), mut wants: Vec<Want>, commits: bool) {
+        let now_ms = self.now.ms();
+        let Some(work) = self.jobs.get(&job).or_else(|| self.former_jobs.get(&job)).cloned() else {
+            return;
+        };
+        if commits && wants.is_empty() && !self.is_stopping() && self.jobs.contains_key(&job) {
+            // A commit may as well fill up.
+            let more = self.frontier.wants(now_ms, true, |other| other == part);
+            let (mine, others): (Vec<Want>, Vec<Want>) =
+                more.into_iter().partition(|want| want.job == job);
+            wants = mine;
+            for want in others {
+                self.frontier.claimed(want, Vec::new(), false);
+            }
+        }
+        let held = self.parts.get_mut(&part).expect("a turn is sent for a part that is held");
+        held.busy = true;
+        let lease = held.lease.clone();
+        let place = self.places.entry((part, job)).or_default();
+        let current = place.chunk(&work, &self.ids);
+        let active = place.active.iter().copied().collect();
+        let (commit, open, is_open) = if commits {
+            let batch = std::mem::take(&mut place.batch);
+            let next = fresh_chunk(&work, &self.ids);
+            place.chunk = Some(next);
+            (Some((current, batch)), next, false)
+        } else {
+            (None, current, place.is_open)
+        };
+        self.turns_under_way += 1;
+        self.turns.send(Turn { lease, job: work, commit, open, is_open, active, wants, now_ms });
+    }
+
+    /// A turn is over.
+    pub(super) fn turned(&mut self, turned: Turned) -> Result<()> {
+        self.turns_under_way -= 1;
+        let Turned { ready, outcome, part } = turned;
+        let Some(ready) = ready else {
+            return self.failed(part, outcome.err(), (0, &[]));
+        };
+        let turn = ready.turn();
+        let documents = turn.commit.as_ref().map_or(0, |(_, batch)| batch.documents());
+        match outcome {
+            Ok(done) => {
+                self.frontier.committed(documents);
+                if let Some((_, batch)) = &turn.commit {
+                    batch.remember(turn.job.id, &mut self.known);
+                    self.progress.committed(done.new);
+                }
+                self.take_over(part, turn, done);
+                Ok(())
+            }
+            Err(error) => self.failed(part, Some(error), (documents, &turn.wants)),
+        }
+    }
+
+    fn take_over(&mut self, part: Part, turn: &Turn, done: Done) {
+        let job = turn.job.id;
+        let is_ours = self.parts.get(&part).is_some_and(|it| it.lease.token == turn.lease.token);
+        if let Some(held) = self.parts.get_mut(&part).filter(|_| is_ours) {
+            held.busy = false;
+        }
+        let leaving = self.parts.get(&part).is_none_or(|held| held.leaving) || !is_ours;
+        let mut back: Vec<Item> = Vec::new();
+        for (want, claimed, exhausted) in done.claimed {
+            if is_ours {
+                let place = self.places.entry((part, job)).or_default();
+                place.active.extend(claimed.iter().map(|it| it.entry.id));
+            }
+            let items: Vec<Item> =
+                claimed.into_iter().map(|it: Claimed| Item::new(job, it)).collect();
+            if leaving || !self.frontier.knows(want.host) || !self.jobs.contains_key(&job) {
+                let kept = Want { documents: want.documents - items.len(), ..want };
+                self.frontier.claimed(kept, Vec::new(), exhausted);
+                back.extend(items);
+            } else {
+                self.frontier.claimed(want, items, exhausted);
+            }
+        }
+        for item in back {
+            self.give_back(part, item);
+        }
+        if is_ours {
+            let place = self.places.entry((part, job)).or_default();
+            place.is_open = done.is_open;
+            if let Some(due_ms) = turn.commit.as_ref().and_then(|(_, batch)| batch.due_ms) {
+                place.due_ms = Some(place.due_ms.map_or(due_ms, |known| known.min(due_ms)));
+            }
+        }
+        for (woken_part, bin) in done.woken {
+            self.has_work(woken_part, job, &bin);
+        }
+    }
+
+    fn failed(
+        &mut self,
+        part: Part,
+        error: Option<Error>,
+        (documents, wants): (usize, &[Want]),
+    ) -> Result<()> {
+        for want in wants {
+            self.frontier.claimed(*want, Vec::new(), true);
+        }
+        self.frontier.committed(documents);
+        match error {
+            Some(Error::LeaseLost { .. }) | None => {
+                self.lose(part);
+                Ok(())
+            }
+            Some(error) => Err(error),
+        }
+    }
+
+    /// Gives parts back that others should have, once nothing of them is under way.
+    fn leave_parts(&mut self) {
+        let leaving: Vec<Part> = self
+            .parts
+            .iter()
+            .filter(|(part, held)| {
+                let idle =
+                    |place: &super::PlaceWork| place.active.is_empty() && place.batch.is_empty();
+                let mut places = self.places.iter().filter(|(key, _)| key.0 == **part);
+                held.leaving && !held.busy && places.all(|(_, place)| idle(place))
+            })
+            .map(|(part, _)| *part)
+            .collect();
+        for part in leaving {
+            self.parts.remove(&part);
+            self.places.retain(|key, _| key.0 != part);
+            self.hosts.forget(part);
+            self.holdings.leave(part);
+        }
+    }
+
+    /// How long nothing will be, unless an event comes.
+    fn until_next(&self, now_ms: i64) -> Duration {
+        let poll_ms = match self.frontier.is_idle() {
+            true => now_ms + IDLE_MS,
+            false => self.looked_ms.saturating_add(self.settings.poll_ms),
+        };
+        let commit_ms = self
+            .places
+            .values()
+            .filter_map(|place| place.batch.first_ms)
+            .min()
+            .map(|first_ms| first_ms + self.settings.chunk_ms);
+        let start_ms = self.frontier.next_start().filter(|ms| *ms > now_ms);
+        let next_ms = [Some(poll_ms), commit_ms, start_ms].into_iter().flatten().min();
+        self.now.until(next_ms.unwrap_or(now_ms)).max(Duration::from_millis(1))
+    }
+
+    /// Whether the crawl is over.
+    pub(super) fn ended(&mut self) -> Result<Option<Ended>> {
+        let quiet =
+            self.turns_under_way == 0 && self.places.values().all(|place| place.batch.is_empty());
+        if self.is_stopping() {
+            let ended = if self.replaced { Ended::Replaced } else { Ended::Stopped };
+            let over = quiet && self.drained();
+            return Ok(over.then_some(ended));
+        }
+        if !quiet || self.frontier.in_flight() > 0 || self.parts.is_empty() {
+            return Ok(None);
+        }
+        let Some(work) = self.jobs.get(&self.attends).cloned() else { return Ok(None) };
+        if !self.nothing_soon(&work) {
+            return Ok(None);
+        }
+        let (job, run, patient) = (work.id, work.run, !self.frontier.is_idle());
+        let held: Vec<Part> = self.parts.keys().copied().collect();
+        let parts = self.ground.parts;
+        let now_ms = self.now.ms();
+        let ended = self.db.write(move |tx| {
+            let left = left(tx, (job, run), parts, &held)?;
+            match left {
+                Left::Nothing => jobs::end_run(tx, job, run, now_ms).map(|()| Some(0)),
+                Left::Ours(count) if patient || count > 0 => {
+                    jobs::end_run(tx, job, run, now_ms).map(|()| Some(count))
+                }
+                _ => Ok(None),
+            }
+        })?;
+        Ok(ended.map(|left| Ended::Finished { left }))
+    }
+
+    /// Whether nothing of a job can be done for longer than its patience.
+    fn nothing_soon(&mut self, work: &JobWork) -> bool {
+        let now_ms = self.now.ms();
+        let horizon_ms = now_ms.saturating_add(work.spec.patience_ms);
+        let host = self.frontier.next_host();
+        let due_ms = self.places.values().filter_map(|place| place.due_ms).min();
+        let walking = self.places.values().any(|place| !matches!(place.older, Older::Done));
+        let next_ms = host.map(|(ms, _)| ms).into_iter().chain(due_ms).min();
+        self.say_what_is_waited_for(host, due_ms, now_ms);
+        !walking && next_ms.is_none_or(|ms| ms > horizon_ms)
+    }
+
+    fn say_what_is_waited_for(
+        &mut self,
+        host: Option<(i64, HostKey)>,
+        due_ms: Option<i64>,
+        now_ms: i64,
+    ) {
+        const WORTH_SAYING_MS: i64 = 2_000;
+        let next_ms = host.map(|(ms, _)| ms).into_iter().chain(due_ms).min();
+        let what = match (next_ms, host) {
+            (Some(ms), Some((host_ms, key))) if ms == host_ms && ms > now_ms + WORTH_SAYING_MS => {
+                let host = self.hosts.get(key);
+                let why = host.blocked_by.as_deref().unwrap_or("its delay");
+                Some(format!("{} is left alone until its time comes ({why})", host.name))
+            }
+            (Some(ms), _) if ms > now_ms + WORTH_SAYING_MS => {
+                Some("documents in trouble wait for another try".to_owned())
+            }
+            _ => None,
+        };
+        self.progress.waits_for(what);
+    }
+}
+
+fn look_at(
+    tx: &mut Tx<'_>,
+    part: Part,
+    works: &[(JobId, store::ids::Run, Older)],
+    limit: u32,
+) -> Result<Found> {
+    let mut found = Found::default();
+    let marked = bins::marked(tx, part, (JobId(i64::MIN), BinId(i64::MIN)), limit)?;
+    let mut wanted: Vec<(JobId, BinId)> = marked
+        .into_iter()
+        .filter(|mark| works.iter().any(|work| work.0 == mark.job))
+        .map(|mark| (mark.job, mark.bin))
+        .collect();
+    for (job, run, older) in works {
+        let place = Place { part, job: *job };
+        found.due.push((*job, queue::next_due(tx, place)?));
+        let mut at = match older {
+            Older::Done => continue,
+            Older::Unknown => BinId(i64::MIN),
+            Older::After(bin) => *bin,
+        };
+        let mut state = Older::Done;
+        for count in 0..=limit {
+            match queue::next_older_bin(tx, place, *run, at)? {
+                Some(_) if count == limit => state = Older::After(at),
+                Some(bin) => {
+                    wanted.push((*job, bin));
+                    at = bin;
+                }
+                None => break,
+            }
+        }
+        found.older.push((*job, state));
+    }
+    let keys: Vec<BinId> = wanted.iter().map(|(_, bin)| *bin).collect();
+    let loaded = bins::load(tx, part, &keys)?;
+    for (job, bin) in wanted {
+        found.bins.extend(loaded.iter().find(|it| it.bin == bin).map(|it| (job, it.clone())));
+    }
+    Ok(found)
+}
+
+/// What is left of a run.
+enum Left {
+    /// Nothing.
+    Nothing,
+    /// So many documents, all in parts that are held here.
+    Ours(i64),
+    /// Something that others hold, or that is at work.
+    Others,
+}
+
+fn left(
+    tx: &mut Tx<'_>,
+    (job, run): (JobId, store::ids::Run),
+    parts: u32,
+    held: &[Part],
+) -> Result<Left> {
+    let mut ours = 0;
+    for number in 0..parts {
+        let part = Part(i64::from(number));
+        let counted: BTreeMap<String, i64> =
+            counters::in_part(tx, part, job)?.into_iter().collect();
+        let count = |name: &str| counted.get(name).copied().unwrap_or(0);
+        if count("active") > 0 {
+            return Ok(Left::Others);
+        }
+        let place = Place { part, job };
+        let older = match run.0 > 1 && !counted.is_empty() {
+            true => queue::next_older_bin(tx, place, run, BinId(i64::MIN))?.is_some(),
+            false => false,
+        };
+        let open = count("ready") + count("waiting");
+        if (open > 0 || older) && !held.contains(&part) {
+            return Ok(Left::Others);
+        }
+        ours += open + i64::from(older);
+    }
+    Ok(if ours == 0 { Left::Nothing } else { Left::Ours(ours) })
+}

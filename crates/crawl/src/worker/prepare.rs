@@ -1,0 +1,141 @@
+//! The files of a chunk: bodies and facts, encoded and written before its commit.
+//!
+//! Relies on rows that announced both objects when the chunk was opened. Invariant:
+//! facts that say where a body is are encoded after the body has its place.
+
+use super::batch::{Batch, KeptBody};
+use super::job::JobWork;
+use super::turn::OpenChunk;
+use bytes::Bytes;
+use store::chunkfile::bodies::BodiesWriter;
+use store::chunkfile::document::Body;
+use store::chunkfile::facts;
+use store::chunkfile::warc::{self, Capture, RecordId};
+use store::collect::Written;
+use store::ids::{ObjectId, Part};
+use store::objects::{ChunkKey, ObjectPath, Objects};
+use store::tables::chunks::Summary;
+use store::{Error, Result};
+
+/// Facts up to this size stay in the chunk's row until they are packed; larger ones
+/// are an object at once, which costs less than writing them through the database.
+const INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// What is to be written, and what the chunk's row will say.
+pub struct Prepared {
+    /// The facts, if they are an object.
+    pub facts: Option<File>,
+    /// The bodies, if there are any.
+    pub bodies: Option<File>,
+    /// The chunk's row.
+    pub summary: Summary,
+}
+
+/// An object to be.
+pub struct File {
+    /// What its row will say.
+    pub written: Written,
+    path: ObjectPath,
+    bytes: Bytes,
+}
+
+impl File {
+    fn new(part: Part, object: ObjectId, path: ObjectPath, bytes: Vec<u8>) -> File {
+        File { written: Written::of((part, object), &bytes), path, bytes: bytes.into() }
+    }
+}
+
+impl Prepared {
+    /// Writes the objects. Doing it again is harmless.
+    pub fn put(&self, objects: &Objects) -> Result<()> {
+        for file in self.facts.iter().chain(&self.bodies) {
+            objects.put(&file.path, file.bytes.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// Encodes the files of a chunk.
+pub fn files(
+    (key, chunk): (ChunkKey, OpenChunk),
+    job: &JobWork,
+    batch: &mut Batch,
+) -> Result<Prepared> {
+    let part = Part(i64::from(key.part));
+    let bodies = match chunk.bodies.filter(|_| !batch.bodies.is_empty()) {
+        Some(object) => {
+            let bytes = bodies(key, job, batch)?;
+            Some(File::new(part, object, ObjectPath::bodies(key), bytes))
+        }
+        None => None,
+    };
+    let (mut inline, mut facts) = (None, None);
+    if !batch.records.is_empty() {
+        let bytes = facts::encode(key, &batch.records)?;
+        if bytes.len() <= INLINE_BYTES_MAX {
+            inline = Some(bytes);
+        } else {
+            facts = Some(File::new(part, chunk.facts, ObjectPath::facts(key), bytes));
+        }
+    }
+    let counts = batch.counts;
+    let summary = Summary {
+        documents: i64::try_from(batch.settled.len()).unwrap_or(i64::MAX),
+        adds: counts.adds,
+        updates: counts.updates,
+        removes: counts.removes,
+        keeps: counts.keeps,
+        errors: counts.errors,
+        bytes: counts.bytes,
+        facts: inline,
+        facts_object: facts.as_ref().map(|file| file.written.key.1),
+        bodies_object: bodies.as_ref().map(|file| file.written.key.1),
+    };
+    Ok(Prepared { facts, bodies, summary })
+}
+
+/// The bodies file; each record learns where its body is. One that is too large for
+/// the file is left out, and its record says that there is none.
+fn bodies(key: ChunkKey, job: &JobWork, batch: &mut Batch) -> Result<Vec<u8>> {
+    let id = |ordinal| RecordId::of(job.ground.installation, key, ordinal);
+    let date_ms = batch.bodies.first().map_or(0, |body| body.date_ms);
+    let agent = job.user_agent.to_str().unwrap_or_default();
+    let robots = if job.spec.ignore_robots { "ignore" } else { "obey" };
+    let software = concat!("driftline/", env!("CARGO_PKG_VERSION"));
+    let fields = [
+        ("software", software),
+        ("format", "WARC File Format 1.1"),
+        ("http-header-user-agent", agent),
+        ("robots", robots),
+        ("isPartOf", &job.name),
+    ];
+    let mut writer = BodiesWriter::new(key, &warc::warcinfo(&id(0), date_ms, &fields))?;
+    for kept in std::mem::take(&mut batch.bodies) {
+        let record = warc::response(&id(writer.records()), &capture(&kept, &headers(&kept)));
+        match writer.push(&record) {
+            Ok(place) => {
+                let (offset, len) = (place.offset, place.len);
+                batch.records[kept.record].body = Body::Here { offset, len };
+            }
+            Err(Error::TooLarge { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(writer.finish())
+}
+
+fn headers(kept: &KeptBody) -> Vec<(&str, &[u8])> {
+    kept.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
+}
+
+fn capture<'a>(kept: &'a KeptBody, headers: &'a [(&'a str, &'a [u8])]) -> Capture<'a> {
+    Capture {
+        target_uri: &kept.url,
+        date_ms: kept.date_ms,
+        ip: Some(kept.ip),
+        status: kept.status,
+        headers,
+        body: &kept.body,
+        truncated: kept.truncated,
+    }
+}

@@ -1,0 +1,193 @@
+//! What a crawl has done so far, for whoever watches: counts by outcome, errors with
+//! an example each, the slowest hosts, and what it waits for.
+//!
+//! Written by the worker, read by the command line and the socket. Invariant: its
+//! size is bounded however many hosts and kinds of errors there are.
+
+use super::finish::Class;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use store::chunkfile::document::RemoveReason;
+
+/// Kinds of errors that are told apart.
+const ERRORS_MAX: usize = 100;
+/// Hosts whose times are kept.
+const HOSTS_MAX: usize = 1_000;
+/// Notices that are kept.
+const NOTICES_MAX: usize = 20;
+
+/// One kind of error.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ErrorGroup {
+    /// How often.
+    pub count: u64,
+    /// A URL it happened to.
+    pub example: String,
+}
+
+/// What a host cost.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
+pub struct HostTime {
+    pub requests: u64,
+    pub busy_ms: u64,
+}
+
+/// Everything counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Counted {
+    /// Requests that were answered or failed, robots.txt not included.
+    pub requests: u64,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Documents new to us.
+    pub added: u64,
+    /// Documents that changed.
+    pub updated: u64,
+    /// Documents that are the same.
+    pub unchanged: u64,
+    /// Of these, those the server did not even send.
+    pub not_modified: u64,
+    /// Documents removed, by reason.
+    pub removed: BTreeMap<&'static str, u64>,
+    /// Documents that lead elsewhere.
+    pub redirected: u64,
+    /// Links to what is not there.
+    pub missing: u64,
+    /// Documents that a rule forbids, by rule.
+    pub forbidden: BTreeMap<&'static str, u64>,
+    /// Documents that will be looked at again in this run.
+    pub again: u64,
+    /// Errors, by code.
+    pub errors: BTreeMap<String, ErrorGroup>,
+    /// Documents found.
+    pub found: u64,
+    /// Chunks committed.
+    pub commits: u64,
+    /// Hosts by the time spent waiting for them.
+    #[serde(skip)]
+    pub hosts: HashMap<String, HostTime>,
+    /// What the crawl waits for, if it does.
+    pub waiting_for: Option<String>,
+    /// Things that happened and are worth a line.
+    #[serde(skip)]
+    pub notices: Vec<String>,
+}
+
+impl Counted {
+    /// Documents that were finished.
+    pub fn documents(&self) -> u64 {
+        let sum = |counts: &BTreeMap<&'static str, u64>| counts.values().sum::<u64>();
+        self.added
+            + self.updated
+            + self.unchanged
+            + sum(&self.removed)
+            + self.redirected
+            + self.missing
+            + sum(&self.forbidden)
+            + self.failed()
+    }
+
+    /// Documents that were given up.
+    pub fn failed(&self) -> u64 {
+        self.errors.values().map(|group| group.count).sum()
+    }
+
+    /// Hosts with the longest mean time of an answer, slowest first.
+    pub fn slowest(&self, limit: usize) -> Vec<(String, HostTime)> {
+        let mut hosts: Vec<(String, HostTime)> =
+            self.hosts.iter().map(|(name, time)| (name.clone(), time.clone())).collect();
+        hosts.sort_by_key(|(name, time)| {
+            (std::cmp::Reverse(time.busy_ms / time.requests.max(1)), name.clone())
+        });
+        hosts.truncate(limit);
+        hosts
+    }
+}
+
+/// Shared by the worker and those who watch.
+#[derive(Default)]
+pub struct Progress {
+    counted: Mutex<Counted>,
+}
+
+impl Progress {
+    /// A copy of what there is.
+    pub fn snapshot(&self) -> Counted {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request has ended.
+    pub fn requested(&self, host: &str, bytes: u64, busy_ms: u64) {
+        let mut counted = self.lock();
+        counted.requests += 1;
+        counted.bytes += bytes;
+        if counted.hosts.len() >= HOSTS_MAX && !counted.hosts.contains_key(host) {
+            return;
+        }
+        let time = counted.hosts.entry(host.to_owned()).or_default();
+        time.requests += 1;
+        time.busy_ms += busy_ms;
+    }
+
+    /// A document was finished.
+    pub fn finished(&self, class: &Class, url: &str) {
+        let mut counted = self.lock();
+        match class {
+            Class::Added => counted.added += 1,
+            Class::Updated => counted.updated += 1,
+            Class::Kept { not_modified } => {
+                counted.unchanged += 1;
+                counted.not_modified += u64::from(*not_modified);
+            }
+            Class::Removed(reason) => *counted.removed.entry(word_of(*reason)).or_default() += 1,
+            Class::Redirected => counted.redirected += 1,
+            Class::Missing => counted.missing += 1,
+            Class::Forbidden(code) => *counted.forbidden.entry(code).or_default() += 1,
+            Class::Again(_) => counted.again += 1,
+            Class::Failed(code) => {
+                let full = counted.errors.len() >= ERRORS_MAX;
+                let known = counted.errors.contains_key(code);
+                let code = if full && !known { "other" } else { code.as_str() };
+                let group = counted
+                    .errors
+                    .entry(code.to_owned())
+                    .or_insert_with(|| ErrorGroup { count: 0, example: url.to_owned() });
+                group.count += 1;
+            }
+        }
+    }
+
+    /// A chunk was committed.
+    pub fn committed(&self, found: u64) {
+        let mut counted = self.lock();
+        counted.commits += 1;
+        counted.found += found;
+    }
+
+    /// What the crawl waits for now; `None` when it does not.
+    pub fn waits_for(&self, what: Option<String>) {
+        let mut counted = self.lock();
+        if counted.waiting_for != what {
+            if let Some(what) = &what
+                && counted.notices.len() < NOTICES_MAX
+            {
+                counted.notices.push(what.clone());
+            }
+            counted.waiting_for = what;
+        }
+    }
+
+    /// Takes what is worth a line and was not shown yet.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().notices)
+    }
+}
+
+fn word_of(reason: RemoveReason) -> &'static str {
+    crate::compare::reason_name(reason)
+}

@@ -1,0 +1,154 @@
+//! From bytes to facts and links, on the thread that fetched them.
+//!
+//! Pure but for time. Relies on `page` for parsing and on the job's scope. Invariant:
+//! a link that leaves here is canonical and inside the reach of the job; one that is
+//! known but not to be fetched carries the code that says why.
+
+use super::job::JobWork;
+use crate::fetch::Fetched;
+use crate::scope::Cut;
+use page::facts::{Directives, Facts, LINKS_MAX, Link, LinkKind, Rel, TEXT_BYTES_MAX};
+use page::html::{self, Input, header_directives};
+use page::ids::DocHash;
+use page::url::Resolver;
+use page::{charset, feed, fingerprint, sitemap, sniff};
+use store::tables::queue::Entry;
+
+/// A link that belongs to the crawl.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its canonical URL.
+    pub url: String,
+    /// The key of that URL.
+    pub dochash: DocHash,
+    /// Why it is not to be fetched, if it is not.
+    pub cut: Option<&'static str>,
+}
+
+/// What a document says.
+pub struct Reading {
+    /// Its facts.
+    pub facts: Facts,
+    /// Where it leads, each target once.
+    pub targets: Vec<Target>,
+    /// Links that lead out of the job's scope.
+    pub outside: u64,
+    /// Bytes of the body.
+    pub length: i64,
+}
+
+/// Reads a document that was fetched.
+pub fn read(job: &JobWork, entry: &Entry, fetched: &Fetched) -> Reading {
+    let mut more = Vec::new();
+    let facts = facts_of(job, &entry.docid, fetched, &mut more);
+    let (targets, outside) = targets_of(job, (&entry.docid, entry.hops), (&facts, &more));
+    let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
+    Reading { facts, targets, outside, length }
+}
+
+/// `more` takes the links of a long sitemap that facts have no room for.
+fn facts_of(job: &JobWork, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -> Facts {
+    let body = &fetched.body[..];
+    let content_type = fetched.header("content-type");
+    let nosniff = fetched
+        .header("x-content-type-options")
+        .is_some_and(|value| value.eq_ignore_ascii_case("nosniff"));
+    let directives = fetched
+        .headers
+        .get_all("x-robots-tag")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .fold(Directives::default(), |all, value| {
+            all.with(header_directives(value, job.spec.product()))
+        });
+    let media = sniff::media_of(content_type, nosniff, body);
+    if media.kind == sniff::Kind::Html {
+        let mut input = Input::new(body, url, &job.spec.policy);
+        input.content_type = content_type;
+        input.nosniff = nosniff;
+        input.directives = directives;
+        input.agent = job.spec.product();
+        return html::extract(&input);
+    }
+    let mut facts = Facts {
+        media_type: media.essence.clone().into_owned(),
+        directives,
+        content_hash: fingerprint::content_hash(body),
+        ..Facts::default()
+    };
+    match media.kind {
+        sniff::Kind::Xml | sniff::Kind::Feed => read_lists(job, url, body, (&mut facts, more)),
+        sniff::Kind::Text => {
+            let encoding = charset::decide(body, content_type).encoding;
+            facts.charset = encoding.name().to_owned();
+            let text = charset::decode(body, encoding);
+            facts.text = text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
+            facts.truncated.text = facts.text.len() < text.len();
+        }
+        _ => {}
+    }
+    facts.text_hash = fingerprint::text_hash(&facts.text);
+    facts.simhash = fingerprint::simhash(&facts.text);
+    facts
+}
+
+/// Links of a sitemap or a feed.
+fn read_lists(job: &JobWork, url: &str, body: &[u8], (facts, more): (&mut Facts, &mut Vec<Link>)) {
+    let Ok(mut base) = Resolver::new(url, &job.spec.policy) else { return };
+    let mut push = |href: &str, anchor: &str, kind| {
+        let Ok(found) = base.resolve(href) else { return };
+        let (url, anchor) = (found.to_owned(), anchor.to_owned());
+        let link = Link { url, anchor, kind, rel: Rel::default() };
+        if facts.links.len() < LINKS_MAX {
+            facts.links.push(link);
+        } else {
+            facts.truncated.links = true;
+            more.push(link);
+        }
+    };
+    let listed = sitemap::read(body);
+    for entry in &listed.entries {
+        push(&entry.loc, "", LinkKind::Sitemap);
+    }
+    if listed.entries.is_empty()
+        && let Some(feed) = feed::read(body)
+    {
+        for entry in &feed.entries {
+            push(&entry.url, &entry.title, LinkKind::Feed);
+        }
+        facts.title = feed.title;
+    }
+}
+
+/// Links that the crawl may follow, each target once.
+pub fn targets_of(
+    job: &JobWork,
+    (docid, hops): (&str, i64),
+    (facts, more): (&Facts, &[Link]),
+) -> (Vec<Target>, u64) {
+    let polite = !job.spec.ignore_robots;
+    if polite && facts.directives.nofollow {
+        return (Vec::new(), 0);
+    }
+    let mut targets = Vec::with_capacity(facts.links.len().min(128));
+    let mut outside = 0;
+    let mut last: Option<&str> = None;
+    for link in facts.links.iter().chain(more) {
+        let skipped = link.kind == LinkKind::Image || (polite && link.rel.has(Rel::NOFOLLOW));
+        if skipped || last == Some(link.url.as_str()) || link.url == docid {
+            continue;
+        }
+        last = Some(&link.url);
+        let cut = match job.scope.judge(&link.url, hops + 1) {
+            Ok(()) => None,
+            Err(Cut::Reach | Cut::NotIncluded | Cut::Excluded(_)) => {
+                outside += 1;
+                continue;
+            }
+            Err(cut) => Some(cut.code()),
+        };
+        let dochash = DocHash::of(&link.url);
+        targets.push(Target { url: link.url.clone(), dochash, cut });
+    }
+    (targets, outside)
+}

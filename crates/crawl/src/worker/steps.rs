@@ -1,0 +1,311 @@
+//! What the worker does with one document, one robots.txt, one lease.
+//!
+//! Invariant: an item that the frontier gave out ends in its batch, whatever happens:
+//! finished, forbidden, or back as it was.
+
+use super::batch::Batch;
+use super::fetching::{Claimed, DocumentDone, DocumentTask, RobotsDone, RobotsTask, Task};
+use super::finish::{self, Class, Finishing};
+use super::holdings::Holding;
+use super::hosts::Request;
+use super::job::{Found, JobWork};
+use super::turn::OpenChunk;
+use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
+use crate::fetch::Outcome;
+use crate::frontier::{HostKey, Next};
+use crate::robots::Verdict;
+use page::ids::DocHash;
+use page::url::origin_of;
+use std::sync::Arc;
+use store::Result;
+use store::chunkfile::document::RemoveReason;
+use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
+use store::tables::robots;
+
+/// A host that is left alone for longer than this gives its documents back.
+const BLOCKED_MS_MAX: i64 = 5_000;
+/// Sitemaps taken from one robots.txt.
+const SITEMAPS_MAX: usize = 100;
+
+impl Worker {
+    /// Asks for all that may be asked for now.
+    pub(super) fn ask(&mut self) -> Result<()> {
+        if self.is_stopping() {
+            return Ok(());
+        }
+        while let Next::Fetch(host, item) = self.frontier.next(self.now.ms()) {
+            self.ask_for(host, item)?;
+        }
+        Ok(())
+    }
+
+    fn ask_for(&mut self, host: HostKey, item: Item) -> Result<()> {
+        let Item { job, claimed } = item;
+        let Some(work) = self.jobs.get(&job).cloned() else {
+            self.frontier.skipped(host);
+            self.give_back(host.part, Item::new(job, claimed));
+            return Ok(());
+        };
+        let entry = &claimed.entry;
+        // A link was judged when it was found; what is rechecked may not belong any more.
+        if entry.done_run.is_some()
+            && let Err(cut) = work.scope.judge(&entry.docid, entry.hops)
+        {
+            let detail = work.scope.explain(cut);
+            let why = (cut.code(), detail.as_str(), finish::removal(cut));
+            self.skip(host, &work, |at, batch| finish::forbidden(at, batch, (&work, claimed), why));
+            return Ok(());
+        }
+        if work.spec.ignore_robots {
+            self.fetch(host, work, claimed);
+            return Ok(());
+        }
+        let origin = origin_of(&entry.docid).to_owned();
+        if !self.robots.has(&origin) {
+            let (part, wanted) = (host.part, origin.clone());
+            let stored = self.db.read(move |tx| robots::find(tx, part, &wanted))?;
+            if let Some(stored) = stored {
+                self.robots.restore(stored);
+            }
+        }
+        let product = work.spec.product();
+        match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
+            Verdict::Allowed => self.fetch(host, work, claimed),
+            Verdict::Unknown => {
+                self.frontier.hold(host, job, Item { job, claimed });
+                self.fetching.send(Task::Robots(RobotsTask { host, origin, job: work }));
+            }
+            Verdict::Forbidden { rule } => {
+                let why = ("robots", rule.as_str(), RemoveReason::Robots);
+                self.skip(host, &work, |at, batch| {
+                    finish::forbidden(at, batch, (&work, claimed), why)
+                });
+            }
+            Verdict::Closed { until_ms } => {
+                self.skip(host, &work, |at, batch| {
+                    finish::closed(at, batch, (&work, claimed), until_ms)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) {
+        let task = DocumentTask { host, claimed, job };
+        self.fetching.send(Task::Document(Box::new(task)));
+    }
+
+    /// A document that is settled without a request.
+    fn skip(
+        &mut self,
+        host: HostKey,
+        job: &JobWork,
+        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
+    ) {
+        self.frontier.skipped(host);
+        let not_before_ms = self.hosts.get(host).next_ms;
+        let class = self.finish((host.part, job), not_before_ms, settle);
+        self.progress.finished(&class, "");
+    }
+
+    /// Runs `settle` on the batch of a job in a part.
+    fn finish(
+        &mut self,
+        (part, job): (Part, &JobWork),
+        not_before_ms: i64,
+        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
+    ) -> Class {
+        let place = self.places.entry((part, job.id)).or_default();
+        let chunk = place.chunk(job, &self.ids).id;
+        let at = Finishing {
+            ids: &self.ids,
+            known: &self.known,
+            part,
+            chunk,
+            now_ms: self.now.ms(),
+            not_before_ms,
+        };
+        let class = settle(at, &mut place.batch);
+        if let Some(settled) = place.batch.settled.last() {
+            place.active.remove(&settled.id);
+        }
+        class
+    }
+
+    /// A document has been fetched, or not.
+    pub(super) fn document(&mut self, done: DocumentDone) {
+        let (host, job) = (done.task.host, done.task.job.clone());
+        let url = done.task.claimed.entry.docid.clone();
+        let bytes = match &done.outcome {
+            Outcome::Body(body) => i64::try_from(body.wire_bytes).unwrap_or(i64::MAX),
+            _ => 0,
+        };
+        let (began_ms, ended_ms) = (done.began_ms, done.ended_ms);
+        let request = Request { outcome: &done.outcome, began_ms, ended_ms };
+        let blocked_ms = self.visited(host, &job, request, bytes);
+        if !self.holds(host.part, done.task.claimed.token) {
+            // The part is somebody else's: what came of this is not ours to tell.
+            self.frontier.committed(1);
+            return;
+        }
+        let name = page::url::host_of(&url);
+        let busy_ms = u64::try_from(ended_ms - began_ms).unwrap_or(0);
+        self.progress.requested(name, u64::try_from(bytes).unwrap_or(0), busy_ms);
+        let class = self
+            .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
+        self.progress.finished(&class, &url);
+    }
+
+    /// robots.txt has been fetched, or not.
+    pub(super) fn robots_txt(&mut self, done: RobotsDone) {
+        let RobotsDone { task, followed, began_ms, ended_ms } = done;
+        let RobotsTask { host, origin, job } = task;
+        let stored = self.robots.answered(&origin, &followed, ended_ms);
+        let asked = self.robots.crawl_delay_ms(&origin, job.spec.product());
+        self.hosts.get(host).crawl_delay_ms = asked;
+        let outcome = match &followed.outcome {
+            // A robots.txt that is not there is a good answer.
+            Outcome::Failed { .. } | Outcome::Gone { .. } => &Outcome::Gone { status: 404 },
+            other => other,
+        };
+        self.visited(host, &job, Request { outcome, began_ms, ended_ms }, 0);
+        if !self.parts.contains_key(&host.part) {
+            return;
+        }
+        let sitemaps: Vec<String> = self
+            .robots
+            .sitemaps(&origin)
+            .take(SITEMAPS_MAX)
+            .filter_map(|url| page::url::canonical(url, &job.spec.policy).ok())
+            .filter(|url| job.scope.judge(url, 1).is_ok())
+            .collect();
+        let place = self.places.entry((host.part, job.id)).or_default();
+        for url in sitemaps {
+            let found = Found { hops: 1, ..Found::default() };
+            let dochash = DocHash::of(&url);
+            place.batch.link((&job, &self.ids, &self.known), (url, dochash), found);
+        }
+        place.batch.robots.push(stored);
+    }
+
+    /// Books a request to a host. Returns until when the host is left alone.
+    fn visited(&mut self, host: HostKey, job: &JobWork, request: Request<'_>, bytes: i64) -> i64 {
+        let known = self.hosts.get(host);
+        let blocked_ms = known.ended(request);
+        let delay_ms = known.delay_ms(job.spec.delay_ms, job.spec.crawl_delay_max_ms);
+        known.next_ms = known.next_ms.max(request.ended_ms + delay_ms);
+        let next_ms = known.next_ms;
+        let visit = known.visit(host.bin);
+        let now_ms = self.now.ms();
+        self.frontier.finished(host, request.ended_ms, delay_ms, blocked_ms);
+        if self.parts.contains_key(&host.part) {
+            let place = self.places.entry((host.part, job.id)).or_default();
+            let failed = matches!(request.outcome, Outcome::Retry { .. } | Outcome::Failed { .. });
+            let booked = place.batch.visits.entry(host.bin).or_insert_with(|| visit.clone());
+            booked.next_ms = next_ms;
+            booked.delay_ms = visit.delay_ms;
+            booked.failures = visit.failures;
+            booked.blocked_ms = visit.blocked_ms;
+            booked.blocked_by = visit.blocked_by;
+            booked.fetches += 1;
+            booked.errors += i64::from(failed);
+            booked.bytes += bytes;
+            booked.busy_ms += (request.ended_ms - request.began_ms).max(0);
+        }
+        if blocked_ms > now_ms + BLOCKED_MS_MAX {
+            for item in self.frontier.give_back(host) {
+                self.give_back(host.part, item);
+            }
+        }
+        blocked_ms
+    }
+
+    /// An item that will not be asked for now: ready again with the next commit.
+    pub(super) fn give_back(&mut self, part: Part, item: Item) {
+        if !self.holds(part, item.claimed.token) {
+            self.frontier.committed(1);
+            return;
+        }
+        let place = self.places.entry((part, item.job)).or_default();
+        place.active.remove(&item.claimed.entry.id);
+        place.batch.first_ms.get_or_insert(self.now.ms());
+        finish::back(&mut place.batch, &item.claimed.entry);
+    }
+
+    /// Whether a part is still held under the lease that something was claimed under.
+    fn holds(&self, part: Part, token: i64) -> bool {
+        self.parts.get(&part).is_some_and(|held| held.lease.token == token)
+    }
+
+    /// A lease came, went, or is wanted back.
+    pub(super) fn holding(&mut self, holding: Holding) {
+        match holding {
+            Holding::Held { lease, clean } => {
+                let since_ms = if clean { 0 } else { self.now.ms() };
+                let part = lease.part;
+                self.parts.insert(part, PartWork { lease, since_ms, busy: false, leaving: false });
+                self.looked_ms = i64::MIN;
+            }
+            Holding::Lost(part) => self.lose(part),
+            Holding::Leave(part) => {
+                if let Some(held) = self.parts.get_mut(&part) {
+                    held.leaving = true;
+                }
+                for item in self.frontier.forget(part, None) {
+                    self.give_back(part, item);
+                }
+            }
+            Holding::Replaced => self.replaced = true,
+        }
+    }
+
+    /// Forgets everything of a part that is somebody else's now.
+    pub(super) fn lose(&mut self, part: Part) {
+        if self.parts.remove(&part).is_none() {
+            return;
+        }
+        let waiting = self.frontier.forget(part, None).len();
+        let places: Vec<(Part, JobId)> =
+            self.places.keys().copied().filter(|key| key.0 == part).collect();
+        let mut given_up = waiting;
+        for key in places {
+            if let Some(place) = self.places.remove(&key) {
+                given_up += place.batch.documents();
+            }
+        }
+        self.frontier.committed(given_up);
+        self.hosts.forget(part);
+        // Links of lost batches were never queued.
+        self.known.clear();
+    }
+
+    /// When stopping: gives back what waits; true once nothing is under way, or it has
+    /// taken too long.
+    pub(super) fn drained(&mut self) -> bool {
+        let now_ms = self.now.ms();
+        let since_ms = *self.stop_since_ms.get_or_insert(now_ms);
+        let parts: Vec<Part> = self.parts.keys().copied().collect();
+        for part in parts {
+            for item in self.frontier.forget(part, None) {
+                self.give_back(part, item);
+            }
+        }
+        self.frontier.in_flight() == 0 || now_ms - since_ms > STOP_MS_MAX
+    }
+}
+
+impl PlaceWork {
+    /// The chunk that the batch belongs to.
+    pub(super) fn chunk(&mut self, job: &JobWork, ids: &IdMaker) -> OpenChunk {
+        *self.chunk.get_or_insert_with(|| fresh_chunk(job, ids))
+    }
+}
+
+/// A chunk that nobody knows of yet.
+pub(super) fn fresh_chunk(job: &JobWork, ids: &IdMaker) -> OpenChunk {
+    OpenChunk {
+        id: ChunkId(ids.next()),
+        facts: ObjectId(ids.next()),
+        bodies: job.spec.bodies.then(|| ObjectId(ids.next())),
+    }
+}

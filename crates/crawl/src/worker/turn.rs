@@ -1,0 +1,355 @@
+//! One transaction of a job in a part: commit what is finished, claim what is next.
+//!
+//! Relies on the tables for what each statement means, and on the lease for the right
+//! to write. The order is the architecture's: objects and links into other parts
+//! first, which can be repeated; then one transaction with everything else.
+//!
+//! Invariants: a turn happens whole or not at all; repeating one whose outcome is
+//! unknown does nothing twice.
+
+use super::batch::Batch;
+use super::fetching::Claimed;
+use super::job::JobWork;
+use super::prepare::{self, Prepared};
+use crate::frontier::Want;
+use page::ids::DocHash;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use store::ids::{BinId, ChunkId, ObjectId, Part, QueueId};
+use store::objects::{ChunkKey, ObjectPath, Objects};
+use store::tables::bins::{self, Bin, Marked};
+use store::tables::documents::{self, Document};
+use store::tables::leases::{self, Lease};
+use store::tables::objects::{self as object_rows, Kind};
+use store::tables::queue::{self, Added, Adding, Entry, Place};
+use store::tables::{chunks, counters, history, jobs, robots};
+use store::{Db, Error, Result, Tx};
+
+/// Documents that can be active in one chunk.
+const ACTIVE_MAX: u32 = 10_000;
+
+/// A chunk that is open, with the objects announced for it.
+#[derive(Debug, Clone, Copy)]
+pub struct OpenChunk {
+    /// The chunk.
+    pub id: ChunkId,
+    /// Where its facts go if they are large.
+    pub facts: ObjectId,
+    /// Where its bodies go, if the job keeps them.
+    pub bodies: Option<ObjectId>,
+}
+
+/// What is to be done.
+pub struct Turn {
+    /// The right to do it.
+    pub lease: Lease,
+    /// The job.
+    pub job: Arc<JobWork>,
+    /// The chunk to commit, and what it says.
+    pub commit: Option<(OpenChunk, Batch)>,
+    /// The chunk that takes what stays active and what is claimed.
+    pub open: OpenChunk,
+    /// Whether that chunk is already there.
+    pub is_open: bool,
+    /// What stays active: claimed before, and not finished.
+    pub active: Vec<QueueId>,
+    /// What to claim.
+    pub wants: Vec<Want>,
+    /// The time.
+    pub now_ms: i64,
+}
+
+/// What it did.
+#[derive(Default)]
+pub struct Done {
+    /// For each want what came, and whether there is no more.
+    pub claimed: Vec<(Want, Vec<Claimed>, bool)>,
+    /// Bins that have something ready because of it.
+    pub woken: Vec<(Part, Bin)>,
+    /// Whether the chunk `open` is there now.
+    pub is_open: bool,
+    /// Documents that are new.
+    pub new: u64,
+}
+
+/// Runs a turn, once. After an unknown outcome it may be run again with `again`.
+pub struct Runner<'a> {
+    /// The rows.
+    pub db: &'a Db,
+    /// The objects.
+    pub objects: &'a Objects,
+}
+
+/// A turn with everything that is done before its transaction.
+pub struct Ready {
+    turn: Turn,
+    prepared: Option<Prepared>,
+}
+
+impl Runner<'_> {
+    /// Looks up and encodes what must be there before the transaction. May be tried
+    /// again after an error.
+    pub fn prepare(&self, turn: &mut Turn) -> Result<Option<Prepared>> {
+        let (part, job) = (turn.lease.part, turn.job.clone());
+        let Some((chunk, batch)) = &mut turn.commit else { return Ok(None) };
+        self.mark_copies(part, &job, batch)?;
+        let key = ChunkKey::new(part, chunk.id)?;
+        prepare::files((key, *chunk), &job, batch).map(Some)
+    }
+
+    /// Finds documents whose content another has already.
+    fn mark_copies(&self, part: Part, job: &JobWork, batch: &mut Batch) -> Result<()> {
+        let chunk_of = |it: &Document| it.chunk;
+        let fresh: HashSet<DocHash> =
+            batch.records.iter().filter(|it| it.facts.is_some()).map(|it| it.dochash).collect();
+        let contents: Vec<Vec<u8>> = batch
+            .documents
+            .iter()
+            .filter(|it| fresh.contains(&it.dochash) && chunk_of(it).is_some())
+            .filter_map(|it| it.content_hash.clone())
+            .collect();
+        if contents.is_empty() {
+            return Ok(());
+        }
+        let connection = job.connection;
+        let found =
+            self.db.read(move |tx| documents::originals(tx, part, connection, &contents))?;
+        let mut originals: HashMap<Vec<u8>, DocHash> = HashMap::new();
+        for (content, dochash) in found {
+            originals.entry(content).or_insert(dochash);
+        }
+        for document in batch.documents.iter_mut().filter(|it| fresh.contains(&it.dochash)) {
+            let Some(content) = document.content_hash.clone() else { continue };
+            let original = *originals.entry(content).or_insert(document.dochash);
+            document.duplicate_of = (original != document.dochash).then_some((part, original));
+        }
+        Ok(())
+    }
+
+    /// Does it. `again` says that an earlier attempt may have succeeded unnoticed.
+    pub fn run(&self, ready: &Arc<Ready>, again: bool) -> Result<Done> {
+        if let Some(prepared) = &ready.prepared {
+            prepared.put(self.objects)?;
+        }
+        let mut foreign = Vec::new();
+        if let Some((_, batch)) = &ready.turn.commit {
+            let own = ready.turn.lease.part;
+            for part in batch.links.keys().copied().filter(|part| *part != own) {
+                let ready = ready.clone();
+                let bins = self.db.write(move |tx| {
+                    let (_, batch) = ready.turn.commit.as_ref().expect("it was there before");
+                    let added = add_links(tx, &ready.turn, batch, part)?;
+                    woken(tx, part, &added.woken)
+                })?;
+                foreign.extend(bins.into_iter().map(|bin| (part, bin)));
+            }
+        }
+        let ready = ready.clone();
+        let mut done = self.db.write(move |tx| {
+            let mut done = Done::default();
+            if again && recover(tx, &ready.turn, &mut done)? {
+                return Ok(done);
+            }
+            ready.turn.transact(tx, ready.prepared.as_ref(), &mut done)?;
+            Ok(done)
+        })?;
+        done.woken.extend(foreign);
+        Ok(done)
+    }
+}
+
+impl Ready {
+    /// A turn with what was prepared for it.
+    pub fn new(turn: Turn, prepared: Option<Prepared>) -> Ready {
+        Ready { turn, prepared }
+    }
+
+    /// The turn.
+    pub fn turn(&self) -> &Turn {
+        &self.turn
+    }
+}
+
+impl Turn {
+    fn place(&self) -> Place {
+        self.job.place(self.lease.part)
+    }
+
+    fn transact(
+        &self,
+        tx: &mut Tx<'_>,
+        prepared: Option<&Prepared>,
+        done: &mut Done,
+    ) -> Result<()> {
+        let part = self.lease.part;
+        let seq = match &self.commit {
+            Some(_) => leases::number_commit(tx, &self.lease)?,
+            None => {
+                leases::fence(tx, &self.lease)?;
+                0
+            }
+        };
+        let mut raised = BTreeSet::new();
+        if let Some((chunk, batch)) = &self.commit {
+            let added = add_links(tx, self, batch, part)?;
+            done.new += added.new;
+            raised = added.woken;
+            queue::settle(tx, self.place(), (chunk.id, self.job.run), &batch.settled)?;
+        }
+        done.is_open = self.is_open && self.commit.is_none();
+        if self.commit.is_some() && !self.active.is_empty() {
+            self.open_next(tx, done)?;
+            let (chunk, _) = self.commit.as_ref().expect("checked above");
+            queue::hand_on(tx, self.place(), chunk.id, self.open.id)?;
+        }
+        for want in &self.wants {
+            self.claim(tx, *want, done)?;
+        }
+        if let (Some((chunk, batch)), Some(prepared)) = (&self.commit, prepared) {
+            self.write(tx, batch, (*chunk, prepared))?;
+            let visits: Vec<_> = batch.visits.values().cloned().collect();
+            bins::visited(tx, part, &visits)?;
+            chunks::commit(tx, &self.lease, (chunk.id, seq), &prepared.summary, self.now_ms)?;
+        }
+        done.woken = woken(tx, part, &raised)?.into_iter().map(|bin| (part, bin)).collect();
+        Ok(())
+    }
+
+    /// What is known of documents, what was done, and the objects.
+    fn write(
+        &self,
+        tx: &mut Tx<'_>,
+        batch: &Batch,
+        (chunk, prepared): (OpenChunk, &Prepared),
+    ) -> Result<()> {
+        let part = self.lease.part;
+        documents::save(tx, part, self.job.connection, &batch.documents)?;
+        history::append(tx, part, &batch.history)?;
+        for stored in &batch.robots {
+            robots::save(tx, part, stored)?;
+        }
+        for file in prepared.facts.iter().chain(&prepared.bodies) {
+            file.written.publish(tx, self.now_ms)?;
+        }
+        if prepared.facts.is_none() {
+            object_rows::unstage(tx, (part, chunk.facts))?;
+        }
+        if let Some(bodies) = chunk.bodies.filter(|_| prepared.bodies.is_none()) {
+            object_rows::unstage(tx, (part, bodies))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the next chunk and announces its objects, if that is not done.
+    fn open_next(&self, tx: &mut Tx<'_>, done: &mut Done) -> Result<()> {
+        if done.is_open {
+            return Ok(());
+        }
+        let part = self.lease.part;
+        let opened = (self.open.id, self.job.id, self.job.run);
+        chunks::open(tx, &self.lease, opened, self.now_ms)?;
+        let key = ChunkKey::new(part, self.open.id)?;
+        let facts = ObjectPath::facts(key);
+        object_rows::stage(tx, (part, self.open.facts), Kind::Facts, facts.as_str(), self.now_ms)?;
+        if let Some(bodies) = self.open.bodies {
+            let path = ObjectPath::bodies(key);
+            object_rows::stage(tx, (part, bodies), Kind::Bodies, path.as_str(), self.now_ms)?;
+        }
+        done.is_open = true;
+        Ok(())
+    }
+
+    fn claim(&self, tx: &mut Tx<'_>, want: Want, done: &mut Done) -> Result<()> {
+        let (place, part, bin) = (self.place(), self.lease.part, want.host.bin);
+        // Before the documents are looked at: whatever is queued after raises it.
+        let mark = bins::mark(tx, part, self.job.id, bin)?;
+        let limit = u32::try_from(want.documents).unwrap_or(u32::MAX);
+        let mut peeked = match mark {
+            0 => Vec::new(),
+            _ => queue::peek_ready(tx, place, bin, limit)?,
+        };
+        let left = limit - u32::try_from(peeked.len()).unwrap_or(limit);
+        if left > 0 && self.job.run.0 > 1 {
+            peeked.extend(queue::peek_older(tx, place, bin, self.job.run, left)?);
+        }
+        let mut exhausted = peeked.len() < want.documents;
+        let count = peeked.len();
+        let claimed = if peeked.is_empty() {
+            peeked
+        } else {
+            self.open_next(tx, done)?;
+            queue::claim(tx, place, self.open.id, peeked)?
+        };
+        if claimed.len() < count {
+            // Another job has them just now; a later look finds them again.
+            exhausted = true;
+        } else if exhausted && mark > 0 {
+            exhausted = bins::unmark(tx, part, Marked { job: self.job.id, bin, mark })?;
+        }
+        let claimed = self.with_documents(tx, claimed)?;
+        done.claimed.push((want, claimed, exhausted));
+        Ok(())
+    }
+
+    fn with_documents(&self, tx: &mut Tx<'_>, entries: Vec<Entry>) -> Result<Vec<Claimed>> {
+        let keys: Vec<DocHash> = entries.iter().map(|entry| entry.dochash).collect();
+        let known = documents::load(tx, self.lease.part, self.job.connection, &keys)?;
+        let mut known: HashMap<DocHash, Document> =
+            known.into_iter().map(|document| (document.dochash, document)).collect();
+        let token = self.lease.token;
+        let with = |entry: Entry| {
+            let known = known.remove(&entry.dochash).map(Box::new);
+            Claimed { entry, known, token }
+        };
+        Ok(entries.into_iter().map(with).collect())
+    }
+}
+
+/// Adds links of a batch to one part, within the job's limit.
+fn add_links(tx: &mut Tx<'_>, turn: &Turn, batch: &Batch, part: Part) -> Result<Added> {
+    let Some(links) = batch.links.get(&part) else { return Ok(Added::default()) };
+    let job = &turn.job;
+    let room = match job.spec.pages_max {
+        Some(most) => {
+            jobs::lock(tx, job.id)?;
+            Some(most - counters::let_in(tx, job.id)?)
+        }
+        None => None,
+    };
+    let adding = Adding { place: job.place(part), run: job.run, now_ms: turn.now_ms, room };
+    queue::add(tx, adding, links)
+}
+
+fn woken(tx: &mut Tx<'_>, part: Part, raised: &BTreeSet<BinId>) -> Result<Vec<Bin>> {
+    let keys: Vec<BinId> = raised.iter().copied().collect();
+    bins::load(tx, part, &keys)
+}
+
+/// Whether the turn has already happened; if so, what it claimed.
+fn recover(tx: &mut Tx<'_>, turn: &Turn, done: &mut Done) -> Result<bool> {
+    leases::fence(tx, &turn.lease)?;
+    let part = turn.lease.part;
+    let committed = match &turn.commit {
+        Some((chunk, _)) => chunks::is_committed(tx, part, chunk.id)?,
+        None => false,
+    };
+    let held: HashSet<QueueId> = turn.active.iter().copied().collect();
+    let mut entries = queue::active_in(tx, turn.place(), turn.open.id, ACTIVE_MAX)?;
+    let is_open = !entries.is_empty();
+    entries.retain(|entry| !held.contains(&entry.id));
+    if !committed && entries.is_empty() {
+        return Ok(false);
+    }
+    done.is_open = is_open;
+    for want in &turn.wants {
+        let (mine, rest): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|entry| entry.bin == want.host.bin);
+        entries = rest;
+        let claimed = turn.with_documents(tx, mine)?;
+        done.claimed.push((*want, claimed, false));
+    }
+    if entries.is_empty() {
+        return Ok(true);
+    }
+    Err(Error::Refused(format!("chunk {} holds documents nobody asked for", turn.open.id)))
+}

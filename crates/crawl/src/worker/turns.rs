@@ -1,0 +1,159 @@
+//! The threads that run turns, so that the worker never waits for a disk or a network.
+//!
+//! Trouble with the database or the disk is waited out here: a turn is tried again
+//! until it succeeds, its lease is lost, or the process is told to end. Invariant: a
+//! turn that was sent is answered once.
+
+use super::progress::Progress;
+use super::turn::{Done, Ready, Runner, Turn};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use store::objects::Objects;
+use store::{Db, Error, Result};
+
+/// Turns under way at once, each of another part.
+pub const TURNS_MAX: usize = 4;
+/// The first wait after trouble; it doubles up to [`WAIT_MAX`].
+const WAIT_MIN: Duration = Duration::from_millis(100);
+/// The longest wait after trouble.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// What came of a turn.
+pub struct Turned {
+    /// The turn, and what was made of it.
+    pub ready: Option<Arc<Ready>>,
+    /// What it did.
+    pub outcome: Result<Done>,
+    /// Whose turn it was.
+    pub part: store::ids::Part,
+}
+
+/// The threads.
+pub struct Turns {
+    turns: Option<SyncSender<Turn>>,
+    threads: Vec<JoinHandle<()>>,
+    ending: Arc<AtomicBool>,
+}
+
+impl Turns {
+    /// Starts the threads.
+    pub fn start(
+        (db, objects): (&Db, &Objects),
+        progress: &Arc<Progress>,
+        report: impl Fn(Turned) + Clone + Send + 'static,
+    ) -> Result<Turns> {
+        let (turns, incoming) = sync_channel(TURNS_MAX);
+        let incoming = Arc::new(Mutex::new(incoming));
+        let ending = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        for number in 0..TURNS_MAX {
+            let (db, objects, progress) = (db.clone(), objects.clone(), progress.clone());
+            let (incoming, report, ending) = (incoming.clone(), report.clone(), ending.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("commit-{number}"))
+                .spawn(move || {
+                    let runner = Runner { db: &db, objects: &objects };
+                    serve(&runner, &incoming, (&progress, &ending), report);
+                })
+                .map_err(|error| Error::io("commits", error))?;
+            threads.push(thread);
+        }
+        Ok(Turns { turns: Some(turns), threads, ending })
+    }
+
+    /// Hands a turn over. There are never more than [`TURNS_MAX`] under way.
+    pub fn send(&self, turn: Turn) {
+        let sent = self.turns.as_ref().expect("it is there until the end").try_send(turn);
+        assert!(sent.is_ok(), "no more turns are sent than there are threads");
+    }
+
+    /// Ends the threads. A turn that is waiting out trouble is given up.
+    pub fn stop(mut self) {
+        self.ending.store(true, Ordering::SeqCst);
+        self.turns = None;
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(
+    runner: &Runner<'_>,
+    incoming: &Mutex<Receiver<Turn>>,
+    (progress, ending): (&Progress, &AtomicBool),
+    report: impl Fn(Turned),
+) {
+    loop {
+        let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(turn) = next else { return };
+        let part = turn.lease.part;
+        let patience = Patience { progress, ending };
+        match prepare(runner, turn, &patience) {
+            Ok(ready) => {
+                let ready = Arc::new(ready);
+                let outcome = run(runner, &ready, &patience);
+                report(Turned { ready: Some(ready), outcome, part });
+            }
+            Err(error) => report(Turned { ready: None, outcome: Err(error), part }),
+        }
+    }
+}
+
+/// Waits out trouble, and says what it waits for.
+struct Patience<'a> {
+    progress: &'a Progress,
+    ending: &'a AtomicBool,
+}
+
+impl Patience<'_> {
+    /// Whether to try again after this error, having waited.
+    fn bears(&self, error: &Error, wait: &mut Duration) -> bool {
+        let passes = matches!(
+            error,
+            Error::Unavailable { .. }
+                | Error::CommitUnknown { .. }
+                | Error::Conflict { .. }
+                | Error::Full { .. }
+                | Error::Object { .. }
+        );
+        if !passes || self.ending.load(Ordering::SeqCst) {
+            return false;
+        }
+        self.progress.waits_for(Some(format!("{error}; trying again until it works")));
+        std::thread::park_timeout(*wait);
+        *wait = (*wait * 2).min(WAIT_MAX);
+        true
+    }
+}
+
+fn prepare(runner: &Runner<'_>, mut turn: Turn, patience: &Patience<'_>) -> Result<Ready> {
+    let mut wait = WAIT_MIN;
+    loop {
+        match runner.prepare(&mut turn) {
+            Ok(prepared) => return Ok(Ready::new(turn, prepared)),
+            Err(error) if patience.bears(&error, &mut wait) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn run(runner: &Runner<'_>, ready: &Arc<Ready>, patience: &Patience<'_>) -> Result<Done> {
+    let mut wait = WAIT_MIN;
+    let mut again = false;
+    loop {
+        match runner.run(ready, again) {
+            Ok(done) => {
+                if wait > WAIT_MIN {
+                    patience.progress.waits_for(None);
+                }
+                return Ok(done);
+            }
+            Err(error) if patience.bears(&error, &mut wait) => again = true,
+            Err(error) => return Err(error),
+        }
+    }
+}
