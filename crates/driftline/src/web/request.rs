@@ -84,6 +84,12 @@ impl Request {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
+    /// The port of the host, 80 if it names none.
+    pub fn port(&self) -> u16 {
+        let authority = self.header("host").unwrap_or_default();
+        authority.split_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(80)
+    }
+
     /// The path without its query.
     pub fn path_alone(&self) -> &str {
         self.path.split_once('?').map_or(&self.path, |(path, _)| path)
