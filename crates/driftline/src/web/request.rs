@@ -29,6 +29,18 @@ pub struct Request {
 pub struct Refusal(pub u16);
 
 impl Request {
+    /// A request that nobody sent, to ask an answering function without a socket.
+    pub fn get(authority: &str, path: &str) -> Request {
+        let host = authority.split_once(':').map_or(authority, |(host, _)| host);
+        Request {
+            method: "GET".to_owned(),
+            host: host.to_ascii_lowercase(),
+            path: path.to_owned(),
+            headers: vec![("host".to_owned(), authority.to_owned())],
+            is_last: false,
+        }
+    }
+
     /// Reads a head, which ends with its empty line.
     pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
         let head = std::str::from_utf8(head).map_err(|_| Refusal(400))?;
