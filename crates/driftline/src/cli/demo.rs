@@ -4,6 +4,8 @@
 //! temporary data directory that is gone afterwards. It serves no pages and crawls
 //! nothing yet.
 
+mod sample;
+
 use super::{say, shown};
 use clap::Args as ClapArgs;
 use page::facts::{Facts, Rel};

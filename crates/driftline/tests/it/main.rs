@@ -2,5 +2,8 @@
 //! built from, a module each.
 
 mod cli;
+mod site;
 mod specmap;
 mod tidy;
+#[path = "../../src/web.rs"]
+mod web;
