@@ -7,6 +7,7 @@
 // Talking to the terminal is what these modules are for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod answers;
 mod backup;
 mod completions;
 mod copy;
@@ -15,6 +16,7 @@ mod export;
 mod gc;
 mod init;
 mod man;
+mod place;
 mod restore;
 mod robots;
 mod status;
@@ -75,15 +77,20 @@ impl Data {
 
     /// The layout of a directory that must be there.
     fn existing(&self) -> anyhow::Result<Layout> {
-        let layout = self.layout();
-        anyhow::ensure!(
-            layout.exists(),
-            "there is no data directory at {}; name another with --data, or make one with: \
-             driftline init --data {0}",
-            shown(&self.data.display().to_string())
-        );
-        Ok(layout)
+        existing(&self.data)
     }
+}
+
+/// The layout of a data directory that must be there.
+fn existing(root: &Path) -> anyhow::Result<Layout> {
+    let layout = Layout::new(root);
+    anyhow::ensure!(
+        layout.exists(),
+        "there is no data directory at {}; name another with --data, or make one with: \
+         driftline init --data {0}",
+        shown(&root.display().to_string())
+    );
+    Ok(layout)
 }
 
 /// Reads the command line, runs its verb, and reports how it went.

@@ -3,54 +3,48 @@
 //! The process that has the directory open answers through its socket; when none
 //! does, the directory is read here.
 
-use super::{Data, say, shown};
+use super::answers::Answers;
+use super::place::Place;
+use super::{say, shown};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
 use store::tables::overview;
-use store::{Db, migrate, socket};
 
 /// Show what a data directory holds
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline status --json")]
 pub struct Args {
     #[command(flatten)]
-    data: Data,
+    place: Place,
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let layout = args.data.existing()?;
-    let question = socket::Question { verb: "status".into(), args: serde_json::Value::Null };
-    let answer = match socket::ask(&layout, &question)? {
-        Some(answer) => answer,
-        None => {
-            let db = Db::open_sqlite(&layout.database())?;
-            migrate::check(&db)?;
-            answer(&db, None)?
-        }
-    };
-    if args.data.json {
+    let answer = args.place.ask("status", ())?;
+    if args.place.json() {
         say(&answer.to_string());
     } else {
-        print(&answer, &args.data)?;
+        print(&answer, &args.place)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The answer, by the process that holds the directory (which says what it is
 /// doing) or by this one.
-pub fn answer(db: &Db, doing: Option<&str>) -> anyhow::Result<serde_json::Value> {
-    let overview = db.read(overview::read)?;
-    let holder =
-        doing.map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
+pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
+    let overview = answers.db.read(overview::read)?;
+    let holder = answers
+        .doing
+        .as_ref()
+        .map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
     Ok(serde_json::json!({"holder": holder, "overview": overview}))
 }
 
-fn print(answer: &serde_json::Value, data: &Data) -> anyhow::Result<()> {
+fn print(answer: &serde_json::Value, place: &Place) -> anyhow::Result<()> {
     let overview: Shown = serde_json::from_value(answer["overview"].clone())
         .context("the process that holds the directory is of another version")?;
-    let place = shown(&data.root().display().to_string());
+    let place = place.name();
     say(&format!("{place}: {} parts, schema {}", overview.parts, overview.schema));
     match (answer["holder"]["process"].as_u64(), answer["holder"]["doing"].as_str()) {
         (Some(process), Some(doing)) => {
