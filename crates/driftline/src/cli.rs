@@ -21,6 +21,7 @@ mod restore;
 mod robots;
 mod status;
 mod verify;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

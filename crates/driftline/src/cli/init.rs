@@ -5,6 +5,7 @@ use super::place::Place;
 use super::say;
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
+use store::clock;
 use store::datadir::Layout;
 use store::tables::{overview, settings};
 
@@ -28,7 +29,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => args.place.rows().is_ok(),
     };
     let held = args.place.hold_or_make(args.parts)?;
-    let found = held.db.read(overview::read)?;
+    let found = held.db.read(|tx| overview::read(tx, clock::now_ms()))?;
     if args.place.json() {
         let made = !existed;
         let place = match args.place.directory() {
