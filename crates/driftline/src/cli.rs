@@ -21,6 +21,7 @@ mod restore;
 mod robots;
 mod status;
 mod verify;
+mod why;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -45,6 +46,7 @@ enum Verb {
     Demo(demo::Args),
     Init(init::Args),
     Status(status::Args),
+    Why(why::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -100,6 +102,7 @@ pub fn main() -> ExitCode {
         Verb::Demo(args) => demo::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
+        Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),
         Verb::Restore(args) => restore::run(args),

@@ -5,13 +5,15 @@
 //! answers itself. Invariants: nothing here writes; an answer is bounded in size and
 //! in the rows it looks at, so that a question never holds up a crawl.
 
-use super::status;
+use super::{status, why};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use std::sync::Arc;
 use store::Db;
 use store::datadir::Layout;
+use store::dialect::Dialect;
 use store::socket::{self, Listening, Question};
+use store::tables::overview::Standing;
 
 /// Who answers, and from what.
 #[derive(Clone)]
@@ -34,10 +36,21 @@ impl Answers {
         socket::listen(layout, Arc::new(move |question| self.answer(&question)))
     }
 
+    /// Where a job stands, as far as this process can tell: a lease outlives a process
+    /// that was killed, the lock on a directory does not.
+    pub fn standing(&self, found: Standing) -> Standing {
+        let abandoned = self.db.dialect() == Dialect::Sqlite && self.doing.is_none();
+        match found {
+            Standing::Running if abandoned => Standing::Interrupted,
+            found => found,
+        }
+    }
+
     fn dispatch(&self, question: &Question) -> anyhow::Result<Json> {
         let args = &question.args;
         match question.verb.as_str() {
             "status" => status::answer(self, read(args)?),
+            "why" => why::answer(self, read(args)?),
             verb => anyhow::bail!(
                 "process {}, which holds the data directory, is of another version and does not \
                  know {verb:?}; try again when it has ended",

@@ -49,14 +49,11 @@ pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
         .doing
         .as_ref()
         .map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
-    // A lease outlives the process that was killed; the lock on a directory does not.
+    for job in &mut overview.jobs {
+        job.standing = answers.standing(job.standing);
+    }
     if answers.db.dialect() == Dialect::Sqlite && holder.is_none() {
         overview.nodes.clear();
-        for job in &mut overview.jobs {
-            if job.standing == Standing::Running {
-                job.standing = Standing::Interrupted;
-            }
-        }
     }
     Ok(serde_json::json!({"holder": holder, "overview": overview}))
 }

@@ -6,7 +6,7 @@
 
 use crate::ids::{JobId, Run};
 use crate::{Result, Tx};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Jobs shown; an overview is not a list.
 const JOBS_MAX: i64 = 100;
@@ -124,9 +124,7 @@ pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
     )?;
     let parts = super::settings::parts(tx)?;
     let nodes = holders(tx, now_ms)?;
-    let crawlers: BTreeSet<i64> =
-        nodes.iter().filter(|node| node.roles.contains("crawl")).map(|node| node.id).collect();
-    let jobs = jobs(tx, &crawlers)?;
+    let jobs = jobs(tx, &nodes)?;
     Ok(Overview { parts, schema, commits, hosts_blocked, nodes, jobs })
 }
 
@@ -148,7 +146,7 @@ fn holders(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<NodeOverview>> {
     )
 }
 
-fn jobs(tx: &mut Tx<'_>, crawlers: &BTreeSet<i64>) -> Result<Vec<JobOverview>> {
+fn jobs(tx: &mut Tx<'_>, nodes: &[NodeOverview]) -> Result<Vec<JobOverview>> {
     // A queue may have documents of a job whose definition is gone.
     let mut jobs: Vec<JobOverview> = tx.query(
         "SELECT j.jobid, d.name, s.phase, s.run, s.starttime, s.endtime, s.errortext, s.node
@@ -159,9 +157,7 @@ fn jobs(tx: &mut Tx<'_>, crawlers: &BTreeSet<i64>) -> Result<Vec<JobOverview>> {
         &[JOBS_MAX.into()],
         |row| {
             let (phase, run): (Option<String>, Option<i64>) = (row.get(2)?, row.get(3)?);
-            let node: Option<i64> = row.get(7)?;
-            // A job that names its node is run by that one; another by whoever crawls.
-            let at_work = node.map_or(!crawlers.is_empty(), |node| crawlers.contains(&node));
+            let at_work = at_work(nodes, row.get(7)?);
             Ok(JobOverview {
                 id: row.get(0)?,
                 name: row.get(1)?,
@@ -182,6 +178,12 @@ fn jobs(tx: &mut Tx<'_>, crawlers: &BTreeSet<i64>) -> Result<Vec<JobOverview>> {
     Ok(jobs)
 }
 
+/// A job that names its node is run by that one; another by whoever crawls.
+fn at_work(nodes: &[NodeOverview], node: Option<i64>) -> bool {
+    let is_it = |id: i64| node.is_none_or(|node| node == id);
+    nodes.iter().any(|node| node.roles.contains("crawl") && is_it(node.id))
+}
+
 fn standing(phase: Option<&str>, run: i64, at_work: bool) -> Standing {
     match phase {
         None => Standing::New,
@@ -190,6 +192,20 @@ fn standing(phase: Option<&str>, run: i64, at_work: bool) -> Standing {
         Some(_) if at_work => Standing::Running,
         Some(_) => Standing::Interrupted,
     }
+}
+
+/// Where one job stands.
+pub fn standing_of(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<Standing> {
+    let nodes = holders(tx, now_ms)?;
+    let found = tx.query_opt(
+        "SELECT phase, run, node FROM job_states WHERE jobid = $1",
+        &[job.into()],
+        |row| {
+            let phase: String = row.get(0)?;
+            Ok(standing(Some(&phase), row.get(1)?, at_work(&nodes, row.get(2)?)))
+        },
+    )?;
+    Ok(found.unwrap_or_default())
 }
 
 /// What a run of a job has committed so far.
@@ -225,7 +241,7 @@ pub fn run_totals(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<RunTotals> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{ConnectionId, Part};
+    use crate::ids::{ConnectionId, NodeId, Part};
     use crate::objects::{Location, Objects};
     use crate::tables::leases::{self, Asking};
     use crate::tables::nodes::{self, NewNode};
@@ -268,11 +284,14 @@ mod tests {
                 expiration_ms: None,
             };
             db.write(move |tx| jobs::save(tx, &job, 1))?;
-            let standing = |now_ms| {
-                db.read(move |tx| read(tx, now_ms)).map(|overview| overview.jobs[0].standing)
+            let standing = |now_ms| -> Result<Standing> {
+                let alone = db.read(move |tx| standing_of(tx, JobId(1), now_ms))?;
+                let overview = db.read(move |tx| read(tx, now_ms))?;
+                assert_eq!(overview.jobs[0].standing, alone);
+                Ok(alone)
             };
             assert_eq!(standing(2)?, Standing::New);
-            db.write(|tx| jobs::start_run(tx, JobId(1), false, 2))?;
+            db.write(|tx| jobs::start_run(tx, JobId(1), (NodeId(2), ""), 2))?;
             assert_eq!(standing(3)?, Standing::Interrupted);
             let node = |roles: &str| NewNode {
                 name: roles.into(),
