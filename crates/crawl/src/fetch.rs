@@ -3,7 +3,7 @@
 //! `client` asks once, `redirects` goes on where an answer points. On the way:
 //! `guard` (may it be asked), `resolve`, `tls`, `connect`, `pool` and `wire` (the
 //! connection), `request`, `framing` and `decode` (the message), `watch` and `limits`
-//! (how long, how much), `outcome` (what came of it), `backoff` (when to ask again).
+//! (how long, how much), `outcome` and `sentences` (what came of it), `backoff` (when to ask again).
 //!
 //! This is the only asynchronous part of the crate. Nothing runs in the background:
 //! whoever awaits an answer drives its connection, and dropping the fetcher closes
@@ -21,6 +21,7 @@ mod pool;
 mod redirects;
 mod request;
 mod resolve;
+pub mod sentences;
 mod tls;
 mod watch;
 mod wire;

@@ -7,18 +7,23 @@
 // Talking to the terminal is what these modules are for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod answers;
 mod backup;
 mod completions;
 mod copy;
+mod crawl;
 mod demo;
 mod export;
 mod gc;
 mod init;
 mod man;
+mod place;
 mod restore;
 mod robots;
 mod status;
 mod verify;
+mod why;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,8 +45,10 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Demo(demo::Args),
+    Crawl(crawl::Args),
     Init(init::Args),
     Status(status::Args),
+    Why(why::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -75,23 +82,30 @@ impl Data {
 
     /// The layout of a directory that must be there.
     fn existing(&self) -> anyhow::Result<Layout> {
-        let layout = self.layout();
-        anyhow::ensure!(
-            layout.exists(),
-            "there is no data directory at {}; name another with --data, or make one with: \
-             driftline init --data {0}",
-            shown(&self.data.display().to_string())
-        );
-        Ok(layout)
+        existing(&self.data)
     }
+}
+
+/// The layout of a data directory that must be there.
+fn existing(root: &Path) -> anyhow::Result<Layout> {
+    let layout = Layout::new(root);
+    anyhow::ensure!(
+        layout.exists(),
+        "there is no data directory at {}; name another with --data, or make one with: \
+         driftline init --data {0}",
+        shown(&root.display().to_string())
+    );
+    Ok(layout)
 }
 
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Demo(args) => demo::run(args),
+        Verb::Crawl(args) => crawl::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
+        Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),
         Verb::Restore(args) => restore::run(args),

@@ -63,6 +63,7 @@ CREATE TABLE bins (
     added_ms      BIGINT NOT NULL,
     PRIMARY KEY (part, bin)
 );
+CREATE INDEX bins_blocked ON bins (part, blocked_ms) WHERE blocked_ms IS NOT NULL;
 
 -- Which bins of a job may have something ready. Whoever queues a document raises
 -- the mark in the same transaction; the holder of the part lowers it when it has

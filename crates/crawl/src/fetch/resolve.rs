@@ -31,6 +31,16 @@ pub enum Lookup {
     System,
     /// A function, for tests and for fixed tables.
     Given(Arc<GivenLookup>),
+    /// A table, and the operating system for names that are not in it.
+    Table(Arc<HashMap<String, IpAddr>>),
+}
+
+impl Lookup {
+    /// Names with fixed addresses; the operating system knows the others.
+    pub fn with(table: impl IntoIterator<Item = (String, IpAddr)>) -> Lookup {
+        let table: HashMap<String, IpAddr> = table.into_iter().collect();
+        if table.is_empty() { Lookup::System } else { Lookup::Table(Arc::new(table)) }
+    }
 }
 
 /// From a name to its addresses; none if it has none.
@@ -97,8 +107,14 @@ impl Resolver {
     }
 
     async fn look_up(&self, host: &str) -> Arc<[IpAddr]> {
-        if let Lookup::Given(function) = &self.lookup {
-            return function(host).into();
+        match &self.lookup {
+            Lookup::Given(function) => return function(host).into(),
+            Lookup::Table(table) => {
+                if let Some(address) = table.get(host) {
+                    return Arc::new([*address]);
+                }
+            }
+            Lookup::System => {}
         }
         let Ok(permit) = self.slots.clone().acquire_owned().await else { return Arc::default() };
         let name = host.to_owned();
@@ -170,6 +186,15 @@ mod tests {
             assert!(resolver.addresses(&format!("{n}.example")).await.is_ok());
             assert!(resolver.known.lock().unwrap().len() <= 3);
         }
+    }
+
+    #[tokio::test]
+    async fn a_table_knows_its_names_and_the_system_the_others() {
+        let fixed: IpAddr = "192.0.2.7".parse().unwrap();
+        let lookup = Lookup::with([("a.example".to_owned(), fixed)]);
+        let resolver = Resolver::new(lookup, &Limits::default());
+        assert_eq!(*resolver.addresses("a.example").await.unwrap(), [fixed]);
+        assert!(resolver.addresses("localhost").await.is_ok());
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! `driftline backup`: copies a data directory, in use or not.
 
-use super::{Data, say, shown};
+use super::place::Place;
+use super::{existing, say, shown};
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,17 +14,23 @@ use std::process::ExitCode;
 #[command(after_help = "Example: driftline backup /mnt/backups/monday")]
 pub struct Args {
     #[command(flatten)]
-    data: Data,
+    place: Place,
     /// A directory that is not there yet
     target: PathBuf,
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let layout = args.data.existing()?;
+    let Some(root) = args.place.directory() else {
+        anyhow::bail!(
+            "a database is backed up by its own tools: pg_dump (or the server's archiving) for the \
+             rows, and versioning of the bucket, or a copy of the directory, for the objects"
+        );
+    };
+    let layout = existing(root)?;
     let copied = store::backup::backup(&layout, &args.target)?;
     let target = args.target.display().to_string();
-    if args.data.json {
+    if args.place.json() {
         let (files, bytes) = (copied.files, copied.bytes);
         say(&serde_json::json!({"backup": target, "files": files, "bytes": bytes}).to_string());
     } else {

@@ -1,6 +1,7 @@
 //! `driftline copy`: moves from one data directory to PostgreSQL and an object
 //! store, or back.
 
+use super::place::S3;
 use super::{Data, say, shown};
 use anyhow::{Context, bail};
 use clap::Args as ClapArgs;
@@ -8,12 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::copy::{Copied, Home};
 use store::datadir::DataDir;
-use store::objects::{Location, Objects, S3Settings};
+use store::objects::{Location, Objects};
 use store::tables::settings;
 use store::{Db, clock};
-
-/// Bytes of a file with keys that are read.
-const KEYS_BYTES_MAX: u64 = 4_096;
 
 /// Copy a data directory to PostgreSQL and an object store, or back
 ///
@@ -50,20 +48,6 @@ pub struct Args {
     s3: S3,
 }
 
-/// How to reach a bucket.
-#[derive(ClapArgs)]
-struct S3 {
-    /// The address of an S3-compatible server, if it is not AWS
-    #[arg(long, value_name = "URL")]
-    s3_endpoint: Option<String>,
-    /// The bucket's region
-    #[arg(long, value_name = "NAME")]
-    s3_region: Option<String>,
-    /// A file with two lines, the key's id and its secret; without it, the role of this machine
-    #[arg(long, value_name = "FILE")]
-    s3_keys: Option<PathBuf>,
-}
-
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (copied, target) =
@@ -92,7 +76,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// To PostgreSQL. Returns what was copied, and a name for the target.
 fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, String)> {
     args.data.existing()?;
-    let location = location(place, &args.s3)?;
+    let location = args.s3.location(place)?;
     let now_ms = clock::now_ms();
     let held = DataDir::open(args.data.root(), settings::PARTS_DEFAULT, now_ms)?;
     let target = shared(url, place, &location, "--to")?;
@@ -102,7 +86,7 @@ fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, Stri
 
 /// From PostgreSQL. Returns what was copied, and a name for the target.
 fn copy_back(args: &Args, url: &str, place: &str, dir: &Path) -> anyhow::Result<(Copied, String)> {
-    let location = location(place, &args.s3)?;
+    let location = args.s3.location(place)?;
     let source = shared(url, place, &location, "--from")?;
     let now_ms = clock::now_ms();
     store::copy::check_source(&source, now_ms)?;
@@ -123,25 +107,4 @@ fn shared(url: &str, place: &str, location: &Location, flag: &str) -> anyhow::Re
         format!("cannot open the database that {flag} names; it must run and have been created")
     })?;
     Ok(Home { db, objects: Objects::open(location)?, objects_at: place.to_owned() })
-}
-
-fn location(place: &str, s3: &S3) -> anyhow::Result<Location> {
-    let keys = s3.s3_keys.as_deref().map(read_keys).transpose()?;
-    let (endpoint, region) = (s3.s3_endpoint.clone(), s3.s3_region.clone());
-    Ok(Location::parse(place, &S3Settings { endpoint, region, keys })?)
-}
-
-/// Keys come from a file: everybody on the machine can see a command line.
-fn read_keys(path: &Path) -> anyhow::Result<(String, String)> {
-    use std::io::Read;
-    let mut text = String::new();
-    let name = shown(&path.display().to_string());
-    std::fs::File::open(path)
-        .and_then(|file| file.take(KEYS_BYTES_MAX).read_to_string(&mut text))
-        .with_context(|| format!("cannot read {name}, the file given with --s3-keys"))?;
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    match (lines.next(), lines.next(), lines.next()) {
-        (Some(id), Some(secret), None) => Ok((id.to_owned(), secret.to_owned())),
-        _ => bail!("{name} must have two lines, the key's id and its secret"),
-    }
 }

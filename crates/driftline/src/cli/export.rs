@@ -3,7 +3,8 @@
 //! Invariant: the file has its name only when it is whole and synced; it is built
 //! beside it as `FILE.partial`, and never replaces a file that is there.
 
-use super::{Data, say, shown};
+use super::place::Place;
+use super::{say, shown};
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
 use std::fs::{File, OpenOptions};
@@ -13,8 +14,7 @@ use std::process::ExitCode;
 use store::chunkfile::ChunkKey;
 use store::chunkfile::export::{Exported, export_stored};
 use store::chunkfile::warc::{self, Record, RecordId};
-use store::objects::{Location, Objects};
-use store::{Db, clock, migrate};
+use store::clock;
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
@@ -36,7 +36,7 @@ enum Format {
 #[command(after_help = "Example: driftline export warc crawl.warc.gz --data ./driftline-data")]
 struct WarcArgs {
     #[command(flatten)]
-    data: Data,
+    place: Place,
     /// A file that is not there yet, whose name ends with .warc.gz
     #[arg(value_name = "FILE.warc.gz", value_parser = warc_gz)]
     file: PathBuf,
@@ -52,17 +52,14 @@ fn warc_gz(text: &str) -> Result<PathBuf, String> {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Format::Warc(args) = args.format;
-    let layout = args.data.existing()?;
-    let db = Db::open_sqlite(&layout.database())?;
-    migrate::check(&db)?;
-    let objects = Objects::open(&Location::Directory(layout.objects()))?;
+    let (db, objects) = (args.place.rows()?, args.place.objects()?);
     let file = args.file.display().to_string();
-    let info = info_of(args.data.root(), &args.file, clock::now_ms());
+    let info = info_of(db.place(), &args.file, clock::now_ms());
     let partial = Partial::start(&args.file)?;
     let exported = partial.fill(|out| Ok(export_stored(&db, &objects, &info, out)?))?;
     let bytes = partial.finish(&args.file)?;
     let Exported { chunks, records } = exported;
-    if args.data.json {
+    if args.place.json() {
         let answer = serde_json::json!(
             {"file": file, "chunks": chunks, "records": records, "bytes": bytes}
         );
@@ -73,11 +70,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The record that opens the archive. Its id is of this export alone: the directory,
+/// The record that opens the archive. Its id is of this export alone: the database,
 /// the file, the moment and the process make it.
-fn info_of(root: &Path, file: &Path, now_ms: i64) -> Record {
+fn info_of(place: &str, file: &Path, now_ms: i64) -> Record {
     let process = std::process::id();
-    let name = format!("{}\n{}\n{now_ms}\n{process}", root.display(), file.display());
+    let name = format!("{}\n{}\n{now_ms}\n{process}", place, file.display());
     let seed = page::ids::hash128(name.as_bytes());
     let id = RecordId::of(seed, ChunkKey { part: 0, id: 0 }, 0);
     let software = concat!("driftline/", env!("CARGO_PKG_VERSION"));

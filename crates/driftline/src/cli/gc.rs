@@ -1,20 +1,17 @@
 //! `driftline gc`: gives back what nothing needs any more.
 //!
-//! It holds the data directory while it runs, and answers `driftline status`
-//! through the socket meanwhile.
+//! It holds a data directory while it runs, and answers other commands through the
+//! socket meanwhile. In a database it leaves alone the parts that others work on.
 
-use super::{Data, say, shown, status};
+use super::place::{Held, Place};
+use super::{say, shown};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
-use std::sync::Arc;
-use store::datadir::{DataDir, NODE_NAME};
+use store::clock;
+use store::datadir::NODE_NAME;
 use store::gc::{self, Collector, Keep, Report};
 use store::ids::IdMaker;
-use store::objects::{Location, Objects};
-use store::socket::{self, Question};
 use store::tables::nodes::{self, NewNode};
-use store::tables::settings;
-use store::{Db, clock};
 
 /// Pack small facts, drop what nothing needs any more, and remove its objects
 ///
@@ -25,7 +22,7 @@ use store::{Db, clock};
 #[command(after_help = "Example: driftline gc --data ./driftline-data")]
 pub struct Args {
     #[command(flatten)]
-    data: Data,
+    place: Place,
     /// Also delete objects that no row knows; without this they are only listed
     #[arg(long)]
     delete_orphans: bool,
@@ -33,15 +30,11 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let layout = args.data.existing()?;
-    let data = DataDir::open(args.data.root(), settings::PARTS_DEFAULT, clock::now_ms())?;
-    let answering = data.db().clone();
-    let _listening =
-        socket::listen(&layout, Arc::new(move |question| answer(&answering, &question)))?;
-    let objects = Objects::open(&Location::Directory(layout.objects()))?;
+    let held = args.place.hold()?;
+    let _listening = held.answer("gc")?;
     let keep = Keep { orphans: !args.delete_orphans, ..Keep::default() };
-    let report = collect(data.db(), &objects, &keep)?;
-    if args.data.json {
+    let report = collect(&held, &keep)?;
+    if args.place.json() {
         say(&serde_json::to_string(&report)?);
     } else {
         print(&report, args.delete_orphans);
@@ -50,28 +43,28 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Collects as a node of its own, which ends with the collection.
-fn collect(db: &Db, objects: &Objects, keep: &Keep) -> store::Result<Report> {
+fn collect(held: &Held, keep: &Keep) -> store::Result<Report> {
+    let (db, name) = (&held.db, node_name(held));
     let node = NewNode {
-        name: NODE_NAME.to_owned(),
+        name: name.clone(),
         roles: "gc".to_owned(),
         address: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let id = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
     let ids = IdMaker::new(id)?;
-    let collector = Collector { ids: &ids, node_name: NODE_NAME, clock: clock::now_ms };
-    let outcome = gc::all(db, objects, &collector, keep);
+    let collector = Collector { ids: &ids, node_name: &name, clock: clock::now_ms };
+    let outcome = gc::all(db, &held.objects, &collector, keep);
     db.write(move |tx| nodes::stop(tx, id, clock::now_ms()))?;
     outcome
 }
 
-fn answer(db: &Db, question: &Question) -> Result<serde_json::Value, String> {
-    match question.verb.as_str() {
-        "status" => status::answer(db, Some("gc")).map_err(|error| format!("{error:#}")),
-        verb => Err(format!(
-            "process {} is collecting garbage and cannot answer {verb:?}; try again when it is done",
-            std::process::id()
-        )),
+/// Of a database, several may run at once, also beside crawls: none may take another
+/// for an earlier start of itself.
+fn node_name(held: &Held) -> String {
+    match held.layout() {
+        Some(_) => NODE_NAME.to_owned(),
+        None => format!("gc-{}-{}", clock::now_ms(), std::process::id()),
     }
 }
 
@@ -103,24 +96,5 @@ fn print(report: &Report, delete_orphans: bool) {
     ));
     for path in &orphans.paths {
         say(&format!("    {}", shown(path)));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn it_answers_status_while_it_runs_and_says_what_it_does() {
-        store::testing::on_sqlite(|db| {
-            db.write(|tx| settings::freeze(tx, 4))?;
-            let question = |verb: &str| Question { verb: verb.into(), args: Default::default() };
-            let status = answer(db, &question("status")).unwrap();
-            assert_eq!(status["holder"]["doing"], "gc");
-            assert_eq!(status["overview"]["parts"], 4);
-            let refused = answer(db, &question("search")).unwrap_err();
-            assert!(refused.contains("try again"), "{refused}");
-            Ok(())
-        });
     }
 }

@@ -1,96 +1,256 @@
-//! `driftline status`: what a data directory holds, and who holds it.
+//! `driftline status`: what there is, who works on it, and how each job stands.
 //!
-//! The process that has the directory open answers through its socket; when none
-//! does, the directory is read here.
+//! Costs the same however many documents there are: it reads counters and small
+//! tables. The process that has a directory open answers through its socket.
 
-use super::{Data, say, shown};
+use super::answers::Answers;
+use super::place::Place;
+use super::words::{count, size, span, when};
+use super::{say, shown};
 use anyhow::Context;
 use clap::Args as ClapArgs;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
-use store::tables::overview;
-use store::{Db, migrate, socket};
+use store::clock;
+use store::dialect::Dialect;
+use store::tables::overview::{self, RunTotals, Standing};
+use store::tables::queue::State;
 
-/// Show what a data directory holds
+/// Show what there is, who works on it, and how each job stands
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline status --json")]
 pub struct Args {
     #[command(flatten)]
-    data: Data,
+    place: Place,
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let layout = args.data.existing()?;
-    let question = socket::Question { verb: "status".into(), args: serde_json::Value::Null };
-    let answer = match socket::ask(&layout, &question)? {
-        Some(answer) => answer,
-        None => {
-            let db = Db::open_sqlite(&layout.database())?;
-            migrate::check(&db)?;
-            answer(&db, None)?
-        }
-    };
-    if args.data.json {
+    let answer = args.place.ask("status", ())?;
+    if args.place.json() {
         say(&answer.to_string());
-    } else {
-        print(&answer, &args.data)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let found: Shown = serde_json::from_value(answer)
+        .context("the process that holds the directory is of another version")?;
+    for line in lines(&found, &args.place.name(), clock::now_ms()) {
+        say(&line);
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The answer, by the process that holds the directory (which says what it is
 /// doing) or by this one.
-pub fn answer(db: &Db, doing: Option<&str>) -> anyhow::Result<serde_json::Value> {
-    let overview = db.read(overview::read)?;
-    let holder =
-        doing.map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
+pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
+    let now_ms = clock::now_ms();
+    let mut overview = answers.db.read(move |tx| overview::read(tx, now_ms))?;
+    let holder = answers
+        .doing
+        .as_ref()
+        .map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
+    for job in &mut overview.jobs {
+        job.standing = answers.standing(job.standing);
+    }
+    if answers.db.dialect() == Dialect::Sqlite && holder.is_none() {
+        overview.nodes.clear();
+    }
     Ok(serde_json::json!({"holder": holder, "overview": overview}))
 }
 
-fn print(answer: &serde_json::Value, data: &Data) -> anyhow::Result<()> {
-    let overview: Shown = serde_json::from_value(answer["overview"].clone())
-        .context("the process that holds the directory is of another version")?;
-    let place = shown(&data.root().display().to_string());
-    say(&format!("{place}: {} parts, schema {}", overview.parts, overview.schema));
-    match (answer["holder"]["process"].as_u64(), answer["holder"]["doing"].as_str()) {
-        (Some(process), Some(doing)) => {
-            say(&format!("held by process {process} ({})", shown(doing)))
+/// What people read.
+fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
+    let overview = &found.overview;
+    let mut out = vec![format!("{place}: {} parts, schema {}", overview.parts, overview.schema)];
+    match &found.holder {
+        Some(holder) => {
+            out.push(format!("held by process {} ({})", holder.process, shown(&holder.doing)));
         }
-        _ => say("not in use"),
+        None if overview.nodes.is_empty() => out.push("not in use".to_owned()),
+        None => {}
     }
-    say(&format!("{} chunks committed", overview.commits));
+    if found.holder.is_none() {
+        out.extend(overview.nodes.iter().map(|node| {
+            let heard = when(node.heartbeat_ms, now_ms);
+            format!("in use by {} ({}), heard of {heard}", shown(&node.name), shown(&node.roles))
+        }));
+    }
+    out.push(format!("{} chunks committed", overview.commits));
+    if overview.hosts_blocked > 0 {
+        let hosts = count(overview.hosts_blocked, "host");
+        out.push(format!("{hosts} blocked after trouble; see: driftline hosts --by errors"));
+    }
     for job in &overview.jobs {
-        let name = job.name.as_deref().map_or(format!("job {}", job.id), shown);
-        let counts: Vec<String> =
-            job.counters.iter().map(|(state, count)| format!("{count} {state}")).collect();
-        say(&format!("{name}: {}", counts.join(", ")));
+        out.push(String::new());
+        out.extend(job_lines(job, now_ms));
     }
-    Ok(())
+    out
 }
 
-/// What this verb reads of an [`Overview`], whatever else a newer one has.
-#[derive(serde::Deserialize)]
+fn job_lines(job: &ShownJob, now_ms: i64) -> Vec<String> {
+    let name = job.name.as_deref().map_or(format!("job {}", job.id), shown);
+    let run = job.run;
+    let started = |word: &str| match job.start_ms {
+        Some(start_ms) => format!("run {run} {word}, begun {}", when(start_ms, now_ms)),
+        None => format!("run {run} {word}"),
+    };
+    let standing = match (job.standing, job.end_ms) {
+        (Standing::New, _) => "not yet run".to_owned(),
+        (Standing::Running, _) => started("is running"),
+        (Standing::Interrupted, _) => {
+            format!("{}; the next crawl goes on with it", started("was interrupted"))
+        }
+        (Standing::Ended, Some(end_ms)) => {
+            let took = job.start_ms.map_or(String::new(), |start_ms| {
+                format!(" after {}", span(end_ms.saturating_sub(start_ms)))
+            });
+            format!("run {run} ended {}{took}", when(end_ms, now_ms))
+        }
+        (Standing::Ended, None) => format!("run {run} ended"),
+    };
+    let mut out = vec![format!("{name}: {standing}")];
+    if let Some(error) = &job.error {
+        out.push(format!("    it was stopped by an error: {}", shown(error)));
+    }
+    out.push(format!("    {}", documents(&job.counters)));
+    let totals = &job.last_run;
+    if totals.chunks > 0 {
+        let least = if totals.more { "at least " } else { "" };
+        out.push(format!(
+            "    run {run}: {least}{} added, {} updated, {} removed, {} unchanged, {}, {}",
+            totals.adds,
+            totals.updates,
+            totals.removes,
+            totals.keeps,
+            count(totals.errors, "error"),
+            size(totals.bytes),
+        ));
+    }
+    out
+}
+
+/// `7 documents: 4 done, 2 ready …`, in the order of a document's life.
+fn documents(counters: &BTreeMap<String, i64>) -> String {
+    let states: Vec<(&str, i64)> = State::ALL
+        .iter()
+        .filter_map(|state| Some((state.name(), *counters.get(state.name())?)))
+        .collect();
+    let total = count(states.iter().map(|(_, number)| number).sum(), "document");
+    if states.is_empty() {
+        return total;
+    }
+    let states: Vec<String> =
+        states.iter().map(|(name, number)| format!("{number} {name}")).collect();
+    format!("{total}: {}", states.join(", "))
+}
+
+/// What this verb reads of an answer, whatever else a newer process sends.
+#[derive(Deserialize)]
 struct Shown {
+    holder: Option<ShownHolder>,
+    overview: ShownOverview,
+}
+
+#[derive(Deserialize)]
+struct ShownHolder {
+    process: u32,
+    doing: String,
+}
+
+#[derive(Deserialize)]
+struct ShownOverview {
     parts: u32,
     schema: i64,
     commits: i64,
+    #[serde(default)]
+    hosts_blocked: i64,
+    #[serde(default)]
+    nodes: Vec<ShownNode>,
     jobs: Vec<ShownJob>,
 }
 
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
+struct ShownNode {
+    name: String,
+    roles: String,
+    heartbeat_ms: i64,
+}
+
+#[derive(Deserialize)]
 struct ShownJob {
     id: i64,
     name: Option<String>,
-    counters: std::collections::BTreeMap<String, i64>,
+    standing: Standing,
+    run: i64,
+    start_ms: Option<i64>,
+    end_ms: Option<i64>,
+    error: Option<String>,
+    counters: BTreeMap<String, i64>,
+    last_run: RunTotals,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store::tables::overview::{JobOverview, NodeOverview, Overview};
+
+    const NOW_MS: i64 = 1_000_000;
+
+    fn shown_lines(holder: Option<&str>, overview: Overview) -> Vec<String> {
+        let holder = holder.map(|doing| serde_json::json!({"process": 7, "doing": doing}));
+        let json = serde_json::json!({"holder": holder, "overview": overview});
+        lines(&serde_json::from_value(json).unwrap(), "x", NOW_MS)
+    }
+
+    fn job(standing: Standing) -> JobOverview {
+        JobOverview {
+            id: 1,
+            name: Some("a".into()),
+            standing,
+            run: 2,
+            start_ms: Some(NOW_MS - 180_000),
+            end_ms: (standing == Standing::Ended).then_some(NOW_MS - 60_000),
+            counters: [("done".to_owned(), 4), ("ready".to_owned(), 1)].into(),
+            last_run: RunTotals {
+                chunks: 1,
+                adds: 3,
+                errors: 1,
+                bytes: 2_500,
+                ..RunTotals::default()
+            },
+            ..JobOverview::default()
+        }
+    }
 
     #[test]
-    fn an_overview_can_be_shown() {
-        let json = serde_json::to_value(overview::Overview::default()).unwrap();
-        assert!(serde_json::from_value::<Shown>(json).is_ok());
+    fn every_standing_is_a_sentence() {
+        let first = |standing| {
+            let overview = Overview { jobs: vec![job(standing)], ..Overview::default() };
+            shown_lines(None, overview).split_off(4)
+        };
+        assert_eq!(first(Standing::New)[0], "a: not yet run");
+        assert_eq!(first(Standing::Running)[0], "a: run 2 is running, begun 3 min ago");
+        assert!(
+            first(Standing::Interrupted)[0].contains("was interrupted, begun 3 min ago; the next")
+        );
+        let ended = first(Standing::Ended);
+        assert_eq!(ended[0], "a: run 2 ended 1 min ago after 2 min");
+        assert_eq!(ended[1], "    5 documents: 1 ready, 4 done");
+        assert_eq!(
+            ended[2],
+            "    run 2: 3 added, 0 updated, 0 removed, 0 unchanged, 1 error, 2.5 kB"
+        );
+    }
+
+    #[test]
+    fn who_works_on_it_is_told_safely() {
+        let held = shown_lines(Some("crawl\u{1b}[2J"), Overview::default());
+        assert_eq!(held[1], "held by process 7 (crawl\\u{1b}[2J)");
+        let (name, roles) = ("a-1".to_owned(), "crawl".to_owned());
+        let nodes = vec![NodeOverview { id: 1, name, roles, heartbeat_ms: NOW_MS - 3_000 }];
+        let shared = shown_lines(None, Overview { nodes, hosts_blocked: 2, ..Overview::default() });
+        assert_eq!(shared[1], "in use by a-1 (crawl), heard of 3 s ago");
+        assert!(shared[3].contains("2 hosts blocked"), "{shared:?}");
+        assert_eq!(shown_lines(None, Overview::default())[1], "not in use");
     }
 }

@@ -1,17 +1,16 @@
 //! `driftline verify`: checks that what is stored is what was written.
 
-use super::{Data, say, shown};
+use super::place::Place;
+use super::{say, shown};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
-use store::objects::{Location, Objects};
-use store::{Db, migrate};
 
 /// Check rows, counters and objects; exit 1 if anything is wrong
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline verify --quick")]
 pub struct Args {
     #[command(flatten)]
-    data: Data,
+    place: Place,
     /// Look at the objects' sizes only, without reading them
     #[arg(long)]
     quick: bool,
@@ -19,12 +18,9 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let layout = args.data.existing()?;
-    let db = Db::open_sqlite(&layout.database())?;
-    migrate::check(&db)?;
-    let store = Objects::open(&Location::Directory(layout.objects()))?;
-    let report = store::verify::verify(&db, &store, !args.quick)?;
-    if args.data.json {
+    let (db, objects) = (args.place.rows()?, args.place.objects()?);
+    let report = store::verify::verify(&db, &objects, !args.quick)?;
+    if args.place.json() {
         say(&serde_json::to_string(&report)?);
     } else {
         for finding in &report.findings {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
 
 mod copy;
+mod database;
 mod generated;
 mod in_use;
 mod json;
@@ -90,6 +91,11 @@ fn run(args: &[&str], data: &Path) -> Output {
     Command::new(PROGRAM).args(args).arg("--data").arg(data).output().unwrap()
 }
 
+/// Runs the program with these arguments and no others.
+fn bare(args: &[&str]) -> Output {
+    Command::new(PROGRAM).args(args).output().unwrap()
+}
+
 /// What a run printed that went well.
 fn said(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -128,7 +134,6 @@ fn a_directory_is_made_once_and_keeps_its_parts() {
 
 #[test]
 fn wrong_arguments_end_with_2_and_a_hint() {
-    let bare = |args: &[&str]| Command::new(PROGRAM).args(args).output().unwrap();
     assert_trouble(&bare(&[]), &["Usage: driftline", "export", "gc"]);
     assert_trouble(&bare(&["statsu"]), &["unrecognized subcommand", "status"]);
     assert_trouble(&bare(&["gc", "--dat", "x"]), &["--dat", "--data"]);

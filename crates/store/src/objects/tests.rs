@@ -55,7 +55,7 @@ fn an_object_is_never_overwritten() {
         let at = path("chunks/0/1.facts");
         objects.put(&at, b"first".to_vec()).unwrap();
         for other in ["other", "first!", "firs", ""] {
-            let refused = objects.put(&at, other.into()).unwrap_err();
+            let refused = objects.put(&at, other.as_bytes().to_vec()).unwrap_err();
             assert!(matches!(refused, Error::Object { .. }), "{refused}");
         }
         assert_eq!(objects.get(&at).unwrap(), b"first");

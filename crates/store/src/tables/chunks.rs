@@ -227,6 +227,41 @@ fn facts_from(row: &Row<'_>) -> Result<Facts> {
     Ok(Facts::Object { object, range })
 }
 
+/// An open chunk, and who works on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// When it was claimed.
+    pub claimed_ms: i64,
+    /// The node's name.
+    pub node_name: Option<String>,
+    /// Whether that node may still commit it. If not, the next holder of the part
+    /// gives it up.
+    pub alive: bool,
+}
+
+/// Who works on a chunk; `None` when it is not open.
+pub fn holder(
+    tx: &mut Tx<'_>,
+    (part, chunk): (Part, ChunkId),
+    now_ms: i64,
+) -> Result<Option<Holder>> {
+    tx.query_opt(
+        "SELECT c.claimed_ms, n.name, l.deadline_ms FROM chunks c
+         LEFT JOIN nodes n ON n.id = c.node
+         LEFT JOIN leases l ON l.part = c.part AND l.role = 'crawl' AND l.token = c.token
+         WHERE c.part = $1 AND c.id = $2 AND c.state = 'crawling'",
+        &[part.into(), chunk.into()],
+        |row| {
+            let deadline_ms: Option<i64> = row.get(2)?;
+            Ok(Holder {
+                claimed_ms: row.get(0)?,
+                node_name: row.get(1)?,
+                alive: deadline_ms.is_some_and(|deadline_ms| deadline_ms > now_ms),
+            })
+        },
+    )
+}
+
 /// Records what a role is doing with a chunk, for whoever follows it.
 fn task(tx: &mut Tx<'_>, lease: &Lease, chunk: ChunkId, task: &str, now_ms: i64) -> Result<()> {
     mark_task(tx, (lease, chunk), task, None, now_ms)

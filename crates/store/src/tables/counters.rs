@@ -50,6 +50,15 @@ pub fn let_in(tx: &mut Tx<'_>, job: JobId) -> Result<i64> {
     )
 }
 
+/// Parts that have something of a job, from one on.
+pub fn parts_of(tx: &mut Tx<'_>, job: JobId, from: Part, limit: u32) -> Result<Vec<Part>> {
+    tx.query(
+        "SELECT DISTINCT part FROM counters WHERE jobid = $1 AND part >= $2 ORDER BY part LIMIT $3",
+        &[job.into(), from.into(), limit.into()],
+        |row| row.get(0),
+    )
+}
+
 /// One counter of a job, summed over all parts.
 pub fn total(tx: &mut Tx<'_>, job: JobId, name: &str) -> Result<i64> {
     tx.query_one(
@@ -73,6 +82,8 @@ mod tests {
             }
             assert_eq!(db.read(move |tx| of_job(tx, job))?, [("ready".to_owned(), 6)]);
             assert_eq!(db.read(move |tx| total(tx, job, "ready"))?, 6);
+            assert_eq!(db.read(move |tx| parts_of(tx, job, Part(0), 9))?, [Part(0), Part(1)]);
+            assert_eq!(db.read(move |tx| parts_of(tx, job, Part(1), 9))?, [Part(1)]);
             assert_eq!(db.read(move |tx| total(tx, job, "never"))?, 0);
             assert_eq!(db.read(move |tx| let_in(tx, job))?, 6);
             Ok(())

@@ -1,11 +1,21 @@
-//! The whole database at a glance, from counters and small tables only: it costs
-//! the same with ten documents as with ten million.
+//! The whole database at a glance, from counters and small tables: it costs the same
+//! with ten documents as with ten million.
+//!
+//! What the last run of a job changed is summed from its chunks, of which there is
+//! one for a hundred documents or more; the sum has a bound and says when it was hit.
 
-use crate::ids::JobId;
+use crate::ids::{JobId, Run};
 use crate::{Result, Tx};
+use std::collections::BTreeMap;
 
 /// Jobs shown; an overview is not a list.
 const JOBS_MAX: i64 = 100;
+/// Chunks that are summed for a job.
+const CHUNKS_MAX: i64 = 50_000;
+/// Processes shown.
+const NODES_MAX: i64 = 100;
+/// Blocked bins that are counted.
+const BLOCKED_MAX: i64 = 100_000;
 
 /// What there is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
@@ -16,55 +26,227 @@ pub struct Overview {
     pub schema: i64,
     /// Commits over all parts.
     pub commits: i64,
+    /// Bins whose breaker is open.
+    pub hosts_blocked: i64,
+    /// Processes that hold a lease.
+    pub nodes: Vec<NodeOverview>,
     /// Jobs with their documents by state.
     pub jobs: Vec<JobOverview>,
 }
 
-/// One job's documents, by state.
+/// A process that holds a lease.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct NodeOverview {
+    /// The start.
+    pub id: i64,
+    /// The node's name.
+    pub name: String,
+    /// What it does.
+    pub roles: String,
+    /// When it was last heard of.
+    pub heartbeat_ms: i64,
+}
+
+/// One job: where it stands, its documents by state, and what its last run changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct JobOverview {
     /// The job.
     pub id: i64,
     /// Its name, if it is defined.
     pub name: Option<String>,
+    /// Where it stands.
+    pub standing: Standing,
+    /// The current or last run; 0 before the first.
+    pub run: i64,
+    /// When that run began.
+    pub start_ms: Option<i64>,
+    /// When it ended well.
+    pub end_ms: Option<i64>,
+    /// Why it was aborted.
+    pub error: Option<String>,
     /// Counters that are not zero, by name.
-    pub counters: std::collections::BTreeMap<String, i64>,
+    pub counters: BTreeMap<String, i64>,
+    /// What that run has committed so far.
+    pub last_run: RunTotals,
+}
+
+/// Where a job stands, as people see it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Standing {
+    /// It has had no run.
+    #[default]
+    New,
+    /// A process works on it.
+    Running,
+    /// Its run has not ended, and nobody works on it.
+    Interrupted,
+    /// Its last run has ended.
+    Ended,
+}
+
+/// What a run has committed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct RunTotals {
+    /// Chunks summed.
+    pub chunks: i64,
+    /// Documents settled.
+    pub documents: i64,
+    /// Documents that are new.
+    pub adds: i64,
+    /// Documents that are different.
+    pub updates: i64,
+    /// Documents that are gone.
+    pub removes: i64,
+    /// Documents that are as they were.
+    pub keeps: i64,
+    /// Documents that failed.
+    pub errors: i64,
+    /// Bytes received.
+    pub bytes: i64,
+    /// There were more chunks than are summed: the numbers are least values.
+    pub more: bool,
 }
 
 /// Reads the overview.
-pub fn read(tx: &mut Tx<'_>) -> Result<Overview> {
+pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
     let schema = tx.query_one("SELECT MAX(version) FROM schema_versions", &[], |row| row.get(0))?;
     let commits = tx.query_one(
         "SELECT COALESCE(CAST(SUM(seq) AS BIGINT), 0) FROM leases WHERE role = 'crawl'",
         &[],
         |row| row.get(0),
     )?;
-    let jobs: Vec<(JobId, Option<String>)> = tx.query(
-        "SELECT j.jobid, d.name
-         FROM (SELECT DISTINCT jobid FROM counters WHERE jobid > 0) j
+    let hosts_blocked = tx.query_one(
+        "SELECT COUNT(*) FROM (SELECT 1 AS one FROM bins WHERE blocked_ms > $1 LIMIT $2) b",
+        &[now_ms.into(), BLOCKED_MAX.into()],
+        |row| row.get(0),
+    )?;
+    let parts = super::settings::parts(tx)?;
+    let nodes = holders(tx, now_ms)?;
+    let jobs = jobs(tx, &nodes)?;
+    Ok(Overview { parts, schema, commits, hosts_blocked, nodes, jobs })
+}
+
+/// Processes that hold a lease now.
+fn holders(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<NodeOverview>> {
+    tx.query(
+        "SELECT id, name, roles, heartbeat_ms FROM nodes
+         WHERE state <> 'stopped' AND id IN (SELECT node FROM leases WHERE deadline_ms > $1)
+         ORDER BY id LIMIT $2",
+        &[now_ms.into(), NODES_MAX.into()],
+        |row| {
+            Ok(NodeOverview {
+                id: row.get(0)?,
+                name: row.get(1)?,
+                roles: row.get(2)?,
+                heartbeat_ms: row.get(3)?,
+            })
+        },
+    )
+}
+
+fn jobs(tx: &mut Tx<'_>, nodes: &[NodeOverview]) -> Result<Vec<JobOverview>> {
+    // A queue may have documents of a job whose definition is gone.
+    let mut jobs: Vec<JobOverview> = tx.query(
+        "SELECT j.jobid, d.name, s.phase, s.run, s.starttime, s.endtime, s.errortext, s.node
+         FROM (SELECT jobid FROM counters WHERE jobid > 0 UNION SELECT id FROM job_definitions) j
          LEFT JOIN job_definitions d ON d.id = j.jobid
+         LEFT JOIN job_states s ON s.jobid = j.jobid
          ORDER BY j.jobid LIMIT $1",
         &[JOBS_MAX.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
+        |row| {
+            let (phase, run): (Option<String>, Option<i64>) = (row.get(2)?, row.get(3)?);
+            let at_work = at_work(nodes, row.get(7)?);
+            Ok(JobOverview {
+                id: row.get(0)?,
+                name: row.get(1)?,
+                standing: standing(phase.as_deref(), run.unwrap_or(0), at_work),
+                run: run.unwrap_or(0),
+                start_ms: row.get(4)?,
+                end_ms: row.get(5)?,
+                error: row.get(6)?,
+                ..JobOverview::default()
+            })
+        },
     )?;
-    let mut overview =
-        Overview { parts: super::settings::parts(tx)?, schema, commits, jobs: Vec::new() };
-    for (job, name) in jobs {
-        let counters = super::counters::of_job(tx, job)?
-            .into_iter()
-            .filter(|(_, value)| *value != 0)
-            .collect();
-        overview.jobs.push(JobOverview { id: job.0, name, counters });
+    for job in &mut jobs {
+        let counters = super::counters::of_job(tx, JobId(job.id))?;
+        job.counters = counters.into_iter().filter(|(_, value)| *value != 0).collect();
+        job.last_run = run_totals(tx, JobId(job.id), Run(job.run))?;
     }
-    Ok(overview)
+    Ok(jobs)
+}
+
+/// A job that names its node is run by that one; another by whoever crawls.
+fn at_work(nodes: &[NodeOverview], node: Option<i64>) -> bool {
+    let is_it = |id: i64| node.is_none_or(|node| node == id);
+    nodes.iter().any(|node| node.roles.contains("crawl") && is_it(node.id))
+}
+
+fn standing(phase: Option<&str>, run: i64, at_work: bool) -> Standing {
+    match phase {
+        None => Standing::New,
+        Some("inactive") if run == 0 => Standing::New,
+        Some("inactive") => Standing::Ended,
+        Some(_) if at_work => Standing::Running,
+        Some(_) => Standing::Interrupted,
+    }
+}
+
+/// Where one job stands.
+pub fn standing_of(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<Standing> {
+    let nodes = holders(tx, now_ms)?;
+    let found = tx.query_opt(
+        "SELECT phase, run, node FROM job_states WHERE jobid = $1",
+        &[job.into()],
+        |row| {
+            let phase: String = row.get(0)?;
+            Ok(standing(Some(&phase), row.get(1)?, at_work(&nodes, row.get(2)?)))
+        },
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
+/// What a run of a job has committed so far.
+pub fn run_totals(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<RunTotals> {
+    // The leases name the parts that have chunks; each is a range of an index.
+    tx.query_one(
+        "SELECT COUNT(*), COALESCE(CAST(SUM(documents) AS BIGINT), 0),
+                COALESCE(CAST(SUM(adds) AS BIGINT), 0), COALESCE(CAST(SUM(updates) AS BIGINT), 0),
+                COALESCE(CAST(SUM(removes) AS BIGINT), 0), COALESCE(CAST(SUM(keeps) AS BIGINT), 0),
+                COALESCE(CAST(SUM(errors) AS BIGINT), 0), COALESCE(CAST(SUM(bytes) AS BIGINT), 0)
+         FROM (SELECT c.documents, c.adds, c.updates, c.removes, c.keeps, c.errors, c.bytes
+               FROM leases l JOIN chunks c ON c.part = l.part
+               WHERE l.role = 'crawl' AND c.jobid = $1 AND c.run = $2 AND c.state = 'crawled'
+               LIMIT $3) t",
+        &[job.into(), run.into(), CHUNKS_MAX.into()],
+        |row| {
+            let chunks = row.get(0)?;
+            Ok(RunTotals {
+                chunks,
+                documents: row.get(1)?,
+                adds: row.get(2)?,
+                updates: row.get(3)?,
+                removes: row.get(4)?,
+                keeps: row.get(5)?,
+                errors: row.get(6)?,
+                bytes: row.get(7)?,
+                more: chunks >= CHUNKS_MAX,
+            })
+        },
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Part;
+    use crate::ids::{ConnectionId, NodeId, Part};
     use crate::objects::{Location, Objects};
-    use crate::testing::{both_databases, commit_sample};
+    use crate::tables::leases::{self, Asking};
+    use crate::tables::nodes::{self, NewNode};
+    use crate::tables::{bins, jobs};
+    use crate::testing::{SAMPLE_JOB, both_databases, commit_sample};
 
     #[test]
     fn an_overview_tells_jobs_commits_and_documents() {
@@ -73,10 +255,94 @@ mod tests {
             let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
             commit_sample(db, &store, Part(0), 0)?;
             commit_sample(db, &store, Part(2), 0)?;
-            let overview = db.read(read)?;
+            let overview = db.read(|tx| read(tx, 5_000))?;
             assert_eq!((overview.parts, overview.commits, overview.jobs.len()), (4, 2, 1));
             let counters: Vec<_> = overview.jobs[0].counters.clone().into_iter().collect();
             assert_eq!(counters, [("done".to_owned(), 4), ("ready".to_owned(), 2)]);
+            let totals = db.read(|tx| run_totals(tx, SAMPLE_JOB, Run(1)))?;
+            assert_eq!((totals.chunks, totals.documents, totals.adds), (2, 4, 4));
+            assert_eq!(db.read(|tx| run_totals(tx, SAMPLE_JOB, Run(2)))?, RunTotals::default());
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_job_is_running_while_a_crawler_holds_a_lease() {
+        both_databases(|db| {
+            db.write(|tx| super::super::settings::freeze(tx, 4))?;
+            let job = jobs::Job {
+                id: JobId(1),
+                name: "a".into(),
+                description: String::new(),
+                connection: ConnectionId(1),
+                docspec: "{}".into(),
+                priority: 5,
+                continuous: false,
+                interval_ms: None,
+                interval_max_ms: None,
+                reseed_ms: None,
+                expiration_ms: None,
+            };
+            db.write(move |tx| jobs::save(tx, &job, 1))?;
+            let standing = |now_ms| -> Result<Standing> {
+                let alone = db.read(move |tx| standing_of(tx, JobId(1), now_ms))?;
+                let overview = db.read(move |tx| read(tx, now_ms))?;
+                assert_eq!(overview.jobs[0].standing, alone);
+                Ok(alone)
+            };
+            assert_eq!(standing(2)?, Standing::New);
+            db.write(|tx| jobs::start_run(tx, JobId(1), NodeId(2), 2))?;
+            assert_eq!(standing(3)?, Standing::Interrupted);
+            let node = |roles: &str| NewNode {
+                name: roles.into(),
+                roles: roles.into(),
+                address: None,
+                version: "test".into(),
+            };
+            for (part, roles) in [(0, "gc"), (1, "crawl")] {
+                let new = node(roles);
+                let id = db.write(move |tx| nodes::register(tx, &new, 3))?;
+                let asking = Asking {
+                    node: id,
+                    node_name: roles.into(),
+                    now_ms: 3,
+                    lease_ms: 100,
+                    skew_ms: 0,
+                };
+                db.write(move |tx| leases::take(tx, Part(part), "crawl", &asking))?;
+                let expected = [Standing::Interrupted, Standing::Running];
+                assert_eq!(standing(4)?, expected[usize::from(roles == "crawl")], "{roles}");
+            }
+            assert_eq!(standing(200)?, Standing::Interrupted, "the lease is over");
+            db.write(|tx| jobs::end_run(tx, JobId(1), Run(1), 5))?;
+            assert_eq!(standing(6)?, Standing::Ended);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn bins_with_an_open_breaker_are_counted() {
+        both_databases(|db| {
+            let place = tempfile::tempdir().expect("a temporary directory can be made");
+            let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+            commit_sample(db, &store, Part(0), 0)?;
+            let bin = db.read(|tx| bins::list(tx, Part(0), crate::ids::BinId(-1), 9))?.remove(0);
+            let visit = bins::Visit {
+                bin: bin.bin,
+                next_ms: 1,
+                delay_ms: None,
+                failures: 9,
+                blocked_ms: Some(100),
+                blocked_by: Some("dns".into()),
+                fetches: 1,
+                errors: 1,
+                bytes: 0,
+                busy_ms: 0,
+            };
+            db.write(move |tx| bins::visited(tx, Part(0), std::slice::from_ref(&visit)))?;
+            for (now_ms, blocked) in [(99, 1), (100, 0)] {
+                assert_eq!(db.read(move |tx| read(tx, now_ms))?.hosts_blocked, blocked);
+            }
             Ok(())
         });
     }

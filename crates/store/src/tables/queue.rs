@@ -15,6 +15,7 @@
 //! its links first, settles then, and books visits to bins last.
 
 mod add;
+pub mod list;
 mod settle;
 
 pub use add::{Added, Adding, Candidate, add};

@@ -1,11 +1,9 @@
 //! From a data directory to PostgreSQL and back, as an operator does it.
 
-use std::process::{Command, Output};
-
 use store::Db;
 use store::testing::{FreshDatabase, skipped};
 
-use super::{PROGRAM, Place, assert_trouble, run, said, text};
+use super::{Place, assert_trouble, bare, run, said, text};
 
 /// A fresh database, or none and a line that says so.
 fn database() -> Option<FreshDatabase> {
@@ -14,10 +12,6 @@ fn database() -> Option<FreshDatabase> {
         skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
     }
     found
-}
-
-fn bare(args: &[&str]) -> Output {
-    Command::new(PROGRAM).args(args).output().unwrap()
 }
 
 #[test]

@@ -28,8 +28,14 @@ fn verbs_about_a_directory_answer_with_stable_keys() {
 
     let status = answer(&["status"]);
     assert_keys(&status, &["holder", "overview"]);
-    assert_keys(&status["overview"], &["commits", "jobs", "parts", "schema"]);
-    assert_keys(&status["overview"]["jobs"][0], &["counters", "id", "name"]);
+    assert_keys(
+        &status["overview"],
+        &["commits", "hosts_blocked", "jobs", "nodes", "parts", "schema"],
+    );
+    assert_keys(
+        &status["overview"]["jobs"][0],
+        &["counters", "end_ms", "error", "id", "last_run", "name", "run", "standing", "start_ms"],
+    );
     assert_eq!((&status["holder"], &status["overview"]["commits"]), (&Value::Null, &CHUNKS.into()));
 
     let verify = answer(&["verify"]);

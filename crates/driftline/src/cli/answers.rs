@@ -1,0 +1,92 @@
+//! The read-only verbs, answered: one dispatcher for every process that has the rows
+//! open, so that a verb says the same whoever answers it.
+//!
+//! A process that holds a data directory listens with it; a verb that finds nobody
+//! answers itself. Invariants: nothing here writes; an answer is bounded in size and
+//! in the rows it looks at, so that a question never holds up a crawl.
+
+use super::{status, why};
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use std::sync::Arc;
+use store::Db;
+use store::datadir::Layout;
+use store::dialect::Dialect;
+use store::socket::{self, Listening, Question};
+use store::tables::overview::Standing;
+
+/// Who answers, and from what.
+#[derive(Clone)]
+pub struct Answers {
+    /// The rows.
+    pub db: Db,
+    /// What the process that holds the directory is doing; `None` when nobody holds it.
+    pub doing: Option<String>,
+}
+
+impl Answers {
+    /// Answers a question; the error is a sentence for people.
+    pub fn answer(&self, question: &Question) -> Result<Json, String> {
+        self.dispatch(question).map_err(|error| format!("{error:#}"))
+    }
+
+    /// Answers through the socket of a directory that this process holds, for as long
+    /// as the result lives.
+    pub fn listen(self, layout: &Layout) -> store::Result<Listening> {
+        socket::listen(layout, Arc::new(move |question| self.answer(&question)))
+    }
+
+    /// Where a job stands, as far as this process can tell: a lease outlives a process
+    /// that was killed, the lock on a directory does not.
+    pub fn standing(&self, found: Standing) -> Standing {
+        let abandoned = self.db.dialect() == Dialect::Sqlite && self.doing.is_none();
+        match found {
+            Standing::Running if abandoned => Standing::Interrupted,
+            found => found,
+        }
+    }
+
+    fn dispatch(&self, question: &Question) -> anyhow::Result<Json> {
+        let args = &question.args;
+        match question.verb.as_str() {
+            "status" => status::answer(self, read(args)?),
+            "why" => why::answer(self, read(args)?),
+            verb => anyhow::bail!(
+                "process {}, which holds the data directory, is of another version and does not \
+                 know {verb:?}; try again when it has ended",
+                std::process::id()
+            ),
+        }
+    }
+}
+
+/// A verb's arguments, as the asking process sent them.
+fn read<T: DeserializeOwned>(args: &Json) -> anyhow::Result<T> {
+    serde_json::from_value(args.clone()).map_err(|error| {
+        anyhow::anyhow!(
+            "the process that holds the data directory is of another version: {error}; try again \
+             when it has ended"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::tables::settings;
+
+    #[test]
+    fn a_holder_says_what_it_is_doing_and_refuses_what_it_does_not_know() {
+        store::testing::on_sqlite(|db| {
+            db.write(|tx| settings::freeze(tx, 4))?;
+            let answers = Answers { db: db.clone(), doing: Some("gc".into()) };
+            let question = |verb: &str| Question { verb: verb.into(), args: Json::Null };
+            let status = answers.answer(&question("status")).unwrap();
+            assert_eq!(status["holder"]["doing"], "gc");
+            assert_eq!(status["overview"]["parts"], 4);
+            let refused = answers.answer(&question("dance")).unwrap_err();
+            assert!(refused.contains("\"dance\"") && refused.contains("try again"), "{refused}");
+            Ok(())
+        });
+    }
+}

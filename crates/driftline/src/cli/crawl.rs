@@ -1,0 +1,199 @@
+//! `driftline crawl`: one command from nothing to a crawled site.
+//!
+//! It makes what is not there (directory, schema, job), begins or goes on with a run,
+//! works until the run is over, and tells what came of it. Invariants: flags that are
+//! not given leave the job as it is; whatever ends the process, the next `crawl` goes
+//! on where the last commit was.
+
+mod flags;
+mod show;
+mod stopping;
+
+use super::place::{Held, Place};
+use super::{say, shown};
+use ::crawl::begin::{self, Beginning, Begun};
+use ::crawl::definitions::WebSpec;
+use ::crawl::worker::progress::Progress;
+use ::crawl::worker::{Ended, Parts, Settings, Worker};
+use anyhow::Context;
+use clap::Args as ClapArgs;
+use flags::Flags;
+use std::process::ExitCode;
+use std::sync::Arc;
+use store::clock;
+use store::datadir::NODE_NAME;
+use store::ids::IdMaker;
+use store::tables::nodes::{self, NewNode};
+use store::tables::{jobs, settings};
+
+/// Crawl a site, or go on with a crawl
+///
+/// The first crawl fetches what the seeds lead to; each further one looks again at every
+/// known document, asks only for what changed where the server can tell, and finds what
+/// is new. A crawl that was interrupted goes on where it was. Flags are remembered with
+/// the job: without URLs, --job NAME repeats it as it was, and a flag given then edits it.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  driftline crawl https://example.com/
+  driftline crawl https://example.com/docs/ --scope prefix --delay 0.5 --max-pages 1000
+  driftline crawl --job example.com --exclude '/calendar/'
+  driftline crawl https://example.com/ --database postgres://driftline@db/driftline \\
+      --objects s3://crawl/objects
+
+Exit code: 0 the run is over, 1 it was stopped before, 2 it could not be done.")]
+pub struct Args {
+    /// Where the crawl begins; none for a job that is there already
+    #[arg(value_name = "URL")]
+    seeds: Vec<String>,
+    /// The job's name; by default the host of the first URL
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    place: Place,
+    /// The number of parts of a new database: more for more machines
+    #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
+    parts: u32,
+    /// This process's name among those that share a database; the same after a restart
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// How many seconds a silent process keeps its parts of a database
+    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    lease: f64,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let first = args.seeds.first().map(|seed| flags::seed_url(seed)).transpose()?;
+    let name = job_name(&args, first.as_deref())?;
+    // What is wrong with the flags is said before anything is made.
+    let unknown = args.flags.apply(WebSpec::default(), &args.seeds)?;
+    let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
+    let held = args.place.hold_or_make(args.parts)?;
+    let known = {
+        let name = name.clone();
+        held.db.read(move |tx| jobs::find(tx, &name))?
+    };
+    let spec = match &known {
+        Some(job) => {
+            let before = WebSpec::from_json(&job.docspec)
+                .with_context(|| format!("job {} cannot be used", shown(&name)))?;
+            args.flags.apply(before, &args.seeds)?.check()?
+        }
+        None if args.seeds.is_empty() => anyhow::bail!(
+            "there is no job {} yet; give the URL where its crawl begins",
+            shown(&name)
+        ),
+        None => unknown.check()?,
+    };
+    let _listening = held.answer("crawl")?;
+    let node_name = node_name(&args, &held);
+    let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
+    crawl.run()
+}
+
+fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
+    match (&args.job, first) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, Some(url)) => Ok(page::url::host_of(url).to_owned()),
+        (None, None) => anyhow::bail!(
+            "give the URL where the crawl begins, or --job NAME to go on with a job; \
+             `driftline status` lists the jobs"
+        ),
+    }
+}
+
+/// A data directory has one node; processes that share a database are told apart by
+/// machine and number, unless they are given names.
+fn node_name(args: &Args, held: &Held) -> String {
+    if held.layout().is_some() {
+        return NODE_NAME.to_owned();
+    }
+    let machine = || {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        format!("{}-{}", name.trim(), std::process::id())
+    };
+    args.node.clone().unwrap_or_else(machine)
+}
+
+struct Crawl<'a> {
+    args: &'a Args,
+    held: &'a Held,
+    name: String,
+    spec: WebSpec,
+    node_name: String,
+    lease_ms: i64,
+}
+
+impl Crawl<'_> {
+    fn run(&self) -> anyhow::Result<ExitCode> {
+        let (db, objects) = (&self.held.db, &self.held.objects);
+        let node = NewNode {
+            name: self.node_name.clone(),
+            roles: "crawl".to_owned(),
+            address: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+        let ids = Arc::new(IdMaker::new(node)?);
+        let ground = begin::ground(db, Vec::new())?;
+        let at = Beginning { db, objects, ids: &ids, now_ms: clock::now_ms() };
+        let begun = begin::begin(at, &ground, &self.name, &self.spec)?;
+        self.announce(&begun);
+        let progress = Arc::new(Progress::default());
+        let parts = Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone() };
+        let (worker, stopper) = Worker::start(parts, self.settings(), begun.job)?;
+        let stopping = stopping::listen(stopper)?;
+        let watching = show::watch(self.held, &progress, begun.job, self.args.place.json())?;
+        let ended = worker.run();
+        watching.stop();
+        drop(stopping);
+        db.write(move |tx| nodes::stop(tx, node, clock::now_ms()))?;
+        let ended = ended?;
+        let summary =
+            show::Summary::read(self.held, (&self.name, &begun), &progress.snapshot(), ended)?;
+        if self.args.place.json() {
+            say(&serde_json::to_string(&summary)?);
+        } else {
+            summary.print();
+        }
+        Ok(match ended {
+            Ended::Finished { .. } => ExitCode::SUCCESS,
+            Ended::Stopped => ExitCode::FAILURE,
+            Ended::Replaced => anyhow::bail!(
+                "another process has started under the name {}, so this one has stopped; give \
+                 each its own --node NAME",
+                shown(&self.node_name)
+            ),
+        })
+    }
+
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::new(&self.node_name, self.spec.concurrency);
+        settings.lease_ms = self.lease_ms;
+        settings.skew_ms = settings.skew_ms.min(self.lease_ms / 5);
+        settings.poll_ms = settings.poll_ms.min(self.lease_ms / 4).max(50);
+        settings.fetch.agent = self.spec.agent.clone();
+        settings.fetch.contact = self.spec.contact.clone();
+        settings.fetch.lookup = self.args.flags.lookup();
+        settings
+    }
+
+    fn announce(&self, begun: &Begun) {
+        if self.args.place.json() {
+            return;
+        }
+        let (name, run) = (shown(&self.name), begun.run);
+        let what = match (begun.is_new, run.0) {
+            (true, 1) => format!("job {name}, run 1: the first crawl"),
+            (true, _) => format!("job {name}, run {run}: looking again at what is known"),
+            (false, _) => format!("job {name}, run {run}: going on where it was interrupted"),
+        };
+        say(&what);
+        if begun.let_in > 0 {
+            say(&format!("the changed settings let {} more documents in", begun.let_in));
+        }
+    }
+}

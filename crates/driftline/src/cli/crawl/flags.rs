@@ -1,0 +1,242 @@
+//! The flags of `crawl`, and what they do to a job.
+//!
+//! Invariant: a flag that is not given changes nothing, so a job keeps what it was
+//! told before.
+
+use ::crawl::definitions::WebSpec;
+use ::crawl::fetch::Lookup;
+use ::crawl::scope::Reach;
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use page::url::{Policy, canonical};
+
+/// How far a crawl reaches from its seeds.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ScopeFlag {
+    /// The hosts of the seeds
+    Host,
+    /// The registered domains of the seeds, with all their hosts
+    Domain,
+    /// What begins with a seed, up to its last slash
+    Prefix,
+    /// Everywhere
+    Any,
+}
+
+impl From<ScopeFlag> for Reach {
+    fn from(flag: ScopeFlag) -> Reach {
+        match flag {
+            ScopeFlag::Host => Reach::Host,
+            ScopeFlag::Domain => Reach::Domain,
+            ScopeFlag::Prefix => Reach::Prefix,
+            ScopeFlag::Any => Reach::Any,
+        }
+    }
+}
+
+/// What edits a job.
+#[derive(Args)]
+pub struct Flags {
+    /// How far the crawl reaches from its seeds [default: host]
+    #[arg(long, value_enum, value_name = "REACH")]
+    scope: Option<ScopeFlag>,
+    /// Take in only URLs that match one of these expressions; "" forgets them
+    #[arg(long, value_name = "REGEX")]
+    include: Vec<String>,
+    /// Leave out URLs that match one of these expressions; "" forgets them
+    #[arg(long, value_name = "REGEX")]
+    exclude: Vec<String>,
+    /// Take in at most so many documents; 0 is no limit
+    #[arg(long, value_name = "N")]
+    max_pages: Option<i64>,
+    /// Follow at most so many links from a seed; "none" is no limit
+    #[arg(long, value_name = "N", value_parser = hops)]
+    max_hops: Option<Hops>,
+    /// Seconds between requests to a host; 0 lets them overlap [default: 1]
+    #[arg(long, value_name = "SECONDS")]
+    delay: Option<f64>,
+    /// Obey a Crawl-delay of robots.txt up to so many seconds [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    max_crawl_delay: Option<f64>,
+    /// Requests under way at once, over all hosts [default: 32]
+    #[arg(long, value_name = "N")]
+    concurrency: Option<usize>,
+    /// Disregard robots.txt, nofollow and noindex: for sites of your own
+    #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+    ignore_robots: Option<bool>,
+    /// Let the crawl reach addresses that are not on the public internet
+    #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+    allow_private: Option<bool>,
+    /// Keep facts only, not the bytes of documents
+    #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+    no_bodies: Option<bool>,
+    /// The crawler's name, such as FooBot/1.0; robots.txt is read for FooBot
+    #[arg(long, value_name = "NAME")]
+    user_agent: Option<String>,
+    /// A URL or mail address where a site's owner finds out who crawls
+    #[arg(long, value_name = "CONTACT")]
+    contact: Option<String>,
+    /// How often a document is asked for again after trouble [default: 3]
+    #[arg(long, value_name = "N")]
+    retries: Option<i64>,
+    /// Seconds before the first such try; the wait doubles with each [default: 10]
+    #[arg(long, value_name = "SECONDS")]
+    retry_wait: Option<f64>,
+    /// End the run when nothing can be done for so many seconds [default: 300]
+    #[arg(long, value_name = "SECONDS")]
+    patience: Option<f64>,
+    /// Take a host's address from here instead of asking for it: NAME=ADDRESS
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = resolve)]
+    resolve: Vec<(String, std::net::IpAddr)>,
+}
+
+/// A limit that may be none.
+#[derive(Debug, Clone, Copy)]
+pub struct Hops(Option<i64>);
+
+fn hops(text: &str) -> Result<Hops, String> {
+    match text {
+        "none" => Ok(Hops(None)),
+        number => number
+            .parse()
+            .map(|number| Hops(Some(number)))
+            .map_err(|_| "give a number, or \"none\"".to_owned()),
+    }
+}
+
+fn resolve(text: &str) -> Result<(String, std::net::IpAddr), String> {
+    let parts = text.split_once('=').map(|(name, address)| (name, address.parse()));
+    match parts {
+        Some((name, Ok(address))) if !name.is_empty() => Ok((name.to_ascii_lowercase(), address)),
+        _ => Err("give a host name, =, and its address, such as example.com=192.0.2.1".to_owned()),
+    }
+}
+
+/// A seed as people write it: without a scheme, `https` is meant.
+pub fn seed_url(text: &str) -> anyhow::Result<String> {
+    let has_scheme = text.contains("://") || text.starts_with("mailto:");
+    let written = if has_scheme { text.to_owned() } else { format!("https://{text}") };
+    canonical(&written, &Policy::default()).with_context(|| {
+        format!("{:?} cannot be crawled; give a URL such as https://example.com/", text)
+    })
+}
+
+/// Seconds as milliseconds.
+pub fn milliseconds(flag: &str, seconds: f64) -> anyhow::Result<i64> {
+    const DAYS_MAX: f64 = 366.0;
+    if !(0.0..=DAYS_MAX * 86_400.0).contains(&seconds) {
+        bail!("{flag} is {seconds} seconds, but must be from 0 to a year");
+    }
+    // In range, so nothing is lost but what is below a millisecond.
+    #[allow(clippy::cast_possible_truncation)]
+    Ok((seconds * 1_000.0).round() as i64)
+}
+
+impl Flags {
+    /// The job's specification with what these flags change.
+    pub fn apply(&self, before: WebSpec, seeds: &[String]) -> anyhow::Result<WebSpec> {
+        let mut spec = before;
+        if !seeds.is_empty() {
+            spec.seeds = seeds.iter().map(|seed| seed_url(seed)).collect::<anyhow::Result<_>>()?;
+        }
+        if let Some(scope) = self.scope {
+            spec.scope.reach = scope.into();
+        }
+        for (given, kept) in
+            [(&self.include, &mut spec.scope.include), (&self.exclude, &mut spec.scope.exclude)]
+        {
+            if !given.is_empty() {
+                *kept = given.iter().filter(|pattern| !pattern.is_empty()).cloned().collect();
+            }
+        }
+        if let Some(most) = self.max_pages {
+            spec.pages_max = (most != 0).then_some(most);
+        }
+        if let Some(Hops(most)) = self.max_hops {
+            spec.scope.hops_max = most;
+        }
+        for (flag, seconds, kept) in [
+            ("--delay", self.delay, &mut spec.delay_ms),
+            ("--max-crawl-delay", self.max_crawl_delay, &mut spec.crawl_delay_max_ms),
+            ("--retry-wait", self.retry_wait, &mut spec.retry_ms),
+            ("--patience", self.patience, &mut spec.patience_ms),
+        ] {
+            if let Some(seconds) = seconds {
+                *kept = milliseconds(flag, seconds)?;
+            }
+        }
+        spec.concurrency = self.concurrency.unwrap_or(spec.concurrency);
+        spec.ignore_robots = self.ignore_robots.unwrap_or(spec.ignore_robots);
+        spec.allow_private = self.allow_private.unwrap_or(spec.allow_private);
+        spec.bodies = self.no_bodies.map_or(spec.bodies, |without| !without);
+        spec.retries = self.retries.unwrap_or(spec.retries);
+        spec.agent = self.user_agent.clone().unwrap_or(spec.agent);
+        spec.contact = self.contact.clone().unwrap_or(spec.contact);
+        Ok(spec)
+    }
+
+    /// Who knows the addresses of hosts.
+    pub fn lookup(&self) -> Lookup {
+        Lookup::with(self.resolve.iter().cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: Flags,
+    }
+
+    fn applied(before: WebSpec, args: &[&str]) -> WebSpec {
+        let line = [&["crawl"], args].concat();
+        Line::try_parse_from(line).unwrap().flags.apply(before, &[]).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_given_stays_and_what_is_given_changes() {
+        let first = applied(
+            WebSpec::default(),
+            &[
+                "--max-pages",
+                "5",
+                "--exclude",
+                "a",
+                "--delay",
+                "0.25",
+                "--no-bodies",
+                "--max-hops",
+                "3",
+            ],
+        );
+        assert_eq!((first.pages_max, first.delay_ms, first.bodies), (Some(5), 250, false));
+        assert_eq!(applied(first.clone(), &[]), first);
+        let second = applied(
+            first,
+            &["--max-pages", "0", "--exclude", "", "--no-bodies=false", "--max-hops", "none"],
+        );
+        assert_eq!((second.pages_max, second.scope.hops_max, second.bodies), (None, None, true));
+        assert!(second.scope.exclude.is_empty());
+        assert_eq!(second.delay_ms, 250);
+    }
+
+    #[test]
+    fn a_seed_may_be_written_without_a_scheme() {
+        assert_eq!(seed_url("example.com").unwrap(), "https://example.com/");
+        assert_eq!(seed_url("http://example.com").unwrap(), "http://example.com/");
+        for bad in ["", "ftp://example.com/", "mailto:a@b.example", "http://", "a b"] {
+            assert!(seed_url(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn seconds_that_make_no_sense_are_refused() {
+        for bad in [-1.0, f64::NAN, f64::INFINITY, 1e12] {
+            assert!(milliseconds("--delay", bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! What a person sees of a crawl: a line that lives while it runs, and a summary.
+//!
+//! The line goes to standard error and only to a terminal; the summary is the answer
+//! and goes to standard output. Invariant: numbers come from counters, never from
+//! counting rows, so watching costs the same for ten documents and ten million.
+
+use crate::cli::place::Held;
+use crate::cli::{say, shown};
+use ::crawl::begin::Begun;
+use ::crawl::worker::Ended;
+use ::crawl::worker::progress::{Counted, Progress};
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use store::Db;
+use store::ids::JobId;
+use store::tables::counters;
+
+/// How often the line is drawn.
+const EVERY: Duration = Duration::from_millis(250);
+/// The rate is that of so many drawings back.
+const RATE_OVER: usize = 40;
+/// Errors and hosts that a summary names.
+const EXAMPLES_MAX: usize = 10;
+
+/// Draws until it is stopped.
+pub struct Watching {
+    stop: Option<SyncSender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Watches a crawl. Without a terminal, only notices are written.
+pub fn watch(
+    held: &Held,
+    progress: &Arc<Progress>,
+    job: JobId,
+    json: bool,
+) -> anyhow::Result<Watching> {
+    let (stop, stopped) = sync_channel(0);
+    let (db, progress) = (held.db.clone(), progress.clone());
+    let live = !json && std::io::stderr().is_terminal();
+    let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
+        let mut line = Line::new(live);
+        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(EVERY) {
+            let counted = progress.snapshot();
+            for notice in progress.take_notices() {
+                line.note(&notice);
+            }
+            if live {
+                line.draw(&counted, open_documents(&db, job));
+            }
+        }
+        line.bar.finish_and_clear();
+    })?;
+    Ok(Watching { stop: Some(stop), thread: Some(thread) })
+}
+
+impl Watching {
+    /// Takes the line away.
+    pub fn stop(mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Documents that are still to be done; unknown while the database is busy or away.
+fn open_documents(db: &Db, job: JobId) -> Option<i64> {
+    let counted: BTreeMap<String, i64> =
+        db.read(move |tx| counters::of_job(tx, job)).ok()?.into_iter().collect();
+    let count = |name: &str| counted.get(name).copied().unwrap_or(0);
+    Some(count("ready") + count("waiting") + count("active"))
+}
+
+struct Line {
+    bar: ProgressBar,
+    since: Instant,
+    recent: VecDeque<(Instant, u64)>,
+}
+
+impl Line {
+    fn new(live: bool) -> Line {
+        let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{spinner} {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let bar = ProgressBar::new_spinner().with_style(style);
+        bar.set_draw_target(target);
+        Line { bar, since: Instant::now(), recent: VecDeque::new() }
+    }
+
+    fn note(&self, notice: &str) {
+        let notice = format!("driftline: {}", shown(notice));
+        if self.bar.is_hidden() {
+            eprintln!("{notice}");
+        } else {
+            self.bar.println(notice);
+        }
+    }
+
+    fn draw(&mut self, counted: &Counted, open: Option<i64>) {
+        let (now, documents) = (Instant::now(), counted.documents());
+        self.recent.push_back((now, documents));
+        if self.recent.len() > RATE_OVER {
+            self.recent.pop_front();
+        }
+        let (then, before) = self.recent[0];
+        let seconds = now.duration_since(then).as_secs_f64();
+        #[allow(clippy::cast_precision_loss)] // A rate for people.
+        let rate = if seconds > 0.0 { (documents - before) as f64 / seconds } else { 0.0 };
+        let mut text = format!(
+            "{documents} documents, {rate:.0}/s, {} errors, {}",
+            counted.failed(),
+            HumanBytes(counted.bytes)
+        );
+        if let Some(open) = open {
+            text += &format!(", {open} to do");
+            #[allow(clippy::cast_precision_loss)] // A guess for people.
+            if rate >= 0.5 && open > 0 {
+                let left = Duration::from_secs_f64(open as f64 / rate);
+                text += &format!(", about {} left", HumanDuration(left));
+            }
+        }
+        if let Some(what) = &counted.waiting_for {
+            text += &format!("; waiting: {}", shown(what));
+        }
+        let spent = self.since.elapsed();
+        self.bar.set_message(format!("{text} [{}]", HumanDuration(spent)));
+        self.bar.tick();
+    }
+}
+
+/// What came of a crawl.
+#[derive(serde::Serialize)]
+pub struct Summary {
+    job: String,
+    run: i64,
+    ended: &'static str,
+    /// Documents left for the next run, because their hosts cannot be reached.
+    left: i64,
+    /// What this process did.
+    did: Counted,
+    failed: u64,
+    slowest_hosts: Vec<Slow>,
+    /// All documents of the job, by state.
+    documents: BTreeMap<String, i64>,
+}
+
+#[derive(serde::Serialize)]
+struct Slow {
+    host: String,
+    requests: u64,
+    mean_ms: u64,
+}
+
+impl Summary {
+    /// Reads what there is to say.
+    pub fn read(
+        held: &Held,
+        (name, begun): (&str, &Begun),
+        did: &Counted,
+        ended: Ended,
+    ) -> anyhow::Result<Summary> {
+        let job = begun.job;
+        let documents = held.db.read(move |tx| counters::of_job(tx, job))?;
+        let (ended, left) = match ended {
+            Ended::Finished { left } => ("finished", left),
+            Ended::Stopped => ("stopped", 0),
+            Ended::Replaced => ("replaced", 0),
+        };
+        let slowest_hosts = did
+            .slowest(EXAMPLES_MAX)
+            .into_iter()
+            .map(|(host, time)| Slow {
+                host,
+                requests: time.requests,
+                mean_ms: time.busy_ms / time.requests.max(1),
+            })
+            .collect();
+        Ok(Summary {
+            job: name.to_owned(),
+            run: begun.run.0,
+            ended,
+            left,
+            failed: did.failed(),
+            slowest_hosts,
+            did: did.clone(),
+            documents: documents.into_iter().filter(|(_, count)| *count != 0).collect(),
+        })
+    }
+
+    /// Prints it for people.
+    pub fn print(&self) {
+        let did = &self.did;
+        say(&format!(
+            "{} documents: {} added, {} updated, {} unchanged ({} not sent again), {} removed",
+            did.documents(),
+            did.added,
+            did.updated,
+            did.unchanged,
+            did.not_modified,
+            did.removed.values().sum::<u64>()
+        ));
+        let others = [
+            ("redirects", did.redirected),
+            ("links to what is missing", did.missing),
+            ("forbidden", did.forbidden.values().sum()),
+            ("failed", self.failed),
+        ];
+        let others: Vec<String> = others
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        if !others.is_empty() {
+            say(&format!("besides: {}", others.join(", ")));
+        }
+        say(&format!("{} requests, {} received", did.requests, HumanBytes(did.bytes)));
+        self.print_reasons();
+        let states: Vec<String> =
+            self.documents.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        say(&format!(
+            "the job has {}",
+            if states.is_empty() { "no documents".into() } else { states.join(", ") }
+        ));
+        match (self.ended, self.left) {
+            ("finished", 0) => {}
+            ("finished", left) => say(&format!(
+                "{left} documents wait for the next run: their hosts could not be reached; \
+                 `driftline hosts --by errors` shows them"
+            )),
+            _ => say("stopped before the end; the same command goes on from here"),
+        }
+    }
+
+    fn print_reasons(&self) {
+        let did = &self.did;
+        for (what, counts) in [("removed", &did.removed), ("forbidden", &did.forbidden)] {
+            for (reason, count) in counts {
+                say(&format!("  {what} ({reason}): {count}"));
+            }
+        }
+        let mut errors: Vec<_> = did.errors.iter().collect();
+        errors.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
+        for (code, group) in errors.iter().take(EXAMPLES_MAX) {
+            let example = shown(&group.example);
+            say(&format!("  failed ({}): {}, such as {example}", shown(code), group.count));
+        }
+        if self.slowest_hosts.len() > 1 {
+            let hosts: Vec<String> = self
+                .slowest_hosts
+                .iter()
+                .take(3)
+                .map(|slow| format!("{} ({} ms)", shown(&slow.host), slow.mean_ms))
+                .collect();
+            say(&format!("  slowest hosts: {}", hosts.join(", ")));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Ctrl-C and SIGTERM: once to stop in good order, twice to stop at once.
+//!
+//! Either way nothing that was committed is lost; at once only means that documents
+//! under way are fetched again next time.
+
+use ::crawl::worker::Stopper;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+use std::thread::JoinHandle;
+
+/// Listens until it is dropped.
+pub struct Stopping {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Stops the worker at the first signal and the process at the second.
+pub fn listen(stopper: Stopper) -> anyhow::Result<Stopping> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let handle = signals.handle();
+    let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
+        let mut asked = false;
+        for signal in signals.forever() {
+            if asked {
+                eprintln!(
+                    "driftline: stopped at once; the next crawl goes on from the last commit"
+                );
+                std::process::exit(128 + signal);
+            }
+            asked = true;
+            eprintln!(
+                "driftline: stopping when what is under way is committed; again to stop at once"
+            );
+            stopper.stop();
+        }
+    })?;
+    Ok(Stopping { handle, thread: Some(thread) })
+}
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        self.handle.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Where the data is, as every verb that looks at data is told: a data directory, or
+//! a PostgreSQL database with its objects.
+//!
+//! A question about a directory is answered by the process that holds it, through
+//! its socket, and by this process when nobody does; a database is asked directly.
+//! Invariants: looking makes nothing, neither a directory nor a schema; at most one
+//! process holds a directory, any number hold a database.
+
+use super::answers::Answers;
+use super::{Data, shown};
+use anyhow::{Context, bail, ensure};
+use clap::Args as ClapArgs;
+use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
+use store::datadir::{DataDir, Layout};
+use store::objects::{Location, Objects, S3Settings};
+use store::socket::{self, Listening, Question};
+use store::tables::settings;
+use store::{Db, clock, migrate};
+
+/// Bytes of a file with keys that are read.
+const KEYS_BYTES_MAX: u64 = 4_096;
+
+/// What every verb that looks at data takes.
+#[derive(ClapArgs)]
+pub struct Place {
+    #[command(flatten)]
+    data: Data,
+    /// A PostgreSQL database instead of a data directory
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    database: Option<String>,
+    /// Where the database's objects are: file:///directory or s3://bucket/prefix
+    #[arg(long, value_name = "PLACE", requires = "database")]
+    objects: Option<String>,
+    #[command(flatten)]
+    s3: S3,
+}
+
+/// How to reach a bucket.
+#[derive(ClapArgs)]
+pub struct S3 {
+    /// The address of an S3-compatible server, if it is not AWS
+    #[arg(long, value_name = "URL")]
+    s3_endpoint: Option<String>,
+    /// The bucket's region
+    #[arg(long, value_name = "NAME")]
+    s3_region: Option<String>,
+    /// A file with two lines, the key's id and its secret; without it, the role of this machine
+    #[arg(long, value_name = "FILE")]
+    s3_keys: Option<PathBuf>,
+}
+
+impl Place {
+    /// Whether to answer in JSON.
+    pub fn json(&self) -> bool {
+        self.data.json
+    }
+
+    /// The data directory, unless a database was named.
+    pub fn directory(&self) -> Option<&Path> {
+        self.database.is_none().then(|| self.data.root())
+    }
+
+    /// A name for messages, fit for a terminal.
+    pub fn name(&self) -> String {
+        match self.directory() {
+            Some(root) => shown(&root.display().to_string()),
+            None => "the database".to_owned(),
+        }
+    }
+
+    /// Answers a question about the data: by the process that holds it, or by this one.
+    pub fn ask(&self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
+        let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
+        if self.database.is_none()
+            && let Some(answer) = socket::ask(&self.data.existing()?, &question)?
+        {
+            return Ok(answer);
+        }
+        Answers { db: self.rows()?, doing: None }.answer(&question).map_err(anyhow::Error::msg)
+    }
+
+    /// The rows, to look at; beside a process that holds them, if there is one.
+    pub fn rows(&self) -> anyhow::Result<Db> {
+        let db = match &self.database {
+            Some(url) => open_postgres(url)?,
+            None => Db::open_sqlite(&self.data.existing()?.database())?,
+        };
+        migrate::check(&db)?;
+        Ok(db)
+    }
+
+    /// The objects of data that is there already.
+    pub fn objects(&self) -> anyhow::Result<Objects> {
+        let location = self.location()?;
+        if let Location::Directory(path) = &location {
+            ensure!(
+                path.is_dir(),
+                "there is no directory {}, where the objects should be; check --objects",
+                shown(&path.display().to_string())
+            );
+        }
+        Ok(Objects::open(&location)?)
+    }
+
+    /// Where the objects are.
+    pub fn location(&self) -> anyhow::Result<Location> {
+        match (&self.database, &self.objects) {
+            (None, _) => Ok(Location::Directory(self.data.layout().objects())),
+            (Some(_), Some(place)) => self.s3.location(place),
+            (Some(_), None) => bail!(
+                "a database's objects are elsewhere; name the place with --objects, such as \
+                 --objects s3://bucket/prefix or --objects file:///directory"
+            ),
+        }
+    }
+
+    /// Opens what is there already, to work on it.
+    pub fn hold(&self) -> anyhow::Result<Held> {
+        match &self.database {
+            None => {
+                self.data.existing()?;
+                self.hold_directory(settings::PARTS_DEFAULT)
+            }
+            Some(_) => {
+                let held = Held { db: self.rows()?, objects: self.objects()?, directory: None };
+                Ok(held)
+            }
+        }
+    }
+
+    /// Opens the place to work on it, and makes or upgrades it first. `parts` counts
+    /// only for a new one.
+    pub fn hold_or_make(&self, parts: u32) -> anyhow::Result<Held> {
+        let Some(url) = &self.database else { return self.hold_directory(parts) };
+        settings::check_parts(parts)?;
+        let location = self.location()?;
+        let db = open_postgres(url)?;
+        migrate::migrate(&db, clock::now_ms())?;
+        db.write(move |tx| settings::freeze(tx, parts))?;
+        Ok(Held { db, objects: Objects::open(&location)?, directory: None })
+    }
+
+    fn hold_directory(&self, parts: u32) -> anyhow::Result<Held> {
+        let directory = DataDir::open(self.data.root(), parts, clock::now_ms())?;
+        let objects = Objects::open(&Location::Directory(directory.layout().objects()))?;
+        Ok(Held { db: directory.db().clone(), objects, directory: Some(directory) })
+    }
+}
+
+/// A place that this process works on.
+pub struct Held {
+    /// Its rows.
+    pub db: Db,
+    /// Its objects.
+    pub objects: Objects,
+    // Declared last and so dropped last: the directory's lock outlives all use of it.
+    directory: Option<DataDir>,
+}
+
+impl Held {
+    /// Where things are, if it is a data directory.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.directory.as_ref().map(DataDir::layout)
+    }
+
+    /// Answers other commands for as long as the result lives. A database is asked
+    /// directly, so there is nothing to listen for.
+    pub fn answer(&self, doing: &str) -> store::Result<Option<Listening>> {
+        let Some(layout) = self.layout() else { return Ok(None) };
+        Answers { db: self.db.clone(), doing: Some(doing.to_owned()) }.listen(layout).map(Some)
+    }
+}
+
+impl S3 {
+    /// Reads a place for objects, with these settings if it is a bucket.
+    pub fn location(&self, place: &str) -> anyhow::Result<Location> {
+        let keys = self.s3_keys.as_deref().map(read_keys).transpose()?;
+        let (endpoint, region) = (self.s3_endpoint.clone(), self.s3_region.clone());
+        Ok(Location::parse(place, &S3Settings { endpoint, region, keys })?)
+    }
+}
+
+fn open_postgres(url: &str) -> anyhow::Result<Db> {
+    Db::open_postgres(url).context(
+        "cannot open the database that --database names; it must run and have been created",
+    )
+}
+
+/// Keys come from a file: everybody on the machine can see a command line.
+fn read_keys(path: &Path) -> anyhow::Result<(String, String)> {
+    use std::io::Read;
+    let mut text = String::new();
+    let name = shown(&path.display().to_string());
+    std::fs::File::open(path)
+        .and_then(|file| file.take(KEYS_BYTES_MAX).read_to_string(&mut text))
+        .with_context(|| format!("cannot read {name}, the file given with --s3-keys"))?;
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    match (lines.next(), lines.next(), lines.next()) {
+        (Some(id), Some(secret), None) => Ok((id.to_owned(), secret.to_owned())),
+        _ => bail!("{name} must have two lines, the key's id and its secret"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        place: Place,
+    }
+
+    fn place(args: &[&str]) -> Result<Place, String> {
+        let line = [&["driftline"], args].concat();
+        Line::try_parse_from(line).map(|line| line.place).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_directory_is_the_default_and_excludes_a_database() {
+        assert_eq!(place(&[]).unwrap().directory(), Some(Path::new("driftline-data")));
+        assert!(place(&["--data", "a", "--database", "postgres://x"]).is_err());
+        assert!(place(&["--objects", "x"]).is_err_and(|error| error.contains("--database")));
+    }
+
+    #[test]
+    fn a_database_needs_its_objects_where_objects_are_needed() {
+        let database = place(&["--database", "postgres://x"]).unwrap();
+        assert!(database.location().unwrap_err().to_string().contains("--objects"));
+        let missing = place(&["--database", "postgres://x", "--objects", "no/such"]).unwrap();
+        let error = missing.objects().err().expect("it is not there").to_string();
+        assert!(error.contains("no/such") && error.contains("--objects"), "{error}");
+    }
+}

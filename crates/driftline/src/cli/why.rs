@@ -1,0 +1,173 @@
+//! `driftline why`: the one reason for which a URL is or is not there, in a sentence,
+//! with what to do about it.
+//!
+//! `look` finds what is known, `judge` decides, `cause` lists every reason there is.
+//! A job that is not named is each job that knows the URL; when none does, each says
+//! why it does not.
+
+mod cause;
+mod judge;
+mod look;
+#[cfg(test)]
+mod tests;
+
+use super::answers::Answers;
+use super::place::Place;
+use super::words::{count, when};
+use super::{say, shown};
+use anyhow::Context;
+use clap::Args as ClapArgs;
+use look::Looked;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::process::ExitCode;
+use store::clock;
+
+/// Tell why a URL is stored, or why it is not
+#[derive(ClapArgs)]
+#[command(after_help = "Example: driftline why https://example.com/page --job example")]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// The job; without it, every job that knows the URL
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    /// The URL; a name without http:// or https:// may be either
+    url: String,
+}
+
+/// The question as it goes through a socket.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    url: String,
+    job: Option<String>,
+}
+
+/// The answer.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    asked: String,
+    answers: Vec<Reason>,
+}
+
+/// What one job has to say.
+#[derive(Serialize, Deserialize)]
+struct Reason {
+    /// The URL that was looked for; `null` when the text is none.
+    url: Option<String>,
+    job: Option<String>,
+    /// A word for scripts that never changes.
+    code: String,
+    sentence: String,
+    next: Option<String>,
+    state: Option<String>,
+    /// The code that the queue keeps.
+    reason: Option<String>,
+    status: Option<i64>,
+    checked_ms: Option<i64>,
+    details: Vec<Detail>,
+}
+
+/// Something else that is known.
+#[derive(Debug, Serialize, Deserialize)]
+struct Detail {
+    name: String,
+    value: String,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let answer = args.place.ask("why", Ask { url: args.url, job: args.job })?;
+    if args.place.json() {
+        say(&answer.to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let answer: Answer = serde_json::from_value(answer)
+        .context("the process that holds the directory is of another version")?;
+    for (index, reason) in answer.answers.iter().enumerate() {
+        if index > 0 {
+            say("");
+        }
+        lines(&answer.asked, reason).iter().for_each(|line| say(line));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The answer, by whoever has the rows open.
+pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
+    let now_ms = clock::now_ms();
+    let asked = ask.url.clone();
+    let mut all =
+        answers.db.read(move |tx| look::look(tx, &ask.url, ask.job.as_deref(), now_ms))?;
+    for job in all.iter_mut().filter_map(|looked| looked.job.as_mut()) {
+        job.standing = answers.standing(job.standing);
+    }
+    let answers = all.iter().map(reason).collect();
+    Ok(serde_json::to_value(Answer { asked, answers })?)
+}
+
+fn reason(looked: &Looked) -> Reason {
+    let because = judge::because(looked);
+    let document = looked.document.as_ref();
+    Reason {
+        url: looked.url.clone().ok(),
+        job: looked.job.as_ref().map(|job| job.name.clone()),
+        code: because.cause.code().to_owned(),
+        sentence: because.sentence,
+        next: because.next,
+        state: looked.row.as_ref().map(|row| row.state.clone()),
+        reason: looked.row.as_ref().and_then(|row| row.reason.clone()),
+        status: document.and_then(|document| document.http_status),
+        checked_ms: document.map(|document| document.checked_ms),
+        details: details(looked),
+    }
+}
+
+/// What else is known, in the order people want it.
+fn details(looked: &Looked) -> Vec<Detail> {
+    let mut out = Vec::new();
+    let mut tell = |name: &str, value: Option<String>| {
+        out.extend(value.map(|value| Detail { name: name.to_owned(), value }));
+    };
+    let at = |moment_ms: i64| when(moment_ms, looked.now_ms);
+    if let Some(document) = &looked.document {
+        tell("title", document.title.clone());
+        tell("status", document.http_status.map(|status| status.to_string()));
+        tell("type", document.media_type.clone());
+        tell("first seen", Some(at(document.first_ms)));
+        let checks = count(document.checks, "time");
+        tell("checked", Some(format!("{}, {checks} in all", at(document.checked_ms))));
+        tell("fetched", document.fetched_ms.map(at));
+        tell("changed", document.changed_ms.map(at));
+        tell("facts", document.chunk.map(|chunk| format!("in chunk {chunk}")));
+        tell("body", document.body_chunk.map(|chunk| format!("in chunk {chunk}")));
+    }
+    if looked.redirects.len() > 1 {
+        tell("redirects", Some(looked.redirects.join(" -> ")));
+    }
+    if let Some(row) = &looked.row {
+        let seed = row.seed_run.is_some().then(|| "a seed".to_owned());
+        tell("found", Some(format!("{}, in run {}", at(row.added_ms), row.seen_run)));
+        tell("distance", seed.or_else(|| Some(count(row.hops, "link") + " from a seed")));
+        tell("linked from", looked.parent.clone());
+        tell("chunk", row.chunk.map(|chunk| chunk.to_string()));
+    }
+    out
+}
+
+/// What people read.
+fn lines(asked: &str, reason: &Reason) -> Vec<String> {
+    let url = reason.url.as_deref().unwrap_or(asked);
+    let job = reason.job.as_deref().map_or(String::new(), |job| format!(" (job {})", shown(job)));
+    let mut out = vec![format!("{}{job}", shown(url))];
+    if reason.url.is_some() && url != asked {
+        out.push(format!("    That is the one spelling of {}.", shown(asked)));
+    }
+    out.push(format!("    {}", shown(&reason.sentence)));
+    out.extend(reason.next.iter().map(|next| format!("    {}", shown(next))));
+    for detail in &reason.details {
+        out.push(format!("      {:<12} {}", shown(&detail.name), shown(&detail.value)));
+    }
+    out
+}

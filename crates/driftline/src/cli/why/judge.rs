@@ -1,0 +1,433 @@
+//! From what was looked up to the one reason that counts. Pure: the same look gives
+//! the same answer.
+//!
+//! Decides by the document's state, since each state has its own reasons; the words
+//! say what is the case, then what to do.
+
+use super::cause::{Because, Cause};
+use super::look::{JobLook, Looked};
+use crate::cli::words::{count, span, when};
+use crawl::definitions::WebSpec;
+use crawl::fetch::sentences;
+use crawl::scope::Cut;
+use page::robots::{Robots, Verdict};
+use store::tables::overview::Standing;
+use store::tables::queue::list::Listed;
+
+/// Why the URL stands where it stands.
+pub fn because(looked: &Looked) -> Because {
+    let url = match &looked.url {
+        Ok(url) => url,
+        Err(refused) => {
+            return Because::new(Cause::NotWeb, format!("It is not a web address: {refused}."))
+                .next("Give a whole URL, such as https://example.com/page.");
+        }
+    };
+    let Some(job) = &looked.job else {
+        return Because::new(Cause::NoJobs, "There is no job yet that could know it.")
+            .next(format!("Crawl it: driftline crawl {url}"));
+    };
+    let Some(row) = &looked.row else { return unknown(looked, job, url) };
+    match row.state.as_str() {
+        "ready" => ready(looked, job, row),
+        "waiting" => waiting(looked, row),
+        "active" => active(looked),
+        "cut" => looked_at_again(job, row, cut(looked, job, row, url)),
+        "failed" => looked_at_again(job, row, failed(looked, job, row)),
+        _ => done(looked, job, row),
+    }
+}
+
+/// A run asks again for what older ones gave up, so there is nothing to do but wait.
+fn looked_at_again(job: &JobLook, row: &Listed, because: Because) -> Because {
+    let older = row.done_run.is_some_and(|run| run < job.run);
+    if job.standing != Standing::Running || !older {
+        return because;
+    }
+    because.next(format!("Run {} is under way and will look at it again.", job.run))
+}
+
+/// The command that runs a job again, with further flags.
+fn crawl(job: &JobLook, flags: &str) -> String {
+    let space = if flags.is_empty() { "" } else { " " };
+    format!("driftline crawl --job {}{space}{flags}", job.name)
+}
+
+/// The job's queue does not have it.
+fn unknown(looked: &Looked, job: &JobLook, url: &str) -> Because {
+    if let Some(removed) = removed(looked, job) {
+        return removed;
+    }
+    let is_seed = job.spec.as_ref().is_some_and(|spec| spec.seeds.iter().any(|seed| seed == url));
+    let verdict = job.scope.as_ref().map_or(Ok(()), |scope| {
+        scope.judge(url, i64::from(!is_seed)).map_err(|cut| (cut, scope.explain(cut)))
+    });
+    if let Err((cut, words)) = verdict {
+        return out_of_scope(job, cut, &words);
+    }
+    if job.run.0 == 0 {
+        return Because::new(Cause::NotStarted, format!("Job {} has not been run yet.", job.name))
+            .next(format!("Run it: {}", crawl(job, "")));
+    }
+    let sentence = format!(
+        "It would belong to job {}, but no page, sitemap or seed has named it up to run {}.",
+        job.name, job.run
+    );
+    Because::new(Cause::Unseen, sentence)
+        .next(format!("Name it as a seed: driftline crawl {url} --job {}", job.name))
+}
+
+fn out_of_scope(job: &JobLook, cut: Cut, words: &str) -> Because {
+    let (cause, flags) = match cut {
+        Cut::Reach => (Cause::OutOfScope, "--scope domain"),
+        Cut::NotIncluded => (Cause::NotIncluded, "--include EXPRESSION"),
+        Cut::Excluded(_) => (Cause::Excluded, "--exclude EXPRESSION"),
+        Cut::Hops => (Cause::Hops, "--max-hops N"),
+        Cut::Trap(_) => {
+            return Because::new(Cause::Trap, format!("It looks like a trap: {words}.")).next(
+                "If it is a real page, name it as a seed: seeds are not judged by their shape.",
+            );
+        }
+    };
+    Because::new(cause, format!("It does not belong to job {}: {words}.", job.name))
+        .next(format!("If it should, change the job: {}", crawl(job, flags)))
+}
+
+fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
+    let code = row.reason.as_deref().unwrap_or_default();
+    let verdict = || match &job.scope {
+        Some(scope) => scope.judge(url, row.hops).map_err(|cut| (cut, scope.explain(cut))),
+        None => Ok(()),
+    };
+    match code {
+        "scope" | "hops" => match verdict() {
+            Err((cut, words)) => out_of_scope(job, cut, &words),
+            Ok(()) => lifted(job, code),
+        },
+        "limit" => match job.spec.as_ref().and_then(|spec| spec.pages_max) {
+            Some(most) if job.taken >= most => {
+                let sentence = format!(
+                    "Job {} takes in at most {} (--max-pages), and has {}.",
+                    job.name,
+                    count(most, "document"),
+                    job.taken
+                );
+                let more = format!("--max-pages {}", most.saturating_mul(2));
+                Because::new(Cause::Limit, sentence)
+                    .next(format!("Raise the limit: {}", crawl(job, &more)))
+            }
+            _ => lifted(job, code),
+        },
+        "trap" => trap(row, verdict().err()),
+        "robots" | "robots-unreachable" => robots(looked, job, url),
+        "redirects" => Because::new(
+            Cause::Redirects,
+            "Too many redirects in a row led to it, so it was not asked for.",
+        )
+        .next("Look where they begin; a chain this long is mostly an error of the site."),
+        "noindex" => noindex(job),
+        "nofollow" => Because::new(
+            Cause::Nofollow,
+            "Every page that links to it asks crawlers not to follow (nofollow).",
+        )
+        .next(format!("Follow such links: {}", crawl(job, "--ignore-robots"))),
+        _ => Because::new(Cause::Cut, format!("It is left out: {}.", words_of(row))),
+    }
+}
+
+fn lifted(job: &JobLook, code: &str) -> Because {
+    let sentence = format!(
+        "It was left out ({code}) by settings that have changed since; today's settings let it in."
+    );
+    Because::new(Cause::Lifted, sentence)
+        .next(format!("It is taken in when a page names it again: {}", crawl(job, "")))
+}
+
+fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
+    let words = match (&row.detail, shape) {
+        (Some(detail), _) => detail.clone(),
+        (None, Some((_, words))) => words,
+        (None, None) => "too many pages of its pattern said nothing new".to_owned(),
+    };
+    Because::new(Cause::Trap, format!("It looks like a trap: {words}."))
+        .next("If it is a real page, name it as a seed: seeds are not judged by their shape.")
+}
+
+fn noindex(job: &JobLook) -> Because {
+    Because::new(Cause::Noindex, "The page itself asks not to be kept (noindex).")
+        .next(format!("Keep it nevertheless: {}", crawl(job, "--ignore-robots")))
+}
+
+/// The very line, from the copy that is stored.
+fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
+    let ignore = format!("Disregard robots.txt, if you may: {}", crawl(job, "--ignore-robots"));
+    let Some(stored) = &looked.robots else {
+        return Because::new(Cause::Robots, "The robots.txt of its host forbids it.").next(ignore);
+    };
+    let Some(body) = &stored.body else {
+        if !stored.closed {
+            let sentence = "A robots.txt forbade it; by now its host has none.";
+            return Because::new(Cause::Robots, sentence)
+                .next(format!("The next run looks again: {}", crawl(job, "")));
+        }
+        return robots_unreachable(looked, job);
+    };
+    let spec = WebSpec::default();
+    let agent = job.spec.as_ref().unwrap_or(&spec).product();
+    let robots = Robots::parse(body);
+    match robots.verdict(agent, url) {
+        Verdict { allowed: false, rule: Some(rule) } => {
+            let sentence = format!(
+                "Line {} of its robots.txt forbids it: {:?} (for {}).",
+                rule.line,
+                rule.text,
+                if rule.agent == "*" { "all crawlers" } else { rule.agent }
+            );
+            Because::new(Cause::Robots, sentence).next(ignore)
+        }
+        _ => Because::new(
+            Cause::Robots,
+            "A robots.txt forbade it; the copy that is stored now allows it.",
+        )
+        .next(format!("The next run looks again: {}", crawl(job, ""))),
+    }
+}
+
+fn robots_unreachable(looked: &Looked, job: &JobLook) -> Because {
+    let stored = looked.robots.as_ref();
+    let answer = match stored.and_then(|stored| stored.status) {
+        Some(status) => format!("the server answered with status {status}"),
+        None => "there was no answer".to_owned(),
+    };
+    let sentence = format!(
+        "The robots.txt of its host could not be had ({answer}), so nothing of the host is allowed."
+    );
+    let next = match stored {
+        Some(stored) => format!("It is asked for again {}", when(stored.expires_ms, looked.now_ms)),
+        None => "It is asked for again by the next run".to_owned(),
+    };
+    Because::new(Cause::RobotsUnreachable, sentence).next(format!("{next}: {}", crawl(job, "")))
+}
+
+fn ready(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
+    let now_ms = looked.now_ms;
+    if let Some(bin) = &looked.bin
+        && let Some(until_ms) = bin.blocked_ms.filter(|until_ms| *until_ms > now_ms)
+    {
+        let why = bin.blocked_by.as_deref().map_or(String::new(), |code| {
+            format!(" ({})", sentences::of(code).unwrap_or_else(|| code.to_owned()))
+        });
+        let sentence = format!(
+            "Its host {} was in trouble {} in a row{why} and is left alone; it is asked again {}.",
+            bin.name,
+            count(bin.failures, "time"),
+            when(until_ms, now_ms)
+        );
+        return Because::new(Cause::HostBlocked, sentence)
+            .next(format!("See the host: driftline hosts {}", bin.name));
+    }
+    if let Some(event) = looked.events.first() {
+        let sentence = format!("It waits until {event:?} is over.");
+        return Because::new(Cause::Event, sentence);
+    }
+    if job.standing != Standing::Running {
+        let sentence = "It is ready to be fetched, but nobody crawls the job now.";
+        return Because::new(Cause::NoCrawl, sentence).next(format!("Go on: {}", crawl(job, "")));
+    }
+    match looked.bin.as_ref().map(|bin| (bin, bin.next_ms - now_ms)) {
+        Some((bin, wait_ms)) if wait_ms > 0 => Because::new(
+            Cause::HostDelay,
+            format!(
+                "It is ready; its host {} may be asked again in {}, and has {} of all jobs.",
+                bin.name,
+                span(wait_ms),
+                count(bin.documents, "document")
+            ),
+        ),
+        _ if row.done_run.is_some() => {
+            Because::new(Cause::Ready, "It is ready to be looked at again, and comes in its turn.")
+        }
+        _ => Because::new(Cause::Ready, "It is ready to be fetched, and comes in its turn."),
+    }
+}
+
+fn waiting(looked: &Looked, row: &Listed) -> Because {
+    let due = match row.check_ms {
+        Some(check_ms) if check_ms > looked.now_ms => when(check_ms, looked.now_ms),
+        _ => "now".to_owned(),
+    };
+    match (row.reason.as_deref(), &looked.job) {
+        (None, _) => {
+            let what = if row.action == "expire" { "expires" } else { "is looked at again" };
+            Because::new(Cause::Scheduled, format!("It was processed, and {what} {due}."))
+        }
+        (Some("gone"), _) => Because::new(
+            Cause::Confirming,
+            format!(
+                "The server said that it is gone; a second look {due} tells whether that is so. \
+                 Until then it is kept."
+            ),
+        ),
+        (Some("robots-unreachable"), Some(job)) => robots_unreachable(looked, job),
+        (Some(_), _) => {
+            let left = match row.failcount {
+                Some(left) => format!(" ({} left)", count(left, "try").replace("trys", "tries")),
+                None => String::new(),
+            };
+            let sentence = format!("It failed: {}. It is tried again {due}{left}.", words_of(row));
+            Because::new(Cause::Retry, sentence)
+        }
+    }
+}
+
+fn active(looked: &Looked) -> Because {
+    match &looked.holder {
+        Some(holder) if holder.alive => {
+            let node = holder.node_name.as_deref().unwrap_or("an unknown node");
+            let since = when(holder.claimed_ms, looked.now_ms);
+            Because::new(Cause::Active, format!("It is being fetched by {node}, since {since}."))
+        }
+        _ => {
+            Because::new(Cause::Stale, "A process was fetching it and has ended or lost its lease.")
+                .next(
+                    "Whoever works on its part next makes it ready again; no need to do anything.",
+                )
+        }
+    }
+}
+
+fn failed(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
+    let code = row.reason.as_deref().unwrap_or_default();
+    let again = format!("When that is mended, the next run asks again: {}", crawl(job, ""));
+    if code == "gone" {
+        return gone(looked);
+    }
+    if code == "robots-unreachable" {
+        return robots_unreachable(looked, job);
+    }
+    let sentence = format!("It was given up: {}.", words_of(row));
+    if sentences::REFUSED.contains(&code) {
+        let flags = match code {
+            "address" | "localhost" => "--allow-private",
+            _ => return Because::new(Cause::Refused, sentence),
+        };
+        return Because::new(Cause::Refused, sentence)
+            .next(format!("If it is your own network: {}", crawl(job, flags)));
+    }
+    if code.starts_with("tls-") {
+        return Because::new(Cause::Insecure, sentence).next(again);
+    }
+    let next = match code {
+        "dns" => format!(
+            "Check the host's name, and the resolver of this machine; then: {}",
+            crawl(job, "")
+        ),
+        "http-401" | "http-403" => {
+            "The server wants to know who asks, or does not want crawlers; ask its owner."
+                .to_owned()
+        }
+        _ => again,
+    };
+    Because::new(Cause::Failed, sentence).next(next)
+}
+
+fn gone(looked: &Looked) -> Because {
+    let status = looked.document.as_ref().and_then(|document| document.http_status);
+    let status = status.map_or(String::new(), |status| format!(" (status {status})"));
+    Because::new(Cause::Gone, format!("The server says that there is no such page{status}."))
+}
+
+fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
+    if let Some(removed) = removed(looked, job) {
+        return removed;
+    }
+    let run = row.done_run.map_or(0, |run| run.0);
+    if job.standing == Standing::Running && run < job.run.0 {
+        let sentence = format!(
+            "It was processed in run {run}; run {} is under way and will look at it again.",
+            job.run
+        );
+        return Because::new(Cause::Recheck, sentence);
+    }
+    let Some(document) = &looked.document else {
+        let sentence = format!("It was processed in run {run}, and nothing of it is stored.");
+        return Because::new(Cause::Done, sentence);
+    };
+    if let Some(original) = &looked.original {
+        return Because::new(Cause::Duplicate, format!("It is a copy of {original}."))
+            .next(format!("Ask about that one: driftline why {original}"));
+    }
+    let live = document.chunk.is_some();
+    let seen = when(document.checked_ms, looked.now_ms);
+    match document.outcome.as_str() {
+        "redirect" => redirect(looked),
+        "noindex" => noindex(job),
+        "robots" => robots(looked, job, &row.docid),
+        "gone" if !live => gone(looked),
+        "not modified" if live => Because::new(
+            Cause::Unchanged,
+            format!("It is stored; the last look {seen} found it unchanged."),
+        ),
+        "ok" | "not modified" => {
+            let sentence = format!("It is stored; it was last fetched {seen}, in run {run}.");
+            Because::new(Cause::Stored, sentence)
+                .next(format!("The next run looks at it again: {}", crawl(job, "")))
+        }
+        code if live => {
+            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
+            let sentence = format!("It is stored; the last look {seen} failed: {words}.");
+            Because::new(Cause::Stored, sentence)
+        }
+        code => {
+            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
+            Because::new(Cause::Failed, format!("It could not be had: {words}."))
+                .next(format!("The next run asks again: {}", crawl(job, "")))
+        }
+    }
+}
+
+fn redirect(looked: &Looked) -> Because {
+    let Some(last) = looked.redirects.last() else {
+        return Because::new(Cause::Redirect, "It leads to another page.");
+    };
+    let way = match looked.redirects.len() {
+        1 => String::new(),
+        hops => format!(" over {hops} redirects"),
+    };
+    Because::new(Cause::Redirect, format!("It leads{way} to {last}."))
+        .next(format!("Ask about that one: driftline why {last}"))
+}
+
+/// It was stored once. What took it away is told by its own cause where there is one.
+fn removed(looked: &Looked, job: &JobLook) -> Option<Because> {
+    let document = looked.document.as_ref()?;
+    let removed_ms = document.removed_ms?;
+    let reason = document.reason.as_deref().unwrap_or("an unknown reason");
+    if reason == "redirected" && !looked.redirects.is_empty() {
+        return Some(redirect(looked));
+    }
+    let words = match reason {
+        "gone" => "the server says that there is no such page any more",
+        "out of scope" => "the job's rules no longer take it in",
+        "robots" => "robots.txt or the page itself asks not to keep it",
+        "expired" => "its time to live was over",
+        "hop limit" => "it is now more links from the seeds than allowed",
+        "unreachable" => "no page leads to it any more",
+        "redirected" => "it leads to another page now",
+        "job deleted" => "its job was deleted",
+        "operator" => "an operator removed it",
+        other => other,
+    };
+    let sentence = format!("It was removed {}: {words}.", when(removed_ms, looked.now_ms));
+    let again = format!("If it comes back, the next run takes it in again: {}", crawl(job, ""));
+    Some(Because::new(Cause::Removed, sentence).next(again))
+}
+
+/// The reason in words: those it was stored with, or those of its code.
+fn words_of(row: &Listed) -> String {
+    let code = row.reason.as_deref().unwrap_or("for an unknown reason");
+    match &row.detail {
+        Some(detail) => detail.trim_end_matches('.').to_owned(),
+        None => sentences::of(code).unwrap_or_else(|| code.to_owned()),
+    }
+}

@@ -1,0 +1,101 @@
+//! Figures as people read them: times, spans, sizes.
+//!
+//! Only for terminals: JSON answers have plain numbers, with their unit in the name.
+
+use jiff::Timestamp;
+
+/// Units of a span, the largest first: its milliseconds and its name.
+const SPANS: [(i64, &str); 4] =
+    [(24 * 3_600_000, "days"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+
+/// A span of time in its largest unit that has at least one of it, such as `3 min`.
+pub fn span(ms: i64) -> String {
+    let ms = ms.max(0);
+    match SPANS.iter().find(|(unit_ms, _)| ms >= *unit_ms) {
+        Some((unit_ms, _)) if *unit_ms == SPANS[0].0 && ms < 2 * unit_ms => "1 day".to_owned(),
+        Some((unit_ms, name)) => format!("{} {name}", ms / unit_ms),
+        None => format!("{ms} ms"),
+    }
+}
+
+/// A moment beside now: `3 min ago`, `in 5 s`, and from a day on also the date.
+pub fn when(moment_ms: i64, now_ms: i64) -> String {
+    let apart = now_ms.saturating_sub(moment_ms);
+    if apart.unsigned_abs() < 1_000 {
+        return "just now".to_owned();
+    }
+    let spoken = match apart > 0 {
+        true => format!("{} ago", span(apart)),
+        false => format!("in {}", span(apart.saturating_neg())),
+    };
+    if apart.unsigned_abs() < SPANS[0].0.unsigned_abs() {
+        spoken
+    } else {
+        format!("{spoken} ({})", date(moment_ms))
+    }
+}
+
+/// A moment by the calendar, in UTC.
+pub fn date(moment_ms: i64) -> String {
+    match Timestamp::from_millisecond(moment_ms) {
+        Ok(moment) => moment.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => format!("{moment_ms} ms"),
+    }
+}
+
+/// A number of bytes, such as `1.2 MB`.
+pub fn size(bytes: i64) -> String {
+    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
+    if bytes.unsigned_abs() < 1_000 {
+        return format!("{bytes} bytes");
+    }
+    let mut tenths = bytes / 100;
+    let mut unit = 0;
+    while tenths.unsigned_abs() >= 10_000 && unit + 1 < UNITS.len() {
+        tenths /= 1_000;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, (tenths % 10).abs(), UNITS[unit])
+}
+
+/// `1 document`, `2 documents`.
+pub fn count(number: i64, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_moments_are_read_at_a_glance() {
+        let cases = [(-1, "0 ms"), (999, "999 ms"), (59_999, "59 s"), (60_000, "1 min")];
+        for (ms, expected) in cases {
+            assert_eq!(span(ms), expected);
+        }
+        assert_eq!((span(86_400_000), span(3 * 86_400_000)), ("1 day".into(), "3 days".into()));
+        let now = 1_700_000_000_000;
+        assert_eq!(when(now - 999, now), "just now");
+        assert_eq!(when(now - 7_200_000, now), "2 h ago");
+        assert_eq!(when(now + 5_000, now), "in 5 s");
+        assert_eq!(when(now - 3 * 86_400_000, now), "3 days ago (2023-11-11 22:13 UTC)");
+        for (moment_ms, now_ms) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN)] {
+            assert!(!when(moment_ms, now_ms).is_empty(), "nothing overflows");
+        }
+    }
+
+    #[test]
+    fn sizes_have_one_digit_behind_the_point() {
+        let cases = [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1_000, "1.0 kB"),
+            (1_250_000, "1.2 MB"),
+            (i64::MAX, "9223.3 PB"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(size(bytes), expected);
+        }
+        assert_eq!((count(1, "host"), count(0, "host")), ("1 host".into(), "0 hosts".into()));
+    }
+}
