@@ -83,6 +83,11 @@ pub fn load(
     )
 }
 
+/// The plus keeps SQLite from walking the documents in the order of their ids.
+const ORIGINALS: &str = "SELECT contenthash, dochash FROM documents
+     WHERE part = $1 AND +connectionid = $2 AND removed_ms IS NULL AND contenthash IS NOT NULL
+       AND duplicateof IS NULL AND contenthash";
+
 /// Live documents of a connection with the given contents that are no copies
 /// themselves: the content and the key, earliest first.
 pub fn originals(
@@ -92,15 +97,9 @@ pub fn originals(
     contents: &[Vec<u8>],
 ) -> Result<Vec<(Vec<u8>, DocHash)>> {
     let keys: Vec<Value<'_>> = contents.iter().map(|hash| Value::Blob(hash)).collect();
-    tx.query_in(
-        "SELECT contenthash, dochash FROM documents
-         WHERE part = $1 AND +connectionid = $2 AND removed_ms IS NULL AND contenthash IS NOT NULL
-           AND duplicateof IS NULL AND contenthash",
-        &[part.into(), connection.into()],
-        &keys,
-        "ORDER BY id",
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )
+    tx.query_in(ORIGINALS, &[part.into(), connection.into()], &keys, "ORDER BY +id", |row| {
+        Ok((row.get(0)?, row.get(1)?))
+    })
 }
 
 /// Writes documents, new or known. The id of a known one stays.
@@ -278,6 +277,20 @@ mod tests {
             let copy = Document { duplicate_of: Some((Part(0), hash)), ..full.clone() };
             db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&copy)))?;
             assert_eq!(original()?, [], "a copy is nobody's original");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn originals_are_looked_up_by_their_content() {
+        crate::testing::on_sqlite(|db| {
+            let sql = format!("EXPLAIN QUERY PLAN {ORIGINALS} IN ($3, $4) ORDER BY +id");
+            let plan: Vec<String> =
+                db.read(move |tx| tx.query(&sql, &[Value::Int(1); 4], |row| row.get(3)))?;
+            assert!(
+                plan[0].contains("documents_by_content (part=? AND contenthash=?)"),
+                "{plan:?}"
+            );
             Ok(())
         });
     }
