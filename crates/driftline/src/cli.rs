@@ -21,6 +21,7 @@ mod place;
 mod restore;
 mod robots;
 mod status;
+mod urls;
 mod verify;
 mod why;
 mod words;
@@ -48,6 +49,7 @@ enum Verb {
     Crawl(crawl::Args),
     Init(init::Args),
     Status(status::Args),
+    Urls(urls::Args),
     Why(why::Args),
     Verify(verify::Args),
     Backup(backup::Args),
@@ -105,6 +107,7 @@ pub fn main() -> ExitCode {
         Verb::Crawl(args) => crawl::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
+        Verb::Urls(args) => urls::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),

@@ -69,6 +69,17 @@ impl Place {
         }
     }
 
+    /// The flags that name this place again, for a command that is suggested. They
+    /// begin with a space, and are empty for the default directory. A database's URL
+    /// may have a password in it and is not repeated.
+    pub fn flags(&self) -> String {
+        match self.directory() {
+            None => " --database URL".to_owned(),
+            Some(root) if root == Path::new("driftline-data") => String::new(),
+            Some(root) => format!(" --data {}", shown(&root.display().to_string())),
+        }
+    }
+
     /// Answers a question about the data: by the process that holds it, or by this one.
     pub fn ask(&self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
         let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
@@ -223,6 +234,14 @@ mod tests {
         assert_eq!(place(&[]).unwrap().directory(), Some(Path::new("driftline-data")));
         assert!(place(&["--data", "a", "--database", "postgres://x"]).is_err());
         assert!(place(&["--objects", "x"]).is_err_and(|error| error.contains("--database")));
+    }
+
+    #[test]
+    fn a_suggested_command_names_the_place_but_no_password() {
+        assert_eq!(place(&[]).unwrap().flags(), "");
+        assert_eq!(place(&["--data", "a"]).unwrap().flags(), " --data a");
+        let database = place(&["--database", "postgres://me:hunter2@db/x"]).unwrap();
+        assert!(!database.flags().contains("hunter2") && database.flags().contains("--database"));
     }
 
     #[test]
