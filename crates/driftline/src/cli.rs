@@ -15,6 +15,7 @@ mod crawl;
 mod demo;
 mod export;
 mod gc;
+mod hosts;
 mod init;
 mod man;
 mod place;
@@ -51,6 +52,7 @@ enum Verb {
     Status(status::Args),
     Urls(urls::Args),
     Why(why::Args),
+    Hosts(hosts::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -108,6 +110,7 @@ pub fn main() -> ExitCode {
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Urls(args) => urls::run(args),
+        Verb::Hosts(args) => hosts::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),

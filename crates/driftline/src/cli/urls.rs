@@ -5,6 +5,8 @@
 
 mod walk;
 
+pub use walk::host_name;
+
 use super::answers::Answers;
 use super::place::Place;
 use super::words::when;

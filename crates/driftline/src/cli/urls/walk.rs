@@ -131,7 +131,7 @@ fn parts(db: &Db, job: &Job, filter: &Filter, from: Part) -> anyhow::Result<Vec<
 }
 
 /// A host as bins are named: as canonical URLs spell it, without a port.
-pub(in crate::cli) fn host_name(text: &str) -> String {
+pub fn host_name(text: &str) -> String {
     let text = text.trim();
     let text = text.split_once("://").map_or(text, |(_, rest)| rest);
     match canonical(&format!("http://{text}"), &Policy::default()) {
