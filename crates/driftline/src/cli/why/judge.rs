@@ -74,14 +74,26 @@ fn unknown(looked: &Looked, job: &JobLook, url: &str) -> Because {
         job.name, job.run
     );
     Because::new(Cause::Unseen, sentence)
-        .next(format!("Name it as a seed: driftline crawl {url} --job {}", job.name))
+        .next(format!("Name it as a seed too: {}", crawl(job, &with_seed(job, url))))
+}
+
+/// The job's seeds and one more, as `crawl` takes them: it replaces what was there.
+fn with_seed(job: &JobLook, url: &str) -> String {
+    const SHOWN_MAX: usize = 3;
+    let seeds = job.spec.as_ref().map_or(&[][..], |spec| &spec.seeds);
+    let mut words: Vec<&str> = seeds.iter().take(SHOWN_MAX).map(String::as_str).collect();
+    if seeds.len() > SHOWN_MAX {
+        words.push("(the other seeds)");
+    }
+    words.push(url);
+    words.join(" ")
 }
 
 fn out_of_scope(job: &JobLook, cut: Cut, words: &str) -> Because {
     let (cause, flags) = match cut {
         Cut::Reach => (Cause::OutOfScope, "--scope domain"),
         Cut::NotIncluded => (Cause::NotIncluded, "--include EXPRESSION"),
-        Cut::Excluded(_) => (Cause::Excluded, "--exclude EXPRESSION"),
+        Cut::Excluded(_) => (Cause::Excluded, "--exclude ''"),
         Cut::Hops => (Cause::Hops, "--max-hops N"),
         Cut::Trap(_) => {
             return Because::new(Cause::Trap, format!("It looks like a trap: {words}.")).next(
@@ -140,7 +152,7 @@ fn lifted(job: &JobLook, code: &str) -> Because {
         "It was left out ({code}) by settings that have changed since; today's settings let it in."
     );
     Because::new(Cause::Lifted, sentence)
-        .next(format!("It is taken in when a page names it again: {}", crawl(job, "")))
+        .next(format!("The next run takes it in, if a page still names it: {}", crawl(job, "")))
 }
 
 fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
@@ -388,7 +400,8 @@ fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
 
 fn redirect(looked: &Looked) -> Because {
     let Some(last) = looked.redirects.last() else {
-        return Because::new(Cause::Redirect, "It leads to another page.");
+        let sentence = "It leads to a page that the job does not know: one outside its scope.";
+        return Because::new(Cause::Redirect, sentence);
     };
     let way = match looked.redirects.len() {
         1 => String::new(),
@@ -403,7 +416,7 @@ fn removed(looked: &Looked, job: &JobLook) -> Option<Because> {
     let document = looked.document.as_ref()?;
     let removed_ms = document.removed_ms?;
     let reason = document.reason.as_deref().unwrap_or("an unknown reason");
-    if reason == "redirected" && !looked.redirects.is_empty() {
+    if reason == "redirected" {
         return Some(redirect(looked));
     }
     let words = match reason {
@@ -413,7 +426,6 @@ fn removed(looked: &Looked, job: &JobLook) -> Option<Because> {
         "expired" => "its time to live was over",
         "hop limit" => "it is now more links from the seeds than allowed",
         "unreachable" => "no page leads to it any more",
-        "redirected" => "it leads to another page now",
         "job deleted" => "its job was deleted",
         "operator" => "an operator removed it",
         other => other,
