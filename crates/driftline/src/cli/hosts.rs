@@ -9,7 +9,7 @@ mod rank;
 use super::answers::Answers;
 use super::place::Place;
 use super::urls::host_name;
-use super::words::{count, size, span, when};
+use super::words::{count, quoted, size, span, when};
 use super::{say, shown};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
@@ -238,7 +238,7 @@ fn print(args: &Args, answer: &Answer, now_ms: i64) {
         let by =
             args.ask.by.to_possible_value().map_or(String::new(), |it| it.get_name().to_owned());
         let job =
-            args.ask.job.as_ref().map_or(String::new(), |job| format!(" --job {}", shown(job)));
+            args.ask.job.as_ref().map_or(String::new(), |job| format!(" --job {}", quoted(job)));
         let limit = args.ask.limit;
         let place = args.place.flags();
         say(&format!(

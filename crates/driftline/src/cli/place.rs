@@ -7,6 +7,7 @@
 //! process holds a directory, any number hold a database.
 
 use super::answers::Answers;
+use super::words::quoted;
 use super::{Data, shown};
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
@@ -76,7 +77,7 @@ impl Place {
         match self.directory() {
             None => " --database URL".to_owned(),
             Some(root) if root == Path::new("driftline-data") => String::new(),
-            Some(root) => format!(" --data {}", shown(&root.display().to_string())),
+            Some(root) => format!(" --data {}", quoted(&root.display().to_string())),
         }
     }
 

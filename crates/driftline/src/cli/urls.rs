@@ -9,7 +9,7 @@ pub use walk::host_name;
 
 use super::answers::Answers;
 use super::place::Place;
-use super::words::when;
+use super::words::{quoted, when};
 use super::{say, shown};
 use anyhow::Context;
 use clap::Args as ClapArgs;
@@ -200,15 +200,6 @@ fn command(args: &Args, job: &str, cursor: &str) -> String {
     format!("{out} --cursor {cursor}")
 }
 
-/// A word as a shell reads it back.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", shown(text).replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,14 +222,6 @@ mod tests {
             line(&it, 61_000),
             "failed   503  http-503          1 min ago   http://a.example/\\u{1b}[2J"
         );
-    }
-
-    #[test]
-    fn words_are_quoted_as_a_shell_needs_them() {
-        assert_eq!(quoted("a.example"), "a.example");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
-        assert_eq!(quoted(""), "''");
     }
 
     #[test]
