@@ -15,12 +15,14 @@ mod crawl;
 mod demo;
 mod export;
 mod gc;
+mod hosts;
 mod init;
 mod man;
 mod place;
 mod restore;
 mod robots;
 mod status;
+mod urls;
 mod verify;
 mod why;
 mod words;
@@ -48,7 +50,9 @@ enum Verb {
     Crawl(crawl::Args),
     Init(init::Args),
     Status(status::Args),
+    Urls(urls::Args),
     Why(why::Args),
+    Hosts(hosts::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -105,6 +109,8 @@ pub fn main() -> ExitCode {
         Verb::Crawl(args) => crawl::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
+        Verb::Urls(args) => urls::run(args),
+        Verb::Hosts(args) => hosts::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),

@@ -5,7 +5,8 @@
 //! answers itself. Invariants: nothing here writes; an answer is bounded in size and
 //! in the rows it looks at, so that a question never holds up a crawl.
 
-use super::{status, why};
+use super::{hosts, shown, status, urls, why};
+use anyhow::Context;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -13,7 +14,11 @@ use store::Db;
 use store::datadir::Layout;
 use store::dialect::Dialect;
 use store::socket::{self, Listening, Question};
+use store::tables::jobs::{self, Job};
 use store::tables::overview::Standing;
+
+/// Jobs that are named when one has to be chosen.
+const JOBS_NAMED_MAX: u32 = 20;
 
 /// Who answers, and from what.
 #[derive(Clone)]
@@ -46,10 +51,33 @@ impl Answers {
         }
     }
 
+    /// The job of a name, or the only one there is.
+    pub fn job(&self, name: Option<String>) -> anyhow::Result<Job> {
+        if let Some(name) = name {
+            let unknown =
+                format!("there is no job named {}; `driftline status` lists them", shown(&name));
+            return self.db.read(move |tx| jobs::find(tx, &name))?.context(unknown);
+        }
+        let mut jobs = self.db.read(|tx| jobs::list(tx, "", JOBS_NAMED_MAX))?;
+        match jobs.len() {
+            0 => anyhow::bail!("there is no job yet; crawl something: driftline crawl URL"),
+            1 => Ok(jobs.remove(0)),
+            _ => {
+                let names: Vec<String> = jobs.iter().map(|job| shown(&job.name)).collect();
+                anyhow::bail!(
+                    "there is more than one job; name one with --job: {}",
+                    names.join(", ")
+                )
+            }
+        }
+    }
+
     fn dispatch(&self, question: &Question) -> anyhow::Result<Json> {
         let args = &question.args;
         match question.verb.as_str() {
             "status" => status::answer(self, read(args)?),
+            "hosts" => hosts::answer(self, read(args)?),
+            "urls" => urls::answer(self, read(args)?),
             "why" => why::answer(self, read(args)?),
             verb => anyhow::bail!(
                 "process {}, which holds the data directory, is of another version and does not \

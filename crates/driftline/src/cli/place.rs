@@ -7,6 +7,7 @@
 //! process holds a directory, any number hold a database.
 
 use super::answers::Answers;
+use super::words::quoted;
 use super::{Data, shown};
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
@@ -66,6 +67,17 @@ impl Place {
         match self.directory() {
             Some(root) => shown(&root.display().to_string()),
             None => "the database".to_owned(),
+        }
+    }
+
+    /// The flags that name this place again, for a command that is suggested. They
+    /// begin with a space, and are empty for the default directory. A database's URL
+    /// may have a password in it and is not repeated.
+    pub fn flags(&self) -> String {
+        match self.directory() {
+            None => " --database URL".to_owned(),
+            Some(root) if root == Path::new("driftline-data") => String::new(),
+            Some(root) => format!(" --data {}", quoted(&root.display().to_string())),
         }
     }
 
@@ -223,6 +235,14 @@ mod tests {
         assert_eq!(place(&[]).unwrap().directory(), Some(Path::new("driftline-data")));
         assert!(place(&["--data", "a", "--database", "postgres://x"]).is_err());
         assert!(place(&["--objects", "x"]).is_err_and(|error| error.contains("--database")));
+    }
+
+    #[test]
+    fn a_suggested_command_names_the_place_but_no_password() {
+        assert_eq!(place(&[]).unwrap().flags(), "");
+        assert_eq!(place(&["--data", "a"]).unwrap().flags(), " --data a");
+        let database = place(&["--database", "postgres://me:hunter2@db/x"]).unwrap();
+        assert!(!database.flags().contains("hunter2") && database.flags().contains("--database"));
     }
 
     #[test]

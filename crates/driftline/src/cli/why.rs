@@ -61,6 +61,7 @@ struct Reason {
     code: String,
     sentence: String,
     next: Option<String>,
+    command: Option<String>,
     state: Option<String>,
     /// The code that the queue keeps.
     reason: Option<String>,
@@ -89,7 +90,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         if index > 0 {
             say("");
         }
-        lines(&answer.asked, reason).iter().for_each(|line| say(line));
+        lines(&answer.asked, reason, &args.place.flags()).iter().for_each(|line| say(line));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -116,6 +117,7 @@ fn reason(looked: &Looked) -> Reason {
         code: because.cause.code().to_owned(),
         sentence: because.sentence,
         next: because.next,
+        command: because.command,
         state: looked.row.as_ref().map(|row| row.state.clone()),
         reason: looked.row.as_ref().and_then(|row| row.reason.clone()),
         status: document.and_then(|document| document.http_status),
@@ -156,8 +158,8 @@ fn details(looked: &Looked) -> Vec<Detail> {
     out
 }
 
-/// What people read.
-fn lines(asked: &str, reason: &Reason) -> Vec<String> {
+/// What people read. The flags name the place in a command that is suggested.
+fn lines(asked: &str, reason: &Reason, flags: &str) -> Vec<String> {
     let url = reason.url.as_deref().unwrap_or(asked);
     let job = reason.job.as_deref().map_or(String::new(), |job| format!(" (job {})", shown(job)));
     let mut out = vec![format!("{}{job}", shown(url))];
@@ -165,7 +167,10 @@ fn lines(asked: &str, reason: &Reason) -> Vec<String> {
         out.push(format!("    That is the one spelling of {}.", shown(asked)));
     }
     out.push(format!("    {}", shown(&reason.sentence)));
-    out.extend(reason.next.iter().map(|next| format!("    {}", shown(next))));
+    if let Some(next) = &reason.next {
+        let command = reason.command.as_ref().map(|command| format!(": {}{flags}", shown(command)));
+        out.push(format!("    {}{}", shown(next), command.unwrap_or_default()));
+    }
     for detail in &reason.details {
         out.push(format!("      {:<12} {}", shown(&detail.name), shown(&detail.value)));
     }

@@ -2,6 +2,7 @@
 //!
 //! Only for terminals: JSON answers have plain numbers, with their unit in the name.
 
+use super::shown;
 use jiff::Timestamp;
 
 /// Units of a span, the largest first: its milliseconds and its name.
@@ -63,6 +64,15 @@ pub fn count(number: i64, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
+/// A word as a shell reads it back.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", shown(text).replace('\'', "'\\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,6 +92,14 @@ mod tests {
         for (moment_ms, now_ms) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN)] {
             assert!(!when(moment_ms, now_ms).is_empty(), "nothing overflows");
         }
+    }
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs_them() {
+        assert_eq!(quoted("a.example"), "a.example");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(quoted(""), "''");
     }
 
     #[test]

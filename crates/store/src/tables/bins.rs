@@ -81,6 +81,37 @@ pub fn list(tx: &mut Tx<'_>, part: Part, after: BinId, limit: u32) -> Result<Vec
     )
 }
 
+/// Bins of all parts in the order of part and number, after one, with their parts.
+pub fn list_all(tx: &mut Tx<'_>, after: (Part, BinId), limit: u32) -> Result<Vec<(Part, Bin)>> {
+    tx.query(
+        &format!(
+            "SELECT {BIN}, part FROM bins WHERE (part, bin) > ($1, $2) ORDER BY part, bin LIMIT $3"
+        ),
+        &[after.0.into(), after.1.into(), limit.into()],
+        |row| Ok((row.get(12)?, Bin::from_row(row)?)),
+    )
+}
+
+/// Bins of a part that have had work for a job, in the order of their numbers, after
+/// one.
+pub fn list_of_job(
+    tx: &mut Tx<'_>,
+    (part, job): (Part, JobId),
+    after: BinId,
+    limit: u32,
+) -> Result<Vec<Bin>> {
+    let columns: Vec<String> = BIN.split(", ").map(|column| format!("b.{column}")).collect();
+    tx.query(
+        &format!(
+            "SELECT {} FROM bin_work w JOIN bins b ON b.part = w.part AND b.bin = w.bin
+             WHERE w.part = $1 AND w.jobid = $2 AND w.bin > $3 ORDER BY w.bin LIMIT $4",
+            columns.join(", ")
+        ),
+        &[part.into(), job.into(), after.into(), limit.into()],
+        Bin::from_row,
+    )
+}
+
 /// What a chunk did to a bin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visit {
@@ -183,4 +214,62 @@ pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: Marked) -> Result<bool> {
         &[part.into(), seen.job.into(), seen.bin.into(), seen.mark.into()],
     )?;
     Ok(touched == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{QueueId, Run};
+    use crate::tables::queue::{self, Adding, Candidate, Place};
+    use crate::testing::both_databases;
+    use page::ids::DocHash;
+
+    fn candidate(id: i64) -> Candidate {
+        let docid = format!("http://h{id}.example/");
+        Candidate {
+            id: QueueId(id),
+            dochash: DocHash::of(&docid),
+            docid,
+            bin: BinId(id),
+            bin_name: format!("h{id}.example"),
+            priority: 0.0,
+            hops: 0,
+            redirects: 0,
+            seed: true,
+            parent: None,
+            cut: None,
+        }
+    }
+
+    #[test]
+    fn bins_are_walked_over_all_parts_or_for_one_job() {
+        both_databases(|db| {
+            for (part, job, ids) in [(0, 1, 10..14), (2, 1, 20..22), (2, 2, 22..25)] {
+                let place = Place { part: Part(part), job: JobId(job) };
+                db.write(move |tx| {
+                    let all: Vec<Candidate> = ids.clone().map(candidate).collect();
+                    let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                    queue::add(tx, adding, &all).map(|_| ())
+                })?;
+            }
+            let (mut after, mut seen) = ((Part(-1), BinId(-1)), Vec::new());
+            loop {
+                let page = db.read(move |tx| list_all(tx, after, 2))?;
+                let Some((part, bin)) = page.last() else { break };
+                after = (*part, bin.bin);
+                seen.extend(page.iter().map(|(part, bin)| (part.0, bin.bin.0)));
+            }
+            let want: Vec<(i64, i64)> =
+                (10..14).map(|bin| (0, bin)).chain((20..25).map(|bin| (2, bin))).collect();
+            assert_eq!(seen, want);
+            let of_job = |job| -> Result<Vec<i64>> {
+                let bins =
+                    db.read(move |tx| list_of_job(tx, (Part(2), JobId(job)), BinId(20), 9))?;
+                Ok(bins.iter().map(|bin| bin.bin.0).collect())
+            };
+            assert_eq!(of_job(1)?, [21]);
+            assert_eq!(of_job(2)?, [22, 23, 24]);
+            Ok(())
+        });
+    }
 }

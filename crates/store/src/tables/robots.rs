@@ -8,6 +8,9 @@ use crate::ids::Part;
 use crate::value::Row;
 use crate::{Result, Tx};
 
+/// Origins of one host that are shown, for each scheme.
+const ORIGINS_MAX: u32 = 20;
+
 /// An origin's robots.txt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
@@ -53,6 +56,26 @@ pub fn find(tx: &mut Tx<'_>, part: Part, origin: &str) -> Result<Option<Stored>>
     )
 }
 
+/// What robots.txt said of the origins of a host: with each scheme, on each port.
+pub fn of_host(tx: &mut Tx<'_>, part: Part, host: &str) -> Result<Vec<Stored>> {
+    let mut found = Vec::new();
+    for scheme in ["http", "https"] {
+        // What comes behind the host is nothing or a colon, and `;` comes behind that.
+        let (origin, end) = (format!("{scheme}://{host}"), format!("{scheme}://{host};"));
+        let ports = format!("{origin}:");
+        found.extend(tx.query(
+            &format!(
+                "SELECT {COLUMNS} FROM robots
+                 WHERE part = $1 AND (origin = $2 OR (origin >= $3 AND origin < $4))
+                 ORDER BY origin LIMIT $5"
+            ),
+            &[part.into(), (&origin).into(), (&ports).into(), (&end).into(), ORIGINS_MAX.into()],
+            from_row,
+        )?);
+    }
+    Ok(found)
+}
+
 /// Writes what an origin's robots.txt said.
 pub fn save(tx: &mut Tx<'_>, part: Part, it: &Stored) -> Result<()> {
     tx.insert_rows(
@@ -79,6 +102,37 @@ pub fn save(tx: &mut Tx<'_>, part: Part, it: &Stored) -> Result<()> {
 mod tests {
     use super::*;
     use crate::testing::both_databases;
+
+    #[test]
+    fn all_origins_of_a_host_are_found_and_no_others() {
+        both_databases(|db| {
+            let origins = [
+                "http://a.example",
+                "http://a.example.b",
+                "http://a.exampl",
+                "http://a.example:81",
+                "https://a.example:8443",
+                "https://a.example",
+            ];
+            for origin in origins {
+                let stored = Stored {
+                    origin: origin.into(),
+                    status: Some(404),
+                    body: None,
+                    closed: false,
+                    asked_ms: 0,
+                    good_ms: None,
+                    failing_ms: None,
+                    expires_ms: 0,
+                };
+                db.write(move |tx| save(tx, Part(3), &stored))?;
+            }
+            let found = db.read(|tx| of_host(tx, Part(3), "a.example"))?;
+            let found: Vec<&str> = found.iter().map(|it| it.origin.as_str()).collect();
+            assert_eq!(found, [origins[0], origins[3], origins[5], origins[4]]);
+            Ok(())
+        });
+    }
 
     #[test]
     fn an_answer_is_kept_whole_and_replaced_whole() {

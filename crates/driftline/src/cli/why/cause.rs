@@ -115,16 +115,23 @@ pub struct Because {
     pub sentence: String,
     /// What to do, if anything is to be done.
     pub next: Option<String>,
+    /// The command that does it.
+    pub command: Option<String>,
 }
 
 impl Because {
     /// A cause that nothing needs to be done about.
     pub fn new(cause: Cause, sentence: impl Into<String>) -> Because {
-        Because { cause, sentence: sentence.into(), next: None }
+        Because { cause, sentence: sentence.into(), next: None, command: None }
     }
 
     /// The same, with what to do next.
     pub fn next(self, next: impl Into<String>) -> Because {
-        Because { next: Some(next.into()), ..self }
+        Because { next: Some(next.into()), command: None, ..self }
+    }
+
+    /// The same, with a command that helps.
+    pub fn run(self, next: &str, command: String) -> Because {
+        Because { next: Some(next.to_owned()), command: Some(command), ..self }
     }
 }

@@ -6,13 +6,16 @@
 
 use super::cause::{Because, Cause};
 use super::look::{JobLook, Looked};
-use crate::cli::words::{count, span, when};
+use crate::cli::words::{count, quoted, span, when};
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::scope::Cut;
 use page::robots::{Robots, Verdict};
 use store::tables::overview::Standing;
 use store::tables::queue::list::Listed;
+
+/// What to do about trouble on the other side.
+const MENDED: &str = "When that is mended, the next run asks again";
 
 /// Why the URL stands where it stands.
 pub fn because(looked: &Looked) -> Because {
@@ -25,7 +28,7 @@ pub fn because(looked: &Looked) -> Because {
     };
     let Some(job) = &looked.job else {
         return Because::new(Cause::NoJobs, "There is no job yet that could know it.")
-            .next(format!("Crawl it: driftline crawl {url}"));
+            .run("Crawl it", format!("driftline crawl {}", quoted(url)));
     };
     let Some(row) = &looked.row else { return unknown(looked, job, url) };
     match row.state.as_str() {
@@ -50,7 +53,7 @@ fn looked_at_again(job: &JobLook, row: &Listed, because: Because) -> Because {
 /// The command that runs a job again, with further flags.
 fn crawl(job: &JobLook, flags: &str) -> String {
     let space = if flags.is_empty() { "" } else { " " };
-    format!("driftline crawl --job {}{space}{flags}", job.name)
+    format!("driftline crawl --job {}{space}{flags}", quoted(&job.name))
 }
 
 /// The job's queue does not have it.
@@ -67,21 +70,33 @@ fn unknown(looked: &Looked, job: &JobLook, url: &str) -> Because {
     }
     if job.run.0 == 0 {
         return Because::new(Cause::NotStarted, format!("Job {} has not been run yet.", job.name))
-            .next(format!("Run it: {}", crawl(job, "")));
+            .run("Run it", crawl(job, ""));
     }
     let sentence = format!(
         "It would belong to job {}, but no page, sitemap or seed has named it up to run {}.",
         job.name, job.run
     );
     Because::new(Cause::Unseen, sentence)
-        .next(format!("Name it as a seed: driftline crawl {url} --job {}", job.name))
+        .run("Name it as a seed too", crawl(job, &with_seed(job, url)))
+}
+
+/// The job's seeds and one more, as `crawl` takes them: it replaces what was there.
+fn with_seed(job: &JobLook, url: &str) -> String {
+    const SHOWN_MAX: usize = 3;
+    let seeds = job.spec.as_ref().map_or(&[][..], |spec| &spec.seeds);
+    let mut words: Vec<String> = seeds.iter().take(SHOWN_MAX).map(|seed| quoted(seed)).collect();
+    if seeds.len() > SHOWN_MAX {
+        words.push("...".to_owned());
+    }
+    words.push(quoted(url));
+    words.join(" ")
 }
 
 fn out_of_scope(job: &JobLook, cut: Cut, words: &str) -> Because {
     let (cause, flags) = match cut {
         Cut::Reach => (Cause::OutOfScope, "--scope domain"),
         Cut::NotIncluded => (Cause::NotIncluded, "--include EXPRESSION"),
-        Cut::Excluded(_) => (Cause::Excluded, "--exclude EXPRESSION"),
+        Cut::Excluded(_) => (Cause::Excluded, "--exclude ''"),
         Cut::Hops => (Cause::Hops, "--max-hops N"),
         Cut::Trap(_) => {
             return Because::new(Cause::Trap, format!("It looks like a trap: {words}.")).next(
@@ -90,7 +105,7 @@ fn out_of_scope(job: &JobLook, cut: Cut, words: &str) -> Because {
         }
     };
     Because::new(cause, format!("It does not belong to job {}: {words}.", job.name))
-        .next(format!("If it should, change the job: {}", crawl(job, flags)))
+        .run("If it should, change the job", crawl(job, flags))
 }
 
 fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
@@ -113,8 +128,7 @@ fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
                     job.taken
                 );
                 let more = format!("--max-pages {}", most.saturating_mul(2));
-                Because::new(Cause::Limit, sentence)
-                    .next(format!("Raise the limit: {}", crawl(job, &more)))
+                Because::new(Cause::Limit, sentence).run("Raise the limit", crawl(job, &more))
             }
             _ => lifted(job, code),
         },
@@ -130,7 +144,7 @@ fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
             Cause::Nofollow,
             "Every page that links to it asks crawlers not to follow (nofollow).",
         )
-        .next(format!("Follow such links: {}", crawl(job, "--ignore-robots"))),
+        .run("Follow such links", crawl(job, "--ignore-robots")),
         _ => Because::new(Cause::Cut, format!("It is left out: {}.", words_of(row))),
     }
 }
@@ -140,7 +154,7 @@ fn lifted(job: &JobLook, code: &str) -> Because {
         "It was left out ({code}) by settings that have changed since; today's settings let it in."
     );
     Because::new(Cause::Lifted, sentence)
-        .next(format!("It is taken in when a page names it again: {}", crawl(job, "")))
+        .run("The next run takes it in, if a page still names it", crawl(job, ""))
 }
 
 fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
@@ -155,20 +169,22 @@ fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
 
 fn noindex(job: &JobLook) -> Because {
     Because::new(Cause::Noindex, "The page itself asks not to be kept (noindex).")
-        .next(format!("Keep it nevertheless: {}", crawl(job, "--ignore-robots")))
+        .run("Keep it nevertheless", crawl(job, "--ignore-robots"))
 }
 
 /// The very line, from the copy that is stored.
 fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
-    let ignore = format!("Disregard robots.txt, if you may: {}", crawl(job, "--ignore-robots"));
+    let ignore = |because: Because| {
+        because.run("Disregard robots.txt, if you may", crawl(job, "--ignore-robots"))
+    };
     let Some(stored) = &looked.robots else {
-        return Because::new(Cause::Robots, "The robots.txt of its host forbids it.").next(ignore);
+        return ignore(Because::new(Cause::Robots, "The robots.txt of its host forbids it."));
     };
     let Some(body) = &stored.body else {
         if !stored.closed {
             let sentence = "A robots.txt forbade it; by now its host has none.";
             return Because::new(Cause::Robots, sentence)
-                .next(format!("The next run looks again: {}", crawl(job, "")));
+                .run("The next run looks again", crawl(job, ""));
         }
         return robots_unreachable(looked, job);
     };
@@ -183,13 +199,13 @@ fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
                 rule.text,
                 if rule.agent == "*" { "all crawlers" } else { rule.agent }
             );
-            Because::new(Cause::Robots, sentence).next(ignore)
+            ignore(Because::new(Cause::Robots, sentence))
         }
         _ => Because::new(
             Cause::Robots,
             "A robots.txt forbade it; the copy that is stored now allows it.",
         )
-        .next(format!("The next run looks again: {}", crawl(job, ""))),
+        .run("The next run looks again", crawl(job, "")),
     }
 }
 
@@ -206,7 +222,7 @@ fn robots_unreachable(looked: &Looked, job: &JobLook) -> Because {
         Some(stored) => format!("It is asked for again {}", when(stored.expires_ms, looked.now_ms)),
         None => "It is asked for again by the next run".to_owned(),
     };
-    Because::new(Cause::RobotsUnreachable, sentence).next(format!("{next}: {}", crawl(job, "")))
+    Because::new(Cause::RobotsUnreachable, sentence).run(&next, crawl(job, ""))
 }
 
 fn ready(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
@@ -224,7 +240,7 @@ fn ready(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
             when(until_ms, now_ms)
         );
         return Because::new(Cause::HostBlocked, sentence)
-            .next(format!("See the host: driftline hosts {}", bin.name));
+            .run("See the host", format!("driftline hosts {}", quoted(&bin.name)));
     }
     if let Some(event) = looked.events.first() {
         let sentence = format!("It waits until {event:?} is over.");
@@ -232,7 +248,7 @@ fn ready(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
     }
     if job.standing != Standing::Running {
         let sentence = "It is ready to be fetched, but nobody crawls the job now.";
-        return Because::new(Cause::NoCrawl, sentence).next(format!("Go on: {}", crawl(job, "")));
+        return Because::new(Cause::NoCrawl, sentence).run("Go on", crawl(job, ""));
     }
     match looked.bin.as_ref().map(|bin| (bin, bin.next_ms - now_ms)) {
         Some((bin, wait_ms)) if wait_ms > 0 => Because::new(
@@ -298,7 +314,6 @@ fn active(looked: &Looked) -> Because {
 
 fn failed(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
     let code = row.reason.as_deref().unwrap_or_default();
-    let again = format!("When that is mended, the next run asks again: {}", crawl(job, ""));
     if code == "gone" {
         return gone(looked);
     }
@@ -312,23 +327,19 @@ fn failed(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
             _ => return Because::new(Cause::Refused, sentence),
         };
         return Because::new(Cause::Refused, sentence)
-            .next(format!("If it is your own network: {}", crawl(job, flags)));
+            .run("If it is your own network", crawl(job, flags));
     }
     if code.starts_with("tls-") {
-        return Because::new(Cause::Insecure, sentence).next(again);
+        return Because::new(Cause::Insecure, sentence).run(MENDED, crawl(job, ""));
     }
-    let next = match code {
-        "dns" => format!(
-            "Check the host's name, and the resolver of this machine; then: {}",
-            crawl(job, "")
-        ),
-        "http-401" | "http-403" => {
-            "The server wants to know who asks, or does not want crawlers; ask its owner."
-                .to_owned()
-        }
-        _ => again,
-    };
-    Because::new(Cause::Failed, sentence).next(next)
+    let because = Because::new(Cause::Failed, sentence);
+    match code {
+        "dns" => because
+            .run("Check the host's name, and the resolver of this machine; then", crawl(job, "")),
+        "http-401" | "http-403" => because
+            .next("The server wants to know who asks, or does not want crawlers; ask its owner."),
+        _ => because.run(MENDED, crawl(job, "")),
+    }
 }
 
 fn gone(looked: &Looked) -> Because {
@@ -355,7 +366,7 @@ fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
     };
     if let Some(original) = &looked.original {
         return Because::new(Cause::Duplicate, format!("It is a copy of {original}."))
-            .next(format!("Ask about that one: driftline why {original}"));
+            .run("Ask about that one", format!("driftline why {}", quoted(original)));
     }
     let live = document.chunk.is_some();
     let seen = when(document.checked_ms, looked.now_ms);
@@ -371,7 +382,7 @@ fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
         "ok" | "not modified" => {
             let sentence = format!("It is stored; it was last fetched {seen}, in run {run}.");
             Because::new(Cause::Stored, sentence)
-                .next(format!("The next run looks at it again: {}", crawl(job, "")))
+                .run("The next run looks at it again", crawl(job, ""))
         }
         code if live => {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
@@ -381,21 +392,22 @@ fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
         code => {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
             Because::new(Cause::Failed, format!("It could not be had: {words}."))
-                .next(format!("The next run asks again: {}", crawl(job, "")))
+                .run("The next run asks again", crawl(job, ""))
         }
     }
 }
 
 fn redirect(looked: &Looked) -> Because {
     let Some(last) = looked.redirects.last() else {
-        return Because::new(Cause::Redirect, "It leads to another page.");
+        let sentence = "It leads to a page that the job does not know: one outside its scope.";
+        return Because::new(Cause::Redirect, sentence);
     };
     let way = match looked.redirects.len() {
         1 => String::new(),
         hops => format!(" over {hops} redirects"),
     };
     Because::new(Cause::Redirect, format!("It leads{way} to {last}."))
-        .next(format!("Ask about that one: driftline why {last}"))
+        .run("Ask about that one", format!("driftline why {}", quoted(last)))
 }
 
 /// It was stored once. What took it away is told by its own cause where there is one.
@@ -403,7 +415,7 @@ fn removed(looked: &Looked, job: &JobLook) -> Option<Because> {
     let document = looked.document.as_ref()?;
     let removed_ms = document.removed_ms?;
     let reason = document.reason.as_deref().unwrap_or("an unknown reason");
-    if reason == "redirected" && !looked.redirects.is_empty() {
+    if reason == "redirected" {
         return Some(redirect(looked));
     }
     let words = match reason {
@@ -413,14 +425,13 @@ fn removed(looked: &Looked, job: &JobLook) -> Option<Because> {
         "expired" => "its time to live was over",
         "hop limit" => "it is now more links from the seeds than allowed",
         "unreachable" => "no page leads to it any more",
-        "redirected" => "it leads to another page now",
         "job deleted" => "its job was deleted",
         "operator" => "an operator removed it",
         other => other,
     };
     let sentence = format!("It was removed {}: {words}.", when(removed_ms, looked.now_ms));
-    let again = format!("If it comes back, the next run takes it in again: {}", crawl(job, ""));
-    Some(Because::new(Cause::Removed, sentence).next(again))
+    let because = Because::new(Cause::Removed, sentence);
+    Some(because.run("If it comes back, the next run takes it in again", crawl(job, "")))
 }
 
 /// The reason in words: those it was stored with, or those of its code.

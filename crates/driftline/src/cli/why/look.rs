@@ -50,7 +50,7 @@ pub struct Looked {
     pub holder: Option<Holder>,
     /// Events it waits for, if it is ready.
     pub events: Vec<String>,
-    /// Where it leads, from the next URL on.
+    /// Where it leads, from the next URL on, as far as that is known.
     pub redirects: Vec<String>,
     /// What it is a copy of.
     pub original: Option<String>,
@@ -201,7 +201,7 @@ impl View<'_> {
         if let Some(document) = &document {
             looked.redirects = chain(tx, job.connection, document)?;
             if let Some(original) = document.duplicate_of {
-                looked.original = Some(name_of(tx, job.connection, original)?);
+                looked.original = name_of(tx, job.connection, original)?;
             }
         }
         (looked.row, looked.document) = (row, document);
@@ -230,7 +230,8 @@ fn chain(tx: &mut Tx<'_>, connection: ConnectionId, from: &Document) -> Result<V
         if urls.len() == CHAIN_MAX {
             break;
         }
-        urls.push(name_of(tx, connection, (part, hash))?);
+        let Some(url) = name_of(tx, connection, (part, hash))? else { break };
+        urls.push(url);
         let document = documents::load(tx, part, connection, &[hash])?.pop();
         // A chain in a circle ends at its limit, or where it began.
         next = document.filter(|it| it.dochash != from.dochash).and_then(|it| it.redirect);
@@ -238,17 +239,17 @@ fn chain(tx: &mut Tx<'_>, connection: ConnectionId, from: &Document) -> Result<V
     Ok(urls)
 }
 
-/// The URL of a document by its key, as far as anybody knows it.
+/// The URL of a document by its key, if anybody knows it: what a redirect leads to
+/// outside the scope, nobody does.
 fn name_of(
     tx: &mut Tx<'_>,
     connection: ConnectionId,
     (part, hash): (Part, DocHash),
-) -> Result<String> {
-    if let Some(document) = documents::load(tx, part, connection, &[hash])?.pop() {
-        return Ok(document.docid);
+) -> Result<Option<String>> {
+    match documents::load(tx, part, connection, &[hash])?.pop() {
+        Some(document) => Ok(Some(document.docid)),
+        None => list::docid_of(tx, (part, hash)),
     }
-    let queued = list::docid_of(tx, (part, hash))?;
-    Ok(queued.unwrap_or_else(|| format!("a URL that is no longer known ({})", hash.to_hex())))
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ impl<'a> World<'a> {
         self.db.write(move |tx| {
             jobs::save(tx, &job, 1)?;
             for run in 1..=runs {
-                jobs::start_run(tx, id, (node, ""), 1)?;
+                jobs::start_run(tx, id, node, 1)?;
                 if run < runs {
                     jobs::end_run(tx, id, Run(run), 1)?;
                 }
@@ -336,6 +336,10 @@ fn seed_settled(world: &World<'_>) -> Result<()> {
             it.redirect = key(to);
         })?;
     }
+    world.done(&url("led-away"), |it| {
+        it.outcome = "redirect".into();
+        it.redirect = Some((Part(0), DocHash::of("http://elsewhere.example/")));
+    })?;
     world.done(&url("circle"), |it| {
         it.outcome = "redirect".into();
         it.redirect = key("circle");
@@ -399,6 +403,7 @@ const CASES: &[Case] = &[
     ("recheck", None, Cause::Recheck, "in run 1; run 2 is under way"),
     ("copy", None, Cause::Duplicate, "copy of http://site.example/stored"),
     ("moved", None, Cause::Redirect, "over 2 redirects to http://site.example/stored"),
+    ("led-away", None, Cause::Redirect, "outside its scope"),
     ("circle", None, Cause::Redirect, "leads to http://site.example/circle"),
     ("removed", None, Cause::Removed, "no such page any more"),
     ("forgotten", Some("site"), Cause::Removed, "no page leads to it"),

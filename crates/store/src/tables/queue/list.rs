@@ -150,60 +150,70 @@ pub struct Walk {
 
 /// The next documents of a walk, behind a key.
 pub fn list(tx: &mut Tx<'_>, walk: &Walk, after: &Key, limit: u32) -> Result<Vec<Listed>> {
+    let (condition, order, position) = position(walk, after);
+    let mut values: Vec<Value<'_>> =
+        vec![walk.place.part.into(), walk.place.job.into(), walk.connection.into(), limit.into()];
+    values.extend(position);
+    tx.query(&page_text(condition, order), &values, Listed::from_row)
+}
+
+fn page_text(condition: &str, order: &str) -> String {
+    format!(
+        "SELECT {LISTED} FROM queue q
+         LEFT JOIN documents d ON d.part = q.part AND d.dochash = q.dochash
+                              AND d.connectionid = $3
+         WHERE q.part = $1 AND q.jobid = $2 AND {condition}
+         ORDER BY {order} LIMIT $4"
+    )
+}
+
+/// What is behind a key in a walk's order: the condition, the order, and the values
+/// from `$5` on. Each is what an index was made for; see `migrations/queue.sql`.
+fn position<'a>(walk: &'a Walk, after: &'a Key) -> (&'static str, &'static str, Vec<Value<'a>>) {
     let (number, run): (Value<'_>, Value<'_>) = (after.number.into(), after.run.into());
-    let id: Value<'_> = after.id.into();
-    // Each condition is the one its index was made for; see migrations/queue.sql.
-    let (condition, order, position) = match walk.state {
-        None => ("q.id > $5", "q.id", vec![id]),
-        Some(State::Ready) => (
+    let (priority, id): (Value<'_>, Value<'_>) = (after.priority.into(), after.id.into());
+    match (walk.state, walk.bin, &walk.reason) {
+        (None, ..) => ("q.id > $5", "q.id", vec![id]),
+        (Some(State::Ready), None, _) => (
             "q.state = 'ready' AND (q.bin, q.docpriority, q.id) > ($5, $6, $7)",
             "q.bin, q.docpriority, q.id",
-            vec![number, after.priority.into(), id],
+            vec![number, priority, id],
         ),
-        Some(State::Waiting) => (
+        (Some(State::Ready), Some(bin), _) => (
+            "q.state = 'ready' AND q.bin = $5 AND (q.docpriority, q.id) > ($6, $7)",
+            "q.docpriority, q.id",
+            vec![bin.into(), priority, id],
+        ),
+        (Some(State::Waiting), ..) => (
             "q.state = 'waiting' AND (q.checktime, q.id) > ($5, $6)",
             "q.checktime, q.id",
             vec![number, id],
         ),
-        Some(State::Active) => {
+        (Some(State::Active), ..) => {
             ("q.state = 'active' AND (q.chunk, q.id) > ($5, $6)", "q.chunk, q.id", vec![number, id])
         }
-        Some(State::Done) => (
+        (Some(State::Done), None, _) => (
             "q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut')
              AND (q.bin, q.done_run, q.id) > ($5, $6, $7)",
             "q.bin, q.done_run, q.id",
             vec![number, run, id],
         ),
-        Some(State::Cut) => (
+        (Some(State::Done), Some(bin), _) => (
+            "q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut')
+             AND q.bin = $5 AND (q.done_run, q.id) > ($6, $7)",
+            "q.done_run, q.id",
+            vec![bin.into(), run, id],
+        ),
+        (Some(State::Cut), _, None) => (
             "q.state = 'cut' AND (q.reason, q.id) > ($5, $6)",
             "q.reason, q.id",
             vec![(&after.reason).into(), id],
         ),
-        Some(State::Failed) => ("q.state = 'failed' AND q.id > $5", "q.id", vec![id]),
-    };
-    let mut values: Vec<Value<'_>> =
-        vec![walk.place.part.into(), walk.place.job.into(), walk.connection.into(), limit.into()];
-    values.extend(position);
-    let mut more = String::new();
-    if let (Some(bin), Some(State::Ready | State::Done)) = (walk.bin, walk.state) {
-        values.push(bin.into());
-        more.push_str(&format!(" AND q.bin = ${}", values.len()));
+        (Some(State::Cut), _, Some(reason)) => {
+            ("q.state = 'cut' AND q.reason = $5 AND q.id > $6", "q.id", vec![reason.into(), id])
+        }
+        (Some(State::Failed), ..) => ("q.state = 'failed' AND q.id > $5", "q.id", vec![id]),
     }
-    if let (Some(reason), Some(State::Cut)) = (&walk.reason, walk.state) {
-        values.push(reason.into());
-        more.push_str(&format!(" AND q.reason = ${}", values.len()));
-    }
-    tx.query(
-        &format!(
-            "SELECT {LISTED} FROM queue q
-             LEFT JOIN documents d ON d.part = q.part AND d.dochash = q.dochash
-                                  AND d.connectionid = $3
-             WHERE q.part = $1 AND q.jobid = $2 AND {condition}{more}
-             ORDER BY {order} LIMIT $4"
-        ),
-        &values,
-        Listed::from_row,
-    )
 }
 
 /// A document in every job that knows it.
@@ -250,7 +260,7 @@ mod tests {
     use crate::tables::queue::{
         Adding, Candidate, Reason, Settled, Settlement, add, claim, load, settle,
     };
-    use crate::testing::both_databases;
+    use crate::testing::{both_databases, on_sqlite};
     use crate::{Db, Error};
     use std::collections::BTreeSet;
 
@@ -370,6 +380,28 @@ mod tests {
             assert_eq!(walked(db, &hops)?, [55, 56, 57, 58, 59]);
             let both = Walk { bin: Some(BinId(0)), reason: Some("http-503".into()), ..walk(None) };
             assert_eq!(walked(db, &both)?, [21, 24, 27, 30, 33, 36, 39]);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn every_walk_follows_an_index_and_sorts_nothing() {
+        on_sqlite(|db| {
+            let states = State::ALL.into_iter().map(Some).chain([None]);
+            for (state, narrow) in states.flat_map(|state| [(state, false), (state, true)]) {
+                let (bin, reason) = (narrow.then_some(BinId(1)), narrow.then(|| "x".to_owned()));
+                let walk = Walk { bin, reason, ..walk(state) };
+                let plan: Vec<String> = db.read(move |tx| {
+                    let key = Key::first();
+                    let (condition, order, position) = position(&walk, &key);
+                    let text = format!("EXPLAIN QUERY PLAN {}", page_text(condition, order));
+                    let mut values: Vec<Value<'_>> = vec![1.into(), 1.into(), 1.into(), 9.into()];
+                    values.extend(position);
+                    tx.query(&text, &values, |row| row.get(3))
+                })?;
+                let indexed = plan.iter().all(|step| step.starts_with("SEARCH"));
+                assert!(indexed, "{state:?} narrow: {narrow}: {plan:?}");
+            }
             Ok(())
         });
     }

@@ -1,0 +1,188 @@
+//! Hosts come in their order, whole or in pages, and one is shown with all it has.
+
+use super::*;
+use page::domain::SuffixList;
+use page::ids::DocHash;
+use store::Db;
+use store::ids::{ConnectionId, JobId, QueueId, Run};
+use store::tables::bins::Visit;
+use store::tables::jobs::{self, Job};
+use store::tables::queue::{self, Adding, Candidate, Place as QueuePlace};
+use store::testing::both_databases;
+
+const PARTS: u32 = 4;
+const NOW_MS: i64 = 1_000_000;
+const HOSTS: i64 = 12;
+
+fn name(number: i64) -> String {
+    format!("h{number}.example")
+}
+
+fn part(name: &str) -> Part {
+    let domain = SuffixList::bundled().grouping_domain(name);
+    Part(part_of(Some(domain), name, PARTS).into())
+}
+
+/// Host `n` has `n` documents, `HOSTS - n` errors, and answers in `n % 5` seconds.
+/// Even ones belong to job 1, odd ones to job 2.
+fn fill(db: &Db) -> store::Result<()> {
+    db.write(|tx| settings::freeze(tx, PARTS))?;
+    for (id, job_name) in [(1, "even"), (2, "odd")] {
+        let job = Job {
+            id: JobId(id),
+            name: job_name.into(),
+            description: String::new(),
+            connection: ConnectionId(1),
+            docspec: "{}".into(),
+            priority: 5,
+            continuous: false,
+            interval_ms: None,
+            interval_max_ms: None,
+            reseed_ms: None,
+            expiration_ms: None,
+        };
+        db.write(move |tx| jobs::save(tx, &job, 1))?;
+    }
+    for number in 1..=HOSTS {
+        db.write(move |tx| {
+            let (host, part) = (name(number), part(&name(number)));
+            let documents: Vec<Candidate> =
+                (0..number).map(|n| candidate(&host, n, number)).collect();
+            let place = QueuePlace { part, job: JobId(1 + number % 2) };
+            let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+            queue::add(tx, adding, &documents)?;
+            bins::visited(tx, part, &[visit(&host, number)])
+        })?;
+    }
+    Ok(())
+}
+
+fn candidate(host: &str, n: i64, number: i64) -> Candidate {
+    let docid = format!("http://{host}/{n}");
+    Candidate {
+        id: QueueId(number * 100 + n),
+        dochash: DocHash::of(&docid),
+        docid,
+        bin: BinId(bin_of(host)),
+        bin_name: host.to_owned(),
+        priority: 0.0,
+        hops: 0,
+        redirects: 0,
+        seed: true,
+        parent: None,
+        cut: None,
+    }
+}
+
+fn visit(host: &str, number: i64) -> Visit {
+    Visit {
+        bin: BinId(bin_of(host)),
+        next_ms: 5,
+        delay_ms: Some(2_000),
+        failures: 3,
+        blocked_ms: (number == 3).then_some(NOW_MS + 60_000),
+        blocked_by: (number == 3).then(|| "dns".to_owned()),
+        fetches: 10,
+        errors: HOSTS - number,
+        bytes: 1_500,
+        busy_ms: number % 5 * 10_000,
+    }
+}
+
+fn ask(by: By) -> Ask {
+    Ask { host: None, job: None, by, limit: 50, cursor: None }
+}
+
+fn asked(db: &Db, ask: Ask) -> Answer {
+    let answers = Answers { db: db.clone(), doing: None };
+    serde_json::from_value(answer(&answers, ask).unwrap()).unwrap()
+}
+
+#[test]
+fn hosts_come_in_the_order_that_is_asked_for_in_pages_of_any_size() {
+    both_databases(|db| {
+        fill(db)?;
+        for (by, first) in [(By::Documents, 12), (By::Errors, 1)] {
+            let whole: Vec<String> =
+                asked(db, ask(by)).hosts.into_iter().map(|host| host.host).collect();
+            assert_eq!((whole.len(), &whole[0]), (12, &name(first)), "{by:?}");
+            for limit in [1, 5] {
+                let (mut paged, mut cursor) = (Vec::new(), None);
+                loop {
+                    let page = asked(db, Ask { limit, cursor, ..ask(by) });
+                    assert!(page.hosts.len() <= limit as usize);
+                    paged.extend(page.hosts.into_iter().map(|host| host.host));
+                    match page.cursor {
+                        Some(next) => cursor = Some(next),
+                        None => break,
+                    }
+                }
+                assert_eq!(paged, whole, "{by:?} in pages of {limit}");
+            }
+        }
+        let slow = asked(db, Ask { limit: 2, ..ask(By::Slowest) });
+        assert!(slow.hosts.iter().all(|host| host.mean_ms == Some(4_000)));
+        let odd = asked(db, Ask { job: Some("odd".into()), ..ask(By::Documents) });
+        let odd: Vec<String> = odd.hosts.into_iter().map(|host| host.host).collect();
+        assert_eq!(odd, [11, 9, 7, 5, 3, 1].map(name));
+        let answers = Answers { db: db.clone(), doing: None };
+        let bad = Ask { cursor: Some("1.x".into()), ..ask(By::Errors) };
+        assert!(answer(&answers, bad).unwrap_err().to_string().contains("--cursor"));
+        Ok(())
+    });
+}
+
+#[test]
+fn one_host_is_shown_with_its_robots_and_its_breaker() {
+    both_databases(|db| {
+        fill(db)?;
+        let body = b"User-agent: *\nDisallow: /\nCrawl-delay: 7\nSitemap: http://h3.example/s\n";
+        let stored = Stored {
+            origin: "http://h3.example".into(),
+            status: Some(200),
+            body: Some(body.to_vec()),
+            closed: false,
+            asked_ms: 5,
+            good_ms: Some(5),
+            failing_ms: None,
+            expires_ms: NOW_MS + 5_000,
+        };
+        let closed = Stored {
+            origin: "https://h3.example:8443".into(),
+            status: None,
+            body: None,
+            closed: true,
+            ..stored.clone()
+        };
+        db.write(move |tx| {
+            robots::save(tx, part("h3.example"), &stored)?;
+            robots::save(tx, part("h3.example"), &closed)
+        })?;
+        let one = |host: &str| asked(db, Ask { host: Some(host.into()), ..ask(By::Documents) });
+        let found = one("http://H3.example:80/x");
+        let lines = detail(&found.hosts[0], NOW_MS);
+        assert_eq!(
+            lines,
+            [
+                "h3.example",
+                "    3 documents, 10 fetches, 9 errors, 1.5 kB received",
+                "    an answer takes 3 s in the mean",
+                "    it is given 2 s between requests",
+                "    left alone after 3 failures in a row (the host name could not be resolved); \
+                 asked again in 1 min",
+                "    http://h3.example/robots.txt: 4 lines, 70 bytes, forbids the first page, asks \
+                 for 7 s between requests, names 1 sitemap",
+                "    https://h3.example:8443/robots.txt: cannot be had (no answer), so nothing is \
+                 allowed; asked for again in 5 s",
+                "    its documents: driftline urls --host h3.example",
+            ]
+        );
+        let row = line(&found.hosts[0], NOW_MS);
+        assert!(
+            row.ends_with("read         h3.example  blocked by dns, asked again in 1 min"),
+            "{row}"
+        );
+        assert!(one("nobody.example").hosts.is_empty());
+        Ok(())
+    });
+}
