@@ -377,7 +377,9 @@ impl Worker {
         if !quiet || self.frontier.in_flight() > 0 || self.parts.is_empty() {
             return Ok(None);
         }
-        let Some(work) = self.jobs.get(&self.attends).cloned() else { return Ok(None) };
+        let Some(work) = self.jobs.get(&self.attends).cloned() else {
+            return self.ended_by_others();
+        };
         if !self.nothing_soon(&work) {
             return Ok(None);
         }
@@ -387,15 +389,29 @@ impl Worker {
         let now_ms = self.now.ms();
         let ended = self.db.write(move |tx| {
             let left = left(tx, (job, run), parts, &held)?;
-            match left {
-                Left::Nothing => jobs::end_run(tx, job, run, now_ms).map(|()| Some(0)),
-                Left::Ours(count) if patient || count > 0 => {
-                    jobs::end_run(tx, job, run, now_ms).map(|()| Some(count))
-                }
-                _ => Ok(None),
+            let left = match left {
+                Left::Nothing => 0,
+                Left::Ours(count) if patient || count > 0 => count,
+                _ => return Ok(None),
+            };
+            // Another process that attends to the job may have ended its run just now.
+            jobs::lock(tx, job)?;
+            let state = jobs::state(tx, job)?;
+            if state.phase == "active" && state.run == run {
+                jobs::end_run(tx, job, run, now_ms)?;
             }
+            Ok(Some(left))
         })?;
         Ok(ended.map(|left| Ended::Finished { left }))
+    }
+
+    /// Whether somebody else has ended the run that this process attends to.
+    fn ended_by_others(&self) -> Result<Option<Ended>> {
+        let Some(work) = self.former_jobs.get(&self.attends) else { return Ok(None) };
+        let (job, run) = (work.id, work.run);
+        let state = self.db.read(move |tx| jobs::state(tx, job))?;
+        let over = state.phase != "active" || state.run != run;
+        Ok(over.then_some(Ended::Finished { left: 0 }))
     }
 
     /// Whether nothing of a job can be done for longer than its patience.
