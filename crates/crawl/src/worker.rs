@@ -79,6 +79,10 @@ pub struct Settings {
     pub fetch_threads: usize,
     /// How to fetch.
     pub fetch: fetch::Settings,
+    /// Where this process writes: work pauses while its disk is almost full.
+    pub disk: Option<std::path::PathBuf>,
+    /// The least room, in percent.
+    pub disk_free_percent: u64,
 }
 
 impl Settings {
@@ -96,6 +100,8 @@ impl Settings {
             in_flight_max: in_flight_max.min(200),
             fetch_threads: cores.clamp(1, 4).min(in_flight_max),
             fetch: fetch::Settings::default(),
+            disk: None,
+            disk_free_percent: 5,
         }
     }
 
@@ -151,6 +157,8 @@ struct PartWork {
     busy: bool,
     /// It is to be given back.
     leaving: bool,
+    /// Where the walk over its marked bins stands.
+    marked_after: (JobId, BinId),
 }
 
 /// A job in a part.
@@ -216,6 +224,10 @@ pub struct Worker {
     stop: Arc<AtomicBool>,
     stop_since_ms: Option<i64>,
     looked_ms: i64,
+    /// How long it waits between looks while there is nothing to do.
+    idle_ms: i64,
+    /// The disk is almost full.
+    paused: bool,
     replaced: bool,
 }
 
@@ -290,6 +302,8 @@ impl Worker {
             stop,
             stop_since_ms: None,
             looked_ms: i64::MIN,
+            idle_ms: 0,
+            paused: false,
             replaced: false,
             settings,
         };
@@ -308,10 +322,10 @@ impl Worker {
 
     fn work(&mut self) -> Result<Ended> {
         loop {
-            self.look()?;
+            let looked = self.look()?;
             self.ask()?;
             let wait = self.plan()?;
-            if let Some(ended) = self.ended()? {
+            if let Some(ended) = self.ended(looked)? {
                 return Ok(ended);
             }
             self.take_events(wait)?;

@@ -14,6 +14,7 @@ mod sqlite;
 use crate::dialect::Dialect;
 use crate::{Error, Result, Tx};
 use std::any::Any;
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -57,13 +58,14 @@ impl Db {
 
     /// Connects to PostgreSQL with a connection string or URL.
     pub fn open_postgres(url: &str) -> Result<Db> {
-        let config: ::postgres::Config = url.parse().map_err(|error: ::postgres::Error| {
-            Error::Refused(format!(
-                "the database URL cannot be read: {error}; it looks like postgres://user@host/name"
-            ))
-        })?;
+        let config = postgres::config(url)?;
         let place = format!("PostgreSQL database {}", config.get_dbname().unwrap_or("(default)"));
         Db::start(Dialect::Postgres, place, |writes, reads| postgres::start(config, writes, reads))
+    }
+
+    /// Where a PostgreSQL URL leads over the network: no crawl may go there.
+    pub fn postgres_addresses(url: &str) -> Result<Vec<SocketAddr>> {
+        Ok(postgres::addresses(&postgres::config(url)?))
     }
 
     fn start(

@@ -24,6 +24,7 @@ pub mod copy;
 pub mod datadir;
 pub mod db;
 pub mod dialect;
+pub mod disk;
 pub mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]

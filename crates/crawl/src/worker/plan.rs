@@ -19,7 +19,7 @@ use store::ids::{BinId, JobId, Part};
 use store::tables::bins::{self, Bin};
 use store::tables::queue::{self, Place};
 use store::tables::{counters, jobs, leases};
-use store::{Error, Result, Tx};
+use store::{Error, Result, Tx, disk};
 
 /// Hosts known at once; those beyond wait until others have no work.
 const HOSTS_MAX: usize = 10_000;
@@ -32,9 +32,13 @@ const WAKE_MAX: u32 = 1_000;
 /// With nothing to do, the tables are looked at again after this long at first.
 const IDLE_MS: i64 = 20;
 
+/// Where a walk over marked bins begins.
+pub(super) const FIRST: (JobId, BinId) = (JobId(i64::MIN), BinId(i64::MIN));
+
 /// What a look at a part found.
-#[derive(Default)]
 struct Found {
+    /// Where the next look goes on.
+    marked_after: (JobId, BinId),
     bins: Vec<(JobId, Bin)>,
     older: Vec<(JobId, Older)>,
     due: Vec<(JobId, Option<i64>)>,
@@ -43,12 +47,17 @@ struct Found {
 impl Worker {
     /// Looks at the tables for what is new: jobs, bins with work, documents that fall
     /// due. Now and then, and when there is nothing to do.
-    pub(super) fn look(&mut self) -> Result<()> {
+    pub(super) fn look(&mut self) -> Result<bool> {
         let now_ms = self.now.ms();
-        let wait_ms = if self.frontier.is_idle() { IDLE_MS } else { self.settings.poll_ms };
-        if self.is_stopping() || now_ms < self.looked_ms.saturating_add(wait_ms) {
-            return Ok(());
+        if self.is_stopping() || now_ms < self.next_look_ms() {
+            return Ok(false);
         }
+        // The longer there is nothing, the less often it is worth a look.
+        self.idle_ms = match self.frontier.is_idle() {
+            true => (self.idle_ms * 2).clamp(IDLE_MS, self.settings.poll_ms),
+            false => 0,
+        };
+        self.look_at_disk()?;
         self.look_for_jobs(now_ms)?;
         self.hosts.tidy(|host| self.frontier.knows(host));
         let parts: Vec<Part> =
@@ -57,7 +66,31 @@ impl Worker {
             self.look_at(part, now_ms)?;
         }
         self.looked_ms = self.now.ms();
+        Ok(true)
+    }
+
+    /// Pauses while the disk is almost full, and goes on by itself (T31).
+    fn look_at_disk(&mut self) -> Result<()> {
+        let Some(path) = &self.settings.disk else { return Ok(()) };
+        let free_percent = disk::room(path)?.free_percent();
+        let (least, was) = (self.settings.disk_free_percent, self.paused);
+        self.paused = free_percent < least;
+        if self.paused {
+            self.progress.waits_for(Some(format!(
+                "the disk that holds {} is almost full ({free_percent} % free, {least} % are \
+                 needed); the crawl goes on when there is room",
+                path.display()
+            )));
+        } else if was {
+            self.progress.waits_for(None);
+        }
         Ok(())
+    }
+
+    /// When the tables are looked at again.
+    fn next_look_ms(&self) -> i64 {
+        let wait_ms = if self.frontier.is_idle() { self.idle_ms } else { self.settings.poll_ms };
+        self.looked_ms.saturating_add(wait_ms)
     }
 
     fn look_for_jobs(&mut self, now_ms: i64) -> Result<()> {
@@ -106,6 +139,7 @@ impl Worker {
     fn look_at(&mut self, part: Part, now_ms: i64) -> Result<()> {
         let room = HOSTS_MAX.saturating_sub(self.frontier.hosts());
         let limit = u32::try_from(room).unwrap_or(BINS_MAX).min(BINS_MAX);
+        let after = self.parts.get(&part).map_or(FIRST, |held| held.marked_after);
         let works: Vec<(JobId, store::ids::Run, Older)> = self
             .jobs
             .values()
@@ -114,11 +148,14 @@ impl Worker {
                 (work.id, work.run, place.older)
             })
             .collect();
-        let found = self.db.read(move |tx| look_at(tx, part, &works, limit));
+        let found = self.db.read(move |tx| look_at(tx, (part, after), &works, limit));
         let found = match found {
             Err(Error::Unavailable { .. }) => return Ok(()),
             found => found?,
         };
+        if let Some(held) = self.parts.get_mut(&part) {
+            held.marked_after = found.marked_after;
+        }
         for (job, older) in found.older {
             self.places.entry((part, job)).or_default().older = older;
         }
@@ -176,7 +213,7 @@ impl Worker {
         let now_ms = self.now.ms();
         let stopping = self.is_stopping();
         let closing = stopping && self.drained();
-        let mut wants = self.wants(now_ms, stopping);
+        let mut wants = self.wants(now_ms, stopping || self.paused);
         let keys: Vec<(Part, JobId)> = self.places.keys().copied().collect();
         for key in keys {
             let asked = wants.remove(&key).unwrap_or_default();
@@ -219,7 +256,8 @@ impl Worker {
         let Some(work) = self.jobs.get(&job).or_else(|| self.former_jobs.get(&job)).cloned() else {
             return;
         };
-        if commits && wants.is_empty() && !self.is_stopping() && self.jobs.contains_key(&job) {
+        let claims = !self.is_stopping() && !self.paused && self.jobs.contains_key(&job);
+        if commits && wants.is_empty() && claims {
             // A commit may as well fill up.
             let more = self.frontier.wants(now_ms, true, |other| other == part);
             let (mine, others): (Vec<Want>, Vec<Want>) =
@@ -244,6 +282,7 @@ impl Worker {
             (None, current, place.is_open)
         };
         self.turns_under_way += 1;
+        self.idle_ms = 0;
         self.turns.send(Turn { lease, job: work, commit, open, is_open, active, wants, now_ms });
     }
 
@@ -350,10 +389,7 @@ impl Worker {
 
     /// How long nothing will be, unless an event comes.
     fn until_next(&self, now_ms: i64) -> Duration {
-        let poll_ms = match self.frontier.is_idle() {
-            true => now_ms + IDLE_MS,
-            false => self.looked_ms.saturating_add(self.settings.poll_ms),
-        };
+        let poll_ms = self.next_look_ms();
         let commit_ms = self
             .places
             .values()
@@ -366,7 +402,7 @@ impl Worker {
     }
 
     /// Whether the crawl is over.
-    pub(super) fn ended(&mut self) -> Result<Option<Ended>> {
+    pub(super) fn ended(&mut self, looked: bool) -> Result<Option<Ended>> {
         let quiet =
             self.turns_under_way == 0 && self.places.values().all(|place| place.batch.is_empty());
         if self.is_stopping() {
@@ -374,7 +410,8 @@ impl Worker {
             let over = quiet && self.drained();
             return Ok(over.then_some(ended));
         }
-        if !quiet || self.frontier.in_flight() > 0 || self.parts.is_empty() {
+        let busy = self.frontier.in_flight() > 0 || self.parts.is_empty() || self.paused;
+        if !looked || !quiet || busy {
             return Ok(None);
         }
         let Some(work) = self.jobs.get(&self.attends).cloned() else {
@@ -387,22 +424,23 @@ impl Worker {
         let held: Vec<Part> = self.parts.keys().copied().collect();
         let parts = self.ground.parts;
         let now_ms = self.now.ms();
-        let ended = self.db.write(move |tx| {
-            let left = left(tx, (job, run), parts, &held)?;
-            let left = match left {
-                Left::Nothing => 0,
-                Left::Ours(count) if patient || count > 0 => count,
-                _ => return Ok(None),
-            };
+        let left = match self.db.read(move |tx| left(tx, (job, run), parts, &held)) {
+            Ok(Left::Nothing) => 0,
+            Ok(Left::Ours(count)) if patient || count > 0 => count,
+            Ok(_) | Err(Error::Unavailable { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // Nothing is at work and nothing can be soon, so nothing changes this any more.
+        self.db.write(move |tx| {
             // Another process that attends to the job may have ended its run just now.
             jobs::lock(tx, job)?;
             let state = jobs::state(tx, job)?;
             if state.phase == "active" && state.run == run {
                 jobs::end_run(tx, job, run, now_ms)?;
             }
-            Ok(Some(left))
+            Ok(())
         })?;
-        Ok(ended.map(|left| Ended::Finished { left }))
+        Ok(Some(Ended::Finished { left }))
     }
 
     /// Whether somebody else has ended the run that this process attends to.
@@ -451,12 +489,16 @@ impl Worker {
 
 fn look_at(
     tx: &mut Tx<'_>,
-    part: Part,
+    (part, after): (Part, (JobId, BinId)),
     works: &[(JobId, store::ids::Run, Older)],
     limit: u32,
 ) -> Result<Found> {
-    let mut found = Found::default();
-    let marked = bins::marked(tx, part, (JobId(i64::MIN), BinId(i64::MIN)), limit)?;
+    let marked = bins::marked(tx, part, after, limit)?;
+    // A page that is not full was the last; the next look begins again.
+    let last = marked.last().filter(|_| marked.len() == limit as usize);
+    let marked_after = last.map_or(FIRST, |mark| (mark.job, mark.bin));
+    let (bins, older, due) = (Vec::new(), Vec::new(), Vec::new());
+    let mut found = Found { marked_after, bins, older, due };
     let mut wanted: Vec<(JobId, BinId)> = marked
         .into_iter()
         .filter(|mark| works.iter().any(|work| work.0 == mark.job))

@@ -9,6 +9,7 @@ use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
 use super::job::{Found, JobWork};
+use super::plan::FIRST;
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
 use crate::fetch::Outcome;
@@ -30,7 +31,7 @@ const SITEMAPS_MAX: usize = 100;
 impl Worker {
     /// Asks for all that may be asked for now.
     pub(super) fn ask(&mut self) -> Result<()> {
-        if self.is_stopping() {
+        if self.is_stopping() || self.paused {
             return Ok(());
         }
         while let Next::Fetch(host, item) = self.frontier.next(self.now.ms()) {
@@ -243,7 +244,9 @@ impl Worker {
             Holding::Held { lease, clean } => {
                 let since_ms = if clean { 0 } else { self.now.ms() };
                 let part = lease.part;
-                self.parts.insert(part, PartWork { lease, since_ms, busy: false, leaving: false });
+                let (busy, leaving, marked_after) = (false, false, FIRST);
+                let held = PartWork { lease, since_ms, busy, leaving, marked_after };
+                self.parts.insert(part, held);
                 self.looked_ms = i64::MIN;
             }
             Holding::Lost(part) => self.lose(part),

@@ -62,6 +62,9 @@ pub struct Args {
     /// How many seconds a silent process keeps its parts of a database
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     lease: f64,
+    /// Pause while less than so much of the data directory's disk is free
+    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
+    min_free: u64,
 }
 
 /// Runs the verb.
@@ -138,7 +141,7 @@ impl Crawl<'_> {
         };
         let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
         let ids = Arc::new(IdMaker::new(node)?);
-        let ground = begin::ground(db, Vec::new())?;
+        let ground = begin::ground(db, self.args.place.addresses()?)?;
         let at = Beginning { db, objects, ids: &ids, now_ms: clock::now_ms() };
         let begun = begin::begin(at, &ground, &self.name, &self.spec)?;
         self.announce(&begun);
@@ -178,6 +181,8 @@ impl Crawl<'_> {
         settings.fetch.agent = self.spec.agent.clone();
         settings.fetch.contact = self.spec.contact.clone();
         settings.fetch.lookup = self.args.flags.lookup();
+        settings.disk_free_percent = self.args.min_free;
+        settings.disk = self.held.layout().map(|layout| layout.root().to_owned());
         settings
     }
 

@@ -12,6 +12,7 @@ use super::{Data, shown};
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
 use serde_json::Value as Json;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use store::datadir::{DataDir, Layout};
 use store::objects::{Location, Objects, S3Settings};
@@ -125,6 +126,21 @@ impl Place {
                  --objects s3://bucket/prefix or --objects file:///directory"
             ),
         }
+    }
+
+    /// Where the stores of this place listen: no crawl may go there (T7).
+    pub fn addresses(&self) -> anyhow::Result<Vec<SocketAddr>> {
+        let mut found = match &self.database {
+            Some(url) => Db::postgres_addresses(url)?,
+            None => Vec::new(),
+        };
+        if let Some(endpoint) = &self.s3.s3_endpoint
+            && let Ok(url) = page::url::canonical(endpoint, &page::url::Policy::NOTHING)
+        {
+            let host = page::url::host_of(&url).trim_matches(['[', ']']);
+            found.extend((host, page::url::port_of(&url)).to_socket_addrs().into_iter().flatten());
+        }
+        Ok(found)
     }
 
     /// Opens what is there already, to work on it.
@@ -249,6 +265,18 @@ mod tests {
     fn a_database_needs_its_objects_where_objects_are_needed() {
         let database = place(&["--database", "postgres://x"]).unwrap();
         assert!(database.location().unwrap_err().to_string().contains("--objects"));
+        let served = place(&[
+            "--database",
+            "postgres://u@127.0.0.1/d",
+            "--objects",
+            "s3://b/p",
+            "--s3-endpoint",
+            "http://127.0.0.1:9000",
+        ])
+        .unwrap();
+        let own: Vec<SocketAddr> =
+            ["127.0.0.1:5432", "127.0.0.1:9000"].iter().map(|at| at.parse().unwrap()).collect();
+        assert_eq!(served.addresses().unwrap(), own, "where no crawl may go");
         let missing = place(&["--database", "postgres://x", "--objects", "no/such"]).unwrap();
         let error = missing.objects().err().expect("it is not there").to_string();
         assert!(error.contains("no/such") && error.contains("--objects"), "{error}");

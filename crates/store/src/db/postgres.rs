@@ -9,10 +9,14 @@
 use super::{ATTEMPTS_MAX, Incoming, Work, committable, next};
 use crate::tx::Statements;
 use crate::{Error, Result, Tx};
+use postgres::config::Host;
 use postgres::{Client, Config, IsolationLevel, NoTls};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// Where PostgreSQL listens unless it is told otherwise.
+const PORT_DEFAULT: u16 = 5432;
 /// Connections that write.
 const WRITERS: usize = 4;
 /// Connections that read.
@@ -42,6 +46,28 @@ enum Mode {
 struct Open {
     client: Client,
     statements: Statements,
+}
+
+/// Reads a connection string or URL.
+pub(super) fn config(url: &str) -> Result<Config> {
+    url.parse().map_err(|error: postgres::Error| {
+        Error::Refused(format!(
+            "the database URL cannot be read: {error}; it looks like postgres://user@host/name"
+        ))
+    })
+}
+
+/// The network addresses of the servers; one whose name has none is left out.
+pub(super) fn addresses(config: &Config) -> Vec<SocketAddr> {
+    let ports = config.get_ports();
+    let mut found = Vec::new();
+    for (index, host) in config.get_hosts().iter().enumerate() {
+        let port = ports.get(index).or(ports.first()).copied().unwrap_or(PORT_DEFAULT);
+        if let Host::Tcp(name) = host {
+            found.extend((name.as_str(), port).to_socket_addrs().into_iter().flatten());
+        }
+    }
+    found
 }
 
 pub(super) fn start(
@@ -145,4 +171,18 @@ fn run_once(open: &mut Open, mode: Mode, work: &mut dyn Work) -> Result<()> {
         Error::Unavailable { reason, .. } if mode == Mode::Write => Error::CommitUnknown { reason },
         other => other,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_tells_where_the_server_listens() {
+        let of = |url: &str| addresses(&config(url).unwrap());
+        assert_eq!(of("postgres://u@127.0.0.1:6000/d"), ["127.0.0.1:6000".parse().unwrap()]);
+        assert_eq!(of("postgres://u@127.0.0.1/d"), ["127.0.0.1:5432".parse().unwrap()]);
+        assert_eq!(of("host=/run/postgresql user=u"), []);
+        assert!(config("postgres://u@h:port/").is_err());
+    }
 }
