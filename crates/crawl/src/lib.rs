@@ -2,9 +2,10 @@
 //! and judging what came back.
 //!
 //! The crate meets `outputs` only in the committed chunk; neither may depend on
-//! the other. In the order a link meets them: [`scope`] and [`trap`] decide whether
-//! it belongs, [`frontier`] when its turn comes, [`fetch`] asks for it, [`compare`]
-//! says what has changed. The worker that joins them comes with the first crawl.
+//! the other. In the order a link meets them: [`definitions`] and [`begin`] say what a
+//! run is, [`scope`] and [`trap`] decide whether a link belongs, [`frontier`] when its
+//! turn comes, [`robots`] whether it may be asked for, [`fetch`] asks, [`compare`] says
+//! what has changed, and [`worker`] joins them all.
 
 pub mod begin;
 pub mod compare;
