@@ -431,7 +431,7 @@ impl Worker {
             Err(error) => return Err(error),
         };
         // Nothing is at work and nothing can be soon, so nothing changes this any more.
-        self.db.write(move |tx| {
+        let ended = self.db.write(move |tx| {
             // Another process that attends to the job may have ended its run just now.
             jobs::lock(tx, job)?;
             let state = jobs::state(tx, job)?;
@@ -439,15 +439,25 @@ impl Worker {
                 jobs::end_run(tx, job, run, now_ms)?;
             }
             Ok(())
-        })?;
-        Ok(Some(Ended::Finished { left }))
+        });
+        match ended {
+            Ok(()) => Ok(Some(Ended::Finished { left })),
+            // Another look will try it again.
+            Err(Error::Unavailable { .. } | Error::CommitUnknown { .. } | Error::Full { .. }) => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether somebody else has ended the run that this process attends to.
     fn ended_by_others(&self) -> Result<Option<Ended>> {
         let Some(work) = self.former_jobs.get(&self.attends) else { return Ok(None) };
         let (job, run) = (work.id, work.run);
-        let state = self.db.read(move |tx| jobs::state(tx, job))?;
+        let state = match self.db.read(move |tx| jobs::state(tx, job)) {
+            Err(Error::Unavailable { .. }) => return Ok(None),
+            state => state?,
+        };
         let over = state.phase != "active" || state.run != run;
         Ok(over.then_some(Ended::Finished { left: 0 }))
     }

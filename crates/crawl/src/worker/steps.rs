@@ -18,10 +18,10 @@ use crate::robots::Verdict;
 use page::ids::DocHash;
 use page::url::origin_of;
 use std::sync::Arc;
-use store::Result;
 use store::chunkfile::document::RemoveReason;
 use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
 use store::tables::robots;
+use store::{Error, Result};
 
 /// A host that is left alone for longer than this gives its documents back.
 const BLOCKED_MS_MAX: i64 = 5_000;
@@ -64,9 +64,16 @@ impl Worker {
         let origin = origin_of(&entry.docid).to_owned();
         if !self.robots.has(&origin) {
             let (part, wanted) = (host.part, origin.clone());
-            let stored = self.db.read(move |tx| robots::find(tx, part, &wanted))?;
-            if let Some(stored) = stored {
-                self.robots.restore(stored);
+            match self.db.read(move |tx| robots::find(tx, part, &wanted)) {
+                Ok(Some(stored)) => self.robots.restore(stored),
+                Ok(None) => {}
+                // While the database is away nothing is known, so nothing is asked.
+                Err(Error::Unavailable { .. }) => {
+                    self.frontier.skipped(host);
+                    self.give_back(part, Item::new(job, claimed));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
             }
         }
         let product = work.spec.product();
