@@ -13,6 +13,7 @@ mod completions;
 mod copy;
 mod crawl;
 mod demo;
+mod doctor;
 mod export;
 mod gc;
 mod hosts;
@@ -53,6 +54,7 @@ enum Verb {
     Urls(urls::Args),
     Why(why::Args),
     Hosts(hosts::Args),
+    Doctor(doctor::Args),
     Verify(verify::Args),
     Backup(backup::Args),
     Restore(restore::Args),
@@ -110,6 +112,7 @@ pub fn main() -> ExitCode {
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Urls(args) => urls::run(args),
+        Verb::Doctor(args) => doctor::run(args),
         Verb::Hosts(args) => hosts::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),

@@ -10,6 +10,7 @@ pub mod connections;
 pub mod counters;
 pub mod cursors;
 pub mod documents;
+pub mod health;
 pub mod history;
 pub mod ingests;
 pub mod jobs;

@@ -5,7 +5,7 @@
 //! answers itself. Invariants: nothing here writes; an answer is bounded in size and
 //! in the rows it looks at, so that a question never holds up a crawl.
 
-use super::{hosts, shown, status, urls, why};
+use super::{doctor, hosts, shown, status, urls, why};
 use anyhow::Context;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -76,6 +76,7 @@ impl Answers {
         let args = &question.args;
         match question.verb.as_str() {
             "status" => status::answer(self, read(args)?),
+            "doctor" => doctor::answer(self, read(args)?),
             "hosts" => hosts::answer(self, read(args)?),
             "urls" => urls::answer(self, read(args)?),
             "why" => why::answer(self, read(args)?),

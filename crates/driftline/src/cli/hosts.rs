@@ -9,7 +9,7 @@ mod rank;
 use super::answers::Answers;
 use super::place::Place;
 use super::urls::host_name;
-use super::words::{count, quoted, size, span, when};
+use super::words::{count, counted, quoted, size, span, when};
 use super::{say, shown};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
@@ -273,7 +273,7 @@ fn detail(host: &Host, now_ms: i64) -> Vec<String> {
     out.push(format!(
         "    {}, {}, {}, {} received",
         count(host.documents, "document"),
-        if host.fetches == 1 { "1 fetch".to_owned() } else { format!("{} fetches", host.fetches) },
+        counted(host.fetches, "fetch", "fetches"),
         count(host.errors, "error"),
         size(host.bytes)
     ));

@@ -116,6 +116,11 @@ impl Place {
         Ok(Objects::open(&location)?)
     }
 
+    /// Whether it is known where the objects are.
+    pub fn has_objects(&self) -> bool {
+        self.database.is_none() || self.objects.is_some()
+    }
+
     /// Where the objects are.
     pub fn location(&self) -> anyhow::Result<Location> {
         match (&self.database, &self.objects) {

@@ -61,7 +61,12 @@ pub fn size(bytes: i64) -> String {
 
 /// `1 document`, `2 documents`.
 pub fn count(number: i64, one: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+    counted(number, one, &format!("{one}s"))
+}
+
+/// The same for a word whose plural is its own.
+pub fn counted(number: i64, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }
 
 /// A word as a shell reads it back.

@@ -6,7 +6,7 @@
 
 use super::cause::{Because, Cause};
 use super::look::{JobLook, Looked};
-use crate::cli::words::{count, quoted, span, when};
+use crate::cli::words::{count, counted, quoted, span, when};
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::scope::Cut;
@@ -287,7 +287,7 @@ fn waiting(looked: &Looked, row: &Listed) -> Because {
         (Some("robots-unreachable"), Some(job)) => robots_unreachable(looked, job),
         (Some(_), _) => {
             let left = match row.failcount {
-                Some(left) => format!(" ({} left)", count(left, "try").replace("trys", "tries")),
+                Some(left) => format!(" ({} left)", counted(left, "try", "tries")),
                 None => String::new(),
             };
             let sentence = format!("It failed: {}. It is tried again {due}{left}.", words_of(row));

@@ -1,0 +1,125 @@
+//! `driftline doctor`: looks at the machine, the directory and the data, and says of
+//! everything that is not well what it is, why it matters and what to do.
+//!
+//! `machine`, `directory` and `data` look, each check is a value. Invariants: nothing
+//! is repaired and nothing is left behind; no check waits for long; the network is
+//! asked only with `--online`.
+
+mod check;
+mod data;
+mod directory;
+mod machine;
+
+pub use data::answer;
+
+use super::place::Place;
+use super::words::count;
+use super::{say, shown};
+use check::{Check, Verdict};
+use clap::Args as ClapArgs;
+use serde_json::json;
+use std::process::ExitCode;
+use store::clock;
+use store::datadir::Layout;
+use store::objects::Objects;
+
+/// Look whether everything is well, and say what to do where it is not
+#[derive(ClapArgs)]
+#[command(
+    after_help = "Exit code: 0 nothing has failed, 1 something has, 2 it could not be looked at.\n\n\
+    Example: driftline doctor --online"
+)]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Also try to reach the web, or another host and port
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1,
+          default_missing_value = "example.com:443")]
+    online: Option<String>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let now_ms = clock::now_ms();
+    let mut checks = machine::checks(now_ms, args.online.as_deref());
+    let there = match args.place.directory() {
+        Some(root) => {
+            let layout = Layout::new(root);
+            checks.extend(directory::checks(&layout, now_ms));
+            layout.exists()
+        }
+        None => true,
+    };
+    if there {
+        checks.extend(rows(&args.place));
+        checks.push(objects(&args.place));
+    }
+    let number = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
+    let failed = number(Verdict::Fail);
+    if args.place.json() {
+        say(&json!({"checks": checks, "failed": failed}).to_string());
+    } else {
+        checks.iter().flat_map(lines).for_each(|line| say(&line));
+        let warnings = i64::try_from(number(Verdict::Warn)).unwrap_or(i64::MAX);
+        say(&format!(
+            "{} ok, {}, {failed} failed, {} skipped",
+            number(Verdict::Ok),
+            count(warnings, "warning"),
+            number(Verdict::Skip)
+        ));
+    }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the rows say of themselves; that they cannot be asked is a finding too.
+fn rows(place: &Place) -> Vec<Check> {
+    let answer = place.ask("doctor", ()).and_then(|answer| Ok(serde_json::from_value(answer)?));
+    answer.unwrap_or_else(|error| {
+        let help = ("everything that is known is in it", "the message says what to do");
+        vec![Check::fail("database", format!("{error:#}"), help)]
+    })
+}
+
+/// Whether objects can be kept. A place that is not named is not looked at.
+fn objects(place: &Place) -> Check {
+    if !place.has_objects() {
+        let hint = "not asked; name their place with --objects";
+        return Check::skip("objects", hint);
+    }
+    let opened = place.location().and_then(|location| Ok(Objects::open(&location)?));
+    match opened {
+        Ok(opened) => data::objects(&opened),
+        Err(error) => {
+            let help = ("facts and bodies are kept there", "the message says what to do");
+            Check::fail("objects", format!("{error:#}"), help)
+        }
+    }
+}
+
+fn lines(check: &Check) -> Vec<String> {
+    let mut out =
+        vec![format!("{:<4}  {:<15}  {}", check.verdict.word(), check.name, shown(&check.what))];
+    for more in [&check.why, &check.next].into_iter().flatten() {
+        out.push(format!("{:23}{}", "", shown(more)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_well_says_why_and_what_next() {
+        let check = Check::warn("open files", "at most 9\u{1b}", ("because", "raise it"));
+        assert_eq!(
+            lines(&check),
+            [
+                "warn  open files       at most 9\\u{1b}",
+                "                       because",
+                "                       raise it",
+            ]
+        );
+        assert_eq!(lines(&Check::ok("clock", "fine")), ["ok    clock            fine"]);
+    }
+}

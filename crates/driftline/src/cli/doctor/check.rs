@@ -1,0 +1,102 @@
+//! One finding of the doctor: how it stands, what was seen, and for what is not well,
+//! why that matters and what to do.
+
+use serde::{Deserialize, Serialize};
+
+/// How a thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// It works, but may not for long or not well.
+    Warn,
+    /// It does not work.
+    Fail,
+    /// It was not looked at.
+    Skip,
+}
+
+impl Verdict {
+    /// As it is shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Ok => "ok",
+            Verdict::Warn => "warn",
+            Verdict::Fail => "FAIL",
+            Verdict::Skip => "skip",
+        }
+    }
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// What was looked at, in a word or two that never change.
+    pub name: String,
+    /// How it stands.
+    pub verdict: Verdict,
+    /// What was seen.
+    pub what: String,
+    /// Why that matters.
+    pub why: Option<String>,
+    /// What to do.
+    pub next: Option<String>,
+}
+
+impl Check {
+    fn new(name: &str, verdict: Verdict, what: impl Into<String>) -> Check {
+        Check { name: name.to_owned(), verdict, what: what.into(), why: None, next: None }
+    }
+
+    /// It is as it should be.
+    pub fn ok(name: &str, what: impl Into<String>) -> Check {
+        Check::new(name, Verdict::Ok, what)
+    }
+
+    /// It works, but; with why that matters and what to do.
+    pub fn warn(name: &str, what: impl Into<String>, help: (&str, &str)) -> Check {
+        Check::new(name, Verdict::Warn, what).help(help)
+    }
+
+    /// It does not work; with why that matters and what to do.
+    pub fn fail(name: &str, what: impl Into<String>, help: (&str, &str)) -> Check {
+        Check::new(name, Verdict::Fail, what).help(help)
+    }
+
+    /// It was not looked at; with what to do to have it looked at.
+    pub fn skip(name: &str, what: impl Into<String>) -> Check {
+        Check::new(name, Verdict::Skip, what)
+    }
+
+    /// By a measure: well from `well` on, a failure below `least`.
+    pub fn at_least(
+        name: &str,
+        (found, well, least): (u64, u64, u64),
+        what: impl Into<String>,
+        help: (&str, &str),
+    ) -> Check {
+        match found {
+            _ if found >= well => Check::ok(name, what),
+            _ if found >= least => Check::warn(name, what, help),
+            _ => Check::fail(name, what, help),
+        }
+    }
+
+    fn help(self, (why, next): (&str, &str)) -> Check {
+        Check { why: Some(why.to_owned()), next: Some(next.to_owned()), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_has_three_ranges() {
+        let of = |found| Check::at_least("x", (found, 10, 5), "y", ("w", "n"));
+        assert_eq!((of(10).verdict, of(10).why), (Verdict::Ok, None));
+        assert_eq!((of(9).verdict, of(5).verdict), (Verdict::Warn, Verdict::Warn));
+        assert_eq!((of(4).verdict, of(4).next), (Verdict::Fail, Some("n".to_owned())));
+    }
+}
