@@ -240,7 +240,7 @@ fn print(args: &Args, answer: &Answer, now_ms: i64) {
         let job =
             args.ask.job.as_ref().map_or(String::new(), |job| format!(" --job {}", quoted(job)));
         let limit = args.ask.limit;
-        let place = args.place.flags();
+        let (place, cursor) = (args.place.flags(), quoted(cursor));
         say(&format!(
             "go on with: driftline hosts --by {by}{job} --limit {limit}{place} --cursor {cursor}"
         ));

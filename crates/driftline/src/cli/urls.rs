@@ -197,7 +197,7 @@ fn command(args: &Args, job: &str, cursor: &str) -> String {
         out.push_str(&format!(" --limit {limit}"));
     }
     out.push_str(&args.place.flags());
-    format!("{out} --cursor {cursor}")
+    format!("{out} --cursor {}", quoted(cursor))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod database;
 mod generated;
 mod in_use;
 mod json;
+mod looking;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -151,6 +152,9 @@ fn a_missing_directory_is_named_and_nothing_is_made() {
     let copy = place.path("copy");
     for args in [
         vec!["status"],
+        vec!["urls"],
+        vec!["why", "http://a.example/"],
+        vec!["hosts"],
         vec!["verify"],
         vec!["gc"],
         vec!["backup", text(&copy)],
@@ -169,6 +173,9 @@ fn a_newer_schema_is_refused_by_every_verb_that_opens_it() {
     for args in [
         vec!["init"],
         vec!["status"],
+        vec!["urls"],
+        vec!["why", "http://a.example/"],
+        vec!["hosts"],
         vec!["verify"],
         vec!["gc"],
         vec!["export", "warc", text(&archive)],

@@ -43,6 +43,11 @@ fn every_verb_that_looks_takes_a_database() {
     let Some(shared) = Shared::filled() else { return };
     assert!(said(&shared.run(&["status"])).contains("3 chunks committed"));
     assert!(said(&shared.run(&["verify"])).contains("3 chunks, 3 objects"));
+    assert!(said(&shared.run(&["hosts"])).contains("example.com"));
+    assert!(said(&shared.run(&["why", "http://a.example/"])).contains("There is no job yet"));
+    let doctor = shared.run(&["doctor"]);
+    let told = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(told.contains("PostgreSQL 1") && told.contains("objects          one was"), "{told}");
     let archive = shared.place.path("a.warc.gz");
     said(&shared.run(&["export", "warc", text(&archive)]));
     assert_eq!(check_archive(&archive).responses, 6);

@@ -25,6 +25,19 @@ fn verbs() -> Vec<String> {
     verbs
 }
 
+/// F13. What prints a file, or shows a thing, has nothing to say in JSON.
+#[test]
+fn every_verb_has_an_example_and_an_answer_for_scripts() {
+    for verb in verbs() {
+        let verb: Vec<&str> = if verb == "export" { vec!["export", "warc"] } else { vec![&verb] };
+        let help = answer(&[&verb[..], &["--help"]].concat());
+        let example = help.lines().any(|line| line.contains("Example"));
+        assert!(example && help.contains("driftline "), "{verb:?}: {help}");
+        let for_scripts = help.contains("--json") || matches!(verb[0], "completions" | "demo");
+        assert!(for_scripts, "{verb:?}: {help}");
+    }
+}
+
 #[test]
 fn every_shell_completes_every_verb() {
     for shell in ["bash", "zsh", "fish", "powershell"] {
