@@ -20,8 +20,8 @@ use store::clock;
 use store::tables::queue::State;
 use store::tables::queue::list::Listed;
 
-/// Documents of one answer at most.
-const LIMIT_MAX: u32 = 10_000;
+/// Documents of one answer at most: with the longest URLs it fits through a socket.
+const LIMIT_MAX: u32 = 5_000;
 
 /// List the documents of a job, by state, reason, host or status
 #[derive(ClapArgs)]

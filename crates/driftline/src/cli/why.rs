@@ -1,13 +1,14 @@
 //! `driftline why`: the one reason for which a URL is or is not there, in a sentence,
 //! with what to do about it.
 //!
-//! `look` finds what is known, `judge` decides, `cause` lists every reason there is.
+//! `look` finds what is known, `judge` and `settled` decide, `cause` lists every reason there is.
 //! A job that is not named is each job that knows the URL; when none does, each says
 //! why it does not.
 
 mod cause;
 mod judge;
 mod look;
+mod settled;
 #[cfg(test)]
 mod tests;
 

@@ -157,13 +157,14 @@ impl Walk {
 }
 
 fn write_cursor(place: Place) -> String {
-    format!("{}.{}.{}", place.0, place.1, place.2)
+    // Without a minus, which would look like another flag.
+    format!("{}.{}.{}", place.0.unsigned_abs(), place.1, place.2)
 }
 
 fn read_cursor(text: &str) -> anyhow::Result<Place> {
     let numbers: Option<Vec<i64>> = text.split('.').map(|word| word.parse().ok()).collect();
     let place = match numbers.as_deref() {
-        Some([figure, part, bin]) => Some(Place(*figure, *part, *bin)),
+        Some([figure, part, bin]) => Some(Place(figure.saturating_neg(), *part, *bin)),
         _ => None,
     };
     place.context("the cursor cannot be read; copy it whole, or begin again without --cursor")

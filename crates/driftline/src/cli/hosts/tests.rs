@@ -113,7 +113,10 @@ fn hosts_come_in_the_order_that_is_asked_for_in_pages_of_any_size() {
                     assert!(page.hosts.len() <= limit as usize);
                     paged.extend(page.hosts.into_iter().map(|host| host.host));
                     match page.cursor {
-                        Some(next) => cursor = Some(next),
+                        Some(next) => {
+                            assert!(!next.starts_with('-'), "{next} looks like a flag");
+                            cursor = Some(next);
+                        }
                         None => break,
                     }
                 }

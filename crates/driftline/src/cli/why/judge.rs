@@ -6,6 +6,7 @@
 
 use super::cause::{Because, Cause};
 use super::look::{JobLook, Looked};
+use super::settled::{done, failed, removed, words_of};
 use crate::cli::words::{count, counted, quoted, span, when};
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
@@ -13,9 +14,6 @@ use crawl::scope::Cut;
 use page::robots::{Robots, Verdict};
 use store::tables::overview::Standing;
 use store::tables::queue::list::Listed;
-
-/// What to do about trouble on the other side.
-const MENDED: &str = "When that is mended, the next run asks again";
 
 /// Why the URL stands where it stands.
 pub fn because(looked: &Looked) -> Because {
@@ -51,7 +49,7 @@ fn looked_at_again(job: &JobLook, row: &Listed, because: Because) -> Because {
 }
 
 /// The command that runs a job again, with further flags.
-fn crawl(job: &JobLook, flags: &str) -> String {
+pub fn crawl(job: &JobLook, flags: &str) -> String {
     let space = if flags.is_empty() { "" } else { " " };
     format!("driftline crawl --job {}{space}{flags}", quoted(&job.name))
 }
@@ -167,13 +165,13 @@ fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
         .next("If it is a real page, name it as a seed: seeds are not judged by their shape.")
 }
 
-fn noindex(job: &JobLook) -> Because {
+pub fn noindex(job: &JobLook) -> Because {
     Because::new(Cause::Noindex, "The page itself asks not to be kept (noindex).")
         .run("Keep it nevertheless", crawl(job, "--ignore-robots"))
 }
 
 /// The very line, from the copy that is stored.
-fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
+pub fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
     let ignore = |because: Because| {
         because.run("Disregard robots.txt, if you may", crawl(job, "--ignore-robots"))
     };
@@ -209,7 +207,7 @@ fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
     }
 }
 
-fn robots_unreachable(looked: &Looked, job: &JobLook) -> Because {
+pub fn robots_unreachable(looked: &Looked, job: &JobLook) -> Because {
     let stored = looked.robots.as_ref();
     let answer = match stored.and_then(|stored| stored.status) {
         Some(status) => format!("the server answered with status {status}"),
@@ -309,136 +307,5 @@ fn active(looked: &Looked) -> Because {
                     "Whoever works on its part next makes it ready again; no need to do anything.",
                 )
         }
-    }
-}
-
-fn failed(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
-    let code = row.reason.as_deref().unwrap_or_default();
-    if code == "gone" {
-        return gone(looked);
-    }
-    if code == "robots-unreachable" {
-        return robots_unreachable(looked, job);
-    }
-    let sentence = format!("It was given up: {}.", words_of(row));
-    if sentences::REFUSED.contains(&code) {
-        let flags = match code {
-            "address" | "localhost" => "--allow-private",
-            _ => return Because::new(Cause::Refused, sentence),
-        };
-        return Because::new(Cause::Refused, sentence)
-            .run("If it is your own network", crawl(job, flags));
-    }
-    if code.starts_with("tls-") {
-        return Because::new(Cause::Insecure, sentence).run(MENDED, crawl(job, ""));
-    }
-    let because = Because::new(Cause::Failed, sentence);
-    match code {
-        "dns" => because
-            .run("Check the host's name, and the resolver of this machine; then", crawl(job, "")),
-        "http-401" | "http-403" => because
-            .next("The server wants to know who asks, or does not want crawlers; ask its owner."),
-        _ => because.run(MENDED, crawl(job, "")),
-    }
-}
-
-fn gone(looked: &Looked) -> Because {
-    let status = looked.document.as_ref().and_then(|document| document.http_status);
-    let status = status.map_or(String::new(), |status| format!(" (status {status})"));
-    Because::new(Cause::Gone, format!("The server says that there is no such page{status}."))
-}
-
-fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
-    if let Some(removed) = removed(looked, job) {
-        return removed;
-    }
-    let run = row.done_run.map_or(0, |run| run.0);
-    if job.standing == Standing::Running && run < job.run.0 {
-        let sentence = format!(
-            "It was processed in run {run}; run {} is under way and will look at it again.",
-            job.run
-        );
-        return Because::new(Cause::Recheck, sentence);
-    }
-    let Some(document) = &looked.document else {
-        let sentence = format!("It was processed in run {run}, and nothing of it is stored.");
-        return Because::new(Cause::Done, sentence);
-    };
-    if let Some(original) = &looked.original {
-        return Because::new(Cause::Duplicate, format!("It is a copy of {original}."))
-            .run("Ask about that one", format!("driftline why {}", quoted(original)));
-    }
-    let live = document.chunk.is_some();
-    let seen = when(document.checked_ms, looked.now_ms);
-    match document.outcome.as_str() {
-        "redirect" => redirect(looked),
-        "noindex" => noindex(job),
-        "robots" => robots(looked, job, &row.docid),
-        "gone" if !live => gone(looked),
-        "not modified" if live => Because::new(
-            Cause::Unchanged,
-            format!("It is stored; the last look {seen} found it unchanged."),
-        ),
-        "ok" | "not modified" => {
-            let sentence = format!("It is stored; it was last fetched {seen}, in run {run}.");
-            Because::new(Cause::Stored, sentence)
-                .run("The next run looks at it again", crawl(job, ""))
-        }
-        code if live => {
-            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
-            let sentence = format!("It is stored; the last look {seen} failed: {words}.");
-            Because::new(Cause::Stored, sentence)
-        }
-        code => {
-            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
-            Because::new(Cause::Failed, format!("It could not be had: {words}."))
-                .run("The next run asks again", crawl(job, ""))
-        }
-    }
-}
-
-fn redirect(looked: &Looked) -> Because {
-    let Some(last) = looked.redirects.last() else {
-        let sentence = "It leads to a page that the job does not know: one outside its scope.";
-        return Because::new(Cause::Redirect, sentence);
-    };
-    let way = match looked.redirects.len() {
-        1 => String::new(),
-        hops => format!(" over {hops} redirects"),
-    };
-    Because::new(Cause::Redirect, format!("It leads{way} to {last}."))
-        .run("Ask about that one", format!("driftline why {}", quoted(last)))
-}
-
-/// It was stored once. What took it away is told by its own cause where there is one.
-fn removed(looked: &Looked, job: &JobLook) -> Option<Because> {
-    let document = looked.document.as_ref()?;
-    let removed_ms = document.removed_ms?;
-    let reason = document.reason.as_deref().unwrap_or("an unknown reason");
-    if reason == "redirected" {
-        return Some(redirect(looked));
-    }
-    let words = match reason {
-        "gone" => "the server says that there is no such page any more",
-        "out of scope" => "the job's rules no longer take it in",
-        "robots" => "robots.txt or the page itself asks not to keep it",
-        "expired" => "its time to live was over",
-        "hop limit" => "it is now more links from the seeds than allowed",
-        "unreachable" => "no page leads to it any more",
-        "job deleted" => "its job was deleted",
-        "operator" => "an operator removed it",
-        other => other,
-    };
-    let sentence = format!("It was removed {}: {words}.", when(removed_ms, looked.now_ms));
-    let because = Because::new(Cause::Removed, sentence);
-    Some(because.run("If it comes back, the next run takes it in again", crawl(job, "")))
-}
-
-/// The reason in words: those it was stored with, or those of its code.
-fn words_of(row: &Listed) -> String {
-    let code = row.reason.as_deref().unwrap_or("for an unknown reason");
-    match &row.detail {
-        Some(detail) => detail.trim_end_matches('.').to_owned(),
-        None => sentences::of(code).unwrap_or_else(|| code.to_owned()),
     }
 }
