@@ -41,12 +41,16 @@ impl Answers {
         socket::listen(layout, Arc::new(move |question| self.answer(&question)))
     }
 
-    /// Where a job stands, as far as this process can tell: a lease outlives a process
-    /// that was killed, the lock on a directory does not.
+    /// Whether surely nobody works on the data, whatever leases say: a lease outlives a
+    /// process that was killed, the lock on a directory does not.
+    pub fn is_unattended(&self) -> bool {
+        self.db.dialect() == Dialect::Sqlite && self.doing.is_none()
+    }
+
+    /// Where a job stands, as far as this process can tell.
     pub fn standing(&self, found: Standing) -> Standing {
-        let abandoned = self.db.dialect() == Dialect::Sqlite && self.doing.is_none();
         match found {
-            Standing::Running if abandoned => Standing::Interrupted,
+            Standing::Running if self.is_unattended() => Standing::Interrupted,
             found => found,
         }
     }

@@ -13,7 +13,6 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::clock;
-use store::dialect::Dialect;
 use store::tables::overview::{self, RunTotals, Standing};
 use store::tables::queue::State;
 
@@ -52,7 +51,7 @@ pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     for job in &mut overview.jobs {
         job.standing = answers.standing(job.standing);
     }
-    if answers.db.dialect() == Dialect::Sqlite && holder.is_none() {
+    if answers.is_unattended() {
         overview.nodes.clear();
     }
     Ok(serde_json::json!({"holder": holder, "overview": overview}))

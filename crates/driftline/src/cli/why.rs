@@ -105,6 +105,9 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     for job in all.iter_mut().filter_map(|looked| looked.job.as_mut()) {
         job.standing = answers.standing(job.standing);
     }
+    if answers.is_unattended() {
+        all.iter_mut().filter_map(|looked| looked.holder.as_mut()).for_each(|it| it.alive = false);
+    }
     let answers = all.iter().map(reason).collect();
     Ok(serde_json::to_value(Answer { asked, answers })?)
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
 
+mod beside;
 mod copy;
 mod database;
 mod generated;

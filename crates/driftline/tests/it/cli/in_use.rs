@@ -92,7 +92,7 @@ fn a_killed_holder_leaves_a_directory_that_the_next_one_takes_at_once() {
 }
 
 /// A process that does not outlive a test that fails.
-struct Killed(Child);
+pub struct Killed(pub Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
