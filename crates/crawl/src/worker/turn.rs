@@ -197,9 +197,8 @@ impl Turn {
             queue::settle(tx, self.place(), (chunk.id, self.job.run), &batch.settled)?;
         }
         done.is_open = self.is_open && self.commit.is_none();
-        if self.commit.is_some() && !self.active.is_empty() {
+        if let Some((chunk, _)) = self.commit.as_ref().filter(|_| !self.active.is_empty()) {
             self.open_next(tx, done)?;
-            let (chunk, _) = self.commit.as_ref().expect("checked above");
             queue::hand_on(tx, self.place(), chunk.id, self.open.id)?;
         }
         for want in &self.wants {

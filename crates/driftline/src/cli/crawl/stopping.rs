@@ -25,6 +25,7 @@ pub fn listen(stopper: Stopper) -> anyhow::Result<Stopping> {
                 eprintln!(
                     "driftline: stopped at once; the next crawl goes on from the last commit"
                 );
+                #[allow(clippy::disallowed_methods, reason = "at once is what was asked for")]
                 std::process::exit(128 + signal);
             }
             asked = true;

@@ -1,0 +1,284 @@
+//! The queue's rules one by one: what is settled, marked, looked up, let in, rechecked.
+
+use super::*;
+
+#[test]
+fn settling_what_is_not_in_the_chunk_changes_nothing() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let one = candidate(5, 1, 0, None);
+        db.write(move |tx| add(tx, at(place, Run(1), 0), std::slice::from_ref(&one)))?;
+        let outcome = db.write(move |tx| {
+            let done = Settled { id: QueueId(5), generation: 0, to: Settlement::Done };
+            settle(tx, place, (ChunkId(1), Run(1)), &[done])
+        });
+        assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+        assert_eq!(db.read(move |tx| count_rows(tx, place))?, [("ready".to_owned(), 1)]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_mark_is_lowered_only_if_nothing_was_queued_since() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let queue = move |id: i64, document: u8| {
+            db.write(move |tx| add(tx, at(place, Run(1), 0), &[candidate(id, document, 0, None)]))
+        };
+        queue(1, 0)?;
+        let seen = db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?[0];
+        queue(2, 3)?;
+        assert!(!db.write(move |tx| bins::unmark(tx, Part(1), seen))?, "bin 0 got one more");
+        let seen = db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?[0];
+        assert!(db.write(move |tx| bins::unmark(tx, Part(1), seen))?);
+        assert_eq!(db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?, []);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_document_that_depends_on_an_event_waits_while_it_is_in_play() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let one = candidate(5, 0, 0, None);
+        db.write(move |tx| {
+            add(tx, at(place, Run(1), 0), std::slice::from_ref(&one))?;
+            tx.execute(
+                "INSERT INTO prereqevents (part, owner, eventname) VALUES (1, 5, 'login')",
+                &[],
+            )?;
+            tx.execute("INSERT INTO events (name, node, begun_ms) VALUES ('login', 1, 0)", &[])
+        })?;
+        assert_eq!(db.read(move |tx| peek_ready(tx, place, BinId(0), 9))?, []);
+        db.write(|tx| tx.execute("DELETE FROM events WHERE name = 'login'", &[]))?;
+        assert_eq!(db.read(move |tx| peek_ready(tx, place, BinId(0), 9))?.len(), 1);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_document_active_in_one_job_is_not_claimed_in_another() {
+    both_databases(|db| {
+        let mine = Place { part: Part(1), job: JOB };
+        let theirs = Place { part: Part(1), job: JobId(2) };
+        for (place, id) in [(mine, 1), (theirs, 2)] {
+            db.write(move |tx| add(tx, at(place, Run(1), 0), &[candidate(id, 0, 0, None)]))?;
+        }
+        let claim_one = move |place, id, chunk| {
+            db.write(move |tx| claim_ids(tx, place, ChunkId(chunk), &[QueueId(id)]))
+        };
+        assert_eq!(claim_one(mine, 1, 10)?.len(), 1);
+        assert_eq!(claim_one(theirs, 2, 11)?.len(), 0);
+        let done = Settled { id: QueueId(1), generation: 1, to: Settlement::Done };
+        db.write(move |tx| settle(tx, mine, (ChunkId(10), Run(1)), std::slice::from_ref(&done)))?;
+        assert_eq!(claim_one(theirs, 2, 11)?.len(), 1);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
+    crate::testing::on_sqlite(|db| {
+        let sql = format!("EXPLAIN QUERY PLAN {CLAIM} IN ($6, $7)");
+        let plan: Vec<String> =
+            db.read(move |tx| tx.query(&sql, &[Value::Int(1); 7], |row| row.get(3)))?;
+        assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
+        let place = Place { part: Part(0), job: JOB };
+        for sql in [peek_text("ready"), OLDER_BIN.to_owned(), peek_text("older")] {
+            let sql = format!("EXPLAIN QUERY PLAN {sql}");
+            let values = [place.part.into(), place.job.into(), 1.into(), 1.into(), 1.into()];
+            let count = sql.matches('$').count();
+            let plan: Vec<String> =
+                db.read(move |tx| tx.query(&sql, &values[..count], |row| row.get(3)))?;
+            let whole = plan.join("; ");
+            assert!(whole.contains("USING INDEX queue_"), "{whole}");
+            assert!(!whole.contains("TEMP B-TREE"), "{whole}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_older_run_takes_nothing_back() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        for run in [5, 3] {
+            db.write(move |tx| add(tx, at(place, Run(run), 0), &[candidate(run, 0, 0, None)]))?;
+        }
+        let runs: (i64, i64) = db.read(|tx| {
+            tx.query_one("SELECT seen_run, seed_run FROM queue WHERE part = 1", &[], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+        })?;
+        assert_eq!(runs, (5, 5));
+        Ok(())
+    });
+}
+
+#[test]
+fn a_reason_of_any_length_can_be_kept() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        db.write(move |tx| {
+            add(tx, at(place, Run(1), 0), &[candidate(1, 0, 0, None)])?;
+            claim_ids(tx, place, ChunkId(9), &[QueueId(1)])
+        })?;
+        let long = "ü".repeat(20_000);
+        let to = Settlement::Cut(Reason::new(&long, Some(&long)));
+        let cut = Settled { id: QueueId(1), generation: 0, to };
+        db.write(move |tx| settle(tx, place, (ChunkId(9), Run(1)), std::slice::from_ref(&cut)))?;
+        let kept: String = db.read(|tx| {
+            tx.query_one("SELECT reason FROM queue WHERE part = 1", &[], |row| row.get(0))
+        })?;
+        assert_eq!(kept, "ü".repeat(REASON_BYTES_MAX / 2));
+        Ok(())
+    });
+}
+
+#[test]
+fn waking_at_the_same_moment_counts_once() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        db.write(move |tx| {
+            let all: Vec<Candidate> = (0..9).map(|id| candidate(id, id as u8, 0, None)).collect();
+            add(tx, at(place, Run(1), 0), &all)?;
+            let ids: Vec<QueueId> = all.iter().map(|it| it.id).collect();
+            claim_ids(tx, place, ChunkId(9), &ids)?;
+            let again = |id| Settled {
+                id,
+                generation: 0,
+                to: Settlement::Again { check_ms: 5, action: "fetch" },
+            };
+            let settled: Vec<Settled> = ids.into_iter().map(again).collect();
+            settle(tx, place, (ChunkId(9), Run(1)), &settled)
+        })?;
+        let wakers: Vec<_> = (0..4)
+            .map(|_| {
+                let db = db.clone();
+                std::thread::spawn(move || db.write(move |tx| wake(tx, place, 10, 100)))
+            })
+            .collect();
+        let mut woken = 0;
+        for waker in wakers {
+            woken += waker.join().expect("a waker ends")?;
+        }
+        assert_eq!(woken, 9);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "ready"))?, 9);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "waiting"))?, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn adding_the_same_links_at_the_same_moment_counts_each_once() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let adders: Vec<_> = (0..4i64)
+            .map(|adder| {
+                let db = db.clone();
+                std::thread::spawn(move || -> Result<u64> {
+                    let mut new = 0;
+                    for run in 1..=6 {
+                        // Each names them in another order, as pages do.
+                        let turned = |n: i64| ((n * 7 + adder * 13) % 60) as u8;
+                        let links: Vec<Candidate> = (0..60)
+                            .map(|n| {
+                                let id = adder * 10_000 + run * 100 + n;
+                                candidate(id, turned(n), adder, (adder > 2).then_some("hops"))
+                            })
+                            .collect();
+                        let added = db.write(move |tx| add(tx, at(place, Run(run), 0), &links))?;
+                        new += added.new;
+                    }
+                    Ok(new)
+                })
+            })
+            .collect();
+        let mut new = 0;
+        for adder in adders {
+            new += adder.join().expect("an adder ends")?;
+        }
+        assert_eq!(new, 60, "each document is new once");
+        assert_eq!(db.read(move |tx| count_rows(tx, place))?, [("ready".to_owned(), 60)]);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "ready"))?, 60);
+        assert_eq!(db.read(move |tx| counters::total(tx, JOB, "cut"))?, 0);
+        let known = db.read(|tx| bins::list(tx, Part(1), BinId(-1), 9))?;
+        assert_eq!(known.iter().map(|bin| bin.documents).sum::<i64>(), 60);
+        Ok(())
+    });
+}
+
+#[test]
+fn the_nearest_are_let_in_while_there_is_room() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let named: Vec<Candidate> = [(0u8, 2), (1, 1), (2, 2), (3, 1)]
+            .iter()
+            .zip(1..)
+            .map(|((document, hops), id)| candidate(id, *document, *hops, None))
+            .collect();
+        let adding = move |room| Adding { room, ..at(place, Run(1), 0) };
+        let again = named.clone();
+        let first = db.write(move |tx| add(tx, adding(Some(3)), &named))?;
+        assert_eq!((first.new, first.crowded_out), (4, 1));
+        let ready = |db: &Db| -> Result<Vec<i64>> {
+            db.read(|tx| {
+                let sql = "SELECT id FROM queue WHERE state = 'ready' ORDER BY id LIMIT 9";
+                tx.query(sql, &[], |row| row.get(0))
+            })
+        };
+        assert_eq!(ready(db)?, [1, 2, 4], "the farthest that was found last stays out");
+        let second = db.write(move |tx| add(tx, adding(None), &again))?;
+        assert_eq!((second.revived, second.crowded_out), (1, 0), "a raised limit revives it");
+        assert_eq!(ready(db)?, [1, 2, 3, 4]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_new_run_walks_from_bin_to_bin_and_finds_what_older_ones_settled() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let held = lease(db, place.part, 1)?;
+        let named: Vec<Candidate> = (0..12u8)
+            .map(|document| candidate(i64::from(document) + 1, document, 0, None))
+            .collect();
+        db.write(move |tx| {
+            add(tx, at(place, Run(1), 0), &named)?;
+            chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
+            let ids: Vec<QueueId> = (1..=12).map(QueueId).collect();
+            claim_ids(tx, place, ChunkId(1), &ids)?;
+            let gone = || Reason::new("gone", None);
+            let to = |id: i64| match id % 3 {
+                0 => Settlement::Done,
+                1 => Settlement::Failed(gone()),
+                _ => Settlement::Cut(gone()),
+            };
+            let settled: Vec<Settled> =
+                (1..=12).map(|id| Settled { id: QueueId(id), generation: 0, to: to(id) }).collect();
+            settle(tx, place, (ChunkId(1), Run(1)), &settled)
+        })?;
+        let walk = |run| -> Result<Vec<BinId>> {
+            let mut bins = Vec::new();
+            let mut at = BinId(-1);
+            while let Some(bin) = db.read(move |tx| next_older_bin(tx, place, run, at))? {
+                bins.push(bin);
+                at = bin;
+            }
+            Ok(bins)
+        };
+        assert_eq!(walk(Run(1))?, [], "the same run is done with them");
+        assert_eq!(walk(Run(2))?.len() as i64, BINS);
+        let bin = BinId(0);
+        let older = db.read(move |tx| peek_older(tx, place, bin, Run(2), 100))?;
+        let moved = db.write(move |tx| {
+            let claimed = claim(tx, place, ChunkId(2), older.clone())?;
+            assert_eq!(claimed.len(), older.len(), "done, failed and cut alike");
+            hand_on(tx, place, ChunkId(2), ChunkId(3))
+        })?;
+        assert_eq!(moved as usize, 12 / usize::try_from(BINS).unwrap());
+        let first = db.read(move |tx| next_older_bin(tx, place, Run(2), BinId(-1)))?;
+        assert_eq!(first, Some(BinId(1)), "a bin without older documents is passed over");
+        Ok(())
+    });
+}
