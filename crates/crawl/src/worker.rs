@@ -53,6 +53,8 @@ use turns::{Turned, Turns};
 const EVENTS_SPARE: usize = 5_000;
 /// How long a clean stop waits for answers that are under way.
 const STOP_MS_MAX: i64 = 10_000;
+/// With most requests under way, answers are gathered for so long.
+const GATHER: Duration = Duration::from_millis(2);
 /// The longest wait for an event: a missed wake-up costs no more than this.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -334,6 +336,11 @@ impl Worker {
 
     /// Waits for an event, then takes all that are there.
     fn take_events(&mut self, wait: Duration) -> Result<()> {
+        if self.frontier.in_flight() * 2 > self.settings.in_flight_max {
+            // The fetching threads have enough to do: better to be woken once for
+            // several answers than for each.
+            std::thread::park_timeout(GATHER);
+        }
         let first = match self.events.recv_timeout(wait.min(WAIT_MAX)) {
             Ok(event) => event,
             Err(RecvTimeoutError::Timeout) => return Ok(()),
