@@ -46,7 +46,8 @@ struct Found {
 
 impl Worker {
     /// Looks at the tables for what is new: jobs, bins with work, documents that fall
-    /// due. Now and then, and when there is nothing to do.
+    /// due. Now and then, and when there is nothing to do. Returns whether all of it has
+    /// been seen.
     pub(super) fn look(&mut self) -> Result<bool> {
         let now_ms = self.now.ms();
         if self.is_stopping() || now_ms < self.next_look_ms() {
@@ -57,6 +58,8 @@ impl Worker {
             true => (self.idle_ms * 2).clamp(IDLE_MS, self.settings.poll_ms),
             false => 0,
         };
+        // Before the look, so that whatever asks for another one meanwhile gets it.
+        self.looked_ms = now_ms;
         self.look_at_disk()?;
         self.look_for_jobs(now_ms)?;
         self.hosts.tidy(|host| self.frontier.knows(host));
@@ -65,8 +68,8 @@ impl Worker {
         for part in parts {
             self.look_at(part, now_ms)?;
         }
-        self.looked_ms = self.now.ms();
-        Ok(true)
+        // What was woken is ready, but in the frontier only after that other look.
+        Ok(self.looked_ms != i64::MIN)
     }
 
     /// Pauses while the disk is almost full, and goes on by itself (T31).
