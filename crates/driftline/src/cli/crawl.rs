@@ -6,25 +6,22 @@
 //! on where the last commit was.
 
 mod flags;
-mod show;
+pub mod show;
 mod stopping;
+pub mod work;
 
 use super::place::{Held, Place};
 use super::{say, shown};
-use ::crawl::begin::{self, Beginning, Begun};
+use ::crawl::begin::Begun;
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::progress::Progress;
-use ::crawl::worker::{Ended, Parts, Settings, Worker};
+use ::crawl::worker::{Ended, Settings};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use flags::Flags;
 use std::process::ExitCode;
-use std::sync::Arc;
-use store::clock;
 use store::datadir::NODE_NAME;
-use store::ids::IdMaker;
-use store::tables::nodes::{self, NewNode};
 use store::tables::{jobs, settings};
+use work::Work;
 
 /// Crawl a site, or go on with a crawl
 ///
@@ -132,37 +129,22 @@ struct Crawl<'a> {
 
 impl Crawl<'_> {
     fn run(&self) -> anyhow::Result<ExitCode> {
-        let (db, objects) = (&self.held.db, &self.held.objects);
-        let node = NewNode {
-            name: self.node_name.clone(),
-            roles: "crawl".to_owned(),
-            address: None,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+        let work = Work {
+            held: self.held,
+            own: self.args.place.addresses()?,
+            name: &self.name,
+            spec: &self.spec,
+            settings: self.settings(),
+            quiet: self.args.place.json(),
         };
-        let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
-        let ids = Arc::new(IdMaker::new(node)?);
-        let ground = begin::ground(db, self.args.place.addresses()?)?;
-        let at = Beginning { db, objects, ids: &ids, now_ms: clock::now_ms() };
-        let begun = begin::begin(at, &ground, &self.name, &self.spec)?;
-        self.announce(&begun);
-        let progress = Arc::new(Progress::default());
-        let parts = Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone() };
-        let (worker, stopper) = Worker::start(parts, self.settings(), begun.job)?;
-        let stopping = stopping::listen(stopper)?;
-        let watching = show::watch(self.held, &progress, begun.job, self.args.place.json())?;
-        let ended = worker.run();
-        watching.stop();
-        drop(stopping);
-        db.write(move |tx| nodes::stop(tx, node, clock::now_ms()))?;
-        let ended = ended?;
-        let summary =
-            show::Summary::read(self.held, (&self.name, &begun), &progress.snapshot(), ended)?;
+        let worked = work.run(|begun| self.announce(begun))?;
+        let summary = show::Summary::read(self.held, &self.name, &worked)?;
         if self.args.place.json() {
             say(&serde_json::to_string(&summary)?);
         } else {
             summary.print();
         }
-        Ok(match ended {
+        Ok(match worked.ended {
             Ended::Finished { .. } => ExitCode::SUCCESS,
             Ended::Stopped => ExitCode::FAILURE,
             Ended::Replaced => anyhow::bail!(

@@ -175,9 +175,7 @@ impl Place {
     }
 
     fn hold_directory(&self, parts: u32) -> anyhow::Result<Held> {
-        let directory = DataDir::open(self.data.root(), parts, clock::now_ms())?;
-        let objects = Objects::open(&Location::Directory(directory.layout().objects()))?;
-        Ok(Held { db: directory.db().clone(), objects, directory: Some(directory) })
+        Held::open(self.data.root(), parts)
     }
 }
 
@@ -192,6 +190,13 @@ pub struct Held {
 }
 
 impl Held {
+    /// Holds a data directory, and makes or upgrades it first.
+    pub fn open(root: &Path, parts: u32) -> anyhow::Result<Held> {
+        let directory = DataDir::open(root, parts, clock::now_ms())?;
+        let objects = Objects::open(&Location::Directory(directory.layout().objects()))?;
+        Ok(Held { db: directory.db().clone(), objects, directory: Some(directory) })
+    }
+
     /// Where things are, if it is a data directory.
     pub fn layout(&self) -> Option<&Layout> {
         self.directory.as_ref().map(DataDir::layout)

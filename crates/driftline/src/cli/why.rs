@@ -85,15 +85,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(&answer.to_string());
         return Ok(ExitCode::SUCCESS);
     }
+    told(answer, &args.place.flags())?.iter().for_each(|line| say(line));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// An answer as people read it. The flags name the place in a command that is suggested.
+pub fn told(answer: Json, flags: &str) -> anyhow::Result<Vec<String>> {
     let answer: Answer = serde_json::from_value(answer)
         .context("the process that holds the directory is of another version")?;
-    for (index, reason) in answer.answers.iter().enumerate() {
-        if index > 0 {
-            say("");
-        }
-        lines(&answer.asked, reason, &args.place.flags()).iter().for_each(|line| say(line));
-    }
-    Ok(ExitCode::SUCCESS)
+    let each: Vec<Vec<String>> =
+        answer.answers.iter().map(|reason| lines(&answer.asked, reason, flags)).collect();
+    Ok(each.join(&String::new()))
 }
 
 /// The answer, by whoever has the rows open.
@@ -162,7 +164,7 @@ fn details(looked: &Looked) -> Vec<Detail> {
     out
 }
 
-/// What people read. The flags name the place in a command that is suggested.
+/// What people read of one job.
 fn lines(asked: &str, reason: &Reason, flags: &str) -> Vec<String> {
     let url = reason.url.as_deref().unwrap_or(asked);
     let job = reason.job.as_deref().map_or(String::new(), |job| format!(" (job {})", shown(job)));

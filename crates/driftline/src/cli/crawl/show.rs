@@ -4,9 +4,9 @@
 //! and goes to standard output. Invariant: numbers come from counters, never from
 //! counting rows, so watching costs the same for ten documents and ten million.
 
+use super::work::Worked;
 use crate::cli::place::Held;
 use crate::cli::{say, shown};
-use ::crawl::begin::Begun;
 use ::crawl::worker::Ended;
 use ::crawl::worker::progress::{Counted, Progress};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -86,7 +86,7 @@ struct Line {
 impl Line {
     fn new(live: bool) -> Line {
         let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{spinner} {msg}")
+        let style = ProgressStyle::with_template("{spinner} {wide_msg}")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         let bar = ProgressBar::new_spinner().with_style(style);
         bar.set_draw_target(target);
@@ -159,16 +159,12 @@ struct Slow {
 
 impl Summary {
     /// Reads what there is to say.
-    pub fn read(
-        held: &Held,
-        (name, begun): (&str, &Begun),
-        did: &Counted,
-        ended: Ended,
-    ) -> anyhow::Result<Summary> {
+    pub fn read(held: &Held, name: &str, worked: &Worked) -> anyhow::Result<Summary> {
+        let Worked { begun, did, ended } = worked;
         let job = begun.job;
         let documents = held.db.read(move |tx| counters::of_job(tx, job))?;
         let (ended, left) = match ended {
-            Ended::Finished { left } => ("finished", left),
+            Ended::Finished { left } => ("finished", *left),
             Ended::Stopped => ("stopped", 0),
             Ended::Replaced => ("replaced", 0),
         };

@@ -1,0 +1,72 @@
+//! Working on a run, from its begin to its end: somebody may watch, Ctrl-C is obeyed.
+//!
+//! The same for every verb that crawls. Invariant: however the work ends, its node is
+//! marked as stopped before the answer, so that nobody waits for it.
+
+use super::{show, stopping};
+use crate::cli::place::Held;
+use ::crawl::begin::{self, Beginning, Begun};
+use ::crawl::definitions::WebSpec;
+use ::crawl::worker::progress::{Counted, Progress};
+use ::crawl::worker::{Ended, Parts, Settings, Worker};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use store::clock;
+use store::ids::IdMaker;
+use store::tables::nodes::{self, NewNode};
+
+/// What is to be done.
+pub struct Work<'a> {
+    /// Where.
+    pub held: &'a Held,
+    /// Addresses of our own that no crawl may reach (T7).
+    pub own: Vec<SocketAddr>,
+    /// The job, which is made if it is not there.
+    pub name: &'a str,
+    /// What it is told.
+    pub spec: &'a WebSpec,
+    /// How.
+    pub settings: Settings,
+    /// Whether nothing is shown meanwhile.
+    pub quiet: bool,
+}
+
+/// What was done.
+pub struct Worked {
+    /// What was begun.
+    pub begun: Begun,
+    /// What this process did.
+    pub did: Counted,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+impl Work<'_> {
+    /// Begins the job's next run, or goes on with it, and works until it is over or
+    /// somebody stops it.
+    pub fn run(self, announce: impl FnOnce(&Begun)) -> anyhow::Result<Worked> {
+        let (db, objects) = (&self.held.db, &self.held.objects);
+        let node = NewNode {
+            name: self.settings.node_name.clone(),
+            roles: "crawl".to_owned(),
+            address: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+        let ids = Arc::new(IdMaker::new(node)?);
+        let ground = begin::ground(db, self.own)?;
+        let at = Beginning { db, objects, ids: &ids, now_ms: clock::now_ms() };
+        let begun = begin::begin(at, &ground, self.name, self.spec)?;
+        announce(&begun);
+        let progress = Arc::new(Progress::default());
+        let parts = Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone() };
+        let (worker, stopper) = Worker::start(parts, self.settings, begun.job)?;
+        let stopping = stopping::listen(stopper)?;
+        let watching = show::watch(self.held, &progress, begun.job, self.quiet)?;
+        let ended = worker.run();
+        watching.stop();
+        drop(stopping);
+        db.write(move |tx| nodes::stop(tx, node, clock::now_ms()))?;
+        Ok(Worked { begun, did: progress.snapshot(), ended: ended? })
+    }
+}
