@@ -14,6 +14,8 @@
 
 #[path = "sample/expected.rs"]
 mod expected;
+#[path = "sample/fate.rs"]
+mod fate;
 #[path = "sample/ferries.rs"]
 mod ferries;
 #[path = "sample/gazette.rs"]
@@ -31,7 +33,8 @@ mod tides;
 mod written;
 
 #[allow(unused_imports, reason = "the demo and the tests use different parts of it")]
-pub use self::expected::{Expected, Fate, Manners, expected};
+pub use self::expected::{Expected, Manners, expected};
+pub use self::fate::Fate;
 
 use std::io;
 use std::sync::Arc;
@@ -50,6 +53,15 @@ const COMPRESSING: &str = gazette::HOST.name;
 /// The page of the calendar, and the step that each of its links adds.
 const CALENDAR: &str = "/calendar/";
 const CALENDAR_STEP: &str = "next/";
+
+/// Where a host with a sitemap has it.
+const SITEMAP: &str = "/sitemap.xml";
+/// The link that moves in the second state: from a page, to a page, and where it leads.
+pub const MOVED_LINK: [(&str, &str); 3] = [
+    (gazette::HOST.name, "/2026/wall"),
+    (gazette::HOST.name, "/letters"),
+    (lighthouse::HOST.name, "/history/great-storm"),
+];
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +127,13 @@ pub fn names() -> [&'static str; 5] {
     HOSTS.map(|host| host.name)
 }
 
+/// What each host is called, and how many pages of it are there in the first state.
+pub fn hosts() -> Vec<(&'static str, &'static str, usize)> {
+    let is_there = |page: &&Page| !matches!(page.life, Life::Added | Life::Redirects(..));
+    let pages = |host: &Host| host.pages.iter().filter(is_there).count();
+    HOSTS.iter().map(|host| (host.name, host.title, pages(host))).collect()
+}
+
 /// What the second state does differently, host by host.
 pub fn changes() -> Vec<Changed> {
     let mut changes = Vec::new();
@@ -147,7 +166,7 @@ fn answer(state: State, request: &Request) -> Answer {
     }
     let answer = match request.path.as_str() {
         "/robots.txt" => Answer::text(written::linked(host.robots, request.port())),
-        "/sitemap.xml" if !host.sitemap.is_empty() => sitemap(host, state, request.port()),
+        SITEMAP if !host.sitemap.is_empty() => sitemap(host, state, request.port()),
         _ => document(host, state, request),
     };
     if host.name == COMPRESSING { answer.gzipped() } else { answer }

@@ -14,7 +14,7 @@ use page::html::{self, Input};
 use page::robots::Robots;
 use page::url::{Policy, origin_of, path_of};
 
-use super::{CALENDAR_STEP, FAILING, HOSTS, State, answer, written};
+use super::{CALENDAR_STEP, FAILING, Fate, HOSTS, SITEMAP, State, answer, written};
 use crate::web::{Answer, Request};
 
 /// The months of the calendar that are let in, besides the first page: a path that
@@ -26,7 +26,7 @@ pub const CALENDAR_MONTHS: usize = 2;
 pub struct Manners<'a> {
     /// The name by which robots.txt addresses it.
     pub agent: &'a str,
-    /// Whether it also takes what sitemaps list.
+    /// Whether it also takes the sitemaps that robots.txt names, and what they list.
     pub sitemaps: bool,
 }
 
@@ -34,37 +34,6 @@ impl Default for Manners<'_> {
     fn default() -> Self {
         Manners { agent: "driftline", sitemaps: false }
     }
-}
-
-/// What must become of a URL in one crawl.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
-    /// New: outputs get it.
-    Added,
-    /// Its text is another.
-    Updated,
-    /// Its bytes are others, its text is not.
-    Restyled,
-    /// The server says that nothing changed (304).
-    Kept,
-    /// Sent whole and recognised: the bytes are the same.
-    Same,
-    /// Known, and missing now (404, 410).
-    Removed,
-    /// Known, and a redirect now.
-    Moved,
-    /// It could not be had, so what is known of it stays.
-    Failing,
-    /// A redirect that was never anything else.
-    Redirect,
-    /// A link to nothing.
-    Missing,
-    /// Read, but it asks not to be kept.
-    Noindex,
-    /// Forbidden by robots.txt: never asked for.
-    Robots,
-    /// Cut as endless: never asked for.
-    Trap,
 }
 
 /// The fate of every URL in the first and in the second crawl. What only `nofollow`
@@ -133,7 +102,7 @@ fn both(before: Option<&Told>, told: &Told) -> Fate {
             match (is_same, has_validator) {
                 (true, true) => Fate::Kept,
                 (true, false) => Fate::Same,
-                (false, _) if facts.text_hash == known.text_hash => Fate::Restyled,
+                (false, _) if is_restyled(known, facts) => Fate::Restyled,
                 (false, _) => Fate::Updated,
             }
         }
@@ -143,13 +112,19 @@ fn both(before: Option<&Told>, told: &Told) -> Fate {
     }
 }
 
+/// The same text in other bytes. A sitemap has no text.
+fn is_restyled(known: &Facts, facts: &Facts) -> bool {
+    facts.text_hash == known.text_hash && !facts.text.is_empty()
+}
+
 /// Everything that is reached from some URLs, and what it says.
 fn walk(begin: Vec<String>, state: State, manners: Manners<'_>) -> BTreeMap<String, Told> {
     let mut known: BTreeMap<String, Told> = BTreeMap::new();
     let mut queue: VecDeque<String> = begin.into();
     if manners.sitemaps {
         let port = queue.front().map_or(80, |url| ask(url).port());
-        queue.extend(listed(state, port));
+        let with_sitemap = HOSTS.iter().filter(|host| !host.sitemap.is_empty());
+        queue.extend(with_sitemap.map(|host| written::origin(host, port) + SITEMAP));
     }
     while let Some(url) = queue.pop_front() {
         if let Entry::Vacant(place) = known.entry(url) {
@@ -186,6 +161,14 @@ fn tell(url: &str, state: State, agent: &str, queue: &mut VecDeque<String>) -> T
 }
 
 fn read(url: &str, answer: &Answer, queue: &mut VecDeque<String>) -> Told {
+    let has_validator =
+        header(answer, "etag").is_some() || header(answer, "last-modified").is_some();
+    if path_of(url) == SITEMAP {
+        queue.extend(listed(&answer.body));
+        let content_hash = page::fingerprint::content_hash(&answer.body);
+        let facts = Box::new(Facts { content_hash, ..Facts::default() });
+        return Told::Page { facts, has_validator };
+    }
     let facts = html::extract(&Input::new(&answer.body, url, &Policy::default()));
     let followed = facts.links.iter().filter(|link| {
         link.kind == LinkKind::A && !link.rel.has(Rel::NOFOLLOW) && !facts.directives.nofollow
@@ -194,22 +177,14 @@ fn read(url: &str, answer: &Answer, queue: &mut VecDeque<String>) -> Told {
     if facts.directives.noindex {
         return Told::Noindex;
     }
-    let has_validator =
-        header(answer, "etag").is_some() || header(answer, "last-modified").is_some();
     Told::Page { facts: Box::new(facts), has_validator }
 }
 
-/// What the sitemaps of a state list.
-fn listed(state: State, port: u16) -> Vec<String> {
-    let mut urls = Vec::new();
-    for host in HOSTS.into_iter().filter(|host| !host.sitemap.is_empty()) {
-        let origin = written::origin(host, port);
-        let xml = answer(state, &ask(&format!("{origin}/sitemap.xml"))).body;
-        let text = String::from_utf8_lossy(&xml).into_owned();
-        let locations = text.split("<loc>").skip(1).filter_map(|rest| rest.split('<').next());
-        urls.extend(locations.map(str::to_owned));
-    }
-    urls
+/// What a sitemap lists.
+fn listed(xml: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(xml);
+    let locations = text.split("<loc>").skip(1).filter_map(|rest| rest.split('<').next());
+    locations.map(str::to_owned).collect()
 }
 
 /// The request that a crawler would send.
