@@ -1,86 +1,59 @@
-//! `driftline demo`: shows, offline and by itself, what the program can do today.
+//! `driftline demo`: a small web is crawled, changes, and is crawled again; what came of
+//! every page is told, with the reason.
 //!
-//! Everything it prints was computed by the same functions a crawl will use, in a
-//! temporary data directory that is gone afterwards. It serves no pages and crawls
-//! nothing yet.
+//! Offline and by itself: the web is served on loopback, and the crawl is the real one, in
+//! a temporary data directory that is gone afterwards. Each step is a file; this one
+//! lists them. Invariant: whatever is told was read from what the crawl committed or from
+//! what the web's server saw, so the demo cannot say more than is true.
 
+mod asking;
+mod change;
+mod fates;
+mod first;
+mod next;
+mod round;
 mod sample;
+mod second;
+mod served;
+mod stage;
 
-use super::{say, shown};
 use clap::Args as ClapArgs;
-use page::facts::{Facts, Rel};
-use page::html::{self, Input};
-use page::robots::Robots;
-use page::url::Policy;
+use stage::Stage;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const ROBOTS: &str = include_str!("demo/robots.txt");
-const PAGE: &str = include_str!("demo/page.html");
-const PAGE_URL: &str = "https://www.tides.example/harbours";
-const AGENT: &str = "driftline";
+/// The story, in order. A step tells its part, and leaves on the stage what later ones
+/// need.
+const STEPS: [fn(&mut Stage) -> anyhow::Result<()>; 6] =
+    [served::step, first::step, change::step, second::step, asking::step, next::step];
 
-/// Show, offline, what there is
+/// Crawl a small web that is part of the program, change it, and crawl it again
+///
+/// Nothing leaves this machine, and it ends by itself in a few seconds.
 #[derive(ClapArgs)]
-#[command(after_help = "Example: driftline demo")]
-pub struct Args {}
+#[command(after_help = "\
+Examples:
+  driftline demo
+  driftline demo --keep ./demo-data && driftline status --data ./demo-data
+
+Exit code: 0 it was shown to the end, 1 it was stopped before, 2 it could not be done.")]
+pub struct Args {
+    /// Keep the data directory here, to look around in it afterwards
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Answer in JSON: what became of every URL in both crawls
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the verb.
-pub fn run(_: Args) -> anyhow::Result<ExitCode> {
-    say("Driftline shows what it has so far. Nothing leaves this machine.");
-    let robots = Robots::parse(ROBOTS.as_bytes());
-    show_robots(&robots);
-    let facts = html::extract(&Input::new(PAGE.as_bytes(), PAGE_URL, &Policy::default()));
-    show_facts(&facts);
-    show_near_duplicate(&facts);
-    say("");
-    say("That is all for now: the crawl itself comes next. `driftline --help` lists the verbs.");
-    Ok(ExitCode::SUCCESS)
-}
-
-fn show_robots(robots: &Robots) {
-    heading("A robots.txt decides, and says which line did");
-    for path in ["/harbours", "/drafts/new-gauge.html", "/drafts/published.html"] {
-        let verdict = robots.verdict(AGENT, path);
-        let word = if verdict.allowed { "allowed" } else { "disallowed" };
-        let rule = match &verdict.rule {
-            Some(rule) => format!("line {}: {}", rule.line, shown(&rule.text)),
-            None => "no rule applies".to_owned(),
-        };
-        say(&format!("  {path:<26} {word:<11} {rule}"));
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut stage = Stage::open(args.keep, args.json)?;
+    for step in STEPS {
+        step(&mut stage)?;
+        if stage.is_stopped() {
+            break;
+        }
     }
-    let delay = robots.crawl_delay_ms(AGENT).unwrap_or(0);
-    say(&format!("  and asks for {delay} ms between requests"));
-}
-
-fn show_facts(facts: &Facts) {
-    heading("A page becomes facts, in one streaming pass");
-    say(&format!("  title      {}", shown(&facts.title)));
-    say(&format!("  language   {}", facts.language.as_deref().unwrap_or("unknown")));
-    say(&format!("  canonical  {}", facts.canonical.as_deref().unwrap_or("none")));
-    say(&format!("  text       {} bytes, {} headings", facts.text.len(), facts.headings.len()));
-    for link in &facts.links {
-        let nofollow = if link.rel.has(Rel::NOFOLLOW) { "  (nofollow)" } else { "" };
-        let kind = format!("{:?}", link.kind).to_lowercase();
-        say(&format!(
-            "  link       {kind:<10} {} \"{}\"{nofollow}",
-            shown(&link.url),
-            shown(&link.anchor)
-        ));
-    }
-}
-
-fn show_near_duplicate(facts: &Facts) {
-    heading("A small edit is recognised as one");
-    let edited = PAGE.replace("every spring", "every autumn");
-    let edited = html::extract(&Input::new(edited.as_bytes(), PAGE_URL, &Policy::default()));
-    let same = |equal| if equal { "same" } else { "different" };
-    say(&format!("  bytes {}", same(facts.content_hash == edited.content_hash)));
-    say(&format!("  text  {}", same(facts.text_hash == edited.text_hash)));
-    let bits = page::fingerprint::distance(facts.simhash, edited.simhash);
-    say(&format!("  {bits} of 64 bits of the fingerprint differ"));
-}
-
-fn heading(text: &str) {
-    say("");
-    say(text);
+    stage.close()
 }

@@ -2,6 +2,9 @@
 //! built from, a module each.
 
 mod cli;
+mod demo;
+#[path = "../../src/cli/demo/sample.rs"]
+mod sample;
 mod site;
 mod specmap;
 mod tidy;

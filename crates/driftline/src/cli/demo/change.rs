@@ -1,0 +1,37 @@
+//! Third step: the web changes.
+
+use super::sample::{self, Changed, FAILING, MOVED_LINK};
+use super::stage::Stage;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Changes the web, and tells what is different.
+pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
+    stage.sample.change();
+    let changes = sample::changes();
+    stage.title("The web changes");
+    for host in sample::names().into_iter().filter(|host| *host != FAILING) {
+        stage.say(&format!("  {host}"));
+        for (what, paths) in by_what(&changes, host) {
+            stage.wrapped(&format!("    {what}: {}", paths.join(", ")));
+        }
+    }
+    stage.say(&format!("  {FAILING} fails: it answers everything with status 503"));
+    let [from, to, target] = MOVED_LINK.map(|(host, path)| format!("{host}{path}"));
+    stage.say(&format!("  The link to {target} moves\n    from {from}\n    to   {to}"));
+    let changes: Vec<_> = changes
+        .iter()
+        .map(|it| json!({"host": it.host, "path": it.path, "what": it.what}))
+        .collect();
+    stage.tell("changes", changes.into());
+    Ok(())
+}
+
+/// What happens at a host, each kind with its paths.
+fn by_what(changes: &[Changed], host: &str) -> BTreeMap<String, Vec<String>> {
+    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for change in changes.iter().filter(|change| change.host == host) {
+        kinds.entry(change.what.clone()).or_default().push(change.path.to_owned());
+    }
+    kinds
+}

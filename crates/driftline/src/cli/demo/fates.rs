@@ -1,0 +1,204 @@
+//! What became of every URL in a run: from the changes that its chunks committed, which
+//! outputs will read, and for what made no change from the queue.
+//!
+//! Invariant: it knows nothing of what the sample web did, so what it says is the
+//! crawler's own account.
+
+use super::round::JOB;
+use super::sample::Fate;
+use super::stage::Stage;
+use ::crawl::begin::Begun;
+use ::crawl::compare::reason_name;
+use ::crawl::fetch::sentences;
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Cursor;
+use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
+use store::chunkfile::facts::FactsStream;
+use store::ids::Part;
+use store::objects::ChunkKey;
+use store::tables::{chunks, settings};
+use store::{Db, objects::Objects, pack};
+
+/// Chunks read at once.
+const CHUNKS: u32 = 16;
+/// Documents that the sample may have.
+const URLS_MAX: u32 = 10_000;
+
+/// What became of one URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// In a word.
+    pub fate: Fate,
+    /// Why, in a few.
+    pub why: String,
+    /// Where it is known to lead.
+    pub links: BTreeSet<String>,
+    /// The hash of its text, if it has any.
+    text: Option<[u8; 16]>,
+}
+
+/// A document as `driftline urls` lists it.
+#[derive(Deserialize)]
+struct Listed {
+    url: String,
+    state: String,
+    status: Option<i64>,
+    reason: Option<String>,
+    detail: Option<String>,
+    outcome: Option<String>,
+    run: Option<i64>,
+}
+
+/// Reads what a run did.
+pub fn read(stage: &Stage, begun: &Begun) -> anyhow::Result<BTreeMap<String, Found>> {
+    let mut records = changes(&stage.held.db, &stage.held.objects, begun)?;
+    let args = json!({"job": JOB, "filter": {}, "limit": URLS_MAX});
+    let mut answer = stage.ask("urls", args)?;
+    ensure!(answer["cursor"].is_null(), "the demo's web has more than {URLS_MAX} documents");
+    let listed: Vec<Listed> =
+        serde_json::from_value(answer["urls"].take()).context("urls has changed its answer")?;
+    let before = stage.rounds.last().map(|round| &round.found);
+    let mut all = BTreeMap::new();
+    for row in listed {
+        let known = before.and_then(|before| before.get(&row.url));
+        let found = match records.remove(&row.url) {
+            Some(record) => changed(stage, &record, known),
+            None => unchanged(&row, known, begun.run.0),
+        };
+        all.insert(row.url, found);
+    }
+    let odd: Vec<&String> = records.keys().collect();
+    ensure!(odd.is_empty(), "the queue does not know of changes to {odd:?}");
+    // Of a first crawl it would be said of every document.
+    let is_new = |found: &Found| before.is_some() && found.fate == Fate::Added;
+    for (url, found) in all.iter_mut().filter(|(_, found)| is_new(found)) {
+        found.why = linked_from(stage, url)?;
+    }
+    Ok(all)
+}
+
+/// The last change of each document in a run.
+fn changes(
+    db: &Db,
+    objects: &Objects,
+    begun: &Begun,
+) -> anyhow::Result<BTreeMap<String, DocumentRecord>> {
+    let mut records = BTreeMap::new();
+    let parts = db.read(settings::parts)?;
+    for part in (0..i64::from(parts)).map(Part) {
+        let mut seq = 0;
+        loop {
+            let page = db.read(move |tx| chunks::after(tx, part, seq, CHUNKS))?;
+            let Some(last) = page.last() else { break };
+            seq = last.seq;
+            let of_run =
+                |chunk: &chunks::Committed| (chunk.job, chunk.run) == (begun.job, begun.run);
+            for chunk in page.into_iter().filter(of_run) {
+                let Some(facts) = pack::read_facts(db, objects, part, chunk.facts)? else {
+                    continue;
+                };
+                let key = ChunkKey::new(part, chunk.id)?;
+                for record in FactsStream::open(key, Cursor::new(facts))? {
+                    let record = record?;
+                    records.insert(record.docid.clone(), record);
+                }
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// A document that outputs hear of.
+fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&Found>) -> Found {
+    let status = record.fetch.as_ref().map_or(0, |fetch| fetch.status);
+    let facts = record.facts.as_ref();
+    let links = match (facts, known) {
+        (Some(facts), _) => facts.links.iter().map(|link| link.url.clone()).collect(),
+        (None, Some(known)) if record.change == Change::Keep => known.links.clone(),
+        _ => BTreeSet::new(),
+    };
+    let text = match facts {
+        Some(facts) => (!facts.text.is_empty()).then_some(facts.text_hash),
+        None => known.and_then(|known| known.text),
+    };
+    let is_restyled = text.is_some() && known.is_some_and(|known| known.text == text);
+    let (fate, why) = match record.change {
+        Change::Add => (Fate::Added, String::new()),
+        Change::Update if is_restyled => {
+            (Fate::Restyled, "its markup differs, its text does not".into())
+        }
+        Change::Update => (Fate::Updated, difference(known, &links, text)),
+        Change::Keep if status == 304 => (Fate::Kept, "the server says so (304)".into()),
+        Change::Keep => (Fate::Same, "it came as the same bytes".into()),
+        Change::Remove(RemoveReason::Redirected) => {
+            (Fate::Moved, format!("it leads to {}", stage.short(record.final_url())))
+        }
+        Change::Remove(RemoveReason::Gone) => {
+            (Fate::Removed, format!("status {status}, confirmed by a second look"))
+        }
+        Change::Remove(reason) => (Fate::Removed, reason_name(reason).to_owned()),
+    };
+    Found { fate, why, links, text }
+}
+
+/// What an update is about.
+fn difference(known: Option<&Found>, links: &BTreeSet<String>, text: Option<[u8; 16]>) -> String {
+    let Some(known) = known else { return String::new() };
+    let mut parts = Vec::new();
+    if known.text != text {
+        parts.push("its text differs".to_owned());
+    }
+    let count = |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).count();
+    for (number, word) in
+        [(count(links, &known.links), "more"), (count(&known.links, links), "fewer")]
+    {
+        if number > 0 {
+            parts.push(format!("{number} {} {word}", if number == 1 { "link" } else { "links" }));
+        }
+    }
+    parts.join(", ")
+}
+
+/// A document that outputs hear nothing of.
+fn unchanged(row: &Listed, known: Option<&Found>, run: i64) -> Found {
+    let was_settled = row.run == Some(run);
+    let status = row.status.map_or(String::new(), |status| format!("status {status}"));
+    let detail = row.detail.clone().unwrap_or_default();
+    let (state, outcome) = (row.state.as_str(), row.outcome.as_deref().unwrap_or_default());
+    let (fate, why) = match (state, row.reason.as_deref().unwrap_or(outcome)) {
+        ("cut", "robots") => (Fate::Robots, detail),
+        ("cut", "noindex") => (Fate::Noindex, detail),
+        ("cut", "trap") => (Fate::Trap, detail),
+        ("done", "redirect") if was_settled => (Fate::Redirect, status),
+        ("done", "gone") if was_settled => (Fate::Missing, status),
+        // It was not reached in this run; what forbade it is still known.
+        (_, "robots") => (Fate::Robots, "as before".to_owned()),
+        _ => {
+            let alone = || "not asked for: its host is left alone".to_owned();
+            (Fate::Failing, sentences::of(outcome).unwrap_or_else(alone))
+        }
+    };
+    let (links, text) = match known {
+        Some(known) if fate == Fate::Failing => (known.links.clone(), known.text),
+        _ => (BTreeSet::new(), None),
+    };
+    Found { fate, why, links, text }
+}
+
+/// The page that named a document first.
+fn linked_from(stage: &Stage, url: &str) -> anyhow::Result<String> {
+    let answer = stage.ask("why", json!({"url": url, "job": JOB}))?;
+    let details = answer["answers"][0]["details"].as_array().cloned().unwrap_or_default();
+    let value = |name: &str| {
+        let detail = details.iter().find(|detail| detail["name"] == name)?;
+        detail["value"].as_str().map(str::to_owned)
+    };
+    Ok(match value("linked from") {
+        Some(page) => format!("linked from {}", stage.short(&page)),
+        None if value("distance").as_deref() == Some("a seed") => "a seed".to_owned(),
+        None => "named by robots.txt".to_owned(),
+    })
+}
