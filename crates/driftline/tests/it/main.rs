@@ -2,6 +2,7 @@
 //! built from, a module each.
 
 mod cli;
+mod crawl;
 mod site;
 mod specmap;
 mod tidy;
