@@ -26,6 +26,6 @@ impl Now {
 
     /// How long it is until a time.
     pub fn until(self, ms: i64) -> Duration {
-        Duration::from_millis(u64::try_from(ms - self.ms()).unwrap_or(0))
+        Duration::from_millis(u64::try_from(ms.saturating_sub(self.ms())).unwrap_or(0))
     }
 }

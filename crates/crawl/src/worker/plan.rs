@@ -15,10 +15,11 @@ use crate::frontier::{HostKey, Want};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use store::ids::{BinId, JobId, Part};
+use store::ids::{BinId, JobId, Part, QueueId};
 use store::tables::bins::{self, Bin};
 use store::tables::queue::{self, Place};
-use store::tables::{counters, jobs, leases};
+use store::tables::jobs::{self, Attended};
+use store::tables::{counters, leases};
 use store::{Error, Result, Tx, disk};
 
 /// Hosts known at once; those beyond wait until others have no work.
@@ -57,6 +58,8 @@ impl Worker {
             true => (self.idle_ms * 2).clamp(IDLE_MS, self.settings.poll_ms),
             false => 0,
         };
+        // Before the look, so that whatever asks for another one meanwhile gets it.
+        self.looked_ms = now_ms;
         self.look_at_disk()?;
         self.look_for_jobs(now_ms)?;
         self.hosts.tidy(|host| self.frontier.knows(host));
@@ -65,7 +68,6 @@ impl Worker {
         for part in parts {
             self.look_at(part, now_ms)?;
         }
-        self.looked_ms = self.now.ms();
         Ok(true)
     }
 
@@ -94,11 +96,10 @@ impl Worker {
     }
 
     fn look_for_jobs(&mut self, now_ms: i64) -> Result<()> {
-        let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
-        let attended = match self.db.read(move |tx| jobs::attended(tx, heard_since_ms, JOBS_MAX)) {
+        let attended = match self.attended(now_ms) {
             Ok(attended) => attended,
             // A database that is away is no news: turns wait for it, and say so.
-            Err(Error::Unavailable { .. }) => return Ok(()),
+            Err(error) if error.passes() => return Ok(()),
             Err(error) => return Err(error),
         };
         let gone: Vec<JobId> = self
@@ -136,6 +137,22 @@ impl Worker {
         Ok(())
     }
 
+    /// The jobs that somebody attends to. Of several processes that attend to one job its
+    /// row names one; when that one has gone, another takes its place.
+    fn attended(&self, now_ms: i64) -> Result<Vec<Attended>> {
+        let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
+        let read = || self.db.read(move |tx| jobs::attended(tx, heard_since_ms, JOBS_MAX));
+        let (job, node) = (self.attends, self.ids.node());
+        let attended = read()?;
+        if attended.iter().any(|it| it.job.id == job) {
+            return Ok(attended);
+        }
+        match self.db.write(move |tx| jobs::attend(tx, job, node))? {
+            true => read(),
+            false => Ok(attended),
+        }
+    }
+
     fn look_at(&mut self, part: Part, now_ms: i64) -> Result<()> {
         let room = HOSTS_MAX.saturating_sub(self.frontier.hosts());
         let limit = u32::try_from(room).unwrap_or(BINS_MAX).min(BINS_MAX);
@@ -150,7 +167,7 @@ impl Worker {
             .collect();
         let found = self.db.read(move |tx| look_at(tx, (part, after), &works, limit));
         let found = match found {
-            Err(Error::Unavailable { .. }) => return Ok(()),
+            Err(error) if error.passes() => return Ok(()),
             found => found?,
         };
         if let Some(held) = self.parts.get_mut(&part) {
@@ -191,7 +208,7 @@ impl Worker {
                 self.lose(part);
                 Ok(())
             }
-            Err(Error::Unavailable { .. } | Error::Conflict { .. } | Error::Full { .. }) => Ok(()),
+            Err(error) if error.passes() => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -272,13 +289,15 @@ impl Worker {
         let lease = held.lease.clone();
         let place = self.places.entry((part, job)).or_default();
         let current = place.chunk(&work, &self.ids);
-        let active = place.active.iter().copied().collect();
+        let mut active: Vec<QueueId> = place.active.iter().copied().collect();
         let (commit, open, is_open) = if commits {
             let batch = std::mem::take(&mut place.batch);
             let next = fresh_chunk(&work, &self.ids);
             place.chunk = Some(next);
             (Some((current, batch)), next, false)
         } else {
+            // What is finished but not committed is active for the tables, too.
+            active.extend(place.batch.settled.iter().map(|it| it.id));
             (None, current, place.is_open)
         };
         self.turns_under_way += 1;
@@ -289,9 +308,9 @@ impl Worker {
     /// A turn is over.
     pub(super) fn turned(&mut self, turned: Turned) -> Result<()> {
         self.turns_under_way -= 1;
-        let Turned { ready, outcome, part } = turned;
+        let Turned { ready, outcome, part, token } = turned;
         let Some(ready) = ready else {
-            return self.failed(part, outcome.err(), (0, &[]));
+            return self.failed((part, token), outcome.err(), (0, &[]));
         };
         let turn = ready.turn();
         let documents = turn.commit.as_ref().map_or(0, |(_, batch)| batch.documents());
@@ -305,7 +324,7 @@ impl Worker {
                 self.take_over(part, turn, done);
                 Ok(())
             }
-            Err(error) => self.failed(part, Some(error), (documents, &turn.wants)),
+            Err(error) => self.failed((part, token), Some(error), (documents, &turn.wants)),
         }
     }
 
@@ -349,7 +368,7 @@ impl Worker {
 
     fn failed(
         &mut self,
-        part: Part,
+        (part, token): (Part, i64),
         error: Option<Error>,
         (documents, wants): (usize, &[Want]),
     ) -> Result<()> {
@@ -358,6 +377,8 @@ impl Worker {
         }
         self.frontier.committed(documents);
         match error {
+            // If the part has been taken again meanwhile, that is another lease.
+            Some(Error::LeaseLost { .. }) | None if !self.holds(part, token) => Ok(()),
             Some(Error::LeaseLost { .. }) | None => {
                 self.lose(part);
                 Ok(())
@@ -375,16 +396,28 @@ impl Worker {
                 let idle =
                     |place: &super::PlaceWork| place.active.is_empty() && place.batch.is_empty();
                 let mut places = self.places.iter().filter(|(key, _)| key.0 == **part);
-                held.leaving && !held.busy && places.all(|(_, place)| idle(place))
+                held.leaving
+                    && !held.busy
+                    && places.all(|(_, place)| idle(place))
+                    && self.frontier.in_flight_in(**part) == 0
             })
             .map(|(part, _)| *part)
             .collect();
         for part in leaving {
+            let in_order = self.is_in_order(part);
             self.parts.remove(&part);
             self.places.retain(|key, _| key.0 != part);
             self.hosts.forget(part);
-            self.holdings.leave(part);
+            self.holdings.leave(part, in_order);
         }
+    }
+
+    /// Whether all that was asked of a part's hosts is in the tables.
+    pub(super) fn is_in_order(&self, part: Part) -> bool {
+        let mut places = self.places.iter().filter(|(key, _)| key.0 == part);
+        let booked = places.all(|(_, place)| place.batch.visits.is_empty());
+        let busy = self.parts.get(&part).is_some_and(|held| held.busy);
+        booked && !busy && self.frontier.in_flight_in(part) == 0
     }
 
     /// How long nothing will be, unless an event comes.
@@ -407,27 +440,35 @@ impl Worker {
             self.turns_under_way == 0 && self.places.values().all(|place| place.batch.is_empty());
         if self.is_stopping() {
             let ended = if self.replaced { Ended::Replaced } else { Ended::Stopped };
-            let over = quiet && self.drained();
+            let over = (quiet && self.drained()) || self.stops_too_long();
             return Ok(over.then_some(ended));
         }
-        let busy = self.frontier.in_flight() > 0 || self.parts.is_empty() || self.paused;
-        if !looked || !quiet || busy {
+        let left_before = self.left_before.take();
+        if !looked || !quiet || self.frontier.in_flight() > 0 || self.paused {
             return Ok(None);
         }
         let Some(work) = self.jobs.get(&self.attends).cloned() else {
             return self.ended_by_others();
         };
-        if !self.nothing_soon(&work) {
+        if self.parts.is_empty() || !self.nothing_soon(&work) {
             return Ok(None);
         }
-        let (job, run, patient) = (work.id, work.run, !self.frontier.is_idle());
+        let (job, run) = (work.id, work.run);
         let held: Vec<Part> = self.parts.keys().copied().collect();
         let parts = self.ground.parts;
         let now_ms = self.now.ms();
         let left = match self.db.read(move |tx| left(tx, (job, run), parts, &held)) {
             Ok(Left::Nothing) => 0,
-            Ok(Left::Ours(count)) if patient || count > 0 => count,
-            Ok(_) | Err(Error::Unavailable { .. }) => return Ok(None),
+            Ok(Left::Ours(count)) if left_before == Some(count) => count,
+            // Others may have added some of it since the look of this round; if as many
+            // are left after another look, that one has seen them all.
+            Ok(Left::Ours(count)) => {
+                self.left_before = Some(count);
+                self.looked_ms = i64::MIN;
+                return Ok(None);
+            }
+            Ok(Left::Others) => return Ok(None),
+            Err(error) if error.passes() => return Ok(None),
             Err(error) => return Err(error),
         };
         // Nothing is at work and nothing can be soon, so nothing changes this any more.
@@ -443,22 +484,21 @@ impl Worker {
         match ended {
             Ok(()) => Ok(Some(Ended::Finished { left })),
             // Another look will try it again.
-            Err(Error::Unavailable { .. } | Error::CommitUnknown { .. } | Error::Full { .. }) => {
-                Ok(None)
-            }
+            Err(error) if error.passes() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether somebody else has ended the run that this process attends to.
+    /// Whether somebody else has ended the run that this process attends to, perhaps
+    /// before it had its first look.
     fn ended_by_others(&self) -> Result<Option<Ended>> {
-        let Some(work) = self.former_jobs.get(&self.attends) else { return Ok(None) };
-        let (job, run) = (work.id, work.run);
+        let job = self.attends;
+        let run = self.former_jobs.get(&job).map(|work| work.run);
         let state = match self.db.read(move |tx| jobs::state(tx, job)) {
-            Err(Error::Unavailable { .. }) => return Ok(None),
+            Err(error) if error.passes() => return Ok(None),
             state => state?,
         };
-        let over = state.phase != "active" || state.run != run;
+        let over = state.phase != "active" || run.is_some_and(|run| run != state.run);
         Ok(over.then_some(Ended::Finished { left: 0 }))
     }
 

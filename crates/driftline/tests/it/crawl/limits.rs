@@ -118,7 +118,7 @@ fn a_shorter_path_that_is_found_later_lets_in_what_lies_behind() {
     site.intercept(|request| {
         let (links, delay_ms) = match request.path.as_str() {
             "/p/0" => (&["/slow", "/fast"][..], 0),
-            "/slow" => (&["/x"][..], 700),
+            "/slow" => (&["/x"][..], 3_000),
             "/fast" => (&["/faster"][..], 0),
             "/faster" => (&["/x"][..], 0),
             "/x" => (&["/y"][..], 0),

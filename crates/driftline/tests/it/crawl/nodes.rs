@@ -37,9 +37,7 @@ impl Shared {
     #[track_caller]
     fn share(&self, names: &[&str]) {
         let names: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        until(&self.site, "all of them commit", || {
-            self.home.texts(COMMITTERS).is_superset(&names)
-        });
+        until(&self.site, "all of them commit", || self.home.texts(COMMITTERS).is_superset(&names));
     }
 
     /// Checks what holds when the run is over: all is fetched, and in good manners.

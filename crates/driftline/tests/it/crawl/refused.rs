@@ -19,8 +19,8 @@ fn what_is_no_web_address_is_refused_before_anything_is_made() {
         is_refused(&home, &[bad], &[bad, "https://example.com/"]);
     }
     is_refused(&home, &["http://a.example/", "--exclude", "("], &["--exclude"]);
-    is_refused(&home, &["http://a.example/", "--delay", "-1"], &["--delay"]);
-    is_refused(&home, &["http://a.example/", "--max-pages", "-5"], &["--max-pages"]);
+    is_refused(&home, &["http://a.example/", "--delay=-1"], &["--delay"]);
+    is_refused(&home, &["http://a.example/", "--max-pages=-5"], &["--max-pages"]);
     is_refused(&home, &["http://a.example/", "--parts", "0"], &["parts"]);
     assert_eq!(std::fs::read_dir(home.folder.path()).unwrap().count(), 0);
 }
@@ -196,8 +196,12 @@ fn a_site_that_goes_away_and_comes_back_is_crawled_to_its_end() {
     home.verify();
     let site = Site::with_pages(60).port(port).serve();
     // The breaker is open for a minute; nobody waits for that here.
-    let closed = "UPDATE bins SET blocked_ms = NULL, next_ms = 0, failures = 0";
-    home.rows().write(move |tx| tx.execute(closed, &[])).unwrap();
+    for passed in [
+        "UPDATE bins SET blocked_ms = NULL, next_ms = 0, failures = 0",
+        "UPDATE queue SET checktime = 0 WHERE state = 'waiting'",
+    ] {
+        home.rows().write(move |tx| tx.execute(passed, &[])).unwrap();
+    }
     let second = home.crawled(&[&seed]);
     assert_eq!(second.count("/documents/done"), 60, "{second:?}");
     assert_eq!(home.number("SELECT COUNT(*) FROM documents WHERE chunk IS NOT NULL"), 60);
