@@ -273,7 +273,9 @@ impl Worker {
         let Some(work) = self.jobs.get(&job).or_else(|| self.former_jobs.get(&job)).cloned() else {
             return;
         };
-        let claims = !self.is_stopping() && !self.paused && self.jobs.contains_key(&job);
+        let leaving = self.parts.get(&part).is_none_or(|held| held.leaving);
+        let claims =
+            !leaving && !self.is_stopping() && !self.paused && self.jobs.contains_key(&job);
         if commits && wants.is_empty() && claims {
             // A commit may as well fill up.
             let more = self.frontier.wants(now_ms, true, |other| other == part);
@@ -345,7 +347,8 @@ impl Worker {
                 claimed.into_iter().map(|it: Claimed| Item::new(job, it)).collect();
             if leaving || !self.frontier.knows(want.host) || !self.jobs.contains_key(&job) {
                 let kept = Want { documents: want.documents - items.len(), ..want };
-                self.frontier.claimed(kept, Vec::new(), exhausted);
+                // Nothing more is wanted here, so that the host can be forgotten.
+                self.frontier.claimed(kept, Vec::new(), true);
                 back.extend(items);
             } else {
                 self.frontier.claimed(want, items, exhausted);
