@@ -11,6 +11,7 @@
 //! commit has succeeded; when this thread ends in good order, nothing is left claimed.
 
 pub mod batch;
+mod ending;
 pub mod fetching;
 pub mod finish;
 pub mod holdings;

@@ -266,8 +266,7 @@ fn wanted(
     let taken = leases::not_to_be_had(tx, ROLE, asking, terms.parts)?;
     let first = u32::try_from(terms.node.0.rem_euclid(i64::from(terms.parts))).unwrap_or(0);
     let parts = (0..terms.parts).map(|step| Part(i64::from((first + step) % terms.parts)));
-    let is_free = |part: &Part| {
-        !taken.contains(part) && !held.iter().any(|lease| lease.part == *part)
-    };
+    let is_free =
+        |part: &Part| !taken.contains(part) && !held.iter().any(|lease| lease.part == *part);
     Ok(parts.filter(is_free).take(room).collect())
 }
