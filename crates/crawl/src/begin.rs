@@ -95,8 +95,16 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The job's definition, made or edited.
+/// The job's definition, made or edited. Of several processes that make it at the same
+/// moment one does, and the others find it.
 fn define(at: Beginning<'_>, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+    match define_once(at, name, spec) {
+        Err(Error::Duplicate { .. }) => define_once(at, name, spec),
+        defined => defined,
+    }
+}
+
+fn define_once(at: Beginning<'_>, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
     let (name, docspec, now_ms) = (name.to_owned(), spec.to_json(), at.now_ms);
     let (job_id, connection_id) = (JobId(at.ids.next()), ConnectionId(at.ids.next()));
     at.db.write(move |tx| {

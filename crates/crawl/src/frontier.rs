@@ -408,6 +408,11 @@ impl<T> Frontier<T> {
         self.in_flight
     }
 
+    /// Requests under way to hosts of a part.
+    pub fn in_flight_in(&self, part: Part) -> usize {
+        self.hosts.iter().filter(|(key, _)| key.part == part).map(|(_, host)| host.in_flight).sum()
+    }
+
     /// Whether no host is known: there is nothing to do until work is announced.
     pub fn is_idle(&self) -> bool {
         self.hosts.is_empty()

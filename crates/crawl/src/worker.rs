@@ -11,6 +11,7 @@
 //! commit has succeeded; when this thread ends in good order, nothing is left claimed.
 
 pub mod batch;
+mod ending;
 pub mod fetching;
 pub mod finish;
 pub mod holdings;
@@ -226,6 +227,8 @@ pub struct Worker {
     stop: Arc<AtomicBool>,
     stop_since_ms: Option<i64>,
     looked_ms: i64,
+    /// Documents that the last look for an end found to be left.
+    left_before: Option<i64>,
     /// How long it waits between looks while there is nothing to do.
     idle_ms: i64,
     /// The disk is almost full.
@@ -304,6 +307,7 @@ impl Worker {
             stop,
             stop_since_ms: None,
             looked_ms: i64::MIN,
+            left_before: None,
             idle_ms: 0,
             paused: false,
             replaced: false,
@@ -315,6 +319,9 @@ impl Worker {
     /// Works until the job is done, or somebody asks to stop.
     pub fn run(mut self) -> Result<Ended> {
         let outcome = self.work();
+        for part in self.parts.keys().copied().filter(|part| !self.is_in_order(*part)) {
+            self.holdings.leave(part, false);
+        }
         // Whatever happened, the threads end and the leases are given back.
         self.fetching.stop();
         self.turns.stop();

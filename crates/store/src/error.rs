@@ -126,6 +126,20 @@ impl Error {
         Error::Corrupt { what: what.into(), reason: reason.into() }
     }
 
+    /// Whether the same may succeed later without anything being changed here: the
+    /// database, the store or the disk was away, busy or full.
+    pub fn passes(&self) -> bool {
+        matches!(
+            self,
+            Error::Unavailable { .. }
+                | Error::CommitUnknown { .. }
+                | Error::Conflict { .. }
+                | Error::Full { .. }
+                | Error::Io { .. }
+                | Error::Object { .. }
+        )
+    }
+
     /// An I/O error with the file it is about; a full disk is told apart.
     pub fn io(path: impl AsRef<std::path::Path>, error: std::io::Error) -> Error {
         let path = path.as_ref().display().to_string();

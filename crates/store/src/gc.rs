@@ -119,12 +119,16 @@ pub fn all(db: &Db, objects: &Objects, collector: &Collector<'_>, keep: &Keep) -
             lease_ms: LEASE_MS,
             skew_ms: SKEW_MS,
         };
-        let Some(lease) = db.write(move |tx| leases::take(tx, part, ROLE, &asking))? else {
+        let (in_order, lease) = db.write(move |tx| {
+            Ok((leases::is_vacant(tx, part, ROLE)?, leases::take(tx, part, ROLE, &asking)?))
+        })?;
+        let Some(lease) = lease else {
             report.parts_busy += 1;
             continue;
         };
         let outcome = self::part(db, objects, (collector, &lease), keep, &mut report);
-        db.write(move |tx| leases::release(tx, &lease))?;
+        // Given back as it was found: a crawl that was killed has still left no record.
+        db.write(move |tx| leases::release(tx, &lease, in_order))?;
         match outcome {
             Ok(()) => report.parts += 1,
             Err(Error::LeaseLost { .. }) => report.parts_busy += 1,

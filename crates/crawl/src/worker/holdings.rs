@@ -6,7 +6,9 @@
 //! not give it back is told so, and waits a full delay for each host.
 
 use super::now::Now;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -41,6 +43,13 @@ pub struct Terms {
     pub parts: u32,
 }
 
+impl Terms {
+    /// Who has not been heard of since then is silent.
+    fn heard_since_ms(&self, now_ms: i64) -> i64 {
+        now_ms - self.lease_ms - self.skew_ms
+    }
+}
+
 /// What happened to a part.
 #[derive(Debug)]
 pub enum Holding {
@@ -61,8 +70,10 @@ pub enum Holding {
 
 /// The thread, and how to talk to it.
 pub struct Holdings {
-    leaving: Option<SyncSender<Part>>,
+    leaving: Option<SyncSender<(Part, bool)>>,
     thread: Option<JoinHandle<()>>,
+    /// Until then nobody else can hold what is held here.
+    sure_ms: Arc<AtomicI64>,
 }
 
 impl Holdings {
@@ -74,23 +85,34 @@ impl Holdings {
         report: impl Fn(Holding) -> bool + Send + 'static,
     ) -> Result<Holdings> {
         let (leaving, left) = sync_channel(LEAVING_MAX);
-        let mut keeper = Keeper { db, terms, now, held: BTreeMap::new(), leaving: Vec::new() };
+        let sure_ms = Arc::new(AtomicI64::new(i64::MIN));
+        let (held, leaving_parts) = (BTreeMap::new(), Vec::new());
+        let mut keeper =
+            Keeper { db, terms, now, held, leaving: leaving_parts, sure_ms: sure_ms.clone() };
         let thread = std::thread::Builder::new()
             .name("leases".into())
             .spawn(move || keeper.serve(&left, report))
             .map_err(|error| Error::io("leases", error))?;
-        Ok(Holdings { leaving: Some(leaving), thread: Some(thread) })
+        Ok(Holdings { leaving: Some(leaving), thread: Some(thread), sure_ms })
     }
 
-    /// Gives a part back: nothing of it is under way any more.
-    pub fn leave(&self, part: Part) {
+    /// Whether what is held is held for sure. A process that was frozen, or cut off from
+    /// the database, for longer than a lease lasts learns here that others may have its
+    /// parts, before it is told so.
+    pub fn is_sure(&self, now_ms: i64) -> bool {
+        now_ms < self.sure_ms.load(Ordering::SeqCst)
+    }
+
+    /// Gives a part back: nothing of it is under way any more. `in_order` says that every
+    /// request is in the tables.
+    pub fn leave(&self, part: Part, in_order: bool) {
         if let Some(leaving) = &self.leaving {
             // The queue has room for every part there can be.
-            let _ = leaving.try_send(part);
+            let _ = leaving.try_send((part, in_order));
         }
     }
 
-    /// Gives everything back and ends.
+    /// Gives everything back in good order, and ends.
     pub fn stop(mut self) {
         self.leaving = None;
         if let Some(thread) = self.thread.take() {
@@ -105,6 +127,7 @@ struct Keeper {
     now: Now,
     held: BTreeMap<Part, Lease>,
     leaving: Vec<Part>,
+    sure_ms: Arc<AtomicI64>,
 }
 
 /// What a sweep did.
@@ -117,18 +140,18 @@ struct Swept {
 }
 
 impl Keeper {
-    fn serve(&mut self, left: &Receiver<Part>, report: impl Fn(Holding) -> bool) {
+    fn serve(&mut self, left: &Receiver<(Part, bool)>, report: impl Fn(Holding) -> bool) {
         let pause = Duration::from_millis(u64::try_from(self.terms.heartbeat_ms).unwrap_or(1_000));
         loop {
             if !self.sweep_and_report(&report) {
                 return;
             }
             match left.recv_timeout(pause) {
-                Ok(part) => self.give_back(&[part]),
+                Ok((part, in_order)) => self.give_back(&[part], in_order),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     let all: Vec<Part> = self.held.keys().copied().collect();
-                    self.give_back(&all);
+                    self.give_back(&all, true);
                     return;
                 }
             }
@@ -171,18 +194,28 @@ impl Keeper {
     fn sweep(&mut self) -> Result<Swept> {
         let (terms, now_ms) = (self.terms.clone(), self.now.ms());
         let held: Vec<Lease> = self.held.values().cloned().collect();
-        self.db.write(move |tx| sweep(tx, &terms, &held, now_ms))
+        let silent_ms = terms.heard_since_ms(now_ms);
+        let swept = self.db.write(move |tx| sweep(tx, &terms, &held, now_ms))?;
+        // By itself, because it locks the rows of others, who lock theirs.
+        let _ = self.db.write(move |tx| nodes::mark_absent(tx, silent_ms));
+        self.sure_ms.store(now_ms + self.terms.lease_ms, Ordering::SeqCst);
+        Ok(swept)
     }
 
-    fn give_back(&mut self, parts: &[Part]) {
+    fn give_back(&mut self, parts: &[Part], in_order: bool) {
         let leases: Vec<Lease> = parts.iter().filter_map(|part| self.held.remove(part)).collect();
         self.leaving.retain(|part| !parts.contains(part));
         // If this fails they run out by themselves.
-        let _ =
-            self.db.write(move |tx| leases.iter().try_for_each(|lease| leases::release(tx, lease)));
+        let _ = self.db.write(move |tx| {
+            leases.iter().try_for_each(|lease| leases::release(tx, lease, in_order))
+        });
     }
 }
 
+/// Says that this node lives, renews what it holds, and takes its share of what is free.
+///
+/// Leases are locked in the order of their parts, by everybody, and only those that are
+/// ours or to be had: so sweeps wait neither for each other's leases nor in a circle.
 fn sweep(tx: &mut Tx<'_>, terms: &Terms, held: &[Lease], now_ms: i64) -> Result<Swept> {
     let mut swept = Swept::default();
     let alive = nodes::heartbeat(tx, terms.node, now_ms)? || nodes::rejoin(tx, terms.node, now_ms)?;
@@ -190,19 +223,8 @@ fn sweep(tx: &mut Tx<'_>, terms: &Terms, held: &[Lease], now_ms: i64) -> Result<
         swept.replaced = true;
         return Ok(swept);
     }
-    for lease in held {
-        match leases::renew(tx, lease, now_ms + terms.lease_ms) {
-            Ok(()) => {}
-            Err(Error::LeaseLost { .. }) => swept.lost.push(lease.part),
-            Err(error) => return Err(error),
-        }
-    }
-    let heard_since_ms = now_ms - terms.lease_ms - terms.skew_ms;
-    nodes::mark_absent(tx, heard_since_ms)?;
-    let live = nodes::live(tx, ROLE, heard_since_ms, NODES_MAX)?.len().max(1);
-    let parts = usize::try_from(terms.parts).unwrap_or(usize::MAX);
-    swept.share = parts.div_ceil(live);
-    let mut room = swept.share.saturating_sub(held.len() - swept.lost.len());
+    let live = nodes::live(tx, ROLE, terms.heard_since_ms(now_ms), NODES_MAX)?.len().max(1);
+    swept.share = usize::try_from(terms.parts).unwrap_or(usize::MAX).div_ceil(live);
     let asking = Asking {
         node: terms.node,
         node_name: terms.node_name.clone(),
@@ -210,20 +232,41 @@ fn sweep(tx: &mut Tx<'_>, terms: &Terms, held: &[Lease], now_ms: i64) -> Result<
         lease_ms: terms.lease_ms,
         skew_ms: terms.skew_ms,
     };
-    // Each node begins elsewhere, so that two that start together seldom collide.
-    let first = u32::try_from(terms.node.0.rem_euclid(i64::from(terms.parts))).unwrap_or(0);
-    for step in 0..terms.parts {
-        let part = Part(i64::from((first + step) % terms.parts));
-        let ours = held.iter().any(|lease| lease.part == part) && !swept.lost.contains(&part);
-        if room == 0 || ours {
-            continue;
-        }
-        let clean = leases::is_vacant(tx, part, ROLE)?;
-        if let Some(lease) = leases::take(tx, part, ROLE, &asking)? {
-            chunks::abandon_stale(tx, &lease, now_ms, STALE_CHUNKS_MAX)?;
-            swept.taken.push((lease, clean));
-            room -= 1;
+    let room = swept.share.saturating_sub(held.len());
+    let wanted = wanted(tx, (terms, &asking), held, room)?;
+    for part in (0..i64::from(terms.parts)).map(Part) {
+        if let Some(lease) = held.iter().find(|lease| lease.part == part) {
+            match leases::renew(tx, lease, now_ms + terms.lease_ms) {
+                Ok(()) => {}
+                Err(Error::LeaseLost { .. }) => swept.lost.push(part),
+                Err(error) => return Err(error),
+            }
+        } else if wanted.contains(&part) {
+            let clean = leases::is_vacant(tx, part, ROLE)?;
+            if let Some(lease) = leases::take(tx, part, ROLE, &asking)? {
+                chunks::abandon_stale(tx, &lease, now_ms, STALE_CHUNKS_MAX)?;
+                swept.taken.push((lease, clean));
+            }
         }
     }
     Ok(swept)
+}
+
+/// Parts that can be had, as many as there is room for. Each node begins elsewhere, so
+/// that two that start together seldom want the same.
+fn wanted(
+    tx: &mut Tx<'_>,
+    (terms, asking): (&Terms, &Asking),
+    held: &[Lease],
+    room: usize,
+) -> Result<BTreeSet<Part>> {
+    if room == 0 {
+        return Ok(BTreeSet::new());
+    }
+    let taken = leases::not_to_be_had(tx, ROLE, asking, terms.parts)?;
+    let first = u32::try_from(terms.node.0.rem_euclid(i64::from(terms.parts))).unwrap_or(0);
+    let parts = (0..terms.parts).map(|step| Part(i64::from((first + step) % terms.parts)));
+    let is_free =
+        |part: &Part| !taken.contains(part) && !held.iter().any(|lease| lease.part == *part);
+    Ok(parts.filter(is_free).take(room).collect())
 }

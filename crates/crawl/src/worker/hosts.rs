@@ -125,7 +125,12 @@ pub struct Hosts {
 impl Hosts {
     /// Takes over what the tables know, unless more is known here.
     pub fn learn(&mut self, key: HostKey, bin: &Bin) -> &mut Host {
-        self.hosts.entry(key).or_insert_with(|| Host::from_bin(bin))
+        let told = Host::from_bin(bin);
+        let next_ms = told.next_ms;
+        let host = self.hosts.entry(key).or_insert(told);
+        // Another process may have asked it since this one did.
+        host.next_ms = host.next_ms.max(next_ms);
+        host
     }
 
     /// A host.

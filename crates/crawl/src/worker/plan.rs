@@ -1,24 +1,24 @@
-//! What the worker does next: which bins have work, when a chunk is committed, when
-//! the run is over.
+//! What the worker does next: which jobs and bins have work, when a chunk is committed,
+//! when a part is given back.
 //!
-//! Invariants: one turn of a part at a time; a run ends only when the counters of all
-//! parts say that nothing is left, or when what is left cannot be done for longer than
-//! the job's patience, and nobody else works on it.
+//! Invariants: one turn of a part at a time; what is claimed of a part that is to be
+//! given back goes back with it.
 
 use super::fetching::Claimed;
 use super::job::JobWork;
 use super::steps::fresh_chunk;
 use super::turn::{Done, Turn};
 use super::turns::{TURNS_MAX, Turned};
-use super::{Ended, Item, Older, Worker};
+use super::{Item, Older, Worker};
 use crate::frontier::{HostKey, Want};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use store::ids::{BinId, JobId, Part};
+use store::ids::{BinId, JobId, Part, QueueId};
 use store::tables::bins::{self, Bin};
+use store::tables::jobs::{self, Attended};
+use store::tables::leases;
 use store::tables::queue::{self, Place};
-use store::tables::{counters, jobs, leases};
 use store::{Error, Result, Tx, disk};
 
 /// Hosts known at once; those beyond wait until others have no work.
@@ -97,11 +97,10 @@ impl Worker {
     }
 
     fn look_for_jobs(&mut self, now_ms: i64) -> Result<()> {
-        let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
-        let attended = match self.db.read(move |tx| jobs::attended(tx, heard_since_ms, JOBS_MAX)) {
+        let attended = match self.attended(now_ms) {
             Ok(attended) => attended,
             // A database that is away is no news: turns wait for it, and say so.
-            Err(Error::Unavailable { .. }) => return Ok(()),
+            Err(error) if error.passes() => return Ok(()),
             Err(error) => return Err(error),
         };
         let gone: Vec<JobId> = self
@@ -139,6 +138,22 @@ impl Worker {
         Ok(())
     }
 
+    /// The jobs that somebody attends to. Of several processes that attend to one job its
+    /// row names one; when that one has gone, another takes its place.
+    fn attended(&self, now_ms: i64) -> Result<Vec<Attended>> {
+        let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
+        let read = || self.db.read(move |tx| jobs::attended(tx, heard_since_ms, JOBS_MAX));
+        let (job, node) = (self.attends, self.ids.node());
+        let attended = read()?;
+        if attended.iter().any(|it| it.job.id == job) {
+            return Ok(attended);
+        }
+        match self.db.write(move |tx| jobs::attend(tx, job, node))? {
+            true => read(),
+            false => Ok(attended),
+        }
+    }
+
     fn look_at(&mut self, part: Part, now_ms: i64) -> Result<()> {
         let room = HOSTS_MAX.saturating_sub(self.frontier.hosts());
         let limit = u32::try_from(room).unwrap_or(BINS_MAX).min(BINS_MAX);
@@ -153,7 +168,7 @@ impl Worker {
             .collect();
         let found = self.db.read(move |tx| look_at(tx, (part, after), &works, limit));
         let found = match found {
-            Err(Error::Unavailable { .. }) => return Ok(()),
+            Err(error) if error.passes() => return Ok(()),
             found => found?,
         };
         if let Some(held) = self.parts.get_mut(&part) {
@@ -194,7 +209,7 @@ impl Worker {
                 self.lose(part);
                 Ok(())
             }
-            Err(Error::Unavailable { .. } | Error::Conflict { .. } | Error::Full { .. }) => Ok(()),
+            Err(error) if error.passes() => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -259,7 +274,9 @@ impl Worker {
         let Some(work) = self.jobs.get(&job).or_else(|| self.former_jobs.get(&job)).cloned() else {
             return;
         };
-        let claims = !self.is_stopping() && !self.paused && self.jobs.contains_key(&job);
+        let leaving = self.parts.get(&part).is_none_or(|held| held.leaving);
+        let claims =
+            !leaving && !self.is_stopping() && !self.paused && self.jobs.contains_key(&job);
         if commits && wants.is_empty() && claims {
             // A commit may as well fill up.
             let more = self.frontier.wants(now_ms, true, |other| other == part);
@@ -275,13 +292,15 @@ impl Worker {
         let lease = held.lease.clone();
         let place = self.places.entry((part, job)).or_default();
         let current = place.chunk(&work, &self.ids);
-        let active = place.active.iter().copied().collect();
+        let mut active: Vec<QueueId> = place.active.iter().copied().collect();
         let (commit, open, is_open) = if commits {
             let batch = std::mem::take(&mut place.batch);
             let next = fresh_chunk(&work, &self.ids);
             place.chunk = Some(next);
             (Some((current, batch)), next, false)
         } else {
+            // What is finished but not committed is active for the tables, too.
+            active.extend(place.batch.settled.iter().map(|it| it.id));
             (None, current, place.is_open)
         };
         self.turns_under_way += 1;
@@ -292,9 +311,9 @@ impl Worker {
     /// A turn is over.
     pub(super) fn turned(&mut self, turned: Turned) -> Result<()> {
         self.turns_under_way -= 1;
-        let Turned { ready, outcome, part } = turned;
+        let Turned { ready, outcome, part, token } = turned;
         let Some(ready) = ready else {
-            return self.failed(part, outcome.err(), (0, &[]));
+            return self.failed((part, token), outcome.err(), (0, &[]));
         };
         let turn = ready.turn();
         let documents = turn.commit.as_ref().map_or(0, |(_, batch)| batch.documents());
@@ -308,7 +327,7 @@ impl Worker {
                 self.take_over(part, turn, done);
                 Ok(())
             }
-            Err(error) => self.failed(part, Some(error), (documents, &turn.wants)),
+            Err(error) => self.failed((part, token), Some(error), (documents, &turn.wants)),
         }
     }
 
@@ -329,7 +348,8 @@ impl Worker {
                 claimed.into_iter().map(|it: Claimed| Item::new(job, it)).collect();
             if leaving || !self.frontier.knows(want.host) || !self.jobs.contains_key(&job) {
                 let kept = Want { documents: want.documents - items.len(), ..want };
-                self.frontier.claimed(kept, Vec::new(), exhausted);
+                // Nothing more is wanted here, so that the host can be forgotten.
+                self.frontier.claimed(kept, Vec::new(), true);
                 back.extend(items);
             } else {
                 self.frontier.claimed(want, items, exhausted);
@@ -352,7 +372,7 @@ impl Worker {
 
     fn failed(
         &mut self,
-        part: Part,
+        (part, token): (Part, i64),
         error: Option<Error>,
         (documents, wants): (usize, &[Want]),
     ) -> Result<()> {
@@ -361,6 +381,8 @@ impl Worker {
         }
         self.frontier.committed(documents);
         match error {
+            // If the part has been taken again meanwhile, that is another lease.
+            Some(Error::LeaseLost { .. }) | None if !self.holds(part, token) => Ok(()),
             Some(Error::LeaseLost { .. }) | None => {
                 self.lose(part);
                 Ok(())
@@ -378,16 +400,28 @@ impl Worker {
                 let idle =
                     |place: &super::PlaceWork| place.active.is_empty() && place.batch.is_empty();
                 let mut places = self.places.iter().filter(|(key, _)| key.0 == **part);
-                held.leaving && !held.busy && places.all(|(_, place)| idle(place))
+                held.leaving
+                    && !held.busy
+                    && places.all(|(_, place)| idle(place))
+                    && self.frontier.in_flight_in(**part) == 0
             })
             .map(|(part, _)| *part)
             .collect();
         for part in leaving {
+            let in_order = self.is_in_order(part);
             self.parts.remove(&part);
             self.places.retain(|key, _| key.0 != part);
             self.hosts.forget(part);
-            self.holdings.leave(part);
+            self.holdings.leave(part, in_order);
         }
+    }
+
+    /// Whether all that was asked of a part's hosts is in the tables.
+    pub(super) fn is_in_order(&self, part: Part) -> bool {
+        let mut places = self.places.iter().filter(|(key, _)| key.0 == part);
+        let booked = places.all(|(_, place)| place.batch.visits.is_empty());
+        let busy = self.parts.get(&part).is_some_and(|held| held.busy);
+        booked && !busy && self.frontier.in_flight_in(part) == 0
     }
 
     /// How long nothing will be, unless an event comes.
@@ -402,101 +436,6 @@ impl Worker {
         let start_ms = self.frontier.next_start().filter(|ms| *ms > now_ms);
         let next_ms = [Some(poll_ms), commit_ms, start_ms].into_iter().flatten().min();
         self.now.until(next_ms.unwrap_or(now_ms)).max(Duration::from_millis(1))
-    }
-
-    /// Whether the crawl is over.
-    pub(super) fn ended(&mut self, looked: bool) -> Result<Option<Ended>> {
-        let quiet =
-            self.turns_under_way == 0 && self.places.values().all(|place| place.batch.is_empty());
-        if self.is_stopping() {
-            let ended = if self.replaced { Ended::Replaced } else { Ended::Stopped };
-            let over = quiet && self.drained();
-            return Ok(over.then_some(ended));
-        }
-        let busy = self.frontier.in_flight() > 0 || self.parts.is_empty() || self.paused;
-        if !looked || !quiet || busy {
-            return Ok(None);
-        }
-        let Some(work) = self.jobs.get(&self.attends).cloned() else {
-            return self.ended_by_others();
-        };
-        if !self.nothing_soon(&work) {
-            return Ok(None);
-        }
-        let (job, run, patient) = (work.id, work.run, !self.frontier.is_idle());
-        let held: Vec<Part> = self.parts.keys().copied().collect();
-        let parts = self.ground.parts;
-        let now_ms = self.now.ms();
-        let left = match self.db.read(move |tx| left(tx, (job, run), parts, &held)) {
-            Ok(Left::Nothing) => 0,
-            Ok(Left::Ours(count)) if patient || count > 0 => count,
-            Ok(_) | Err(Error::Unavailable { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        // Nothing is at work and nothing can be soon, so nothing changes this any more.
-        let ended = self.db.write(move |tx| {
-            // Another process that attends to the job may have ended its run just now.
-            jobs::lock(tx, job)?;
-            let state = jobs::state(tx, job)?;
-            if state.phase == "active" && state.run == run {
-                jobs::end_run(tx, job, run, now_ms)?;
-            }
-            Ok(())
-        });
-        match ended {
-            Ok(()) => Ok(Some(Ended::Finished { left })),
-            // Another look will try it again.
-            Err(Error::Unavailable { .. } | Error::CommitUnknown { .. } | Error::Full { .. }) => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether somebody else has ended the run that this process attends to.
-    fn ended_by_others(&self) -> Result<Option<Ended>> {
-        let Some(work) = self.former_jobs.get(&self.attends) else { return Ok(None) };
-        let (job, run) = (work.id, work.run);
-        let state = match self.db.read(move |tx| jobs::state(tx, job)) {
-            Err(Error::Unavailable { .. }) => return Ok(None),
-            state => state?,
-        };
-        let over = state.phase != "active" || state.run != run;
-        Ok(over.then_some(Ended::Finished { left: 0 }))
-    }
-
-    /// Whether nothing of a job can be done for longer than its patience.
-    fn nothing_soon(&mut self, work: &JobWork) -> bool {
-        let now_ms = self.now.ms();
-        let horizon_ms = now_ms.saturating_add(work.spec.patience_ms);
-        let host = self.frontier.next_host();
-        let due_ms = self.places.values().filter_map(|place| place.due_ms).min();
-        let walking = self.places.values().any(|place| !matches!(place.older, Older::Done));
-        let next_ms = host.map(|(ms, _)| ms).into_iter().chain(due_ms).min();
-        self.say_what_is_waited_for(host, due_ms, now_ms);
-        !walking && next_ms.is_none_or(|ms| ms > horizon_ms)
-    }
-
-    fn say_what_is_waited_for(
-        &mut self,
-        host: Option<(i64, HostKey)>,
-        due_ms: Option<i64>,
-        now_ms: i64,
-    ) {
-        const WORTH_SAYING_MS: i64 = 2_000;
-        let next_ms = host.map(|(ms, _)| ms).into_iter().chain(due_ms).min();
-        let what = match (next_ms, host) {
-            (Some(ms), Some((host_ms, key))) if ms == host_ms && ms > now_ms + WORTH_SAYING_MS => {
-                let host = self.hosts.get(key);
-                let why = host.blocked_by.as_deref().unwrap_or("its delay");
-                Some(format!("{} is left alone until its time comes ({why})", host.name))
-            }
-            (Some(ms), _) if ms > now_ms + WORTH_SAYING_MS => {
-                Some("documents in trouble wait for another try".to_owned())
-            }
-            _ => None,
-        };
-        self.progress.waits_for(what);
     }
 }
 
@@ -544,43 +483,4 @@ fn look_at(
         found.bins.extend(loaded.iter().find(|it| it.bin == bin).map(|it| (job, it.clone())));
     }
     Ok(found)
-}
-
-/// What is left of a run.
-enum Left {
-    /// Nothing.
-    Nothing,
-    /// So many documents, all in parts that are held here.
-    Ours(i64),
-    /// Something that others hold, or that is at work.
-    Others,
-}
-
-fn left(
-    tx: &mut Tx<'_>,
-    (job, run): (JobId, store::ids::Run),
-    parts: u32,
-    held: &[Part],
-) -> Result<Left> {
-    let mut ours = 0;
-    for number in 0..parts {
-        let part = Part(i64::from(number));
-        let counted: BTreeMap<String, i64> =
-            counters::in_part(tx, part, job)?.into_iter().collect();
-        let count = |name: &str| counted.get(name).copied().unwrap_or(0);
-        if count("active") > 0 {
-            return Ok(Left::Others);
-        }
-        let place = Place { part, job };
-        let older = match run.0 > 1 && !counted.is_empty() {
-            true => queue::next_older_bin(tx, place, run, BinId(i64::MIN))?.is_some(),
-            false => false,
-        };
-        let open = count("ready") + count("waiting");
-        if (open > 0 || older) && !held.contains(&part) {
-            return Ok(Left::Others);
-        }
-        ours += open + i64::from(older);
-    }
-    Ok(if ours == 0 { Left::Nothing } else { Left::Ours(ours) })
 }

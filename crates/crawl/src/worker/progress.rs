@@ -58,8 +58,10 @@ pub struct Counted {
     pub forbidden: BTreeMap<&'static str, u64>,
     /// Documents that will be looked at again in this run.
     pub again: u64,
-    /// Errors, by code.
+    /// Errors, by code: documents that were given up.
     pub errors: BTreeMap<String, ErrorGroup>,
+    /// Trouble after which something was or will be tried again, by code.
+    pub troubles: BTreeMap<String, ErrorGroup>,
     /// Documents found.
     pub found: u64,
     /// Chunks committed.
@@ -149,17 +151,13 @@ impl Progress {
             Class::Missing => counted.missing += 1,
             Class::Forbidden(code) => *counted.forbidden.entry(code).or_default() += 1,
             Class::Again(_) => counted.again += 1,
-            Class::Failed(code) => {
-                let full = counted.errors.len() >= ERRORS_MAX;
-                let known = counted.errors.contains_key(code);
-                let code = if full && !known { "other" } else { code.as_str() };
-                let group = counted
-                    .errors
-                    .entry(code.to_owned())
-                    .or_insert_with(|| ErrorGroup { count: 0, example: url.to_owned() });
-                group.count += 1;
-            }
+            Class::Failed(code) => group(&mut counted.errors, code, url),
         }
+    }
+
+    /// A request failed in a way that may pass.
+    pub fn troubled(&self, code: &str, url: &str) {
+        group(&mut self.lock().troubles, code, url);
     }
 
     /// A chunk was committed.
@@ -186,6 +184,13 @@ impl Progress {
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().notices)
     }
+}
+
+fn group(groups: &mut BTreeMap<String, ErrorGroup>, code: &str, url: &str) {
+    let full = groups.len() >= ERRORS_MAX && !groups.contains_key(code);
+    let code = if full { "other" } else { code };
+    let first = || ErrorGroup { count: 0, example: url.to_owned() };
+    groups.entry(code.to_owned()).or_insert_with(first).count += 1;
 }
 
 fn word_of(reason: RemoveReason) -> &'static str {

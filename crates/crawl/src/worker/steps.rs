@@ -18,10 +18,10 @@ use crate::robots::Verdict;
 use page::ids::DocHash;
 use page::url::origin_of;
 use std::sync::Arc;
+use store::Result;
 use store::chunkfile::document::RemoveReason;
 use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
 use store::tables::robots;
-use store::{Error, Result};
 
 /// A host that is left alone for longer than this gives its documents back.
 const BLOCKED_MS_MAX: i64 = 5_000;
@@ -34,7 +34,9 @@ impl Worker {
         if self.is_stopping() || self.paused {
             return Ok(());
         }
-        while let Next::Fetch(host, item) = self.frontier.next(self.now.ms()) {
+        while self.holdings.is_sure(self.now.ms())
+            && let Next::Fetch(host, item) = self.frontier.next(self.now.ms())
+        {
             self.ask_for(host, item)?;
         }
         Ok(())
@@ -68,7 +70,7 @@ impl Worker {
                 Ok(Some(stored)) => self.robots.restore(stored),
                 Ok(None) => {}
                 // While the database is away nothing is known, so nothing is asked.
-                Err(Error::Unavailable { .. }) => {
+                Err(error) if error.passes() => {
                     self.frontier.skipped(host);
                     self.give_back(part, Item::new(job, claimed));
                     return Ok(());
@@ -156,6 +158,9 @@ impl Worker {
             self.frontier.committed(1);
             return;
         }
+        if let Outcome::Retry { reason, .. } = &done.outcome {
+            self.progress.troubled(&reason.code(), &url);
+        }
         let name = page::url::host_of(&url);
         let busy_ms = u64::try_from(ended_ms - began_ms).unwrap_or(0);
         self.progress.requested(name, u64::try_from(bytes).unwrap_or(0), busy_ms);
@@ -168,6 +173,9 @@ impl Worker {
     pub(super) fn robots_txt(&mut self, done: RobotsDone) {
         let RobotsDone { task, followed, began_ms, ended_ms } = done;
         let RobotsTask { host, origin, job } = task;
+        if let Outcome::Retry { reason, .. } = &followed.outcome {
+            self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
+        }
         let stored = self.robots.answered(&origin, &followed, ended_ms);
         let asked = self.robots.crawl_delay_ms(&origin, job.spec.product());
         self.hosts.get(host).crawl_delay_ms = asked;
@@ -241,7 +249,7 @@ impl Worker {
     }
 
     /// Whether a part is still held under the lease that something was claimed under.
-    fn holds(&self, part: Part, token: i64) -> bool {
+    pub(super) fn holds(&self, part: Part, token: i64) -> bool {
         self.parts.get(&part).is_some_and(|held| held.lease.token == token)
     }
 
@@ -293,14 +301,20 @@ impl Worker {
     /// taken too long.
     pub(super) fn drained(&mut self) -> bool {
         let now_ms = self.now.ms();
-        let since_ms = *self.stop_since_ms.get_or_insert(now_ms);
+        self.stop_since_ms.get_or_insert(now_ms);
         let parts: Vec<Part> = self.parts.keys().copied().collect();
         for part in parts {
             for item in self.frontier.forget(part, None) {
                 self.give_back(part, item);
             }
         }
-        self.frontier.in_flight() == 0 || now_ms - since_ms > STOP_MS_MAX
+        self.frontier.in_flight() == 0 || self.stops_too_long()
+    }
+
+    /// Whether what is under way, or the database, has kept a clean stop waiting for long
+    /// enough.
+    pub(super) fn stops_too_long(&self) -> bool {
+        self.stop_since_ms.is_some_and(|since_ms| self.now.ms() - since_ms > STOP_MS_MAX)
     }
 }
 

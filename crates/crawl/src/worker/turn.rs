@@ -51,7 +51,7 @@ pub struct Turn {
     pub open: OpenChunk,
     /// Whether that chunk is already there.
     pub is_open: bool,
-    /// What stays active: claimed before, and not finished.
+    /// What stays active: claimed before, and not committed with this turn.
     pub active: Vec<QueueId>,
     /// What to claim.
     pub wants: Vec<Want>,
@@ -196,7 +196,7 @@ impl Turn {
             raised = added.woken;
             queue::settle(tx, self.place(), (chunk.id, self.job.run), &batch.settled)?;
         }
-        done.is_open = self.is_open && self.commit.is_none();
+        done.is_open |= self.is_open && self.commit.is_none();
         if let Some((chunk, _)) = self.commit.as_ref().filter(|_| !self.active.is_empty()) {
             self.open_next(tx, done)?;
             queue::hand_on(tx, self.place(), chunk.id, self.open.id)?;
@@ -334,12 +334,12 @@ fn recover(tx: &mut Tx<'_>, turn: &Turn, done: &mut Done) -> Result<bool> {
     };
     let held: HashSet<QueueId> = turn.active.iter().copied().collect();
     let mut entries = queue::active_in(tx, turn.place(), turn.open.id, ACTIVE_MAX)?;
-    let is_open = !entries.is_empty();
     entries.retain(|entry| !held.contains(&entry.id));
+    // It may be open though nothing could be claimed into it.
+    done.is_open = chunks::is_open(tx, part, turn.open.id)?;
     if !committed && entries.is_empty() {
         return Ok(false);
     }
-    done.is_open = is_open;
     for want in &turn.wants {
         let (mine, rest): (Vec<Entry>, Vec<Entry>) =
             entries.into_iter().partition(|entry| entry.bin == want.host.bin);

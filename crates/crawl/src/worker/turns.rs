@@ -29,6 +29,8 @@ pub struct Turned {
     pub outcome: Result<Done>,
     /// Whose turn it was.
     pub part: store::ids::Part,
+    /// The lease it was under.
+    pub token: i64,
 }
 
 /// The threads.
@@ -90,15 +92,15 @@ fn serve(
     loop {
         let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(turn) = next else { return };
-        let part = turn.lease.part;
+        let (part, token) = (turn.lease.part, turn.lease.token);
         let patience = Patience { progress, ending };
         match prepare(runner, turn, &patience) {
             Ok(ready) => {
                 let ready = Arc::new(ready);
                 let outcome = run(runner, &ready, &patience);
-                report(Turned { ready: Some(ready), outcome, part });
+                report(Turned { ready: Some(ready), outcome, part, token });
             }
-            Err(error) => report(Turned { ready: None, outcome: Err(error), part }),
+            Err(error) => report(Turned { ready: None, outcome: Err(error), part, token }),
         }
     }
 }
@@ -112,15 +114,7 @@ struct Patience<'a> {
 impl Patience<'_> {
     /// Whether to try again after this error, having waited.
     fn bears(&self, error: &Error, wait: &mut Duration) -> bool {
-        let passes = matches!(
-            error,
-            Error::Unavailable { .. }
-                | Error::CommitUnknown { .. }
-                | Error::Conflict { .. }
-                | Error::Full { .. }
-                | Error::Object { .. }
-        );
-        if !passes || self.ending.load(Ordering::SeqCst) {
+        if !error.passes() || self.ending.load(Ordering::SeqCst) {
             return false;
         }
         self.progress.waits_for(Some(format!("{error}; trying again until it works")));

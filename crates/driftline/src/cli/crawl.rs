@@ -69,9 +69,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let first = args.seeds.first().map(|seed| flags::seed_url(seed)).transpose()?;
     let name = job_name(&args, first.as_deref())?;
     // What is wrong with the flags is said before anything is made.
-    let unknown = args.flags.apply(WebSpec::default(), &args.seeds)?;
+    let mut unknown = args.flags.apply(WebSpec::default(), &args.seeds)?;
+    if !args.seeds.is_empty() {
+        unknown = unknown.check()?;
+    }
     let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
-    let held = args.place.hold_or_make(args.parts)?;
+    // A job that must be there already makes nothing.
+    let held = match args.seeds.is_empty() {
+        true => args.place.hold()?,
+        false => args.place.hold_or_make(args.parts)?,
+    };
     let known = {
         let name = name.clone();
         held.db.read(move |tx| jobs::find(tx, &name))?
@@ -86,7 +93,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             "there is no job {} yet; give the URL where its crawl begins",
             shown(&name)
         ),
-        None => unknown.check()?,
+        None => unknown,
     };
     let _listening = held.answer("crawl")?;
     let node_name = node_name(&args, &held);

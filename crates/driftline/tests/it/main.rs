@@ -2,6 +2,7 @@
 //! built from, a module each.
 
 mod cli;
+mod crawl;
 mod demo;
 #[path = "../../src/cli/demo/sample.rs"]
 mod sample;

@@ -105,12 +105,20 @@ pub fn commit(
 /// Whether a chunk has been committed: how a holder learns the outcome of a commit
 /// whose answer was lost.
 pub fn is_committed(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<bool> {
-    let state: Option<String> = tx.query_opt(
+    Ok(state(tx, part, chunk)?.as_deref() == Some("crawled"))
+}
+
+/// Whether a chunk has been opened and is not yet committed or given up.
+pub fn is_open(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<bool> {
+    Ok(state(tx, part, chunk)?.as_deref() == Some("crawling"))
+}
+
+fn state(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<Option<String>> {
+    tx.query_opt(
         "SELECT state FROM chunks WHERE part = $1 AND id = $2",
         &[part.into(), chunk.into()],
         |row| row.get(0),
-    )?;
-    Ok(state.as_deref() == Some("crawled"))
+    )
 }
 
 /// Gives up the chunks that earlier holders of the part left open: their documents

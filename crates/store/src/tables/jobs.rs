@@ -151,6 +151,8 @@ pub fn state(tx: &mut Tx<'_>, job: JobId) -> Result<State> {
 /// Starts the next run of a job, or goes on with the one that was interrupted, in
 /// the name of a node. Returns the run, and whether it is new.
 pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Result<(Run, bool)> {
+    // Of two processes that start it together one makes the run, the other joins.
+    lock(tx, job)?;
     let state = state(tx, job)?;
     tx.execute("UPDATE job_states SET node = $2 WHERE jobid = $1", &[job.into(), node.into()])?;
     match state.phase.as_str() {
@@ -215,6 +217,17 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         &[heard_since_ms.into(), limit.into()],
         |row| Ok(Attended { job: Job::from_row(row)?, run: row.get(11)? }),
     )
+}
+
+/// Takes the place of the node that attends to an active job. False when there is no
+/// place to take: the run is over, the job is paused, or it is this very node.
+pub fn attend(tx: &mut Tx<'_>, job: JobId, node: NodeId) -> Result<bool> {
+    let taken = tx.execute(
+        "UPDATE job_states SET node = $2
+         WHERE jobid = $1 AND phase = 'active' AND paused = 0 AND COALESCE(node, 0) <> $2",
+        &[job.into(), node.into()],
+    )?;
+    Ok(taken == 1)
 }
 
 /// Locks a job's state for the rest of the transaction: whoever counts its documents
@@ -304,8 +317,19 @@ mod tests {
             let attended = db.read(|tx| attended(tx, 5, 9))?;
             assert_eq!(attended, [Attended { job: job(1, "a"), run: Run(1) }]);
             assert_eq!(db.read(|tx| super::attended(tx, 6, 9))?, [], "its node is silent");
+            let other = NewNode {
+                name: "m".into(),
+                roles: "crawl".into(),
+                address: None,
+                version: "0".into(),
+            };
+            let other = db.write(move |tx| nodes::register(tx, &other, 7))?;
+            assert!(db.write(move |tx| attend(tx, JobId(1), other))?);
+            assert!(!db.write(move |tx| attend(tx, JobId(1), other))?, "it does already");
+            assert_eq!(db.read(|tx| super::attended(tx, 6, 9))?.len(), 1);
             db.write(|tx| end_run(tx, JobId(1), Run(1), 30))?;
             assert!(db.write(|tx| end_run(tx, JobId(1), Run(1), 31)).is_err(), "it has ended");
+            assert!(!db.write(move |tx| attend(tx, JobId(1), node))?, "there is no run");
             assert_eq!(start(40)?, (Run(2), true));
             let now = db.read(|tx| state(tx, JobId(1)))?;
             assert_eq!((now.phase.as_str(), now.start_ms, now.end_ms), ("active", Some(40), None));

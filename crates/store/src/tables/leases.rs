@@ -69,6 +69,29 @@ pub fn take(tx: &mut Tx<'_>, part: Part, role: &str, asking: &Asking) -> Result<
     Ok(token.map(|token| Lease { part, role: role.into(), node: asking.node, token, deadline_ms }))
 }
 
+/// Parts whose lease [`take`] would refuse: looked up without waiting for whoever has one
+/// locked.
+pub fn not_to_be_had(
+    tx: &mut Tx<'_>,
+    role: &str,
+    asking: &Asking,
+    limit: u32,
+) -> Result<Vec<Part>> {
+    tx.query(
+        "SELECT part FROM leases
+         WHERE role = $1 AND deadline_ms > $2 AND NOT (node_name = $3 AND node < $4)
+         ORDER BY part LIMIT $5",
+        &[
+            role.into(),
+            (asking.now_ms - asking.skew_ms).into(),
+            (&asking.node_name).into(),
+            asking.node.into(),
+            limit.into(),
+        ],
+        |row| row.get(0),
+    )
+}
+
 /// Whether nobody holds the lease, and whoever held it last gave it back in good
 /// order: then nothing happened that is not in the tables.
 pub fn is_vacant(tx: &mut Tx<'_>, part: Part, role: &str) -> Result<bool> {
@@ -89,11 +112,13 @@ pub fn renew(tx: &mut Tx<'_>, lease: &Lease, deadline_ms: i64) -> Result<()> {
     held(lease, touched)
 }
 
-/// Gives the lease back. Harmless when it is already somebody else's.
-pub fn release(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
+/// Gives the lease back. Harmless when it is already somebody else's. `in_order` says
+/// that all the holder did is in the tables; otherwise the lease only runs out at once.
+pub fn release(tx: &mut Tx<'_>, lease: &Lease, in_order: bool) -> Result<()> {
+    let deadline_ms = i64::from(!in_order);
     tx.execute(
-        "UPDATE leases SET deadline_ms = 0 WHERE part = $1 AND role = $2 AND token = $3",
-        &[lease.part.into(), (&lease.role).into(), lease.token.into()],
+        "UPDATE leases SET deadline_ms = $4 WHERE part = $1 AND role = $2 AND token = $3",
+        &[lease.part.into(), (&lease.role).into(), lease.token.into(), deadline_ms.into()],
     )?;
     Ok(())
 }

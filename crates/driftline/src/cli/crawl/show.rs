@@ -240,11 +240,13 @@ impl Summary {
                 say(&format!("  {what} ({reason}): {count}"));
             }
         }
-        let mut errors: Vec<_> = did.errors.iter().collect();
-        errors.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
-        for (code, group) in errors.iter().take(EXAMPLES_MAX) {
-            let example = shown(&group.example);
-            say(&format!("  failed ({}): {}, such as {example}", shown(code), group.count));
+        for (what, groups) in [("failed", &did.errors), ("in trouble", &did.troubles)] {
+            let mut groups: Vec<_> = groups.iter().collect();
+            groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
+            for (code, group) in groups.iter().take(EXAMPLES_MAX) {
+                let example = shown(&group.example);
+                say(&format!("  {what} ({}): {}, such as {example}", shown(code), group.count));
+            }
         }
         if self.slowest_hosts.len() > 1 {
             let hosts: Vec<String> = self

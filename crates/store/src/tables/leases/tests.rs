@@ -20,12 +20,18 @@ fn a_foreign_lease_is_taken_only_when_it_is_surely_over() {
     both_databases(|db| {
         let take =
             |node, now_ms| db.write(move |tx| take(tx, Part(1), "crawl", &asking(node, now_ms)));
+        let refused =
+            |node, now_ms| db.read(move |tx| not_to_be_had(tx, "crawl", &asking(node, now_ms), 9));
+        assert_eq!(refused(1, 0)?, []);
         let first = take(1, 0)?.expect("a free lease is granted");
+        assert_eq!((refused(2, 109)?, refused(2, 110)?), (vec![Part(1)], vec![]));
         assert_eq!(take(2, 100)?, None, "clocks may differ");
         let second = take(2, 110)?.expect("it is over by any clock");
         assert!(second.token > first.token);
         assert_eq!(take(2, 111)?, None, "a start does not take from itself");
         let restarted = Asking { node: NodeId(3), node_name: "node 2".into(), ..asking(3, 111) };
+        let own = restarted.clone();
+        assert_eq!(db.read(move |tx| not_to_be_had(tx, "crawl", &own, 9))?, []);
         let back = db.write(move |tx| super::take(tx, Part(1), "crawl", &restarted))?;
         assert!(back.is_some(), "a restarted node takes its own lease back at once");
         let older = Asking { node: NodeId(2), node_name: "node 2".into(), ..asking(2, 112) };
@@ -52,7 +58,7 @@ fn a_stale_holder_can_neither_renew_nor_commit() {
             let outcome = db.write(move |tx| attempt(tx, &stale));
             assert!(matches!(outcome, Err(Error::LeaseLost { part: 1, .. })), "{outcome:?}");
         }
-        db.write(move |tx| release(tx, &stale))?;
+        db.write(move |tx| release(tx, &stale, true))?;
         let seq = db.write(move |tx| number_commit(tx, &fresh))?;
         assert_eq!(seq, 2, "a refused commit uses up no number");
         assert_eq!(db.read(|tx| last_commit(tx, Part(1), "crawl"))?, 2);
@@ -141,7 +147,7 @@ fn drive(db: &crate::Db, part: Part, steps: &[Step]) -> Result<()> {
                         }
                     }
                     Step::Release(_) => {
-                        db.write(move |tx| release(tx, &lease))?;
+                        db.write(move |tx| release(tx, &lease, true))?;
                         if valid {
                             model.deadline_ms = 0;
                         }

@@ -1,0 +1,287 @@
+//! `driftline crawl` as its users run it: the real binary on the generated site, on a
+//! data directory and on PostgreSQL, through kills, signals, outages and second thoughts.
+//!
+//! Tests wait for what the site has seen, for what the tables say or for an end, never
+//! for time to pass. Invariant: no process outlives its test.
+
+#![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
+
+mod killed;
+mod limits;
+mod nodes;
+mod outage;
+mod refused;
+mod signals;
+mod whole;
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use store::Db;
+use store::datadir::Layout;
+use store::testing::{FreshDatabase, skipped};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_driftline");
+/// How long anything may take on a busy machine before it counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// How long to wait before a condition is looked at again, if nothing happens.
+const GLANCE: Duration = Duration::from_millis(20);
+/// Times are kept in milliseconds, so a pause may seem shorter by one at each end, and
+/// by another where two processes with clocks of their own meet.
+const ROUNDING: Duration = Duration::from_millis(3);
+/// Flags that make a crawl of loopback quick. A test that gives one of them wins.
+const QUICK: [(&str, &str); 5] = [
+    ("--allow-private", "true"),
+    ("--delay", "0"),
+    ("--retry-wait", "0.2"),
+    ("--lease", "1"),
+    ("--job", "site"),
+];
+
+/// Where a crawl keeps what it finds.
+struct Home {
+    folder: tempfile::TempDir,
+    database: Option<FreshDatabase>,
+}
+
+impl Home {
+    /// A data directory that is not there yet.
+    fn directory() -> Home {
+        Home { folder: tempfile::tempdir().unwrap(), database: None }
+    }
+
+    /// A fresh PostgreSQL database with a directory for objects, or a line that says
+    /// that there is none.
+    fn database() -> Option<Home> {
+        let Some(database) = FreshDatabase::from_environment() else {
+            skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
+            return None;
+        };
+        Some(Home { folder: tempfile::tempdir().unwrap(), database: Some(database) })
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The program with a verb, told where the data is.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(args).stdin(Stdio::null());
+        match &self.database {
+            None => command.arg("--data").arg(self.data()),
+            Some(database) => {
+                let objects = format!("file://{}", self.data().display());
+                command.args(["--database", &database.url, "--objects", &objects])
+            }
+        };
+        command
+    }
+
+    /// A crawl, quick unless it is told otherwise.
+    fn crawl(&self, args: &[&str]) -> Command {
+        let mut command = self.command(&["crawl", "--json"]);
+        for (flag, value) in QUICK.iter().filter(|(flag, _)| !args.contains(flag)) {
+            command.args([flag, value]);
+        }
+        command.args(args);
+        command
+    }
+
+    /// Crawls until the run is over.
+    fn crawled(&self, args: &[&str]) -> Summary {
+        let ended = Running::start(self.crawl(args)).ended();
+        Summary::of(&ended)
+    }
+
+    /// Asserts that everything that is stored is as it was written.
+    #[track_caller]
+    fn verify(&self) {
+        let output = self.command(&["verify"]).output().unwrap();
+        let (said, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && errors.is_empty(), "{said}{errors}");
+    }
+
+    /// The rows, beside whoever works on them.
+    fn rows(&self) -> Db {
+        match &self.database {
+            None => Db::open_sqlite(&Layout::new(self.data()).database()).unwrap(),
+            Some(database) => Db::open_postgres(&database.url).unwrap(),
+        }
+    }
+
+    /// A number from the tables.
+    fn number(&self, sql: &'static str) -> i64 {
+        self.rows().read(move |tx| tx.query_one(sql, &[], |row| row.get(0))).unwrap()
+    }
+
+    /// The first column of rows.
+    fn texts(&self, sql: &'static str) -> BTreeSet<String> {
+        let found: Vec<String> =
+            self.rows().read(move |tx| tx.query(sql, &[], |row| row.get(0))).unwrap();
+        found.into_iter().collect()
+    }
+
+    /// Documents that are claimed and not committed.
+    fn active(&self) -> BTreeSet<String> {
+        self.texts("SELECT docid FROM queue WHERE state = 'active'")
+    }
+}
+
+/// What a crawl said of itself at its end.
+#[derive(Debug)]
+struct Summary(serde_json::Value);
+
+impl Summary {
+    /// Of a crawl whose run is over.
+    #[track_caller]
+    fn of(ended: &Output) -> Summary {
+        let summary = Summary::printed(ended);
+        assert_eq!(ended.status.code(), Some(0), "{} {}", summary.0, text(&ended.stderr));
+        assert_eq!(summary.0["ended"], "finished");
+        summary
+    }
+
+    /// Of any crawl that ended by itself.
+    #[track_caller]
+    fn printed(ended: &Output) -> Summary {
+        let (said, errors) = (text(&ended.stdout), text(&ended.stderr));
+        let parsed = serde_json::from_str(&said);
+        Summary(parsed.unwrap_or_else(|_| panic!("{:?}: {said}{errors}", ended.status)))
+    }
+
+    /// A number, by its pointer; 0 where there is none.
+    fn count(&self, pointer: &str) -> u64 {
+        self.0.pointer(pointer).and_then(serde_json::Value::as_u64).unwrap_or(0)
+    }
+
+    /// Added, updated, unchanged and removed, in this order.
+    fn changes(&self) -> [u64; 4] {
+        let removed = self.0["did"]["removed"].as_object().unwrap();
+        let removed = removed.values().filter_map(serde_json::Value::as_u64).sum();
+        let did = |name: &str| self.count(&format!("/did/{name}"));
+        [did("added"), did("updated"), did("unchanged"), removed]
+    }
+}
+
+/// A process that runs beside the test, and not longer.
+struct Running {
+    child: Child,
+    said: Arc<Said>,
+    whole: Receiver<()>,
+    ended: Option<ExitStatus>,
+}
+
+/// What a process has printed so far.
+#[derive(Default)]
+struct Said {
+    texts: Mutex<[Vec<u8>; 2]>,
+    more: Condvar,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let said = Arc::new(Said::default());
+        let (end, whole) = sync_channel(2);
+        let pipes: [Box<dyn Read + Send>; 2] =
+            [Box::new(child.stdout.take().unwrap()), Box::new(child.stderr.take().unwrap())];
+        for (number, mut pipe) in pipes.into_iter().enumerate() {
+            let (said, end) = (said.clone(), end.clone());
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = pipe.read(&mut bytes) {
+                    said.texts.lock().unwrap()[number].extend_from_slice(&bytes[..count]);
+                    said.more.notify_all();
+                }
+                let _ = end.send(());
+            });
+        }
+        Running { child, said, whole, ended: None }
+    }
+
+    fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal, such as `INT`.
+    fn signal(&self, name: &str) {
+        let script = format!("kill -{name} {}", self.id());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    }
+
+    /// Kills it as a crash would, and waits until it is gone.
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        self.ended = Some(self.child.wait().unwrap());
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for words among its messages.
+    #[track_caller]
+    fn says(&self, words: &str) {
+        let silent = |texts: &mut [Vec<u8>; 2]| !text(&texts[1]).contains(words);
+        let held = self.said.texts.lock().unwrap();
+        let (held, late) = self.said.more.wait_timeout_while(held, PATIENCE, silent).unwrap();
+        assert!(!late.timed_out(), "{words:?} is not in: {}", text(&held[1]));
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    fn ended(mut self) -> Output {
+        for _ in 0..2 {
+            let waited = self.whole.recv_timeout(PATIENCE);
+            let held = self.said.texts.lock().unwrap();
+            assert!(waited.is_ok(), "it does not end: {}{}", text(&held[0]), text(&held[1]));
+        }
+        let status = self.child.wait().unwrap();
+        let [stdout, stderr] = std::mem::take(&mut *self.said.texts.lock().unwrap());
+        Output { status, stdout, stderr }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks again whenever the site is visited, until something holds.
+#[track_caller]
+fn until(site: &crate::site::Served, what: &str, mut holds: impl FnMut() -> bool) {
+    let began = std::time::Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "it never came to this: {what}");
+        let next = site.web().visits_count() + 1;
+        site.web().wait_for_visits(next, GLANCE);
+    }
+}
+
+/// Asserts that a run ended with 2, printed no answer, and said these words.
+#[track_caller]
+fn assert_trouble(output: &Output, words: &[&str]) {
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}{}", text(&output.stdout));
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    for word in words {
+        assert!(errors.contains(word), "{word:?} is not in: {errors}");
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// URLs as arguments.
+fn words<'a>(urls: &'a [String], more: &[&'a str]) -> Vec<&'a str> {
+    urls.iter().map(String::as_str).chain(more.iter().copied()).collect()
+}
