@@ -18,7 +18,7 @@ use store::tables::{chunks, leases, queue};
 const CHUNK: u32 = 100;
 const HOSTS: u64 = 50;
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
-const ADDING: queue::Adding = queue::Adding { place: PLACE, run: RUN, now_ms: 0, room: None };
+const ADDING: queue::Adding = queue::Adding { place: PLACE, run: RUN, now_ms: 0, room: None, by_hops: false };
 const RUN: Run = Run(1);
 
 fn main() -> Result<()> {

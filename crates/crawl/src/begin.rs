@@ -172,7 +172,7 @@ fn add(at: Beginning<'_>, work: &JobWork, by_part: BTreeMap<Part, Vec<Candidate>
     let mut let_in = 0;
     for (part, candidates) in by_part {
         let (place, run, now_ms) = (work.place(part), work.run, at.now_ms);
-        let most = work.spec.pages_max;
+        let (most, by_hops) = (work.spec.pages_max, work.spec.scope.hops_max.is_some());
         let added = at.db.write(move |tx| {
             let room = match most {
                 Some(most) => {
@@ -181,7 +181,7 @@ fn add(at: Beginning<'_>, work: &JobWork, by_part: BTreeMap<Part, Vec<Candidate>
                 }
                 None => None,
             };
-            queue::add(tx, Adding { place, run, now_ms, room }, &candidates)
+            queue::add(tx, Adding { place, run, now_ms, room, by_hops }, &candidates)
         })?;
         let_in += added.new + added.revived;
     }

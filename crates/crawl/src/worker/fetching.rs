@@ -213,8 +213,13 @@ async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
 async fn ask_for(fetcher: &Fetcher, task: &DocumentTask) -> Outcome {
     let mut ask = Ask::new(&task.claimed.entry.docid, &task.job.guard);
     ask.user_agent = Some(&task.job.user_agent);
-    // Only of what outputs have is "nothing new" an answer.
-    if let Some(known) = task.claimed.known.as_deref().filter(|it| crate::compare::is_live(it)) {
+    // "Nothing new" is an answer only for what outputs have, and when this job has read
+    // the document's links before and does not want to read them again.
+    let entry = &task.claimed.entry;
+    let is_recheck = entry.done_run.is_some_and(|done_run| done_run < task.job.run);
+    let known =
+        task.claimed.known.as_deref().filter(|it| is_recheck && crate::compare::is_live(it));
+    if let Some(known) = known {
         ask.etag = known.etag.as_deref();
         ask.last_modified = known.last_modified.as_deref();
     }

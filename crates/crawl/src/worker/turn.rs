@@ -315,7 +315,9 @@ fn add_links(tx: &mut Tx<'_>, turn: &Turn, batch: &Batch, part: Part) -> Result<
         }
         None => None,
     };
-    let adding = Adding { place: job.place(part), run: job.run, now_ms: turn.now_ms, room };
+    let by_hops = job.spec.scope.hops_max.is_some();
+    let (place, run, now_ms) = (job.place(part), job.run, turn.now_ms);
+    let adding = Adding { place, run, now_ms, room, by_hops };
     queue::add(tx, adding, links)
 }
 

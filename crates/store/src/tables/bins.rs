@@ -248,7 +248,8 @@ mod tests {
                 let place = Place { part: Part(part), job: JobId(job) };
                 db.write(move |tx| {
                     let all: Vec<Candidate> = ids.clone().map(candidate).collect();
-                    let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                    let adding =
+                        Adding { place, run: Run(1), now_ms: 0, room: None, by_hops: false };
                     queue::add(tx, adding, &all).map(|_| ())
                 })?;
             }

@@ -69,6 +69,9 @@ pub struct Adding {
     pub now_ms: i64,
     /// New documents that may be let in; those beyond are cut with the reason `limit`.
     pub room: Option<i64>,
+    /// Whether hops decide what is let in: then a document that turns out to be nearer
+    /// is processed again, because what lies behind it is nearer too.
+    pub by_hops: bool,
 }
 
 /// Adds documents to a job in a part.
@@ -89,6 +92,9 @@ pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<
         added.seen += changed.len() as u64;
         update_known(tx, place, run, (&known, &changed))?;
         revive(tx, place, (&known, &changed), (&mut added, &mut room))?;
+        if adding.by_hops {
+            process_again(tx, adding, (&known, &changed), &mut added)?;
+        }
         // Another process may have added one between the look and the insert; it is
         // known then, and the next round treats it so.
         rest = insert_new(tx, adding, new, (&mut added, &mut room))?;
@@ -222,6 +228,38 @@ fn revive(
     count_moves(tx, place, &[(State::Cut, -count), (State::Ready, count)])?;
     added.woken.extend(&revived);
     added.revived += revived.len() as u64;
+    Ok(())
+}
+
+/// Documents that this run is done with, or is at work on, and that are nearer now.
+fn process_again(
+    tx: &mut Tx<'_>,
+    Adding { place, run, .. }: Adding,
+    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    added: &mut Added,
+) -> Result<()> {
+    let nearer: Vec<Value<'_>> = changed
+        .iter()
+        .filter(|it| it.hops < known[&it.dochash].hops)
+        .map(|it| known[&it.dochash].id.into())
+        .collect();
+    tx.query_in(
+        "UPDATE queue SET rescan = 1 WHERE part = $1 AND state = 'active' AND id",
+        &[place.part.into()],
+        &nearer,
+        "RETURNING id",
+        |_| Ok(()),
+    )?;
+    let again: Vec<BinId> = tx.query_in(
+        "UPDATE queue SET state = 'ready' WHERE part = $1 AND state = 'done' AND done_run = $2 AND id",
+        &[place.part.into(), run.into()],
+        &nearer,
+        "RETURNING bin",
+        |row| row.get(0),
+    )?;
+    let count = again.len() as i64;
+    count_moves(tx, place, &[(State::Done, -count), (State::Ready, count)])?;
+    added.woken.extend(&again);
     Ok(())
 }
 

@@ -282,3 +282,33 @@ fn a_new_run_walks_from_bin_to_bin_and_finds_what_older_ones_settled() {
         Ok(())
     });
 }
+
+#[test]
+fn what_turns_out_to_be_nearer_is_processed_again_where_hops_count() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let held = lease(db, place.part, 1)?;
+        db.write(move |tx| {
+            let named = [candidate(1, 0, 3, None), candidate(2, 1, 3, None)];
+            add(tx, at(place, Run(1), 0), &named)?;
+            chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
+            claim_ids(tx, place, ChunkId(1), &[QueueId(1), QueueId(2)])?;
+            let done = Settled { id: QueueId(1), generation: 0, to: Settlement::Done };
+            settle(tx, place, (ChunkId(1), Run(1)), &[done])
+        })?;
+        let nearer = |by_hops| {
+            let named = [candidate(3, 0, 1, None), candidate(4, 1, 1, None)];
+            let adding = Adding { by_hops, ..at(place, Run(1), 0) };
+            db.write(move |tx| add(tx, adding, &named))
+        };
+        let added = nearer(true)?;
+        assert_eq!((added.seen, added.woken.len()), (2, 1));
+        let rows: Vec<(String, bool)> = db.read(|tx| {
+            let sql = "SELECT state, rescan FROM queue ORDER BY id LIMIT 9";
+            tx.query(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))
+        })?;
+        assert_eq!(rows, [("ready".to_owned(), false), ("active".to_owned(), true)]);
+        assert_eq!(nearer(true)?, Added::default(), "nothing is nearer the second time");
+        Ok(())
+    });
+}
