@@ -202,7 +202,7 @@ mod tests {
             let closed_row = shut(row(1, "a.example/cal?month", 500));
             for now_ms in [20, 30] {
                 write(&closed_row, now_ms)?;
-                assert_eq!(loaded()?, [closed_row.clone()]);
+                assert_eq!(loaded()?, vec![closed_row.clone()]);
                 assert_eq!(
                     closed_at()?,
                     [(closed_row.clone(), 20)],
