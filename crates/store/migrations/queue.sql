@@ -93,13 +93,13 @@ CREATE TABLE robots (
     PRIMARY KEY (part, origin)
 );
 
--- What was counted of a pattern of URLs, of all queries of a path, of a host or of a
+-- What was counted of a pattern of URLs, of a family of patterns, of a host or of a
 -- registered domain, so that a restart does not open a trap again (T13): documents
--- fetched; how many of them said nothing new (stale) or were far from every seed
--- (deep); links taken in although a stale page named them (suspects); how many in a
--- million of the recent ones were stale, or nearly like others (alike). rule is the
--- code of what closed it, closed_ms when; both are NULL while it is open. bin is the
--- host's, or that of the domain's name.
+-- fetched; how many of them said nothing new (stale), were far from every seed (deep),
+-- or were stale and named by stale ones only (suspects); how many in a million of the
+-- recent ones were stale, or stale or nearly like others (alike). rule is the code of
+-- what closed it, closed_ms when; both are NULL while it is open. bin is the host's, or
+-- that of the domain's name.
 CREATE TABLE traps (
     part         BIGINT NOT NULL,
     jobid        BIGINT NOT NULL,
@@ -115,7 +115,8 @@ CREATE TABLE traps (
     closed_ms    BIGINT,
     PRIMARY KEY (part, jobid, bin, pattern)
 );
-CREATE INDEX traps_closed ON traps (jobid, documents, part, bin, pattern) WHERE closed_ms IS NOT NULL;
+CREATE INDEX traps_closed ON traps (jobid, documents, part, bin, pattern)
+    WHERE closed_ms IS NOT NULL;
 
 -- The crawl's graph: intrinsiclink, hopcount and hopdeletedeps are views of these.
 -- An edge belongs to its source's part; a generation older than the source's own

@@ -7,7 +7,8 @@ use store::tables::traps::TrapRow;
 /// When patterns close. The numbers are for one job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Tallies kept in memory, of all jobs; the smallest go first. Some 400 bytes each.
+    /// Tallies kept in memory, of all jobs; the smallest go first. Some 400 bytes each,
+    /// and 8 KiB more for those of patterns and hosts with 50 documents or more.
     pub tallies_max: usize,
     /// A pattern is not closed for stale documents before so many were fetched: at a
     /// request a second, eight minutes of a host's time, and more than a good site has
@@ -15,8 +16,8 @@ pub struct Limits {
     pub stale_documents: i64,
     /// Nor, for documents far from every seed that are alike, before so many of them.
     pub deep_documents: i64,
-    /// Nor for documents that are only alike before so many: a shop's pages are alike
-    /// when its menus are long.
+    /// Nor for documents that are only alike before so many: results of draws and names
+    /// without a word about them are alike too.
     pub alike_documents: i64,
     /// A document is deep if more than so many links from a seed: where archives stop
     /// altogether (Heritrix, `TooManyHopsDecideRule`).
@@ -24,8 +25,8 @@ pub struct Limits {
     /// The queries of a path are not taken for an explosion before so many pages with
     /// three parameters or more.
     pub combined_documents: u64,
-    /// Links that pages without news may name in a host or domain before any page had
-    /// some; good pages add to it.
+    /// Pages without news that others of their kind may name in a host or domain; the
+    /// good pages there add to it.
     pub suspects_max: i64,
     /// Hosts under a registered domain from which on new ones are refused, if the
     /// first pages of the recent ones said nothing new: more than a company has.

@@ -29,7 +29,7 @@ const OPEN_SHARE: i64 = 500_000;
 const GOOD_SHARE: i64 = 200_000;
 /// Documents that prove a pattern good, if nearly all of the recent ones are.
 const PROVEN_DOCUMENTS: i64 = 20;
-/// Documents with news for which pages without any may name one more link.
+/// Documents with news for which one more suspect is borne with.
 const FRESH_FOR_SUSPECT: i64 = 10;
 
 /// Documents from which on the words of a text are looked at. Rules ask for hundreds,
@@ -74,7 +74,7 @@ pub(super) struct Tally {
     pub documents: i64,
     pub stale: i64,
     pub deep: i64,
-    /// Links let in although a page without news named them.
+    /// Stale documents that no page with news had named.
     pub suspects: i64,
     /// Shares of the recent documents, in millionths.
     pub recent_stale: i64,
@@ -189,7 +189,7 @@ impl Tally {
         }
     }
 
-    /// Whether pages without news have named as many others as they may.
+    /// Whether pages without news have named as many others like them as is borne with.
     pub fn is_out_of_trust(&self, limits: &Limits) -> bool {
         self.suspects >= limits.suspects_max + self.fresh() / FRESH_FOR_SUSPECT
     }

@@ -1,4 +1,4 @@
-//! What the crawl has counted of patterns of URLs that may be traps (T13), kept so
+//! What the crawl has counted of patterns of URLs that may be traps (T13): kept so
 //! that a restart does not open a trap again, and so that people can be told.
 //!
 //! The holder of a part writes rows with the commit of a chunk and reads them when it
@@ -25,11 +25,12 @@ pub struct TrapRow {
     pub stale: i64,
     /// Of them, were far from every seed.
     pub deep: i64,
-    /// Links taken in although a page that said nothing new had named them.
+    /// Of those that said nothing new, named by no page that said more.
     pub suspects: i64,
     /// How many in a million of the recent documents said nothing new.
     pub recent_stale: i64,
-    /// How many in a million of the recent documents were nearly like others.
+    /// How many in a million of the recent documents said nothing new, or next to
+    /// nothing.
     pub recent_alike: i64,
     /// The code of the rule that closed it; `None` while it is open.
     pub rule: Option<String>,
