@@ -2,7 +2,7 @@
 //! same step again and again, parameters piled up.
 //!
 //! Pure and cheap: it is asked of every new link. Budgets by host and pattern, which
-//! need to count, are elsewhere. The limits are those that have served archives for
+//! need to count, are in `budget`. The limits are those that have served archives for
 //! twenty years; a page that a seed names is never judged by its shape.
 
 use page::url::path_of;

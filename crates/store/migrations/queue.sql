@@ -93,19 +93,30 @@ CREATE TABLE robots (
     PRIMARY KEY (part, origin)
 );
 
--- Patterns of URLs of a host that looked endless (T13): how many were fetched, how
--- many of them said nothing new, and since when links of the pattern are cut.
+-- What was counted of a pattern of URLs, of a family of patterns, of a host or of a
+-- registered domain, so that a restart does not open a trap again (T13): documents
+-- fetched; how many of them said nothing new (stale), were far from every seed (deep),
+-- or were stale and named by stale ones only (suspects); how many in a million of the
+-- recent ones were stale, or stale or nearly like others (alike). rule is the code of
+-- what closed it, closed_ms when; both are NULL while it is open. bin is the host's, or
+-- that of the domain's name.
 CREATE TABLE traps (
-    part      BIGINT NOT NULL,
-    jobid     BIGINT NOT NULL,
-    bin       BIGINT NOT NULL,
-    pattern   TEXT NOT NULL,
-    documents BIGINT NOT NULL,
-    stale     BIGINT NOT NULL,
-    deep      BIGINT NOT NULL,
-    closed_ms BIGINT,
+    part         BIGINT NOT NULL,
+    jobid        BIGINT NOT NULL,
+    bin          BIGINT NOT NULL,
+    pattern      TEXT NOT NULL,
+    documents    BIGINT NOT NULL,
+    stale        BIGINT NOT NULL,
+    deep         BIGINT NOT NULL,
+    suspects     BIGINT NOT NULL,
+    recent_stale BIGINT NOT NULL,
+    recent_alike BIGINT NOT NULL,
+    rule         TEXT,
+    closed_ms    BIGINT,
     PRIMARY KEY (part, jobid, bin, pattern)
 );
+CREATE INDEX traps_closed ON traps (jobid, documents, part, bin, pattern)
+    WHERE closed_ms IS NOT NULL;
 
 -- The crawl's graph: intrinsiclink, hopcount and hopdeletedeps are views of these.
 -- An edge belongs to its source's part; a generation older than the source's own

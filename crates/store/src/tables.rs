@@ -21,3 +21,4 @@ pub mod overview;
 pub mod queue;
 pub mod robots;
 pub mod settings;
+pub mod traps;

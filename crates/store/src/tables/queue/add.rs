@@ -77,7 +77,7 @@ pub struct Adding {
 /// Adds documents to a job in a part.
 ///
 /// A known document takes over a shorter path and the newer run. One that was cut
-/// for its scope, hops or a limit comes back to life if the candidate is let in.
+/// for its scope, hops, a limit or a budget comes back to life if the candidate is let in.
 /// When there is not room for all, the nearest to a seed and first found are let in.
 pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<Added> {
     let Adding { place, run, mut room, .. } = adding;
@@ -149,7 +149,7 @@ fn find_known(
         "",
         |row| {
             let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
-            let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit"));
+            let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit" | "budget"));
             let known = Known {
                 id: row.get(1)?,
                 seen_run: row.get(2)?,
@@ -218,7 +218,8 @@ fn revive(
     added.crowded_out += (revivable.len() - keys.len()) as u64;
     let revived: Vec<BinId> = tx.query_in(
         "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
-         WHERE part = $1 AND state = 'cut' AND reason IN ('scope', 'hops', 'limit') AND id",
+         WHERE part = $1 AND state = 'cut'
+           AND reason IN ('scope', 'hops', 'limit', 'budget') AND id",
         &[place.part.into()],
         &keys,
         "RETURNING bin",

@@ -155,7 +155,8 @@ impl Model {
             .iter()
             .zip(first..)
             .map(|((document, hops), id)| {
-                candidate(id, *document, *hops, (*hops > 2).then_some("hops"))
+                let reason = if id % 2 == 0 { "hops" } else { "budget" };
+                candidate(id, *document, *hops, (*hops > 2).then_some(reason))
             })
             .collect();
         let (place, run, now_ms) = (self.place, Run(self.run), self.now_ms);

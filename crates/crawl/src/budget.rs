@@ -1,0 +1,396 @@
+//! Budgets by host and pattern (T13): counting that keeps a crawl from drowning in
+//! pages without end, and never cuts a good site for being large.
+//!
+//! `trap` judges a URL by its shape; here it is judged by what came of others like it.
+//! Each fetched document is counted ([`Budgets::fetched`]) in the tallies of its
+//! [`pattern`], of its family, of its host and of its registered domain;
+//! each new link is judged by them ([`Budgets::judge`]). Two things decide: what
+//! documents say that others have not said, and what the page said that names a link.
+//! A page with news may name what it likes; pages without any are what traps are made
+//! of. `rules` has the limits and their reasons, `tally` the shares that count as
+//! "nearly all".
+//!
+//! Not thread-safe, no clock, no I/O. The holder of a part restores what was saved
+//! when it takes the lease and saves what has changed with each commit. Invariants:
+//! memory is bounded by [`Limits::tallies_max`] and the tables of `memory`; a link from
+//! a seed list is never closed; tallies that were saved and restored give the same verdicts.
+
+mod distinct;
+mod memory;
+mod pattern;
+mod rules;
+mod tallies;
+mod tally;
+mod vocabulary;
+
+pub use pattern::pattern;
+pub use rules::{Closed, Limits, Novelty, Rule};
+
+use distinct::COMBINED_MIN;
+use memory::{Memory, Met};
+use page::domain::SuffixList;
+use page::facts::Facts;
+use page::ids::{DocHash, bin_of};
+use page::url::{host_of, path_of};
+use pattern::Shape;
+use rules::Level;
+use std::sync::Arc;
+use store::ids::{BinId, JobId, Part};
+use store::tables::traps::TrapRow;
+use tallies::{Key, Tallies};
+use tally::Tally;
+
+/// What a document said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said<'a> {
+    /// A text, with its hash and its SimHash (`page::fingerprint`).
+    Words {
+        /// The text.
+        text: &'a str,
+        /// Its hash.
+        hash: [u8; 16],
+        /// Its SimHash.
+        simhash: u64,
+    },
+    /// Something that is not read as text (an image, an archive), by the hash of its
+    /// bytes. Such a document is stale only if the same bytes came before.
+    Bytes([u8; 16]),
+    /// Nothing: a page without any text.
+    Nothing,
+}
+
+impl<'a> Said<'a> {
+    /// What a document's facts say. A sitemap, a feed or a picture has no text and is
+    /// none the worse for it; a page without text is.
+    pub fn of(facts: &'a Facts) -> Said<'a> {
+        let Facts { text, text_hash, simhash, .. } = facts;
+        match facts.media_type.as_str() {
+            _ if !text.is_empty() => Said::Words { text, hash: *text_hash, simhash: *simhash },
+            "text/html" | "application/xhtml+xml" => Said::Nothing,
+            _ => Said::Bytes(facts.content_hash),
+        }
+    }
+}
+
+/// A document that was fetched. Failures and redirects are none.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The job.
+    pub job: JobId,
+    /// The part.
+    pub part: Part,
+    /// Its host.
+    pub bin: BinId,
+    /// Its canonical URL.
+    pub url: &'a str,
+    /// The key of that.
+    pub dochash: DocHash,
+    /// Links from the nearest seed.
+    pub hops: i64,
+    /// What it said.
+    pub said: Said<'a>,
+    /// Whether the job has fetched it before. What is known says little that is new,
+    /// and that is no reason to close anything, so it is not counted.
+    pub again: bool,
+}
+
+/// A link to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Link<'a> {
+    /// The job.
+    pub job: JobId,
+    /// Its host.
+    pub bin: BinId,
+    /// Its canonical URL.
+    pub url: &'a str,
+    /// The key of that.
+    pub dochash: DocHash,
+    /// Links from the nearest seed on this path; 0 for a seed.
+    pub hops: i64,
+    /// What the page that names it was worth; `None` where that is not known, as when
+    /// a document is about to be fetched.
+    pub from: Option<Novelty>,
+}
+
+/// What was counted, and what it closes.
+#[derive(Debug)]
+pub struct Budgets {
+    limits: Limits,
+    suffixes: Arc<SuffixList>,
+    tallies: Tallies,
+    memory: Memory,
+    shape: Shape,
+}
+
+/// The tallies of one document.
+struct Keys {
+    pattern: Key,
+    family: Option<Key>,
+    host: Key,
+    domain: Key,
+}
+
+/// What is counted of one document.
+#[derive(Clone, Copy)]
+struct Page {
+    novelty: Novelty,
+    is_deep: bool,
+    /// Whether it has no news, and a page without news has named it.
+    is_suspect: bool,
+    simhash: Option<u64>,
+}
+
+impl Page {
+    /// In the tally of its pattern or family.
+    fn count(self, tally: &mut Tally) {
+        tally.count(self.novelty, self.is_deep);
+        tally.weigh(self.novelty);
+        self.keep_text(tally);
+    }
+
+    /// In the tally of its host or domain.
+    fn count_place(self, tally: &mut Tally) {
+        tally.count(self.novelty, self.is_deep);
+        tally.suspects += i64::from(self.is_suspect);
+    }
+
+    fn keep_text(self, tally: &mut Tally) {
+        self.simhash.into_iter().for_each(|simhash| tally.texts.push(simhash));
+    }
+}
+
+impl Budgets {
+    /// Nothing counted yet.
+    pub fn new(limits: Limits, suffixes: Arc<SuffixList>) -> Budgets {
+        Budgets {
+            limits,
+            suffixes,
+            tallies: Tallies::new(limits),
+            memory: Memory::new(),
+            shape: Shape::default(),
+        }
+    }
+
+    /// Counts a document. Returns what it is worth as a source of links.
+    pub fn fetched(&mut self, seen: &Seen<'_>) -> Novelty {
+        self.shape.read(seen.url);
+        let suffixes = Arc::clone(&self.suffixes);
+        let domain = suffixes.grouping_domain(host_of(seen.url));
+        let domain_hash = self.tallies.hash(domain);
+        let keys = self.keys(seen, domain_hash);
+        let met = self.meet_text(seen, domain_hash);
+        if seen.again {
+            self.count_host(seen, &keys, |_| ());
+            return Novelty::Fresh;
+        }
+        let page = self.look_at(seen, &keys, met);
+        let is_new_host = self.tallies.get(&keys.host).is_none();
+        let is_new_pattern = self.tallies.get(&keys.pattern).is_none();
+        self.count_pattern(seen, &keys, page);
+        self.count_host(seen, &keys, |tally| {
+            page.count_place(tally);
+            if is_new_pattern {
+                page.keep_text(tally);
+            }
+        });
+        let make = || {
+            let place = (seen.part, seen.job, BinId(bin_of(domain)));
+            Tally::new(place, Level::Domain, &format!("*.{domain}"))
+        };
+        self.tallies.count(keys.domain, make, |tally| {
+            page.count_place(tally);
+            if is_new_host {
+                tally.weigh(page.novelty);
+                tally.add_host(seen.bin);
+            }
+        });
+        let kind = self.tallies.get(&keys.pattern);
+        kind.map_or(page.novelty, |tally| tally.worth(page.novelty))
+    }
+
+    fn keys(&self, seen: &Seen<'_>, domain_hash: u64) -> Keys {
+        let Seen { job, bin, .. } = *seen;
+        let key = |name: &str| Key::Name(job, bin, self.tallies.hash(name));
+        let family = Some(&self.shape.family).filter(|family| !family.is_empty());
+        Keys {
+            pattern: key(&self.shape.pattern),
+            family: family.map(|family| key(family)),
+            host: Key::Host(job, bin),
+            domain: Key::Domain(job, domain_hash),
+        }
+    }
+
+    fn meet_text(&mut self, seen: &Seen<'_>, domain_hash: u64) -> Met {
+        let hash = match seen.said {
+            Said::Words { hash, .. } | Said::Bytes(hash) => hash,
+            Said::Nothing => [0; 16],
+        };
+        self.memory.meet_text(domain_hash ^ seen.job.0.cast_unsigned(), hash, seen.url.len())
+    }
+
+    fn look_at(&mut self, seen: &Seen<'_>, keys: &Keys, met: Met) -> Page {
+        let simhash = match seen.said {
+            Said::Words { simhash, .. } => Some(simhash),
+            Said::Bytes(_) | Said::Nothing => None,
+        };
+        let novelty = match (met, seen.said) {
+            (Met::Again, _) => Novelty::Stale,
+            (Met::New, Said::Words { text, simhash, .. }) => self.novelty(keys, simhash, text),
+            (Met::New | Met::Shorter, _) => Novelty::Fresh,
+        };
+        let is_deep = seen.hops > self.limits.deep_hops;
+        let is_suspect =
+            novelty == Novelty::Stale && self.memory.is_suspect(seen.job, seen.dochash);
+        Page { novelty, is_deep, is_suspect, simhash }
+    }
+
+    fn count_pattern(&mut self, seen: &Seen<'_>, keys: &Keys, page: Page) {
+        let Shape { pattern, family, parameters, .. } = &self.shape;
+        let place = (seen.part, seen.job, seen.bin);
+        let make = || Tally::new(place, Level::Pattern, pattern);
+        self.tallies.count(keys.pattern, make, |tally| page.count(tally));
+        let Some(key) = keys.family else { return };
+        let make = || Tally::new(place, Level::Family, family);
+        self.tallies.count(key, make, |tally| {
+            page.count(tally);
+            if *parameters >= COMBINED_MIN {
+                tally.combinations.get_or_insert_default().add(query_of(seen.url));
+            }
+        });
+    }
+
+    fn count_host(&mut self, seen: &Seen<'_>, keys: &Keys, change: impl FnOnce(&mut Tally)) {
+        let place = (seen.part, seen.job, seen.bin);
+        let make = || Tally::new(place, Level::Host, &format!("{}/*", host_of(seen.url)));
+        self.tallies.count(keys.host, make, change);
+    }
+
+    /// What a text says beside the last few of its pattern; if it is the first of that,
+    /// of its family, or else of its host.
+    fn novelty(&mut self, keys: &Keys, simhash: u64, text: &str) -> Novelty {
+        for key in [Some(keys.pattern), keys.family, Some(keys.host)].iter().flatten() {
+            let tally = self.tallies.get_mut(key);
+            if let Some(novelty) = tally.and_then(|tally| tally.novelty(simhash, text)) {
+                return novelty;
+            }
+        }
+        Novelty::Fresh
+    }
+
+    /// Whether a link is not to be followed, and why.
+    ///
+    /// To be asked of each link that is new or was closed before, and once more, with
+    /// no source, before a document is fetched: the queue may hold thousands of a
+    /// pattern that has closed since.
+    pub fn judge(&mut self, link: &Link<'_>) -> Option<Closed> {
+        if link.hops <= 0 {
+            return None;
+        }
+        self.shape.read(link.url);
+        let pattern = self.tallies.get(&Key::Name(
+            link.job,
+            link.bin,
+            self.tallies.hash(&self.shape.pattern),
+        ));
+        let is_proven = pattern.is_some_and(Tally::is_proven);
+        let closed = pattern.and_then(|tally| self.closed_for(link, tally));
+        let closed = closed.or_else(|| self.judge_family(link, is_proven));
+        let closed = closed.or_else(|| self.judge_place(link, is_proven));
+        match link.from {
+            Some(Novelty::Stale) if closed.is_none() && !is_proven => {
+                self.memory.suspect(link.job, link.dochash);
+            }
+            Some(Novelty::Fresh) => self.vouch(link.job, link.dochash),
+            _ => {}
+        }
+        closed
+    }
+
+    /// Takes note that a page with news names a document that is known already: what
+    /// only pages without news had named is trusted then. Costs next to nothing.
+    pub fn vouch(&mut self, job: JobId, document: DocHash) {
+        self.memory.trust(job, document);
+    }
+
+    /// The verdict of a pattern or a family.
+    fn closed_for(&self, link: &Link<'_>, tally: &Tally) -> Option<Closed> {
+        let rule = tally.closed?;
+        let from_alike = matches!(link.from, Some(Novelty::Alike | Novelty::Stale));
+        let closes = match rule {
+            Rule::Stale => true,
+            Rule::Alike => from_alike,
+            Rule::Deep => from_alike && link.hops > self.limits.deep_hops,
+            Rule::Combinations => self.shape.parameters >= COMBINED_MIN,
+            Rule::Suspects | Rule::StaleHosts | Rule::Hosts => false,
+        };
+        closes.then(|| closed_by(tally, rule))
+    }
+
+    fn judge_family(&self, link: &Link<'_>, is_proven: bool) -> Option<Closed> {
+        if self.shape.family.is_empty() {
+            return None;
+        }
+        let tally = self.tallies.get(&Key::Name(
+            link.job,
+            link.bin,
+            self.tallies.hash(&self.shape.family),
+        ))?;
+        // What is good in a family, such as `index.php?id`, does not
+        // suffer from the rest.
+        let is_spared = is_proven && tally.closed != Some(Rule::Combinations);
+        if is_spared { None } else { self.closed_for(link, tally) }
+    }
+
+    /// The verdict of the host and the domain.
+    fn judge_place(&self, link: &Link<'_>, is_proven: bool) -> Option<Closed> {
+        let host = self.tallies.get(&Key::Host(link.job, link.bin));
+        let may_be_suspect = !is_proven && matches!(link.from, Some(Novelty::Stale) | None);
+        if host.is_some() && !may_be_suspect {
+            return None;
+        }
+        let name = self.suffixes.grouping_domain(host_of(link.url));
+        let domain = self.tallies.get(&Key::Domain(link.job, self.tallies.hash(name)));
+        if host.is_none()
+            && let Some(domain) = domain
+            && let Some(rule @ (Rule::Hosts | Rule::StaleHosts)) = domain.closed
+        {
+            return Some(closed_by(domain, rule));
+        }
+        let places = [host, domain].into_iter().flatten();
+        let distrustful = places.into_iter().find(|tally| tally.is_out_of_trust(&self.limits))?;
+        let is_suspect = || link.from.is_some() || self.memory.is_suspect(link.job, link.dochash);
+        (may_be_suspect && is_suspect()).then(|| closed_by(distrustful, Rule::Suspects))
+    }
+
+    /// The tallies of a part that have changed since they were last taken, to be saved
+    /// with its commit. If that fails, they are taken again when they change again.
+    pub fn take_changed(&mut self, part: Part) -> Vec<TrapRow> {
+        self.tallies.take_changed(part)
+    }
+
+    /// Takes in tallies of a part that were saved, in place of those that are there.
+    pub fn restore(&mut self, part: Part, rows: &[TrapRow]) {
+        self.tallies.restore(part, rows);
+    }
+
+    /// Forgets a part, whose lease is somebody else's now.
+    pub fn forget(&mut self, part: Part) {
+        self.tallies.forget(part);
+    }
+
+    /// How many tallies there are.
+    pub fn tallies(&self) -> usize {
+        self.tallies.len()
+    }
+}
+
+fn closed_by(tally: &Tally, rule: Rule) -> Closed {
+    Closed { pattern: tally.pattern.to_string(), rule, documents: tally.documents }
+}
+
+fn query_of(url: &str) -> &str {
+    path_of(url).split_once('?').map_or("", |(_, query)| query)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! The rules that close a pattern, their limits, and what people are told.
+//!
+//! Invariant: a rule's code is stored and never changes its meaning.
+
+use store::tables::traps::TrapRow;
+
+/// When patterns close. The numbers are for one job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Tallies kept in memory, of all jobs; the smallest go first. Some 400 bytes each,
+    /// and 8 KiB more for those of patterns and hosts with 50 documents or more.
+    pub tallies_max: usize,
+    /// A pattern is not closed for stale documents before so many were fetched: at a
+    /// request a second, eight minutes of a host's time, and more than a good site has
+    /// of empty or doubled pages in a row.
+    pub stale_documents: i64,
+    /// Nor, for documents far from every seed that are alike, before so many of them.
+    pub deep_documents: i64,
+    /// Nor for documents that are only alike before so many: results of draws and names
+    /// without a word about them are alike too.
+    pub alike_documents: i64,
+    /// A document is deep if more than so many links from a seed: where archives stop
+    /// altogether (Heritrix, `TooManyHopsDecideRule`).
+    pub deep_hops: i64,
+    /// The queries of a path are not taken for an explosion before so many pages with
+    /// three parameters or more.
+    pub combined_documents: u64,
+    /// Pages without news that others of their kind may name in a host or domain; the
+    /// good pages there add to it.
+    pub suspects_max: i64,
+    /// Hosts under a registered domain from which on new ones are refused, if the
+    /// first pages of the recent ones said nothing new: more than a company has.
+    pub stale_hosts: u64,
+    /// Hosts under a registered domain in any case. Each costs a robots.txt and is
+    /// polite to itself only. Those who give a host to each customer have more, but
+    /// most of them are public suffixes, where this does not count.
+    pub hosts_max: u64,
+    /// A tally is saved from so many documents on; what is smaller is soon counted
+    /// again.
+    pub saved_documents: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            tallies_max: 10_000,
+            stale_documents: 500,
+            deep_documents: 500,
+            alike_documents: 1_000,
+            deep_hops: 20,
+            combined_documents: 500,
+            suspects_max: 300,
+            stale_hosts: 2_000,
+            hosts_max: 50_000,
+            saved_documents: 100,
+        }
+    }
+}
+
+/// What a document said beside those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Novelty {
+    /// Something new.
+    Fresh,
+    /// What others of its pattern said, but for a word or some numbers, as the days of a
+    /// calendar do.
+    Alike,
+    /// Nothing: no text, one that the domain has had, or nearly one.
+    Stale,
+}
+
+/// What a tally is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// A pattern: `a.example/product/#`.
+    Pattern,
+    /// All queries of a path, or all that is under an id: `a.example/list?*`,
+    /// `a.example/s/#/*`.
+    Family,
+    /// A host: `a.example/*`.
+    Host,
+    /// A registered domain: `*.example.com`.
+    Domain,
+}
+
+impl Level {
+    /// What the name of a tally says. A pattern has no star of its own.
+    pub fn of(name: &str) -> Level {
+        if name.starts_with("*.") {
+            return Level::Domain;
+        }
+        match name.strip_suffix("/*") {
+            Some(host) if !host.contains('/') => Level::Host,
+            Some(_) => Level::Family,
+            None if name.ends_with("?*") => Level::Family,
+            None => Level::Pattern,
+        }
+    }
+}
+
+/// Why links are no longer followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Nearly all recent documents of the pattern said nothing new.
+    Stale,
+    /// Very many were fetched that are nearly the same, and such a page names more.
+    Alike,
+    /// Many were fetched far from every seed that are nearly the same, and such a page
+    /// names more.
+    Deep,
+    /// The parameters of a path are combined without end.
+    Combinations,
+    /// Pages that said nothing new name others without end.
+    Suspects,
+    /// Very many hosts of a domain, and the recent ones said nothing new.
+    StaleHosts,
+    /// More hosts of a domain than one crawl follows.
+    Hosts,
+}
+
+impl Rule {
+    const EACH: [Rule; 7] = [
+        Rule::Stale,
+        Rule::Alike,
+        Rule::Deep,
+        Rule::Combinations,
+        Rule::Suspects,
+        Rule::StaleHosts,
+        Rule::Hosts,
+    ];
+
+    /// Its name in the table.
+    pub fn code(self) -> &'static str {
+        match self {
+            Rule::Stale => "stale",
+            Rule::Alike => "alike",
+            Rule::Deep => "deep",
+            Rule::Combinations => "combinations",
+            Rule::Suspects => "suspects",
+            Rule::StaleHosts => "stale hosts",
+            Rule::Hosts => "hosts",
+        }
+    }
+
+    /// The rule of a name; a newer program's rule is not known.
+    pub fn from_code(code: &str) -> Option<Rule> {
+        Rule::EACH.into_iter().find(|rule| rule.code() == code)
+    }
+}
+
+/// A closed pattern, and the rule that closed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// The pattern, or what stands for a family of patterns, a host or a domain.
+    pub pattern: String,
+    /// The rule.
+    pub rule: Rule,
+    /// Documents that were fetched of it.
+    pub documents: i64,
+}
+
+impl Closed {
+    /// The reason as the queue keeps it.
+    pub const CODE: &'static str = "budget";
+
+    /// What a stored tally says to people; `None` if it is open.
+    pub fn of(row: &TrapRow) -> Option<Closed> {
+        let rule = row.rule.as_deref().and_then(Rule::from_code)?;
+        Some(Closed { pattern: row.pattern.clone(), rule, documents: row.documents })
+    }
+
+    /// The reason in words, for `why` and `hosts`.
+    pub fn explain(&self) -> String {
+        let Closed { pattern, rule, documents } = self;
+        let was = format!("it looks endless: {documents} pages like {pattern} were fetched");
+        match rule {
+            Rule::Stale => format!("{was}, and nearly all of the last ones said nothing new"),
+            Rule::Alike => format!(
+                "{was}, nearly all of the last ones differ in a few words only, and such a page \
+                 names it"
+            ),
+            Rule::Deep => format!(
+                "{was}, many of them far from every seed, nearly all of the last ones differ in a \
+                 few words only, and such a page names it"
+            ),
+            Rule::Combinations => format!("{was}, which combine a few parameters in ever new ways"),
+            Rule::Suspects => {
+                format!("{was}, too many of them said nothing new, and such a page names it")
+            }
+            Rule::StaleHosts => format!(
+                "{was} on very many hosts, and nearly all of the last hosts began with nothing new"
+            ),
+            Rule::Hosts => format!("{was} on more hosts than a crawl follows under one domain"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_found_by_its_code_and_speaks_of_its_pattern() {
+        for rule in Rule::EACH {
+            assert_eq!(Rule::from_code(rule.code()), Some(rule));
+            let words = Closed { pattern: "a.example/#".into(), rule, documents: 512 }.explain();
+            assert!(words.contains("512 pages like a.example/# were"), "{words}");
+        }
+        assert_eq!(Rule::from_code("of a newer program"), None);
+    }
+
+    #[test]
+    fn names_tell_what_they_are_about() {
+        for (name, level) in [
+            ("a.example/product/#", Level::Pattern),
+            ("a.example/", Level::Pattern),
+            ("a.example/list?*", Level::Family),
+            ("a.example/s/#/*", Level::Family),
+            ("a.example/s-#a/*", Level::Family),
+            ("a.example/*", Level::Host),
+            ("*.a.example", Level::Domain),
+        ] {
+            assert_eq!(Level::of(name), level, "{name}");
+        }
+    }
+}
