@@ -32,7 +32,7 @@ use crate::frontier::{Frontier, Limits};
 use crate::robots::RobotsCache;
 use batch::Batch;
 use fetching::{Claimed, Fetched, Fetching};
-use holdings::{Holding, Holdings, Terms};
+use holdings::{Holding, Holdings, Sure, Terms};
 use hosts::Hosts;
 use job::{Ground, JobWork};
 use known::KnownLinks;
@@ -222,6 +222,7 @@ pub struct Worker {
     turns: Turns,
     turns_under_way: usize,
     holdings: Holdings,
+    sure: Sure,
     progress: Arc<Progress>,
     events: Receiver<Event>,
     stop: Arc<AtomicBool>,
@@ -259,7 +260,8 @@ impl Worker {
     ) -> Result<(Worker, Stopper)> {
         let now = Now::start();
         let (events, incoming) = sync_channel(EVENTS_SPARE + settings.in_flight_max);
-        let threads = (settings.fetch_threads, settings.in_flight_max, now);
+        let sure = Sure::of_nothing();
+        let threads = (settings.fetch_threads, settings.in_flight_max, now, &sure);
         let fetching = Fetching::start(&settings.fetch, threads, &events, Event::Fetched)?;
         let turned = events.clone();
         let turns = Turns::start((parts.db, parts.objects), &parts.progress, move |it| {
@@ -274,9 +276,10 @@ impl Worker {
             parts: parts.ground.parts,
         };
         let held = events.clone();
-        let holdings = Holdings::start(parts.db.clone(), terms, now, move |holding| {
-            held.send(Event::Holding(holding)).is_ok()
-        })?;
+        let holdings =
+            Holdings::start(parts.db.clone(), terms, (now, sure.clone()), move |holding| {
+                held.send(Event::Holding(holding)).is_ok()
+            })?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopper = Stopper { flag: stop.clone(), events };
         let limits = Limits {
@@ -302,6 +305,7 @@ impl Worker {
             turns,
             turns_under_way: 0,
             holdings,
+            sure,
             progress: parts.progress,
             events: incoming,
             stop,
@@ -360,6 +364,7 @@ impl Worker {
             match event {
                 Event::Fetched(Fetched::Document(done)) => self.document(*done),
                 Event::Fetched(Fetched::Robots(done)) => self.robots_txt(*done),
+                Event::Fetched(Fetched::NotAsked(task)) => self.not_asked(task),
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
                 Event::Wake => {}

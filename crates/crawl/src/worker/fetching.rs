@@ -7,6 +7,7 @@
 //! Invariant: every task that was sent is answered by exactly one event, unless the
 //! threads are told to end.
 
+use super::holdings::Sure;
 use super::job::JobWork;
 use super::now::Now;
 use super::reading::{self, Reading};
@@ -91,6 +92,8 @@ pub enum Fetched {
     Robots(Box<RobotsDone>),
     /// Of a document.
     Document(Box<DocumentDone>),
+    /// Of something that was not asked for, because others may be asking for it.
+    NotAsked(Task),
 }
 
 /// The threads.
@@ -104,7 +107,7 @@ impl Fetching {
     /// Starts threads that can have `capacity` tasks each, and report through `report`.
     pub fn start<E, F>(
         settings: &fetch::Settings,
-        (threads, capacity, now): (usize, usize, Now),
+        (threads, capacity, now, sure): (usize, usize, Now, &Sure),
         events: &SyncSender<E>,
         report: F,
     ) -> Result<Fetching>
@@ -126,7 +129,7 @@ impl Fetching {
                 // Nobody listens only when the process ends.
                 let _ = events.send(report(done));
             };
-            let serve = serve(Arc::new(fetcher), receiver, reporting, now);
+            let serve = serve(Arc::new(fetcher), receiver, reporting, (now, sure.clone()));
             let thread = std::thread::Builder::new()
                 .name(format!("fetch-{number}"))
                 .spawn(move || runtime.block_on(serve))
@@ -157,7 +160,7 @@ async fn serve(
     fetcher: Arc<Fetcher>,
     mut tasks: mpsc::Receiver<Task>,
     report: impl Fn(Fetched) + Clone + Send + 'static,
-    now: Now,
+    (now, sure): (Now, Sure),
 ) {
     // Owned here, so that what is under way ends with the thread.
     let mut under_way = JoinSet::new();
@@ -166,8 +169,12 @@ async fn serve(
             task = tasks.recv() => match task {
                 Some(task) => {
                     let (fetcher, report) = (fetcher.clone(), report.clone());
+                    let sure = sure.clone();
                     under_way.spawn(async move {
-                        let done = work(&fetcher, task, now).await;
+                        let done = match sure.is(now.ms()) {
+                            true => work(&fetcher, task, now).await,
+                            false => Fetched::NotAsked(task),
+                        };
                         report(done);
                     });
                 }

@@ -72,8 +72,30 @@ pub enum Holding {
 pub struct Holdings {
     leaving: Option<SyncSender<(Part, bool)>>,
     thread: Option<JoinHandle<()>>,
-    /// Until then nobody else can hold what is held here.
-    sure_ms: Arc<AtomicI64>,
+}
+
+/// Whether what is held is held for sure, known to all threads of a process. One that was
+/// frozen, or cut off from the database, for longer than a lease lasts learns here that
+/// others may have its parts, before it is told so.
+#[derive(Clone)]
+pub struct Sure {
+    until_ms: Arc<AtomicI64>,
+}
+
+impl Sure {
+    /// Of nothing yet.
+    pub fn of_nothing() -> Sure {
+        Sure { until_ms: Arc::new(AtomicI64::new(i64::MIN)) }
+    }
+
+    /// Whether nobody else can hold what is held here.
+    pub fn is(&self, now_ms: i64) -> bool {
+        now_ms < self.until_ms.load(Ordering::SeqCst)
+    }
+
+    fn until(&self, ms: i64) {
+        self.until_ms.store(ms, Ordering::SeqCst);
+    }
 }
 
 impl Holdings {
@@ -81,26 +103,17 @@ impl Holdings {
     pub fn start(
         db: Db,
         terms: Terms,
-        now: Now,
+        (now, sure): (Now, Sure),
         report: impl Fn(Holding) -> bool + Send + 'static,
     ) -> Result<Holdings> {
         let (leaving, left) = sync_channel(LEAVING_MAX);
-        let sure_ms = Arc::new(AtomicI64::new(i64::MIN));
-        let (held, leaving_parts) = (BTreeMap::new(), Vec::new());
         let mut keeper =
-            Keeper { db, terms, now, held, leaving: leaving_parts, sure_ms: sure_ms.clone() };
+            Keeper { db, terms, now, sure, held: BTreeMap::new(), leaving: Vec::new() };
         let thread = std::thread::Builder::new()
             .name("leases".into())
             .spawn(move || keeper.serve(&left, report))
             .map_err(|error| Error::io("leases", error))?;
-        Ok(Holdings { leaving: Some(leaving), thread: Some(thread), sure_ms })
-    }
-
-    /// Whether what is held is held for sure. A process that was frozen, or cut off from
-    /// the database, for longer than a lease lasts learns here that others may have its
-    /// parts, before it is told so.
-    pub fn is_sure(&self, now_ms: i64) -> bool {
-        now_ms < self.sure_ms.load(Ordering::SeqCst)
+        Ok(Holdings { leaving: Some(leaving), thread: Some(thread) })
     }
 
     /// Gives a part back: nothing of it is under way any more. `in_order` says that every
@@ -125,9 +138,9 @@ struct Keeper {
     db: Db,
     terms: Terms,
     now: Now,
+    sure: Sure,
     held: BTreeMap<Part, Lease>,
     leaving: Vec<Part>,
-    sure_ms: Arc<AtomicI64>,
 }
 
 /// What a sweep did.
@@ -198,7 +211,7 @@ impl Keeper {
         let swept = self.db.write(move |tx| sweep(tx, &terms, &held, now_ms))?;
         // By itself, because it locks the rows of others, who lock theirs.
         let _ = self.db.write(move |tx| nodes::mark_absent(tx, silent_ms));
-        self.sure_ms.store(now_ms + self.terms.lease_ms, Ordering::SeqCst);
+        self.sure.until(now_ms + self.terms.lease_ms);
         Ok(swept)
     }
 

@@ -214,6 +214,29 @@ mod tests {
     }
 
     #[test]
+    fn what_another_process_asked_since_counts() {
+        let key = HostKey { part: store::ids::Part(1), bin: store::ids::BinId(2) };
+        let bin = |next_ms| Bin {
+            bin: key.bin,
+            name: "a.example".into(),
+            delay_ms: None,
+            next_ms,
+            failures: 0,
+            blocked_ms: None,
+            blocked_by: None,
+            documents: 0,
+            fetches: 0,
+            errors: 0,
+            bytes: 0,
+            busy_ms: 0,
+        };
+        let mut hosts = Hosts::default();
+        assert_eq!(hosts.learn(key, &bin(500)).next_ms, 500);
+        assert_eq!(hosts.learn(key, &bin(900)).next_ms, 900);
+        assert_eq!(hosts.learn(key, &bin(700)).next_ms, 900, "it never moves back");
+    }
+
+    #[test]
     fn a_crawl_delay_counts_up_to_a_cap() {
         let host = |asked| Host { crawl_delay_ms: asked, ..Host::default() };
         assert_eq!(host(Some(5_000)).delay_ms(1_000, 30_000), 5_000);

@@ -34,7 +34,7 @@ impl Worker {
         if self.is_stopping() || self.paused {
             return Ok(());
         }
-        while self.holdings.is_sure(self.now.ms())
+        while self.sure.is(self.now.ms())
             && let Next::Fetch(host, item) = self.frontier.next(self.now.ms())
         {
             self.ask_for(host, item)?;
@@ -167,6 +167,21 @@ impl Worker {
         let class = self
             .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
         self.progress.finished(&class, &url);
+    }
+
+    /// Something was not asked for after all: it is as it was.
+    pub(super) fn not_asked(&mut self, task: Task) {
+        match task {
+            Task::Document(task) => {
+                self.frontier.skipped(task.host);
+                self.give_back(task.host.part, Item::new(task.job.id, task.claimed));
+            }
+            Task::Robots(RobotsTask { host, job, .. }) => {
+                let delays = (job.spec.delay_ms, job.spec.crawl_delay_max_ms);
+                let delay_ms = self.hosts.get(host).delay_ms(delays.0, delays.1);
+                self.frontier.finished(host, self.now.ms(), delay_ms, 0);
+            }
+        }
     }
 
     /// robots.txt has been fetched, or not.
