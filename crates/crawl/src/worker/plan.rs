@@ -11,7 +11,7 @@ use super::turn::{Done, Turn};
 use super::turns::{TURNS_MAX, Turned};
 use super::{Item, Older, Worker};
 use crate::frontier::{HostKey, Want};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use store::ids::{BinId, JobId, Part, QueueId};
@@ -124,8 +124,14 @@ impl Worker {
             if !self.jobs.contains_key(&it.job.id) {
                 match JobWork::new(&it, &self.ground) {
                     Ok(work) => {
+                        // Another run has its own links to find, and its own documents
+                        // to look at again.
                         self.known.clear();
-                        self.jobs.insert(it.job.id, Arc::new(work));
+                        for place in self.places.iter_mut().filter(|(key, _)| key.1 == work.id) {
+                            place.1.older = Older::Unknown;
+                        }
+                        self.former_jobs.remove(&work.id);
+                        self.jobs.insert(work.id, Arc::new(work));
                     }
                     Err(bad) if it.job.id == self.attends => {
                         return Err(Error::Refused(bad.to_string()));
@@ -478,9 +484,9 @@ fn look_at(
         found.older.push((*job, state));
     }
     let keys: Vec<BinId> = wanted.iter().map(|(_, bin)| *bin).collect();
-    let loaded = bins::load(tx, part, &keys)?;
-    for (job, bin) in wanted {
-        found.bins.extend(loaded.iter().find(|it| it.bin == bin).map(|it| (job, it.clone())));
-    }
+    let loaded: HashMap<BinId, Bin> =
+        bins::load(tx, part, &keys)?.into_iter().map(|bin| (bin.bin, bin)).collect();
+    let known = wanted.into_iter().filter_map(|(job, bin)| Some((job, loaded.get(&bin)?.clone())));
+    found.bins.extend(known);
     Ok(found)
 }

@@ -153,3 +153,24 @@ fn a_second_process_of_the_same_name_replaces_the_first() {
     Summary::of(&second.ended());
     it.is_whole();
 }
+
+/// A process works on every job that somebody attends to in the parts that it holds, run
+/// after run: what it knows of one run is not true of the next.
+#[test]
+fn a_process_of_another_job_looks_again_in_every_run() {
+    let Some(it) = Shared::new(HOSTS * 5) else { return };
+    // A host of its own: its long delay would be everybody's.
+    let slow = Site::with_pages(50).named(&["slow.example"]).serve();
+    let seed = slow.seed();
+    let resolve = "slow.example=127.0.0.1";
+    let args = [&seed, "--job", "slow", "--node", "slow", "--delay", "600", "--resolve", resolve];
+    let _slow = Running::start(it.home.crawl(&args));
+    until(&slow, "the slow one holds its parts", || slow.web().visits_count() > 0);
+    let args = words(&it.seeds, &["--node", "quick"]);
+    for run in 1..=3 {
+        Summary::of(&Running::start(it.home.crawl(&args)).ended());
+        let counts = it.site.take_traffic().counts();
+        assert_eq!(counts.len(), HOSTS * 5, "run {run}: {counts:?}");
+    }
+    assert!(it.home.texts(COMMITTERS).contains("slow"), "it did some of the work");
+}
