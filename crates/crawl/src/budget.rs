@@ -19,17 +19,18 @@ mod distinct;
 mod memory;
 mod pattern;
 mod rules;
+mod seen;
 mod tallies;
 mod tally;
 mod vocabulary;
 
 pub use pattern::pattern;
 pub use rules::{Closed, Limits, Novelty, Rule};
+pub use seen::{Link, Look, Said, Seen};
 
 use distinct::COMBINED_MIN;
 use memory::{Memory, Met};
 use page::domain::SuffixList;
-use page::facts::Facts;
 use page::ids::{DocHash, bin_of};
 use page::url::{host_of, path_of};
 use pattern::Shape;
@@ -39,78 +40,6 @@ use store::ids::{BinId, JobId, Part};
 use store::tables::traps::TrapRow;
 use tallies::{Key, Tallies};
 use tally::Tally;
-
-/// What a document said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said<'a> {
-    /// A text, with its hash and its SimHash (`page::fingerprint`).
-    Words {
-        /// The text.
-        text: &'a str,
-        /// Its hash.
-        hash: [u8; 16],
-        /// Its SimHash.
-        simhash: u64,
-    },
-    /// Something that is not read as text (an image, an archive), by the hash of its
-    /// bytes. Such a document is stale only if the same bytes came before.
-    Bytes([u8; 16]),
-    /// Nothing: a page without any text.
-    Nothing,
-}
-
-impl<'a> Said<'a> {
-    /// What a document's facts say. A sitemap, a feed or a picture has no text and is
-    /// none the worse for it; a page without text is.
-    pub fn of(facts: &'a Facts) -> Said<'a> {
-        let Facts { text, text_hash, simhash, .. } = facts;
-        match facts.media_type.as_str() {
-            _ if !text.is_empty() => Said::Words { text, hash: *text_hash, simhash: *simhash },
-            "text/html" | "application/xhtml+xml" => Said::Nothing,
-            _ => Said::Bytes(facts.content_hash),
-        }
-    }
-}
-
-/// A document that was fetched. Failures and redirects are none.
-#[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
-    /// The job.
-    pub job: JobId,
-    /// The part.
-    pub part: Part,
-    /// Its host.
-    pub bin: BinId,
-    /// Its canonical URL.
-    pub url: &'a str,
-    /// The key of that.
-    pub dochash: DocHash,
-    /// Links from the nearest seed.
-    pub hops: i64,
-    /// What it said.
-    pub said: Said<'a>,
-    /// Whether the job has fetched it before. What is known says little that is new,
-    /// and that is no reason to close anything, so it is not counted.
-    pub again: bool,
-}
-
-/// A link to be judged.
-#[derive(Debug, Clone, Copy)]
-pub struct Link<'a> {
-    /// The job.
-    pub job: JobId,
-    /// Its host.
-    pub bin: BinId,
-    /// Its canonical URL.
-    pub url: &'a str,
-    /// The key of that.
-    pub dochash: DocHash,
-    /// Links from the nearest seed on this path; 0 for a seed.
-    pub hops: i64,
-    /// What the page that names it was worth; `None` where that is not known, as when
-    /// a document is about to be fetched.
-    pub from: Option<Novelty>,
-}
 
 /// What was counted, and what it closes.
 #[derive(Debug)]
@@ -179,9 +108,12 @@ impl Budgets {
         let domain_hash = self.tallies.hash(domain);
         let keys = self.keys(seen, domain_hash);
         let met = self.meet_text(seen, domain_hash);
-        if seen.again {
+        if seen.look != Look::First {
             self.count_host(seen, &keys, |_| ());
-            return Novelty::Fresh;
+            // Its links were judged when it was read first; if it is the same, there is
+            // no reason to think better of them now.
+            let novelty = if seen.look == Look::Same { Novelty::Stale } else { Novelty::Fresh };
+            return self.worth(&keys, novelty);
         }
         let page = self.look_at(seen, &keys, met);
         let is_new_host = self.tallies.get(&keys.host).is_none();
@@ -195,7 +127,7 @@ impl Budgets {
         });
         let make = || {
             let place = (seen.part, seen.job, BinId(bin_of(domain)));
-            Tally::new(place, Level::Domain, &format!("*.{domain}"))
+            Tally::new(place, Level::Domain, &domain_name(domain))
         };
         self.tallies.count(keys.domain, make, |tally| {
             page.count_place(tally);
@@ -204,8 +136,11 @@ impl Budgets {
                 tally.add_host(seen.bin);
             }
         });
-        let kind = self.tallies.get(&keys.pattern);
-        kind.map_or(page.novelty, |tally| tally.worth(page.novelty))
+        self.worth(&keys, page.novelty)
+    }
+
+    fn worth(&self, keys: &Keys, novelty: Novelty) -> Novelty {
+        self.tallies.get(&keys.pattern).map_or(novelty, |tally| tally.worth(novelty))
     }
 
     fn keys(&self, seen: &Seen<'_>, domain_hash: u64) -> Keys {
@@ -261,7 +196,7 @@ impl Budgets {
 
     fn count_host(&mut self, seen: &Seen<'_>, keys: &Keys, change: impl FnOnce(&mut Tally)) {
         let place = (seen.part, seen.job, seen.bin);
-        let make = || Tally::new(place, Level::Host, &format!("{}/*", host_of(seen.url)));
+        let make = || Tally::new(place, Level::Host, &host_name(host_of(seen.url)));
         self.tallies.count(keys.host, make, change);
     }
 
@@ -382,6 +317,29 @@ impl Budgets {
     pub fn tallies(&self) -> usize {
         self.tallies.len()
     }
+}
+
+/// The names under which a document is counted, with the bin of each: of its pattern,
+/// its family, its host and its domain, in the order in which they are asked.
+pub fn counted_as(url: &str, suffixes: &SuffixList) -> Vec<(BinId, String)> {
+    let mut shape = Shape::default();
+    shape.read(url);
+    let host = host_of(url);
+    let domain = suffixes.grouping_domain(host);
+    let bin = BinId(bin_of(host));
+    let names = [shape.pattern, shape.family, host_name(host)];
+    let mut names: Vec<(BinId, String)> =
+        names.into_iter().filter(|name| !name.is_empty()).map(|name| (bin, name)).collect();
+    names.push((BinId(bin_of(domain)), domain_name(domain)));
+    names
+}
+
+fn host_name(host: &str) -> String {
+    format!("{host}/*")
+}
+
+fn domain_name(domain: &str) -> String {
+    format!("*.{domain}")
 }
 
 fn closed_by(tally: &Tally, rule: Rule) -> Closed {

@@ -23,10 +23,13 @@ mod plan;
 pub mod prepare;
 pub mod progress;
 pub mod reading;
+mod statistics;
 mod steps;
 pub mod turn;
 pub mod turns;
+mod worth;
 
+use crate::budget::{self, Budgets};
 use crate::fetch;
 use crate::frontier::{Frontier, Limits};
 use crate::robots::RobotsCache;
@@ -38,6 +41,7 @@ use job::{Ground, JobWork};
 use known::KnownLinks;
 use now::Now;
 use progress::Progress;
+use statistics::Statistics;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,6 +164,8 @@ struct PartWork {
     busy: bool,
     /// It is to be given back.
     leaving: bool,
+    /// The tallies of its patterns are in memory.
+    weighed: bool,
     /// Where the walk over its marked bins stands.
     marked_after: (JobId, BinId),
 }
@@ -213,6 +219,7 @@ pub struct Worker {
     hosts: Hosts,
     robots: RobotsCache,
     known: KnownLinks,
+    budgets: Budgets,
     jobs: BTreeMap<JobId, Arc<JobWork>>,
     /// Jobs that nobody attends to any more; something of them may be uncommitted.
     former_jobs: BTreeMap<JobId, Arc<JobWork>>,
@@ -222,6 +229,7 @@ pub struct Worker {
     turns: Turns,
     turns_under_way: usize,
     holdings: Holdings,
+    statistics: Statistics,
     sure: Sure,
     progress: Arc<Progress>,
     events: Receiver<Event>,
@@ -291,6 +299,7 @@ impl Worker {
             db: parts.db.clone(),
             ids: parts.ids,
             now,
+            budgets: Budgets::new(budget::Limits::default(), parts.ground.suffixes.clone()),
             ground: parts.ground,
             attends,
             frontier: Frontier::new(limits),
@@ -305,6 +314,7 @@ impl Worker {
             turns,
             turns_under_way: 0,
             holdings,
+            statistics: Statistics::start(parts.db)?,
             sure,
             progress: parts.progress,
             events: incoming,
@@ -329,6 +339,7 @@ impl Worker {
         // Whatever happened, the threads end and the leases are given back.
         self.fetching.stop();
         self.turns.stop();
+        self.statistics.stop();
         self.holdings.stop();
         outcome
     }

@@ -14,6 +14,7 @@ mod copy;
 mod crawl;
 mod demo;
 mod doctor;
+mod endless;
 mod export;
 mod gc;
 mod hosts;

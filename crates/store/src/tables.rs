@@ -21,4 +21,5 @@ pub mod overview;
 pub mod queue;
 pub mod robots;
 pub mod settings;
+pub mod statistics;
 pub mod traps;

@@ -41,6 +41,13 @@ const VOCABULARY_DOCUMENTS: i64 = 50;
 /// page's own, 41 % of the pages are near the one before, 84 % near one of four and 94 %
 /// near one of eight (1,000 pages with menus of 2,000 words).
 const TEXTS: usize = 4;
+/// Texts whose SimHashes differ in more bits than this have much of their own, so their
+/// words need no look: 90 % of the months of a calendar with 20 words around them are
+/// within it, and 2 % of the pages of which half is their own.
+const LIKE_BITS: u32 = 12;
+/// Of a text that is not longer, a SimHash tells nothing: two numbers are much of it.
+const SHORT_TEXT_BYTES: usize = 512;
+
 /// The last few texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
@@ -55,11 +62,11 @@ impl Texts {
         self.count += 1;
     }
 
-    /// Whether a text is nearly one of these; `None` if there are none.
-    pub fn are_near(&self, simhash: u64) -> Option<bool> {
+    /// In how many bits a text differs from the nearest of these; `None` if there are
+    /// none.
+    pub fn distance(&self, simhash: u64) -> Option<u32> {
         let known = &self.simhashes[..self.count.min(TEXTS)];
-        let nearest = known.iter().map(|other| distance(simhash, *other)).min()?;
-        Some(nearest <= NEAR_BITS)
+        known.iter().map(|other| distance(simhash, *other)).min()
     }
 }
 
@@ -149,8 +156,10 @@ impl Tally {
 
     /// What a text says beside those before it; `None` if it is the first.
     pub fn novelty(&mut self, simhash: u64, text: &str) -> Option<Novelty> {
-        let is_near = self.texts.are_near(simhash)?;
-        let has_news = if self.documents < VOCABULARY_DOCUMENTS {
+        let distance = self.texts.distance(simhash)?;
+        let is_near = distance <= NEAR_BITS;
+        let may_be_alike = distance <= LIKE_BITS || text.len() <= SHORT_TEXT_BYTES;
+        let has_news = if self.documents < VOCABULARY_DOCUMENTS || !may_be_alike {
             !is_near
         } else {
             let vocabulary = self.vocabulary.get_or_insert_with(|| Box::new(Vocabulary::new()));

@@ -105,8 +105,16 @@ impl Crawl {
             text => Said::Words { text, hash: text_hash(text), simhash: simhash(text) },
         };
         let dochash = DocHash::of(url);
-        let seen =
-            Seen { job: JOB, part: PART, bin: bin(url), url, dochash, hops, said, again: false };
+        let seen = Seen {
+            job: JOB,
+            part: PART,
+            bin: bin(url),
+            url,
+            dochash,
+            hops,
+            said,
+            look: Look::First,
+        };
         let from = self.outcome.budgets.fetched(&seen);
         self.outcome.fetched.push(url.to_owned());
         for link in answer.links {

@@ -6,9 +6,11 @@
 //! anybody before the commit.
 
 use super::job::JobWork;
+use crate::budget::Closed;
 use crate::fetch::HeaderMap;
 use bytes::Bytes;
 use page::ids::DocHash;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use store::chunkfile::document::{Change, DocumentRecord};
@@ -18,6 +20,7 @@ use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::queue::{Candidate, Settled};
 use store::tables::robots::Stored;
+use store::tables::traps::TrapRow;
 
 use super::job::Found;
 use super::known::KnownLinks;
@@ -78,6 +81,8 @@ pub struct Batch {
     pub visits: BTreeMap<BinId, Visit>,
     /// What robots.txt said.
     pub robots: Vec<Stored>,
+    /// What was counted of patterns that may be traps.
+    pub traps: Vec<TrapRow>,
     /// Counts.
     pub counts: Counts,
     /// When the first document was finished.
@@ -111,11 +116,15 @@ impl Batch {
         if known.has(job.id, dochash, found.hops) {
             return;
         }
-        let nearest = self.named.entry(dochash).or_insert(i64::MAX);
-        if *nearest <= found.hops {
-            return;
+        // What a budget cuts, a better page may name a moment later.
+        let nearness = if is_closed(found.cut) { i64::MAX } else { found.hops };
+        match self.named.entry(dochash) {
+            Entry::Occupied(named) if *named.get() <= nearness => return,
+            Entry::Occupied(mut named) => *named.get_mut() = nearness,
+            Entry::Vacant(named) => {
+                named.insert(nearness);
+            }
         }
-        *nearest = found.hops;
         let (part, candidate) = job.candidate(QueueId(ids.next()), url, found);
         self.bytes_held += candidate.docid.len() + 200;
         self.links.entry(part).or_default().push(candidate);
@@ -146,10 +155,15 @@ impl Batch {
         self.settled.len()
     }
 
-    /// Every link that this batch queues, once its commit is done.
+    /// Every link that this batch queues, once its commit is done; but what a budget
+    /// cuts is judged anew each time.
     pub fn remember(&self, job: JobId, known: &mut KnownLinks) {
-        for candidate in self.links.values().flatten() {
+        for candidate in self.links.values().flatten().filter(|it| !is_closed(it.cut)) {
             known.remember(job, candidate.dochash, candidate.hops);
         }
     }
+}
+
+fn is_closed(cut: Option<&str>) -> bool {
+    cut == Some(Closed::CODE)
 }

@@ -9,6 +9,7 @@ use super::fetching::{Claimed, DocumentDone};
 use super::job::{Found, JobWork};
 use super::known::KnownLinks;
 use super::reading::Reading;
+use crate::budget::Closed;
 use crate::compare::{self, Content, Looked, Seen, Validators, compare};
 use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
 use crate::scope::Cut;
@@ -110,6 +111,13 @@ pub fn forbidden(
 ) -> Class {
     let to = Settlement::Cut(Reason::new(code, Some(detail)));
     settle(at, batch, (job, claimed), (&Seen::Forbidden { code, reason }, to, None))
+}
+
+/// A document that nobody has looked at and that is not wanted any more.
+pub fn unwanted(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, closed: &Closed) -> Class {
+    let reason = Reason::new(Closed::CODE, Some(&closed.explain()));
+    push(at, batch, entry, Settlement::Unwanted(reason));
+    Class::Forbidden(Closed::CODE)
 }
 
 /// What a scope's cut means for a document that is known.

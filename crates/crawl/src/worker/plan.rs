@@ -161,6 +161,15 @@ impl Worker {
     }
 
     fn look_at(&mut self, part: Part, now_ms: i64) -> Result<()> {
+        if self.parts.get(&part).is_some_and(|held| !held.weighed) {
+            match self.restore_budgets(part) {
+                Err(error) if error.passes() => return Ok(()),
+                restored => restored?,
+            }
+            if let Some(held) = self.parts.get_mut(&part) {
+                held.weighed = true;
+            }
+        }
         let room = HOSTS_MAX.saturating_sub(self.frontier.hosts());
         let limit = u32::try_from(room).unwrap_or(BINS_MAX).min(BINS_MAX);
         let after = self.parts.get(&part).map_or(FIRST, |held| held.marked_after);
@@ -300,7 +309,8 @@ impl Worker {
         let current = place.chunk(&work, &self.ids);
         let mut active: Vec<QueueId> = place.active.iter().copied().collect();
         let (commit, open, is_open) = if commits {
-            let batch = std::mem::take(&mut place.batch);
+            let mut batch = std::mem::take(&mut place.batch);
+            batch.traps = self.budgets.take_changed(part);
             let next = fresh_chunk(&work, &self.ids);
             place.chunk = Some(next);
             (Some((current, batch)), next, false)
@@ -418,6 +428,7 @@ impl Worker {
             self.parts.remove(&part);
             self.places.retain(|key, _| key.0 != part);
             self.hosts.forget(part);
+            self.budgets.forget(part);
             self.holdings.leave(part, in_order);
         }
     }

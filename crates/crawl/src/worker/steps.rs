@@ -59,6 +59,12 @@ impl Worker {
             self.skip(host, &work, |at, batch| finish::forbidden(at, batch, (&work, claimed), why));
             return Ok(());
         }
+        if let Some(closed) = self.closed(job, &claimed) {
+            let entry = &claimed.entry;
+            self.skip(host, &work, |at, batch| finish::unwanted(at, batch, entry, &closed));
+            return Ok(());
+        }
+        let entry = &claimed.entry;
         if work.spec.ignore_robots {
             self.fetch(host, work, claimed);
             return Ok(());
@@ -143,7 +149,7 @@ impl Worker {
     }
 
     /// A document has been fetched, or not.
-    pub(super) fn document(&mut self, done: DocumentDone) {
+    pub(super) fn document(&mut self, mut done: DocumentDone) {
         let (host, job) = (done.task.host, done.task.job.clone());
         let url = done.task.claimed.entry.docid.clone();
         let bytes = match &done.outcome {
@@ -160,6 +166,9 @@ impl Worker {
         }
         if let Outcome::Retry { reason, .. } = &done.outcome {
             self.progress.troubled(&reason.code(), &url);
+        }
+        if let Some(reading) = &mut done.reading {
+            self.weigh(&done.task, reading);
         }
         let name = page::url::host_of(&url);
         let busy_ms = u64::try_from(ended_ms - began_ms).unwrap_or(0);
@@ -274,8 +283,14 @@ impl Worker {
             Holding::Held { lease, clean } => {
                 let since_ms = if clean { 0 } else { self.now.ms() };
                 let part = lease.part;
-                let (busy, leaving, marked_after) = (false, false, FIRST);
-                let held = PartWork { lease, since_ms, busy, leaving, marked_after };
+                let held = PartWork {
+                    lease,
+                    since_ms,
+                    busy: false,
+                    leaving: false,
+                    weighed: false,
+                    marked_after: FIRST,
+                };
                 self.parts.insert(part, held);
                 self.looked_ms = i64::MIN;
             }
@@ -308,6 +323,7 @@ impl Worker {
         }
         self.frontier.committed(given_up);
         self.hosts.forget(part);
+        self.budgets.forget(part);
         // Links of lost batches were never queued.
         self.known.clear();
     }

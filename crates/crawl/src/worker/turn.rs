@@ -22,7 +22,7 @@ use store::tables::documents::{self, Document};
 use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
 use store::tables::queue::{self, Added, Adding, Entry, Place};
-use store::tables::{chunks, counters, history, jobs, robots};
+use store::tables::{chunks, counters, history, jobs, robots, traps};
 use store::{Db, Error, Result, Tx};
 
 /// Documents that can be active in one chunk.
@@ -227,6 +227,7 @@ impl Turn {
         for stored in &batch.robots {
             robots::save(tx, part, stored)?;
         }
+        traps::save(tx, part, &batch.traps, self.now_ms)?;
         for file in prepared.facts.iter().chain(&prepared.bodies) {
             file.written.publish(tx, self.now_ms)?;
         }

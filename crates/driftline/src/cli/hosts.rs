@@ -7,6 +7,7 @@
 mod rank;
 
 use super::answers::Answers;
+use super::endless::{self, Endless};
 use super::place::Place;
 use super::urls::host_name;
 use super::words::{count, counted, quoted, size, span, when};
@@ -107,6 +108,9 @@ struct Host {
     blocked_ms: Option<i64>,
     blocked_by: Option<String>,
     robots: Vec<RobotsFile>,
+    /// Patterns of it that look endless; only where one host is asked for.
+    #[serde(default)]
+    endless: Vec<Endless>,
 }
 
 /// The robots.txt of one origin.
@@ -162,8 +166,17 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     let mut hosts = Vec::new();
     for (part, bin) in found.bins {
         let name = bin.name.clone();
-        let stored = answers.db.read(move |tx| robots::of_host(tx, part, &name))?;
-        hosts.push(host(bin, stored.iter().map(|stored| file(stored, &agent)).collect()));
+        let is_one = ask.host.is_some();
+        let (stored, endless) = answers.db.read(move |tx| {
+            let mut endless = Vec::new();
+            if is_one {
+                let suffixes = settings::suffix_list(tx)?;
+                endless = endless::of_host(tx, (part, &name), &suffixes)?;
+            }
+            Ok((robots::of_host(tx, part, &name)?, endless))
+        })?;
+        let files = stored.iter().map(|stored| file(stored, &agent)).collect();
+        hosts.push(Host { endless, ..host(bin, files) });
     }
     let (walked, more, cursor) = (found.walked, found.more, found.cursor);
     Ok(serde_json::to_value(Answer { hosts, walked, more, cursor })?)
@@ -195,6 +208,7 @@ fn host(bin: Bin, robots: Vec<RobotsFile>) -> Host {
         blocked_ms: bin.blocked_ms,
         blocked_by: bin.blocked_by,
         robots,
+        endless: Vec::new(),
     }
 }
 
@@ -303,6 +317,7 @@ fn detail(host: &Host, now_ms: i64) -> Vec<String> {
         out.push("    robots.txt: not asked for yet".to_owned());
     }
     out.extend(host.robots.iter().map(|file| robots_line(file, now_ms)));
+    out.extend(host.endless.iter().map(|it| format!("    job {}: {}", shown(&it.job), it.line())));
     out.push(format!("    its documents: driftline urls --host {name}"));
     out
 }

@@ -4,6 +4,7 @@
 //! tables. The process that has a directory open answers through its socket.
 
 use super::answers::Answers;
+use super::endless::{self, Endless};
 use super::place::Place;
 use super::words::{count, size, span, when};
 use super::{say, shown};
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::clock;
+use store::ids::JobId;
 use store::tables::overview::{self, RunTotals, Standing};
 use store::tables::queue::State;
 
@@ -43,7 +45,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// doing) or by this one.
 pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     let now_ms = clock::now_ms();
-    let mut overview = answers.db.read(move |tx| overview::read(tx, now_ms))?;
+    let (mut overview, endless) = answers.db.read(move |tx| {
+        let overview = overview::read(tx, now_ms)?;
+        let mut endless = Vec::new();
+        for job in &overview.jobs {
+            if let Some(name) = &job.name {
+                endless.extend(endless::of_job(tx, (JobId(job.id), name))?);
+            }
+        }
+        Ok((overview, endless))
+    })?;
     let holder = answers
         .doing
         .as_ref()
@@ -54,7 +65,7 @@ pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     if answers.is_unattended() {
         overview.nodes.clear();
     }
-    Ok(serde_json::json!({"holder": holder, "overview": overview}))
+    Ok(serde_json::json!({"holder": holder, "overview": overview, "endless": endless}))
 }
 
 /// What people read.
@@ -82,6 +93,8 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
     for job in &overview.jobs {
         out.push(String::new());
         out.extend(job_lines(job, now_ms));
+        let own = found.endless.iter().filter(|it| Some(&it.job) == job.name.as_ref());
+        out.extend(own.map(|it| format!("    {}", it.line())));
     }
     out
 }
@@ -148,6 +161,8 @@ fn documents(counters: &BTreeMap<String, i64>) -> String {
 struct Shown {
     holder: Option<ShownHolder>,
     overview: ShownOverview,
+    #[serde(default)]
+    endless: Vec<Endless>,
 }
 
 #[derive(Deserialize)]

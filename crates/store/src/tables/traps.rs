@@ -113,6 +113,41 @@ pub fn load(
     )
 }
 
+/// What is closed of a host in a job; of a registered domain, by the bin that its name
+/// has.
+pub fn closed_in(
+    tx: &mut Tx<'_>,
+    (part, job, bin): (Part, JobId, BinId),
+    limit: u32,
+) -> Result<Vec<TrapRow>> {
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM traps
+             WHERE part = $1 AND jobid = $2 AND bin = $3 AND closed_ms IS NOT NULL
+             ORDER BY pattern LIMIT $4"
+        ),
+        &[part.into(), job.into(), bin.into(), limit.into()],
+        TrapRow::from_row,
+    )
+}
+
+/// What was counted of a pattern, if it is closed.
+pub fn find_closed(
+    tx: &mut Tx<'_>,
+    (part, job, bin): (Part, JobId, BinId),
+    pattern: &str,
+) -> Result<Option<TrapRow>> {
+    let found = tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM traps WHERE part = $1 AND jobid = $2 AND bin = $3
+             AND pattern = $4 AND closed_ms IS NOT NULL"
+        ),
+        &[part.into(), job.into(), bin.into(), pattern.into()],
+        TrapRow::from_row,
+    )?;
+    Ok(found.into_iter().next())
+}
+
 /// What is closed in a job, with the time it was: the largest first.
 pub fn closed(tx: &mut Tx<'_>, job: JobId, limit: u32) -> Result<Vec<(TrapRow, i64)>> {
     tx.query(
@@ -234,6 +269,30 @@ mod tests {
             let documents: Vec<i64> = found.iter().map(|(it, _)| it.documents).collect();
             assert_eq!(documents, [200, 199, 198, 197, 103]);
             assert_eq!(found[1].1, 1, "the time of the write that closed it");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn what_is_closed_of_a_host_is_found_by_it_and_by_name() {
+        both_databases(|db| {
+            let rows = [
+                shut(row(1, "a.example/x/#", 300)),
+                shut(row(1, "a.example/b/#", 900)),
+                row(1, "a.example/open/#", 50),
+                shut(row(2, "b.example/x/#", 300)),
+                TrapRow { job: JobId(8), ..shut(row(1, "a.example/x/#", 100)) },
+            ];
+            let saved = rows.clone();
+            db.write(move |tx| save(tx, Part(3), &saved, 0))?;
+            let at = (Part(3), JOB, BinId(1));
+            let found = db.read(move |tx| closed_in(tx, at, 10))?;
+            assert_eq!(found, [rows[1].clone(), rows[0].clone()]);
+            assert_eq!(db.read(move |tx| closed_in(tx, at, 1))?.len(), 1);
+            let find = |pattern: &'static str| db.read(move |tx| find_closed(tx, at, pattern));
+            assert_eq!(find("a.example/x/#")?, Some(rows[0].clone()));
+            assert_eq!(find("a.example/open/#")?, None, "it is open");
+            assert_eq!(find("b.example/x/#")?, None, "another host");
             Ok(())
         });
     }

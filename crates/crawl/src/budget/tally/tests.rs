@@ -94,13 +94,14 @@ fn trust_grows_with_what_is_good() {
 #[test]
 fn texts_are_compared_with_the_last_few() {
     let mut texts = Texts::default();
-    assert_eq!(texts.are_near(0), None, "there is nothing to compare with");
+    assert_eq!(texts.distance(0), None, "there is nothing to compare with");
     texts.push(0);
-    for (simhash, is_near) in [(0, true), (0b111, true), (0b1111, false), (u64::MAX, false)] {
-        assert_eq!(texts.are_near(simhash), Some(is_near), "{simhash:b}");
+    texts.push(u64::MAX);
+    for (simhash, bits) in [(0, 0), (0b111, 3), (u64::MAX - 1, 1)] {
+        assert_eq!(texts.distance(simhash), Some(bits), "{simhash:b}");
     }
     (0..TEXTS).for_each(|_| texts.push(u64::MAX));
-    assert_eq!(texts.are_near(0), Some(false), "the first is forgotten");
+    assert_eq!(texts.distance(0), Some(64), "the first is forgotten");
 }
 
 #[test]
@@ -126,6 +127,12 @@ fn words_decide_once_there_are_some_documents() {
     assert_eq!(see(u64::MAX, menu), Some(Novelty::Alike), "not near, and nothing new");
     let text = format!("{menu} a lamp of green glass and brass");
     assert_eq!(see(0, &text), Some(Novelty::Fresh), "near, and something new");
+    let long = menu.repeat(20);
+    (0..9).for_each(|_| {
+        see(0, &long);
+    });
+    assert_eq!(see(0xfff << 20, &long), Some(Novelty::Alike), "not far, and nothing new");
+    assert_eq!(see(u64::MAX >> 20, &long), Some(Novelty::Fresh), "so far that nobody looks");
 }
 
 fn novelty() -> impl Strategy<Value = Novelty> {

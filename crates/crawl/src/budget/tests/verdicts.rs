@@ -42,7 +42,7 @@ fn see(budgets: &mut Budgets, url: &str, hops: i64, said: Said<'_>) -> Novelty {
         dochash: DocHash::of(url),
         hops,
         said,
-        again: false,
+        look: Look::First,
     };
     budgets.fetched(&seen)
 }
@@ -189,7 +189,8 @@ fn what_was_fetched_before_is_no_evidence() {
     let mut it = budgets(SMALL);
     let text = "the same as ever";
     let said = Said::Words { text: "", hash: text_hash(text), simhash: simhash(text) };
-    for _ in 0..100 {
+    let looks = [(Look::Changed, Novelty::Fresh), (Look::Same, Novelty::Stale)];
+    for (look, novelty) in looks.into_iter().cycle().take(100) {
         let url = "http://a.example/news/1";
         let seen = Seen {
             job: JOB,
@@ -199,9 +200,9 @@ fn what_was_fetched_before_is_no_evidence() {
             dochash: DocHash::of(url),
             hops: 1,
             said,
-            again: true,
+            look,
         };
-        assert_eq!(it.fetched(&seen), Novelty::Fresh);
+        assert_eq!(it.fetched(&seen), novelty);
     }
     assert_eq!(judge(&mut it, "http://a.example/news/2", FRESH), None);
     assert_eq!(it.take_changed(PART), []);
@@ -343,7 +344,7 @@ fn what_it_costs() {
             dochash: DocHash::of(url),
             hops: 1,
             said,
-            again: false,
+            look: Look::First,
         });
     }
     println!("fetched: {} ns", start.elapsed().as_nanos() / count);

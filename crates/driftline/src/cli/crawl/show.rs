@@ -5,6 +5,7 @@
 //! counting rows, so watching costs the same for ten documents and ten million.
 
 use super::work::Worked;
+use crate::cli::endless::{self, Endless};
 use crate::cli::place::Held;
 use crate::cli::{say, shown};
 use ::crawl::worker::Ended;
@@ -148,6 +149,8 @@ pub struct Summary {
     slowest_hosts: Vec<Slow>,
     /// All documents of the job, by state.
     documents: BTreeMap<String, i64>,
+    /// Patterns of pages that look endless and are followed no further.
+    endless: Vec<Endless>,
 }
 
 #[derive(serde::Serialize)]
@@ -162,7 +165,10 @@ impl Summary {
     pub fn read(held: &Held, name: &str, worked: &Worked) -> anyhow::Result<Summary> {
         let Worked { begun, did, ended } = worked;
         let job = begun.job;
-        let documents = held.db.read(move |tx| counters::of_job(tx, job))?;
+        let of = name.to_owned();
+        let (documents, endless) = held
+            .db
+            .read(move |tx| Ok((counters::of_job(tx, job)?, endless::of_job(tx, (job, &of))?)))?;
         let (ended, left) = match ended {
             Ended::Finished { left } => ("finished", *left),
             Ended::Stopped => ("stopped", 0),
@@ -185,6 +191,7 @@ impl Summary {
             failed: did.failed(),
             slowest_hosts,
             did: did.clone(),
+            endless,
             documents: documents.into_iter().filter(|(_, count)| *count != 0).collect(),
         })
     }
@@ -248,6 +255,7 @@ impl Summary {
                 say(&format!("  {what} ({}): {}, such as {example}", shown(code), group.count));
             }
         }
+        self.endless.iter().for_each(|it| say(&format!("  {}", it.line())));
         if self.slowest_hosts.len() > 1 {
             let hosts: Vec<String> = self
                 .slowest_hosts

@@ -8,6 +8,7 @@ use super::cause::{Because, Cause};
 use super::look::{JobLook, Looked};
 use super::settled::{done, failed, removed, words_of};
 use crate::cli::words::{count, counted, quoted, span, when};
+use crawl::budget::Closed;
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::scope::Cut;
@@ -131,6 +132,7 @@ fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
             _ => lifted(job, code),
         },
         "trap" => trap(row, verdict().err()),
+        Closed::CODE => budget(looked, row),
         "robots" | "robots-unreachable" => robots(looked, job, url),
         "redirects" => Because::new(
             Cause::Redirects,
@@ -163,6 +165,17 @@ fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
     };
     Because::new(Cause::Trap, format!("It looks like a trap: {words}."))
         .next("If it is a real page, name it as a seed: seeds are not judged by their shape.")
+}
+
+/// Cut for what came of pages like it.
+fn budget(looked: &Looked, row: &Listed) -> Because {
+    let words = match (&row.detail, &looked.closed) {
+        (Some(detail), _) => detail.clone(),
+        (None, Some(closed)) => closed.explain(),
+        (None, None) => "it looks endless: too many pages like it said nothing new".to_owned(),
+    };
+    Because::new(Cause::Trap, format!("It is not followed, because {words}."))
+        .next("If it is a real page, name it as a seed: seeds are fetched whatever is like them.")
 }
 
 pub fn noindex(job: &JobLook) -> Because {

@@ -3,13 +3,14 @@
 //! Everything is found by a key; nothing is searched for. Invariant: what follows
 //! from it is decided elsewhere, without the database.
 
+use crawl::budget::{self, Closed};
 use crawl::definitions::WebSpec;
 use crawl::scope::Scope;
 use page::domain::SuffixList;
 use page::ids::{DocHash, part_of};
 use page::url::{Policy, Refused, canonical, host_of, origin_of};
 use std::sync::Arc;
-use store::ids::{ConnectionId, Part, Run};
+use store::ids::{ConnectionId, JobId, Part, Run};
 use store::tables::bins::{self, Bin};
 use store::tables::chunks::{self, Holder};
 use store::tables::documents::{self, Document};
@@ -17,7 +18,7 @@ use store::tables::jobs::{self, Job};
 use store::tables::overview::{self, Standing};
 use store::tables::queue::list::{self, Listed};
 use store::tables::robots::{self, Stored};
-use store::tables::{counters, settings};
+use store::tables::{counters, settings, traps};
 use store::{Error, Result, Tx};
 
 /// Jobs that are looked at when none is named.
@@ -56,6 +57,8 @@ pub struct Looked {
     pub original: Option<String>,
     /// The page that named it first.
     pub parent: Option<String>,
+    /// What has closed, if it is cut for that.
+    pub closed: Option<Closed>,
 }
 
 /// What is known of a job.
@@ -158,6 +161,7 @@ impl View<'_> {
             redirects: Vec::new(),
             original: None,
             parent: None,
+            closed: None,
         }
     }
 
@@ -197,6 +201,9 @@ impl View<'_> {
             if let Some(parent) = row.parent {
                 looked.parent = list::docid_of(tx, parent)?;
             }
+            if row.reason.as_deref() == Some(Closed::CODE) {
+                looked.closed = self.closed(tx, (part, job.id), &url)?;
+            }
         }
         if let Some(document) = &document {
             looked.redirects = chain(tx, job.connection, document)?;
@@ -206,6 +213,22 @@ impl View<'_> {
         }
         (looked.row, looked.document) = (row, document);
         Ok(looked)
+    }
+
+    /// What has closed of all that a URL is counted as.
+    fn closed(
+        &self,
+        tx: &mut Tx<'_>,
+        (part, job): (Part, JobId),
+        url: &str,
+    ) -> Result<Option<Closed>> {
+        for (bin, name) in budget::counted_as(url, &self.suffixes) {
+            let row = traps::find_closed(tx, (part, job, bin), &name)?;
+            if let Some(closed) = row.as_ref().and_then(Closed::of) {
+                return Ok(Some(closed));
+            }
+        }
+        Ok(None)
     }
 
     fn job(&self, tx: &mut Tx<'_>, job: &Job, spec: Option<WebSpec>) -> Result<JobLook> {

@@ -6,6 +6,7 @@
 use super::cause::Cause;
 use super::{Ask, Json, answer};
 use crate::cli::answers::Answers;
+use crawl::budget;
 use crawl::definitions::WebSpec;
 use crawl::scope::{Reach, Rules};
 use page::domain::SuffixList;
@@ -23,6 +24,7 @@ use store::tables::nodes::{self, NewNode};
 use store::tables::queue::{self, Adding, Candidate, Place, Reason, Settled, Settlement};
 use store::tables::robots::{self, Stored};
 use store::tables::settings;
+use store::tables::traps::{self, TrapRow};
 use store::testing::both_databases;
 use store::{Db, Result, clock};
 
@@ -231,6 +233,25 @@ impl<'a> World<'a> {
         self.db.write(move |tx| bins::visited(tx, part, std::slice::from_ref(&visit)))
     }
 
+    /// Closes the pattern of a URL.
+    fn closed(&self, url: &str) -> Result<()> {
+        let (bin, pattern) = budget::counted_as(url, SuffixList::bundled()).swap_remove(0);
+        let trap = TrapRow {
+            job: SITE,
+            bin,
+            pattern,
+            documents: 640,
+            stale: 600,
+            deep: 0,
+            suspects: 0,
+            recent_stale: 1_000_000,
+            recent_alike: 1_000_000,
+            rule: Some("stale".into()),
+        };
+        let part = part(url);
+        self.db.write(move |tx| traps::save(tx, part, std::slice::from_ref(&trap), 1))
+    }
+
     /// Everything about a URL that has one answer.
     fn ask(&self, url: &str, job: Option<&str>) -> Json {
         let answers = Answers { db: self.db.clone(), doing: Some("crawl".into()) };
@@ -270,6 +291,14 @@ fn seed_cut(world: &World<'_>) -> Result<()> {
     world.add(SITE, &url("lifted"), Some("scope"), 1)?;
     world.add(SITE, &url("private/known"), Some("scope"), 1)?;
     world.settle(&url("trap"), RUN, cut("trap", Some("more than 500 pages of /trap/*")))?;
+    world.settle(
+        &url("cal/2031"),
+        RUN,
+        cut("budget", Some("it looks endless: 500 pages like it")),
+    )?;
+    world.add(SITE, &url("cal/2032"), Some("budget"), 1)?;
+    world.add(SITE, &url("maze/x1"), Some("budget"), 1)?;
+    world.closed(&url("cal/1"))?;
     world.settle(&url("forbidden"), RUN, cut("robots", None))?;
     world.robots("http://site.example", Some(b"User-agent: *\nDisallow: /forbidden\n"))?;
     let closed = "http://closed.site.example";
@@ -369,6 +398,9 @@ const CASES: &[Case] = &[
     ("hops", None, Cause::Hops, "more than 3 links"),
     ("a/a/a/a", Some("site"), Cause::Trap, "repeats itself"),
     ("trap", None, Cause::Trap, "500 pages of /trap/*"),
+    ("cal/2031", None, Cause::Trap, "because it looks endless: 500 pages like it."),
+    ("cal/2032", None, Cause::Trap, "640 pages like site.example/cal/# were fetched"),
+    ("maze/x1", None, Cause::Trap, "too many pages like it"),
     ("unseen", Some("site"), Cause::Unseen, "no page, sitemap or seed"),
     ("limit", None, Cause::Limit, "at most 5 documents"),
     ("lifted", None, Cause::Lifted, "today's settings let it in"),

@@ -164,6 +164,7 @@ fn scripts_rely_on_these_keys() {
             "bytes",
             "delay_ms",
             "documents",
+            "endless",
             "errors",
             "failures",
             "fetches",

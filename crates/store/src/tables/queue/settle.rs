@@ -69,6 +69,9 @@ pub enum Settlement {
     },
     /// Known, but not to be processed in this run: `robots`, `noindex` …
     Cut(Reason),
+    /// Not processed, and not wanted any more, as if it had been cut when it was named:
+    /// no run looks at it until somebody names it again and it is let in.
+    Unwanted(Reason),
     /// Given up for this run: a dead letter that an operator, or the next run, retries.
     Failed(Reason),
     /// No longer the job's: its row goes.
@@ -194,7 +197,7 @@ fn state_after(settled: &Settled, rescan: bool) -> State {
         Settlement::Back { .. } => State::Ready,
         Settlement::Done => State::Done,
         Settlement::Again { .. } | Settlement::Retry { .. } => State::Waiting,
-        Settlement::Cut(_) => State::Cut,
+        Settlement::Cut(_) | Settlement::Unwanted(_) => State::Cut,
         Settlement::Failed(_) => State::Failed,
         Settlement::Deleted => unreachable!("deleted documents have no state"),
     }
@@ -217,6 +220,7 @@ fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
         Settlement::Cut(reason) | Settlement::Failed(reason) => {
             ("fetch", Some(reason), run.into(), null, null, null)
         }
+        Settlement::Unwanted(reason) => ("fetch", Some(reason), null, null, null, null),
         Settlement::Deleted => unreachable!("deleted documents are not updated"),
     };
     let (code, detail) = match reason {

@@ -70,7 +70,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => names.prop_map(Step::Add),
         3 => (0..BINS, 1..6u32).prop_map(|(bin, limit)| Step::Claim(bin, limit)),
-        3 => proptest::collection::vec(0..8u8, 6).prop_map(Step::Commit),
+        3 => proptest::collection::vec(0..9u8, 6).prop_map(Step::Commit),
         1 => Just(Step::Abandon),
         1 => (1..200i64).prop_map(Step::Wake),
         1 => Just(Step::NewRun),
@@ -273,6 +273,7 @@ impl Model {
             }
             5 => Settlement::Cut(Reason::new("robots", None)),
             6 => Settlement::Back { failcount: None, failtime: None },
+            7 => Settlement::Unwanted(Reason::new("budget", None)),
             _ => Settlement::Deleted,
         }
     }
@@ -297,6 +298,7 @@ impl Model {
                 (known.state, known.check_ms) = (State::Waiting, Some(*check_ms));
             }
             Settlement::Back { .. } => known.state = State::Ready,
+            Settlement::Unwanted(_) => (known.state, known.reason_limits) = (State::Cut, true),
             _ => (known.state, known.done_run) = (State::Cut, Some(run)),
         }
         let processed = matches!(to, Settlement::Done | Settlement::Again { .. });

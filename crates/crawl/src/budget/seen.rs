@@ -1,0 +1,89 @@
+//! What budgets are told: documents that were fetched, and links to be judged.
+
+use super::rules::Novelty;
+use page::facts::Facts;
+use page::ids::DocHash;
+use store::ids::{BinId, JobId, Part};
+
+/// What a document said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said<'a> {
+    /// A text, with its hash and its SimHash (`page::fingerprint`).
+    Words {
+        /// The text.
+        text: &'a str,
+        /// Its hash.
+        hash: [u8; 16],
+        /// Its SimHash.
+        simhash: u64,
+    },
+    /// Something that is not read as text (an image, an archive), by the hash of its
+    /// bytes. Such a document is stale only if the same bytes came before.
+    Bytes([u8; 16]),
+    /// Nothing: a page without any text.
+    Nothing,
+}
+
+impl<'a> Said<'a> {
+    /// What a document's facts say. A sitemap, a feed or a picture has no text and is
+    /// none the worse for it; a page without text is.
+    pub fn of(facts: &'a Facts) -> Said<'a> {
+        let Facts { text, text_hash, simhash, .. } = facts;
+        match facts.media_type.as_str() {
+            _ if !text.is_empty() => Said::Words { text, hash: *text_hash, simhash: *simhash },
+            "text/html" | "application/xhtml+xml" => Said::Nothing,
+            _ => Said::Bytes(facts.content_hash),
+        }
+    }
+}
+
+/// A document that was fetched. Failures and redirects are none.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The job.
+    pub job: JobId,
+    /// The part.
+    pub part: Part,
+    /// Its host.
+    pub bin: BinId,
+    /// Its canonical URL.
+    pub url: &'a str,
+    /// The key of that.
+    pub dochash: DocHash,
+    /// Links from the nearest seed.
+    pub hops: i64,
+    /// What it said.
+    pub said: Said<'a>,
+    /// Whether the job has fetched it before.
+    pub look: Look,
+}
+
+/// Which look at a document it was. What is known says little that is new, and that is
+/// no reason to close anything, so only the first look is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// The first.
+    First,
+    /// A later one, and it is as it was.
+    Same,
+    /// A later one, and it has changed.
+    Changed,
+}
+
+/// A link to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Link<'a> {
+    /// The job.
+    pub job: JobId,
+    /// Its host.
+    pub bin: BinId,
+    /// Its canonical URL.
+    pub url: &'a str,
+    /// The key of that.
+    pub dochash: DocHash,
+    /// Links from the nearest seed on this path; 0 for a seed.
+    pub hops: i64,
+    /// What the page that names it was worth; `None` where that is not known, as when
+    /// a document is about to be fetched.
+    pub from: Option<Novelty>,
+}
