@@ -18,8 +18,8 @@ use store::ids::{ConnectionId, IdMaker, JobId, Part, QueueId, Run};
 use store::objects::{ChunkKey, Objects};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::jobs::{self, Attended, Job};
-use store::tables::queue::{self, Adding, Candidate};
-use store::tables::{chunks, counters, documents, settings};
+use store::tables::queue::{self, Candidate};
+use store::tables::{chunks, documents, settings};
 use store::{Db, Error, Result, pack};
 
 /// The repository connection that `crawl` jobs share unless they name another.
@@ -68,10 +68,25 @@ pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
 pub fn begin(at: Beginning<'_>, ground: &Ground, name: &str, spec: &WebSpec) -> Result<Begun> {
     check_name(name)?;
     let (job, is_new_job) = define(at, name, spec)?;
+    // A run that goes on may end, by others, before its new seeds are in; the next one
+    // takes them then.
+    loop {
+        if let Some(begun) = begin_run(at, ground, (&job, spec))? {
+            return Ok(Begun { is_new_job, ..begun });
+        }
+    }
+}
+
+fn begin_run(
+    at: Beginning<'_>,
+    ground: &Ground,
+    (job, spec): (&Job, &WebSpec),
+) -> Result<Option<Begun>> {
     let (id, now_ms, node) = (job.id, at.now_ms, at.ids.node());
     let (run, is_new) = at.db.write(move |tx| jobs::start_run(tx, id, node, now_ms))?;
-    let work = JobWork::new(&Attended { job, run }, ground)
+    let work = JobWork::new(&Attended { job: job.clone(), run }, ground)
         .map_err(|bad| Error::Refused(bad.to_string()))?;
+    let work = Arc::new(work);
     let admission = spec.admission();
     let judged = at.db.read(move |tx| jobs::judged(tx, id))?;
     let mut let_in = 0;
@@ -81,8 +96,8 @@ pub fn begin(at: Beginning<'_>, ground: &Ground, name: &str, spec: &WebSpec) -> 
         }
         at.db.write(move |tx| jobs::set_judged(tx, id, &admission))?;
     }
-    seed(at, &work)?;
-    Ok(Begun { job: id, run, is_new, is_new_job, let_in })
+    let begun = Begun { job: id, run, is_new, is_new_job: false, let_in };
+    Ok(seed(at, &work)?.then_some(begun))
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -155,42 +170,44 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
     Ok(id)
 }
 
-/// Queues the seeds. Those that are there already are seen again.
-fn seed(at: Beginning<'_>, work: &JobWork) -> Result<()> {
+/// Queues the seeds, those that are there already are seen again. False if the run is over.
+fn seed(at: Beginning<'_>, work: &Arc<JobWork>) -> Result<bool> {
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
     for url in &work.spec.seeds {
         let found = Found { seed: true, ..Found::default() };
         let (part, candidate) = work.candidate(QueueId(at.ids.next()), url.clone(), found);
         by_part.entry(part).or_default().push(candidate);
     }
-    add(at, work, by_part)?;
-    Ok(())
+    Ok(add(at, work, by_part)?.is_some())
 }
 
-/// Adds candidates to their parts, within the job's limit. Returns how many were let in.
-fn add(at: Beginning<'_>, work: &JobWork, by_part: BTreeMap<Part, Vec<Candidate>>) -> Result<u64> {
+/// Adds candidates to their parts, within the job's limit. Returns how many were let in;
+/// `None` if the run is over, which whoever ends it does under the same lock.
+fn add(
+    at: Beginning<'_>,
+    work: &Arc<JobWork>,
+    by_part: BTreeMap<Part, Vec<Candidate>>,
+) -> Result<Option<u64>> {
     let mut let_in = 0;
     for (part, candidates) in by_part {
-        let (place, run, now_ms) = (work.place(part), work.run, at.now_ms);
-        let (most, by_hops) = (work.spec.pages_max, work.spec.scope.hops_max.is_some());
+        let (work, now_ms) = (work.clone(), at.now_ms);
         let added = at.db.write(move |tx| {
-            let room = match most {
-                Some(most) => {
-                    jobs::lock(tx, place.job)?;
-                    Some(most - counters::let_in(tx, place.job)?)
-                }
-                None => None,
-            };
-            queue::add(tx, Adding { place, run, now_ms, room, by_hops }, &candidates)
+            jobs::lock(tx, work.id)?;
+            let state = jobs::state(tx, work.id)?;
+            if state.run != work.run || !state.is_active() {
+                return Ok(None);
+            }
+            work.add(tx, (part, now_ms), &candidates).map(Some)
         })?;
+        let Some(added) = added else { return Ok(None) };
         let_in += added.new + added.revived;
     }
-    Ok(let_in)
+    Ok(Some(let_in))
 }
 
 /// Judges the links of every stored document by the job's present settings, from the
 /// facts of committed chunks: nothing is fetched for it.
-fn judge_again(at: Beginning<'_>, work: &JobWork) -> Result<u64> {
+fn judge_again(at: Beginning<'_>, work: &Arc<JobWork>) -> Result<u64> {
     let mut let_in = 0;
     for part in (0..i64::from(work.ground.parts)).map(Part) {
         let mut seq = 0;
@@ -206,7 +223,8 @@ fn judge_again(at: Beginning<'_>, work: &JobWork) -> Result<u64> {
                 for record in FactsStream::open(key, Cursor::new(bytes))? {
                     records.push(record?);
                 }
-                let_in += add(at, work, links_of(at, work, (part, chunk.id), records)?)?;
+                let added = add(at, work, links_of(at, work, (part, chunk.id), records)?)?;
+                let_in += added.unwrap_or(0);
             }
         }
     }
@@ -252,3 +270,6 @@ fn links_of(
     }
     Ok(by_part)
 }
+
+#[cfg(test)]
+mod tests;

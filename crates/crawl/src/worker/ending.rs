@@ -8,10 +8,10 @@
 use super::job::JobWork;
 use super::{Ended, Older, Worker};
 use crate::frontier::HostKey;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::ids::{BinId, JobId, Part, Run};
 use store::tables::queue::{self, Place};
-use store::tables::{counters, jobs};
+use store::tables::{bins, counters, jobs};
 use store::{Result, Tx};
 
 impl Worker {
@@ -35,35 +35,48 @@ impl Worker {
             return Ok(None);
         }
         let (job, run) = (work.id, work.run);
-        let held: Vec<Part> = self.parts.keys().copied().collect();
+        let held: BTreeSet<Part> = self.parts.keys().copied().collect();
         let parts = self.ground.parts;
         let now_ms = self.now.ms();
-        let left = match self.db.read(move |tx| left(tx, (job, run), parts, &held)) {
+        let horizon_ms = now_ms.saturating_add(work.spec.patience_ms);
+        let asking = Asking { job, run, horizon_ms };
+        let looked_at = held.clone();
+        let left = match self.db.read(move |tx| left(tx, asking, parts, &looked_at)) {
             Ok(Left::Nothing) => 0,
-            Ok(Left::Ours(count)) if left_before == Some(count) => count,
+            Ok(Left::Idle(count)) if left_before == Some(count) => count,
             // Others may have added some of it since the look of this round; if as many
             // are left after another look, that one has seen them all.
-            Ok(Left::Ours(count)) => {
+            Ok(Left::Idle(count)) => {
                 self.left_before = Some(count);
                 self.looked_ms = i64::MIN;
                 return Ok(None);
             }
-            Ok(Left::Others) => return Ok(None),
+            Ok(Left::AtWork) => return Ok(None),
             Err(error) if error.passes() => return Ok(None),
             Err(error) => return Err(error),
         };
-        // Nothing is at work and nothing can be soon, so nothing changes this any more.
+        // Nothing is at work and nothing can be soon; but a process that has just joined
+        // the run may bring seeds, which it does under this lock.
         let ended = self.db.write(move |tx| {
-            // Another process that attends to the job may have ended its run just now.
             jobs::lock(tx, job)?;
             let state = jobs::state(tx, job)?;
-            if state.phase == "active" && state.run == run {
+            if !state.is_active() || state.run != run {
+                // Another process that attends to the job has ended its run just now.
+                return Ok(true);
+            }
+            let is_over = match self::left(tx, asking, parts, &held)? {
+                Left::Nothing => true,
+                Left::Idle(count) => count == left,
+                Left::AtWork => false,
+            };
+            if is_over {
                 jobs::end_run(tx, job, run, now_ms)?;
             }
-            Ok(())
+            Ok(is_over)
         });
         match ended {
-            Ok(()) => Ok(Some(Ended::Finished { left })),
+            Ok(true) => Ok(Some(Ended::Finished { left })),
+            Ok(false) => Ok(None),
             // Another look will try it again.
             Err(error) if error.passes() => Ok(None),
             Err(error) => Err(error),
@@ -79,7 +92,7 @@ impl Worker {
             Err(error) if error.passes() => return Ok(None),
             state => state?,
         };
-        let over = state.phase != "active" || run.is_some_and(|run| run != state.run);
+        let over = !state.is_active() || run.is_some_and(|run| run != state.run);
         Ok(over.then_some(Ended::Finished { left: 0 }))
     }
 
@@ -122,32 +135,47 @@ impl Worker {
 enum Left {
     /// Nothing.
     Nothing,
-    /// So many documents, all in parts that are held here.
-    Ours(i64),
-    /// Something that others hold, or that is at work.
-    Others,
+    /// So many documents, for which nothing can be done within the job's patience.
+    Idle(i64),
+    /// Something that is at work, or that others can do soon.
+    AtWork,
 }
 
-fn left(tx: &mut Tx<'_>, (job, run): (JobId, Run), parts: u32, held: &[Part]) -> Result<Left> {
-    let mut ours = 0;
-    for number in 0..parts {
-        let part = Part(i64::from(number));
+/// Which run is asked about, and until when something would be soon.
+#[derive(Clone, Copy)]
+struct Asking {
+    job: JobId,
+    run: Run,
+    horizon_ms: i64,
+}
+
+/// Looks at all parts in one snapshot. What can be done in those that are held the caller
+/// knows better; of the others the tables tell.
+fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> Result<Left> {
+    let Asking { job, run, horizon_ms } = asking;
+    let mut idle = 0;
+    for part in (0..i64::from(parts)).map(Part) {
         let counted: BTreeMap<String, i64> =
             counters::in_part(tx, part, job)?.into_iter().collect();
         let count = |name: &str| counted.get(name).copied().unwrap_or(0);
-        if count("active") > 0 {
-            return Ok(Left::Others);
-        }
         let place = Place { part, job };
-        let older = match run.0 > 1 && !counted.is_empty() {
-            true => queue::next_older_bin(tx, place, run, BinId(i64::MIN))?.is_some(),
-            false => false,
-        };
+        let is_older = run.0 > 1
+            && !counted.is_empty()
+            && queue::next_older_bin(tx, place, run, BinId(i64::MIN))?.is_some();
         let open = count("ready") + count("waiting");
-        if (open > 0 || older) && !held.contains(&part) {
-            return Ok(Left::Others);
+        let is_soon = count("active") > 0
+            || (!held.contains(&part) && is_older)
+            || (!held.contains(&part) && open > 0 && is_due(tx, place, horizon_ms)?);
+        if is_soon {
+            return Ok(Left::AtWork);
         }
-        ours += open + i64::from(older);
+        idle += open + i64::from(is_older);
     }
-    Ok(if ours == 0 { Left::Nothing } else { Left::Ours(ours) })
+    Ok(if idle == 0 { Left::Nothing } else { Left::Idle(idle) })
+}
+
+/// Whether something of a job in a part can be done before a time.
+fn is_due(tx: &mut Tx<'_>, place: Place, horizon_ms: i64) -> Result<bool> {
+    let waking = queue::next_due(tx, place)?.is_some_and(|due_ms| due_ms <= horizon_ms);
+    Ok(waking || bins::has_due(tx, (place.part, place.job), horizon_ms)?)
 }

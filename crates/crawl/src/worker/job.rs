@@ -9,8 +9,10 @@ use page::url::host_of;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
-use store::tables::jobs::Attended;
-use store::tables::queue::{Candidate, Place};
+use store::tables::counters;
+use store::tables::jobs::{self, Attended};
+use store::tables::queue::{self, Added, Adding, Candidate, Place};
+use store::{Error, Tx};
 
 /// What all jobs of a database share.
 #[derive(Clone)]
@@ -94,6 +96,25 @@ impl JobWork {
     /// The job in a part.
     pub fn place(&self, part: Part) -> Place {
         Place { part, job: self.id }
+    }
+
+    /// Adds candidates to one part of the queue, within the job's limit.
+    pub fn add(
+        &self,
+        tx: &mut Tx<'_>,
+        (part, now_ms): (Part, i64),
+        candidates: &[Candidate],
+    ) -> Result<Added, Error> {
+        let room = match self.spec.pages_max {
+            Some(most) => {
+                jobs::lock(tx, self.id)?;
+                Some(most - counters::let_in(tx, self.id)?)
+            }
+            None => None,
+        };
+        let (place, run) = (self.place(part), self.run);
+        let by_hops = self.spec.scope.hops_max.is_some();
+        queue::add(tx, Adding { place, run, now_ms, room, by_hops }, candidates)
     }
 
     /// A candidate for the queue, for a URL at a distance.

@@ -21,8 +21,8 @@ use store::tables::bins::{self, Bin, Marked};
 use store::tables::documents::{self, Document};
 use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
-use store::tables::queue::{self, Added, Adding, Entry, Place};
-use store::tables::{chunks, counters, history, jobs, robots, traps};
+use store::tables::queue::{self, Added, Entry, Place};
+use store::tables::{chunks, history, robots, traps};
 use store::{Db, Error, Result, Tx};
 
 /// Documents that can be active in one chunk.
@@ -99,13 +99,12 @@ impl Runner<'_> {
 
     /// Finds documents whose content another has already.
     fn mark_copies(&self, part: Part, job: &JobWork, batch: &mut Batch) -> Result<()> {
-        let chunk_of = |it: &Document| it.chunk;
         let fresh: HashSet<DocHash> =
             batch.records.iter().filter(|it| it.facts.is_some()).map(|it| it.dochash).collect();
         let contents: Vec<Vec<u8>> = batch
             .documents
             .iter()
-            .filter(|it| fresh.contains(&it.dochash) && chunk_of(it).is_some())
+            .filter(|it| fresh.contains(&it.dochash) && it.chunk.is_some())
             .filter_map(|it| it.content_hash.clone())
             .collect();
         if contents.is_empty() {
@@ -305,21 +304,10 @@ impl Turn {
     }
 }
 
-/// Adds links of a batch to one part, within the job's limit.
+/// Adds links of a batch to one part.
 fn add_links(tx: &mut Tx<'_>, turn: &Turn, batch: &Batch, part: Part) -> Result<Added> {
     let Some(links) = batch.links.get(&part) else { return Ok(Added::default()) };
-    let job = &turn.job;
-    let room = match job.spec.pages_max {
-        Some(most) => {
-            jobs::lock(tx, job.id)?;
-            Some(most - counters::let_in(tx, job.id)?)
-        }
-        None => None,
-    };
-    let by_hops = job.spec.scope.hops_max.is_some();
-    let (place, run, now_ms) = (job.place(part), job.run, turn.now_ms);
-    let adding = Adding { place, run, now_ms, room, by_hops };
-    queue::add(tx, adding, links)
+    turn.job.add(tx, (part, turn.now_ms), links)
 }
 
 fn woken(tx: &mut Tx<'_>, part: Part, raised: &BTreeSet<BinId>) -> Result<Vec<Bin>> {

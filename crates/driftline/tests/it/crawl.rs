@@ -12,6 +12,7 @@ mod limits;
 mod nodes;
 mod outage;
 mod refused;
+mod server;
 mod signals;
 mod whole;
 
@@ -47,13 +48,21 @@ const QUICK: [(&str, &str); 5] = [
 /// Where a crawl keeps what it finds.
 struct Home {
     folder: tempfile::TempDir,
-    database: Option<FreshDatabase>,
+    /// The database's URL, unless it is a data directory.
+    url: Option<String>,
+    /// Dropped with this, if it was made for it.
+    _database: Option<FreshDatabase>,
 }
 
 impl Home {
     /// A data directory that is not there yet.
     fn directory() -> Home {
-        Home { folder: tempfile::tempdir().unwrap(), database: None }
+        Home { folder: tempfile::tempdir().unwrap(), url: None, _database: None }
+    }
+
+    /// A database that somebody else made.
+    fn at(url: &str) -> Home {
+        Home { url: Some(url.to_owned()), ..Home::directory() }
     }
 
     /// A fresh PostgreSQL database with a directory for objects, or a line that says
@@ -63,7 +72,8 @@ impl Home {
             skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
             return None;
         };
-        Some(Home { folder: tempfile::tempdir().unwrap(), database: Some(database) })
+        let url = database.url.clone();
+        Some(Home { _database: Some(database), ..Home::at(&url) })
     }
 
     fn data(&self) -> PathBuf {
@@ -74,11 +84,11 @@ impl Home {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command.args(args).stdin(Stdio::null());
-        match &self.database {
+        match &self.url {
             None => command.arg("--data").arg(self.data()),
-            Some(database) => {
+            Some(url) => {
                 let objects = format!("file://{}", self.data().display());
-                command.args(["--database", &database.url, "--objects", &objects])
+                command.args(["--database", url, "--objects", &objects])
             }
         };
         command
@@ -110,9 +120,9 @@ impl Home {
 
     /// The rows, beside whoever works on them.
     fn rows(&self) -> Db {
-        match &self.database {
+        match &self.url {
             None => Db::open_sqlite(&Layout::new(self.data()).database()).unwrap(),
-            Some(database) => Db::open_postgres(&database.url).unwrap(),
+            Some(url) => Db::open_postgres(url).unwrap(),
         }
     }
 

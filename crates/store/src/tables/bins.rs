@@ -196,6 +196,19 @@ pub fn marked(
     )
 }
 
+/// Whether a bin that may have something ready for a job may be asked before a time.
+pub fn has_due(tx: &mut Tx<'_>, (part, job): (Part, JobId), before_ms: i64) -> Result<bool> {
+    let found = tx.query_opt(
+        "SELECT b.bin FROM bin_work w JOIN bins b ON b.part = w.part AND b.bin = w.bin
+         WHERE w.part = $1 AND w.jobid = $2 AND w.mark > 0
+           AND b.next_ms <= $3 AND COALESCE(b.blocked_ms, 0) <= $3
+         LIMIT 1",
+        &[part.into(), job.into(), before_ms.into()],
+        |row| row.get::<BinId>(0),
+    )?;
+    Ok(found.is_some())
+}
+
 /// The mark of a bin of a job as it stands: to be read before its documents are, if
 /// it is to be lowered after. 0 when there is none.
 pub fn mark(tx: &mut Tx<'_>, part: Part, job: JobId, bin: BinId) -> Result<i64> {
@@ -270,6 +283,41 @@ mod tests {
             };
             assert_eq!(of_job(1)?, [21]);
             assert_eq!(of_job(2)?, [22, 23, 24]);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_bin_is_due_when_it_has_work_and_is_not_left_alone() {
+        both_databases(|db| {
+            let place = Place { part: Part(1), job: JobId(1) };
+            let due = |before_ms| db.read(move |tx| has_due(tx, (Part(1), JobId(1)), before_ms));
+            assert!(!due(100)?, "there is none");
+            db.write(move |tx| {
+                let adding = Adding { place, run: Run(1), now_ms: 0, room: None, by_hops: false };
+                queue::add(tx, adding, &[candidate(7)]).map(|_| ())
+            })?;
+            assert!(due(0)?);
+            let visit = |blocked_ms| Visit {
+                bin: BinId(7),
+                next_ms: 50,
+                delay_ms: None,
+                failures: 0,
+                blocked_ms,
+                blocked_by: None,
+                fetches: 0,
+                errors: 0,
+                bytes: 0,
+                busy_ms: 0,
+            };
+            db.write(move |tx| visited(tx, Part(1), &[visit(None)]))?;
+            assert_eq!((due(49)?, due(50)?), (false, true));
+            db.write(move |tx| visited(tx, Part(1), &[visit(Some(90))]))?;
+            assert_eq!((due(89)?, due(90)?), (false, true), "the breaker is open");
+            let mark = db.read(|tx| mark(tx, Part(1), JobId(1), BinId(7)))?;
+            let seen = Marked { job: JobId(1), bin: BinId(7), mark };
+            assert!(db.write(move |tx| unmark(tx, Part(1), seen))?);
+            assert!(!due(1_000)?, "it has no work");
             Ok(())
         });
     }

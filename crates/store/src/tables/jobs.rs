@@ -131,6 +131,13 @@ pub struct State {
     pub error: Option<String>,
 }
 
+impl State {
+    /// Whether its run is under way.
+    pub fn is_active(&self) -> bool {
+        self.phase == "active"
+    }
+}
+
 /// Where a job stands.
 pub fn state(tx: &mut Tx<'_>, job: JobId) -> Result<State> {
     tx.query_one(

@@ -8,11 +8,11 @@ use crate::cli::place::Held;
 use ::crawl::begin::{self, Beginning, Begun};
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::progress::{Counted, Progress};
-use ::crawl::worker::{Ended, Parts, Settings, Worker};
+use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::clock;
-use store::ids::IdMaker;
+use store::ids::{IdMaker, NodeId};
 use store::tables::nodes::{self, NewNode};
 
 /// What is to be done.
@@ -45,14 +45,24 @@ impl Work<'_> {
     /// Begins the job's next run, or goes on with it, and works until it is over or
     /// somebody stops it.
     pub fn run(self, announce: impl FnOnce(&Begun)) -> anyhow::Result<Worked> {
-        let (db, objects) = (&self.held.db, &self.held.objects);
+        let db = &self.held.db;
         let node = NewNode {
             name: self.settings.node_name.clone(),
-            roles: "crawl".to_owned(),
+            roles: holdings::ROLE.to_owned(),
             address: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+        let worked = self.attend(node, announce);
+        let stopped = db.write(move |tx| nodes::stop(tx, node, clock::now_ms()));
+        // What went wrong first is what matters.
+        let worked = worked?;
+        stopped?;
+        Ok(worked)
+    }
+
+    fn attend(self, node: NodeId, announce: impl FnOnce(&Begun)) -> anyhow::Result<Worked> {
+        let (db, objects) = (&self.held.db, &self.held.objects);
         let ids = Arc::new(IdMaker::new(node)?);
         let ground = begin::ground(db, self.own)?;
         let at = Beginning { db, objects, ids: &ids, now_ms: clock::now_ms() };
@@ -66,7 +76,6 @@ impl Work<'_> {
         let ended = worker.run();
         watching.stop();
         drop(stopping);
-        db.write(move |tx| nodes::stop(tx, node, clock::now_ms()))?;
         Ok(Worked { begun, did: progress.snapshot(), ended: ended? })
     }
 }

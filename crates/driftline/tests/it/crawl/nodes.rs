@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::server::Server;
 use super::{Home, ROUNDING, Running, Summary, until, words};
 use crate::site::{Served, Site, Traffic};
 
@@ -129,9 +130,13 @@ fn a_process_that_was_frozen_asks_for_nothing_that_others_have_taken_over() {
     it.is_whole();
 }
 
+/// On a server whose database has no tables yet, as on the first day.
 #[test]
 fn processes_that_start_together_on_an_empty_database_make_one_job() {
-    let Some(it) = Shared::new(HOSTS * 20) else { return };
+    let Some(server) = Server::start() else { return };
+    let (home, site) = (Home::at(&server.url()), Site::with_pages(HOSTS * 20).hosts(HOSTS).serve());
+    let seeds = site.seeds();
+    let it = Shared { home, site, seeds };
     let nodes: Vec<Running> = ["one", "two", "three"].map(|name| it.node(name)).into();
     for node in nodes {
         Summary::of(&node.ended());
@@ -139,6 +144,36 @@ fn processes_that_start_together_on_an_empty_database_make_one_job() {
     let traffic = it.is_whole();
     assert_eq!(traffic.repeats_count(), 0, "{:?}", traffic.repeats());
     assert_eq!(it.home.number("SELECT COUNT(*) FROM job_definitions"), 1);
+}
+
+#[test]
+fn a_process_for_which_there_is_no_part_ends_with_the_run() {
+    let Some(it) = Shared::new(HOSTS * 30) else { return };
+    let args = |name| words(&it.seeds, &["--node", name, "--delay", "0.05", "--parts", "1"]);
+    let one = Running::start(it.home.crawl(&args("one")));
+    until(&it.site, "the first begins", || it.site.web().visits_count() > 20);
+    let two = Running::start(it.home.crawl(&args("two")));
+    Summary::of(&one.ended());
+    assert_eq!(Summary::of(&two.ended()).changes(), [0; 4], "there was nothing for it to do");
+    assert_eq!(it.is_whole().repeats_count(), 0);
+}
+
+/// Both hold parts with hosts that do not answer. Each sees that neither can do anything
+/// about them for longer than the job's patience.
+#[test]
+fn hosts_that_do_not_answer_keep_no_process_from_its_end() {
+    let Some(it) = Shared::new(HOSTS * 20) else { return };
+    // Nobody listens at this port of these addresses.
+    let dead: Vec<String> = (1..=12).map(|n| format!("http://127.0.9.{n}:1033/")).collect();
+    let seeds: Vec<String> = it.seeds.iter().chain(&dead).cloned().collect();
+    let flags = |name| ["--node", name, "--delay", "0.05", "--patience", "1"];
+    let one = Running::start(it.home.crawl(&words(&seeds, &flags("one"))));
+    until(&it.site, "the first begins", || it.site.web().visits_count() > 20);
+    let two = Running::start(it.home.crawl(&words(&seeds, &flags("two"))));
+    let summaries = [Summary::of(&one.ended()), Summary::of(&two.ended())];
+    assert!(summaries.iter().any(|it| it.count("/left") == 12), "{summaries:?}");
+    assert_eq!(it.site.unfetched(&it.site.traffic()), Vec::<String>::new());
+    it.home.verify();
 }
 
 #[test]

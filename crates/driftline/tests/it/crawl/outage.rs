@@ -1,137 +1,40 @@
 //! What a crawl needs goes away while it runs: the database, the room on the disk. It
 //! says so, waits, and goes on by itself.
 //!
-//! The server and the disk are made for one test and are gone with it, also when the test
-//! is killed: the server is a child, the disk is seen by a child and those who join it.
+//! The disk is made for one test and is gone with it, also when the test is killed: only a
+//! child and those who join it can see it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use store::Db;
 use store::testing::skipped;
 
-use super::{GLANCE, Home, PATIENCE, PROGRAM, Running, Summary, text, until};
+use super::server::Server;
+use super::{Home, PROGRAM, Running, Summary, text, until, words};
 use crate::site::{Served, Site};
 
 const PAGES: usize = 700;
 /// Documents that a process has claimed and not committed at most.
 const CLAIMED_MAX: usize = 200;
 
-/// Runs its arguments as somebody who may run PostgreSQL, which root may not.
-const AS_SERVER: &str = r#"
-    [ "$(id -u)" = 0 ] || exec "$@"
-    user=postgres; id "$user" >/dev/null 2>&1 || user=nobody
-    chown "$user" "$FOLDER"
-    exec setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@""#;
-
-/// A PostgreSQL server of its own.
-struct Server {
-    folder: tempfile::TempDir,
-    bin: PathBuf,
-    child: Option<Child>,
-}
-
-impl Server {
-    /// A server that runs, or a line that says why there is none.
-    fn start() -> Option<Server> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let found = Command::new(root.join("scripts/postgres-bin")).output().ok();
-        let Some(found) = found.filter(|it| it.status.success() && !it.stdout.is_empty()) else {
-            skipped("a PostgreSQL that is restarted: its programs are not here");
-            return None;
-        };
-        let folder = tempfile::Builder::new().prefix("drift").tempdir_in("/tmp").unwrap();
-        let bin = PathBuf::from(text(&found.stdout).trim());
-        let mut server = Server { folder, bin, child: None };
-        let data = server.data();
-        let made = server
-            .program("initdb")
-            .args(["-U", "driftline", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8"])
-            .arg("-D")
-            .arg(&data)
-            .output()
-            .unwrap();
-        assert!(made.status.success(), "{}", text(&made.stderr));
-        server.resume();
-        Some(server)
-    }
-
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("pg")
-    }
-
-    fn url(&self) -> String {
-        format!("host={} user=driftline dbname=postgres", self.folder.path().display())
-    }
-
-    fn program(&self, name: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", AS_SERVER, "sh"]).arg(self.bin.join(name));
-        command.env("FOLDER", self.folder.path()).current_dir(self.folder.path());
-        command.stdin(Stdio::null());
-        command
-    }
-
-    /// Starts it, and waits until it answers.
-    fn resume(&mut self) {
-        let sockets = self.folder.path().display().to_string();
-        let mut command = self.program("postgres");
-        command.arg("-D").arg(self.data()).args(["-k", &sockets, "-h", "", "-F"]);
-        self.child = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-        let began = Instant::now();
-        while Db::open_postgres(&self.url()).is_err() {
-            assert!(began.elapsed() < PATIENCE, "the server does not answer");
-            std::thread::park_timeout(GLANCE);
-        }
-    }
-
-    /// Stops it: `INT` in order, `QUIT` at once.
-    fn stop(&mut self, signal: &str) {
-        let mut child = self.child.take().unwrap();
-        let script = format!("kill -{signal} {}", child.id());
-        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
-        child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if self.child.is_some() {
-            self.stop("QUIT");
-        }
-    }
-}
-
-fn crawl_on(server: &Server, objects: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    let objects = format!("file://{}", objects.display());
-    command.args(["crawl", "--json", "--allow-private", "--delay", "0", "--concurrency", "8"]);
-    command.args(["--lease", "1", "--node", "a", "--job", "site", "--retry-wait", "0.2"]);
-    command.args(["--database", &server.url(), "--objects", &objects]).args(args);
-    command
-}
-
 fn slow_site() -> Served {
     Site::with_pages(PAGES).hosts(4).answering_after(Duration::from_millis(5)).serve()
 }
 
 #[track_caller]
-fn is_whole(server: &Server, objects: &Path, site: &Served) {
-    let objects = format!("file://{}", objects.display());
-    let place = ["--database", &server.url(), "--objects", &objects];
-    let verified = Command::new(PROGRAM).arg("verify").args(place).output().unwrap();
-    assert!(verified.status.success(), "{}", text(&verified.stdout));
+fn is_whole(home: &Home, site: &Served) {
+    home.verify();
     assert_eq!(site.unfetched(&site.traffic()), Vec::<String>::new());
 }
 
 #[test]
 fn a_database_that_goes_away_is_waited_for() {
     let Some(mut server) = Server::start() else { return };
-    let (folder, site) = (tempfile::tempdir().unwrap(), slow_site());
+    let (home, site) = (Home::at(&server.url()), slow_site());
     let seeds = site.seeds();
-    let args: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    let running = Running::start(crawl_on(&server, folder.path(), &args));
+    let args = words(&seeds, &["--concurrency", "8", "--node", "a"]);
+    let running = Running::start(home.crawl(&args));
     // Away until the crawl has noticed, twice: once without warning, once in order.
     for signal in ["QUIT", "INT"] {
         let visits = site.web().visits_count() + 60;
@@ -147,17 +50,17 @@ fn a_database_that_goes_away_is_waited_for() {
     server.resume();
     let summary = Summary::of(&running.ended());
     assert_eq!(summary.count("/documents/done"), PAGES as u64);
-    is_whole(&server, folder.path(), &site);
+    is_whole(&home, &site);
     assert!(site.traffic().repeats_count() <= 3 * CLAIMED_MAX);
 }
 
 #[test]
 fn a_crawl_whose_database_is_away_can_be_stopped() {
     let Some(mut server) = Server::start() else { return };
-    let (folder, site) = (tempfile::tempdir().unwrap(), slow_site());
+    let (home, site) = (Home::at(&server.url()), slow_site());
     let seeds = site.seeds();
-    let args: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    let running = Running::start(crawl_on(&server, folder.path(), &args));
+    let args = words(&seeds, &["--concurrency", "8", "--node", "a"]);
+    let running = Running::start(home.crawl(&args));
     until(&site, "it works", || site.web().visits_count() > 60);
     server.stop("QUIT");
     running.says("trying again until it works");
@@ -165,8 +68,8 @@ fn a_crawl_whose_database_is_away_can_be_stopped() {
     let ended = running.ended();
     assert!(matches!(ended.status.code(), Some(1 | 2)), "{ended:?}");
     server.resume();
-    Summary::of(&Running::start(crawl_on(&server, folder.path(), &args)).ended());
-    is_whole(&server, folder.path(), &site);
+    home.crawled(&args);
+    is_whole(&home, &site);
 }
 
 /// A small disk that only its holder and those who join it can see.

@@ -1,0 +1,56 @@
+//! Runs begin once, are joined by others, and take seeds only while they last.
+
+use super::*;
+use store::ids::NodeId;
+use store::objects::Location;
+use store::tables::counters;
+use store::tables::nodes::{self, NewNode};
+use store::testing::both_databases;
+
+const PARTS: u32 = 4;
+
+fn ids(db: &Db, name: &str) -> Result<Arc<IdMaker>> {
+    let node = NewNode {
+        name: name.to_owned(),
+        roles: "crawl".to_owned(),
+        address: None,
+        version: "0".to_owned(),
+    };
+    let node: NodeId = db.write(move |tx| nodes::register(tx, &node, 1))?;
+    Ok(Arc::new(IdMaker::new(node)?))
+}
+
+fn spec(seeds: &[&str]) -> WebSpec {
+    let seeds = seeds.iter().map(|seed| (*seed).to_owned()).collect();
+    WebSpec { seeds, ..WebSpec::default() }
+}
+
+#[test]
+fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over() {
+    both_databases(|db| {
+        db.write(|tx| settings::freeze(tx, PARTS))?;
+        let folder = tempfile::tempdir().expect("a folder");
+        let objects = Objects::open(&Location::Directory(folder.path().to_owned()))?;
+        let [one, two] = [ids(db, "one")?, ids(db, "two")?];
+        let ground = ground(db, Vec::new())?;
+        let at = |ids| Beginning { db, objects: &objects, ids, now_ms: 5 };
+        let first = begin(at(&one), &ground, "site", &spec(&["http://a.example/"]))?;
+        assert_eq!((first.run, first.is_new, first.is_new_job), (Run(1), true, true));
+        let joined = begin(at(&two), &ground, "site", &spec(&["http://b.example/"]))?;
+        assert_eq!((joined.run, joined.is_new, joined.is_new_job), (Run(1), false, false));
+        let ready = |job| db.read(move |tx| counters::let_in(tx, job));
+        assert_eq!(ready(first.job)?, 2);
+
+        // A process has joined, and the run ends before its seeds are in.
+        let job = db.read(|tx| jobs::find(tx, "site"))?.expect("it was made");
+        let late = JobWork::new(&Attended { job: job.clone(), run: Run(1) }, &ground);
+        let late = Arc::new(JobWork { spec: spec(&["http://c.example/"]), ..late.expect("a job") });
+        db.write(move |tx| jobs::end_run(tx, job.id, Run(1), 9))?;
+        assert!(!seed(at(&two), &late)?, "the run is over");
+        assert_eq!(ready(first.job)?, 2, "nothing was added");
+        let next = begin(at(&two), &ground, "site", &spec(&["http://c.example/"]))?;
+        assert_eq!((next.run, next.is_new), (Run(2), true));
+        assert_eq!(ready(first.job)?, 3);
+        Ok(())
+    });
+}
