@@ -18,7 +18,7 @@ pub const SEEDS_MAX: usize = 10_000;
 /// The longest delay between requests that a job may ask for: a day.
 pub const DELAY_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 /// Requests under way at once in one process.
-pub const CONCURRENCY_MAX: usize = 256;
+pub const CONCURRENCY_MAX: usize = crate::worker::CLAIMED_MAX;
 
 /// A web job's document specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

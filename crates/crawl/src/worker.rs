@@ -3,8 +3,9 @@
 //! One thread decides (this one); others fetch and read (`fetching`), run turns
 //! (`turns`), and keep leases (`holdings`). They report here as events, and whatever
 //! they have under way is bounded by what this thread sends them. The steps, in the
-//! order a document meets them: `plan` claims it, `steps` asks for it, `reading` reads
-//! it, `finish` says what that means, `batch` collects it, `turn` commits it.
+//! order a document meets them: `looking` finds it, `plan` claims it, `steps` asks for
+//! it, `reading` reads it, `finish` says what that means, `batch` collects it, `turn`
+//! commits it.
 //!
 //! Invariants: a part is worked on only while its lease is held; what is claimed and
 //! not committed never exceeds the limit; nothing is remembered as done before its
@@ -18,6 +19,7 @@ pub mod holdings;
 pub mod hosts;
 pub mod job;
 pub mod known;
+mod looking;
 pub mod now;
 mod plan;
 pub mod prepare;
@@ -54,6 +56,8 @@ use store::{Db, Error, Result};
 use turn::OpenChunk;
 use turns::{Turned, Turns};
 
+/// Documents claimed and not committed: what a crash repeats at most.
+pub const CLAIMED_MAX: usize = 200;
 /// Events that may wait for the worker beyond what is under way.
 const EVENTS_SPARE: usize = 5_000;
 /// How long a clean stop waits for answers that are under way.
@@ -103,8 +107,8 @@ impl Settings {
             poll_ms: 1_000,
             chunk_documents: 100,
             chunk_ms: 500,
-            claimed_max: 200,
-            in_flight_max: in_flight_max.min(200),
+            claimed_max: CLAIMED_MAX,
+            in_flight_max: in_flight_max.min(CLAIMED_MAX),
             fetch_threads: cores.clamp(1, 4).min(in_flight_max),
             fetch: fetch::Settings::default(),
             disk: None,
@@ -184,6 +188,13 @@ struct PlaceWork {
     due_ms: Option<i64>,
     /// Where the walk over bins with older documents stands.
     older: Older,
+}
+
+impl PlaceWork {
+    /// Whether nothing of it is under way or uncommitted.
+    fn is_idle(&self) -> bool {
+        self.active.is_empty() && self.batch.is_empty()
+    }
 }
 
 /// A walk over the bins with documents that an older run settled.

@@ -131,7 +131,11 @@ impl Progress {
         if counted.hosts.len() >= HOSTS_MAX && !counted.hosts.contains_key(host) {
             return;
         }
-        let time = counted.hosts.entry(host.to_owned()).or_default();
+        // Nearly always it is there; its name is only copied when it is not.
+        let time = match counted.hosts.get_mut(host) {
+            Some(time) => time,
+            None => counted.hosts.entry(host.to_owned()).or_default(),
+        };
         time.requests += 1;
         time.busy_ms += busy_ms;
     }

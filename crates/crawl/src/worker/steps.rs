@@ -9,7 +9,7 @@ use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
 use super::job::{Found, JobWork};
-use super::plan::FIRST;
+use super::looking::FIRST;
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
 use crate::fetch::Outcome;
@@ -21,6 +21,7 @@ use std::sync::Arc;
 use store::Result;
 use store::chunkfile::document::RemoveReason;
 use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
+use store::tables::bins::Visit;
 use store::tables::robots;
 
 /// A host that is left alone for longer than this gives its documents back.
@@ -234,23 +235,21 @@ impl Worker {
         let blocked_ms = known.ended(request);
         let delay_ms = known.delay_ms(job.spec.delay_ms, job.spec.crawl_delay_max_ms);
         known.next_ms = known.next_ms.max(request.ended_ms + delay_ms);
-        let next_ms = known.next_ms;
-        let visit = known.visit(host.bin);
         let now_ms = self.now.ms();
         self.frontier.finished(host, request.ended_ms, delay_ms, blocked_ms);
         if self.parts.contains_key(&host.part) {
             let place = self.places.entry((host.part, job.id)).or_default();
             let failed = matches!(request.outcome, Outcome::Retry { .. } | Outcome::Failed { .. });
-            let booked = place.batch.visits.entry(host.bin).or_insert_with(|| visit.clone());
-            booked.next_ms = next_ms;
-            booked.delay_ms = visit.delay_ms;
-            booked.failures = visit.failures;
-            booked.blocked_ms = visit.blocked_ms;
-            booked.blocked_by = visit.blocked_by;
-            booked.fetches += 1;
-            booked.errors += i64::from(failed);
-            booked.bytes += bytes;
-            booked.busy_ms += (request.ended_ms - request.began_ms).max(0);
+            let before = place.batch.visits.remove(&host.bin);
+            let sum = |count: fn(&Visit) -> i64| before.as_ref().map_or(0, count);
+            let visit = Visit {
+                fetches: sum(|it| it.fetches) + 1,
+                errors: sum(|it| it.errors) + i64::from(failed),
+                bytes: sum(|it| it.bytes) + bytes,
+                busy_ms: sum(|it| it.busy_ms) + (request.ended_ms - request.began_ms).max(0),
+                ..known.visit(host.bin)
+            };
+            place.batch.visits.insert(host.bin, visit);
         }
         if blocked_ms > now_ms + BLOCKED_MS_MAX {
             for item in self.frontier.give_back(host) {
