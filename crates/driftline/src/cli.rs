@@ -127,7 +127,11 @@ pub fn main() -> ExitCode {
         Verb::Man(args) => man::run(args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("driftline: {error:#}");
+        // A script that reads answers as JSON reads failures so, too.
+        match std::env::args_os().any(|argument| argument == "--json") {
+            true => eprintln!("{}", serde_json::json!({"error": format!("{error:#}")})),
+            false => eprintln!("driftline: {error:#}"),
+        }
         ExitCode::from(TROUBLE)
     })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{CHUNKS, PROGRAM, Place, RECORDS, run, said, text};
+use super::{CHUNKS, PROGRAM, Place, RECORDS, assert_trouble, run, said, text};
 
 fn parsed(text: &str) -> Value {
     assert_eq!(text.matches('\n').count(), 1, "one line: {text}");
@@ -94,4 +94,14 @@ fn robots_answers_with_stable_keys() {
     assert_keys(&blocked, &["allowed", "rule"]);
     assert_keys(&blocked["rule"], &["agent", "kind", "line", "text"]);
     assert_eq!(parsed(&said(&ask("/b"))), serde_json::json!({"allowed": true, "rule": null}));
+}
+
+#[test]
+fn trouble_is_told_as_json_to_those_who_asked_for_it() {
+    let place = Place::new();
+    let output = place.run(&["status", "--json"]);
+    assert_trouble(&output, &["there is no data directory"]);
+    let told = parsed(&String::from_utf8_lossy(&output.stderr));
+    assert_keys(&told, &["error"]);
+    assert!(told["error"].as_str().unwrap().contains("driftline init"), "{told}");
 }
