@@ -38,7 +38,7 @@ Examples:
   driftline crawl https://example.com/ --database postgres://driftline@db/driftline \\
       --objects s3://crawl/objects
 
-Exit code: 0 the run is over, 1 it was stopped before, 2 it could not be done.")]
+Exit code: 0 the run is over, 1 it was stopped before or nothing could be fetched, 2 it could not be done.")]
 pub struct Args {
     /// Where the crawl begins; none for a job that is there already
     #[arg(value_name = "URL")]
@@ -152,6 +152,7 @@ impl Crawl<'_> {
             summary.print();
         }
         Ok(match worked.ended {
+            Ended::Finished { .. } if summary.is_in_vain() => ExitCode::FAILURE,
             Ended::Finished { .. } => ExitCode::SUCCESS,
             Ended::Stopped => ExitCode::FAILURE,
             Ended::Replaced => anyhow::bail!(

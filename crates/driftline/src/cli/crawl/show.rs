@@ -7,7 +7,9 @@
 use super::work::Worked;
 use crate::cli::endless::{self, Endless};
 use crate::cli::place::Held;
+use crate::cli::words::{count, counted};
 use crate::cli::{say, shown};
+use ::crawl::fetch::sentences;
 use ::crawl::worker::Ended;
 use ::crawl::worker::progress::{Counted, Progress};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -196,12 +198,18 @@ impl Summary {
         })
     }
 
+    /// Whether there was something to do, and nothing at all could be had.
+    pub fn is_in_vain(&self) -> bool {
+        let did = &self.did;
+        did.documents() == self.failed && (self.left > 0 || self.failed > 0)
+    }
+
     /// Prints it for people.
     pub fn print(&self) {
         let did = &self.did;
         say(&format!(
-            "{} documents: {} added, {} updated, {} unchanged ({} not sent again), {} removed",
-            did.documents(),
+            "{}: {} added, {} updated, {} unchanged ({} not sent again), {} removed",
+            count(did.documents().cast_signed(), "document"),
             did.added,
             did.updated,
             did.unchanged,
@@ -233,8 +241,9 @@ impl Summary {
         match (self.ended, self.left) {
             ("finished", 0) => {}
             ("finished", left) => say(&format!(
-                "{left} documents wait for the next run: their hosts could not be reached; \
-                 `driftline hosts --by errors` shows them"
+                "{} for the next run: their hosts could not be reached; \
+                 `driftline hosts --by errors` shows them",
+                counted(left, "document waits", "documents wait")
             )),
             _ => say("stopped before the end; the same command goes on from here"),
         }
@@ -251,8 +260,13 @@ impl Summary {
             let mut groups: Vec<_> = groups.iter().collect();
             groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
             for (code, group) in groups.iter().take(EXAMPLES_MAX) {
+                let words = sentences::of(code).unwrap_or_else(|| shown(code));
                 let example = shown(&group.example);
-                say(&format!("  {what} ({}): {}, such as {example}", shown(code), group.count));
+                say(&format!(
+                    "  {what}: {}, such as {example}: {words} ({})",
+                    group.count,
+                    shown(code)
+                ));
             }
         }
         self.endless.iter().for_each(|it| say(&format!("  {}", it.line())));

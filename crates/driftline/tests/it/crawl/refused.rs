@@ -127,6 +127,18 @@ fn hosts_that_do_not_exist_are_told_in_the_summary_and_the_others_are_crawled() 
     home.verify();
 }
 
+#[test]
+fn a_crawl_that_can_fetch_nothing_says_why_and_is_no_success() {
+    let home = Home::directory();
+    let mut command = home.command(&["crawl", "nobody.invalid", "--patience", "1"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.contains("in trouble: 1, such as https://nobody.invalid/robots.txt"), "{said}");
+    assert!(said.contains("could not be resolved"), "{said}");
+    assert!(said.contains("1 document waits for the next run"), "{said}");
+}
+
 /// Without robots.txt in the way, a document is tried as often as it is said, and then
 /// given up with its reason.
 #[test]
@@ -174,7 +186,9 @@ fn robots_txt_that_cannot_be_had_closes_the_host_for_this_run() {
     ] {
         let site = with_robots(move || answer.clone());
         let home = Home::directory();
-        let summary = home.crawled(&[&site.seed(), "--patience", "1"]);
+        let ended = Running::start(home.crawl(&[&site.seed(), "--patience", "1"])).ended();
+        assert_eq!(ended.status.code(), Some(1), "nothing could be fetched");
+        let summary = Summary::printed(&ended);
         assert_eq!((summary.changes(), summary.count("/left")), ([0; 4], 1), "{summary:?}");
         assert_eq!(site.traffic().counts().len(), 0, "nothing but robots.txt was asked for");
         let told = summary.0["did"]["troubles"].as_object().unwrap();
