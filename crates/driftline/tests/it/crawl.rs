@@ -52,12 +52,19 @@ struct Home {
     url: Option<String>,
     /// Dropped with this, if it was made for it.
     _database: Option<FreshDatabase>,
+    /// Flags that name a bucket for its objects, in place of a directory.
+    bucket: Vec<String>,
 }
 
 impl Home {
     /// A data directory that is not there yet.
     fn directory() -> Home {
-        Home { folder: tempfile::tempdir().unwrap(), url: None, _database: None }
+        Home {
+            folder: tempfile::tempdir().unwrap(),
+            url: None,
+            _database: None,
+            bucket: Vec::new(),
+        }
     }
 
     /// A database that somebody else made.
@@ -76,6 +83,29 @@ impl Home {
         Some(Home { _database: Some(database), ..Home::at(&url) })
     }
 
+    /// A fresh PostgreSQL database with objects on an S3 server, or a line that says what
+    /// is missing.
+    fn servers() -> Option<Home> {
+        let variable = |name: &str| std::env::var(format!("DRIFTLINE_TEST_S3{name}")).ok();
+        let Some(endpoint) = variable("") else {
+            skipped("S3: DRIFTLINE_TEST_S3 is not set");
+            return None;
+        };
+        let mut home = Home::database()?;
+        let keys = home.folder.path().join("keys");
+        let [id, secret] = ["_KEY", "_SECRET"].map(|name| variable(name).unwrap());
+        std::fs::write(&keys, format!("{id}\n{secret}\n")).unwrap();
+        // A prefix of its own in the bucket that all tests share.
+        let folder = home.folder.path().file_name().unwrap().to_string_lossy();
+        let prefix = folder.trim_start_matches('.').to_lowercase();
+        let bucket = format!("s3://{}/{prefix}", variable("_BUCKET").unwrap());
+        let keys = keys.display().to_string();
+        home.bucket = ["--objects", &bucket, "--s3-endpoint", &endpoint, "--s3-keys", &keys]
+            .map(str::to_owned)
+            .into();
+        Some(home)
+    }
+
     fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -86,10 +116,11 @@ impl Home {
         command.args(args).stdin(Stdio::null());
         match &self.url {
             None => command.arg("--data").arg(self.data()),
-            Some(url) => {
+            Some(url) if self.bucket.is_empty() => {
                 let objects = format!("file://{}", self.data().display());
                 command.args(["--database", url, "--objects", &objects])
             }
+            Some(url) => command.args(["--database", url]).args(&self.bucket),
         };
         command
     }

@@ -82,6 +82,12 @@ fn a_site_is_crawled_whole_and_then_only_what_changed_on_sqlite() {
 }
 
 #[test]
+fn a_site_is_crawled_whole_and_then_only_what_changed_on_postgres_and_s3() {
+    let Some(home) = Home::servers() else { return };
+    a_site_is_crawled_whole_and_then_only_what_changed(home);
+}
+
+#[test]
 fn a_site_is_crawled_whole_and_then_only_what_changed_on_postgres() {
     let Some(home) = Home::database() else { return };
     a_site_is_crawled_whole_and_then_only_what_changed(home);
