@@ -1,40 +1,41 @@
 //! One streaming pass over an HTML document, giving its [`Facts`].
 //!
-//! Relies on lol_html to tokenise (it alone decides where tags, comments and raw
-//! text begin and end), on htmlize for character references, on `url` to resolve
-//! links. Invariant: whatever the bytes, the pass ends in linear time, keeps no
-//! tree, never recurses, and holds at most [`PARSER_BYTES_MAX`] bytes of parser
-//! state besides the body and the bounded facts.
+//! Relies on `scan` to tokenise (lol_html for the links alone), on htmlize for character
+//! references, on `url` to resolve links. Invariant: whatever the bytes, the pass ends
+//! in linear time, keeps no tree, never recurses, and holds little besides the body and
+//! the bounded facts; `links_only` holds at most [`PARSER_BYTES_MAX`] of parser state.
 
 mod attributes;
 mod directives;
 mod elements;
 mod links;
+mod namespaces;
+#[cfg(any(test, feature = "fuzzing"))]
+mod oracle;
 mod pass;
+mod scan;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use lol_html::html_content::{Comment, Doctype, Element, TextChunk, TextType};
-use lol_html::{
-    DocumentContentHandlers, ElementContentHandlers, HtmlRewriter, MemorySettings, Selector,
-    Settings,
-};
+use lol_html::html_content::Element;
+use lol_html::{ElementContentHandlers, HtmlRewriter, MemorySettings, Selector, Settings};
 
 pub use self::directives::from_header as header_directives;
 use self::links::Found;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use self::oracle::extract_by_lol_html;
 use self::pass::Pass;
 use crate::facts::{Directives, Facts, Link};
 use crate::url::Policy;
 use crate::{charset, fingerprint, sniff};
 
-/// What the parser may hold for open elements, attributes and an unfinished tag.
+/// What lol_html may hold for open elements, attributes and an unfinished tag.
 ///
-/// This is the depth limit too: an open element costs it some 150 bytes, so it ends
-/// the pass at tens of thousands of unclosed elements. A lower number of levels
-/// would cut honest pages, for a streaming parser counts every unclosed `<p>` or
-/// `<li>` as a level.
+/// This is the depth limit of [`links_only`] too: an open element costs some 150 bytes,
+/// so it ends at tens of thousands of unclosed ones. A lower number of levels would cut
+/// honest pages, for every unclosed `<p>` or `<li>` counts as a level.
 const PARSER_BYTES_MAX: usize = 8 << 20;
 
 /// What is read and what it is read for.
@@ -76,7 +77,23 @@ impl<'a> Input<'a> {
 
 /// Everything the document says.
 pub fn extract(input: &Input<'_>) -> Facts {
-    extract_in_chunks(input, usize::MAX)
+    let (encoding, document) = decoded(input);
+    let mut pass = Pass::new(document.len(), input);
+    let whole = scan::scan(&document, &mut pass);
+    let mut facts = facts_of(pass, input, encoding);
+    facts.truncated.parse = !whole;
+    facts
+}
+
+fn facts_of(pass: Pass<'_>, input: &Input<'_>, encoding: &'static encoding_rs::Encoding) -> Facts {
+    let mut facts = pass.finish(input);
+    facts.media_type =
+        sniff::media_of(input.content_type, input.nosniff, input.body).essence.into_owned();
+    facts.charset = encoding.name().to_owned();
+    facts.content_hash = fingerprint::content_hash(input.body);
+    facts.text_hash = fingerprint::text_hash(&facts.text);
+    facts.simhash = fingerprint::simhash(&facts.text);
+    facts
 }
 
 /// The links alone, without the words they are known by: no text is read.
@@ -104,27 +121,9 @@ static LINK: LazyLock<Selector> =
     LazyLock::new(|| selector("a, area, link, meta, base, iframe, frame"));
 static LINK_OR_IMAGE: LazyLock<Selector> =
     LazyLock::new(|| selector("a, area, link, meta, base, iframe, frame, img"));
-static EVERY_ELEMENT: LazyLock<Selector> = LazyLock::new(|| selector("*"));
-static SCRIPT: LazyLock<Selector> = LazyLock::new(|| selector("script"));
 
 fn selector(text: &str) -> Selector {
     text.parse().expect("this selector is a constant and tested")
-}
-
-/// [`extract`], feeding the parser `chunk` bytes at a time; the facts are the same for any.
-pub(crate) fn extract_in_chunks(input: &Input<'_>, chunk: usize) -> Facts {
-    let (encoding, document) = decoded(input);
-    let pass = RefCell::new(Pass::new(&document, input));
-    let whole = run(pass_settings(&pass), &document, chunk);
-    let mut facts = pass.into_inner().finish(input);
-    facts.truncated.parse = !whole;
-    facts.media_type =
-        sniff::media_of(input.content_type, input.nosniff, input.body).essence.into_owned();
-    facts.charset = encoding.name().to_owned();
-    facts.content_hash = fingerprint::content_hash(input.body);
-    facts.text_hash = fingerprint::text_hash(&facts.text);
-    facts.simhash = fingerprint::simhash(&facts.text);
-    facts
 }
 
 /// The document as UTF-8, so that every position the parser reports is one in this text.
@@ -136,38 +135,6 @@ fn decoded<'a>(input: &Input<'a>) -> (&'static encoding_rs::Encoding, Cow<'a, st
 fn settings<'h>() -> Settings<'h, 'static> {
     let memory = MemorySettings::new().with_max_allowed_memory_usage(PARSER_BYTES_MAX);
     Settings::new().with_strict(false).with_memory_settings(memory)
-}
-
-/// Reports every start tag, comment, doctype and script to `pass`.
-///
-/// Not text: a text handler costs half as much again as all the rest (the numbers
-/// are in bench/parse), and what lies between these tokens is text and end tags,
-/// which [`Pass`] tells apart.
-fn pass_settings<'h>(pass: &'h RefCell<Pass<'_>>) -> Settings<'h, 'static> {
-    let every = ElementContentHandlers::default().element(|element: &mut Element<'_, '_>| {
-        pass.borrow_mut().start_tag(element);
-        Ok(())
-    });
-    let script = ElementContentHandlers::default().text(|chunk: &mut TextChunk<'_>| {
-        // A `script` of another namespace has ordinary text.
-        if chunk.text_type() == TextType::ScriptData {
-            pass.borrow_mut().nothing(chunk.source_location().bytes());
-        }
-        Ok(())
-    });
-    let document = DocumentContentHandlers::default()
-        .comments(|comment: &mut Comment<'_>| {
-            pass.borrow_mut().nothing(comment.source_location().bytes());
-            Ok(())
-        })
-        .doctype(|doctype: &mut Doctype<'_>| {
-            pass.borrow_mut().nothing(doctype.source_location().bytes());
-            Ok(())
-        });
-    settings()
-        .append_element_content_handler((Cow::Borrowed(&*EVERY_ELEMENT), every))
-        .append_element_content_handler((Cow::Borrowed(&*SCRIPT), script))
-        .append_document_content_handler(document)
 }
 
 /// Feeds the document to the parser; false when it gave up before the end.

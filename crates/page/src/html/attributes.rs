@@ -1,7 +1,7 @@
 //! The attributes of one start tag, read in place.
 //!
 //! lol_html copies every name and value it is asked for; it also says where they
-//! stand, so we read them from the document instead. Invariant: values are decoded
+//! stand, so we read them from the document instead, as `scan` does. Invariant: values are decoded
 //! from character references, bounded by the caller's limit, and the first of two
 //! attributes of one name counts, as in the standard.
 
@@ -13,7 +13,7 @@ use lol_html::html_content::Element;
 use crate::text;
 
 /// Attributes of one tag that are looked at; no honest tag has more.
-const ATTRIBUTES_MAX: usize = 256;
+pub(super) const ATTRIBUTES_MAX: usize = 256;
 
 /// Name and value as they stand in the document.
 pub(super) type Attribute<'d> = (&'d str, &'d str);

@@ -45,6 +45,8 @@ pub(super) enum Tag {
     Plaintext,
     /// Ends a line before and after.
     Block,
+    Script,
+    Math,
     /// Everything else runs with the text.
     Inline,
 }
@@ -52,10 +54,18 @@ pub(super) enum Tag {
 /// Longest name that [`classify`] knows.
 const NAME_BYTES_MAX: usize = 10;
 
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | 0x0c | b'\r' | b' ')
+}
+
+/// Whether a byte ends the name of a tag.
+pub(super) fn ends_name(byte: u8) -> bool {
+    is_space(byte) || matches!(byte, b'/' | b'>')
+}
+
 /// The name in the start or end tag that begins with `tag`'s first byte after `<` or `</`.
 pub(super) fn name_at(tag: &[u8]) -> &[u8] {
-    let ends = |byte: &u8| matches!(byte, b'\t' | b'\n' | 0x0c | b'\r' | b' ' | b'/' | b'>');
-    &tag[..tag.iter().position(ends).unwrap_or(tag.len())]
+    &tag[..tag.iter().position(|&byte| ends_name(byte)).unwrap_or(tag.len())]
 }
 
 /// What a tag of this name means, in any case of letters.
@@ -85,6 +95,8 @@ pub(super) fn classify(name: &[u8]) -> Tag {
         b"link" => Tag::Link,
         b"meta" => Tag::Meta,
         b"svg" => Tag::Svg,
+        b"math" => Tag::Math,
+        b"script" => Tag::Script,
         b"template" => Tag::Template,
         b"title" => Tag::Title,
         b"style" | b"noscript" | b"noembed" | b"noframes" => Tag::Hidden,
@@ -110,6 +122,20 @@ impl Tag {
                 | Tag::Link
                 | Tag::Meta
                 | Tag::Template
+        )
+    }
+
+    /// Whether the content of an HTML element of this tag is raw text.
+    pub(super) fn is_raw(self) -> bool {
+        matches!(
+            self,
+            Tag::Title
+                | Tag::Hidden
+                | Tag::Field
+                | Tag::Shown
+                | Tag::Iframe
+                | Tag::Plaintext
+                | Tag::Script
         )
     }
 }
