@@ -5,9 +5,7 @@
 
 use std::borrow::Cow;
 
-use lol_html::html_content::Element;
-
-use super::attributes::{self, Attribute, Attributes};
+use super::attributes::{self, Attributes};
 use super::directives;
 use super::links::{Found, Place};
 use crate::facts::{LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
@@ -53,20 +51,6 @@ pub(super) enum Tag {
 
 /// Longest name that [`classify`] knows.
 const NAME_BYTES_MAX: usize = 10;
-
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b'\t' | b'\n' | 0x0c | b'\r' | b' ')
-}
-
-/// Whether a byte ends the name of a tag.
-pub(super) fn ends_name(byte: u8) -> bool {
-    is_space(byte) || matches!(byte, b'/' | b'>')
-}
-
-/// The name in the start or end tag that begins with `tag`'s first byte after `<` or `</`.
-pub(super) fn name_at(tag: &[u8]) -> &[u8] {
-    &tag[..tag.iter().position(|&byte| ends_name(byte)).unwrap_or(tag.len())]
-}
 
 /// What a tag of this name means, in any case of letters.
 pub(super) fn classify(name: &[u8]) -> Tag {
@@ -140,24 +124,13 @@ impl Tag {
     }
 }
 
-/// The tag of an element of `document`, and its name there.
-pub(super) fn tag_of<'d>(element: &Element<'_, '_>, document: &'d str) -> (Tag, &'d [u8]) {
-    let start = element.source_location().bytes().start;
-    let name = name_at(document.as_bytes().get(start + 1..).unwrap_or_default());
-    (classify(name), name)
-}
-
 /// Takes the link that an element names, when it is one of those that can.
-pub(super) fn take_links<'d>(
-    element: &Element<'_, '_>,
-    document: &'d str,
-    list: &mut Vec<Attribute<'d>>,
+pub(super) fn take_link<'d>(
+    tag: Tag,
+    attributes: Attributes<'_, 'd>,
+    in_body: bool,
     found: &mut Found<'d>,
 ) {
-    let (tag, _) = tag_of(element, document);
-    list.clear();
-    attributes::collect(element, document, list);
-    let attributes = Attributes(list);
     match tag {
         Tag::A => {
             anchor(attributes, found);
@@ -166,7 +139,7 @@ pub(super) fn take_links<'d>(
         Tag::Base => base(attributes, found),
         Tag::Frame | Tag::Iframe => frame(attributes, found),
         Tag::Img => image(attributes, found),
-        Tag::Link => link(attributes, false, found),
+        Tag::Link => link(attributes, in_body, found),
         Tag::Meta => {
             meta(attributes, found);
         }

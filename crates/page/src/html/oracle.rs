@@ -1,4 +1,4 @@
-//! The same pass driven by lol_html, to hold the tokeniser of `scan` against.
+//! The same pass driven by lol_html, to hold `scan` against.
 //!
 //! lol_html reports start tags, comments, doctypes and scripts with their places. What
 //! lies between two of them can only be text and end tags, and there the standard's
@@ -10,13 +10,20 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use lol_html::html_content::{Comment, Doctype, Element, TextChunk, TextType};
-use lol_html::{DocumentContentHandlers, ElementContentHandlers, Settings};
+use lol_html::{
+    DocumentContentHandlers, ElementContentHandlers, HtmlRewriter, MemorySettings, Selector,
+    Settings,
+};
 
-use super::attributes::{self, Attributes};
-use super::elements::{self, Tag, classify, name_at};
+use super::attributes::{ATTRIBUTES_MAX, Attribute, Attributes};
+use super::elements::{Tag, classify};
 use super::pass::Pass;
-use super::{Input, decoded, facts_of, run, selector, settings};
+use super::scan::Sink;
+use super::{Input, decoded, facts_of};
 use crate::facts::Facts;
+
+/// What lol_html may hold for open elements, attributes and an unfinished tag.
+const PARSER_BYTES_MAX: usize = 8 << 20;
 
 const HTML_NAMESPACE: &str = "http://www.w3.org/1999/xhtml";
 
@@ -50,6 +57,26 @@ fn is_mistaken_about(document: &str) -> bool {
         .skip(1)
         .any(|rest| rest.trim_start_matches(|ch: char| ch.is_ascii_whitespace()).starts_with('>'));
     empty_value || (lower.contains("></title") && lower.contains("<svg"))
+}
+
+pub(super) fn selector(text: &str) -> Selector {
+    text.parse().expect("this selector is a constant and tested")
+}
+
+pub(super) fn settings<'h>() -> Settings<'h, 'static> {
+    let memory = MemorySettings::new().with_max_allowed_memory_usage(PARSER_BYTES_MAX);
+    Settings::new().with_strict(false).with_memory_settings(memory)
+}
+
+/// Feeds the document to the parser; false when it gave up before the end.
+pub(super) fn run(settings: Settings<'_, '_>, document: &str, chunk: usize) -> bool {
+    let mut parser = HtmlRewriter::new(settings, |_: &[u8]| {});
+    for piece in document.as_bytes().chunks(chunk) {
+        if parser.write(piece).is_err() {
+            return false;
+        }
+    }
+    parser.end().is_ok()
 }
 
 /// What stands between lol_html and the pass.
@@ -99,12 +126,12 @@ fn handlers<'h>(front: &'h RefCell<Front<'_>>) -> Settings<'h, 'static> {
 impl<'d> Front<'d> {
     fn start_tag(&mut self, element: &Element<'_, '_>) {
         self.until(element.source_location().bytes());
-        let (tag, name) = elements::tag_of(element, self.document);
+        let (tag, name) = tag_of(element, self.document);
         if tag == Tag::Svg && element.is_self_closing() {
             return;
         }
         let mut list = Vec::new();
-        attributes::collect(element, self.document, &mut list);
+        collect(element, self.document, &mut list);
         let is_html = element.namespace_uri() == HTML_NAMESPACE;
         self.pass.start(tag, is_html, Attributes(&list));
         if is_html && tag.is_raw() && tag != Tag::Script {
@@ -160,6 +187,29 @@ impl<'d> Front<'d> {
         self.pass.end(classify(name));
         &rest[end..]
     }
+}
+
+/// The tag of an element of `document`, and its name there.
+fn tag_of<'d>(element: &Element<'_, '_>, document: &'d str) -> (Tag, &'d [u8]) {
+    let start = element.source_location().bytes().start;
+    let name = name_at(document.as_bytes().get(start + 1..).unwrap_or_default());
+    (classify(name), name)
+}
+
+/// Appends the attributes of an element of `document` to `list`.
+fn collect<'d>(element: &Element<'_, '_>, document: &'d str, list: &mut Vec<Attribute<'d>>) {
+    let slice = |at: Range<usize>| document.get(at).unwrap_or("");
+    for attribute in element.attributes().iter().take(ATTRIBUTES_MAX) {
+        let Some(name) = attribute.name_source_location() else { continue };
+        let value = attribute.value_source_location();
+        list.push((slice(name.bytes()), value.map_or("", |value| slice(value.bytes()))));
+    }
+}
+
+/// The name in the start or end tag that begins with `tag`'s first byte after `<` or `</`.
+fn name_at(tag: &[u8]) -> &[u8] {
+    let ends = |byte: &u8| matches!(byte, b'\t' | b'\n' | 0x0c | b'\r' | b' ' | b'/' | b'>');
+    &tag[..tag.iter().position(ends).unwrap_or(tag.len())]
 }
 
 /// Where the next `<` stands that begins markup, or the end; and whether a `&` comes before.

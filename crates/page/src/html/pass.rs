@@ -8,6 +8,7 @@ use super::Input;
 use super::attributes::{self, Attributes};
 use super::elements::{self, Said, Tag};
 use super::links::{Found, Place};
+use super::scan::Sink;
 use crate::facts::{Facts, HEADINGS_MAX, Heading, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::text::{Collapsed, collapse};
 
@@ -54,120 +55,11 @@ impl<'d> Pass<'d> {
         }
     }
 
-    /// Takes a start tag, `is_html` unless it is one of a drawing or formula.
-    pub(super) fn start(&mut self, tag: Tag, is_html: bool, attributes: Attributes<'_, 'd>) {
-        if self.template_depth > 0 {
-            // A template's content is no part of the document.
-            self.template_depth += u32::from(tag == Tag::Template);
-            return;
-        }
-        match tag {
-            Tag::A => self.open_anchor(attributes),
-            Tag::Img => {
-                elements::image(attributes, &mut self.found);
-                if let Some(anchor) = self.anchor.as_mut().filter(|anchor| anchor.alt.is_empty()) {
-                    anchor.alt = attributes.raw("alt").unwrap_or("").trim_ascii();
-                }
-            }
-            Tag::Area => elements::area(attributes, &mut self.found),
-            Tag::Base => elements::base(attributes, &mut self.found),
-            Tag::Frame | Tag::Iframe => {
-                elements::frame(attributes, &mut self.found);
-                self.separate();
-            }
-            Tag::Link => elements::link(attributes, self.in_body, &mut self.found),
-            Tag::Meta => self.meta(attributes),
-            Tag::Html => {
-                if self.language.is_none() {
-                    self.language = elements::language(attributes);
-                }
-            }
-            Tag::Body => self.in_body = true,
-            Tag::Heading(level) => {
-                self.separate();
-                self.close_heading();
-                self.heading = Some((level, Collapsed::new(SHORT_TEXT_BYTES_MAX)));
-            }
-            Tag::Block => {
-                // HTML blocks end a drawing that was left open, in the standard too.
-                if is_html {
-                    self.svg_depth = 0;
-                }
-                self.separate();
-            }
-            Tag::Field | Tag::Shown | Tag::Plaintext => self.separate(),
-            Tag::Svg => self.svg_depth += 1,
-            // A declarative shadow root is shown in its place; another template is not.
-            Tag::Template if attributes.raw("shadowrootmode").is_none() => {
-                self.template_depth = 1;
-            }
-            Tag::Template | Tag::Title | Tag::Hidden => {}
-            Tag::Script | Tag::Math | Tag::Inline => {}
-        }
-    }
-
     fn meta(&mut self, attributes: Attributes<'_, 'd>) {
         match elements::meta(attributes, &mut self.found) {
             Said::Description(words) if self.description.is_empty() => self.description = words,
             Said::Language(tag) if self.language.is_none() => self.language = Some(tag),
             _ => {}
-        }
-    }
-
-    /// Takes an end tag.
-    pub(super) fn end(&mut self, tag: Tag) {
-        if tag == Tag::Template {
-            self.template_depth = self.template_depth.saturating_sub(1);
-            return;
-        }
-        if self.template_depth > 0 {
-            return;
-        }
-        match tag {
-            Tag::A => self.close_anchor(),
-            Tag::Heading(_) => {
-                self.close_heading();
-                self.separate();
-            }
-            Tag::Svg => self.svg_depth = self.svg_depth.saturating_sub(1),
-            Tag::Block | Tag::Field | Tag::Shown | Tag::Iframe => self.separate(),
-            _ => {}
-        }
-    }
-
-    /// Takes the content of an element whose content is raw text.
-    pub(super) fn raw_text(&mut self, tag: Tag, content: &str) {
-        match tag {
-            Tag::Title if self.svg_depth == 0 && self.template_depth == 0 => {
-                self.title.get_or_insert_with(|| {
-                    collapse(&htmlize::unescape(content), SHORT_TEXT_BYTES_MAX)
-                });
-            }
-            Tag::Shown | Tag::Plaintext => self.shown(content),
-            _ => {}
-        }
-    }
-
-    /// Takes text as it stands in the document.
-    pub(super) fn text(&mut self, piece: &str, has_reference: bool) {
-        if has_reference {
-            self.shown(&htmlize::unescape(piece));
-        } else if !piece.is_empty() {
-            self.shown(piece);
-        }
-    }
-
-    /// Takes text that is shown, decoded.
-    pub(super) fn shown(&mut self, piece: &str) {
-        if self.svg_depth > 0 || self.template_depth > 0 {
-            return;
-        }
-        self.text.push(piece);
-        if let Some(anchor) = &mut self.anchor {
-            anchor.words.push(piece);
-        }
-        if let Some((_, words)) = &mut self.heading {
-            words.push(piece);
         }
     }
 
@@ -234,5 +126,111 @@ impl<'d> Pass<'d> {
         facts.text = self.text.into_string();
         self.found.finish(input, &mut facts);
         facts
+    }
+}
+
+impl<'d> Sink<'d> for Pass<'d> {
+    fn start(&mut self, tag: Tag, is_html: bool, attributes: Attributes<'_, 'd>) {
+        if self.template_depth > 0 {
+            // A template's content is no part of the document.
+            self.template_depth += u32::from(tag == Tag::Template);
+            return;
+        }
+        match tag {
+            Tag::A => self.open_anchor(attributes),
+            Tag::Img => {
+                elements::image(attributes, &mut self.found);
+                if let Some(anchor) = self.anchor.as_mut().filter(|anchor| anchor.alt.is_empty()) {
+                    anchor.alt = attributes.raw("alt").unwrap_or("").trim_ascii();
+                }
+            }
+            Tag::Area => elements::area(attributes, &mut self.found),
+            Tag::Base => elements::base(attributes, &mut self.found),
+            Tag::Frame | Tag::Iframe => {
+                elements::frame(attributes, &mut self.found);
+                self.separate();
+            }
+            Tag::Link => elements::link(attributes, self.in_body, &mut self.found),
+            Tag::Meta => self.meta(attributes),
+            Tag::Html => {
+                if self.language.is_none() {
+                    self.language = elements::language(attributes);
+                }
+            }
+            Tag::Body => self.in_body = true,
+            Tag::Heading(level) => {
+                self.separate();
+                self.close_heading();
+                self.heading = Some((level, Collapsed::new(SHORT_TEXT_BYTES_MAX)));
+            }
+            Tag::Block => {
+                // HTML blocks end a drawing that was left open, in the standard too.
+                if is_html {
+                    self.svg_depth = 0;
+                }
+                self.separate();
+            }
+            Tag::Field | Tag::Shown | Tag::Plaintext => self.separate(),
+            Tag::Svg => self.svg_depth += 1,
+            // A declarative shadow root is shown in its place; another template is not.
+            Tag::Template if attributes.raw("shadowrootmode").is_none() => {
+                self.template_depth = 1;
+            }
+            Tag::Template | Tag::Title | Tag::Hidden => {}
+            Tag::Script | Tag::Math | Tag::Inline => {}
+        }
+    }
+
+    fn end(&mut self, tag: Tag) {
+        if tag == Tag::Template {
+            self.template_depth = self.template_depth.saturating_sub(1);
+            return;
+        }
+        if self.template_depth > 0 {
+            return;
+        }
+        match tag {
+            Tag::A => self.close_anchor(),
+            Tag::Heading(_) => {
+                self.close_heading();
+                self.separate();
+            }
+            Tag::Svg => self.svg_depth = self.svg_depth.saturating_sub(1),
+            Tag::Block | Tag::Field | Tag::Shown | Tag::Iframe => self.separate(),
+            _ => {}
+        }
+    }
+
+    fn raw_text(&mut self, tag: Tag, content: &str) {
+        match tag {
+            Tag::Title if self.svg_depth == 0 && self.template_depth == 0 => {
+                self.title.get_or_insert_with(|| {
+                    collapse(&htmlize::unescape(content), SHORT_TEXT_BYTES_MAX)
+                });
+            }
+            Tag::Shown | Tag::Plaintext => self.shown(content),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, piece: &str, has_reference: bool) {
+        if has_reference {
+            self.shown(&htmlize::unescape(piece));
+        } else if !piece.is_empty() {
+            self.shown(piece);
+        }
+    }
+
+    fn shown(&mut self, piece: &str) {
+        if self.svg_depth > 0 || self.template_depth > 0 {
+            return;
+        }
+        self.text.push(piece);
+        if let Some(anchor) = &mut self.anchor {
+            anchor.words.push(piece);
+        }
+        if let Some((_, words)) = &mut self.heading {
+            words.push(piece);
+        }
     }
 }

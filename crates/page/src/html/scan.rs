@@ -1,4 +1,4 @@
-//! Between the tokeniser and the pass: html5gum's states, told to [`Pass`] as tags and text.
+//! Between the tokeniser and what is read from it: html5gum, told to a [`Sink`] as tags and text.
 //!
 //! html5gum follows the HTML standard's tokeniser and says where it is in the document;
 //! we note the places where text, names and values begin and end and read them there, so
@@ -12,13 +12,30 @@ use html5gum::{Emitter, Error, State, Tokenizer};
 use super::attributes::{ATTRIBUTES_MAX, Attribute, Attributes};
 use super::elements::{Tag, classify};
 use super::namespaces::Namespaces;
-use super::pass::Pass;
 
-/// Tells `pass` of everything in `document`; false when it gave up before the end.
-pub(super) fn scan<'d>(document: &'d str, pass: &mut Pass<'d>) -> bool {
+/// What is told of a document, in its order.
+pub(super) trait Sink<'d> {
+    /// Takes a start tag, `is_html` unless it is one of a drawing or formula.
+    fn start(&mut self, tag: Tag, is_html: bool, attributes: Attributes<'_, 'd>);
+
+    /// Takes an end tag.
+    fn end(&mut self, tag: Tag);
+
+    /// Takes text as it stands in the document; without `has_reference` it is decoded.
+    fn text(&mut self, _piece: &str, _has_reference: bool) {}
+
+    /// Takes text that is shown, decoded.
+    fn shown(&mut self, _piece: &str) {}
+
+    /// Takes the content of an element whose content is raw text.
+    fn raw_text(&mut self, _tag: Tag, _content: &str) {}
+}
+
+/// Tells `sink` of everything in `document`; false when it gave up before the end.
+pub(super) fn scan<'d>(document: &'d str, sink: &mut impl Sink<'d>) -> bool {
     let reporter = Reporter {
         document,
-        pass,
+        sink,
         at: 0,
         text: 0,
         pieces: 0,
@@ -37,8 +54,8 @@ pub(super) fn scan<'d>(document: &'d str, pass: &mut Pass<'d>) -> bool {
     Tokenizer::new_with_emitter(document, reporter).next().is_none()
 }
 
-/// Said instead of a token when the pass is to stop; nothing else is one.
-pub(super) struct TooDeep;
+/// Said instead of a token when the reading is to stop; nothing else is one.
+struct TooDeep;
 
 /// What the tokeniser is in the middle of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,12 +73,12 @@ struct Span {
     value: (usize, usize),
 }
 
-struct Reporter<'d, 'p> {
+struct Reporter<'d, 's, S> {
     document: &'d str,
-    pass: &'p mut Pass<'d>,
+    sink: &'s mut S,
     /// How far the tokeniser has read.
     at: usize,
-    /// Where the text begins that `pass` has not been told of.
+    /// Where the text begins that `sink` has not been told of.
     text: usize,
     /// In how many pieces the tokeniser gave that text.
     pieces: u32,
@@ -83,7 +100,7 @@ struct Reporter<'d, 'p> {
     namespaces: Namespaces,
 }
 
-impl<'d> Reporter<'d, '_> {
+impl<'d, S: Sink<'d>> Reporter<'d, '_, S> {
     fn slice(&self, (from, to): (usize, usize)) -> &'d str {
         self.document.get(from..to).unwrap_or("")
     }
@@ -98,9 +115,9 @@ impl<'d> Reporter<'d, '_> {
     fn flush(&mut self, end: usize) {
         let piece = self.slice((self.text, end));
         match self.raw.take() {
-            Some((tag, _)) => self.pass.raw_text(tag, piece),
+            Some((tag, _)) => self.sink.raw_text(tag, piece),
             // A reference is always a piece of its own.
-            None => self.pass.text(piece, self.pieces > 1 || piece.starts_with('&')),
+            None => self.sink.text(piece, self.pieces > 1 || piece.starts_with('&')),
         }
         self.pieces = 0;
     }
@@ -110,14 +127,12 @@ impl<'d> Reporter<'d, '_> {
         let name = self.name();
         let tag = self.tag.unwrap_or_else(|| classify(name));
         self.attributes.clear();
-        for span in &self.spans {
-            let slice = |(from, to)| self.document.get(from..to).unwrap_or("");
-            self.attributes.push((slice(span.name), slice(span.value)));
-        }
+        let slice = |(from, to)| self.document.get(from..to).unwrap_or("");
+        self.attributes.extend(self.spans.iter().map(|at| (slice(at.name), slice(at.value))));
         let attributes = Attributes(&self.attributes);
         let is_raw = self.namespaces.start_tag(tag, name, attributes, self.self_closing);
         if tag != Tag::Inline && !(tag == Tag::Svg && self.self_closing) {
-            self.pass.start(tag, self.namespaces.are_html(), attributes);
+            self.sink.start(tag, self.namespaces.are_html(), attributes);
         }
         self.raw = is_raw.then_some((tag, name));
         is_raw.then_some(match tag {
@@ -129,7 +144,7 @@ impl<'d> Reporter<'d, '_> {
     }
 }
 
-impl Emitter for Reporter<'_, '_> {
+impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
     type Token = TooDeep;
 
     #[inline]
@@ -151,7 +166,7 @@ impl Emitter for Reporter<'_, '_> {
             Inside::Markup => self.flush(self.opened),
             Inside::Cdata => {
                 let end = self.at.saturating_sub("]]>".len());
-                self.pass.shown(self.slice((self.text, end)));
+                self.sink.shown(self.slice((self.text, end)));
             }
         }
         self.inside = Inside::Text;
@@ -254,7 +269,7 @@ impl Emitter for Reporter<'_, '_> {
         if self.is_end_tag {
             let name = self.name();
             self.namespaces.end_tag(name);
-            self.pass.end(classify(name));
+            self.sink.end(classify(name));
             return None;
         }
         self.start_tag()
@@ -281,7 +296,7 @@ impl Emitter for Reporter<'_, '_> {
             Inside::Text => self.flush(self.document.len()),
             // Markup that the end cuts off is nothing.
             Inside::Markup => self.flush(self.opened),
-            Inside::Cdata => self.pass.shown(self.slice((self.text, self.document.len()))),
+            Inside::Cdata => self.sink.shown(self.slice((self.text, self.document.len()))),
         }
     }
 

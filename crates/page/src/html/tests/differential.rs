@@ -1,9 +1,13 @@
 //! The pass against lol_html: its text handler, and the facts when it finds the tags.
 
-use lol_html::DocumentContentHandlers;
-use lol_html::html_content::{TextChunk, TextType};
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use lol_html::html_content::{Element, TextChunk, TextType};
+use lol_html::{DocumentContentHandlers, ElementContentHandlers};
 use proptest::prelude::*;
 
+use super::super::oracle::{run, selector, settings};
 use super::*;
 
 /// The shown text of a document by lol_html's text chunks, blind to blocks: no white space.
