@@ -13,6 +13,7 @@ mod namespaces;
 #[cfg(any(test, feature = "fuzzing"))]
 mod oracle;
 mod pass;
+mod reader;
 mod scan;
 
 use std::borrow::Cow;

@@ -12,6 +12,7 @@ use html5gum::{Emitter, Error, State, Tokenizer};
 use super::attributes::{ATTRIBUTES_MAX, Attribute, Attributes};
 use super::elements::{Tag, classify};
 use super::namespaces::Namespaces;
+use super::reader::Bytes;
 
 /// What is told of a document, in its order.
 pub(super) trait Sink<'d> {
@@ -51,7 +52,7 @@ pub(super) fn scan<'d>(document: &'d str, sink: &mut impl Sink<'d>) -> bool {
         raw: None,
         namespaces: Namespaces::new(),
     };
-    Tokenizer::new_with_emitter(document, reporter).next().is_none()
+    Tokenizer::new_with_emitter(Bytes::new(document), reporter).next().is_none()
 }
 
 /// Said instead of a token when the reading is to stop; nothing else is one.

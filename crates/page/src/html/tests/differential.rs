@@ -87,7 +87,9 @@ const ATTRIBUTES: &[&str] = &[
     " a'b", " \"", " =x", " x=y=z", " x='", " x=\"", " x=a'b\"c", " encoding=text/html", " color=1",
     " shadowrootmode=open", " lang=en", " src=i.png alt='I <b>'", "\nname=robots\tcontent=none",
     " x/y/ z", " x='y'z=w", " x=/", "\u{c}x", " \0=\0", " href=&#x2f;q", " rel=canonical href=/c",
-    " x=<p>", " <p", " http-equiv=refresh content='0;url=r'", " =", " = ' '",
+    " x=<p>", " <p", " http-equiv=refresh content='0;url=r'", " =", " = ' '", " href=/a href=/b",
+    " href=\"/r\r\n/s\"", "\r\nalt=R", " href=/q?a=1&amp;b=2&copy=3", " href='&ngE;'", " title=\"&#65\"",
+    " shadowrootmode", " HREF='/&lt;\0'", " href=/u&amp;>", " x", " x=&",
 ];
 #[rustfmt::skip]
 const BETWEEN: &[&str] = &[
@@ -95,6 +97,9 @@ const BETWEEN: &[&str] = &[
     "<!-- x --!", "--", "-", ">", "]]>", "<![CDATA[", "<![cdata[", "<!doctype x '>'", "<!x", "<?y",
     "</3", "</>", "<!", "<!-", "\0", "\u{e9}", "\n", "<!--<script>", "</script", "</title ",
     "</textarea/", "<script", "<script>-->", "--></script>", "<svg/>", "<svg>", "</svg>", "</math>",
+    "\r", "\r\n", "a\r\nb", "&ngE;", "&#x41;<", "&notit;", "&;", "&#", "&#x", "&am", "]]", "]", "</template>",
+    "<math><![CDATA[a]b]]c&lt;]]>d</math>", "<svg><desc><![CDATA[", "<!--<script></script>", "<!---", "</\0",
+    "<!-- a - b <! <!-- c -->", "</a\0>", "<\0>",
 ];
 
 fn odd_markup() -> impl Strategy<Value = String> {
@@ -112,8 +117,13 @@ fn odd_markup() -> impl Strategy<Value = String> {
     })
 }
 
+/// The documents tried: 512, or as many as PROPTEST_CASES says where that is more.
+fn cases() -> ProptestConfig {
+    ProptestConfig::with_cases(ProptestConfig::default().cases.max(512))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(cases())]
 
     #[test]
     fn text_between_tokens_is_the_text_lol_html_reports(html in markup()) {
@@ -125,6 +135,15 @@ proptest! {
         for html in [html, odd] {
             same_as_lol_html(html.as_bytes(), chunk);
         }
+    }
+
+    #[test]
+    fn a_document_cut_off_anywhere_is_read_as_lol_html_reads_it(
+        odd in odd_markup(),
+        at in any::<proptest::sample::Index>(),
+    ) {
+        let end = odd.floor_char_boundary(at.index(odd.len() + 1));
+        same_as_lol_html(&odd.as_bytes()[..end], usize::MAX);
     }
 
     #[test]

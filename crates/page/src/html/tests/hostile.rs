@@ -60,6 +60,29 @@ fn a_tag_that_never_ends_is_nothing() {
 }
 
 #[test]
+fn what_never_ends_is_read_once() {
+    let long = "x".repeat(4 << 20);
+    for open in [
+        "<!--",
+        "<!",
+        "<?",
+        "</3",
+        "<!doctype x '",
+        "<",
+        "</",
+        "<a ",
+        "<a x=",
+        "<title></",
+        "<script><!--<script></",
+        "<textarea>&",
+    ] {
+        assert_eq!(facts(&format!("{open}{long}")).text, "", "{open}");
+    }
+    let brackets = "<".repeat(4 << 20);
+    assert_eq!(facts(&brackets).text, brackets);
+}
+
+#[test]
 fn of_a_million_attributes_the_first_ones_count() {
     let many = "a=b ".repeat(1_000_000);
     let facts = facts(&format!("<p>text<a {many}href=x>y</a><a href=z {many}>w</a>"));
