@@ -54,11 +54,19 @@ const NAME_BYTES_MAX: usize = 10;
 
 /// What a tag of this name means, in any case of letters.
 pub(super) fn classify(name: &[u8]) -> Tag {
+    let tag = classify_lower(name);
+    if tag != Tag::Inline || !name.iter().any(u8::is_ascii_uppercase) {
+        return tag;
+    }
     let mut lower = [0; NAME_BYTES_MAX];
     let Some(lower) = lower.get_mut(..name.len()) else { return Tag::Inline };
     lower.copy_from_slice(name);
     lower.make_ascii_lowercase();
-    match &*lower {
+    classify_lower(lower)
+}
+
+fn classify_lower(name: &[u8]) -> Tag {
+    match name {
         b"a" => Tag::A,
         b"span" | b"code" | b"em" | b"b" | b"i" | b"strong" => Tag::Inline,
         b"p" | b"div" | b"li" | b"ul" | b"td" | b"tr" | b"br" | b"pre" | b"dt" | b"dd" | b"th"

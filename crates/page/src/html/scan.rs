@@ -39,7 +39,8 @@ pub(super) fn scan<'d>(document: &'d str, sink: &mut impl Sink<'d>) -> bool {
         sink,
         at: 0,
         text: 0,
-        pieces: 0,
+        has_piece: false,
+        in_pieces: false,
         inside: Inside::Text,
         opened: 0,
         is_end_tag: false,
@@ -81,8 +82,9 @@ struct Reporter<'d, 's, S> {
     at: usize,
     /// Where the text begins that `sink` has not been told of.
     text: usize,
-    /// In how many pieces the tokeniser gave that text.
-    pieces: u32,
+    /// Whether the tokeniser gave any of that text, and whether in several pieces.
+    has_piece: bool,
+    in_pieces: bool,
     inside: Inside,
     /// Where the last `<` stands.
     opened: usize,
@@ -118,9 +120,10 @@ impl<'d, S: Sink<'d>> Reporter<'d, '_, S> {
         match self.raw.take() {
             Some((tag, _)) => self.sink.raw_text(tag, piece),
             // A reference is always a piece of its own.
-            None => self.sink.text(piece, self.pieces > 1 || piece.starts_with('&')),
+            None => self.sink.text(piece, self.in_pieces || piece.starts_with('&')),
         }
-        self.pieces = 0;
+        self.has_piece = false;
+        self.in_pieces = false;
     }
 
     /// Tells of the start tag that has been read; gives how its content is to be read.
@@ -176,7 +179,8 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
 
     #[inline]
     fn emit_string(&mut self, _: &[u8]) {
-        self.pieces += 1;
+        self.in_pieces = self.has_piece;
+        self.has_piece = true;
         if self.inside == Inside::Markup {
             self.inside = Inside::Text;
         }
