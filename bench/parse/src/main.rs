@@ -63,6 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     println!("links_only / floor: {:.2}", medians[1] / medians[0]);
+    println!("extract / floor: {:.2}", medians[2] / medians[0]);
     Ok(())
 }
 

@@ -149,6 +149,6 @@ pub struct Truncated {
     pub text: bool,
     /// Headings beyond `HEADINGS_MAX`.
     pub headings: bool,
-    /// The parser stopped early, at its memory limit: nesting too deep, a tag too large.
+    /// Reading stopped before the end: drawings or formulas in each other beyond any honest page.
     pub parse: bool,
 }

@@ -1,41 +1,34 @@
 //! One streaming pass over an HTML document, giving its [`Facts`].
 //!
-//! Relies on lol_html to tokenise (it alone decides where tags, comments and raw
-//! text begin and end), on htmlize for character references, on `url` to resolve
-//! links. Invariant: whatever the bytes, the pass ends in linear time, keeps no
-//! tree, never recurses, and holds at most [`PARSER_BYTES_MAX`] bytes of parser
-//! state besides the body and the bounded facts.
+//! Relies on html5gum to tokenise (it alone decides where tags, comments and raw text
+//! begin and end), on htmlize for character references, on `url` to resolve links.
+//! Invariant: whatever the bytes, the pass ends in linear time, keeps no tree, never
+//! recurses, and holds little besides the body and the bounded facts.
 
 mod attributes;
 mod directives;
 mod elements;
 mod links;
+mod namespaces;
+#[cfg(any(test, feature = "fuzzing"))]
+mod oracle;
 mod pass;
+mod reader;
+mod scan;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::sync::LazyLock;
 
-use lol_html::html_content::{Comment, Doctype, Element, TextChunk, TextType};
-use lol_html::{
-    DocumentContentHandlers, ElementContentHandlers, HtmlRewriter, MemorySettings, Selector,
-    Settings,
-};
-
+use self::attributes::Attributes;
 pub use self::directives::from_header as header_directives;
+use self::elements::Tag;
 use self::links::Found;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use self::oracle::extract_by_lol_html;
 use self::pass::Pass;
+use self::scan::Sink;
 use crate::facts::{Directives, Facts, Link};
 use crate::url::Policy;
 use crate::{charset, fingerprint, sniff};
-
-/// What the parser may hold for open elements, attributes and an unfinished tag.
-///
-/// This is the depth limit too: an open element costs it some 150 bytes, so it ends
-/// the pass at tens of thousands of unclosed elements. A lower number of levels
-/// would cut honest pages, for a streaming parser counts every unclosed `<p>` or
-/// `<li>` as a level.
-const PARSER_BYTES_MAX: usize = 8 << 20;
 
 /// What is read and what it is read for.
 #[derive(Debug, Clone, Copy)]
@@ -76,48 +69,16 @@ impl<'a> Input<'a> {
 
 /// Everything the document says.
 pub fn extract(input: &Input<'_>) -> Facts {
-    extract_in_chunks(input, usize::MAX)
-}
-
-/// The links alone, without the words they are known by: no text is read.
-///
-/// Links inside `<template>` are not told apart here, as that takes a look at end tags.
-pub fn links_only(input: &Input<'_>) -> Vec<Link> {
-    let (_, document) = decoded(input);
-    let found = RefCell::new(Found::new(input));
-    let mut list = Vec::new();
-    let handlers = ElementContentHandlers::default().element(|element: &mut Element<'_, '_>| {
-        elements::take_links(element, &document, &mut list, &mut found.borrow_mut());
-        Ok(())
-    });
-    let selector = if input.images { &*LINK_OR_IMAGE } else { &*LINK };
-    let settings = settings().append_element_content_handler((Cow::Borrowed(selector), handlers));
-    let whole = run(settings, &document, usize::MAX);
-    let mut facts = Facts::default();
-    facts.truncated.parse = !whole;
-    found.into_inner().finish(input, &mut facts);
-    facts.links
-}
-
-/// Elements that may name a link, or say something about all links.
-static LINK: LazyLock<Selector> =
-    LazyLock::new(|| selector("a, area, link, meta, base, iframe, frame"));
-static LINK_OR_IMAGE: LazyLock<Selector> =
-    LazyLock::new(|| selector("a, area, link, meta, base, iframe, frame, img"));
-static EVERY_ELEMENT: LazyLock<Selector> = LazyLock::new(|| selector("*"));
-static SCRIPT: LazyLock<Selector> = LazyLock::new(|| selector("script"));
-
-fn selector(text: &str) -> Selector {
-    text.parse().expect("this selector is a constant and tested")
-}
-
-/// [`extract`], feeding the parser `chunk` bytes at a time; the facts are the same for any.
-pub(crate) fn extract_in_chunks(input: &Input<'_>, chunk: usize) -> Facts {
     let (encoding, document) = decoded(input);
-    let pass = RefCell::new(Pass::new(&document, input));
-    let whole = run(pass_settings(&pass), &document, chunk);
-    let mut facts = pass.into_inner().finish(input);
+    let mut pass = Pass::new(document.len(), input);
+    let whole = scan::scan(&document, &mut pass);
+    let mut facts = facts_of(pass, input, encoding);
     facts.truncated.parse = !whole;
+    facts
+}
+
+fn facts_of(pass: Pass<'_>, input: &Input<'_>, encoding: &'static encoding_rs::Encoding) -> Facts {
+    let mut facts = pass.finish(input);
     facts.media_type =
         sniff::media_of(input.content_type, input.nosniff, input.body).essence.into_owned();
     facts.charset = encoding.name().to_owned();
@@ -127,58 +88,45 @@ pub(crate) fn extract_in_chunks(input: &Input<'_>, chunk: usize) -> Facts {
     facts
 }
 
-/// The document as UTF-8, so that every position the parser reports is one in this text.
+/// The links alone, without the words they are known by: no text is read.
+pub fn links_only(input: &Input<'_>) -> Vec<Link> {
+    let (_, document) = decoded(input);
+    let mut sink = LinksOnly { found: Found::new(input), in_body: false, template_depth: 0 };
+    scan::scan(&document, &mut sink);
+    let mut facts = Facts::default();
+    sink.found.finish(input, &mut facts);
+    facts.links
+}
+
+/// What [`links_only`] needs to know.
+struct LinksOnly<'d> {
+    found: Found<'d>,
+    in_body: bool,
+    template_depth: u32,
+}
+
+impl<'d> Sink<'d> for LinksOnly<'d> {
+    fn start(&mut self, tag: Tag, _is_html: bool, attributes: Attributes<'_, 'd>) {
+        let is_hidden = attributes.raw("shadowrootmode").is_none();
+        match tag {
+            Tag::Template if self.template_depth > 0 || is_hidden => self.template_depth += 1,
+            _ if self.template_depth > 0 => {}
+            Tag::Body => self.in_body = true,
+            _ => elements::take_link(tag, attributes, self.in_body, &mut self.found),
+        }
+    }
+
+    fn end(&mut self, tag: Tag) {
+        if tag == Tag::Template {
+            self.template_depth = self.template_depth.saturating_sub(1);
+        }
+    }
+}
+
+/// The document as UTF-8, so that every position the tokeniser reports is one in this text.
 fn decoded<'a>(input: &Input<'a>) -> (&'static encoding_rs::Encoding, Cow<'a, str>) {
     let encoding = charset::decide(input.body, input.content_type).encoding;
     (encoding, charset::decode(input.body, encoding))
-}
-
-fn settings<'h>() -> Settings<'h, 'static> {
-    let memory = MemorySettings::new().with_max_allowed_memory_usage(PARSER_BYTES_MAX);
-    Settings::new().with_strict(false).with_memory_settings(memory)
-}
-
-/// Reports every start tag, comment, doctype and script to `pass`.
-///
-/// Not text: a text handler costs half as much again as all the rest (the numbers
-/// are in bench/parse), and what lies between these tokens is text and end tags,
-/// which [`Pass`] tells apart.
-fn pass_settings<'h>(pass: &'h RefCell<Pass<'_>>) -> Settings<'h, 'static> {
-    let every = ElementContentHandlers::default().element(|element: &mut Element<'_, '_>| {
-        pass.borrow_mut().start_tag(element);
-        Ok(())
-    });
-    let script = ElementContentHandlers::default().text(|chunk: &mut TextChunk<'_>| {
-        // A `script` of another namespace has ordinary text.
-        if chunk.text_type() == TextType::ScriptData {
-            pass.borrow_mut().nothing(chunk.source_location().bytes());
-        }
-        Ok(())
-    });
-    let document = DocumentContentHandlers::default()
-        .comments(|comment: &mut Comment<'_>| {
-            pass.borrow_mut().nothing(comment.source_location().bytes());
-            Ok(())
-        })
-        .doctype(|doctype: &mut Doctype<'_>| {
-            pass.borrow_mut().nothing(doctype.source_location().bytes());
-            Ok(())
-        });
-    settings()
-        .append_element_content_handler((Cow::Borrowed(&*EVERY_ELEMENT), every))
-        .append_element_content_handler((Cow::Borrowed(&*SCRIPT), script))
-        .append_document_content_handler(document)
-}
-
-/// Feeds the document to the parser; false when it gave up before the end.
-fn run(settings: Settings<'_, '_>, document: &str, chunk: usize) -> bool {
-    let mut parser = HtmlRewriter::new(settings, |_: &[u8]| {});
-    for piece in document.as_bytes().chunks(chunk) {
-        if parser.write(piece).is_err() {
-            return false;
-        }
-    }
-    parser.end().is_ok()
 }
 
 #[cfg(test)]

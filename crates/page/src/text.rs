@@ -47,6 +47,7 @@ impl Collapsed {
                 Class::Word => {
                     // Words with single spaces between them are copied in one go.
                     let start = at;
+                    at += plain_words(&bytes[at..]);
                     while class(at) == Some(Class::Word)
                         || (bytes.get(at) == Some(&b' ') && class(at + 1) == Some(Class::Word))
                     {
@@ -136,6 +137,31 @@ pub fn collapse(text: &str, bytes_max: usize) -> String {
     let mut collapsed = Collapsed::new(bytes_max);
     collapsed.push(text);
     collapsed.into_string()
+}
+
+/// How many bytes of `text`, which begins with a word, are printable ASCII without two
+/// spaces in a row, so far as a look at eight bytes at a time can tell. The last of them is
+/// part of a word.
+fn plain_words(text: &[u8]) -> usize {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = EACH << 7;
+    let mut at = 0;
+    while let Some(&eight) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        let eight = u64::from_le_bytes(eight);
+        // The high bit of a byte is set by what is not ASCII, below a space, or DEL.
+        let below_space = eight.wrapping_sub(EACH * 0x20);
+        let above_tilde = eight.wrapping_add(EACH);
+        if (eight | below_space | above_tilde) & HIGH != 0 {
+            break;
+        }
+        let spaces = !((eight ^ (EACH * 0x20)) + EACH * 0x7f) & HIGH;
+        if spaces & (spaces >> 8) != 0 {
+            break;
+        }
+        // A space at the end is looked at again with what follows it.
+        at += if spaces >> 63 == 1 { 7 } else { 8 };
+    }
+    at
 }
 
 /// What a byte of UTF-8 means to [`Collapsed::push`].

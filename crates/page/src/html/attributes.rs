@@ -1,36 +1,17 @@
 //! The attributes of one start tag, read in place.
 //!
-//! lol_html copies every name and value it is asked for; it also says where they
-//! stand, so we read them from the document instead. Invariant: values are decoded
-//! from character references, bounded by the caller's limit, and the first of two
-//! attributes of one name counts, as in the standard.
+//! Invariant: values are decoded from character references, bounded by the caller's
+//! limit, and the first of two attributes of one name counts, as in the standard.
 
 use std::borrow::Cow;
-use std::ops::Range;
-
-use lol_html::html_content::Element;
 
 use crate::text;
 
 /// Attributes of one tag that are looked at; no honest tag has more.
-const ATTRIBUTES_MAX: usize = 256;
+pub(super) const ATTRIBUTES_MAX: usize = 256;
 
 /// Name and value as they stand in the document.
 pub(super) type Attribute<'d> = (&'d str, &'d str);
-
-/// Appends the attributes of an element of `document` to `list`.
-pub(super) fn collect<'d>(
-    element: &Element<'_, '_>,
-    document: &'d str,
-    list: &mut Vec<Attribute<'d>>,
-) {
-    let slice = |at: Range<usize>| document.get(at).unwrap_or("");
-    for attribute in element.attributes().iter().take(ATTRIBUTES_MAX) {
-        let Some(name) = attribute.name_source_location() else { continue };
-        let value = attribute.value_source_location();
-        list.push((slice(name.bytes()), value.map_or("", |value| slice(value.bytes()))));
-    }
-}
 
 /// The attributes of one element.
 #[derive(Clone, Copy)]

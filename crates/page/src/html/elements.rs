@@ -5,9 +5,7 @@
 
 use std::borrow::Cow;
 
-use lol_html::html_content::Element;
-
-use super::attributes::{self, Attribute, Attributes};
+use super::attributes::{self, Attributes};
 use super::directives;
 use super::links::{Found, Place};
 use crate::facts::{LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
@@ -45,6 +43,8 @@ pub(super) enum Tag {
     Plaintext,
     /// Ends a line before and after.
     Block,
+    Script,
+    Math,
     /// Everything else runs with the text.
     Inline,
 }
@@ -52,19 +52,21 @@ pub(super) enum Tag {
 /// Longest name that [`classify`] knows.
 const NAME_BYTES_MAX: usize = 10;
 
-/// The name in the start or end tag that begins with `tag`'s first byte after `<` or `</`.
-pub(super) fn name_at(tag: &[u8]) -> &[u8] {
-    let ends = |byte: &u8| matches!(byte, b'\t' | b'\n' | 0x0c | b'\r' | b' ' | b'/' | b'>');
-    &tag[..tag.iter().position(ends).unwrap_or(tag.len())]
-}
-
 /// What a tag of this name means, in any case of letters.
 pub(super) fn classify(name: &[u8]) -> Tag {
+    let tag = classify_lower(name);
+    if tag != Tag::Inline || !name.iter().any(u8::is_ascii_uppercase) {
+        return tag;
+    }
     let mut lower = [0; NAME_BYTES_MAX];
     let Some(lower) = lower.get_mut(..name.len()) else { return Tag::Inline };
     lower.copy_from_slice(name);
     lower.make_ascii_lowercase();
-    match &*lower {
+    classify_lower(lower)
+}
+
+fn classify_lower(name: &[u8]) -> Tag {
+    match name {
         b"a" => Tag::A,
         b"span" | b"code" | b"em" | b"b" | b"i" | b"strong" => Tag::Inline,
         b"p" | b"div" | b"li" | b"ul" | b"td" | b"tr" | b"br" | b"pre" | b"dt" | b"dd" | b"th"
@@ -85,6 +87,8 @@ pub(super) fn classify(name: &[u8]) -> Tag {
         b"link" => Tag::Link,
         b"meta" => Tag::Meta,
         b"svg" => Tag::Svg,
+        b"math" => Tag::Math,
+        b"script" => Tag::Script,
         b"template" => Tag::Template,
         b"title" => Tag::Title,
         b"style" | b"noscript" | b"noembed" | b"noframes" => Tag::Hidden,
@@ -112,26 +116,29 @@ impl Tag {
                 | Tag::Template
         )
     }
-}
 
-/// The tag of an element of `document`, and its name there.
-pub(super) fn tag_of<'d>(element: &Element<'_, '_>, document: &'d str) -> (Tag, &'d [u8]) {
-    let start = element.source_location().bytes().start;
-    let name = name_at(document.as_bytes().get(start + 1..).unwrap_or_default());
-    (classify(name), name)
+    /// Whether the content of an HTML element of this tag is raw text.
+    pub(super) fn is_raw(self) -> bool {
+        matches!(
+            self,
+            Tag::Title
+                | Tag::Hidden
+                | Tag::Field
+                | Tag::Shown
+                | Tag::Iframe
+                | Tag::Plaintext
+                | Tag::Script
+        )
+    }
 }
 
 /// Takes the link that an element names, when it is one of those that can.
-pub(super) fn take_links<'d>(
-    element: &Element<'_, '_>,
-    document: &'d str,
-    list: &mut Vec<Attribute<'d>>,
+pub(super) fn take_link<'d>(
+    tag: Tag,
+    attributes: Attributes<'_, 'd>,
+    in_body: bool,
     found: &mut Found<'d>,
 ) {
-    let (tag, _) = tag_of(element, document);
-    list.clear();
-    attributes::collect(element, document, list);
-    let attributes = Attributes(list);
     match tag {
         Tag::A => {
             anchor(attributes, found);
@@ -140,7 +147,7 @@ pub(super) fn take_links<'d>(
         Tag::Base => base(attributes, found),
         Tag::Frame | Tag::Iframe => frame(attributes, found),
         Tag::Img => image(attributes, found),
-        Tag::Link => link(attributes, false, found),
+        Tag::Link => link(attributes, in_body, found),
         Tag::Meta => {
             meta(attributes, found);
         }

@@ -117,14 +117,10 @@ impl<'d> Found<'d> {
 
 /// `href` up to its `#`; `None` when nothing is left, for then it is a place in this document.
 fn without_fragment(href: Cow<'_, str>) -> Option<Cow<'_, str>> {
-    let spelled = |ch: char| ch.is_ascii_whitespace();
+    let whole = |text: &str| memchr::memchr(b'#', text.as_bytes()).unwrap_or(text.len());
     let cut = match href {
-        Cow::Borrowed(text) => {
-            Cow::Borrowed(text.split('#').next().unwrap_or("").trim_matches(spelled))
-        }
-        Cow::Owned(text) => {
-            Cow::Owned(text.split('#').next().unwrap_or("").trim_matches(spelled).to_owned())
-        }
+        Cow::Borrowed(text) => Cow::Borrowed(text[..whole(text)].trim_ascii()),
+        Cow::Owned(text) => Cow::Owned(text[..whole(&text)].trim_ascii().to_owned()),
     };
     (!cut.is_empty()).then_some(cut)
 }

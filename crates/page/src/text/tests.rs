@@ -83,6 +83,13 @@ fn han_and_kana_are_taken_in_pairs() {
 
 proptest! {
     #[test]
+    fn collapsing_is_splitting_at_white_space_and_joining(text in "[ -~]{0,40}[a ~\\x7f\t\r\n\u{e9}\u{a0}\u{85}\u{3000}\0-\u{1f}]{0,20}[a-c ]{0,40}") {
+        let shown: String = text.chars().filter(|ch| ch.is_whitespace() || !ch.is_control()).collect();
+        let expected: Vec<_> = shown.split_whitespace().collect();
+        prop_assert_eq!(collapse(&text, usize::MAX), expected.join(" "));
+    }
+
+    #[test]
     fn collapsing_is_idempotent_bounded_and_clean(text in any::<String>(), limit in 0usize..60) {
         let once = collapse(&text, limit);
         prop_assert!(once.len() <= limit);

@@ -1,7 +1,13 @@
-//! The pass against lol_html's own text handler, and against itself in small chunks.
+//! The pass against lol_html: its text handler, and the facts when it finds the tags.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use lol_html::html_content::{Element, TextChunk, TextType};
+use lol_html::{DocumentContentHandlers, ElementContentHandlers};
 use proptest::prelude::*;
 
+use super::super::oracle::{run, selector, settings};
 use super::*;
 
 /// The shown text of a document by lol_html's text chunks, blind to blocks: no white space.
@@ -32,7 +38,7 @@ fn text_by_chunks(html: &str) -> String {
         Ok(())
     });
     let settings = settings()
-        .append_element_content_handler((Cow::Borrowed(&*EVERY_ELEMENT), every))
+        .append_element_content_handler((Cow::Owned(selector("*")), every))
         .append_document_content_handler(text);
     assert!(run(settings, html, usize::MAX));
     let pieces = pieces.into_inner().into_iter();
@@ -66,8 +72,58 @@ fn markup() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+/// Tags with odd attributes, raw text, drawings and formulas, most of it left open.
+#[rustfmt::skip]
+const NAMES: &[&str] = &[
+    "a", "A", "p", "div", "svg", "SVG", "math", "mi", "mtext", "annotation-xml", "desc",
+    "foreignObject", "font", "title", "script", "style", "textarea", "noscript", "template",
+    "iframe", "xmp", "plaintext", "select", "option", "h1", "h2", "br", "img", "meta", "base",
+    "link", "html", "body", "table", "td", "area", "frame", "x-y", "b", "span", "s3", "script1",
+    "path", "g", "section", "noembed", "noframes", "a<b", "titl\u{e9}",
+];
+#[rustfmt::skip]
+const ATTRIBUTES: &[&str] = &[
+    "", "", "", " ", "/", " /", " href=/x", " href='/y>z'", " HREF=\"a'b\"", " href =  'w' title=T",
+    " a'b", " \"", " =x", " x=y=z", " x='", " x=\"", " x=a'b\"c", " encoding=text/html", " color=1",
+    " shadowrootmode=open", " lang=en", " src=i.png alt='I <b>'", "\nname=robots\tcontent=none",
+    " x/y/ z", " x='y'z=w", " x=/", "\u{c}x", " \0=\0", " href=&#x2f;q", " rel=canonical href=/c",
+    " x=<p>", " <p", " http-equiv=refresh content='0;url=r'", " =", " = ' '", " href=/a href=/b",
+    " href=\"/r\r\n/s\"", "\r\nalt=R", " href=/q?a=1&amp;b=2&copy=3", " href='&ngE;'", " title=\"&#65\"",
+    " shadowrootmode", " HREF='/&lt;\0'", " href=/u&amp;>", " x", " x=&",
+];
+#[rustfmt::skip]
+const BETWEEN: &[&str] = &[
+    "", "", "one", " two ", "<", "</", "&amp;", "&lt", "<!--", "-->", "--!>", "<!-->", "<!--->",
+    "<!-- x --!", "--", "-", ">", "]]>", "<![CDATA[", "<![cdata[", "<!doctype x '>'", "<!x", "<?y",
+    "</3", "</>", "<!", "<!-", "\0", "\u{e9}", "\n", "<!--<script>", "</script", "</title ",
+    "</textarea/", "<script", "<script>-->", "--></script>", "<svg/>", "<svg>", "</svg>", "</math>",
+    "\r", "\r\n", "a\r\nb", "&ngE;", "&#x41;<", "&notit;", "&;", "&#", "&#x", "&am", "]]", "]", "</template>",
+    "<math><![CDATA[a]b]]c&lt;]]>d</math>", "<svg><desc><![CDATA[", "<!--<script></script>", "<!---", "</\0",
+    "<!-- a - b <! <!-- c -->", "</a\0>", "<\0>",
+];
+
+fn odd_markup() -> impl Strategy<Value = String> {
+    let select = proptest::sample::select;
+    let tag = (select(NAMES), select(ATTRIBUTES), 0u8..10, select(BETWEEN), select(ATTRIBUTES));
+    let tags = proptest::collection::vec(tag, 0..24);
+    tags.prop_map(|tags| {
+        let mut html = String::new();
+        for (name, attributes, kind, between, more) in tags {
+            let open = if kind < 3 { "</" } else { "<" };
+            let close = if kind == 9 { "" } else { ">" };
+            html.extend([open, name, attributes, more, close, between]);
+        }
+        html
+    })
+}
+
+/// The documents tried: 512, or as many as PROPTEST_CASES says where that is more.
+fn cases() -> ProptestConfig {
+    ProptestConfig::with_cases(ProptestConfig::default().cases.max(512))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(cases())]
 
     #[test]
     fn text_between_tokens_is_the_text_lol_html_reports(html in markup()) {
@@ -75,10 +131,19 @@ proptest! {
     }
 
     #[test]
-    fn facts_do_not_depend_on_the_size_of_chunks(html in markup(), chunk in 1usize..9) {
-        let policy = Policy::default();
-        let input = Input::new(html.as_bytes(), URL, &policy);
-        prop_assert_eq!(extract_in_chunks(&input, chunk), extract(&input));
+    fn facts_are_those_lol_html_leads_to(html in markup(), odd in odd_markup(), chunk in 1usize..9) {
+        for html in [html, odd] {
+            same_as_lol_html(html.as_bytes(), chunk);
+        }
+    }
+
+    #[test]
+    fn a_document_cut_off_anywhere_is_read_as_lol_html_reads_it(
+        odd in odd_markup(),
+        at in any::<proptest::sample::Index>(),
+    ) {
+        let end = odd.floor_char_boundary(at.index(odd.len() + 1));
+        same_as_lol_html(&odd.as_bytes()[..end], usize::MAX);
     }
 
     #[test]
@@ -116,11 +181,42 @@ fn check_limits(facts: &Facts) {
     }
 }
 
-#[test]
-fn the_sample_page_does_not_depend_on_the_size_of_chunks() {
+fn same_as_lol_html(body: &[u8], chunk: usize) -> bool {
     let policy = Policy::default();
-    let input = Input::new(PAGE.as_bytes(), URL, &policy);
+    let input = Input { images: true, ..Input::new(body, URL, &policy) };
+    let facts = extract(&input);
+    let (alone, among_facts) = (links_only(&input), facts.links.iter());
+    let bare = |link: &Link| (link.url.clone(), link.kind, link.rel.0);
+    assert!(alone.iter().map(bare).eq(among_facts.map(bare)), "{alone:?}");
+    let Some(expected) = extract_by_lol_html(&input, chunk) else { return false };
+    assert_eq!(facts, expected, "{}", String::from_utf8_lossy(body));
+    true
+}
+
+#[test]
+fn the_sample_page_is_read_as_lol_html_reads_it() {
     for chunk in [1, 2, 3, 7, 64, 1_000] {
-        assert_eq!(extract_in_chunks(&input, chunk), extract(&input), "{chunk}");
+        assert!(same_as_lol_html(PAGE.as_bytes(), chunk), "{chunk}");
     }
+}
+
+/// Set BENCH_PAGES to a directory of HTML; all of it is read.
+#[test]
+fn real_pages_are_read_as_lol_html_reads_them() {
+    let Some(directory) = std::env::var_os("BENCH_PAGES") else {
+        eprintln!("SKIPPED: real pages: set BENCH_PAGES to a directory of HTML");
+        return;
+    };
+    let mut waiting = vec![std::path::PathBuf::from(directory)];
+    let (mut same, mut unknown) = (0, 0);
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|end| end == "html") {
+            let known = same_as_lol_html(&std::fs::read(&path).unwrap(), usize::MAX);
+            *(if known { &mut same } else { &mut unknown }) += 1;
+        }
+    }
+    eprintln!("{same} pages are the same, of {unknown} lol_html cannot say");
+    assert!(same > 0);
 }

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use super::*;
 
 #[test]
-fn a_million_nested_tags_stop_the_parser_not_the_program() {
+fn a_million_nested_tags_are_read_to_the_end() {
     let html =
         format!("<title>t</title><a href=x>x</a>{}<a href=y>y</a>", "<div>".repeat(1_000_000));
     let facts = facts(&html);
-    assert!(facts.truncated.parse);
-    assert_eq!((facts.title.as_str(), facts.text.as_str(), facts.links.len()), ("t", "x", 1));
+    assert!(!facts.truncated.parse);
+    assert_eq!((facts.title.as_str(), facts.text.as_str(), facts.links.len()), ("t", "x\ny", 2));
     let policy = Policy::default();
-    assert_eq!(links_only(&Input::new(html.as_bytes(), URL, &policy)).len(), 1);
+    assert_eq!(links_only(&Input::new(html.as_bytes(), URL, &policy)).len(), 2);
 }
 
 #[test]
@@ -60,10 +60,48 @@ fn a_tag_that_never_ends_is_nothing() {
 }
 
 #[test]
-fn a_tag_of_a_million_attributes_stops_the_parser() {
-    let facts = facts(&format!("<p>text<a {}href=x>y</a>", "a=b ".repeat(1_000_000)));
+fn what_never_ends_is_read_once() {
+    let long = "x".repeat(4 << 20);
+    for open in [
+        "<!--",
+        "<!",
+        "<?",
+        "</3",
+        "<!doctype x '",
+        "<",
+        "</",
+        "<a ",
+        "<a x=",
+        "<title></",
+        "<script><!--<script></",
+        "<textarea>&",
+    ] {
+        assert_eq!(facts(&format!("{open}{long}")).text, "", "{open}");
+    }
+    let brackets = "<".repeat(4 << 20);
+    assert_eq!(facts(&brackets).text, brackets);
+}
+
+#[test]
+fn of_a_million_attributes_the_first_ones_count() {
+    let many = "a=b ".repeat(1_000_000);
+    let facts = facts(&format!("<p>text<a {many}href=x>y</a><a href=z {many}>w</a>"));
+    assert_eq!(facts.text, "textyw");
+    let urls: Vec<_> = facts.links.iter().map(|link| link.url.as_str()).collect();
+    assert_eq!(urls, ["http://example.com/dir/z"]);
+}
+
+#[test]
+fn a_million_nested_drawings_stop_the_pass() {
+    let facts = facts(&format!("text{}", "<svg>".repeat(1_000_000)));
     assert!(facts.truncated.parse);
     assert_eq!(facts.text, "text");
+}
+
+#[test]
+fn end_tags_that_end_nothing_take_linear_time() {
+    let facts = facts(&format!("{}{}x", "<p>".repeat(50_000), "</x>".repeat(500_000)));
+    assert_eq!(facts.text, "x");
 }
 
 #[test]
