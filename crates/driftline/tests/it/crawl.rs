@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use store::Db;
 use store::datadir::Layout;
-use store::testing::{FreshDatabase, skipped};
+use store::testing::{FreshDatabase, environment, skipped};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_driftline");
 /// How long anything may take on a busy machine before it counts as stuck.
@@ -86,7 +86,7 @@ impl Home {
     /// A fresh PostgreSQL database with objects on an S3 server, or a line that says what
     /// is missing.
     fn servers() -> Option<Home> {
-        let variable = |name: &str| std::env::var(format!("DRIFTLINE_TEST_S3{name}")).ok();
+        let variable = |name: &str| environment(&format!("DRIFTLINE_TEST_S3{name}"));
         let Some(endpoint) = variable("") else {
             skipped("S3: DRIFTLINE_TEST_S3 is not set");
             return None;
