@@ -1,10 +1,13 @@
 //! What the queue costs: CPU per committed document, from an empty queue to a large
 //! one, at full durability.
 //!
-//! `queue-bench [DOCUMENTS] [NEW_LINKS] [POSTGRES_URL]` queues and commits chunks of
-//! 100 documents; each document names NEW_LINKS unknown ones and as many known ones.
+//! `queue-bench [DOCUMENTS] [NEW_LINKS] [KNOWN_LINKS] [POSTGRES_URL]` queues and commits
+//! chunks of 100 documents. Each document names NEW_LINKS unknown ones: of four, two in
+//! its own directory, one elsewhere on its host, one on another host; and KNOWN_LINKS that
+//! were named before, which a crawl's filter keeps away from the queue for the most part.
 //! It prints CPU-ms per document for each tenth, and the ratio of the last to the
-//! first. The database's own process is not counted for PostgreSQL.
+//! first, as it is and by a yardstick that tells how fast the machine is meanwhile. The
+//! database's own process is not counted for PostgreSQL.
 
 use anyhow::Result;
 use cpu_time::ProcessTime;
@@ -12,11 +15,15 @@ use page::ids::{DocHash, bin_of};
 use store::Db;
 use store::ids::{BinId, ChunkId, IdMaker, JobId, NodeId, Part, QueueId, Run};
 use store::tables::leases::{Asking, Lease};
-use store::tables::queue::{Candidate, Place, Settled, Settlement};
+use store::tables::queue::{Candidate, Entry, Place, Settled, Settlement};
 use store::tables::{chunks, leases, queue};
 
 const CHUNK: u32 = 100;
 const HOSTS: u64 = 50;
+/// Documents between two looks at how fast the machine is.
+const YARDSTICK_EVERY: u64 = 1_000;
+/// Directories of a host.
+const SECTIONS: u64 = 97;
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
 const ADDING: queue::Adding = queue::Adding { place: PLACE, run: RUN, now_ms: 0, room: None, by_hops: false };
 const RUN: Run = Run(1);
@@ -25,6 +32,7 @@ fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let documents: u64 = arguments.next().map_or(Ok(200_000), |text| text.parse())?;
     let new_links: u64 = arguments.next().map_or(Ok(4), |text| text.parse())?;
+    let known_links: u64 = arguments.next().map_or(Ok(0), |text| text.parse())?;
     let directory = std::env::temp_dir().join(format!("queue-bench-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let db = match arguments.next() {
@@ -32,50 +40,116 @@ fn main() -> Result<()> {
         None => Db::open_sqlite(&directory.join("bench.sqlite"))?,
     };
     store::migrate::migrate(&db, 0)?;
-    let outcome = crawl(&db, documents, new_links);
+    let outcome = crawl(&db, documents, (new_links, known_links));
     drop(db);
     std::fs::remove_dir_all(&directory)?;
     outcome
 }
 
-fn crawl(db: &Db, documents: u64, new_links: u64) -> Result<()> {
+fn crawl(db: &Db, documents: u64, (new_links, known_links): (u64, u64)) -> Result<()> {
     let asking =
         Asking { node: NodeId(1), node_name: "bench".into(), now_ms: 0, lease_ms: 1, skew_ms: 0 };
     let lease = db.write(move |tx| leases::take(tx, PLACE.part, "crawl", &asking))?;
     let lease = lease.expect("the lease is free");
     let ids = IdMaker::new(NodeId(1))?;
-    let mut named = 0;
-    let seeds: Vec<Candidate> = (0..u64::from(CHUNK)).map(|_| fresh(&ids, &mut named)).collect();
+    // What was named, by its number: where it is.
+    let mut named: Vec<Spot> = Vec::new();
+    let seeds: Vec<Candidate> = (0..u64::from(CHUNK))
+        .map(|number| fresh(&ids, &mut named, Spot::new(number, number)))
+        .collect();
     db.write(move |tx| Ok(queue::add(tx, ADDING, &seeds)?))?;
 
     let tenth = documents / 10;
-    let (mut done, mut times) = (0, Vec::new());
+    let (mut done, mut times): (u64, Vec<(f64, f64)>) = (0, Vec::new());
+    let mut yardstick = Yardstick::new();
     let mut start = ProcessTime::now();
     let mut host = 0;
     while done < documents {
         let claimed = claim(db, &lease, ChunkId(ids.next()), &mut host)?;
         let (chunk, entries) = claimed;
-        let mut links = Vec::with_capacity(entries.len() * new_links as usize * 2);
-        for _ in 0..entries.len() as u64 * new_links {
-            links.push(fresh(&ids, &mut named));
-            links.push(known(&ids, named));
+        let mut links = Vec::with_capacity(entries.len() * (new_links + known_links) as usize);
+        for entry in &entries {
+            let spot = named[number_of(&entry.docid)];
+            for link in 0..new_links {
+                let number = named.len() as u64;
+                let to = match link % 4 {
+                    0 | 1 => spot,
+                    2 => Spot { section: number % SECTIONS, ..spot },
+                    _ => Spot::new(number, number / HOSTS),
+                };
+                links.push(fresh(&ids, &mut named, to));
+            }
+            for _ in 0..known_links {
+                links.push(known(&ids, &named));
+            }
         }
+        let named = named.len();
+        let entries: Vec<QueueId> = entries.into_iter().map(|entry| entry.id).collect();
         let settled: Vec<Settled> = entries
             .into_iter()
             .map(|id| Settled { id, generation: 1, to: Settlement::Done })
             .collect();
         done += settled.len() as u64;
         commit(db, &lease, chunk, settled, links)?;
+        if done % YARDSTICK_EVERY == 0 {
+            yardstick.measure();
+        }
         if done / tenth > times.len() as u64 {
-            let ms = start.elapsed().as_secs_f64() * 1_000.0 / tenth as f64;
-            println!("{done:>9} documents, {named:>9} known: {ms:.4} CPU-ms a document");
-            times.push(ms);
+            let measured_ms = yardstick.take_ms();
+            let spent_ms = start.elapsed().as_secs_f64() * 1_000.0 - measured_ms.total;
+            let ms = spent_ms / tenth as f64;
+            println!(
+                "{done:>9} documents, {named:>9} known: {ms:.4} CPU-ms a document, yardstick {:.3} ms",
+                measured_ms.mean
+            );
+            times.push((ms, measured_ms.mean));
             start = ProcessTime::now();
         }
     }
-    let ratio = times[times.len() - 1] / times[0];
-    println!("last tenth / first tenth: {ratio:.2}");
+    let [first, last] = [times[0], times[times.len() - 1]];
+    println!("last tenth / first tenth: {:.2}", last.0 / first.0);
+    let (first, last) = (first.0 / first.1, last.0 / last.1);
+    println!("the same by the yardstick, for a machine that others slow down: {:.2}", last / first);
     Ok(())
+}
+
+/// A piece of work that is always the same, to tell how fast the machine is just now: others
+/// on it slow down both, mostly alike.
+struct Yardstick {
+    words: Vec<u64>,
+    total: f64,
+    count: f64,
+}
+
+struct Measured {
+    total: f64,
+    mean: f64,
+}
+
+impl Yardstick {
+    fn new() -> Yardstick {
+        Yardstick { words: (0..1 << 22).collect(), total: 0.0, count: 0.0 }
+    }
+
+    fn measure(&mut self) {
+        let start = ProcessTime::now();
+        let mut at = 1u64;
+        for _ in 0..20_000 {
+            let index = (at >> 20) as usize % self.words.len();
+            at = (at ^ self.words[index]).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(1);
+            self.words[index] = at;
+        }
+        let text = [7; 1 << 18];
+        std::hint::black_box((at, page::ids::hash128(&text)));
+        self.total += start.elapsed().as_secs_f64() * 1_000.0;
+        self.count += 1.0;
+    }
+
+    fn take_ms(&mut self) -> Measured {
+        let measured = Measured { total: self.total, mean: self.total / self.count.max(1.0) };
+        (self.total, self.count) = (0.0, 0.0);
+        measured
+    }
 }
 
 fn claim(
@@ -83,7 +157,7 @@ fn claim(
     lease: &Lease,
     chunk: ChunkId,
     host: &mut u64,
-) -> Result<(ChunkId, Vec<QueueId>)> {
+) -> Result<(ChunkId, Vec<Entry>)> {
     // Two documents of each host, as a crawl that is fair to its hosts would take.
     let first = *host;
     *host += HOSTS;
@@ -101,7 +175,7 @@ fn claim(
         chunks::open(tx, &lease, (chunk, PLACE.job, RUN), 0)?;
         queue::claim(tx, PLACE, chunk, found.clone())
     })?;
-    Ok((chunk, claimed.into_iter().map(|entry| entry.id).collect()))
+    Ok((chunk, claimed))
 }
 
 fn commit(
@@ -127,9 +201,27 @@ fn host_name(number: u64) -> String {
     format!("host{}.example", number % HOSTS)
 }
 
-fn candidate(ids: &IdMaker, number: u64) -> Candidate {
-    let host = host_name(number);
-    let docid = format!("https://{host}/section-{}/a-typical-page-name-{number}.html", number % 97);
+/// Where a document is.
+#[derive(Clone, Copy)]
+struct Spot {
+    host: u64,
+    section: u64,
+}
+
+impl Spot {
+    fn new(host: u64, section: u64) -> Spot {
+        Spot { host: host % HOSTS, section: section % SECTIONS }
+    }
+}
+
+fn number_of(docid: &str) -> usize {
+    let name = docid.rsplit('-').next().and_then(|name| name.strip_suffix(".html"));
+    name.and_then(|number| number.parse().ok()).expect("it was made here")
+}
+
+fn candidate(ids: &IdMaker, number: usize, spot: Spot) -> Candidate {
+    let (host, section) = (host_name(spot.host), spot.section);
+    let docid = format!("https://{host}/section-{section}/a-typical-page-name-{number}.html");
     Candidate {
         id: QueueId(ids.next()),
         dochash: DocHash::of(&docid),
@@ -145,12 +237,14 @@ fn candidate(ids: &IdMaker, number: u64) -> Candidate {
     }
 }
 
-fn fresh(ids: &IdMaker, named: &mut u64) -> Candidate {
-    *named += 1;
-    candidate(ids, *named)
+fn fresh(ids: &IdMaker, named: &mut Vec<Spot>, spot: Spot) -> Candidate {
+    named.push(spot);
+    candidate(ids, named.len() - 1, spot)
 }
 
 /// Some document that was named before: which, is as good as random.
-fn known(ids: &IdMaker, named: u64) -> Candidate {
-    candidate(ids, named.wrapping_mul(0x9e37_79b9_7f4a_7c15) % named + 1)
+fn known(ids: &IdMaker, named: &[Spot]) -> Candidate {
+    let number = ids.next().cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let number = (number >> 16) as usize % named.len();
+    candidate(ids, number, named[number])
 }

@@ -10,6 +10,8 @@ use crate::value::{Row, Value};
 use crate::{Error, Result};
 use std::collections::HashMap;
 
+mod one_by_one;
+
 /// Parameters in one statement. SQLite allows 32,766, PostgreSQL 65,535.
 const PARAMETERS_MAX: usize = 30_000;
 /// Rows in one `VALUES` list. More gain nothing and make statements long.
@@ -146,9 +148,7 @@ impl Tx<'_> {
     /// how many rows it touched in all.
     ///
     /// PostgreSQL gets batches, whose sizes are powers of two so that few distinct
-    /// statements have to be prepared. SQLite gets row after row: it has no round
-    /// trip to save, and a statement of many rows would make it keep a copy of every
-    /// page it touches.
+    /// statements have to be prepared. SQLite gets row after row (`one_by_one`).
     pub fn insert_rows(
         &mut self,
         before: &str,
@@ -160,7 +160,8 @@ impl Tx<'_> {
         let text = |size| format!("{before} VALUES {} {after}", values_list(0, size, columns));
         let mut touched = 0;
         if let Tx::Sqlite { connection, texts, .. } = self {
-            let outcome = insert_one_by_one(connection, sqlite_text(texts, &text(1)), rows);
+            let outcome =
+                one_by_one::execute(connection, sqlite_text(texts, &text(1)), (&[], rows));
             return self.noted(outcome);
         }
         self.each_batch(rows, |tx, size, values| {
@@ -181,6 +182,12 @@ impl Tx<'_> {
         (kinds, rows): (&[Kind], &[Vec<Value<'_>>]),
         after: &str,
     ) -> Result<u64> {
+        if let Tx::Sqlite { connection, texts, .. } = self {
+            let columns = kinds.len();
+            let text = one_by_one::update_text(before, after, (fixed.len(), columns));
+            let outcome = one_by_one::execute(connection, sqlite_text(texts, &text), (fixed, rows));
+            return self.noted(outcome);
+        }
         let dialect = self.dialect();
         let mut touched = 0;
         self.each_batch(rows, |tx, size, values| {
@@ -193,7 +200,8 @@ impl Tx<'_> {
     }
 
     /// Runs a query for many keys: `before IN (…) after`, where `fixed` are the
-    /// values of `$1`, `$2` … that come before the list.
+    /// values of `$1`, `$2` … that come before the list. What `after` orders is in order
+    /// for each key only.
     ///
     /// The list is padded with its last key to a power of two.
     pub fn query_in<T>(
@@ -204,6 +212,12 @@ impl Tx<'_> {
         after: &str,
         mut map: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
+        if let Tx::Sqlite { connection, texts, .. } = self {
+            let text = format!("{before} = ${} {after}", fixed.len() + 1);
+            let text = sqlite_text(texts, &text);
+            let outcome = one_by_one::query(connection, text, (fixed, keys), map);
+            return self.noted(outcome);
+        }
         let mut out = Vec::new();
         for keys in keys.chunks(ROWS_MAX) {
             let size = keys.len().next_power_of_two();
@@ -248,21 +262,6 @@ impl Tx<'_> {
         };
         self.noted(outcome)
     }
-}
-
-fn insert_one_by_one(
-    connection: &rusqlite::Connection,
-    text: &str,
-    rows: &[Vec<Value<'_>>],
-) -> Result<u64> {
-    let mut statement = connection.prepare_cached(text)?;
-    let mut touched = 0;
-    for row in rows {
-        assert_eq!(row.len(), rows[0].len(), "all rows of a batch have the same columns");
-        check(row)?;
-        touched += statement.execute(rusqlite::params_from_iter(row))? as u64;
-    }
-    Ok(touched)
 }
 
 fn check(values: &[Value<'_>]) -> Result<()> {

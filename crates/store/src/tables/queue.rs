@@ -21,6 +21,7 @@ mod settle;
 pub use add::{Added, Adding, Candidate, add};
 pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
 
+use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
 use crate::tables::counters;
 use crate::value::Row;
@@ -197,13 +198,13 @@ pub fn next_older_bin(
 }
 
 /// The plus keeps SQLite from walking all that is ready in the job instead of
-/// looking up the ids.
-const CLAIM: &str = "UPDATE queue SET state = 'active', chunk = $3
-     WHERE part = $1 AND +jobid = $2 AND state = $4 AND COALESCE(done_run, -1) = $5
+/// looking up the id.
+const CLAIM: &str = "WHERE queue.part = $1 AND +queue.jobid = $2 AND queue.state = $4
+       AND COALESCE(queue.done_run, -1) = $5
        AND NOT EXISTS (SELECT 1 FROM queue o
                        WHERE o.part = queue.part AND o.dochash = queue.dochash
                          AND o.state = 'active')
-       AND id";
+       AND queue.id = v.column1";
 
 /// Puts documents that were peeked at into a chunk. Returns those that were still
 /// to be had: not taken, changed or removed meanwhile, and not active in another job.
@@ -215,12 +216,12 @@ pub fn claim(
 ) -> Result<Vec<Entry>> {
     // One statement for each kind, because the counters need to know what the rows
     // were before, and that nothing has happened to them since.
-    let mut kinds: BTreeMap<(State, Option<Run>), Vec<Value<'_>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(State, Option<Run>), Vec<Vec<Value<'_>>>> = BTreeMap::new();
     for entry in &peeked {
-        kinds.entry((entry.state, entry.done_run)).or_default().push(entry.id.into());
+        kinds.entry((entry.state, entry.done_run)).or_default().push(vec![entry.id.into()]);
     }
-    let mut claimed = HashSet::new();
-    for ((state, done_run), keys) in kinds {
+    let mut claimed = 0;
+    for ((state, done_run), rows) in kinds {
         let fixed = [
             place.part.into(),
             place.job.into(),
@@ -228,12 +229,23 @@ pub fn claim(
             state.name().into(),
             done_run.unwrap_or(Run(-1)).into(),
         ];
-        let found: Vec<QueueId> =
-            tx.query_in(CLAIM, &fixed, &keys, "RETURNING id", |row| row.get(0))?;
-        let count = found.len() as i64;
+        let set = "UPDATE queue SET state = 'active', chunk = $3";
+        let count = tx.update_rows(set, &fixed, (&[Kind::Int], &rows), CLAIM)? as i64;
         count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
-        claimed.extend(found);
+        claimed += count;
     }
+    if claimed == peeked.len() as i64 {
+        return Ok(peeked);
+    }
+    let keys: Vec<Value<'_>> = peeked.iter().map(|entry| entry.id.into()).collect();
+    let claimed: Vec<QueueId> = tx.query_in(
+        "SELECT id FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
+        &[place.part.into(), chunk.into()],
+        &keys,
+        "",
+        |row| row.get(0),
+    )?;
+    let claimed: HashSet<QueueId> = claimed.into_iter().collect();
     Ok(peeked.into_iter().filter(|entry| claimed.contains(&entry.id)).collect())
 }
 
