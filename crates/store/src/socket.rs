@@ -151,13 +151,25 @@ pub fn ask(layout: &Layout, question: &Question) -> Result<Option<Json>> {
     };
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
     stream.set_write_timeout(Some(STALL)).map_err(failed)?;
-    send(&mut stream, question).map_err(failed)?;
-    let bytes = receive(&mut stream, ANSWER_BYTES_MAX).map_err(failed)?;
+    let answered =
+        send(&mut stream, question).and_then(|()| receive(&mut stream, ANSWER_BYTES_MAX));
+    let bytes = match answered {
+        // It has ended while it was asked: nobody holds the directory any more.
+        Err(error) if has_hung_up(&error) => return Ok(None),
+        answered => answered.map_err(failed)?,
+    };
     match serde_json::from_slice(&bytes) {
         Ok(Answer::Ok(json)) => Ok(Some(json)),
         Ok(Answer::Error(reason)) => Err(Error::Refused(reason)),
         Err(error) => Err(failed(error.into())),
     }
+}
+
+fn has_hung_up(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof
+    )
 }
 
 fn timed(stream: &UnixStream) -> std::io::Result<()> {
@@ -243,6 +255,18 @@ mod tests {
         assert_eq!(ask(&layout, &question("echo", Json::Null)).unwrap(), None);
         let _listening = echo(&layout);
         assert!(ask(&layout, &question("echo", Json::Null)).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_process_that_dies_while_it_is_asked_is_nobody() {
+        let (_place, layout) = layout();
+        let listener = UnixListener::bind(layout.socket()).unwrap();
+        let dying = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1]);
+        });
+        assert_eq!(ask(&layout, &question("echo", Json::Null)).unwrap(), None);
+        dying.join().unwrap();
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn details(looked: &Looked) -> Vec<Detail> {
     }
     if let Some(row) = &looked.row {
         let seed = row.seed_run.is_some().then(|| "a seed".to_owned());
-        tell("found", Some(format!("{}, in run {}", at(row.added_ms), row.seen_run)));
+        tell("found", Some(format!("{}; last named in run {}", at(row.added_ms), row.seen_run)));
         tell("distance", seed.or_else(|| Some(count(row.hops, "link") + " from a seed")));
         tell("linked from", looked.parent.clone());
         tell("chunk", row.chunk.map(|chunk| chunk.to_string()));
