@@ -19,7 +19,7 @@ use store::objects::{ChunkKey, Objects};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::jobs::{self, Attended, Job};
 use store::tables::queue::{self, Candidate};
-use store::tables::{chunks, documents, settings};
+use store::tables::{chunks, documents, settings, traps};
 use store::{Db, Error, Result, pack};
 
 /// The repository connection that `crawl` jobs share unless they name another.
@@ -28,6 +28,8 @@ pub const CONNECTION: &str = "web";
 const CONNECTIONS_MAX: i64 = 256;
 /// Chunks read at once when links are judged again.
 const CHUNKS: u32 = 8;
+/// Tallies forgotten at once.
+const TALLIES_MAX: u32 = 1_000;
 /// Bytes of a job's name.
 pub const NAME_BYTES_MAX: usize = 255;
 
@@ -98,6 +100,18 @@ fn begin_run(
     }
     let begun = Begun { job: id, run, is_new, is_new_job: false, let_in };
     Ok(seed(at, &work)?.then_some(begun))
+}
+
+/// Forgets what was counted against traps, so that the next run follows again what
+/// looked endless; the links of stored documents are judged anew when it begins.
+pub fn reopen(db: &Db, job: JobId) -> Result<()> {
+    let parts = db.read(settings::parts)?;
+    for part in (0..i64::from(parts)).map(Part) {
+        while db.write(move |tx| traps::forget(tx, part, job, TALLIES_MAX))?
+            == u64::from(TALLIES_MAX)
+        {}
+    }
+    db.write(move |tx| jobs::set_judged(tx, job, ""))
 }
 
 fn check_name(name: &str) -> Result<()> {

@@ -12,7 +12,7 @@ pub mod work;
 
 use super::place::{Held, Place};
 use super::{say, shown};
-use ::crawl::begin::Begun;
+use ::crawl::begin::{self, Begun};
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::{Ended, Settings};
 use anyhow::Context;
@@ -50,6 +50,9 @@ pub struct Args {
     flags: Flags,
     #[command(flatten)]
     place: Place,
+    /// Follow again what looked endless, and count anew
+    #[arg(long)]
+    reopen: bool,
     /// The number of parts of a new database: more for more machines
     #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
     parts: u32,
@@ -95,6 +98,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ),
         None => unknown,
     };
+    if let Some(job) = known.as_ref().filter(|_| args.reopen) {
+        begin::reopen(&held.db, job.id)?;
+    }
     let _listening = held.answer("crawl")?;
     let node_name = node_name(&args, &held);
     let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };

@@ -132,7 +132,7 @@ fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
             _ => lifted(job, code),
         },
         "trap" => trap(row, verdict().err()),
-        Closed::CODE => budget(looked, row),
+        Closed::CODE => budget(looked, job, row),
         "robots" | "robots-unreachable" => robots(looked, job, url),
         "redirects" => Because::new(
             Cause::Redirects,
@@ -168,14 +168,14 @@ fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
 }
 
 /// Cut for what came of pages like it.
-fn budget(looked: &Looked, row: &Listed) -> Because {
+fn budget(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
     let words = match (&row.detail, &looked.closed) {
         (Some(detail), _) => detail.clone(),
         (None, Some(closed)) => closed.explain(),
         (None, None) => "it looks endless: too many pages like it said nothing new".to_owned(),
     };
     Because::new(Cause::Trap, format!("It is not followed, because {words}."))
-        .next("If it is a real page, name it as a seed: seeds are fetched whatever is like them.")
+        .run("If these are real pages, count anew", crawl(job, "--reopen"))
 }
 
 pub fn noindex(job: &JobLook) -> Because {

@@ -71,3 +71,32 @@ fn a_site_without_end_is_crawled_to_its_end_on_postgres() {
     let Some(home) = Home::database() else { return };
     a_site_without_end_is_crawled_to_its_end(&home);
 }
+
+/// Somebody who knows better than what was counted.
+fn what_was_closed_is_followed_again_when_it_is_reopened(home: &Home) {
+    let site = Site::with_pages(20).serve();
+    let seed = site.seed();
+    home.crawled(&[&seed, "--max-hops", "0"]);
+    let close = "INSERT INTO traps (part, jobid, bin, pattern, documents, stale, deep, suspects,
+                                    recent_stale, recent_alike, rule, closed_ms)
+                 SELECT part, jobid, bin, $1, 600, 600, 0, 0, 1000000, 1000000, 'stale', 1
+                 FROM queue WHERE state = 'done' LIMIT 1";
+    let pattern = format!("127.0.0.1:{}/p/#", site.web().port());
+    home.rows().write(move |tx| tx.execute(close, &[(&pattern).into()])).unwrap();
+    let closed = home.crawled(&[&seed, "--max-hops", "none"]);
+    assert_eq!((closed.count("/did/added"), closed.count("/documents/cut")), (0, 7), "{closed:?}");
+    let open = home.crawled(&[&seed, "--reopen"]);
+    assert_eq!((open.count("/did/added"), open.count("/documents/cut")), (19, 0), "{open:?}");
+    assert_eq!(open.0["endless"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_was_closed_is_followed_again_when_it_is_reopened_on_sqlite() {
+    what_was_closed_is_followed_again_when_it_is_reopened(&Home::directory());
+}
+
+#[test]
+fn what_was_closed_is_followed_again_when_it_is_reopened_on_postgres() {
+    let Some(home) = Home::database() else { return };
+    what_was_closed_is_followed_again_when_it_is_reopened(&home);
+}
