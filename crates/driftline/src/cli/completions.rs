@@ -1,6 +1,6 @@
 //! `driftline completions`: what a shell needs to complete this program's arguments.
 
-use super::{command, print_whole};
+use super::{command, print_whole, say};
 use clap::Args as ClapArgs;
 use clap_complete::Shell;
 use std::process::ExitCode;
@@ -17,6 +17,9 @@ use std::process::ExitCode;
 pub struct Args {
     /// The shell
     shell: Shell,
+    /// Answer in JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the verb.
@@ -26,6 +29,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Into memory first: the generator panics when its output cannot be written.
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command, name, &mut text);
-    print_whole(&text)?;
+    if args.json {
+        let script = String::from_utf8_lossy(&text);
+        say(&serde_json::json!({"shell": args.shell.to_string(), "script": script}).to_string());
+    } else {
+        print_whole(&text)?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,14 +13,18 @@ pub struct Args {
     /// Where to write a page for the program and one for each verb; made if missing
     dir: Option<PathBuf>,
     /// Answer in JSON
-    #[arg(long, requires = "dir")]
+    #[arg(long)]
     json: bool,
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Some(dir) = &args.dir else {
-        print_whole(&page(program())?)?;
+        let page = page(program())?;
+        match args.json {
+            true => say(&serde_json::json!({"page": String::from_utf8_lossy(&page)}).to_string()),
+            false => print_whole(&page)?,
+        }
         return Ok(ExitCode::SUCCESS);
     };
     let pages = write_pages(dir).with_context(|| {
