@@ -23,7 +23,7 @@ const STATEMENTS_MAX: usize = 512;
 /// Page cache of the writer, in KiB.
 const WRITER_CACHE_KIB: i64 = 64 << 10;
 /// Pages in the write-ahead log before they are carried into the file. A page that many
-/// commits change is carried over once: with a tenth of this, a commit into a large
+/// commits change is carried over once: with a sixteenth of this, a commit into a large
 /// queue costs a third more (bench/queue). A small crawl never comes so far.
 const WAL_PAGES_MAX: u32 = 64_000;
 /// What is kept of the log's file afterwards: all of it, so that it need not grow again.
