@@ -144,19 +144,7 @@ fn define_once(at: Beginning<'_>, name: &str, spec: &WebSpec) -> Result<(Job, bo
             Some(job) => Job { docspec: docspec.clone(), ..job },
             None => {
                 let connection = web_connection(tx, connection_id, now_ms)?;
-                Job {
-                    id: job_id,
-                    name: name.clone(),
-                    description: String::new(),
-                    connection,
-                    docspec: docspec.clone(),
-                    priority: 5,
-                    continuous: false,
-                    interval_ms: None,
-                    interval_max_ms: None,
-                    reseed_ms: None,
-                    expiration_ms: None,
-                }
+                Job { docspec: docspec.clone(), ..Job::new(job_id, &name, connection) }
             }
         };
         jobs::save(tx, &job, now_ms)?;

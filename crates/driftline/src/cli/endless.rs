@@ -101,19 +101,7 @@ mod tests {
     #[test]
     fn a_job_and_a_host_tell_what_is_closed_and_why() {
         both_databases(|db| {
-            let job = Job {
-                id: JobId(1),
-                name: "site".into(),
-                description: String::new(),
-                connection: ConnectionId(1),
-                docspec: "{}".into(),
-                priority: 5,
-                continuous: false,
-                interval_ms: None,
-                interval_max_ms: None,
-                reseed_ms: None,
-                expiration_ms: None,
-            };
+            let job = Job::new(JobId(1), "site", ConnectionId(1));
             db.write(move |tx| jobs::save(tx, &job, 1))?;
             let rows = [
                 row("www.a.example", "www.a.example/cal/#", Some("stale")),

@@ -36,10 +36,31 @@ pub struct Job {
     pub expiration_ms: Option<i64>,
 }
 
+/// The priority of a job that is given none, of 1 to 10.
+const PRIORITY: i64 = 5;
+
 const COLUMNS: &str = "id, name, description, connectionid, docspec, priority, type, intervaltime, \
                        maxintervaltime, reseedinterval, expirationtime";
 
 impl Job {
+    /// A job as it is made when nothing else is said: it scans once, in the middle of
+    /// all priorities, and has no specification.
+    pub fn new(id: JobId, name: &str, connection: ConnectionId) -> Job {
+        Job {
+            id,
+            name: name.to_owned(),
+            description: String::new(),
+            connection,
+            docspec: "{}".to_owned(),
+            priority: PRIORITY,
+            continuous: false,
+            interval_ms: None,
+            interval_max_ms: None,
+            reseed_ms: None,
+            expiration_ms: None,
+        }
+    }
+
     fn from_row(row: &Row<'_>) -> Result<Job> {
         Ok(Job {
             id: row.get(0)?,

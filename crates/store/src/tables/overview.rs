@@ -271,19 +271,7 @@ mod tests {
     fn a_job_is_running_while_a_crawler_holds_a_lease() {
         both_databases(|db| {
             db.write(|tx| super::super::settings::freeze(tx, 4))?;
-            let job = jobs::Job {
-                id: JobId(1),
-                name: "a".into(),
-                description: String::new(),
-                connection: ConnectionId(1),
-                docspec: "{}".into(),
-                priority: 5,
-                continuous: false,
-                interval_ms: None,
-                interval_max_ms: None,
-                reseed_ms: None,
-                expiration_ms: None,
-            };
+            let job = jobs::Job::new(JobId(1), "a", ConnectionId(1));
             db.write(move |tx| jobs::save(tx, &job, 1))?;
             let standing = |now_ms| -> Result<Standing> {
                 let alone = db.read(move |tx| standing_of(tx, JobId(1), now_ms))?;

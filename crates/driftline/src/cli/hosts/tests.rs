@@ -28,19 +28,7 @@ fn part(name: &str) -> Part {
 fn fill(db: &Db) -> store::Result<()> {
     db.write(|tx| settings::freeze(tx, PARTS))?;
     for (id, job_name) in [(1, "even"), (2, "odd")] {
-        let job = Job {
-            id: JobId(id),
-            name: job_name.into(),
-            description: String::new(),
-            connection: ConnectionId(1),
-            docspec: "{}".into(),
-            priority: 5,
-            continuous: false,
-            interval_ms: None,
-            interval_max_ms: None,
-            reseed_ms: None,
-            expiration_ms: None,
-        };
+        let job = Job::new(JobId(id), job_name, ConnectionId(1));
         db.write(move |tx| jobs::save(tx, &job, 1))?;
     }
     for number in 1..=HOSTS {

@@ -35,17 +35,8 @@ fn site() -> Place {
     let objects = Objects::open(&Location::Directory(held.layout().objects())).unwrap();
     commit_sample(held.db(), &objects, part(), 0).unwrap();
     let job = Job {
-        id: SAMPLE_JOB,
-        name: "example".into(),
-        description: String::new(),
-        connection: ConnectionId(1),
         docspec: format!("{{\"seeds\": [\"{SITE}\"]}}"),
-        priority: 5,
-        continuous: false,
-        interval_ms: None,
-        interval_max_ms: None,
-        reseed_ms: None,
-        expiration_ms: None,
+        ..Job::new(SAMPLE_JOB, "example", ConnectionId(1))
     };
     let visit = Visit {
         bin: BinId(page::ids::bin_of("example.com")),

@@ -19,19 +19,7 @@ const EACH: i64 = 30;
 const HOSTS: [&str; 3] = ["a.example", "www.a.example", "b.example"];
 
 fn job() -> Job {
-    Job {
-        id: JobId(1),
-        name: "job".into(),
-        description: String::new(),
-        connection: ConnectionId(1),
-        docspec: "{}".into(),
-        priority: 5,
-        continuous: false,
-        interval_ms: None,
-        interval_max_ms: None,
-        reseed_ms: None,
-        expiration_ms: None,
-    }
+    Job::new(JobId(1), "job", ConnectionId(1))
 }
 
 fn candidate(host: &str, number: i64, id: i64) -> Candidate {
