@@ -27,6 +27,7 @@ pub mod progress;
 pub mod reading;
 mod statistics;
 mod steps;
+pub mod sure;
 pub mod turn;
 pub mod turns;
 mod worth;
@@ -37,7 +38,7 @@ use crate::frontier::{Frontier, Limits};
 use crate::robots::RobotsCache;
 use batch::Batch;
 use fetching::{Claimed, Fetched, Fetching};
-use holdings::{Holding, Holdings, Sure, Terms};
+use holdings::{Holding, Holdings, Terms};
 use hosts::Hosts;
 use job::{Ground, JobWork};
 use known::KnownLinks;
@@ -53,6 +54,7 @@ use store::ids::{BinId, IdMaker, JobId, Part, QueueId};
 use store::objects::Objects;
 use store::tables::leases::Lease;
 use store::{Db, Error, Result};
+use sure::Sure;
 use turn::OpenChunk;
 use turns::{Turned, Turns};
 
@@ -279,7 +281,7 @@ impl Worker {
     ) -> Result<(Worker, Stopper)> {
         let now = Now::start();
         let (events, incoming) = sync_channel(EVENTS_SPARE + settings.in_flight_max);
-        let sure = Sure::of_nothing();
+        let sure = Sure::default();
         let threads = (settings.fetch_threads, settings.in_flight_max, now, &sure);
         let fetching = Fetching::start(&settings.fetch, threads, &events, Event::Fetched)?;
         let turned = events.clone();

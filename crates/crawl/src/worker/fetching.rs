@@ -7,15 +7,16 @@
 //! Invariant: every task that was sent is answered by exactly one event, unless the
 //! threads are told to end.
 
-use super::holdings::Sure;
 use super::job::JobWork;
 use super::now::Now;
 use super::reading::{self, Reading};
+use super::sure::Sure;
 use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome};
 use crate::frontier::HostKey;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
+use store::ids::Part;
 use store::tables::documents::Document;
 use store::tables::queue::Entry;
 use store::{Error, Result};
@@ -40,6 +41,16 @@ pub enum Task {
     Document(Box<DocumentTask>),
 }
 
+impl Task {
+    /// The lease that allows it.
+    fn right(&self) -> (Part, i64) {
+        match self {
+            Task::Robots(task) => (task.host.part, task.token),
+            Task::Document(task) => (task.host.part, task.claimed.token),
+        }
+    }
+}
+
 /// robots.txt of an origin.
 pub struct RobotsTask {
     /// Whose turn it takes.
@@ -48,6 +59,8 @@ pub struct RobotsTask {
     pub origin: String,
     /// For which job.
     pub job: Arc<JobWork>,
+    /// The lease of the part.
+    pub token: i64,
 }
 
 /// A document to fetch.
@@ -171,7 +184,7 @@ async fn serve(
                     let (fetcher, report) = (fetcher.clone(), report.clone());
                     let sure = sure.clone();
                     under_way.spawn(async move {
-                        let done = match sure.is(now.ms()) {
+                        let done = match sure.is(task.right(), now.ms()) {
                             true => work(&fetcher, task, now).await,
                             false => Fetched::NotAsked(task),
                         };

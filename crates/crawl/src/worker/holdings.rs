@@ -6,9 +6,8 @@
 //! not give it back is told so, and waits a full delay for each host.
 
 use super::now::Now;
+use super::sure::Sure;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -72,30 +71,6 @@ pub enum Holding {
 pub struct Holdings {
     leaving: Option<SyncSender<(Part, bool)>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Whether what is held is held for sure, known to all threads of a process. One that was
-/// frozen, or cut off from the database, for longer than a lease lasts learns here that
-/// others may have its parts, before it is told so.
-#[derive(Clone)]
-pub struct Sure {
-    until_ms: Arc<AtomicI64>,
-}
-
-impl Sure {
-    /// Of nothing yet.
-    pub fn of_nothing() -> Sure {
-        Sure { until_ms: Arc::new(AtomicI64::new(i64::MIN)) }
-    }
-
-    /// Whether nobody else can hold what is held here.
-    pub fn is(&self, now_ms: i64) -> bool {
-        now_ms < self.until_ms.load(Ordering::SeqCst)
-    }
-
-    fn until(&self, ms: i64) {
-        self.until_ms.store(ms, Ordering::SeqCst);
-    }
 }
 
 impl Holdings {
@@ -211,7 +186,9 @@ impl Keeper {
         let swept = self.db.write(move |tx| sweep(tx, &terms, &held, now_ms))?;
         // By itself, because it locks the rows of others, who lock theirs.
         let _ = self.db.write(move |tx| nodes::mark_absent(tx, silent_ms));
-        self.sure.until(now_ms + self.terms.lease_ms);
+        let kept = self.held.values().filter(|lease| !swept.lost.contains(&lease.part));
+        let taken = swept.taken.iter().map(|(lease, _)| lease);
+        self.sure.renewed(kept.chain(taken), now_ms + self.terms.lease_ms);
         Ok(swept)
     }
 

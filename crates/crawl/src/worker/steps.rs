@@ -35,7 +35,7 @@ impl Worker {
         if self.is_stopping() || self.paused {
             return Ok(());
         }
-        while self.sure.is(self.now.ms())
+        while self.sure.is_any(self.now.ms())
             && let Next::Fetch(host, item) = self.frontier.next(self.now.ms())
         {
             self.ask_for(host, item)?;
@@ -89,8 +89,9 @@ impl Worker {
         match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
             Verdict::Allowed => self.fetch(host, work, claimed),
             Verdict::Unknown => {
+                let token = claimed.token;
                 self.frontier.hold(host, job, Item { job, claimed });
-                self.fetching.send(Task::Robots(RobotsTask { host, origin, job: work }));
+                self.fetching.send(Task::Robots(RobotsTask { host, origin, job: work, token }));
             }
             Verdict::Forbidden { rule } => {
                 let why = ("robots", rule.as_str(), RemoveReason::Robots);
@@ -197,7 +198,7 @@ impl Worker {
     /// robots.txt has been fetched, or not.
     pub(super) fn robots_txt(&mut self, done: RobotsDone) {
         let RobotsDone { task, followed, began_ms, ended_ms } = done;
-        let RobotsTask { host, origin, job } = task;
+        let RobotsTask { host, origin, job, token: _ } = task;
         if let Outcome::Retry { reason, .. } = &followed.outcome {
             self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
         }

@@ -24,10 +24,10 @@ const READERS: usize = 2;
 /// How long a connection attempt may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What every session asks of the server. A process that is frozen or cut off must
-/// not keep its row locks, or nobody could take over its parts; and a commit is
-/// durable whatever the server's default. Options of the database URL come after
-/// these and win.
-const SESSION: &str = "-c idle_in_transaction_session_timeout=15s -c lock_timeout=20s \
+/// not keep its row locks, or nobody could take over its parts. Its connections may wait
+/// for each other, so that their times add up: the limit is short. A commit is durable
+/// whatever the server's default. Options of the database URL come after these and win.
+const SESSION: &str = "-c idle_in_transaction_session_timeout=5s -c lock_timeout=20s \
                        -c statement_timeout=120s -c synchronous_commit=on";
 /// A silent connection is probed after this long.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);

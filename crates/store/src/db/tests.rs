@@ -345,7 +345,7 @@ fn a_transaction_that_stands_still_loses_its_locks() {
                 .map(|name| tx.query_one(&show(name), &[], |row| row.get(0)))
                 .collect()
         })?;
-        assert_eq!(limits, ["15s", "20s", "on"]);
+        assert_eq!(limits, ["5s", "20s", "on"]);
         Ok(())
     });
 }
