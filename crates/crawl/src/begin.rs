@@ -17,7 +17,8 @@ use store::chunkfile::facts::FactsStream;
 use store::ids::{ConnectionId, IdMaker, JobId, Part, QueueId, Run};
 use store::objects::{ChunkKey, Objects};
 use store::tables::connections::{self, Connection, Kind};
-use store::tables::jobs::{self, Attended, Job};
+use store::tables::job_states::{self, Attended};
+use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
 use store::tables::{chunks, documents, settings, traps};
 use store::{Db, Error, Result, pack};
@@ -85,18 +86,18 @@ fn begin_run(
     (job, spec): (&Job, &WebSpec),
 ) -> Result<Option<Begun>> {
     let (id, now_ms, node) = (job.id, at.now_ms, at.ids.node());
-    let (run, is_new) = at.db.write(move |tx| jobs::start_run(tx, id, node, now_ms))?;
+    let (run, is_new) = at.db.write(move |tx| job_states::start_run(tx, id, node, now_ms))?;
     let work = JobWork::new(&Attended { job: job.clone(), run }, ground)
         .map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
     let admission = spec.admission();
-    let judged = at.db.read(move |tx| jobs::judged(tx, id))?;
+    let judged = at.db.read(move |tx| job_states::judged(tx, id))?;
     let mut let_in = 0;
     if judged.as_ref() != Some(&admission) {
         if judged.is_some() {
             let_in = judge_again(at, &work)?;
         }
-        at.db.write(move |tx| jobs::set_judged(tx, id, &admission))?;
+        at.db.write(move |tx| job_states::set_judged(tx, id, &admission))?;
     }
     let begun = Begun { job: id, run, is_new, is_new_job: false, let_in };
     Ok(seed(at, &work)?.then_some(begun))
@@ -111,7 +112,7 @@ pub fn reopen(db: &Db, job: JobId) -> Result<()> {
             == u64::from(TALLIES_MAX)
         {}
     }
-    db.write(move |tx| jobs::set_judged(tx, job, ""))
+    db.write(move |tx| job_states::set_judged(tx, job, ""))
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -194,8 +195,8 @@ fn add(
     for (part, candidates) in by_part {
         let (work, now_ms) = (work.clone(), at.now_ms);
         let added = at.db.write(move |tx| {
-            jobs::lock(tx, work.id)?;
-            let state = jobs::state(tx, work.id)?;
+            job_states::lock(tx, work.id)?;
+            let state = job_states::state(tx, work.id)?;
             if state.run != work.run || !state.is_active() {
                 return Ok(None);
             }

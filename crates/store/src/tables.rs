@@ -13,6 +13,7 @@ pub mod documents;
 pub mod health;
 pub mod history;
 pub mod ingests;
+pub mod job_states;
 pub mod jobs;
 pub mod leases;
 pub mod nodes;

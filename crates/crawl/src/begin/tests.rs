@@ -45,7 +45,7 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         let job = db.read(|tx| jobs::find(tx, "site"))?.expect("it was made");
         let late = JobWork::new(&Attended { job: job.clone(), run: Run(1) }, &ground);
         let late = Arc::new(JobWork { spec: spec(&["http://c.example/"]), ..late.expect("a job") });
-        db.write(move |tx| jobs::end_run(tx, job.id, Run(1), 9))?;
+        db.write(move |tx| job_states::end_run(tx, job.id, Run(1), 9))?;
         assert!(!seed(at(&two), &late)?, "the run is over");
         assert_eq!(ready(first.job)?, 2, "nothing was added");
         let next = begin(at(&two), &ground, "site", &spec(&["http://c.example/"]))?;

@@ -11,7 +11,7 @@ use crate::frontier::HostKey;
 use std::collections::{BTreeMap, BTreeSet};
 use store::ids::{BinId, JobId, Part, Run};
 use store::tables::queue::{self, Place};
-use store::tables::{bins, counters, jobs};
+use store::tables::{bins, counters, job_states};
 use store::{Result, Tx};
 
 impl Worker {
@@ -58,8 +58,8 @@ impl Worker {
         // Nothing is at work and nothing can be soon; but a process that has just joined
         // the run may bring seeds, which it does under this lock.
         let ended = self.db.write(move |tx| {
-            jobs::lock(tx, job)?;
-            let state = jobs::state(tx, job)?;
+            job_states::lock(tx, job)?;
+            let state = job_states::state(tx, job)?;
             if !state.is_active() || state.run != run {
                 // Another process that attends to the job has ended its run just now.
                 return Ok(true);
@@ -70,7 +70,7 @@ impl Worker {
                 Left::AtWork => false,
             };
             if is_over {
-                jobs::end_run(tx, job, run, now_ms)?;
+                job_states::end_run(tx, job, run, now_ms)?;
             }
             Ok(is_over)
         });
@@ -88,7 +88,7 @@ impl Worker {
     fn ended_by_others(&self) -> Result<Option<Ended>> {
         let job = self.attends;
         let run = self.former_jobs.get(&job).map(|work| work.run);
-        let state = match self.db.read(move |tx| jobs::state(tx, job)) {
+        let state = match self.db.read(move |tx| job_states::state(tx, job)) {
             Err(error) if error.passes() => return Ok(None),
             state => state?,
         };

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
 use store::tables::counters;
-use store::tables::jobs::{self, Attended};
+use store::tables::job_states::{self, Attended};
 use store::tables::queue::{self, Added, Adding, Candidate, Place};
 use store::{Error, Tx};
 
@@ -107,7 +107,7 @@ impl JobWork {
     ) -> Result<Added, Error> {
         let room = match self.spec.pages_max {
             Some(most) => {
-                jobs::lock(tx, self.id)?;
+                job_states::lock(tx, self.id)?;
                 Some(most - counters::let_in(tx, self.id)?)
             }
             None => None,

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::bins::{self, Bin};
-use store::tables::jobs::{self, Attended};
+use store::tables::job_states::{self, Attended};
 use store::tables::leases;
 use store::tables::queue::{self, Place};
 use store::{Error, Result, Tx, disk};
@@ -157,13 +157,13 @@ impl Worker {
     /// row names one; when that one has gone, another takes its place.
     fn attended(&self, now_ms: i64) -> Result<Vec<Attended>> {
         let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
-        let read = || self.db.read(move |tx| jobs::attended(tx, heard_since_ms, JOBS_MAX));
+        let read = || self.db.read(move |tx| job_states::attended(tx, heard_since_ms, JOBS_MAX));
         let (job, node) = (self.attends, self.ids.node());
         let attended = read()?;
         if attended.iter().any(|it| it.job.id == job) {
             return Ok(attended);
         }
-        match self.db.write(move |tx| jobs::attend(tx, job, node))? {
+        match self.db.write(move |tx| job_states::attend(tx, job, node))? {
             true => read(),
             false => Ok(attended),
         }

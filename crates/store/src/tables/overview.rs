@@ -246,7 +246,7 @@ mod tests {
     use crate::objects::{Location, Objects};
     use crate::tables::leases::{self, Asking};
     use crate::tables::nodes::{self, NewNode};
-    use crate::tables::{bins, jobs};
+    use crate::tables::{bins, job_states, jobs};
     use crate::testing::{SAMPLE_JOB, both_databases, commit_sample};
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
                 Ok(alone)
             };
             assert_eq!(standing(2)?, Standing::New);
-            db.write(|tx| jobs::start_run(tx, JobId(1), NodeId(2), 2))?;
+            db.write(|tx| job_states::start_run(tx, JobId(1), NodeId(2), 2))?;
             assert_eq!(standing(3)?, Standing::Interrupted);
             let node = |roles: &str| NewNode {
                 name: roles.into(),
@@ -303,7 +303,7 @@ mod tests {
                 assert_eq!(standing(4)?, expected[usize::from(roles == "crawl")], "{roles}");
             }
             assert_eq!(standing(200)?, Standing::Interrupted, "the lease is over");
-            db.write(|tx| jobs::end_run(tx, JobId(1), Run(1), 5))?;
+            db.write(|tx| job_states::end_run(tx, JobId(1), Run(1), 5))?;
             assert_eq!(standing(6)?, Standing::Ended);
             Ok(())
         });

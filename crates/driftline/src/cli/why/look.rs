@@ -14,6 +14,7 @@ use store::ids::{ConnectionId, JobId, Part, Run};
 use store::tables::bins::{self, Bin};
 use store::tables::chunks::{self, Holder};
 use store::tables::documents::{self, Document};
+use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::tables::overview::{self, Standing};
 use store::tables::queue::list::{self, Listed};
@@ -236,7 +237,7 @@ impl View<'_> {
         let taken = counters::let_in(tx, job.id)?;
         Ok(JobLook {
             name: job.name.clone(),
-            run: jobs::state(tx, job.id)?.run,
+            run: job_states::state(tx, job.id)?.run,
             standing: overview::standing_of(tx, job.id, self.now_ms)?,
             spec,
             scope,

@@ -18,6 +18,7 @@ use store::ids::{BinId, ChunkId, ConnectionId, DocumentId, JobId, NodeId, Part, 
 use store::tables::bins::{self, Visit};
 use store::tables::chunks;
 use store::tables::documents::{self, Document};
+use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking, Lease};
 use store::tables::nodes::{self, NewNode};
@@ -79,7 +80,7 @@ impl<'a> World<'a> {
         world.job(IDLE, "idle", &spec("http://idle.example/"), 1)?;
         world.job(JobId(3), "picky", &picky, 1)?;
         world.job(JobId(4), "new", &spec("http://new.example/"), 0)?;
-        db.write(|tx| jobs::end_run(tx, IDLE, Run(1), 9))?;
+        db.write(|tx| job_states::end_run(tx, IDLE, Run(1), 9))?;
         Ok(world)
     }
 
@@ -101,9 +102,9 @@ impl<'a> World<'a> {
         self.db.write(move |tx| {
             jobs::save(tx, &job, 1)?;
             for run in 1..=runs {
-                jobs::start_run(tx, id, node, 1)?;
+                job_states::start_run(tx, id, node, 1)?;
                 if run < runs {
-                    jobs::end_run(tx, id, Run(run), 1)?;
+                    job_states::end_run(tx, id, Run(run), 1)?;
                 }
             }
             Ok(())
