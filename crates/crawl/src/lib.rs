@@ -14,6 +14,7 @@ pub mod compare;
 pub mod definitions;
 pub mod fetch;
 pub mod frontier;
+pub mod lifecycle;
 pub mod robots;
 pub mod scope;
 pub mod trap;

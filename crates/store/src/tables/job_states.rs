@@ -4,31 +4,14 @@
 //! Invariant: a job's run number only grows, and grows in the transaction that starts
 //! the run; nothing else is written for it.
 
+mod state;
+
+pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
+
 use crate::ids::{JobId, NodeId, Run};
 use crate::tables::jobs::{COLUMNS, Job};
-use crate::{Error, Result, Tx};
-
-/// Where a job stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
-    /// `inactive`, `active` … as in the table.
-    pub phase: String,
-    /// The current or last run; 0 before the first.
-    pub run: Run,
-    /// When it began.
-    pub start_ms: Option<i64>,
-    /// When it ended well.
-    pub end_ms: Option<i64>,
-    /// Why it was aborted.
-    pub error: Option<String>,
-}
-
-impl State {
-    /// Whether its run is under way.
-    pub fn is_active(&self) -> bool {
-        self.phase == "active"
-    }
-}
+use crate::{Error, Result, Tx, Value};
+use state::STATE;
 
 /// A job that is inactive and has no run, unless it is there already.
 pub(super) fn make(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
@@ -44,48 +27,87 @@ pub(super) fn make(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
 
 /// Where a job stands.
 pub fn state(tx: &mut Tx<'_>, job: JobId) -> Result<State> {
-    tx.query_one(
-        "SELECT phase, run, starttime, endtime, errortext FROM job_states WHERE jobid = $1",
-        &[job.into()],
-        |row| {
-            Ok(State {
-                phase: row.get(0)?,
-                run: row.get(1)?,
-                start_ms: row.get(2)?,
-                end_ms: row.get(3)?,
-                error: row.get(4)?,
-            })
-        },
-    )
+    let sql = format!("SELECT {STATE} FROM job_states WHERE jobid = $1");
+    tx.query_one(&sql, &[job.into()], |row| State::from_row(row, 0))
+}
+
+/// Where a job stands, which nobody else changes before this transaction ends; `None`
+/// if there is no such job.
+pub fn lock(tx: &mut Tx<'_>, job: JobId) -> Result<Option<State>> {
+    let sql = format!("SELECT {STATE} FROM job_states WHERE jobid = $1 /*for update*/");
+    tx.query_opt(&sql, &[job.into()], |row| State::from_row(row, 0))
+}
+
+/// Writes where a job stands now. A run that is new, or over, is noted among its runs.
+pub fn save(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    (before, now): (&State, &State),
+    now_ms: i64,
+) -> Result<()> {
+    let columns: Vec<&str> = STATE.split(", ").collect();
+    let set: Vec<String> =
+        columns.iter().zip(2..).map(|(column, place)| format!("{column} = ${place}")).collect();
+    let sql = format!(
+        "UPDATE job_states SET {}, changed_ms = ${} WHERE jobid = $1",
+        set.join(", "),
+        columns.len() + 2
+    );
+    let mut values: Vec<Value<'_>> = vec![job.into()];
+    values.extend(now.to_row());
+    values.push(now_ms.into());
+    tx.execute(&sql, &values)?;
+    if now.run > before.run {
+        // One that was given up for this one, in the middle of its start-up perhaps.
+        tx.execute(
+            "UPDATE runs SET ended_ms = $2, outcome = 'aborted'
+             WHERE jobid = $1 AND ended_ms IS NULL",
+            &[job.into(), now_ms.into()],
+        )?;
+        tx.execute(
+            "INSERT INTO runs (jobid, run, run_kind, started_ms) VALUES ($1, $2, $3, $4)",
+            &[job.into(), now.run.into(), now.run_kind.name().into(), now_ms.into()],
+        )?;
+    }
+    let was_over = is_run_over(before);
+    if is_run_over(now) && !was_over && now.run.0 > 0 {
+        let outcome = if now.end_ms.is_some() { "done" } else { "aborted" };
+        tx.execute(
+            "UPDATE runs SET ended_ms = $3, outcome = $4, errortext = $5
+             WHERE jobid = $1 AND run = $2 AND ended_ms IS NULL",
+            &[job.into(), now.run.into(), now_ms.into(), outcome.into(), (&now.error).into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// Whether a job has nothing more to do for its run but to tell of its end.
+fn is_run_over(state: &State) -> bool {
+    matches!(state.phase, Phase::Inactive | Phase::ReadyForNotify | Phase::Notifying)
 }
 
 /// Starts the next run of a job, or goes on with the one that was interrupted, in
 /// the name of a node. Returns the run, and whether it is new.
 pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Result<(Run, bool)> {
     // Of two processes that start it together one makes the run, the other joins.
-    lock(tx, job)?;
-    let state = state(tx, job)?;
-    tx.execute("UPDATE job_states SET node = $2 WHERE jobid = $1", &[job.into(), node.into()])?;
-    match state.phase.as_str() {
-        "active" => return Ok((state.run, false)),
-        "inactive" => {}
-        phase => {
-            return Err(Error::Refused(format!("job {job} cannot start while it is {phase}")));
+    let before = lock(tx, job)?.ok_or_else(|| Error::Refused(format!("there is no job {job}")))?;
+    let mut now = State { node: Some(node), ..before.clone() };
+    match before.phase {
+        Phase::Active => {}
+        Phase::Inactive => {
+            now.phase = Phase::Active;
+            now.run = Run(before.run.0 + 1);
+            now.run_kind = if now.run.0 > 1 { RunKind::Incremental } else { RunKind::Full };
+            now.start_ms = Some(now_ms);
+            (now.end_ms, now.error) = (None, None);
+        }
+        _ => {
+            let name = before.name();
+            return Err(Error::Refused(format!("job {job} cannot start while it is {name}")));
         }
     }
-    let run = Run(state.run.0 + 1);
-    let kind = if run.0 > 1 { "incremental" } else { "full" };
-    tx.execute(
-        "UPDATE job_states SET phase = 'active', run = $2, run_kind = $3, starttime = $4,
-             endtime = NULL, errortext = NULL, changed_ms = $4
-         WHERE jobid = $1",
-        &[job.into(), run.into(), kind.into(), now_ms.into()],
-    )?;
-    tx.execute(
-        "INSERT INTO runs (jobid, run, run_kind, started_ms) VALUES ($1, $2, $3, $4)",
-        &[job.into(), run.into(), kind.into(), now_ms.into()],
-    )?;
-    Ok((run, true))
+    save(tx, job, (&before, &now), now_ms)?;
+    Ok((now.run, now.run > before.run))
 }
 
 /// All known links of a job have been judged by these settings.
@@ -141,32 +163,14 @@ pub fn attend(tx: &mut Tx<'_>, job: JobId, node: NodeId) -> Result<bool> {
     Ok(taken == 1)
 }
 
-/// Locks a job's state for the rest of the transaction: whoever counts its documents
-/// against a limit does it one after the other.
-pub fn lock(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
-    tx.query_opt(
-        "SELECT run FROM job_states WHERE jobid = $1 /*for update*/",
-        &[job.into()],
-        |_| Ok(()),
-    )?;
-    Ok(())
-}
-
 /// Ends a run that has done all there was to do.
 pub fn end_run(tx: &mut Tx<'_>, job: JobId, run: Run, now_ms: i64) -> Result<()> {
-    let ended = tx.execute(
-        "UPDATE job_states SET phase = 'inactive', endtime = $3, lasttime = $3, changed_ms = $3
-         WHERE jobid = $1 AND run = $2 AND phase = 'active'",
-        &[job.into(), run.into(), now_ms.into()],
-    )?;
-    if ended != 1 {
+    let Some(before) = lock(tx, job)?.filter(|it| it.is_active() && it.run == run) else {
         return Err(Error::Refused(format!("run {run} of job {job} is not the active one")));
-    }
-    tx.execute(
-        "UPDATE runs SET ended_ms = $3, outcome = 'done' WHERE jobid = $1 AND run = $2",
-        &[job.into(), run.into(), now_ms.into()],
-    )?;
-    Ok(())
+    };
+    let (phase, at) = (Phase::Inactive, Some(now_ms));
+    let now = State { phase, end_ms: at, last_ms: at, ..before.clone() };
+    save(tx, job, (&before, &now), now_ms)
 }
 
 #[cfg(test)]
@@ -217,7 +221,7 @@ mod tests {
             assert!(!db.write(move |tx| attend(tx, JobId(1), node))?, "there is no run");
             assert_eq!(start(40)?, (Run(2), true));
             let now = db.read(|tx| state(tx, JobId(1)))?;
-            assert_eq!((now.phase.as_str(), now.start_ms, now.end_ms), ("active", Some(40), None));
+            assert_eq!((now.phase, now.start_ms, now.end_ms), (Phase::Active, Some(40), None));
             Ok(())
         });
     }

@@ -1,0 +1,398 @@
+//! The life cycle of a job: what may happen to it, and where it stands then.
+//!
+//! Pure. A job's state is a few orthogonal fields ([`State`]); the states of table 11.24
+//! are combinations of them. Whatever happens is an [`Event`]; [`State`] and event give
+//! the next state or the reason why the event is refused. Invariants: what is not
+//! refused leads to a state that has a name; work that returns late (a start-up, a
+//! seeding, a notification) is taken in wherever the job has got to meanwhile, so that
+//! no state waits for something that has already happened.
+
+use store::ids::{NodeId, Run};
+use store::tables::job_states::{AbortedFrom, Phase, Restart, RunKind, State};
+
+/// What may happen to a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Somebody starts it.
+    Start {
+        /// Only what changed is asked for, where the connector can tell.
+        minimal: bool,
+    },
+    /// Its schedule starts it.
+    ScheduledStart {
+        /// As for [`Event::Start`].
+        minimal: bool,
+        /// When the window ends; `None` lets it run to its end.
+        window_end_ms: Option<i64>,
+    },
+    /// Somebody pauses it.
+    Pause,
+    /// Somebody lets it go on.
+    Resume,
+    /// Somebody aborts it.
+    Abort,
+    /// Somebody aborts it and starts it again.
+    Restart {
+        /// As for [`Event::Start`].
+        minimal: bool,
+    },
+    /// Somebody deletes it, with its documents.
+    Delete,
+    /// Something cannot go on: the job is aborted with this text.
+    Fail(String),
+    /// Its window is over.
+    WindowCloses,
+    /// Another window has begun.
+    WindowOpens {
+        /// When it ends.
+        window_end_ms: Option<i64>,
+    },
+    /// A process begins its start-up.
+    StartupBegins {
+        /// The process.
+        node: NodeId,
+        /// What the run means for older documents.
+        kind: RunKind,
+    },
+    /// Its documents are prepared and its seeds are queued.
+    StartupDone {
+        /// How far seeding has come.
+        seeding_version: Option<String>,
+        /// When it is seeded again.
+        reseed_ms: Option<i64>,
+    },
+    /// The start-up cannot be finished now, or its process has died.
+    StartupReturns,
+    /// A process asks for its seeds again.
+    SeedingBegins {
+        /// The process.
+        node: NodeId,
+    },
+    /// They are queued.
+    SeedingDone {
+        /// How far seeding has come.
+        seeding_version: Option<String>,
+        /// When it is seeded again.
+        reseed_ms: Option<i64>,
+    },
+    /// The seeding cannot be finished now, or its process has died.
+    SeedingReturns,
+    /// None of its documents is being worked on.
+    Quiet,
+    /// Its documents may be worked on again.
+    Resumed,
+    /// All of its documents are done.
+    QueueDone,
+    /// Nothing is left to clean up, and the outputs have everything.
+    CleanedUp,
+    /// Cleaning up has brought documents back.
+    MoreFound,
+    /// A process tells of its end.
+    NotifyBegins {
+        /// The process.
+        node: NodeId,
+    },
+    /// Everybody has heard of it.
+    NotifyDone {
+        /// Why somebody could not be told, for good.
+        error: Option<String>,
+    },
+    /// It cannot be told now, or the process that told it has died.
+    NotifyReturns,
+    /// A process begins to delete it.
+    DeleteBegins {
+        /// The process.
+        node: NodeId,
+    },
+    /// Its documents may be deleted.
+    DeletePrepared,
+    /// The process that prepared its deletion has died.
+    DeleteReturns,
+    /// No documents are left.
+    Deleted,
+    /// Its connectors were registered or deregistered.
+    Connectors {
+        /// Whether those of the repository and the transformations are there.
+        repository: bool,
+        /// Whether those of the outputs are there.
+        outputs: bool,
+    },
+}
+
+/// Why an event is refused, in words for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(pub String);
+
+/// Where a job stands after an event.
+pub fn after(state: &State, event: &Event, now_ms: i64) -> Result<State, Refused> {
+    let mut next = state.clone();
+    match event {
+        Event::Start { minimal } => start(&mut next, *minimal, None)?,
+        Event::ScheduledStart { minimal, window_end_ms } => {
+            start(&mut next, *minimal, *window_end_ms)?;
+        }
+        Event::Pause => pause(&mut next)?,
+        Event::Resume => resume(&mut next)?,
+        Event::Abort => abort(&mut next, Restart::None)?,
+        Event::Restart { minimal } => restart(&mut next, *minimal)?,
+        Event::Delete => delete(&mut next)?,
+        Event::Fail(text) => fail(&mut next, text)?,
+        Event::WindowCloses => window_closes(&mut next)?,
+        Event::WindowOpens { window_end_ms } => window_opens(&mut next, *window_end_ms)?,
+        Event::Connectors { repository, outputs } => {
+            (next.repository_present, next.outputs_present) = (*repository, *outputs);
+        }
+        Event::StartupBegins { .. } | Event::StartupDone { .. } | Event::StartupReturns => {
+            startup(&mut next, event, now_ms)?;
+        }
+        Event::SeedingBegins { .. } | Event::SeedingDone { .. } | Event::SeedingReturns => {
+            seeding(&mut next, event, now_ms)?;
+        }
+        Event::Quiet | Event::Resumed | Event::QueueDone => running(&mut next, event, now_ms)?,
+        _ => ending(&mut next, event, now_ms)?,
+    }
+    Ok(next)
+}
+
+/// Refuses an event with what it would need.
+fn refuse<T>(state: &State, needs: &str) -> Result<T, Refused> {
+    Err(Refused(format!("the job is {}; {needs}", state.name())))
+}
+
+fn start(next: &mut State, minimal: bool, window_end_ms: Option<i64>) -> Result<(), Refused> {
+    if next.phase != Phase::Inactive {
+        return refuse(next, "only one that is INACTIVE can be started (or restart it)");
+    }
+    next.phase = Phase::ReadyForStartup;
+    next.minimal = minimal;
+    next.window_end_ms = window_end_ms;
+    (next.end_ms, next.error) = (None, None);
+    Ok(())
+}
+
+fn delete(next: &mut State) -> Result<(), Refused> {
+    if next.phase != Phase::Inactive {
+        return refuse(next, "only one that is INACTIVE can be deleted: abort it first");
+    }
+    next.phase = Phase::ReadyForDelete;
+    // Whoever makes a job of the same documents later begins from nothing.
+    next.seeding_version = None;
+    Ok(())
+}
+
+fn pause(next: &mut State) -> Result<(), Refused> {
+    if next.phase != Phase::Active || next.paused || next.resuming {
+        return refuse(next, "only one that runs or waits for its window can be paused");
+    }
+    next.paused = true;
+    // One that waits for its window has stopped already, or is about to.
+    next.stopping |= !next.waiting;
+    Ok(())
+}
+
+fn resume(next: &mut State) -> Result<(), Refused> {
+    if next.phase != Phase::Active || !next.paused {
+        return refuse(next, "only one that is paused can be resumed");
+    }
+    if next.stopping {
+        return refuse(next, "it can be resumed when it has stopped, in a moment");
+    }
+    next.paused = false;
+    next.resuming = !next.waiting;
+    Ok(())
+}
+
+fn abort(next: &mut State, restart: Restart) -> Result<(), Refused> {
+    match next.phase {
+        Phase::ReadyForStartup => {}
+        Phase::StartingUp => next.aborted_from = Some(AbortedFrom::StartingUp),
+        Phase::Active if next.resuming => {
+            return refuse(next, "it is about to go on; it can be aborted in a moment");
+        }
+        Phase::Active => {}
+        Phase::ShuttingDown if restart == Restart::None => {
+            next.aborted_from = Some(AbortedFrom::ShuttingDown);
+        }
+        Phase::Aborting if next.restart != Restart::None && restart == Restart::None => {}
+        _ => return refuse(next, "there is nothing to abort"),
+    }
+    next.phase = Phase::Aborting;
+    next.restart = restart;
+    (next.paused, next.waiting, next.stopping) = (false, false, false);
+    Ok(())
+}
+
+fn restart(next: &mut State, minimal: bool) -> Result<(), Refused> {
+    match next.phase {
+        Phase::Inactive => return refuse(next, "there is nothing to restart: start it"),
+        Phase::ShuttingDown => {
+            return refuse(next, "it is cleaning up; abort it and start it again");
+        }
+        _ => {}
+    }
+    abort(next, if minimal { Restart::Minimal } else { Restart::Full })
+}
+
+fn fail(next: &mut State, text: &str) -> Result<(), Refused> {
+    // The first error is the one that people need.
+    if next.phase != Phase::Aborting || next.error.is_none() {
+        next.error = Some(text.to_owned());
+    }
+    if next.phase == Phase::Aborting {
+        next.restart = Restart::None;
+        return Ok(());
+    }
+    next.resuming = false;
+    abort(next, Restart::None)
+}
+
+fn window_closes(next: &mut State) -> Result<(), Refused> {
+    let pausing = next.paused && next.stopping;
+    if next.phase != Phase::Active || next.waiting || next.resuming || pausing {
+        return refuse(next, "a window closes for one that runs or is paused");
+    }
+    next.waiting = true;
+    next.stopping = !next.paused;
+    Ok(())
+}
+
+fn window_opens(next: &mut State, window_end_ms: Option<i64>) -> Result<(), Refused> {
+    if next.phase != Phase::Active || !next.waiting || next.stopping {
+        return refuse(next, "a window opens for one that waits for it");
+    }
+    next.waiting = false;
+    next.resuming = !next.paused;
+    next.window_end_ms = window_end_ms;
+    Ok(())
+}
+
+fn startup(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+    let is_aborted = next.aborted_from == Some(AbortedFrom::StartingUp);
+    match (event, next.phase) {
+        (Event::StartupBegins { node, kind }, Phase::ReadyForStartup) => {
+            next.phase = Phase::StartingUp;
+            next.node = Some(*node);
+            next.run = Run(next.run.0 + 1);
+            next.run_kind = *kind;
+            next.start_ms = Some(now_ms);
+        }
+        (Event::StartupDone { .. } | Event::StartupReturns, Phase::Aborting) if is_aborted => {
+            next.aborted_from = None;
+        }
+        (Event::StartupDone { seeding_version, reseed_ms }, Phase::StartingUp) => {
+            next.phase = Phase::Active;
+            next.seeding_version.clone_from(seeding_version);
+            next.last_check_ms = now_ms;
+            next.reseed_ms = *reseed_ms;
+            (next.fail_ms, next.failcount) = (None, None);
+        }
+        (Event::StartupReturns, Phase::StartingUp) => next.phase = Phase::ReadyForStartup,
+        _ => return refuse(next, "no start-up is under way"),
+    }
+    Ok(())
+}
+
+fn seeding(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+    match event {
+        Event::SeedingBegins { node } => {
+            let runs = next.phase == Phase::Active && !next.paused && !next.waiting;
+            if !runs || next.resuming || next.seeding {
+                return refuse(next, "only one that runs can be seeded again");
+            }
+            next.seeding = true;
+            next.node = Some(*node);
+        }
+        _ if !next.seeding => return refuse(next, "no seeding is under way"),
+        // Wherever the job has got to meanwhile, the seeding is over.
+        Event::SeedingDone { seeding_version, reseed_ms } => {
+            next.seeding = false;
+            next.seeding_version.clone_from(seeding_version);
+            next.last_check_ms = now_ms;
+            next.reseed_ms = *reseed_ms;
+        }
+        _ => next.seeding = false,
+    }
+    Ok(())
+}
+
+fn running(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+    match (event, next.phase) {
+        (Event::Quiet, Phase::Active) if next.stopping => next.stopping = false,
+        (Event::Quiet, Phase::Aborting) => return aborted(next, now_ms),
+        (Event::Resumed, Phase::Active) if next.resuming => next.resuming = false,
+        (Event::QueueDone, Phase::Active) => {
+            if next.paused || next.stopping || next.resuming || next.seeding {
+                return refuse(next, "it is not the time to end it");
+            }
+            next.phase = Phase::ShuttingDown;
+            next.waiting = false;
+        }
+        _ => return refuse(next, "that does not concern it now"),
+    }
+    Ok(())
+}
+
+/// An aborted job has come to rest.
+fn aborted(next: &mut State, now_ms: i64) -> Result<(), Refused> {
+    if next.aborted_from == Some(AbortedFrom::StartingUp) || next.seeding {
+        return refuse(next, "its seeding has not returned");
+    }
+    next.aborted_from = None;
+    next.last_ms = Some(now_ms);
+    match next.restart {
+        Restart::None => {
+            next.phase = Phase::ReadyForNotify;
+            next.end_ms = None;
+        }
+        restart => {
+            next.phase = Phase::ReadyForStartup;
+            next.minimal = restart == Restart::Minimal;
+            next.restart = Restart::None;
+        }
+    }
+    Ok(())
+}
+
+fn ending(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+    match (event, next.phase) {
+        (Event::CleanedUp, Phase::ShuttingDown) => {
+            next.phase = Phase::ReadyForNotify;
+            (next.end_ms, next.last_ms) = (Some(now_ms), Some(now_ms));
+        }
+        (Event::MoreFound, Phase::ShuttingDown) => next.phase = Phase::Active,
+        (Event::NotifyBegins { node }, Phase::ReadyForNotify) => {
+            next.phase = Phase::Notifying;
+            next.node = Some(*node);
+        }
+        (Event::NotifyDone { error }, Phase::Notifying) => {
+            next.phase = Phase::Inactive;
+            next.window_end_ms = None;
+            if next.error.is_none() {
+                next.error.clone_from(error);
+            }
+        }
+        (Event::NotifyReturns, Phase::Notifying) => next.phase = Phase::ReadyForNotify,
+        (Event::DeleteBegins { node }, Phase::ReadyForDelete) if next.outputs_present => {
+            next.phase = Phase::DeleteStartingUp;
+            next.node = Some(*node);
+        }
+        (Event::DeletePrepared, Phase::DeleteStartingUp) => next.phase = Phase::Deleting,
+        (Event::DeleteReturns, Phase::DeleteStartingUp) => next.phase = Phase::ReadyForDelete,
+        (Event::Deleted, Phase::Deleting) if next.outputs_present => {
+            next.phase = Phase::ReadyForDeleteNotify;
+        }
+        (Event::NotifyBegins { node }, Phase::ReadyForDeleteNotify) => {
+            next.phase = Phase::NotifyingOfDeletion;
+            next.node = Some(*node);
+        }
+        (Event::NotifyReturns, Phase::NotifyingOfDeletion) => {
+            next.phase = Phase::ReadyForDeleteNotify;
+        }
+        _ => return refuse(next, "that does not concern it now"),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

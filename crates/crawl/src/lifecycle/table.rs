@@ -1,0 +1,276 @@
+//! The transitions of job states as the original has them, written down by name and
+//! independent of how we build them: what the life cycle is checked against.
+//!
+//! From the table of today's original (its states by name), with the states of table
+//! 11.24 that it lost: an abort waits for a start-up or a seeding to return. Names are
+//! without `_UNINSTALLED`, `_NOOUTPUT` and `_NEITHER`, which follow from which
+//! connectors are there. What is not in the table is refused.
+
+/// A state, and what each trigger makes of it.
+pub const TRANSITIONS: &str = "
+INACTIVE
+    start = READYFORSTARTUP
+    start minimal = READYFORSTARTUPMINIMAL
+    schedule = READYFORSTARTUP
+    schedule minimal = READYFORSTARTUPMINIMAL
+    delete = READYFORDELETE
+READYFORSTARTUP
+    startup begins = STARTINGUP
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+READYFORSTARTUPMINIMAL
+    startup begins = STARTINGUPMINIMAL
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+STARTINGUP
+    startup done = ACTIVE
+    startup returns = READYFORSTARTUP
+    abort = ABORTINGSTARTINGUP
+    fail = ABORTINGSTARTINGUP
+    restart = ABORTINGSTARTINGUPFORRESTART
+    restart minimal = ABORTINGSTARTINGUPFORRESTARTMINIMAL
+STARTINGUPMINIMAL
+    startup done = ACTIVE
+    startup returns = READYFORSTARTUPMINIMAL
+    abort = ABORTINGSTARTINGUP
+    fail = ABORTINGSTARTINGUP
+    restart = ABORTINGSTARTINGUPFORRESTART
+    restart minimal = ABORTINGSTARTINGUPFORRESTARTMINIMAL
+ABORTINGSTARTINGUP
+    startup done = ABORTING
+    startup returns = ABORTING
+    fail = ABORTINGSTARTINGUP
+ABORTINGSTARTINGUPFORRESTART
+    startup done = ABORTINGFORRESTART
+    startup returns = ABORTINGFORRESTART
+    abort = ABORTINGSTARTINGUP
+    fail = ABORTINGSTARTINGUP
+ABORTINGSTARTINGUPFORRESTARTMINIMAL
+    startup done = ABORTINGFORRESTARTMINIMAL
+    startup returns = ABORTINGFORRESTARTMINIMAL
+    abort = ABORTINGSTARTINGUP
+    fail = ABORTINGSTARTINGUP
+ACTIVE
+    seeding begins = ACTIVESEEDING
+    queue done = SHUTTINGDOWN
+    window closes = ACTIVEWAITING
+    pause = PAUSING
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+ACTIVESEEDING
+    seeding done = ACTIVE
+    seeding returns = ACTIVE
+    window closes = ACTIVEWAITINGSEEDING
+    pause = PAUSINGSEEDING
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+    restart = ABORTINGFORRESTARTSEEDING
+    restart minimal = ABORTINGFORRESTARTSEEDINGMINIMAL
+PAUSING
+    quiet = PAUSED
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+PAUSINGSEEDING
+    quiet = PAUSEDSEEDING
+    seeding done = PAUSING
+    seeding returns = PAUSING
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+    restart = ABORTINGFORRESTARTSEEDING
+    restart minimal = ABORTINGFORRESTARTSEEDINGMINIMAL
+PAUSED
+    resume = RESUMING
+    window closes = PAUSEDWAIT
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+PAUSEDSEEDING
+    resume = RESUMINGSEEDING
+    window closes = PAUSEDWAITSEEDING
+    seeding done = PAUSED
+    seeding returns = PAUSED
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+    restart = ABORTINGFORRESTARTSEEDING
+    restart minimal = ABORTINGFORRESTARTSEEDINGMINIMAL
+ACTIVEWAITING
+    quiet = ACTIVEWAIT
+    pause = PAUSINGWAITING
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+ACTIVEWAITINGSEEDING
+    quiet = ACTIVEWAITSEEDING
+    seeding done = ACTIVEWAITING
+    seeding returns = ACTIVEWAITING
+    pause = PAUSINGWAITINGSEEDING
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+    restart = ABORTINGFORRESTARTSEEDING
+    restart minimal = ABORTINGFORRESTARTSEEDINGMINIMAL
+ACTIVEWAIT
+    window opens = RESUMING
+    queue done = SHUTTINGDOWN
+    pause = PAUSEDWAIT
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+ACTIVEWAITSEEDING
+    window opens = RESUMINGSEEDING
+    seeding done = ACTIVEWAIT
+    seeding returns = ACTIVEWAIT
+    pause = PAUSEDWAITSEEDING
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+    restart = ABORTINGFORRESTARTSEEDING
+    restart minimal = ABORTINGFORRESTARTSEEDINGMINIMAL
+PAUSINGWAITING
+    quiet = PAUSEDWAIT
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+PAUSINGWAITINGSEEDING
+    quiet = PAUSEDWAITSEEDING
+    seeding done = PAUSINGWAITING
+    seeding returns = PAUSINGWAITING
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+    restart = ABORTINGFORRESTARTSEEDING
+    restart minimal = ABORTINGFORRESTARTSEEDINGMINIMAL
+PAUSEDWAIT
+    window opens = PAUSED
+    resume = ACTIVEWAIT
+    abort = ABORTING
+    fail = ABORTING
+    restart = ABORTINGFORRESTART
+    restart minimal = ABORTINGFORRESTARTMINIMAL
+PAUSEDWAITSEEDING
+    window opens = PAUSEDSEEDING
+    resume = ACTIVEWAITSEEDING
+    seeding done = PAUSEDWAIT
+    seeding returns = PAUSEDWAIT
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+    restart = ABORTINGFORRESTARTSEEDING
+    restart minimal = ABORTINGFORRESTARTSEEDINGMINIMAL
+RESUMING
+    resumed = ACTIVE
+    fail = ABORTING
+RESUMINGSEEDING
+    resumed = ACTIVESEEDING
+    seeding done = RESUMING
+    seeding returns = RESUMING
+    fail = ABORTINGSEEDING
+SHUTTINGDOWN
+    cleaned up = READYFORNOTIFY
+    more found = ACTIVE
+    abort = ABORTINGSHUTTINGDOWN
+    fail = ABORTINGSHUTTINGDOWN
+ABORTING
+    quiet = READYFORNOTIFY
+    fail = ABORTING
+ABORTINGSHUTTINGDOWN
+    quiet = READYFORNOTIFY
+    fail = ABORTINGSHUTTINGDOWN
+ABORTINGSEEDING
+    seeding done = ABORTING
+    seeding returns = ABORTING
+    fail = ABORTINGSEEDING
+ABORTINGFORRESTART
+    quiet = READYFORSTARTUP
+    abort = ABORTING
+    fail = ABORTING
+ABORTINGFORRESTARTMINIMAL
+    quiet = READYFORSTARTUPMINIMAL
+    abort = ABORTING
+    fail = ABORTING
+ABORTINGFORRESTARTSEEDING
+    seeding done = ABORTINGFORRESTART
+    seeding returns = ABORTINGFORRESTART
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+ABORTINGFORRESTARTSEEDINGMINIMAL
+    seeding done = ABORTINGFORRESTARTMINIMAL
+    seeding returns = ABORTINGFORRESTARTMINIMAL
+    abort = ABORTINGSEEDING
+    fail = ABORTINGSEEDING
+READYFORNOTIFY
+    notify begins = NOTIFYINGOFCOMPLETION
+NOTIFYINGOFCOMPLETION
+    notify done = INACTIVE
+    notify returns = READYFORNOTIFY
+READYFORDELETE
+    delete begins = DELETESTARTINGUP
+DELETESTARTINGUP
+    delete prepared = DELETING
+    delete returns = READYFORDELETE
+DELETING
+    deleted = READYFORDELETENOTIFY
+READYFORDELETENOTIFY
+    notify begins = NOTIFYINGOFDELETION
+NOTIFYINGOFDELETION
+    notify returns = READYFORDELETENOTIFY
+";
+
+/// Every state of table 11.24, as the chapter writes it, and those that it lacks.
+pub const STATES: &[&str] = &[
+    "INACTIVE",
+    "ACTIVE",
+    "PAUSED",
+    "PAUSING",
+    "ACTIVEWAITING",
+    "PAUSINGWAITING",
+    "RESUMING",
+    "SHUTTINGDOWN",
+    "ACTIVEWAIT",
+    "PAUSEDWAIT",
+    "ABORTING",
+    "STARTINGUP",
+    "STARTINGUPMINIMAL",
+    "DELETESTARTINGUP",
+    "ABORTINGSTARTINGUP",
+    "READYFORSTARTUP",
+    "READYFORSTARTUPMINIMAL",
+    "READYFORDELETE",
+    "ACTIVESEEDING",
+    "PAUSINGSEEDING",
+    "ACTIVEWAITINGSEEDING",
+    "PAUSINGWAITINGSEEDING",
+    "RESUMINGSEEDING",
+    "ABORTINGSEEDING",
+    "PAUSEDSEEDING",
+    "ACTIVEWAITSEEDING",
+    "PAUSEDWAITSEEDING",
+    "ABORTINGFORRESTART",
+    "ABORTINGFORRESTARTMINIMAL",
+    "ABORTINGFORRESTARTSEEDING",
+    "ABORTINGFORRESTARTSEEDINGMINIMAL",
+    "ABORTINGSTARTINGUPFORRESTART",
+    "ABORTINGSTARTINGUPFORRESTARTMINIMAL",
+    "READYFORNOTIFY",
+    "NOTIFYINGOFCOMPLETION",
+    "ACTIVE_UNINSTALLED",
+    "ACTIVESEEDING_UNINSTALLED",
+    "ACTIVE_NOOUTPUT",
+    "ACTIVESEEDING_NOOUTPUT",
+    "ACTIVE_NEITHER",
+    "ACTIVESEEDING_NEITHER",
+    "READYFORDELETE_NOOUTPUT",
+    "DELETING",
+    "DELETING_NOOUTPUT",
+    "ABORTINGSHUTTINGDOWN",
+    "READYFORDELETENOTIFY",
+    "NOTIFYINGOFDELETION",
+];
