@@ -5,7 +5,9 @@
 //! leaves a run that the next one begins again. Invariant: when a run is begun, every
 //! link of every stored document has been judged by the job's present settings.
 
+use crate::conduct::{self, Attends, Means, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
+use crate::lifecycle::Event;
 use crate::worker::job::{Found, Ground, JobWork};
 use crate::worker::reading;
 use page::ids::DocHash;
@@ -14,10 +16,10 @@ use std::io::Cursor;
 use std::sync::Arc;
 use store::chunkfile::document::DocumentRecord;
 use store::chunkfile::facts::FactsStream;
-use store::ids::{ConnectionId, IdMaker, JobId, Part, QueueId, Run};
-use store::objects::{ChunkKey, Objects};
+use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
+use store::objects::ChunkKey;
 use store::tables::connections::{self, Connection, Kind};
-use store::tables::job_states::{self, Attended};
+use store::tables::job_states::{self, Attended, Phase, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
 use store::tables::{chunks, documents, settings, traps};
@@ -49,14 +51,13 @@ pub struct Begun {
     pub let_in: u64,
 }
 
-/// Who begins, and when.
-#[derive(Clone, Copy)]
-#[allow(missing_docs)]
-pub struct Beginning<'a> {
-    pub db: &'a Db,
-    pub objects: &'a Objects,
-    pub ids: &'a Arc<IdMaker>,
-    pub now_ms: i64,
+/// What came of seeding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seeded {
+    /// All seeds are queued.
+    Done,
+    /// The run takes none any more.
+    Over,
 }
 
 /// What all jobs of a database share. `own` are the addresses of this program.
@@ -68,39 +69,72 @@ pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
 }
 
 /// Makes or edits a job, and begins its next run or goes on with the last.
-pub fn begin(at: Beginning<'_>, ground: &Ground, name: &str, spec: &WebSpec) -> Result<Begun> {
+pub fn begin(at: &Means, terms: Terms, name: &str, spec: &WebSpec) -> Result<Begun> {
     check_name(name)?;
     let (job, is_new_job) = define(at, name, spec)?;
+    let terms = Terms { attends: Attends::One(job.id), ..terms };
+    let mut is_new = false;
     // A run that goes on may end, by others, before its new seeds are in; the next one
     // takes them then.
     loop {
-        if let Some(begun) = begin_run(at, ground, (&job, spec))? {
-            return Ok(Begun { is_new_job, ..begun });
+        let rests = |state: &State| match state.phase {
+            Phase::Inactive | Phase::Active | Phase::ShuttingDown => !state.resuming,
+            _ => false,
+        };
+        let state = conduct::bring(at, terms, job.id, rests)?;
+        match state.phase {
+            Phase::Inactive if is_new && state.error.is_some() => {
+                return Err(Error::Refused(state.error.unwrap_or_default()));
+            }
+            Phase::Inactive => {
+                let (id, now_ms) = (job.id, at.now.ms());
+                let start = Event::Start { minimal: false };
+                match at.db.write(move |tx| conduct::change(tx, id, &start, now_ms)) {
+                    Ok(_) => is_new = true,
+                    // Somebody else has started it at the same moment.
+                    Err(Error::Refused(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            _ if state.paused => {
+                let name = state.name();
+                return Err(Error::Refused(format!(
+                    "the job is {name}; `driftline job resume` lets it go on"
+                )));
+            }
+            _ => {
+                if let Some(let_in) = join(at, (&job, spec), (&state, is_new))? {
+                    let run = state.run;
+                    return Ok(Begun { job: job.id, run, is_new, is_new_job, let_in });
+                }
+            }
         }
     }
 }
 
-fn begin_run(
-    at: Beginning<'_>,
-    ground: &Ground,
+/// Joins a run that is under way, in the name of this node, with the seeds and the
+/// settings of now. Returns how many documents these let in; `None` if the run is over.
+fn join(
+    at: &Means,
     (job, spec): (&Job, &WebSpec),
-) -> Result<Option<Begun>> {
-    let (id, now_ms, node) = (job.id, at.now_ms, at.ids.node());
-    let (run, is_new) = at.db.write(move |tx| job_states::start_run(tx, id, node, now_ms))?;
-    let work = JobWork::new(&Attended { job: job.clone(), run }, ground)
+    (state, is_new): (&State, bool),
+) -> Result<Option<u64>> {
+    let (id, node) = (job.id, at.ids.node());
+    at.db.write(move |tx| job_states::attend(tx, id, node))?;
+    if is_new || state.phase != Phase::Active {
+        return Ok(Some(0));
+    }
+    let work = JobWork::new(&Attended { job: job.clone(), state: state.clone() }, &at.ground)
         .map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
     let admission = spec.admission();
     let judged = at.db.read(move |tx| job_states::judged(tx, id))?;
     let mut let_in = 0;
     if judged.as_ref() != Some(&admission) {
-        if judged.is_some() {
-            let_in = judge_again(at, &work)?;
-        }
+        let_in = judge_again(at, &work)?;
         at.db.write(move |tx| job_states::set_judged(tx, id, &admission))?;
     }
-    let begun = Begun { job: id, run, is_new, is_new_job: false, let_in };
-    Ok(seed(at, &work)?.then_some(begun))
+    Ok((seed(at, &work)? == Seeded::Done).then_some(let_in))
 }
 
 /// Forgets what was counted against traps, so that the next run follows again what
@@ -127,15 +161,15 @@ fn check_name(name: &str) -> Result<()> {
 
 /// The job's definition, made or edited. Of several processes that make it at the same
 /// moment one does, and the others find it.
-fn define(at: Beginning<'_>, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+fn define(at: &Means, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
     match define_once(at, name, spec) {
         Err(Error::Duplicate { .. }) => define_once(at, name, spec),
         defined => defined,
     }
 }
 
-fn define_once(at: Beginning<'_>, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
-    let (name, docspec, now_ms) = (name.to_owned(), spec.to_json(), at.now_ms);
+fn define_once(at: &Means, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+    let (name, docspec, now_ms) = (name.to_owned(), spec.to_json(), at.now.ms());
     let (job_id, connection_id) = (JobId(at.ids.next()), ConnectionId(at.ids.next()));
     at.db.write(move |tx| {
         let known = jobs::find(tx, &name)?;
@@ -173,31 +207,30 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
     Ok(id)
 }
 
-/// Queues the seeds, those that are there already are seen again. False if the run is over.
-fn seed(at: Beginning<'_>, work: &Arc<JobWork>) -> Result<bool> {
+/// Queues the seeds; those that are there already are seen again.
+pub fn seed(at: &Means, work: &Arc<JobWork>) -> Result<Seeded> {
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
     for url in &work.spec.seeds {
         let found = Found { seed: true, ..Found::default() };
         let (part, candidate) = work.candidate(QueueId(at.ids.next()), url.clone(), found);
         by_part.entry(part).or_default().push(candidate);
     }
-    Ok(add(at, work, by_part)?.is_some())
+    Ok(if add(at, work, by_part)?.is_some() { Seeded::Done } else { Seeded::Over })
 }
 
 /// Adds candidates to their parts, within the job's limit. Returns how many were let in;
 /// `None` if the run is over, which whoever ends it does under the same lock.
 fn add(
-    at: Beginning<'_>,
+    at: &Means,
     work: &Arc<JobWork>,
     by_part: BTreeMap<Part, Vec<Candidate>>,
 ) -> Result<Option<u64>> {
     let mut let_in = 0;
     for (part, candidates) in by_part {
-        let (work, now_ms) = (work.clone(), at.now_ms);
+        let (work, now_ms) = (work.clone(), at.now.ms());
         let added = at.db.write(move |tx| {
-            job_states::lock(tx, work.id)?;
-            let state = job_states::state(tx, work.id)?;
-            if state.run != work.run || !state.is_active() {
+            let state = job_states::lock(tx, work.id)?;
+            if !state.is_some_and(|it| it.run == work.run && takes_seeds(it.phase)) {
                 return Ok(None);
             }
             work.add(tx, (part, now_ms), &candidates).map(Some)
@@ -210,7 +243,7 @@ fn add(
 
 /// Judges the links of every stored document by the job's present settings, from the
 /// facts of committed chunks: nothing is fetched for it.
-fn judge_again(at: Beginning<'_>, work: &Arc<JobWork>) -> Result<u64> {
+fn judge_again(at: &Means, work: &Arc<JobWork>) -> Result<u64> {
     let mut let_in = 0;
     for part in (0..i64::from(work.ground.parts)).map(Part) {
         let mut seq = 0;
@@ -219,7 +252,7 @@ fn judge_again(at: Beginning<'_>, work: &Arc<JobWork>) -> Result<u64> {
             let Some(last) = found.last() else { break };
             seq = last.seq;
             for chunk in found.into_iter().filter(|chunk| chunk.job == work.id) {
-                let facts = pack::read_facts(at.db, at.objects, part, chunk.facts.clone())?;
+                let facts = pack::read_facts(&at.db, &at.objects, part, chunk.facts.clone())?;
                 let Some(bytes) = facts else { continue };
                 let key = ChunkKey::new(part, chunk.id)?;
                 let mut records = Vec::new();
@@ -236,7 +269,7 @@ fn judge_again(at: Beginning<'_>, work: &Arc<JobWork>) -> Result<u64> {
 
 /// Links of the records of a chunk that are still the newest of their documents.
 fn links_of(
-    at: Beginning<'_>,
+    at: &Means,
     work: &JobWork,
     (part, chunk): (Part, store::ids::ChunkId),
     records: Vec<DocumentRecord>,

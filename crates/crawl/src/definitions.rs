@@ -5,6 +5,7 @@
 //! job means the same to a newer program; a field that nobody knows is refused.
 //! Invariant: whatever is here has passed [`WebSpec::check`] before it is saved.
 
+use crate::lifecycle::Model;
 use crate::scope::{BadRule, Rules, Scope};
 use page::domain::SuffixList;
 use page::url::Policy;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 
 /// The connector's name in `connections.classname`.
 pub const CONNECTOR: &str = "web";
+/// What the web can tell of changes: nothing, but where to begin.
+pub const MODEL: Model = Model::All;
 /// Seeds of one job.
 pub const SEEDS_MAX: usize = 10_000;
 /// The longest delay between requests that a job may ask for: a day.

@@ -390,12 +390,16 @@ impl<T> Frontier<T> {
         self.later.first().map(|(ms, _)| *ms).filter(|_| self.in_flight < self.limits.in_flight_max)
     }
 
-    /// When the first host that has or may have work may be asked; `None` if there is
-    /// none, or if one has a request under way.
-    pub fn next_host(&self) -> Option<(i64, HostKey)> {
-        let waiting = self.later.first().copied();
-        let hungry = self.hungry.first().map(|((ms, _), host)| (*ms, *host));
-        waiting.into_iter().chain(hungry).min().filter(|_| self.in_flight == 0)
+    /// When the first host that has or may have work of a job may be asked; `None` if
+    /// there is none.
+    pub fn next_host(&self, job: JobId) -> Option<(i64, HostKey)> {
+        let has = |host: &Host<T>| {
+            host.lines.iter().any(|line| {
+                line.job == job && (!line.waiting.is_empty() || !line.exhausted || line.asked)
+            })
+        };
+        let hosts = self.hosts.iter().filter(|(_, host)| has(host));
+        hosts.map(|(key, host)| (host.politeness.next_ms, *key)).min()
     }
 
     /// Documents claimed and not committed.

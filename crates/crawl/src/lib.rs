@@ -11,6 +11,7 @@
 pub mod begin;
 pub mod budget;
 pub mod compare;
+pub mod conduct;
 pub mod definitions;
 pub mod fetch;
 pub mod frontier;

@@ -119,6 +119,59 @@ pub enum Event {
     },
 }
 
+/// What a repository connector can tell of changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// Seeding names all seeds, always.
+    All,
+    /// Seeding names what is new.
+    Add,
+    /// Seeding names what is new or changed.
+    AddChange,
+    /// Seeding names what is new, changed or gone.
+    AddChangeDelete,
+    /// Seeding names some; what is not named may be there.
+    Partial,
+    /// As `Add`, and more is found from what is named.
+    ChainedAdd,
+    /// As `AddChange`, and more is found from what is named.
+    ChainedAddChange,
+    /// As `AddChangeDelete`, and more is found from what is named.
+    ChainedAddChangeDelete,
+}
+
+/// What decides about a run beside the connector's model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// Whether the job is a continuous one.
+    pub continuous: bool,
+    /// Whether seeding has to begin from nothing.
+    pub from_beginning: bool,
+    /// Whether a minimal run was asked for.
+    pub minimal: bool,
+}
+
+/// What a run means for the documents that older runs settled.
+pub fn run_kind(model: Model, asked: Asked) -> RunKind {
+    let Asked { continuous, from_beginning, minimal } = asked;
+    match model {
+        Model::AddChangeDelete | Model::ChainedAddChangeDelete if from_beginning => {
+            RunKind::Incremental
+        }
+        Model::AddChangeDelete => RunKind::ChangesOnly,
+        Model::ChainedAddChangeDelete => RunKind::Partial,
+        Model::ChainedAdd | Model::ChainedAddChange if minimal && !from_beginning => {
+            RunKind::Partial
+        }
+        Model::Add | Model::AddChange | Model::Partial if minimal && !from_beginning => {
+            RunKind::ChangesOnly
+        }
+        Model::Partial => RunKind::Incremental,
+        _ if !continuous && (model == Model::All || from_beginning) => RunKind::Full,
+        _ => RunKind::Incremental,
+    }
+}
+
 /// Why an event is refused, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

@@ -19,12 +19,14 @@ pub mod holdings;
 pub mod hosts;
 pub mod job;
 pub mod known;
+pub mod links;
 mod looking;
 pub mod now;
 mod plan;
 pub mod prepare;
 pub mod progress;
 pub mod reading;
+mod settings;
 mod statistics;
 mod steps;
 pub mod sure;
@@ -32,16 +34,19 @@ pub mod turn;
 pub mod turns;
 mod worth;
 
+pub use settings::{CLAIMED_MAX, Settings};
+
 use crate::budget::{self, Budgets};
-use crate::fetch;
+use crate::conduct::{Attends, Conductor, Means};
 use crate::frontier::{Frontier, Limits};
 use crate::robots::RobotsCache;
 use batch::Batch;
 use fetching::{Claimed, Fetched, Fetching};
-use holdings::{Holding, Holdings, Terms};
+use holdings::{Holding, Holdings};
 use hosts::Hosts;
 use job::{Ground, JobWork};
 use known::KnownLinks;
+use links::StoredLinks;
 use now::Now;
 use progress::Progress;
 use statistics::Statistics;
@@ -58,8 +63,6 @@ use sure::Sure;
 use turn::OpenChunk;
 use turns::{Turned, Turns};
 
-/// Documents claimed and not committed: what a crash repeats at most.
-pub const CLAIMED_MAX: usize = 200;
 /// Events that may wait for the worker beyond what is under way.
 const EVENTS_SPARE: usize = 5_000;
 /// How long a clean stop waits for answers that are under way.
@@ -68,60 +71,6 @@ const STOP_MS_MAX: i64 = 10_000;
 const GATHER: Duration = Duration::from_millis(2);
 /// The longest wait for an event: a missed wake-up costs no more than this.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-
-/// How a worker works.
-#[derive(Clone)]
-pub struct Settings {
-    /// This node's name: the same after a restart.
-    pub node_name: String,
-    /// How long a lease lasts.
-    pub lease_ms: i64,
-    /// How far the clocks of nodes may differ.
-    pub skew_ms: i64,
-    /// How often the tables are looked at for what others did.
-    pub poll_ms: i64,
-    /// Documents of a chunk.
-    pub chunk_documents: usize,
-    /// A chunk is committed this long after its first finished document.
-    pub chunk_ms: i64,
-    /// Documents claimed and not committed: what a crash repeats at most.
-    pub claimed_max: usize,
-    /// Requests under way.
-    pub in_flight_max: usize,
-    /// Threads that fetch.
-    pub fetch_threads: usize,
-    /// How to fetch.
-    pub fetch: fetch::Settings,
-    /// Where this process writes: work pauses while its disk is almost full.
-    pub disk: Option<std::path::PathBuf>,
-    /// The least room, in percent.
-    pub disk_free_percent: u64,
-}
-
-impl Settings {
-    /// The usual settings for so many requests at once.
-    pub fn new(node_name: &str, in_flight_max: usize) -> Settings {
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Settings {
-            node_name: node_name.to_owned(),
-            lease_ms: 30_000,
-            skew_ms: 2_000,
-            poll_ms: 1_000,
-            chunk_documents: 100,
-            chunk_ms: 500,
-            claimed_max: CLAIMED_MAX,
-            in_flight_max: in_flight_max.min(CLAIMED_MAX),
-            fetch_threads: cores.clamp(1, 4).min(in_flight_max),
-            fetch: fetch::Settings::default(),
-            disk: None,
-            disk_free_percent: 5,
-        }
-    }
-
-    fn heartbeat_ms(&self) -> i64 {
-        (self.lease_ms / 6).max(50)
-    }
-}
 
 /// How a crawl ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,6 +83,8 @@ pub enum Ended {
     },
     /// Somebody asked it to stop; the run goes on next time.
     Stopped,
+    /// The job was aborted; where it stands says why.
+    Aborted,
     /// Another process goes by this node's name.
     Replaced,
 }
@@ -143,6 +94,8 @@ enum Event {
     Fetched(Fetched),
     Turned(Box<Turned>),
     Holding(Holding),
+    /// A job has moved on.
+    Moved,
     Wake,
 }
 
@@ -190,12 +143,18 @@ struct PlaceWork {
     due_ms: Option<i64>,
     /// Where the walk over bins with older documents stands.
     older: Older,
+    /// A turn of it is under way.
+    turning: bool,
+    /// There was nothing to sweep when it was last asked.
+    is_swept: bool,
+    /// What can only be looked at after this time is given up for this run.
+    gives_up_ms: Option<i64>,
 }
 
 impl PlaceWork {
     /// Whether nothing of it is under way or uncommitted.
     fn is_idle(&self) -> bool {
-        self.active.is_empty() && self.batch.is_empty()
+        self.active.is_empty() && self.batch.is_empty() && !self.turning
     }
 }
 
@@ -227,7 +186,8 @@ pub struct Worker {
     settings: Settings,
     now: Now,
     ground: Ground,
-    attends: JobId,
+    attends: Attends,
+    conductor: Conductor,
     frontier: Frontier<Item>,
     hosts: Hosts,
     robots: RobotsCache,
@@ -249,8 +209,12 @@ pub struct Worker {
     stop: Arc<AtomicBool>,
     stop_since_ms: Option<i64>,
     looked_ms: i64,
-    /// Documents that the last look for an end found to be left.
-    left_before: Option<i64>,
+    /// Documents that the last look for an end found to be left, of each job.
+    left_before: BTreeMap<JobId, i64>,
+    /// Documents that were left when the last of them were given up, of each job.
+    gave_up: BTreeMap<JobId, i64>,
+    /// Origins whose sitemaps have been named to a job.
+    told: HashSet<(JobId, String)>,
     /// How long it waits between looks while there is nothing to do.
     idle_ms: i64,
     /// The disk is almost full.
@@ -272,12 +236,25 @@ pub struct Parts<'a> {
     pub progress: Arc<Progress>,
 }
 
+impl Parts<'_> {
+    /// What jobs are conducted with.
+    pub fn means(&self, now: Now) -> Means {
+        Means {
+            db: self.db.clone(),
+            objects: self.objects.clone(),
+            ids: self.ids.clone(),
+            ground: self.ground.clone(),
+            now,
+        }
+    }
+}
+
 impl Worker {
-    /// A worker that will attend to a job, which has been started. Its threads run.
+    /// A worker that attends to one job until it is inactive, or to all. Its threads run.
     pub fn start(
         parts: Parts<'_>,
         settings: Settings,
-        attends: JobId,
+        attends: Attends,
     ) -> Result<(Worker, Stopper)> {
         let now = Now::start();
         let (events, incoming) = sync_channel(EVENTS_SPARE + settings.in_flight_max);
@@ -285,22 +262,21 @@ impl Worker {
         let threads = (settings.fetch_threads, settings.in_flight_max, now, &sure);
         let fetching = Fetching::start(&settings.fetch, threads, &events, Event::Fetched)?;
         let turned = events.clone();
-        let turns = Turns::start((parts.db, parts.objects), &parts.progress, move |it| {
+        let known = KnownLinks::default();
+        let links = Arc::new(StoredLinks::new(parts.ids.clone(), known.clone()));
+        let turns = Turns::start((parts.db, parts.objects, &links), &parts.progress, move |it| {
             let _ = turned.send(Event::Turned(Box::new(it)));
         })?;
-        let terms = Terms {
-            node: parts.ids.node(),
-            node_name: settings.node_name.clone(),
-            lease_ms: settings.lease_ms,
-            heartbeat_ms: settings.heartbeat_ms(),
-            skew_ms: settings.skew_ms,
-            parts: parts.ground.parts,
-        };
         let held = events.clone();
+        let terms = settings.lease_terms(&parts);
         let holdings =
             Holdings::start(parts.db.clone(), terms, (now, sure.clone()), move |holding| {
                 held.send(Event::Holding(holding)).is_ok()
             })?;
+        let moved = events.clone();
+        let conductor = Conductor::start(parts.means(now), settings.terms(attends), move || {
+            let _ = moved.try_send(Event::Moved);
+        })?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopper = Stopper { flag: stop.clone(), events };
         let limits = Limits {
@@ -315,10 +291,11 @@ impl Worker {
             budgets: Budgets::new(budget::Limits::default(), parts.ground.suffixes.clone()),
             ground: parts.ground,
             attends,
+            conductor,
             frontier: Frontier::new(limits),
             hosts: Hosts::default(),
             robots: RobotsCache::default(),
-            known: KnownLinks::default(),
+            known,
             jobs: BTreeMap::new(),
             former_jobs: BTreeMap::new(),
             parts: BTreeMap::new(),
@@ -334,7 +311,9 @@ impl Worker {
             stop,
             stop_since_ms: None,
             looked_ms: i64::MIN,
-            left_before: None,
+            left_before: BTreeMap::new(),
+            gave_up: BTreeMap::new(),
+            told: HashSet::new(),
             idle_ms: 0,
             paused: false,
             replaced: false,
@@ -351,6 +330,7 @@ impl Worker {
         }
         // Whatever happened, the threads end and the leases are given back.
         self.fetching.stop();
+        self.conductor.stop();
         self.turns.stop();
         self.statistics.stop();
         self.holdings.stop();
@@ -391,6 +371,7 @@ impl Worker {
                 Event::Fetched(Fetched::NotAsked(task)) => self.not_asked(task),
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
+                Event::Moved => self.looked_ms = i64::MIN,
                 Event::Wake => {}
             }
             next = self.events.try_recv().ok();

@@ -1,8 +1,9 @@
 //! Runs begin once, are joined by others, and take seeds only while they last.
 
 use super::*;
-use store::ids::NodeId;
-use store::objects::Location;
+use crate::worker::now::Now;
+use store::ids::{IdMaker, NodeId};
+use store::objects::{Location, Objects};
 use store::tables::counters;
 use store::tables::nodes::{self, NewNode};
 use store::testing::both_databases;
@@ -33,22 +34,32 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         let objects = Objects::open(&Location::Directory(folder.path().to_owned()))?;
         let [one, two] = [ids(db, "one")?, ids(db, "two")?];
         let ground = ground(db, Vec::new())?;
-        let at = |ids| Beginning { db, objects: &objects, ids, now_ms: 5 };
-        let first = begin(at(&one), &ground, "site", &spec(&["http://a.example/"]))?;
+        let now = Now::start();
+        let at = |ids: &Arc<IdMaker>| Means {
+            db: db.clone(),
+            objects: objects.clone(),
+            ids: ids.clone(),
+            ground: ground.clone(),
+            now,
+        };
+        let terms = Terms { attends: Attends::All, silence_ms: 60_000, poll_ms: 1_000 };
+        let first = begin(&at(&one), terms, "site", &spec(&["http://a.example/"]))?;
         assert_eq!((first.run, first.is_new, first.is_new_job), (Run(1), true, true));
-        let joined = begin(at(&two), &ground, "site", &spec(&["http://b.example/"]))?;
+        let joined = begin(&at(&two), terms, "site", &spec(&["http://b.example/"]))?;
         assert_eq!((joined.run, joined.is_new, joined.is_new_job), (Run(1), false, false));
         let ready = |job| db.read(move |tx| counters::let_in(tx, job));
         assert_eq!(ready(first.job)?, 2);
 
         // A process has joined, and the run ends before its seeds are in.
         let job = db.read(|tx| jobs::find(tx, "site"))?.expect("it was made");
-        let late = JobWork::new(&Attended { job: job.clone(), run: Run(1) }, &ground);
+        let id = job.id;
+        let state = db.read(move |tx| job_states::state(tx, id))?;
+        let late = JobWork::new(&Attended { job: job.clone(), state }, &ground);
         let late = Arc::new(JobWork { spec: spec(&["http://c.example/"]), ..late.expect("a job") });
         db.write(move |tx| job_states::end_run(tx, job.id, Run(1), 9))?;
-        assert!(!seed(at(&two), &late)?, "the run is over");
+        assert_eq!(seed(&at(&two), &late)?, Seeded::Over, "the run is over");
         assert_eq!(ready(first.job)?, 2, "nothing was added");
-        let next = begin(at(&two), &ground, "site", &spec(&["http://c.example/"]))?;
+        let next = begin(&at(&two), terms, "site", &spec(&["http://c.example/"]))?;
         assert_eq!((next.run, next.is_new), (Run(2), true));
         assert_eq!(ready(first.job)?, 3);
         Ok(())

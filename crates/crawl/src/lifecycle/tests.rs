@@ -130,6 +130,48 @@ fn what_is_refused_says_where_the_job_is_and_what_it_would_take() {
     assert!(refused.contains("abort it first"), "{refused}");
 }
 
+/// The table of what preparing a run does (spec 1.1), row by row.
+#[test]
+fn a_run_is_what_the_connector_and_the_request_make_of_it() {
+    use Model::*;
+    use RunKind::*;
+    let all = [
+        All,
+        Add,
+        AddChange,
+        AddChangeDelete,
+        Model::Partial,
+        ChainedAdd,
+        ChainedAddChange,
+        ChainedAddChangeDelete,
+    ];
+    for model in all {
+        for bits in 0..8 {
+            let (continuous, from_beginning, minimal) =
+                (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+            let deletes = matches!(model, AddChangeDelete | ChainedAddChangeDelete);
+            let chained = matches!(model, ChainedAdd | ChainedAddChange | ChainedAddChangeDelete);
+            let quick = minimal && !from_beginning && model != All;
+            let expected = match () {
+                () if deletes && from_beginning => Incremental,
+                () if deletes || quick => match chained {
+                    true => RunKind::Partial,
+                    false => ChangesOnly,
+                },
+                () if !continuous
+                    && model != Model::Partial
+                    && (model == All || from_beginning) =>
+                {
+                    Full
+                }
+                () => Incremental,
+            };
+            let asked = Asked { continuous, from_beginning, minimal };
+            assert_eq!(run_kind(model, asked), expected, "{model:?} {asked:?}");
+        }
+    }
+}
+
 #[test]
 fn the_first_error_is_the_one_that_is_kept() {
     let active = State { phase: Phase::Active, run: Run(1), ..State::default() };

@@ -14,7 +14,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use store::chunkfile::document::{Change, DocumentRecord};
-use store::ids::{BinId, IdMaker, JobId, Part, QueueId};
+use store::ids::{BinId, ChunkId, IdMaker, JobId, Part, QueueId};
 use store::tables::bins::Visit;
 use store::tables::documents::Document;
 use store::tables::history::Activity;
@@ -48,6 +48,19 @@ pub struct KeptBody {
     pub body: Bytes,
     /// Whether a limit cut it.
     pub truncated: bool,
+}
+
+/// A document that was not read this time, and where its links are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// Its identifier.
+    pub docid: String,
+    /// Its key.
+    pub dochash: DocHash,
+    /// How far it is from a seed.
+    pub hops: i64,
+    /// The chunk with its facts, and its place there.
+    pub facts: (ChunkId, i64),
 }
 
 /// What the documents of a chunk came to.
@@ -89,6 +102,10 @@ pub struct Batch {
     pub first_ms: Option<i64>,
     /// When a document of it falls due again.
     pub due_ms: Option<i64>,
+    /// Documents that say what they said before: their links are taken from the store.
+    pub unread: Vec<Unread>,
+    /// Documents that were swept, and so never waited in the frontier.
+    pub swept: usize,
     named: HashMap<DocHash, i64>,
     bytes_held: usize,
 }
@@ -155,9 +172,14 @@ impl Batch {
         self.settled.len()
     }
 
+    /// Those of them that the frontier counts as claimed.
+    pub fn claimed(&self) -> usize {
+        self.settled.len() - self.swept
+    }
+
     /// Every link that this batch queues, once its commit is done; but what a budget
     /// cuts is judged anew each time.
-    pub fn remember(&self, job: JobId, known: &mut KnownLinks) {
+    pub fn remember(&self, job: JobId, known: &KnownLinks) {
         for candidate in self.links.values().flatten().filter(|it| !is_closed(it.cut)) {
             known.remember(job, candidate.dochash, candidate.hops);
         }

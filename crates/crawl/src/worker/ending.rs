@@ -1,110 +1,170 @@
 //! When a run is over.
 //!
 //! Relies on the counters of all parts, and on a look at the tables for what can be done
-//! here. Invariants: a run ends only when nothing is left of it, or when what is left
-//! cannot be done for longer than the job's patience and nobody else works on it;
-//! whoever attends to a run ends with it, whoever ended it.
+//! here; what follows is the conductor's affair. Invariants: a run ends only when nothing
+//! is left of it, or when what is left cannot be done for longer than the job's patience
+//! and nobody else works on it; whoever attends to one job ends with it, whoever ended
+//! it.
 
-use super::job::JobWork;
+use super::finish;
+use super::job::{Doing, JobWork};
 use super::{Ended, Older, Worker};
+use crate::conduct::{self, Attends};
 use crate::frontier::HostKey;
+use crate::lifecycle::Event;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use store::ids::{BinId, JobId, Part, Run};
+use store::tables::job_states::{self, Phase, RunKind};
+use store::tables::queue::sweep;
 use store::tables::queue::{self, Place};
-use store::tables::{bins, counters, job_states};
-use store::{Result, Tx};
+use store::tables::{bins, counters};
+use store::{Error, Result, Tx};
 
 impl Worker {
-    /// Whether the crawl is over.
+    /// Whether the work is over.
     pub(super) fn ended(&mut self, looked: bool) -> Result<Option<Ended>> {
-        let quiet =
-            self.turns_under_way == 0 && self.places.values().all(|place| place.batch.is_empty());
         if self.is_stopping() {
+            let quiet = self.turns_under_way == 0
+                && self.places.values().all(|place| place.batch.is_empty());
             let ended = if self.replaced { Ended::Replaced } else { Ended::Stopped };
             let over = (quiet && self.drained()) || self.stops_too_long();
             return Ok(over.then_some(ended));
         }
-        let left_before = self.left_before.take();
-        if !looked || !quiet || self.frontier.in_flight() > 0 || self.paused {
+        if !looked || self.paused {
             return Ok(None);
         }
-        let Some(work) = self.jobs.get(&self.attends).cloned() else {
-            return self.ended_by_others();
-        };
-        if self.parts.is_empty() || !self.nothing_soon(&work) {
+        if let Attends::One(job) = self.attends
+            && !self.jobs.contains_key(&job)
+        {
+            return self.is_over(job);
+        }
+        let works: Vec<Arc<JobWork>> = self.jobs.values().cloned().collect();
+        for work in works {
+            if work.doing == Doing::Crawl && self.attends.includes(work.id) {
+                self.try_to_end(&work)?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the one job that is attended to has come to rest.
+    fn is_over(&self, job: JobId) -> Result<Option<Ended>> {
+        if self.former_jobs.contains_key(&job) {
+            // Something of it is uncommitted.
             return Ok(None);
+        }
+        let state = match self.db.read(move |tx| job_states::state(tx, job)) {
+            Err(error) if error.passes() => return Ok(None),
+            state => state?,
+        };
+        match (state.phase, state.end_ms) {
+            (Phase::Inactive, Some(_)) => {
+                let (parts, run) = (self.ground.parts, state.run);
+                let left = self.db.read(move |tx| given_up(tx, job, run, parts))?;
+                Ok(Some(Ended::Finished { left }))
+            }
+            (Phase::Inactive, None) => Ok(Some(Ended::Aborted)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether nothing of a job is under way here.
+    fn is_quiet(&self, job: JobId) -> bool {
+        self.places.iter().filter(|(key, _)| key.1 == job).all(|(_, place)| place.is_idle())
+    }
+
+    /// Ends the run of a job, if all is done that can be.
+    fn try_to_end(&mut self, work: &JobWork) -> Result<()> {
+        let left_before = self.left_before.remove(&work.id);
+        if self.parts.is_empty() || !self.is_quiet(work.id) || !self.nothing_soon(work) {
+            return Ok(());
         }
         let (job, run) = (work.id, work.run);
         let held: BTreeSet<Part> = self.parts.keys().copied().collect();
         let parts = self.ground.parts;
         let now_ms = self.now.ms();
-        let horizon_ms = now_ms.saturating_add(work.spec.patience_ms);
-        let asking = Asking { job, run, horizon_ms };
+        let asking = Asking {
+            job,
+            run,
+            is_incremental: work.kind == RunKind::Incremental,
+            // A continuous job has never done all there is, unless there is nothing.
+            horizon_ms: match work.definition.continuous {
+                true => i64::MAX,
+                false => now_ms.saturating_add(work.spec.patience_ms),
+            },
+        };
         let looked_at = held.clone();
-        let left = match self.db.read(move |tx| left(tx, asking, parts, &looked_at)) {
-            Ok(Left::Nothing) => 0,
-            Ok(Left::Idle(count)) if left_before == Some(count) => count,
+        match self.db.read(move |tx| left(tx, asking, parts, &looked_at)) {
+            Ok(Left::Nothing) => {}
+            // Nobody can do anything about them: they are given up, and what they lead
+            // to is named again.
+            Ok(Left::Idle(count)) if left_before == Some(count) => {
+                // What the tables do not know to be out of reach is, all the same, when
+                // the first attempt has changed nothing.
+                let again = self.gave_up.insert(job, count) == Some(count);
+                self.give_up(job, if again { i64::MIN } else { asking.horizon_ms });
+                return Ok(());
+            }
             // Others may have added some of it since the look of this round; if as many
             // are left after another look, that one has seen them all.
             Ok(Left::Idle(count)) => {
-                self.left_before = Some(count);
+                self.left_before.insert(job, count);
                 self.looked_ms = i64::MIN;
-                return Ok(None);
+                return Ok(());
             }
-            Ok(Left::AtWork) => return Ok(None),
-            Err(error) if error.passes() => return Ok(None),
+            Ok(Left::AtWork) => return Ok(()),
+            Err(error) if error.passes() => return Ok(()),
             Err(error) => return Err(error),
-        };
+        }
         // Nothing is at work and nothing can be soon; but a process that has just joined
         // the run may bring seeds, which it does under this lock.
         let ended = self.db.write(move |tx| {
-            job_states::lock(tx, job)?;
-            let state = job_states::state(tx, job)?;
-            if !state.is_active() || state.run != run {
+            let state = job_states::lock(tx, job)?;
+            if !state.is_some_and(|it| it.is_active() && it.run == run) {
                 // Another process that attends to the job has ended its run just now.
-                return Ok(true);
+                return Ok(());
             }
-            let is_over = match self::left(tx, asking, parts, &held)? {
-                Left::Nothing => true,
-                Left::Idle(count) => count == left,
-                Left::AtWork => false,
-            };
-            if is_over {
-                job_states::end_run(tx, job, run, now_ms)?;
+            if matches!(self::left(tx, asking, parts, &held)?, Left::Nothing) {
+                conduct::change(tx, job, &Event::QueueDone, now_ms)?;
             }
-            Ok(is_over)
+            Ok(())
         });
         match ended {
-            Ok(true) => Ok(Some(Ended::Finished { left })),
-            Ok(false) => Ok(None),
+            Ok(()) => {
+                self.looked_ms = i64::MIN;
+                self.conductor.wake();
+                Ok(())
+            }
             // Another look will try it again.
-            Err(error) if error.passes() => Ok(None),
+            Err(Error::Refused(_)) => Ok(()),
+            Err(error) if error.passes() => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether somebody else has ended the run that this process attends to, perhaps
-    /// before it had its first look.
-    fn ended_by_others(&self) -> Result<Option<Ended>> {
-        let job = self.attends;
-        let run = self.former_jobs.get(&job).map(|work| work.run);
-        let state = match self.db.read(move |tx| job_states::state(tx, job)) {
-            Err(error) if error.passes() => return Ok(None),
-            state => state?,
-        };
-        let over = !state.is_active() || run.is_some_and(|run| run != state.run);
-        Ok(over.then_some(Ended::Finished { left: 0 }))
+    /// Gives up what can only be looked at after a time, in the parts that are held here.
+    fn give_up(&mut self, job: JobId, horizon_ms: i64) {
+        let parts: Vec<Part> = self.parts.keys().copied().collect();
+        for part in parts {
+            let place = self.places.entry((part, job)).or_default();
+            (place.gives_up_ms, place.is_swept) = (Some(horizon_ms), false);
+        }
+        self.looked_ms = i64::MIN;
     }
 
     /// Whether nothing of a job can be done for longer than its patience.
     fn nothing_soon(&mut self, work: &JobWork) -> bool {
         let now_ms = self.now.ms();
         let horizon_ms = now_ms.saturating_add(work.spec.patience_ms);
-        let host = self.frontier.next_host();
-        let due_ms = self.places.values().filter_map(|place| place.due_ms).min();
-        let walking = self.places.values().any(|place| !matches!(place.older, Older::Done));
+        let host = self.frontier.next_host(work.id);
+        let mut places = self.places.iter().filter(|(key, _)| key.1 == work.id).map(|it| it.1);
+        let due_ms = places.clone().filter_map(|place| place.due_ms).min();
+        let walking = places.any(|place| !matches!(place.older, Older::Done));
         let next_ms = host.map(|(ms, _)| ms).into_iter().chain(due_ms).min();
-        self.say_what_is_waited_for(host, due_ms, now_ms);
+        if self.attends == Attends::One(work.id) {
+            self.say_what_is_waited_for(host, due_ms, now_ms);
+        }
         !walking && next_ms.is_none_or(|ms| ms > horizon_ms)
     }
 
@@ -146,24 +206,29 @@ enum Left {
 struct Asking {
     job: JobId,
     run: Run,
+    /// Whether all that older runs settled is looked at again.
+    is_incremental: bool,
     horizon_ms: i64,
 }
 
 /// Looks at all parts in one snapshot. What can be done in those that are held the caller
 /// knows better; of the others the tables tell.
 fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> Result<Left> {
-    let Asking { job, run, horizon_ms } = asking;
+    let Asking { job, run, is_incremental, horizon_ms } = asking;
     let mut idle = 0;
     for part in (0..i64::from(parts)).map(Part) {
         let counted: BTreeMap<String, i64> =
             counters::in_part(tx, part, job)?.into_iter().collect();
         let count = |name: &str| counted.get(name).copied().unwrap_or(0);
         let place = Place { part, job };
-        let is_older = run.0 > 1
+        let is_older = is_incremental
+            && run.0 > 1
             && !counted.is_empty()
             && queue::next_older_bin(tx, place, run, BinId(i64::MIN))?.is_some();
         let open = count("ready") + count("waiting");
+        let stays = horizon_ms == i64::MAX && open + count("done") > 0;
         let is_soon = count("active") > 0
+            || stays
             || (!held.contains(&part) && is_older)
             || (!held.contains(&part) && open > 0 && is_due(tx, place, horizon_ms)?);
         if is_soon {
@@ -172,6 +237,15 @@ fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> R
         idle += open + i64::from(is_older);
     }
     Ok(if idle == 0 { Left::Nothing } else { Left::Idle(idle) })
+}
+
+/// How many documents a run has given up.
+fn given_up(tx: &mut Tx<'_>, job: JobId, run: Run, parts: u32) -> Result<i64> {
+    let mut count = 0;
+    for part in (0..i64::from(parts)).map(Part) {
+        count += sweep::given_up(tx, Place { part, job }, run, finish::GIVEN_UP)?;
+    }
+    Ok(count)
 }
 
 /// Whether something of a job in a part can be done before a time.

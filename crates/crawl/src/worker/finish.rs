@@ -4,7 +4,7 @@
 //! whatever came back, the document ends in exactly one settlement, and only trouble
 //! is tried again.
 
-use super::batch::{Batch, KeptBody};
+use super::batch::{Batch, KeptBody, Unread};
 use super::fetching::{Claimed, DocumentDone};
 use super::job::{Found, JobWork};
 use super::known::KnownLinks;
@@ -277,9 +277,92 @@ fn settle(
         None => to,
     };
     let class = class_of(&to, seen, compared.change);
+    // What was not read says what it said before, as far as anybody knows.
+    if matches!(seen, Seen::NotModified(_)) || matches!(to, Settlement::Failed(_)) {
+        unread(batch, &entry, &compared.document);
+    }
     push(at, batch, &entry, to);
     batch.documents.push(compared.document);
     class
+}
+
+fn unread(batch: &mut Batch, entry: &Entry, document: &Document) {
+    let facts = document.chunk.zip(document.ordinal);
+    if let Some(facts) = facts.filter(|_| compare::is_live(document)) {
+        let (docid, dochash, hops) = (entry.docid.clone(), entry.dochash, entry.hops);
+        batch.unread.push(Unread { docid, dochash, hops, facts });
+    }
+}
+
+/// A document that an older run queued and this one has not found: it is not looked at.
+pub fn stale(at: Finishing<'_>, batch: &mut Batch, entry: &Entry) -> Class {
+    push(at, batch, entry, Settlement::Stale);
+    Class::Forbidden("stale")
+}
+
+/// A document that leaves its job. Outputs hear of it, unless another job keeps it.
+pub fn swept(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    (reason, is_shared): (RemoveReason, bool),
+) -> Class {
+    let Claimed { entry, known, .. } = claimed;
+    batch.swept += 1;
+    // One that the run has named, but does not let in, stays known for that.
+    let cut = job.scope.judge(&entry.docid, entry.hops).err();
+    let to = match cut {
+        Some(cut) if entry.seen_run >= job.run => {
+            Settlement::Cut(Reason::new(cut.code(), Some(&job.scope.explain(cut))))
+        }
+        _ => Settlement::Deleted,
+    };
+    let reason = match (reason, cut) {
+        (RemoveReason::Unreachable, Some(cut)) => removal(cut),
+        _ => reason,
+    };
+    let known = known.filter(|_| !is_shared);
+    let removed = known.map(|known| {
+        let code = compare::reason_name(reason);
+        compare(&known, &Seen::Forbidden { code, reason }, looked(at, job, batch))
+    });
+    push(at, batch, &entry, to);
+    let Some(compared) = removed else { return Class::Forbidden("shared") };
+    if let Some(change) = compared.change {
+        batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
+        batch.history.push(deletion(at, job, &entry, reason));
+    }
+    batch.documents.push(compared.document);
+    Class::Removed(reason)
+}
+
+/// The code of what a run has given up because it could not wait.
+pub const GIVEN_UP: &str = "host-left-alone";
+
+/// A document that cannot be looked at before the run's patience ends.
+pub fn given_up(at: Finishing<'_>, batch: &mut Batch, claimed: Claimed) -> Class {
+    batch.swept += 1;
+    if let Some(known) = &claimed.known {
+        unread(batch, &claimed.entry, known);
+    }
+    let detail = "its host was left alone for longer than the run waits";
+    push(at, batch, &claimed.entry, Settlement::Failed(Reason::new(GIVEN_UP, Some(detail))));
+    Class::Failed(GIVEN_UP.to_owned())
+}
+
+fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {
+    Activity {
+        id: at.ids.next(),
+        connection: job.connection,
+        job: Some(job.id),
+        kind: "document deletion".to_owned(),
+        entity: entry.docid.clone(),
+        bytes: None,
+        result: Some("OK".to_owned()),
+        description: Some(compare::reason_name(reason).to_owned()),
+        start_ms: at.now_ms,
+        end_ms: at.now_ms,
+    }
 }
 
 fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {

@@ -10,7 +10,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
 use store::tables::counters;
-use store::tables::job_states::{self, Attended};
+use store::tables::job_states::{self, Attended, Phase, RunKind, State};
+use store::tables::jobs::Job;
+use store::tables::queue::sweep::Sweep;
 use store::tables::queue::{self, Added, Adding, Candidate, Place};
 use store::{Error, Tx};
 
@@ -46,14 +48,39 @@ impl Ground {
     }
 }
 
+/// What is done with the documents of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doing {
+    /// They are looked at.
+    Crawl,
+    /// They are swept out of it.
+    Sweep(Sweep),
+}
+
+impl Doing {
+    fn of(state: &State) -> Doing {
+        match state.phase {
+            Phase::ShuttingDown => Doing::Sweep(Sweep::Clean(state.run)),
+            Phase::Deleting => Doing::Sweep(Sweep::Delete),
+            _ => Doing::Crawl,
+        }
+    }
+}
+
 /// A job at work.
 pub struct JobWork {
     /// The job.
     pub id: JobId,
+    /// As it was defined when this was made.
+    pub definition: Job,
     /// Its name, for people.
     pub name: String,
     /// Its current run.
     pub run: Run,
+    /// What that run means for older documents.
+    pub kind: RunKind,
+    /// What is done with its documents.
+    pub doing: Doing,
     /// Where its documents come from.
     pub connection: ConnectionId,
     /// What it is told.
@@ -82,8 +109,11 @@ impl JobWork {
         };
         Ok(JobWork {
             id: attended.job.id,
+            definition: attended.job.clone(),
             name: attended.job.name.clone(),
-            run: attended.run,
+            run: attended.state.run,
+            kind: attended.state.run_kind,
+            doing: Doing::of(&attended.state),
             connection: attended.job.connection,
             spec,
             scope,
@@ -91,6 +121,12 @@ impl JobWork {
             user_agent,
             ground: ground.clone(),
         })
+    }
+
+    /// Whether this is what is to be done for a job.
+    pub fn is(&self, attended: &Attended) -> bool {
+        let state = &attended.state;
+        self.id == attended.job.id && self.run == state.run && self.doing == Doing::of(state)
     }
 
     /// The job in a part.

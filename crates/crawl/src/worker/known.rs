@@ -6,6 +6,7 @@
 //! after the commit that queued it, so what is remembered is in the queue.
 
 use page::ids::DocHash;
+use std::sync::{Arc, PoisonError, RwLock};
 use store::ids::JobId;
 
 /// Links remembered by one process: 20 bytes each.
@@ -17,14 +18,15 @@ struct Slot {
     hops: u32,
 }
 
-/// The links of all jobs of a process, in their present runs.
+/// The links of all jobs of a process, in their present runs. Copies are the same table.
+#[derive(Clone)]
 pub struct KnownLinks {
-    slots: Vec<Slot>,
+    slots: Arc<RwLock<Vec<Slot>>>,
 }
 
 impl Default for KnownLinks {
     fn default() -> KnownLinks {
-        KnownLinks { slots: vec![Slot::default(); LINKS_MAX] }
+        KnownLinks { slots: Arc::new(RwLock::new(vec![Slot::default(); LINKS_MAX])) }
     }
 }
 
@@ -32,20 +34,21 @@ impl KnownLinks {
     /// Whether a link is queued already, at this distance or nearer.
     pub fn has(&self, job: JobId, dochash: DocHash, hops: i64) -> bool {
         let key = key_of(job, dochash);
-        let slot = &self.slots[place_of(&key)];
+        let slot = self.slots.read().unwrap_or_else(PoisonError::into_inner)[place_of(&key)];
         slot.key == key && i64::from(slot.hops) <= hops
     }
 
     /// A link was queued, and that is committed.
-    pub fn remember(&mut self, job: JobId, dochash: DocHash, hops: i64) {
+    pub fn remember(&self, job: JobId, dochash: DocHash, hops: i64) {
         let key = key_of(job, dochash);
         let hops = u32::try_from(hops).unwrap_or(u32::MAX);
-        self.slots[place_of(&key)] = Slot { key, hops };
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        slots[place_of(&key)] = Slot { key, hops };
     }
 
     /// Forgets everything: another run begins, or rows were taken out of the queue.
-    pub fn clear(&mut self) {
-        self.slots.fill(Slot::default());
+    pub fn clear(&self) {
+        self.slots.write().unwrap_or_else(PoisonError::into_inner).fill(Slot::default());
     }
 }
 
@@ -73,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_link_is_known_to_its_job_at_its_distance_or_farther() {
-        let mut known = KnownLinks::default();
+        let known = KnownLinks::default();
         let link = DocHash::of("http://a.example/");
         assert!(!known.has(JobId(1), link, 5));
         known.remember(JobId(1), link, 3);
@@ -86,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_full_table_forgets_but_is_never_wrong() {
-        let mut known = KnownLinks::default();
+        let known = KnownLinks::default();
         let link = |number: usize| DocHash::of(&number.to_string());
         for number in 0..2 * LINKS_MAX {
             known.remember(JobId(1), link(number), 0);

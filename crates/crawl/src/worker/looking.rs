@@ -6,14 +6,16 @@
 //! look, however it came there; a job that nobody attends to any more leaves nothing
 //! behind once its last commit is done.
 
-use super::job::JobWork;
+use super::job::{Doing, JobWork};
 use super::{Older, Worker};
+use crate::conduct;
 use crate::frontier::HostKey;
+use crate::lifecycle::Event;
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::bins::{self, Bin};
-use store::tables::job_states::{self, Attended};
+use store::tables::job_states::{self, Attended, RunKind};
 use store::tables::leases;
 use store::tables::queue::{self, Place};
 use store::{Error, Result, Tx, disk};
@@ -103,7 +105,7 @@ impl Worker {
         let gone: Vec<JobId> = self
             .jobs
             .values()
-            .filter(|work| !attended.iter().any(|it| it.job.id == work.id && it.run == work.run))
+            .filter(|work| !attended.iter().any(|it| work.is(it)))
             .map(|work| work.id)
             .collect();
         for job in gone {
@@ -118,28 +120,44 @@ impl Worker {
             }
         }
         for it in attended {
-            if !self.jobs.contains_key(&it.job.id) {
-                match JobWork::new(&it, &self.ground) {
-                    Ok(work) => {
-                        // Another run has its own links to find, and its own documents
-                        // to look at again.
-                        self.known.clear();
-                        for place in self.places.iter_mut().filter(|(key, _)| key.1 == work.id) {
-                            place.1.older = Older::Unknown;
-                        }
-                        self.former_jobs.remove(&work.id);
-                        self.jobs.insert(work.id, Arc::new(work));
-                    }
-                    Err(bad) if it.job.id == self.attends => {
-                        return Err(Error::Refused(bad.to_string()));
-                    }
-                    // Whoever attends to it is told; it is no reason to stop others.
-                    Err(_) => {}
-                }
-            }
+            self.take_up(&it, now_ms)?;
         }
         self.forget_former_jobs();
         Ok(())
+    }
+
+    /// Takes a job up, or takes over what has changed in its definition.
+    fn take_up(&mut self, it: &Attended, now_ms: i64) -> Result<()> {
+        let known = self.jobs.get(&it.job.id);
+        if known.is_some_and(|work| work.definition == it.job) {
+            return Ok(());
+        }
+        match JobWork::new(it, &self.ground) {
+            Ok(work) => {
+                if known.is_none() {
+                    // Another run has its own links to find, and its own documents to
+                    // look at again.
+                    self.known.clear();
+                    self.told.clear();
+                    for place in self.places.iter_mut().filter(|(key, _)| key.1 == work.id) {
+                        (place.1.older, place.1.is_swept) = (Older::Unknown, false);
+                        place.1.gives_up_ms = None;
+                    }
+                }
+                self.former_jobs.remove(&work.id);
+                self.jobs.insert(work.id, Arc::new(work));
+                Ok(())
+            }
+            // It cannot be what it is told to be: whoever looks after it hears why.
+            Err(bad) => {
+                let (job, event) = (it.job.id, Event::Fail(bad.to_string()));
+                match self.db.write(move |tx| conduct::change(tx, job, &event, now_ms)) {
+                    Err(Error::Refused(_)) | Ok(_) => Ok(()),
+                    Err(error) if error.passes() => Ok(()),
+                    Err(error) => Err(error),
+                }
+            }
+        }
     }
 
     /// Forgets jobs that nobody attends to and that have nothing uncommitted.
@@ -149,24 +167,20 @@ impl Worker {
             let busy = parts.get(part).is_some_and(|held| held.busy);
             jobs.contains_key(job) || busy || !place.is_idle() || !place.batch.visits.is_empty()
         });
-        let (places, attends) = (&self.places, self.attends);
-        self.former_jobs.retain(|job, _| *job == attends || places.keys().any(|key| key.1 == *job));
+        let places = &self.places;
+        self.former_jobs.retain(|job, _| places.keys().any(|key| key.1 == *job));
     }
 
     /// The jobs that somebody attends to. Of several processes that attend to one job its
     /// row names one; when that one has gone, another takes its place.
     fn attended(&self, now_ms: i64) -> Result<Vec<Attended>> {
         let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
-        let read = || self.db.read(move |tx| job_states::attended(tx, heard_since_ms, JOBS_MAX));
-        let (job, node) = (self.attends, self.ids.node());
-        let attended = read()?;
-        if attended.iter().any(|it| it.job.id == job) {
-            return Ok(attended);
+        let (attends, node) = (self.attends, self.ids.node());
+        let left = self.db.read(move |tx| job_states::unattended(tx, heard_since_ms, JOBS_MAX))?;
+        for job in left.into_iter().filter(|job| attends.includes(*job)) {
+            self.db.write(move |tx| job_states::attend(tx, job, node))?;
         }
-        match self.db.write(move |tx| job_states::attend(tx, job, node))? {
-            true => read(),
-            false => Ok(attended),
-        }
+        self.db.read(move |tx| job_states::attended(tx, heard_since_ms, JOBS_MAX))
     }
 
     fn look_at(&mut self, part: Part, now_ms: i64) -> Result<()> {
@@ -185,8 +199,14 @@ impl Worker {
         let works: Vec<(JobId, store::ids::Run, Older)> = self
             .jobs
             .values()
+            .filter(|work| work.doing == Doing::Crawl)
             .map(|work| {
                 let place = self.places.entry((part, work.id)).or_default();
+                // Only such a run looks at all that older ones have settled; for others
+                // it must be found again.
+                if work.kind != RunKind::Incremental {
+                    place.older = Older::Done;
+                }
                 (work.id, work.run, place.older)
             })
             .collect();

@@ -5,6 +5,7 @@
 //! given back goes back with it.
 
 use super::fetching::Claimed;
+use super::job::Doing;
 use super::steps::fresh_chunk;
 use super::turn::{Done, Turn};
 use super::turns::{TURNS_MAX, Turned};
@@ -13,6 +14,7 @@ use crate::frontier::Want;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store::ids::{JobId, Part, QueueId};
+use store::tables::queue::sweep::Sweep;
 use store::{Error, Result};
 
 impl Worker {
@@ -32,8 +34,12 @@ impl Worker {
             let due = place.batch.first_ms.is_some_and(|ms| now_ms - ms >= self.settings.chunk_ms);
             let half = place.batch.documents() * 2 >= self.settings.chunk_documents;
             let hungry = !asked.is_empty() && half;
+            let sweeps = self.sweep_of(key).is_some() && !stopping && !self.paused;
+            // Nothing else keeps a sweep from its next step.
+            let starving = starving || place.batch.swept > 0;
             let commits = !place.batch.is_empty() && (full || due || starving || hungry || closing);
-            if !free || self.turns_under_way >= TURNS_MAX || (!commits && asked.is_empty()) {
+            let idle = !commits && asked.is_empty() && !sweeps;
+            if !free || self.turns_under_way >= TURNS_MAX || idle {
                 for want in asked {
                     self.frontier.claimed(want, Vec::new(), false);
                 }
@@ -43,6 +49,19 @@ impl Worker {
         }
         self.leave_parts();
         Ok(self.until_next(now_ms))
+    }
+
+    /// What of a job in a part is to be swept, as far as anybody knows.
+    fn sweep_of(&self, (part, job): (Part, JobId)) -> Option<Sweep> {
+        let place = self.places.get(&(part, job))?;
+        let leaving = self.parts.get(&part).is_none_or(|held| held.leaving);
+        if place.is_swept || leaving {
+            return None;
+        }
+        match self.jobs.get(&job)?.doing {
+            Doing::Sweep(sweep) => Some(sweep),
+            Doing::Crawl => place.gives_up_ms.map(|horizon_ms| Sweep::Left { horizon_ms }),
+        }
     }
 
     /// What the frontier wants, by job and part.
@@ -77,10 +96,12 @@ impl Worker {
                 self.frontier.claimed(want, Vec::new(), false);
             }
         }
+        let sweep = self.sweep_of((part, job)).filter(|_| claims);
         let held = self.parts.get_mut(&part).expect("a turn is sent for a part that is held");
         held.busy = true;
         let lease = held.lease.clone();
         let place = self.places.entry((part, job)).or_default();
+        place.turning = true;
         let current = place.chunk(&work, &self.ids);
         let mut active: Vec<QueueId> = place.active.iter().copied().collect();
         let (commit, open, is_open) = if commits {
@@ -96,23 +117,28 @@ impl Worker {
         };
         self.turns_under_way += 1;
         self.idle_ms = 0;
-        self.turns.send(Turn { lease, job: work, commit, open, is_open, active, wants, now_ms });
+        let turn = Turn { lease, job: work, commit, open, is_open, active, wants, sweep, now_ms };
+        self.turns.send(turn);
     }
 
     /// A turn is over.
     pub(super) fn turned(&mut self, turned: Turned) -> Result<()> {
         self.turns_under_way -= 1;
         let Turned { ready, outcome, part, token } = turned;
+        for (_, place) in self.places.iter_mut().filter(|(key, _)| key.0 == part) {
+            // There is one turn of a part at a time.
+            place.turning = false;
+        }
         let Some(ready) = ready else {
             return self.failed((part, token), outcome.err(), (0, &[]));
         };
         let turn = ready.turn();
-        let documents = turn.commit.as_ref().map_or(0, |(_, batch)| batch.documents());
+        let documents = turn.commit.as_ref().map_or(0, |(_, batch)| batch.claimed());
         match outcome {
             Ok(done) => {
                 self.frontier.committed(documents);
                 if let Some((_, batch)) = &turn.commit {
-                    batch.remember(turn.job.id, &mut self.known);
+                    batch.remember(turn.job.id, &self.known);
                     self.progress.committed(done.new);
                 }
                 self.take_over(part, turn, done);
@@ -148,6 +174,15 @@ impl Worker {
         }
         for item in back {
             self.give_back(part, item);
+        }
+        if let Some(sweep) = turn.sweep.filter(|_| is_ours) {
+            let place = self.places.entry((part, job)).or_default();
+            place.is_swept = done.swept.is_empty();
+            if place.is_swept {
+                place.gives_up_ms = None;
+            }
+            place.active.extend(done.swept.iter().map(|(it, _)| it.entry.id));
+            self.sweep(part, (&turn.job, sweep), done.swept);
         }
         if is_ours {
             let place = self.places.entry((part, job)).or_default();

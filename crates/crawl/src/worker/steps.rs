@@ -22,10 +22,15 @@ use store::Result;
 use store::chunkfile::document::RemoveReason;
 use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
 use store::tables::bins::Visit;
+use store::tables::job_states::RunKind;
+use store::tables::queue::sweep::Sweep;
 use store::tables::robots;
 
 /// A host that is left alone for longer than this gives its documents back.
 const BLOCKED_MS_MAX: i64 = 5_000;
+/// Origins that are remembered for having told their sitemaps; to tell them twice is
+/// only work.
+const TOLD_MAX: usize = 100_000;
 /// Sitemaps taken from one robots.txt.
 const SITEMAPS_MAX: usize = 100;
 
@@ -51,6 +56,10 @@ impl Worker {
             return Ok(());
         };
         let entry = &claimed.entry;
+        if entry.seen_run < work.run && work.kind == RunKind::Full {
+            self.skip(host, &work, |at, batch| finish::stale(at, batch, entry));
+            return Ok(());
+        }
         // A link was judged when it was found; what is rechecked may not belong any more.
         if entry.done_run.is_some()
             && let Err(cut) = work.scope.judge(&entry.docid, entry.hops)
@@ -85,6 +94,7 @@ impl Worker {
                 Err(error) => return Err(error),
             }
         }
+        self.tell_sitemaps(host.part, &work, &origin);
         let product = work.spec.product();
         match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
             Verdict::Allowed => self.fetch(host, work, claimed),
@@ -214,20 +224,57 @@ impl Worker {
         if !self.parts.contains_key(&host.part) {
             return;
         }
+        // What it names now may be news.
+        self.told.remove(&(job.id, origin.clone()));
+        self.tell_sitemaps(host.part, &job, &origin);
+        let place = self.places.entry((host.part, job.id)).or_default();
+        place.batch.robots.push(stored);
+    }
+
+    /// Names the sitemaps of an origin to a job, once in a run.
+    fn tell_sitemaps(&mut self, part: Part, job: &JobWork, origin: &str) {
+        let key = (job.id, origin.to_owned());
+        if !self.robots.has(origin) || self.told.contains(&key) {
+            return;
+        }
+        if self.told.len() >= TOLD_MAX {
+            self.told.clear();
+        }
+        self.told.insert(key);
         let sitemaps: Vec<String> = self
             .robots
-            .sitemaps(&origin)
+            .sitemaps(origin)
             .take(SITEMAPS_MAX)
             .filter_map(|url| page::url::canonical(url, &job.spec.policy).ok())
             .filter(|url| job.scope.judge(url, 1).is_ok())
             .collect();
-        let place = self.places.entry((host.part, job.id)).or_default();
+        let place = self.places.entry((part, job.id)).or_default();
         for url in sitemaps {
             let found = Found { hops: 1, ..Found::default() };
             let dochash = DocHash::of(&url);
-            place.batch.link((&job, &self.ids, &self.known), (url, dochash), found);
+            place.batch.link((job, &self.ids, &self.known), (url, dochash), found);
         }
-        place.batch.robots.push(stored);
+    }
+
+    /// Documents that leave their job, or are given up: nobody is asked for them.
+    pub(super) fn sweep(
+        &mut self,
+        part: Part,
+        (job, sweep): (&JobWork, Sweep),
+        swept: Vec<(Claimed, bool)>,
+    ) {
+        let reason = match sweep {
+            Sweep::Clean(_) => Some(RemoveReason::Unreachable),
+            Sweep::Delete => Some(RemoveReason::JobDeleted),
+            Sweep::Left { .. } => None,
+        };
+        for (claimed, is_shared) in swept {
+            let class = self.finish((part, job), 0, |at, batch| match reason {
+                Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
+                None => finish::given_up(at, batch, claimed),
+            });
+            self.progress.finished(&class, "");
+        }
     }
 
     /// Books a request to a host. Returns until when the host is left alone.
@@ -318,7 +365,7 @@ impl Worker {
         let mut given_up = waiting;
         for key in places {
             if let Some(place) = self.places.remove(&key) {
-                given_up += place.batch.documents();
+                given_up += place.batch.claimed();
             }
         }
         self.frontier.committed(given_up);

@@ -10,7 +10,9 @@
 use super::batch::Batch;
 use super::fetching::Claimed;
 use super::job::JobWork;
+use super::links::StoredLinks;
 use super::prepare::{self, Prepared};
+use crate::conduct::cleans;
 use crate::frontier::Want;
 use page::ids::DocHash;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -19,14 +21,19 @@ use store::ids::{BinId, ChunkId, ObjectId, Part, QueueId};
 use store::objects::{ChunkKey, ObjectPath, Objects};
 use store::tables::bins::{self, Bin, Marked};
 use store::tables::documents::{self, Document};
+use store::tables::job_states::RunKind;
 use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
+use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Added, Entry, Place};
 use store::tables::{chunks, history, robots, traps};
 use store::{Db, Error, Result, Tx};
 
 /// Documents that can be active in one chunk.
 const ACTIVE_MAX: u32 = 10_000;
+
+/// Documents swept in one turn.
+const SWEEP_DOCUMENTS: u32 = 200;
 
 /// A chunk that is open, with the objects announced for it.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +62,8 @@ pub struct Turn {
     pub active: Vec<QueueId>,
     /// What to claim.
     pub wants: Vec<Want>,
+    /// What is to be swept.
+    pub sweep: Option<Sweep>,
     /// The time.
     pub now_ms: i64,
 }
@@ -64,6 +73,8 @@ pub struct Turn {
 pub struct Done {
     /// For each want what came, and whether there is no more.
     pub claimed: Vec<(Want, Vec<Claimed>, bool)>,
+    /// What is to be swept, each with whether another job keeps it.
+    pub swept: Vec<(Claimed, bool)>,
     /// Bins that have something ready because of it.
     pub woken: Vec<(Part, Bin)>,
     /// Whether the chunk `open` is there now.
@@ -78,6 +89,8 @@ pub struct Runner<'a> {
     pub db: &'a Db,
     /// The objects.
     pub objects: &'a Objects,
+    /// Links of documents that were not read.
+    pub links: &'a StoredLinks,
 }
 
 /// A turn with everything that is done before its transaction.
@@ -93,6 +106,7 @@ impl Runner<'_> {
         let (part, job) = (turn.lease.part, turn.job.clone());
         let Some((chunk, batch)) = &mut turn.commit else { return Ok(None) };
         self.mark_copies(part, &job, batch)?;
+        self.links.name_again((self.db, self.objects), (part, &job), batch)?;
         let key = ChunkKey::new(part, chunk.id)?;
         prepare::files((key, *chunk), &job, batch).map(Some)
     }
@@ -203,6 +217,9 @@ impl Turn {
         for want in &self.wants {
             self.claim(tx, *want, done)?;
         }
+        if let Some(sweep) = self.sweep {
+            self.claim_swept(tx, sweep, done)?;
+        }
         if let (Some((chunk, batch)), Some(prepared)) = (&self.commit, prepared) {
             self.write(tx, batch, (*chunk, prepared))?;
             let visits: Vec<_> = batch.visits.values().cloned().collect();
@@ -268,7 +285,7 @@ impl Turn {
             _ => queue::peek_ready(tx, place, bin, limit)?,
         };
         let left = limit - u32::try_from(peeked.len()).unwrap_or(limit);
-        if left > 0 && self.job.run.0 > 1 {
+        if left > 0 && self.job.run.0 > 1 && self.job.kind == RunKind::Incremental {
             peeked.extend(queue::peek_older(tx, place, bin, self.job.run, left)?);
         }
         let mut exhausted = peeked.len() < want.documents;
@@ -288,6 +305,31 @@ impl Turn {
         let claimed = self.with_documents(tx, claimed)?;
         done.claimed.push((want, claimed, exhausted));
         Ok(())
+    }
+
+    fn claim_swept(&self, tx: &mut Tx<'_>, sweep: Sweep, done: &mut Done) -> Result<()> {
+        // Others may have found something since it was planned.
+        if matches!(sweep, Sweep::Clean(_)) && !cleans(tx, self.job.id, self.job.kind)? {
+            return Ok(());
+        }
+        let peeked = sweep::peek(tx, self.place(), sweep, SWEEP_DOCUMENTS)?;
+        if !peeked.is_empty() {
+            self.open_next(tx, done)?;
+            let claimed = sweep::claim(tx, self.place(), (self.open.id, sweep), peeked)?;
+            done.swept = self.with_sharing(tx, claimed)?;
+        }
+        Ok(())
+    }
+
+    fn with_sharing(&self, tx: &mut Tx<'_>, entries: Vec<Entry>) -> Result<Vec<(Claimed, bool)>> {
+        let keys: Vec<DocHash> = entries.iter().map(|entry| entry.dochash).collect();
+        let shared = sweep::shared(tx, self.place(), self.job.connection, &keys)?;
+        let claimed = self.with_documents(tx, entries)?;
+        let with = |it: Claimed| {
+            let is_shared = shared.contains(&it.entry.dochash);
+            (it, is_shared)
+        };
+        Ok(claimed.into_iter().map(with).collect())
     }
 
     fn with_documents(&self, tx: &mut Tx<'_>, entries: Vec<Entry>) -> Result<Vec<Claimed>> {
@@ -337,6 +379,10 @@ fn recover(tx: &mut Tx<'_>, turn: &Turn, done: &mut Done) -> Result<bool> {
         entries = rest;
         let claimed = turn.with_documents(tx, mine)?;
         done.claimed.push((*want, claimed, false));
+    }
+    if turn.sweep.is_some() {
+        // What no want has asked for was swept.
+        done.swept = turn.with_sharing(tx, std::mem::take(&mut entries))?;
     }
     if entries.is_empty() {
         return Ok(true);

@@ -4,6 +4,7 @@
 //! until it succeeds, its lease is lost, or the process is told to end. Invariant: a
 //! turn that was sent is answered once.
 
+use super::links::StoredLinks;
 use super::progress::Progress;
 use super::turn::{Done, Ready, Runner, Turn};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,7 @@ pub struct Turns {
 impl Turns {
     /// Starts the threads.
     pub fn start(
-        (db, objects): (&Db, &Objects),
+        (db, objects, links): (&Db, &Objects, &Arc<StoredLinks>),
         progress: &Arc<Progress>,
         report: impl Fn(Turned) + Clone + Send + 'static,
     ) -> Result<Turns> {
@@ -54,10 +55,11 @@ impl Turns {
         for number in 0..TURNS_MAX {
             let (db, objects, progress) = (db.clone(), objects.clone(), progress.clone());
             let (incoming, report, ending) = (incoming.clone(), report.clone(), ending.clone());
+            let links = links.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("commit-{number}"))
                 .spawn(move || {
-                    let runner = Runner { db: &db, objects: &objects };
+                    let runner = Runner { db: &db, objects: &objects, links: &links };
                     serve(&runner, &incoming, (&progress, &ending), report);
                 })
                 .map_err(|error| Error::io("commits", error))?;

@@ -20,7 +20,7 @@ use clap::Args as ClapArgs;
 use flags::Flags;
 use std::process::ExitCode;
 use store::datadir::NODE_NAME;
-use store::tables::{jobs, settings};
+use store::tables::{job_states, jobs, settings};
 use work::Work;
 
 /// Crawl a site, or go on with a crawl
@@ -161,12 +161,26 @@ impl Crawl<'_> {
             Ended::Finished { .. } if summary.is_in_vain() => ExitCode::FAILURE,
             Ended::Finished { .. } => ExitCode::SUCCESS,
             Ended::Stopped => ExitCode::FAILURE,
+            Ended::Aborted => self.aborted()?,
             Ended::Replaced => anyhow::bail!(
                 "another process has started under the name {}, so this one has stopped; give \
                  each its own --node NAME",
                 shown(&self.node_name)
             ),
         })
+    }
+
+    /// Somebody has aborted the run, or it could not go on.
+    fn aborted(&self) -> anyhow::Result<ExitCode> {
+        let name = self.name.clone();
+        let error = self.held.db.read(move |tx| {
+            let Some(job) = jobs::find(tx, &name)? else { return Ok(None) };
+            Ok(job_states::state(tx, job.id)?.error)
+        })?;
+        match error {
+            Some(error) => anyhow::bail!("job {} was aborted: {error}", shown(&self.name)),
+            None => Ok(ExitCode::FAILURE),
+        }
     }
 
     fn settings(&self) -> Settings {

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
 
+mod clean;
 mod endless;
 mod killed;
 mod limits;

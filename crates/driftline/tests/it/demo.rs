@@ -107,7 +107,7 @@ fn the_story_is_told_to_the_end_and_nothing_is_left_behind() {
         "The second crawl",
         "added     /harbours/skarvoy   linked from /",
         "updated   /methods            its markup differs, its text does not",
-        "removed   /tables/2025        status 404, confirmed by a second look",
+        "removed   /tables/2025        no page leads to it any more",
         "removed   /people/editor      it leads to /people/",
         "not sent again (304)",
         "sent again, the same bytes",

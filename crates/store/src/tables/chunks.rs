@@ -226,6 +226,16 @@ pub fn after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Co
     )
 }
 
+/// Where the facts of a chunk are; `None` if it is not there any more.
+pub fn facts_of(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<Option<Facts>> {
+    tx.query_opt(
+        "SELECT 0, 0, 0, 0, 0, 0, facts, facts_object, facts_offset, facts_len
+         FROM chunks WHERE part = $1 AND id = $2 AND state = 'crawled'",
+        &[part.into(), chunk.into()],
+        facts_from,
+    )
+}
+
 fn facts_from(row: &Row<'_>) -> Result<Facts> {
     if let Some(bytes) = row.get::<Option<Vec<u8>>>(6)? {
         return Ok(Facts::Inline(bytes));

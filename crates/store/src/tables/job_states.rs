@@ -8,7 +8,7 @@ mod state;
 
 pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
 
-use crate::ids::{JobId, NodeId, Run};
+use crate::ids::{JobId, NodeId, Part, Run};
 use crate::tables::jobs::{COLUMNS, Job};
 use crate::{Error, Result, Tx, Value};
 use state::STATE;
@@ -86,6 +86,45 @@ fn is_run_over(state: &State) -> bool {
     matches!(state.phase, Phase::Inactive | Phase::ReadyForNotify | Phase::Notifying)
 }
 
+/// Forgets what a part still has of a job whose documents are gone. Returns how many
+/// rows that were; call again until it is none.
+pub fn forget(tx: &mut Tx<'_>, part: Part, job: JobId, limit: u32) -> Result<u64> {
+    let mut count = 0;
+    for (table, key) in [
+        ("traps", "part, jobid, bin, pattern"),
+        ("bin_work", "part, jobid, bin"),
+        ("edges", "part, jobid, sourcehash, targethash, linktype"),
+        ("distances", "part, jobid, dochash, linktype"),
+        ("carrydowns", "part, jobid, childhash, parenthash, dataname, datavaluehash"),
+        ("counters", "part, jobid, name"),
+    ] {
+        count += tx.execute(
+            &format!(
+                "DELETE FROM {table} WHERE ({key}) IN (
+                     SELECT {key} FROM {table} WHERE part = $1 AND jobid = $2 LIMIT $3)"
+            ),
+            &[part.into(), job.into(), limit.into()],
+        )?;
+    }
+    Ok(count)
+}
+
+/// Removes a job that has nothing left but its definition.
+pub fn delete(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
+    for (table, column) in [
+        ("jobpipelines", "ownerid"),
+        ("jobnotifications", "ownerid"),
+        ("schedules", "ownerid"),
+        ("jobhopfilters", "ownerid"),
+        ("runs", "jobid"),
+        ("job_states", "jobid"),
+        ("job_definitions", "id"),
+    ] {
+        tx.execute(&format!("DELETE FROM {table} WHERE {column} = $1"), &[job.into()])?;
+    }
+    Ok(())
+}
+
 /// Starts the next run of a job, or goes on with the one that was interrupted, in
 /// the name of a node. Returns the run, and whether it is new.
 pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Result<(Run, bool)> {
@@ -125,42 +164,83 @@ pub fn judged(tx: &mut Tx<'_>, job: JobId) -> Result<Option<String>> {
     Ok(judged.flatten())
 }
 
-/// A job whose run somebody attends to.
+/// A job whose documents somebody attends to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Attended {
     pub job: Job,
-    pub run: Run,
+    pub state: State,
 }
 
-/// Active jobs whose node has been heard of since a time. One whose process died is
-/// interrupted: nobody works on it until somebody goes on with it.
+/// Phases in which documents of a job are worked on.
+const WORKING: &str = "('active', 'shutting down', 'deleting')";
+
+/// Jobs whose documents are to be worked on, and whose node has been heard of since a
+/// time. One whose process died is interrupted: nobody works on it until somebody goes
+/// on with it.
 pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<Attended>> {
-    let columns: Vec<String> = COLUMNS.split(", ").map(|column| format!("d.{column}")).collect();
+    let of = |table: &str, columns: &str| -> String {
+        let columns: Vec<String> = columns.split(", ").map(|it| format!("{table}.{it}")).collect();
+        columns.join(", ")
+    };
+    let count = COLUMNS.split(", ").count();
     tx.query(
         &format!(
-            "SELECT {}, s.run FROM job_states s
+            "SELECT {}, {} FROM job_states s
              JOIN nodes n ON n.id = s.node
              JOIN job_definitions d ON d.id = s.jobid
-             WHERE s.phase = 'active' AND s.paused = 0 AND n.heartbeat_ms >= $1
-               AND n.state IN ('joining', 'ready', 'draining')
+             WHERE s.phase IN {WORKING} AND s.paused = 0 AND s.waiting = 0 AND s.resuming = 0
+               AND (s.repository_present = 1 OR s.phase <> 'active') AND s.outputs_present = 1
+               AND n.heartbeat_ms >= $1 AND n.state IN ('joining', 'ready', 'draining')
              ORDER BY d.priority, s.jobid LIMIT $2",
-            columns.join(", ")
+            of("d", COLUMNS),
+            of("s", STATE)
         ),
         &[heard_since_ms.into(), limit.into()],
-        |row| Ok(Attended { job: Job::from_row(row)?, run: row.get(11)? }),
+        |row| Ok(Attended { job: Job::from_row(row)?, state: State::from_row(row, count)? }),
     )
 }
 
-/// Takes the place of the node that attends to an active job. False when there is no
-/// place to take: the run is over, the job is paused, or it is this very node.
+/// Jobs whose documents are to be worked on, and whose node has not been heard of since
+/// a time.
+pub fn unattended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<JobId>> {
+    tx.query(
+        &format!(
+            "SELECT s.jobid FROM job_states s
+             WHERE s.phase IN {WORKING} AND NOT EXISTS (
+                 SELECT 1 FROM nodes n WHERE n.id = s.node AND n.heartbeat_ms >= $1
+                   AND n.state IN ('joining', 'ready', 'draining'))
+             ORDER BY s.jobid LIMIT $2"
+        ),
+        &[heard_since_ms.into(), limit.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Takes the place of the node that attends to a job, which is gone, and whose seeding
+/// with it. False when there is no place to take: nothing is worked on, or it is this
+/// very node.
 pub fn attend(tx: &mut Tx<'_>, job: JobId, node: NodeId) -> Result<bool> {
     let taken = tx.execute(
-        "UPDATE job_states SET node = $2
-         WHERE jobid = $1 AND phase = 'active' AND paused = 0 AND COALESCE(node, 0) <> $2",
+        &format!(
+            "UPDATE job_states SET node = $2, seeding = 0
+             WHERE jobid = $1 AND phase IN {WORKING} AND COALESCE(node, 0) <> $2"
+        ),
         &[job.into(), node.into()],
     )?;
     Ok(taken == 1)
+}
+
+/// Jobs that are about something, after one.
+pub fn busy(tx: &mut Tx<'_>, after: JobId, limit: u32) -> Result<Vec<(JobId, State)>> {
+    tx.query(
+        &format!(
+            "SELECT jobid, {STATE} FROM job_states
+             WHERE phase <> 'inactive' AND jobid > $1 ORDER BY jobid LIMIT $2"
+        ),
+        &[after.into(), limit.into()],
+        |row| Ok((row.get(0)?, State::from_row(row, 1)?)),
+    )
 }
 
 /// Ends a run that has done all there was to do.
@@ -204,7 +284,9 @@ mod tests {
             db.write(|tx| set_judged(tx, JobId(1), "rules"))?;
             assert_eq!(db.read(|tx| judged(tx, JobId(1)))?.as_deref(), Some("rules"));
             let attended = db.read(|tx| attended(tx, 5, 9))?;
-            assert_eq!(attended, [Attended { job: job(1, "a"), run: Run(1) }]);
+            let found: Vec<(&Job, Run)> =
+                attended.iter().map(|it| (&it.job, it.state.run)).collect();
+            assert_eq!(found, [(&job(1, "a"), Run(1))]);
             assert_eq!(db.read(|tx| super::attended(tx, 6, 9))?, [], "its node is silent");
             let other = NewNode {
                 name: "m".into(),

@@ -120,6 +120,15 @@ pub fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<Job>> {
     )
 }
 
+/// A job by its id.
+pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Option<Job>> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS} FROM job_definitions WHERE id = $1"),
+        &[job.into()],
+        Job::from_row,
+    )
+}
+
 /// Jobs by name, after one.
 pub fn list(tx: &mut Tx<'_>, after: &str, limit: u32) -> Result<Vec<Job>> {
     tx.query(

@@ -98,6 +98,17 @@ pub fn live(tx: &mut Tx<'_>, role: &str, heard_since_ms: i64, limit: u32) -> Res
     )
 }
 
+/// Whether a node has been heard of since a time and has not ended.
+pub fn is_live(tx: &mut Tx<'_>, node: NodeId, heard_since_ms: i64) -> Result<bool> {
+    let found = tx.query_opt(
+        "SELECT 1 FROM nodes WHERE id = $1 AND heartbeat_ms >= $2
+           AND state IN ('joining', 'ready', 'draining')",
+        &[node.into(), heard_since_ms.into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(found.is_some())
+}
+
 /// The node ended in good order.
 pub fn stop(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<()> {
     tx.execute(

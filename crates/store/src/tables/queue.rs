@@ -17,6 +17,7 @@
 mod add;
 pub mod list;
 mod settle;
+pub mod sweep;
 
 pub use add::{Added, Adding, Candidate, add};
 pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
@@ -83,6 +84,8 @@ pub struct Entry {
     pub redirects: i64,
     /// Where it stood when it was looked at.
     pub state: State,
+    /// The last run that named it.
+    pub seen_run: Run,
     /// The last run that settled it; `None` if none has.
     pub done_run: Option<Run>,
     /// Generation of the links and carried values it has asserted.
@@ -93,7 +96,7 @@ pub struct Entry {
     pub failtime: Option<i64>,
 }
 
-const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime";
+const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime, q.seen_run";
 
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
@@ -110,6 +113,7 @@ impl Entry {
             generation: row.get(9)?,
             failcount: row.get(10)?,
             failtime: row.get(11)?,
+            seen_run: row.get(12)?,
         })
     }
 }
@@ -214,6 +218,16 @@ pub fn claim(
     chunk: ChunkId,
     peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
+    claim_to(tx, place, (chunk, None), peeked)
+}
+
+/// The same, with another action than the documents wait for.
+fn claim_to(
+    tx: &mut Tx<'_>,
+    place: Place,
+    (chunk, action): (ChunkId, Option<&'static str>),
+    peeked: Vec<Entry>,
+) -> Result<Vec<Entry>> {
     // One statement for each kind, because the counters need to know what the rows
     // were before, and that nothing has happened to them since.
     let mut kinds: BTreeMap<(State, Option<Run>), Vec<Vec<Value<'_>>>> = BTreeMap::new();
@@ -228,8 +242,9 @@ pub fn claim(
             chunk.into(),
             state.name().into(),
             done_run.unwrap_or(Run(-1)).into(),
+            action.into(),
         ];
-        let set = "UPDATE queue SET state = 'active', chunk = $3";
+        let set = "UPDATE queue SET state = 'active', chunk = $3, action = COALESCE($6, action)";
         let count = tx.update_rows(set, &fixed, (&[Kind::Int], &rows), CLAIM)? as i64;
         count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
         claimed += count;
@@ -272,20 +287,27 @@ pub fn active_in(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, limit: u32) -> R
     )
 }
 
-/// Makes everything of an uncommitted chunk ready again: the claim never happened.
-/// Returns how many documents that were.
+/// Makes everything of an uncommitted chunk ready again: the claim never happened. What
+/// was to be swept is done, as it was. Returns how many documents that were.
 pub fn unclaim(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<u64> {
-    let bins: Vec<BinId> = tx.query(
-        "UPDATE queue SET state = 'ready', chunk = NULL
+    let freed: Vec<(BinId, String)> = tx.query(
+        "UPDATE queue SET chunk = NULL,
+             state = CASE WHEN action IN ('clean', 'delete') AND done_run IS NOT NULL
+                          THEN 'done' ELSE 'ready' END,
+             action = CASE WHEN action IN ('clean', 'delete') THEN 'fetch' ELSE action END
          WHERE part = $1 AND jobid = $2 AND state = 'active' AND chunk = $3
-         RETURNING bin",
+         RETURNING bin, state",
         &[place.part.into(), place.job.into(), chunk.into()],
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let count = bins.len() as i64;
-    count_moves(tx, place, &[(State::Active, -count), (State::Ready, count)])?;
-    add::mark_bins(tx, place, bins.iter().copied())?;
-    Ok(bins.len() as u64)
+    let ready: Vec<BinId> =
+        freed.iter().filter(|(_, state)| state == State::Ready.name()).map(|it| it.0).collect();
+    let (count, ready_count) = (freed.len() as i64, ready.len() as i64);
+    let moves = [(State::Active, -count), (State::Ready, ready_count)];
+    count_moves(tx, place, &moves)?;
+    count_moves(tx, place, &[(State::Done, count - ready_count)])?;
+    add::mark_bins(tx, place, ready)?;
+    Ok(freed.len() as u64)
 }
 
 /// Makes documents ready whose time has come. Returns how many; call again while

@@ -174,6 +174,7 @@ impl Summary {
         let (ended, left) = match ended {
             Ended::Finished { left } => ("finished", *left),
             Ended::Stopped => ("stopped", 0),
+            Ended::Aborted => ("aborted", 0),
             Ended::Replaced => ("replaced", 0),
         };
         let slowest_hosts = did

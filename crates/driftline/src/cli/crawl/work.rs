@@ -5,8 +5,10 @@
 
 use super::{show, stopping};
 use crate::cli::place::Held;
-use ::crawl::begin::{self, Beginning, Begun};
+use ::crawl::begin::{self, Begun};
+use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
+use ::crawl::worker::now::Now;
 use ::crawl::worker::progress::{Counted, Progress};
 use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
 use std::net::SocketAddr;
@@ -65,12 +67,12 @@ impl Work<'_> {
         let (db, objects) = (&self.held.db, &self.held.objects);
         let ids = Arc::new(IdMaker::new(node)?);
         let ground = begin::ground(db, self.own)?;
-        let at = Beginning { db, objects, ids: &ids, now_ms: clock::now_ms() };
-        let begun = begin::begin(at, &ground, self.name, self.spec)?;
-        announce(&begun);
         let progress = Arc::new(Progress::default());
-        let parts = Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone() };
-        let (worker, stopper) = Worker::start(parts, self.settings, begun.job)?;
+        let parts = Parts { db, objects, ids, ground, progress: progress.clone() };
+        let (at, terms) = (parts.means(Now::start()), self.settings.terms(Attends::All));
+        let begun = begin::begin(&at, terms, self.name, self.spec)?;
+        announce(&begun);
+        let (worker, stopper) = Worker::start(parts, self.settings, Attends::One(begun.job))?;
         let stopping = stopping::listen(stopper)?;
         let watching = show::watch(self.held, &progress, begun.job, self.quiet)?;
         let ended = worker.run();

@@ -70,6 +70,12 @@ pub fn read(stage: &Stage, begun: &Begun) -> anyhow::Result<BTreeMap<String, Fou
         };
         all.insert(row.url, found);
     }
+    // What was removed because nothing leads to it any more is not queued.
+    for (url, record) in records.extract_if(.., |_, it| matches!(it.change, Change::Remove(_))) {
+        let known = before.and_then(|before| before.get(&url));
+        let found = changed(stage, &record, known);
+        all.insert(url, found);
+    }
     let odd: Vec<&String> = records.keys().collect();
     ensure!(odd.is_empty(), "the queue does not know of changes to {odd:?}");
     // Of a first crawl it would be said of every document.
@@ -139,6 +145,9 @@ fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&Found>) -> Fou
         Change::Remove(RemoveReason::Gone) => {
             (Fate::Removed, format!("status {status}, confirmed by a second look"))
         }
+        Change::Remove(RemoveReason::Unreachable) => {
+            (Fate::Removed, "no page leads to it any more".into())
+        }
         Change::Remove(reason) => (Fate::Removed, reason_name(reason).to_owned()),
     };
     Found { fate, why, links, text }
@@ -175,7 +184,7 @@ fn unchanged(row: &Listed, known: Option<&Found>, run: i64) -> Found {
         ("done", "redirect") if was_settled => (Fate::Redirect, status),
         ("done", "gone") if was_settled => (Fate::Missing, status),
         // It was not reached in this run; what forbade it is still known.
-        (_, "robots") => (Fate::Robots, "as before".to_owned()),
+        _ if outcome == "robots" => (Fate::Robots, "as before".to_owned()),
         _ => {
             let alone = || "not asked for: its host is left alone".to_owned();
             (Fate::Failing, sentences::of(outcome).unwrap_or_else(alone))

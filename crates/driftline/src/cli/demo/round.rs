@@ -78,7 +78,7 @@ pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
     let took = began.elapsed();
     match worked.ended {
         Ended::Finished { .. } => {}
-        Ended::Stopped => return Ok(()),
+        Ended::Stopped | Ended::Aborted => return Ok(()),
         Ended::Replaced => anyhow::bail!("another process works on the demo's directory"),
     }
     let found = fates::read(stage, &worked.begun)?;

@@ -5,10 +5,12 @@
 //! whatever became ready is marked in the same transaction, so the holder of the
 //! part cannot miss it however late this commits.
 
+mod known;
+
 use super::{Place, State, count_moves};
-use crate::dialect::Kind;
 use crate::ids::{BinId, Part, QueueId, Run};
 use crate::{Result, Tx, Value};
+use known::{find_known, process_again, rediscover, revive, update_known};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -76,8 +78,9 @@ pub struct Adding {
 
 /// Adds documents to a job in a part.
 ///
-/// A known document takes over a shorter path and the newer run. One that was cut
-/// for its scope, hops, a limit or a budget comes back to life if the candidate is let in.
+/// A known document takes over a shorter path and the newer run; one that an older run
+/// settled is ready to be looked at again. One that was cut for its scope, hops, a limit
+/// or a budget comes back to life if the candidate is let in.
 /// When there is not room for all, the nearest to a seed and first found are let in.
 pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<Added> {
     let Adding { place, run, mut room, .. } = adding;
@@ -92,6 +95,7 @@ pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<
         added.seen += changed.len() as u64;
         update_known(tx, place, run, (&known, &changed))?;
         revive(tx, place, (&known, &changed), (&mut added, &mut room))?;
+        rediscover(tx, (place, run), (&known, &changed), &mut added)?;
         if adding.by_hops {
             process_again(tx, adding, (&known, &changed), &mut added)?;
         }
@@ -113,155 +117,6 @@ fn take_room(room: &mut Option<i64>) -> bool {
         }
         Some(_) => false,
     }
-}
-
-/// What the queue knows of a candidate.
-struct Known {
-    id: QueueId,
-    seen_run: Run,
-    seed_run: Option<Run>,
-    hops: i64,
-    /// Cut for a reason that a candidate can lift.
-    revivable: bool,
-}
-
-impl Known {
-    /// Whether naming the document again says anything new.
-    fn differs(&self, candidate: &Candidate, run: Run) -> bool {
-        self.seen_run < run
-            || candidate.hops < self.hops
-            || (candidate.seed && self.seed_run.is_none_or(|seed_run| seed_run < run))
-            || (self.revivable && candidate.cut.is_none())
-    }
-}
-
-fn find_known(
-    tx: &mut Tx<'_>,
-    place: Place,
-    candidates: &[&Candidate],
-) -> Result<HashMap<DocHash, Known>> {
-    let keys: Vec<Value<'_>> = candidates.iter().map(|it| (&it.dochash).into()).collect();
-    let found = tx.query_in(
-        "SELECT dochash, id, seen_run, seed_run, hops, state, reason FROM queue
-         WHERE part = $1 AND jobid = $2 AND dochash",
-        &[place.part.into(), place.job.into()],
-        &keys,
-        "",
-        |row| {
-            let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
-            let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit" | "budget"));
-            let known = Known {
-                id: row.get(1)?,
-                seen_run: row.get(2)?,
-                seed_run: row.get(3)?,
-                hops: row.get(4)?,
-                revivable: state == State::Cut.name() && lifted,
-            };
-            Ok((row.get(0)?, known))
-        },
-    )?;
-    Ok(found.into_iter().collect())
-}
-
-/// Takes over newer runs and shorter paths; never the other way, whatever others
-/// have written since the look.
-fn update_known(
-    tx: &mut Tx<'_>,
-    place: Place,
-    run: Run,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
-) -> Result<()> {
-    // Locked in one order by everybody; an update of many rows locks as it likes.
-    let mut keys: Vec<Value<'_>> = changed.iter().map(|it| known[&it.dochash].id.into()).collect();
-    keys.sort_by_key(|key| if let Value::Int(id) = key { *id } else { 0 });
-    tx.query_in(
-        "SELECT id FROM queue WHERE part = $1 AND id",
-        &[place.part.into()],
-        &keys,
-        "ORDER BY id /*for update*/",
-        |_| Ok(()),
-    )?;
-    let rows: Vec<Vec<Value<'_>>> = changed
-        .iter()
-        .map(|it| {
-            let id = known[&it.dochash].id;
-            vec![id.into(), it.hops.into(), it.seed.then_some(run).into()]
-        })
-        .collect();
-    tx.update_rows(
-        "UPDATE queue SET
-             seen_run = CASE WHEN seen_run < $2 THEN $2 ELSE seen_run END,
-             hops = CASE WHEN v.column2 < hops THEN v.column2 ELSE hops END,
-             seed_run = CASE WHEN v.column3 IS NULL OR v.column3 < seed_run
-                             THEN seed_run ELSE v.column3 END",
-        &[place.part.into(), run.into()],
-        (&[Kind::Int; 3], &rows),
-        "WHERE queue.part = $1 AND queue.id = v.column1",
-    )?;
-    Ok(())
-}
-
-/// Brings back what a limit had cut and is let in now.
-fn revive(
-    tx: &mut Tx<'_>,
-    place: Place,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
-    (added, room): (&mut Added, &mut Option<i64>),
-) -> Result<()> {
-    let revivable: Vec<QueueId> = changed
-        .iter()
-        .filter(|it| it.cut.is_none() && known[&it.dochash].revivable)
-        .map(|it| known[&it.dochash].id)
-        .collect();
-    let keys: Vec<Value<'_>> =
-        revivable.iter().copied().filter(|_| take_room(room)).map(Into::into).collect();
-    added.crowded_out += (revivable.len() - keys.len()) as u64;
-    let revived: Vec<BinId> = tx.query_in(
-        "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
-         WHERE part = $1 AND state = 'cut'
-           AND reason IN ('scope', 'hops', 'limit', 'budget') AND id",
-        &[place.part.into()],
-        &keys,
-        "RETURNING bin",
-        |row| row.get(0),
-    )?;
-    let count = revived.len() as i64;
-    count_moves(tx, place, &[(State::Cut, -count), (State::Ready, count)])?;
-    added.woken.extend(&revived);
-    added.revived += revived.len() as u64;
-    Ok(())
-}
-
-/// Documents that this run is done with, or is at work on, and that are nearer now.
-fn process_again(
-    tx: &mut Tx<'_>,
-    Adding { place, run, .. }: Adding,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
-    added: &mut Added,
-) -> Result<()> {
-    let nearer: Vec<Value<'_>> = changed
-        .iter()
-        .filter(|it| it.hops < known[&it.dochash].hops)
-        .map(|it| known[&it.dochash].id.into())
-        .collect();
-    tx.query_in(
-        "UPDATE queue SET rescan = 1 WHERE part = $1 AND state = 'active' AND id",
-        &[place.part.into()],
-        &nearer,
-        "RETURNING id",
-        |_| Ok(()),
-    )?;
-    let again: Vec<BinId> = tx.query_in(
-        "UPDATE queue SET state = 'ready' WHERE part = $1 AND state = 'done' AND done_run = $2 AND id",
-        &[place.part.into(), run.into()],
-        &nearer,
-        "RETURNING bin",
-        |row| row.get(0),
-    )?;
-    let count = again.len() as i64;
-    count_moves(tx, place, &[(State::Done, -count), (State::Ready, count)])?;
-    added.woken.extend(&again);
-    Ok(())
 }
 
 /// Inserts unknown documents and counts them. Returns those somebody else inserted

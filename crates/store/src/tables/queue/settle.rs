@@ -74,6 +74,9 @@ pub enum Settlement {
     Unwanted(Reason),
     /// Given up for this run: a dead letter that an operator, or the next run, retries.
     Failed(Reason),
+    /// Queued by an older run, and not found again by this one: it is as that run would
+    /// have left it, and goes if no run has ever processed it.
+    Stale,
     /// No longer the job's: its row goes.
     Deleted,
 }
@@ -111,13 +114,17 @@ pub fn settle(
     settled: &[Settled],
 ) -> Result<()> {
     let active = active(tx, place, chunk)?;
-    let rescan = |id| active.get(&id).is_some_and(|it: &(BinId, bool)| it.1);
+    let is_deleted = |it: &&Settled| match it.to {
+        Settlement::Deleted => true,
+        Settlement::Stale => active.get(&it.id).is_some_and(|row| row.is_new && row.seen_run < run),
+        _ => false,
+    };
     let deleted: Vec<Value<'_>> =
-        settled.iter().filter(|it| it.to == Settlement::Deleted).map(|it| it.id.into()).collect();
+        settled.iter().filter(is_deleted).map(|it| it.id.into()).collect();
     let kept: Vec<(&Settled, State)> = settled
         .iter()
-        .filter(|it| it.to != Settlement::Deleted)
-        .map(|it| (it, state_after(it, rescan(it.id))))
+        .filter(|it| !is_deleted(it))
+        .map(|it| (it, state_after(it, active.get(&it.id), run)))
         .collect();
     let rows: Vec<Vec<Value<'_>>> =
         kept.iter().map(|(it, state)| update_row(it, *state, run)).collect();
@@ -149,7 +156,7 @@ pub fn settle(
         )));
     }
     let again = kept.iter().filter(|(_, state)| *state == State::Ready);
-    let woken: Vec<BinId> = again.filter_map(|(it, _)| Some(active.get(&it.id)?.0)).collect();
+    let woken: Vec<BinId> = again.filter_map(|(it, _)| Some(active.get(&it.id)?.bin)).collect();
     count_out_of_bins(tx, place, &removed)?;
     super::add::mark_bins(tx, place, woken)?;
     let mut moves: Vec<(State, i64)> = kept.iter().map(|(_, state)| (*state, 1)).collect();
@@ -157,25 +164,34 @@ pub fn settle(
     count_moves(tx, place, &summed(&moves))
 }
 
-/// All that is active in the chunk, with its bin, and whether its carried values have
-/// changed since it was claimed. The rows are locked, so that no change is lost
+/// What others may have written since a document was claimed.
+struct Active {
+    bin: BinId,
+    /// Its carried values have changed.
+    rescan: bool,
+    seen_run: Run,
+    /// No run has processed it.
+    is_new: bool,
+}
+
+/// All that is active in the chunk. The rows are locked, so that no change is lost
 /// between look and update.
-fn active(
-    tx: &mut Tx<'_>,
-    place: Place,
-    chunk: ChunkId,
-) -> Result<HashMap<QueueId, (BinId, bool)>> {
+fn active(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<HashMap<QueueId, Active>> {
     let rows = tx.query(
-        "SELECT id, bin, rescan FROM queue
+        "SELECT id, bin, rescan, seen_run, done_run FROM queue
          WHERE part = $1 AND state = 'active' AND chunk = $2 ORDER BY id LIMIT 100000 /*for update*/",
         &[place.part.into(), chunk.into()],
-        |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))),
+        |row| {
+            let is_new = row.get::<Option<Run>>(4)?.is_none();
+            let (bin, rescan, seen_run) = (row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok((row.get(0)?, Active { bin, rescan, seen_run, is_new }))
+        },
     )?;
     Ok(rows.into_iter().collect())
 }
 
 /// A deleted document no longer counts in its bin.
-fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]) -> Result<()> {
+pub(super) fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]) -> Result<()> {
     let mut counts: BTreeMap<BinId, i64> = BTreeMap::new();
     for bin in removed {
         *counts.entry(*bin).or_default() += 1;
@@ -191,8 +207,12 @@ fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]) -> Result
     Ok(())
 }
 
-fn state_after(settled: &Settled, rescan: bool) -> State {
+fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
+    let rescan = row.is_some_and(|row| row.rescan);
     match settled.to {
+        // Somebody has found it since it was claimed.
+        Settlement::Stale if row.is_some_and(|row| row.seen_run >= run) => State::Ready,
+        Settlement::Stale => State::Done,
         Settlement::Done | Settlement::Again { .. } if rescan => State::Ready,
         Settlement::Back { .. } => State::Ready,
         Settlement::Done => State::Done,
@@ -221,6 +241,7 @@ fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
             ("fetch", Some(reason), run.into(), null, null, null)
         }
         Settlement::Unwanted(reason) => ("fetch", Some(reason), null, null, null, null),
+        Settlement::Stale => ("fetch", None, null, null, null, null),
         Settlement::Deleted => unreachable!("deleted documents are not updated"),
     };
     let (code, detail) = match reason {

@@ -2,6 +2,7 @@
 //! rows, counters and marks are what the model says.
 
 mod cases;
+mod sweeping;
 
 use super::*;
 use crate::ids::NodeId;
@@ -70,7 +71,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => names.prop_map(Step::Add),
         3 => (0..BINS, 1..6u32).prop_map(|(bin, limit)| Step::Claim(bin, limit)),
-        3 => proptest::collection::vec(0..9u8, 6).prop_map(Step::Commit),
+        3 => proptest::collection::vec(0..10u8, 6).prop_map(Step::Commit),
         1 => Just(Step::Abandon),
         1 => (1..200i64).prop_map(Step::Wake),
         1 => Just(Step::NewRun),
@@ -189,9 +190,13 @@ impl Model {
                 Some(known) => {
                     known.hops = known.hops.min(hops);
                     known.seen_run = self.run;
+                    let older = known.done_run.is_some_and(|done_run| done_run < self.run);
+                    let settled = matches!(known.state, State::Done | State::Failed | State::Cut);
                     if known.state == State::Cut && known.reason_limits && hops <= 2 {
                         known.state = State::Ready;
                         revived += 1;
+                    } else if settled && older && hops <= 2 && !known.reason_limits {
+                        known.state = State::Ready;
                     }
                 }
             }
@@ -274,16 +279,19 @@ impl Model {
             5 => Settlement::Cut(Reason::new("robots", None)),
             6 => Settlement::Back { failcount: None, failtime: None },
             7 => Settlement::Unwanted(Reason::new("budget", None)),
+            8 => Settlement::Stale,
             _ => Settlement::Deleted,
         }
     }
 
     fn book(&mut self, entry: &Entry, to: &Settlement) {
-        if *to == Settlement::Deleted {
+        let run = self.run;
+        let stale = &self.documents[&entry.dochash];
+        let gone = *to == Settlement::Stale && stale.done_run.is_none() && stale.seen_run < run;
+        if *to == Settlement::Deleted || gone {
             self.documents.remove(&entry.dochash);
             return;
         }
-        let run = self.run;
         let known = self.documents.get_mut(&entry.dochash).expect("it was claimed");
         known.chunk = None;
         known.check_ms = None;
@@ -298,6 +306,8 @@ impl Model {
                 (known.state, known.check_ms) = (State::Waiting, Some(*check_ms));
             }
             Settlement::Back { .. } => known.state = State::Ready,
+            Settlement::Stale if known.seen_run >= run => known.state = State::Ready,
+            Settlement::Stale => known.state = State::Done,
             Settlement::Unwanted(_) => (known.state, known.reason_limits) = (State::Cut, true),
             _ => (known.state, known.done_run) = (State::Cut, Some(run)),
         }

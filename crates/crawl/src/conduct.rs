@@ -1,0 +1,335 @@
+//! What carries jobs from state to state: start-ups, seedings, ends, deletions.
+//!
+//! A thread of each process that works, so that a slow seeding holds up nothing else.
+//! Relies on `lifecycle` for what follows what and on the row of a job for agreement
+//! between processes: every step is one transaction under its lock, and work that takes
+//! longer is bound to the node that does it. Invariants: whatever a dead process left
+//! half done is begun again by whoever notices; nothing waits for a poll that this
+//! process could have told itself.
+
+mod ending;
+mod startup;
+
+pub use ending::cleans;
+pub use startup::takes_seeds;
+
+use crate::lifecycle::{Event, after};
+use crate::worker::job::Ground;
+use crate::worker::now::Now;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use store::ids::{IdMaker, JobId};
+use store::objects::Objects;
+use store::tables::job_states::{self, AbortedFrom, Phase, State};
+use store::tables::nodes;
+use store::{Db, Error, Result, Tx};
+
+/// Jobs looked at in one go.
+const JOBS_MAX: u32 = 1_000;
+/// Start-ups and seedings under way at once in one process.
+const STARTUPS_MAX: usize = 4;
+/// While a job is on its way to another state, it is looked at this often: others may
+/// do the work that is waited for.
+const GLANCE_MS: i64 = 20;
+/// How long a job may take to come to a state that somebody waits for.
+const BRING_MS_MAX: i64 = 120_000;
+
+/// Which jobs are conducted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attends {
+    /// One, until it is inactive.
+    One(JobId),
+    /// All there are.
+    All,
+}
+
+impl Attends {
+    /// Whether a job is among them.
+    pub fn includes(self, job: JobId) -> bool {
+        match self {
+            Attends::One(one) => one == job,
+            Attends::All => true,
+        }
+    }
+}
+
+/// What a conductor works with.
+#[derive(Clone)]
+pub struct Means {
+    /// The rows.
+    pub db: Db,
+    /// The objects.
+    pub objects: Objects,
+    /// Makes ids for this node, which is registered.
+    pub ids: Arc<IdMaker>,
+    /// What all jobs share.
+    pub ground: Ground,
+    /// The time.
+    pub now: Now,
+}
+
+/// How a conductor conducts.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// Which jobs.
+    pub attends: Attends,
+    /// How long a silent node counts as alive.
+    pub silence_ms: i64,
+    /// How often it looks for what others did.
+    pub poll_ms: i64,
+}
+
+/// Changes where a job stands by an event. Refused events are errors that say why.
+pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result<State> {
+    let before = job_states::lock(tx, job)?
+        .ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))?;
+    let next = after(&before, event, now_ms).map_err(|refused| Error::Refused(refused.0))?;
+    job_states::save(tx, job, (&before, &next), now_ms)?;
+    Ok(next)
+}
+
+/// The same, but an event that is refused is none: somebody else was faster.
+pub fn try_to(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result<Option<State>> {
+    match change(tx, job, event, now_ms) {
+        Ok(state) => Ok(Some(state)),
+        Err(Error::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Brings a job to a state that satisfies, without a thread of its own: what `crawl` does
+/// before it works. Fails when nothing has come of it for long.
+pub fn bring(
+    means: &Means,
+    terms: Terms,
+    job: JobId,
+    satisfies: impl Fn(&State) -> bool,
+) -> Result<State> {
+    let (again, woken) = sync_channel(1);
+    let mut podium = Podium { means: means.clone(), terms, working: HashMap::new(), again };
+    let give_up_ms = means.now.ms() + BRING_MS_MAX;
+    loop {
+        let state = means.db.read(move |tx| job_states::state(tx, job))?;
+        if satisfies(&state) {
+            return Ok(state);
+        }
+        if means.now.ms() > give_up_ms {
+            let name = state.name();
+            return Err(Error::Refused(format!(
+                "the job is {name}, and stays so; try again later"
+            )));
+        }
+        podium.collect();
+        let wait_ms = podium.look(&|| {})?.min(GLANCE_MS);
+        let _ = woken.recv_timeout(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)));
+    }
+}
+
+/// The thread.
+pub struct Conductor {
+    wake: SyncSender<()>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Conductor {
+    /// Starts it. `changed` is called whenever a job has moved on.
+    pub fn start(
+        means: Means,
+        terms: Terms,
+        changed: impl Fn() + Send + Clone + 'static,
+    ) -> Result<Conductor> {
+        let (wake, woken) = sync_channel(1);
+        let (again, stop) = (wake.clone(), Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let thread = std::thread::Builder::new()
+            .name("conductor".into())
+            .spawn(move || {
+                let mut podium = Podium { means, terms, working: HashMap::new(), again };
+                while !stopped.load(Ordering::SeqCst) {
+                    podium.collect();
+                    // A database that is away is met again at the next look.
+                    let wait_ms = podium.look(&changed).unwrap_or(terms.poll_ms);
+                    let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
+                    let _ = woken.recv_timeout(wait);
+                }
+                // What is under way is bound to this node, and is not left behind.
+                for (_, thread) in podium.working.drain() {
+                    let _ = thread.join();
+                }
+            })
+            .map_err(|error| Error::io("conductor", error))?;
+        Ok(Conductor { wake, stop, thread })
+    }
+
+    /// Something has happened that may move a job on.
+    pub fn wake(&self) {
+        // One that waits already is enough.
+        let _ = self.wake.try_send(());
+    }
+
+    /// Ends it, when what it is at is done.
+    pub fn stop(self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake();
+        let _ = self.thread.join();
+    }
+}
+
+/// Where the conductor stands.
+struct Podium {
+    means: Means,
+    terms: Terms,
+    /// Work that takes longer, by job.
+    working: HashMap<JobId, JoinHandle<()>>,
+    /// For that work, to say that it is done.
+    again: SyncSender<()>,
+}
+
+impl Podium {
+    /// Forgets work that is done.
+    fn collect(&mut self) {
+        let is_done = |thread: &JoinHandle<()>| thread.is_finished();
+        for (_, thread) in self.working.extract_if(|_, thread| is_done(thread)) {
+            let _ = thread.join();
+        }
+    }
+
+    /// Looks at all jobs, and moves on what can be. Returns how long to wait.
+    fn look(&mut self, changed: &(impl Fn() + Send + Clone + 'static)) -> Result<i64> {
+        let mut wait_ms = self.terms.poll_ms;
+        let mut after = JobId(i64::MIN);
+        loop {
+            let jobs = self.means.db.read(move |tx| job_states::busy(tx, after, JOBS_MAX))?;
+            let Some((last, _)) = jobs.last() else { return Ok(wait_ms) };
+            after = *last;
+            for (job, state) in jobs {
+                if !self.terms.attends.includes(job) || self.working.contains_key(&job) {
+                    continue;
+                }
+                match self.advance(job, &state, changed) {
+                    Ok(Advance::Moved) => {
+                        changed();
+                        wait_ms = 0;
+                    }
+                    Ok(Advance::Waits) => wait_ms = wait_ms.min(GLANCE_MS),
+                    Ok(Advance::Settled) => {}
+                    // Another process was faster, or the job is not what it was.
+                    Err(Error::Refused(_)) => wait_ms = wait_ms.min(GLANCE_MS),
+                    Err(error) if error.passes() => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+    }
+
+    fn change(&self, job: JobId, event: Event) -> Result<State> {
+        let now_ms = self.means.now.ms();
+        self.means.db.write(move |tx| change(tx, job, &event, now_ms))
+    }
+
+    /// Moves one job on, if it can be.
+    fn advance(
+        &mut self,
+        job: JobId,
+        state: &State,
+        changed: &(impl Fn() + Send + Clone + 'static),
+    ) -> Result<Advance> {
+        if let Some(event) = self.left_behind(state)? {
+            self.change(job, event)?;
+            return Ok(Advance::Moved);
+        }
+        match state.phase {
+            Phase::ReadyForStartup => self.spawn(job, changed, startup::run),
+            Phase::Active if state.resuming => self.moved(job, Event::Resumed),
+            Phase::Active if state.stopping => self.quiet(job),
+            Phase::Active if state.reseed_ms.is_some_and(|ms| ms <= self.means.now.ms()) => {
+                match state.paused || state.waiting || state.seeding {
+                    true => Ok(Advance::Settled),
+                    false => self.spawn(job, changed, startup::reseed),
+                }
+            }
+            Phase::Aborting => self.quiet(job),
+            Phase::ShuttingDown => self.shutting_down(job, state),
+            Phase::ReadyForNotify => self.spawn(job, changed, ending::tell),
+            Phase::ReadyForDelete if state.outputs_present => {
+                self.change(job, Event::DeleteBegins { node: self.means.ids.node() })?;
+                self.moved(job, Event::DeletePrepared)
+            }
+            Phase::Deleting if state.outputs_present => self.deleting(job),
+            Phase::ReadyForDeleteNotify => self.spawn(job, changed, ending::tell_deletion),
+            _ => Ok(Advance::Settled),
+        }
+    }
+
+    fn moved(&self, job: JobId, event: Event) -> Result<Advance> {
+        self.change(job, event)?;
+        Ok(Advance::Moved)
+    }
+
+    /// What ends the work that a dead process has left behind.
+    fn left_behind(&self, state: &State) -> Result<Option<Event>> {
+        let event = match state.phase {
+            Phase::StartingUp => Event::StartupReturns,
+            Phase::Aborting if state.aborted_from == Some(AbortedFrom::StartingUp) => {
+                Event::StartupReturns
+            }
+            Phase::Active | Phase::Aborting if state.seeding => Event::SeedingReturns,
+            Phase::Notifying | Phase::NotifyingOfDeletion => Event::NotifyReturns,
+            Phase::DeleteStartingUp => Event::DeleteReturns,
+            _ => return Ok(None),
+        };
+        let Some(node) = state.node else { return Ok(Some(event)) };
+        let heard_since_ms = self.means.now.ms() - self.terms.silence_ms;
+        // Our own work of this job would be among what is under way.
+        let is_ours = node == self.means.ids.node();
+        let alive =
+            !is_ours && self.means.db.read(move |tx| nodes::is_live(tx, node, heard_since_ms))?;
+        Ok((!alive).then_some(event))
+    }
+
+    /// Work that takes longer, on a thread of its own.
+    fn spawn(
+        &mut self,
+        job: JobId,
+        changed: &(impl Fn() + Send + Clone + 'static),
+        work: fn(&Means, JobId) -> Result<()>,
+    ) -> Result<Advance> {
+        if self.working.len() >= STARTUPS_MAX {
+            return Ok(Advance::Waits);
+        }
+        let (means, changed, again) = (self.means.clone(), changed.clone(), self.again.clone());
+        let thread = std::thread::Builder::new()
+            .name("startup".into())
+            .spawn(move || {
+                match work(&means, job) {
+                    // A job that cannot be what it is told to be is aborted, and says why;
+                    // trouble that passes is tried again.
+                    Err(error) if !error.passes() => {
+                        let (event, now_ms) = (Event::Fail(error.to_string()), means.now.ms());
+                        let _ = means.db.write(move |tx| change(tx, job, &event, now_ms));
+                    }
+                    _ => {}
+                }
+                changed();
+                let _ = again.try_send(());
+            })
+            .map_err(|error| Error::io("startup", error))?;
+        self.working.insert(job, thread);
+        Ok(Advance::Settled)
+    }
+}
+
+/// What came of looking at a job.
+enum Advance {
+    /// It is in another state.
+    Moved,
+    /// It is on its way, and others must do something first.
+    Waits,
+    /// There is nothing to do for it here.
+    Settled,
+}

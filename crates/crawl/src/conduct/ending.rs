@@ -1,0 +1,109 @@
+//! The end of a run, and of a job: cleaning up is watched, everybody is told, and what
+//! is deleted goes.
+
+use super::{Advance, Means, Podium, try_to};
+use crate::lifecycle::Event;
+use store::ids::{JobId, Part, QueueId, Run};
+use store::tables::counters;
+use store::tables::job_states::{self, RunKind, State};
+use store::tables::queue::Place;
+use store::tables::queue::sweep::{self, Sweep};
+use store::{Result, Tx};
+
+/// Rows of a job that are removed in one transaction.
+const ROWS_MAX: u32 = 1_000;
+
+impl Podium {
+    /// A job that is to stop has stopped when none of its documents is worked on.
+    pub(super) fn quiet(&self, job: JobId) -> Result<Advance> {
+        let active = self.means.db.read(move |tx| counters::total(tx, job, "active"))?;
+        if active > 0 {
+            return Ok(Advance::Waits);
+        }
+        self.moved(job, Event::Quiet)
+    }
+
+    /// A job is cleaned up when nothing is left that its run has not found again.
+    pub(super) fn shutting_down(&self, job: JobId, state: &State) -> Result<Advance> {
+        let (parts, run, kind) = (self.means.ground.parts, state.run, state.run_kind);
+        let swept = self.means.db.read(move |tx| {
+            if counters::total(tx, job, "active")? > 0 {
+                return Ok(false);
+            }
+            if !cleans(tx, job, kind)? {
+                return Ok(true);
+            }
+            for part in (0..i64::from(parts)).map(Part) {
+                if !sweep::peek(tx, Place { part, job }, Sweep::Clean(run), 1)?.is_empty() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })?;
+        if !swept {
+            return Ok(Advance::Waits);
+        }
+        if self.means.db.read(move |tx| cleans(tx, job, kind))? {
+            for part in (0..i64::from(parts)).map(Part) {
+                self.forget_cut(Place { part, job }, run)?;
+            }
+        }
+        self.moved(job, Event::CleanedUp)
+    }
+
+    /// Forgets what older runs have named and this one has not.
+    fn forget_cut(&self, place: Place, run: Run) -> Result<()> {
+        let mut at = Some((String::new(), QueueId(i64::MIN)));
+        while let Some((reason, id)) = at {
+            at = self
+                .means
+                .db
+                .write(move |tx| sweep::forget_cut(tx, (place, run), (&reason, id), ROWS_MAX))?;
+        }
+        Ok(())
+    }
+
+    /// A job's documents are deleted when there are none.
+    pub(super) fn deleting(&self, job: JobId) -> Result<Advance> {
+        let left = self.means.db.read(move |tx| counters::of_job(tx, job))?;
+        let states = ["ready", "waiting", "active", "done", "cut", "failed"];
+        let count: i64 =
+            left.iter().filter(|it| states.contains(&it.0.as_str())).map(|it| it.1).sum();
+        match count {
+            0 => self.moved(job, Event::Deleted),
+            _ => Ok(Advance::Waits),
+        }
+    }
+}
+
+/// Whether the end of a run cleans up what it has not found again. While documents are
+/// left that could not be looked at, their links have not been read, and what they lead
+/// to stays.
+pub fn cleans(tx: &mut Tx<'_>, job: JobId, kind: RunKind) -> Result<bool> {
+    let left = counters::total(tx, job, "ready")? + counters::total(tx, job, "waiting")?;
+    Ok(kind == RunKind::Full && left == 0)
+}
+
+/// Tells everybody who wants to know that a run is over.
+pub fn tell(means: &Means, job: JobId) -> Result<()> {
+    let (node, now_ms) = (means.ids.node(), means.now.ms());
+    let begins = Event::NotifyBegins { node };
+    if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
+        return Ok(());
+    }
+    let done = Event::NotifyDone { error: None };
+    means.db.write(move |tx| try_to(tx, job, &done, now_ms).map(|_| ()))
+}
+
+/// Tells everybody that a job is gone, and removes the last of it.
+pub fn tell_deletion(means: &Means, job: JobId) -> Result<()> {
+    let (node, now_ms) = (means.ids.node(), means.now.ms());
+    let begins = Event::NotifyBegins { node };
+    if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
+        return Ok(());
+    }
+    for part in (0..i64::from(means.ground.parts)).map(Part) {
+        while means.db.write(move |tx| job_states::forget(tx, part, job, ROWS_MAX))? > 0 {}
+    }
+    means.db.write(move |tx| job_states::delete(tx, job))
+}

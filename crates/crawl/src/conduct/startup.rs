@@ -1,0 +1,90 @@
+//! Starting a job up: what the run means for its documents is decided, its seeds are
+//! queued, and it is active.
+//!
+//! Nothing is rewritten for it, however many documents the job has: a run's number and
+//! kind say what older documents are. Invariant: repeating a start-up that was cut short
+//! does nothing twice.
+
+use super::{Means, try_to};
+use crate::begin::{self, Seeded};
+use crate::lifecycle::{Asked, Event, run_kind};
+use crate::worker::job::JobWork;
+use std::sync::Arc;
+use store::ids::JobId;
+use store::tables::job_states::{self, Attended, Phase};
+use store::tables::jobs::{self, Job};
+use store::{Error, Result};
+
+/// Starts a job up that is ready for it.
+pub fn run(means: &Means, job: JobId) -> Result<()> {
+    let (node, now_ms) = (means.ids.node(), means.now.ms());
+    let attended = means.db.write(move |tx| {
+        let job = definition(tx, job)?;
+        let before = job_states::state(tx, job.id)?;
+        let asked = Asked {
+            continuous: job.continuous,
+            from_beginning: before.seeding_version.is_none(),
+            minimal: before.minimal,
+        };
+        let kind = run_kind(crate::definitions::MODEL, asked);
+        let begins = Event::StartupBegins { node, kind };
+        let state = try_to(tx, job.id, &begins, now_ms)?;
+        Ok(state.map(|state| Attended { job, state }))
+    })?;
+    let Some(attended) = attended else { return Ok(()) };
+    let work =
+        JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+    let work = Arc::new(work);
+    let admission = work.spec.admission();
+    let event = match begin::seed(means, &work)? {
+        Seeded::Done => Event::StartupDone {
+            seeding_version: Some(now_ms.to_string()),
+            reseed_ms: reseed_ms(&attended.job, now_ms),
+        },
+        // Somebody has aborted it meanwhile.
+        Seeded::Over => Event::StartupReturns,
+    };
+    let now_ms = means.now.ms();
+    means.db.write(move |tx| {
+        job_states::set_judged(tx, job, &admission)?;
+        try_to(tx, job, &event, now_ms).map(|_| ())
+    })
+}
+
+/// Asks for the seeds of a job that runs.
+pub fn reseed(means: &Means, job: JobId) -> Result<()> {
+    let (node, now_ms) = (means.ids.node(), means.now.ms());
+    let attended = means.db.write(move |tx| {
+        let job = definition(tx, job)?;
+        let state = try_to(tx, job.id, &Event::SeedingBegins { node }, now_ms)?;
+        Ok(state.map(|state| Attended { job, state }))
+    })?;
+    let Some(attended) = attended else { return Ok(()) };
+    let work =
+        JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+    let event = match begin::seed(means, &Arc::new(work))? {
+        Seeded::Done => Event::SeedingDone {
+            seeding_version: Some(now_ms.to_string()),
+            reseed_ms: reseed_ms(&attended.job, now_ms),
+        },
+        Seeded::Over => Event::SeedingReturns,
+    };
+    let now_ms = means.now.ms();
+    means.db.write(move |tx| try_to(tx, job, &event, now_ms).map(|_| ()))
+}
+
+/// When a job is seeded again; a blank interval is never.
+fn reseed_ms(job: &Job, now_ms: i64) -> Option<i64> {
+    let interval_ms = job.reseed_ms.filter(|_| job.continuous)?;
+    Some(now_ms.saturating_add(interval_ms))
+}
+
+/// A job's definition, by its id.
+pub fn definition(tx: &mut store::Tx<'_>, job: JobId) -> Result<Job> {
+    jobs::load(tx, job)?.ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))
+}
+
+/// Whether seeds may be added to a run now.
+pub fn takes_seeds(phase: Phase) -> bool {
+    matches!(phase, Phase::StartingUp | Phase::Active)
+}

@@ -1,0 +1,105 @@
+//! The links of documents that were not read this time: the server said that nothing
+//! changed, or nothing could be had. They lead where they led before.
+//!
+//! Relies on the facts of committed chunks. Documents of a chunk were crawled together
+//! and are mostly looked at together, so a few chunks are kept in memory. Invariant: a
+//! document that was not read names the same documents as when it was.
+
+use super::batch::Batch;
+use super::job::{Found, JobWork};
+use super::known::KnownLinks;
+use super::reading;
+use page::facts::Facts;
+use std::collections::{HashMap, VecDeque};
+use std::io::Cursor;
+use std::sync::{Arc, Mutex, PoisonError};
+use store::chunkfile::facts::FactsStream;
+use store::ids::{ChunkId, IdMaker, Part};
+use store::objects::{ChunkKey, Objects};
+use store::tables::chunks;
+use store::{Db, Result, pack};
+
+/// Chunks whose links are kept in memory.
+const CHUNKS_MAX: usize = 16;
+
+/// What links a document has, by its place in its chunk; nothing else is kept.
+type ChunkLinks = HashMap<i64, Facts>;
+
+/// Finds links of documents that were not read.
+pub struct StoredLinks {
+    ids: Arc<IdMaker>,
+    known: KnownLinks,
+    chunks: Mutex<Recent>,
+}
+
+/// The chunks that were asked for lately.
+type Recent = VecDeque<((Part, ChunkId), Arc<ChunkLinks>)>;
+
+impl StoredLinks {
+    /// Knows nothing yet.
+    pub fn new(ids: Arc<IdMaker>, known: KnownLinks) -> StoredLinks {
+        StoredLinks { ids, known, chunks: Mutex::default() }
+    }
+
+    /// Takes the links of a batch's unread documents in.
+    pub fn name_again(
+        &self,
+        (db, objects): (&Db, &Objects),
+        (part, job): (Part, &JobWork),
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let unread = std::mem::take(&mut batch.unread);
+        for it in &unread {
+            let chunk = match self.chunk((db, objects), (part, it.facts.0)) {
+                Ok(chunk) => chunk,
+                Err(error) => {
+                    // Whoever prepares again needs them all; those named twice are one.
+                    batch.unread = unread;
+                    return Err(error);
+                }
+            };
+            let Some(facts) = chunk.get(&it.facts.1) else { continue };
+            let (targets, _) = reading::targets_of(job, (&it.docid, it.hops), (facts, &[]));
+            let (hops, parent) = (it.hops + 1, Some((part, it.dochash)));
+            for target in targets {
+                let found = Found { hops, parent, cut: target.cut, ..Found::default() };
+                batch.link((job, &self.ids, &self.known), (target.url, target.dochash), found);
+            }
+        }
+        Ok(())
+    }
+
+    fn chunk(
+        &self,
+        (db, objects): (&Db, &Objects),
+        key: (Part, ChunkId),
+    ) -> Result<Arc<ChunkLinks>> {
+        let held = || self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, links)) = held().iter().find(|it| it.0 == key) {
+            return Ok(links.clone());
+        }
+        let links = Arc::new(read((db, objects), key)?);
+        let mut chunks = held();
+        if chunks.len() >= CHUNKS_MAX {
+            chunks.pop_front();
+        }
+        chunks.push_back((key, links.clone()));
+        Ok(links)
+    }
+}
+
+fn read((db, objects): (&Db, &Objects), (part, chunk): (Part, ChunkId)) -> Result<ChunkLinks> {
+    let mut links = ChunkLinks::new();
+    let Some(facts) = db.read(move |tx| chunks::facts_of(tx, part, chunk))? else {
+        return Ok(links);
+    };
+    let Some(bytes) = pack::read_facts(db, objects, part, facts)? else { return Ok(links) };
+    let key = ChunkKey::new(part, chunk)?;
+    for (ordinal, record) in (0..).zip(FactsStream::open(key, Cursor::new(bytes))?) {
+        if let Some(facts) = record?.facts {
+            let directives = facts.directives;
+            links.insert(ordinal, Facts { links: facts.links, directives, ..Facts::default() });
+        }
+    }
+    Ok(links)
+}

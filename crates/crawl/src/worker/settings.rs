@@ -1,0 +1,79 @@
+//! How a worker works: its limits and its rhythms.
+
+use super::Parts;
+use super::holdings;
+use crate::conduct::{self, Attends};
+use crate::fetch;
+
+/// Documents claimed and not committed: what a crash repeats at most.
+pub const CLAIMED_MAX: usize = 200;
+/// How a worker works.
+#[derive(Clone)]
+pub struct Settings {
+    /// This node's name: the same after a restart.
+    pub node_name: String,
+    /// How long a lease lasts.
+    pub lease_ms: i64,
+    /// How far the clocks of nodes may differ.
+    pub skew_ms: i64,
+    /// How often the tables are looked at for what others did.
+    pub poll_ms: i64,
+    /// Documents of a chunk.
+    pub chunk_documents: usize,
+    /// A chunk is committed this long after its first finished document.
+    pub chunk_ms: i64,
+    /// Documents claimed and not committed: what a crash repeats at most.
+    pub claimed_max: usize,
+    /// Requests under way.
+    pub in_flight_max: usize,
+    /// Threads that fetch.
+    pub fetch_threads: usize,
+    /// How to fetch.
+    pub fetch: fetch::Settings,
+    /// Where this process writes: work pauses while its disk is almost full.
+    pub disk: Option<std::path::PathBuf>,
+    /// The least room, in percent.
+    pub disk_free_percent: u64,
+}
+
+impl Settings {
+    /// The usual settings for so many requests at once.
+    pub fn new(node_name: &str, in_flight_max: usize) -> Settings {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Settings {
+            node_name: node_name.to_owned(),
+            lease_ms: 30_000,
+            skew_ms: 2_000,
+            poll_ms: 1_000,
+            chunk_documents: 100,
+            chunk_ms: 500,
+            claimed_max: CLAIMED_MAX,
+            in_flight_max: in_flight_max.min(CLAIMED_MAX),
+            fetch_threads: cores.clamp(1, 4).min(in_flight_max),
+            fetch: fetch::Settings::default(),
+            disk: None,
+            disk_free_percent: 5,
+        }
+    }
+
+    /// How jobs are conducted beside the work.
+    pub fn terms(&self, attends: Attends) -> conduct::Terms {
+        let silence_ms = self.lease_ms + self.skew_ms;
+        conduct::Terms { attends, silence_ms, poll_ms: self.poll_ms }
+    }
+
+    pub(super) fn lease_terms(&self, parts: &Parts<'_>) -> holdings::Terms {
+        holdings::Terms {
+            node: parts.ids.node(),
+            node_name: self.node_name.clone(),
+            lease_ms: self.lease_ms,
+            heartbeat_ms: self.heartbeat_ms(),
+            skew_ms: self.skew_ms,
+            parts: parts.ground.parts,
+        }
+    }
+
+    fn heartbeat_ms(&self) -> i64 {
+        (self.lease_ms / 6).max(50)
+    }
+}

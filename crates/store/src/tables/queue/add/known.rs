@@ -1,0 +1,202 @@
+//! What naming a document again means for one that is known.
+//!
+//! Invariants: a run and a distance are only ever taken over from newer and nearer,
+//! whatever others have written since the look; rows are locked in one order by
+//! everybody.
+
+use super::{Added, Adding, Candidate, take_room};
+use crate::dialect::Kind;
+use crate::ids::{BinId, QueueId, Run};
+use crate::tables::queue::{Place, State, count_moves, state_from};
+use crate::{Result, Tx, Value};
+use page::ids::DocHash;
+use std::collections::HashMap;
+
+/// What the queue knows of a candidate.
+pub(super) struct Known {
+    id: QueueId,
+    seen_run: Run,
+    seed_run: Option<Run>,
+    hops: i64,
+    /// Cut for a reason that a candidate can lift.
+    revivable: bool,
+    state: State,
+    done_run: Option<Run>,
+}
+
+impl Known {
+    /// Whether naming the document again says anything new.
+    pub(super) fn differs(&self, candidate: &Candidate, run: Run) -> bool {
+        self.seen_run < run
+            || candidate.hops < self.hops
+            || (candidate.seed && self.seed_run.is_none_or(|seed_run| seed_run < run))
+            || ((self.revivable || self.is_older(run)) && candidate.cut.is_none())
+    }
+
+    /// Settled by an older run.
+    fn is_older(&self, run: Run) -> bool {
+        matches!(self.state, State::Done | State::Failed | State::Cut)
+            && self.done_run.is_some_and(|done_run| done_run < run)
+    }
+}
+
+pub(super) fn find_known(
+    tx: &mut Tx<'_>,
+    place: Place,
+    candidates: &[&Candidate],
+) -> Result<HashMap<DocHash, Known>> {
+    let keys: Vec<Value<'_>> = candidates.iter().map(|it| (&it.dochash).into()).collect();
+    let found = tx.query_in(
+        "SELECT dochash, id, seen_run, seed_run, hops, state, reason, done_run FROM queue
+         WHERE part = $1 AND jobid = $2 AND dochash",
+        &[place.part.into(), place.job.into()],
+        &keys,
+        "",
+        |row| {
+            let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
+            let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit" | "budget"));
+            let known = Known {
+                id: row.get(1)?,
+                seen_run: row.get(2)?,
+                seed_run: row.get(3)?,
+                hops: row.get(4)?,
+                revivable: state == State::Cut.name() && lifted,
+                state: state_from(&state)?,
+                done_run: row.get(7)?,
+            };
+            Ok((row.get(0)?, known))
+        },
+    )?;
+    Ok(found.into_iter().collect())
+}
+
+/// Takes over newer runs and shorter paths; never the other way, whatever others
+/// have written since the look.
+pub(super) fn update_known(
+    tx: &mut Tx<'_>,
+    place: Place,
+    run: Run,
+    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+) -> Result<()> {
+    // Locked in one order by everybody; an update of many rows locks as it likes.
+    let mut keys: Vec<Value<'_>> = changed.iter().map(|it| known[&it.dochash].id.into()).collect();
+    keys.sort_by_key(|key| if let Value::Int(id) = key { *id } else { 0 });
+    tx.query_in(
+        "SELECT id FROM queue WHERE part = $1 AND id",
+        &[place.part.into()],
+        &keys,
+        "ORDER BY id /*for update*/",
+        |_| Ok(()),
+    )?;
+    let rows: Vec<Vec<Value<'_>>> = changed
+        .iter()
+        .map(|it| {
+            let id = known[&it.dochash].id;
+            vec![id.into(), it.hops.into(), it.seed.then_some(run).into()]
+        })
+        .collect();
+    tx.update_rows(
+        "UPDATE queue SET
+             seen_run = CASE WHEN seen_run < $2 THEN $2 ELSE seen_run END,
+             hops = CASE WHEN v.column2 < hops THEN v.column2 ELSE hops END,
+             seed_run = CASE WHEN v.column3 IS NULL OR v.column3 < seed_run
+                             THEN seed_run ELSE v.column3 END",
+        &[place.part.into(), run.into()],
+        (&[Kind::Int; 3], &rows),
+        "WHERE queue.part = $1 AND queue.id = v.column1",
+    )?;
+    Ok(())
+}
+
+/// Brings back what a limit had cut and is let in now.
+pub(super) fn revive(
+    tx: &mut Tx<'_>,
+    place: Place,
+    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    (added, room): (&mut Added, &mut Option<i64>),
+) -> Result<()> {
+    let revivable: Vec<QueueId> = changed
+        .iter()
+        .filter(|it| it.cut.is_none() && known[&it.dochash].revivable)
+        .map(|it| known[&it.dochash].id)
+        .collect();
+    let keys: Vec<Value<'_>> =
+        revivable.iter().copied().filter(|_| take_room(room)).map(Into::into).collect();
+    added.crowded_out += (revivable.len() - keys.len()) as u64;
+    let revived: Vec<BinId> = tx.query_in(
+        "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
+         WHERE part = $1 AND state = 'cut'
+           AND reason IN ('scope', 'hops', 'limit', 'budget') AND id",
+        &[place.part.into()],
+        &keys,
+        "RETURNING bin",
+        |row| row.get(0),
+    )?;
+    let count = revived.len() as i64;
+    count_moves(tx, place, &[(State::Cut, -count), (State::Ready, count)])?;
+    added.woken.extend(&revived);
+    added.revived += revived.len() as u64;
+    Ok(())
+}
+
+/// What older runs settled and this one has found again.
+pub(super) fn rediscover(
+    tx: &mut Tx<'_>,
+    (place, run): (Place, Run),
+    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    added: &mut Added,
+) -> Result<()> {
+    for state in [State::Done, State::Failed, State::Cut] {
+        let found: Vec<Value<'_>> = changed
+            .iter()
+            .filter(|it| it.cut.is_none())
+            .map(|it| &known[&it.dochash])
+            .filter(|it| it.state == state && !it.revivable && it.is_older(run))
+            .map(|it| it.id.into())
+            .collect();
+        let again: Vec<BinId> = tx.query_in(
+            "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
+             WHERE part = $1 AND state = $2 AND done_run < $3 AND id",
+            &[place.part.into(), state.name().into(), run.into()],
+            &found,
+            "RETURNING bin",
+            |row| row.get(0),
+        )?;
+        let count = again.len() as i64;
+        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
+        added.woken.extend(&again);
+    }
+    Ok(())
+}
+
+/// Documents that this run is done with, or is at work on, and that are nearer now.
+pub(super) fn process_again(
+    tx: &mut Tx<'_>,
+    Adding { place, run, .. }: Adding,
+    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    added: &mut Added,
+) -> Result<()> {
+    let nearer: Vec<Value<'_>> = changed
+        .iter()
+        .filter(|it| it.hops < known[&it.dochash].hops)
+        .map(|it| known[&it.dochash].id.into())
+        .collect();
+    tx.query_in(
+        "UPDATE queue SET rescan = 1 WHERE part = $1 AND state = 'active' AND id",
+        &[place.part.into()],
+        &nearer,
+        "RETURNING id",
+        |_| Ok(()),
+    )?;
+    let again: Vec<BinId> = tx.query_in(
+        "UPDATE queue SET state = 'ready' WHERE part = $1 AND state = 'done' AND done_run = $2 AND id",
+        &[place.part.into(), run.into()],
+        &nearer,
+        "RETURNING bin",
+        |row| row.get(0),
+    )?;
+    let count = again.len() as i64;
+    count_moves(tx, place, &[(State::Done, -count), (State::Ready, count)])?;
+    added.woken.extend(&again);
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! Sweeping documents out of a job: those that a complete run has not found again, and
+//! all of a job that is deleted.
+//!
+//! Relies on the same claim and settlement as crawling, so that a crash in between loses
+//! nothing. Invariants: a document leaves its job only in the commit that tells outputs
+//! of it; one that another job of the same connection holds is not removed for that job.
+
+use super::{Entry, OLDER_BIN, Place, State, claim_to, count_moves, peek_older};
+use crate::ids::{BinId, ChunkId, ConnectionId, QueueId, Run};
+use crate::{Result, Tx, Value};
+use page::ids::DocHash;
+use std::collections::HashSet;
+
+/// What is swept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweep {
+    /// What older runs than this one settled.
+    Clean(Run),
+    /// Everything.
+    Delete,
+    /// What can only be looked at after a time: it stays, but is given up for this run.
+    Left {
+        /// The time.
+        horizon_ms: i64,
+    },
+}
+
+impl Sweep {
+    /// The action of documents that are swept; `None` leaves it as it is.
+    pub fn action(self) -> Option<&'static str> {
+        match self {
+            Sweep::Clean(_) => Some("clean"),
+            Sweep::Delete => Some("delete"),
+            Sweep::Left { .. } => None,
+        }
+    }
+}
+
+/// The next documents that are to be swept.
+pub fn peek(tx: &mut Tx<'_>, place: Place, sweep: Sweep, limit: u32) -> Result<Vec<Entry>> {
+    match sweep {
+        Sweep::Clean(run) => peek_settled(tx, place, run, limit),
+        Sweep::Delete => peek_all(tx, place, limit),
+        Sweep::Left { horizon_ms } => peek_left(tx, place, horizon_ms, limit),
+    }
+}
+
+/// Claims documents that were peeked at.
+pub fn claim(
+    tx: &mut Tx<'_>,
+    place: Place,
+    (chunk, sweep): (ChunkId, Sweep),
+    peeked: Vec<Entry>,
+) -> Result<Vec<Entry>> {
+    claim_to(tx, place, (chunk, sweep.action()), peeked)
+}
+
+fn peek_settled(tx: &mut Tx<'_>, place: Place, run: Run, limit: u32) -> Result<Vec<Entry>> {
+    let mut found = Vec::new();
+    let mut at = BinId(i64::MIN);
+    while (found.len() as u64) < u64::from(limit) {
+        let next: Option<(BinId, Run)> =
+            tx.query_opt(OLDER_BIN, &[place.part.into(), place.job.into(), at.into()], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        let Some((bin, done_run)) = next else { break };
+        if done_run < run {
+            let room = limit - u32::try_from(found.len()).unwrap_or(limit);
+            found.extend(peek_older(tx, place, bin, run, room)?);
+        }
+        at = bin;
+    }
+    Ok(found)
+}
+
+/// Each kind by the index that holds it, for a job may be one of many in a part.
+const KINDS: [&str; 4] = [
+    "q.state = 'ready' ORDER BY q.bin, q.docpriority, q.id",
+    "q.state = 'waiting' ORDER BY q.checktime, q.id",
+    "q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut') ORDER BY q.bin, q.done_run, q.id",
+    "q.state = 'cut' ORDER BY q.reason, q.id",
+];
+
+fn peek_all(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<Vec<Entry>> {
+    for kind in KINDS {
+        let found = tx.query(
+            &format!(
+                "SELECT {} FROM queue q WHERE q.part = $1 AND q.jobid = $2 AND {kind} LIMIT $3",
+                super::ENTRY
+            ),
+            &[place.part.into(), place.job.into(), limit.into()],
+            Entry::from_row,
+        )?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// What waits for a time after `horizon_ms`, or for a bin that is left alone until then.
+fn peek_left(tx: &mut Tx<'_>, place: Place, horizon_ms: i64, limit: u32) -> Result<Vec<Entry>> {
+    let params = [place.part.into(), place.job.into(), Value::Int(horizon_ms), Value::from(limit)];
+    let select = format!("SELECT {} FROM queue q", super::ENTRY);
+    let waiting = tx.query(
+        &format!(
+            "{select} WHERE q.part = $1 AND q.jobid = $2 AND q.state = 'waiting'
+               AND q.checktime > $3 ORDER BY q.checktime, q.id LIMIT $4"
+        ),
+        &params,
+        Entry::from_row,
+    )?;
+    if !waiting.is_empty() {
+        return Ok(waiting);
+    }
+    tx.query(
+        &format!(
+            "{select} JOIN bins b ON b.part = q.part AND b.bin = q.bin
+             WHERE q.part = $1 AND q.jobid = $2 AND q.state = 'ready'
+               AND (b.next_ms > $3 OR b.blocked_ms > $3)
+             ORDER BY q.bin, q.docpriority, q.id LIMIT $4"
+        ),
+        &params,
+        Entry::from_row,
+    )
+}
+
+/// How many documents of a part a run has given up for a reason.
+pub fn given_up(tx: &mut Tx<'_>, place: Place, run: Run, reason: &str) -> Result<i64> {
+    tx.query_one(
+        "SELECT COUNT(*) FROM queue WHERE part = $1 AND jobid = $2 AND state = 'failed'
+           AND done_run = $3 AND reason = $4",
+        &[place.part.into(), place.job.into(), run.into(), reason.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Those of some documents that another job of the connection has processed and still
+/// holds.
+pub fn shared(
+    tx: &mut Tx<'_>,
+    place: Place,
+    connection: ConnectionId,
+    keys: &[DocHash],
+) -> Result<HashSet<DocHash>> {
+    let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
+    let found = tx.query_in(
+        "SELECT q.dochash FROM queue q JOIN job_definitions d ON d.id = q.jobid
+         WHERE q.part = $1 AND q.jobid <> $2 AND d.connectionid = $3 AND q.done_run IS NOT NULL
+           AND q.dochash",
+        &[place.part.into(), place.job.into(), connection.into()],
+        &keys,
+        "",
+        |row| row.get(0),
+    )?;
+    Ok(found.into_iter().collect())
+}
+
+/// Forgets documents that were only ever named, by older runs than this one. Returns
+/// where to go on, until there is nothing more.
+pub fn forget_cut(
+    tx: &mut Tx<'_>,
+    (place, run): (Place, Run),
+    (reason, id): (&str, QueueId),
+    limit: u32,
+) -> Result<Option<(String, QueueId)>> {
+    let looked: Vec<(String, QueueId, BinId, bool)> = tx.query(
+        "SELECT reason, id, bin, CASE WHEN done_run IS NULL AND seen_run < $5 THEN 1 ELSE 0 END
+         FROM queue
+         WHERE part = $1 AND jobid = $2 AND state = 'cut' AND (reason, id) > ($3, $4)
+         ORDER BY reason, id LIMIT $6",
+        &[place.part.into(), place.job.into(), reason.into(), id.into(), run.into(), limit.into()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )?;
+    let stale: Vec<Value<'_>> = looked.iter().filter(|it| it.3).map(|it| it.1.into()).collect();
+    let removed: Vec<BinId> = tx.query_in(
+        "DELETE FROM queue WHERE part = $1 AND state = 'cut' AND done_run IS NULL
+           AND seen_run < $2 AND id",
+        &[place.part.into(), run.into()],
+        &stale,
+        "RETURNING bin",
+        |row| row.get(0),
+    )?;
+    super::settle::count_out_of_bins(tx, place, &removed)?;
+    count_moves(tx, place, &[(State::Cut, -(removed.len() as i64))])?;
+    let full = looked.len() as u64 == u64::from(limit);
+    Ok(looked.into_iter().next_back().filter(|_| full).map(|it| (it.0, it.1)))
+}
