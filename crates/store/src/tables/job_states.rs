@@ -5,7 +5,7 @@
 //! the run; nothing else is written for it.
 
 use crate::ids::{JobId, NodeId, Run};
-use crate::tables::jobs::{COLUMNS, Job};
+use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job};
 use crate::{Error, Result, Tx};
 
 /// Where a job stands.
@@ -126,7 +126,7 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
             columns.join(", ")
         ),
         &[heard_since_ms.into(), limit.into()],
-        |row| Ok(Attended { job: Job::from_row(row)?, run: row.get(11)? }),
+        |row| Ok(Attended { job: Job::from_row(row)?, run: row.get(COLUMNS_COUNT)? }),
     )
 }
 
