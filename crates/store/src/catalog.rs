@@ -79,15 +79,3 @@ pub enum SettingKind {
     /// A text that is shown to nobody.
     Secret,
 }
-
-impl Connector {
-    /// The setting of a configuration.
-    pub fn setting(&self, name: &str) -> Option<&'static Setting> {
-        self.settings.iter().find(|setting| setting.name == name)
-    }
-
-    /// The setting of a specification.
-    pub fn spec_setting(&self, name: &str) -> Option<&'static Setting> {
-        self.spec.iter().find(|setting| setting.name == name)
-    }
-}
