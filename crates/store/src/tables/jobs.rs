@@ -119,7 +119,7 @@ pub struct Job {
 }
 
 /// The priority of a job that is given none, of 1 to 10.
-const PRIORITY: i64 = 5;
+pub const PRIORITY: i64 = 5;
 
 pub(super) const COLUMNS: &str = "id, name, description, connectionid, docspec, priority, type, intervaltime, \
                        maxintervaltime, reseedinterval, expirationtime, startmethod, hopcountmode, refetch, \
