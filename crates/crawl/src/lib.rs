@@ -5,13 +5,15 @@
 //! the other. In the order a link meets them: [`definitions`] and [`begin`] say what a
 //! run is, [`scope`], [`trap`] and [`budget`] decide whether a link belongs, [`frontier`]
 //! when its turn comes, [`robots`] whether it may be asked for, [`fetch`] asks,
-//! [`compare`] says what has changed, and [`worker`] joins them all but [`budget`], which
+//! [`compare`] says what has changed, [`connectors`] what other repositories there are,
+//! and [`worker`] joins them all but [`budget`], which
 //! it is to ask next.
 
 pub mod begin;
 pub mod budget;
 pub mod compare;
 pub mod conduct;
+pub mod connectors;
 pub mod definitions;
 pub mod fetch;
 pub mod frontier;

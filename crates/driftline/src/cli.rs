@@ -8,8 +8,14 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod answers;
+mod authdomain;
+mod authgroup;
+mod authority;
 mod backup;
+mod changes;
 mod completions;
+mod connection;
+mod connector;
 mod copy;
 mod crawl;
 mod demo;
@@ -18,6 +24,7 @@ mod endless;
 mod export;
 mod gc;
 mod hosts;
+mod import;
 mod init;
 mod man;
 mod place;
@@ -34,6 +41,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use store::datadir::Layout;
+use store::tables::connections::Kind;
 
 /// The exit code of a verb that could not answer.
 const TROUBLE: u8 = 2;
@@ -61,6 +69,11 @@ enum Verb {
     Restore(restore::Args),
     Copy(copy::Args),
     Gc(gc::Args),
+    Connector(connector::Args),
+    Connection(connection::Args),
+    Authgroup(authgroup::Args),
+    Authdomain(authdomain::Args),
+    Import(import::Args),
     Export(export::Args),
     Robots(robots::Args),
     Completions(completions::Args),
@@ -121,6 +134,11 @@ pub fn main() -> ExitCode {
         Verb::Restore(args) => restore::run(args),
         Verb::Copy(args) => copy::run(args),
         Verb::Gc(args) => gc::run(args),
+        Verb::Connector(args) => connector::run(args),
+        Verb::Connection(args) => connection::run(args),
+        Verb::Authgroup(args) => authgroup::run(args),
+        Verb::Authdomain(args) => authdomain::run(args),
+        Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Robots(args) => robots::run(args),
         Verb::Completions(args) => completions::run(args),
@@ -157,6 +175,38 @@ fn print_whole(text: &[u8]) -> anyhow::Result<()> {
 fn say(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Tells what a change came to, and a word when it was nothing.
+fn told(
+    place: &place::Place,
+    answer: serde_json::Value,
+    nothing: &str,
+) -> anyhow::Result<ExitCode> {
+    use anyhow::Context;
+    if place.json() {
+        say(&answer.to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let changed: changes::Changed = serde_json::from_value(answer)
+        .context("the process that holds the directory is of another version")?;
+    if changed.changes.is_empty() {
+        say(nothing);
+        return Ok(ExitCode::SUCCESS);
+    }
+    changed.changes.iter().for_each(|line| say(&shown(line)));
+    if !changed.applied {
+        say("this was a dry run: nothing was changed");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A kind of connection or connector, by its name.
+fn kind_of(text: &str) -> Result<Kind, String> {
+    Kind::parse(text).ok_or_else(|| {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("there are these kinds: {}", names.join(", "))
+    })
 }
 
 /// Text from outside, fit for a terminal: control characters and those that

@@ -47,6 +47,10 @@ CREATE TABLE connections (
     changed_ms     BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX connections_by_name ON connections (kind, connectionname);
+CREATE INDEX connections_by_connector ON connections (kind, classname);
+CREATE INDEX connections_by_group ON connections (groupname) WHERE groupname IS NOT NULL;
+CREATE INDEX connections_by_domain ON connections (authdomainname) WHERE authdomainname IS NOT NULL;
+CREATE INDEX connections_by_prerequisite ON connections (prerequisite) WHERE prerequisite IS NOT NULL;
 
 -- Table 11.10 (throttlespec): documents per millisecond by bin, and the two
 -- limits that the web needs beside it.
@@ -82,6 +86,7 @@ CREATE TABLE job_definitions (
     changed_ms      BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX job_definitions_by_name ON job_definitions (name);
+CREATE INDEX job_definitions_by_connection ON job_definitions (connectionid);
 
 -- The pipeline of a job: a tree of transformations and outputs. prerequisite is
 -- the ordinal of the stage before it; NULL hears the repository itself.
@@ -95,6 +100,7 @@ CREATE TABLE jobpipelines (
     spec         TEXT NOT NULL,
     PRIMARY KEY (ownerid, ordinal)
 );
+CREATE INDEX jobpipelines_by_connection ON jobpipelines (connectionid);
 
 CREATE TABLE jobnotifications (
     ownerid      BIGINT NOT NULL,
@@ -104,6 +110,7 @@ CREATE TABLE jobnotifications (
     spec         TEXT NOT NULL,
     PRIMARY KEY (ownerid, ordinal)
 );
+CREATE INDEX jobnotifications_by_connection ON jobnotifications (connectionid);
 
 -- Table 11.14. A NULL list means what spec 7 says of an unset field.
 CREATE TABLE schedules (

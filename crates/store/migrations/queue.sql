@@ -77,22 +77,6 @@ CREATE TABLE bin_work (
 );
 CREATE INDEX bin_work_marked ON bin_work (part, jobid, bin) WHERE mark > 0;
 
--- What robots.txt of an origin said, in the part of its domain: the web connector's
--- own. body is the last copy from a good answer; without one, closed says whether
--- nothing or everything is allowed.
-CREATE TABLE robots (
-    part        BIGINT NOT NULL,
-    origin      TEXT NOT NULL,
-    status      BIGINT,
-    body        BLOB,
-    closed      BIGINT NOT NULL CHECK (closed IN (0, 1)),
-    asked_ms    BIGINT NOT NULL,
-    good_ms     BIGINT,
-    failing_ms  BIGINT,
-    expires_ms  BIGINT NOT NULL,
-    PRIMARY KEY (part, origin)
-);
-
 -- What was counted of a pattern of URLs, of a family of patterns, of a host or of a
 -- registered domain, so that a restart does not open a trap again (T13): documents
 -- fetched; how many of them said nothing new (stale), were far from every seed (deep),

@@ -1,8 +1,8 @@
 //! Copies everything durable from one home to another: an embedded data directory
 //! to PostgreSQL and an object store, or back.
 //!
-//! Which tables and columns there are comes from the schema's own text ([`schema`]),
-//! so a new table is copied without a line here. Rows are read page by page in the
+//! Which tables and columns there are comes from the schema's own text ([`schema`]) and
+//! that of registered connectors, so a new table is copied without a line here. Rows are read page by page in the
 //! order of their primary key, all from one snapshot of the source; objects are those
 //! that the copied rows name, each hashed before it is written and again after it is
 //! read back.
@@ -20,6 +20,7 @@ mod tests;
 use crate::dialect::Dialect;
 use crate::ids::{ObjectId, Part};
 use crate::objects::{ObjectPath, Objects};
+use crate::owned::{self, Owned};
 use crate::tables::objects::{self, Published};
 use crate::tables::settings;
 use crate::{Db, Error, Result, Tx, migrate};
@@ -57,8 +58,9 @@ pub struct Copied {
 pub fn copy(source: &Home, target: &Home, now_ms: i64) -> Result<Copied> {
     check_source(source, now_ms)?;
     migrate::apply(&target.db, now_ms)?;
-    let tables = schema::tables();
-    let mark = begin(target, &tables, now_ms)?;
+    let owned = source.db.read(owned::present)?;
+    let tables = schema::tables(&owned);
+    let mark = begin(target, &owned, now_ms)?;
 
     let mut copied = Copied { tables: tables.len() as u64, ..Copied::default() };
     let writer = rows::Writer { db: target.db.clone(), mark: mark.clone(), now_ms };
@@ -100,7 +102,9 @@ fn refuse_held(tx: &mut Tx<'_>, now_ms: i64) -> Result<()> {
 }
 
 /// Marks an empty target, or clears one that an earlier copy left. Returns the mark.
-fn begin(target: &Home, tables: &[Table], now_ms: i64) -> Result<String> {
+/// The tables of connectors are there afterwards exactly as the source has them.
+fn begin(target: &Home, owned: &[&'static Owned], now_ms: i64) -> Result<String> {
+    let tables = &schema::tables(&[]);
     let left = target.db.read(settings::copying)?;
     if objects_of(left.as_deref()) != Some(target.objects_at.as_str()) {
         refuse_objects(target)?;
@@ -111,6 +115,14 @@ fn begin(target: &Home, tables: &[Table], now_ms: i64) -> Result<String> {
         Err(Error::Duplicate { .. }) => take(target, tables, &mark)?,
         other => other?,
     };
+    for connectors in owned::ALL {
+        let (mark, is_there) = (mark.clone(), owned.contains(connectors));
+        target.db.write(move |tx| {
+            fence(tx, &mark)?;
+            connectors.deinstall(tx)?;
+            if is_there { connectors.install(tx) } else { Ok(()) }
+        })?;
+    }
     if taken == Taken::Over {
         for table in tables.iter().filter(|table| table.name != settings::TABLE) {
             let (mark, sql) = (mark.clone(), format!("DELETE FROM {}", table.name));

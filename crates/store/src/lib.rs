@@ -13,10 +13,13 @@
 //! PostgreSQL and back, [`verify`] checks it, [`gc`] gives back what nothing needs any
 //! more.
 //!
+//! [`catalog`] is the form in which connectors, which live elsewhere, say what they are.
+//!
 //! Nothing here may be called inside an async task: calls block until the
 //! database has answered.
 
 pub mod backup;
+pub mod catalog;
 pub mod chunkfile;
 pub mod clock;
 pub mod collect;
@@ -33,6 +36,7 @@ pub mod gc;
 pub mod ids;
 pub mod migrate;
 pub mod objects;
+pub mod owned;
 pub mod pack;
 pub mod socket;
 pub mod tables;

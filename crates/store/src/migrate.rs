@@ -33,7 +33,7 @@ pub const SCHEMA_VERSION: i64 = 1;
 /// A hash of the whole schema: databases made from equal texts are equal.
 pub fn fingerprint() -> String {
     let mut hasher = blake3::Hasher::new();
-    for text in MIGRATIONS.iter().flat_map(|migration| migration.texts) {
+    for text in texts() {
         hasher.update(text.as_bytes());
     }
     hasher.finalize().to_hex()[..12].to_owned()

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes of a question.
-const QUESTION_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a question: a whole document of definitions fits.
+const QUESTION_BYTES_MAX: usize = 8 << 20;
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Askers served at once; more are turned away with a word.

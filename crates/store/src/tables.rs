@@ -3,6 +3,8 @@
 //!
 //! Every function that returns rows has a limit; every test runs on both databases.
 
+pub mod addresses;
+pub mod authorities;
 pub mod bins;
 pub mod chunk_storage;
 pub mod chunks;
@@ -12,15 +14,20 @@ pub mod cursors;
 pub mod documents;
 pub mod health;
 pub mod history;
+pub mod hopfilters;
 pub mod ingests;
 pub mod job_states;
 pub mod jobs;
 pub mod leases;
 pub mod nodes;
+pub mod notifications;
 pub mod objects;
 pub mod overview;
+pub mod pipelines;
 pub mod queue;
+pub mod registrations;
 pub mod robots;
 pub mod settings;
 pub mod statistics;
+pub mod throttles;
 pub mod traps;

@@ -5,16 +5,18 @@
 //! `make test` sets. Each test gets a database of its own, cloned from a template
 //! that is made once; so tests neither wait for nor see each other.
 
+use crate::catalog::Connector;
 use crate::chunkfile::bodies::BodiesWriter;
 use crate::chunkfile::document::{Body, Change, DocumentRecord};
 use crate::chunkfile::facts;
 use crate::chunkfile::warc::{self, Capture, RecordId};
 use crate::ids::{BinId, ChunkId, JobId, NodeId, ObjectId, Part, QueueId, Run};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
+use crate::tables::connections::Kind;
 use crate::tables::leases::{self, Asking};
 use crate::tables::queue::{self, Candidate, Place, Settled, Settlement};
-use crate::tables::{chunks, objects, settings};
-use crate::{Db, Result, clock, migrate};
+use crate::tables::{chunks, objects, registrations, settings};
+use crate::{Db, Result, clock, migrate, owned};
 use page::ids::DocHash;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,11 +27,27 @@ pub fn both_databases(test: impl Fn(&Db) -> Result<()>) {
     on_postgres(&test);
 }
 
+/// The web connector, as far as tests of tables need it: a fresh database has it
+/// registered, as one that the program makes has.
+pub const WEB: Connector = Connector {
+    kind: Kind::Repository,
+    name: "web",
+    about: "pages of the web",
+    settings: &[],
+    spec: &[],
+    link_types: &["link", "redirect"],
+    check_config: |text| Ok(text.to_owned()),
+    check_spec: |text| Ok(text.to_owned()),
+    install: Some(|tx| owned::WEB.install(tx)),
+    deinstall: Some(|tx| owned::WEB.deinstall(tx)),
+};
+
 /// Runs a test on a fresh SQLite database.
 pub fn on_sqlite(test: impl Fn(&Db) -> Result<()>) {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     let db = Db::open_sqlite(&directory.path().join("test.sqlite")).expect("SQLite opens");
     migrate::migrate(&db, clock::now_ms()).expect("the schema applies on SQLite");
+    db.write(|tx| registrations::register(tx, &WEB, 0)).expect("a connector can be registered");
     if let Err(error) = test(&db) {
         panic!("on SQLite: {error}");
     }
@@ -42,6 +60,7 @@ pub fn on_postgres(test: impl Fn(&Db) -> Result<()>) {
     };
     let fresh = FreshDatabase::make(&server);
     let db = Db::open_postgres(&fresh.url).expect("the fresh database opens");
+    db.write(|tx| registrations::register(tx, &WEB, 0)).expect("a connector can be registered");
     let outcome = test(&db);
     drop(db);
     drop(fresh);

@@ -4,10 +4,10 @@
 use super::{Advance, Means, Podium, try_to};
 use crate::lifecycle::Event;
 use store::ids::{JobId, Part, QueueId, Run};
-use store::tables::counters;
 use store::tables::job_states::{self, RunKind, State};
 use store::tables::queue::Place;
 use store::tables::queue::sweep::{self, Sweep};
+use store::tables::{counters, jobs};
 use store::{Result, Tx};
 
 /// Rows of a job that are removed in one transaction.
@@ -105,5 +105,5 @@ pub fn tell_deletion(means: &Means, job: JobId) -> Result<()> {
     for part in (0..i64::from(means.ground.parts)).map(Part) {
         while means.db.write(move |tx| job_states::forget(tx, part, job, ROWS_MAX))? > 0 {}
     }
-    means.db.write(move |tx| job_states::delete(tx, job))
+    means.db.write(move |tx| jobs::delete(tx, job).map(|_| ()))
 }

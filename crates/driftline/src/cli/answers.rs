@@ -5,7 +5,8 @@
 //! answers itself. Invariants: nothing here writes; an answer is bounded in size and
 //! in the rows it looks at, so that a question never holds up a crawl.
 
-use super::{doctor, hosts, shown, status, urls, why};
+use super::changes::Changes;
+use super::{authority, connection, connector, doctor, export, hosts, shown, status, urls, why};
 use anyhow::Context;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -36,9 +37,17 @@ impl Answers {
     }
 
     /// Answers through the socket of a directory that this process holds, for as long
-    /// as the result lives.
+    /// as the result lives; and carries out changes of definitions, which nobody else
+    /// can meanwhile.
     pub fn listen(self, layout: &Layout) -> store::Result<Listening> {
-        socket::listen(layout, Arc::new(move |question| self.answer(&question)))
+        let changes = Changes { db: self.db.clone() };
+        socket::listen(
+            layout,
+            Arc::new(move |question| match Changes::knows(&question.verb) {
+                true => changes.change(&question),
+                false => self.answer(&question),
+            }),
+        )
     }
 
     /// Whether surely nobody works on the data, whatever leases say: a lease outlives a
@@ -79,6 +88,10 @@ impl Answers {
     fn dispatch(&self, question: &Question) -> anyhow::Result<Json> {
         let args = &question.args;
         match question.verb.as_str() {
+            "authorities" => authority::answer(self, read(args)?),
+            "connections" => connection::answer(self, read(args)?),
+            "connectors" => connector::answer(self, read(args)?),
+            "export" => export::all::answer(self, read(args)?),
             "status" => status::answer(self, read(args)?),
             "doctor" => doctor::answer(self, read(args)?),
             "hosts" => hosts::answer(self, read(args)?),
@@ -94,7 +107,7 @@ impl Answers {
 }
 
 /// A verb's arguments, as the asking process sent them.
-fn read<T: DeserializeOwned>(args: &Json) -> anyhow::Result<T> {
+pub(super) fn read<T: DeserializeOwned>(args: &Json) -> anyhow::Result<T> {
     serde_json::from_value(args.clone()).map_err(|error| {
         anyhow::anyhow!(
             "the process that holds the data directory is of another version: {error}; try again \

@@ -1,7 +1,10 @@
-//! `driftline export`: stored bodies as an archive that other tools read.
+//! `driftline export`: all definitions as a document, or stored bodies as an archive that
+//! other tools read.
 //!
-//! Invariant: the file has its name only when it is whole and synced; it is built
+//! Invariant: an archive has its name only when it is whole and synced; it is built
 //! beside it as `FILE.partial`, and never replaces a file that is there.
+
+pub mod all;
 
 use super::place::Place;
 use super::{say, shown};
@@ -19,11 +22,21 @@ use store::clock;
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
 
-/// Write what is stored in a format that other tools read
+/// Write all definitions as one document, or stored bodies as an archive
+///
+/// `driftline import` reads the document back.
 #[derive(ClapArgs)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Example: driftline export -o definitions.toml
+Example: driftline export warc crawl.warc.gz"
+)]
 pub struct Args {
     #[command(subcommand)]
-    format: Format,
+    format: Option<Format>,
+    #[command(flatten)]
+    all: all::AllArgs,
 }
 
 #[derive(Subcommand)]
@@ -51,7 +64,13 @@ fn warc_gz(text: &str) -> Result<PathBuf, String> {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let Format::Warc(args) = args.format;
+    match args.format {
+        Some(Format::Warc(warc)) => archive(&warc),
+        None => all::run(args.all),
+    }
+}
+
+fn archive(args: &WarcArgs) -> anyhow::Result<ExitCode> {
     let (db, objects) = (args.place.rows()?, args.place.objects()?);
     let file = args.file.display().to_string();
     let info = info_of(db.place(), &args.file, clock::now_ms());

@@ -7,8 +7,10 @@
 //! process holds a directory, any number hold a database.
 
 use super::answers::Answers;
+use super::changes::Changes;
 use super::words::quoted;
 use super::{Data, shown};
+use crate::catalog;
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
 use serde_json::Value as Json;
@@ -93,6 +95,22 @@ impl Place {
         Answers { db: self.rows()?, doing: None }.answer(&question).map_err(anyhow::Error::msg)
     }
 
+    /// Changes definitions: by the process that holds the directory, or by this one, which
+    /// holds it meanwhile.
+    pub fn change(&self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
+        let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
+        if self.database.is_some() {
+            let db = self.rows()?;
+            return Changes { db }.change(&question).map_err(anyhow::Error::msg);
+        }
+        if let Some(answer) = socket::ask(&self.data.existing()?, &question)? {
+            return Ok(answer);
+        }
+        let held = self.hold()?;
+        let _listening = held.answer("changing definitions")?;
+        Changes { db: held.db.clone() }.change(&question).map_err(anyhow::Error::msg)
+    }
+
     /// The rows, to look at; beside a process that holds them, if there is one.
     pub fn rows(&self) -> anyhow::Result<Db> {
         let db = match &self.database {
@@ -171,6 +189,7 @@ impl Place {
         let db = open_postgres(url)?;
         migrate::migrate(&db, clock::now_ms())?;
         db.write(move |tx| settings::freeze(tx, parts))?;
+        catalog::register_new(&db, clock::now_ms())?;
         Ok(Held { db, objects: Objects::open(&location)?, directory: None })
     }
 
@@ -193,6 +212,7 @@ impl Held {
     /// Holds a data directory, and makes or upgrades it first.
     pub fn open(root: &Path, parts: u32) -> anyhow::Result<Held> {
         let directory = DataDir::open(root, parts, clock::now_ms())?;
+        catalog::register_new(directory.db(), clock::now_ms())?;
         let objects = Objects::open(&Location::Directory(directory.layout().objects()))?;
         Ok(Held { db: directory.db().clone(), objects, directory: Some(directory) })
     }

@@ -6,6 +6,7 @@
 mod beside;
 mod copy;
 mod database;
+mod definitions;
 mod generated;
 mod in_use;
 mod json;
@@ -75,6 +76,12 @@ impl Place {
         db.write(move |tx| tx.execute(sql, &[])).unwrap();
     }
 
+    /// Reads a column behind the program's back.
+    fn texts(&self, sql: &'static str) -> Vec<String> {
+        let db = Db::open_sqlite(&self.layout().database()).unwrap();
+        db.read(move |tx| tx.query(sql, &[], |row| row.get(0))).unwrap()
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -139,7 +146,7 @@ fn wrong_arguments_end_with_2_and_a_hint() {
     assert_trouble(&bare(&[]), &["Usage: driftline", "export", "gc"]);
     assert_trouble(&bare(&["statsu"]), &["unrecognized subcommand", "status"]);
     assert_trouble(&bare(&["gc", "--dat", "x"]), &["--dat", "--data"]);
-    assert_trouble(&bare(&["export"]), &["warc"]);
+    assert_trouble(&bare(&["export", "wrc"]), &["wrc", "warc"]);
     assert_trouble(&bare(&["export", "warc", "a.zip"]), &["a.zip", "ends with .warc.gz"]);
     assert_trouble(&bare(&["init", "--parts", "many"]), &["many", "--parts"]);
     let place = Place::new();

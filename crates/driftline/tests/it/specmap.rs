@@ -171,6 +171,26 @@ fn every_table_column_and_state_of_the_chapter_has_a_row() {
     assert!(missing.is_empty(), "{MAP} has no row for:\n{}\n", missing.join("\n"));
 }
 
+/// A column of the chapter is a column of a table or view of that name, whatever ours are.
+#[test]
+fn every_column_of_the_chapter_can_be_looked_at_in_both_databases() {
+    store::testing::both_databases(|db| {
+        let mut missing = Vec::new();
+        for table in &chapter::TABLES {
+            for name in table.names.split(' ') {
+                for column in table.columns.split_whitespace() {
+                    let sql = format!("SELECT {column} FROM {name} LIMIT 1");
+                    if let Err(error) = db.read(move |tx| tx.query(&sql, &[], |_| Ok(()))) {
+                        missing.push(format!("{name}.{column}: {error}"));
+                    }
+                }
+            }
+        }
+        assert!(missing.is_empty(), "{}", missing.join("\n"));
+        Ok(())
+    });
+}
+
 #[test]
 fn every_row_says_where_its_item_is_and_no_item_has_two() {
     hold(&broken_rows(&tree::file(MAP)));

@@ -6,6 +6,7 @@
 
 use crate::dialect::Kind;
 use crate::migrate;
+use crate::owned::Owned;
 
 /// A table of the schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,10 +47,11 @@ impl Table {
     }
 }
 
-/// Every table of the newest schema, in the order of its text. The table of the
-/// schema's own versions is not among them: a target has its own.
-pub fn tables() -> Vec<Table> {
-    migrate::texts().flat_map(tables_of).collect()
+/// Every table of the newest schema, in the order of its text, and those of these
+/// connectors. The table of the schema's own versions is not among them: a target has
+/// its own.
+pub fn tables(owned: &[&'static Owned]) -> Vec<Table> {
+    migrate::texts().chain(owned.iter().map(|owned| owned.text)).flat_map(tables_of).collect()
 }
 
 fn tables_of(text: &'static str) -> Vec<Table> {
@@ -58,7 +60,7 @@ fn tables_of(text: &'static str) -> Vec<Table> {
     for line in text.lines() {
         let line = line.split("--").next().unwrap_or_default().trim();
         if let Some(rest) = line.strip_prefix("CREATE TABLE ") {
-            let name = rest.trim_end_matches('(').trim();
+            let name = rest.trim_start_matches("IF NOT EXISTS ").trim_end_matches('(').trim();
             tables.push(Table { name, columns: Vec::new(), key: Vec::new() });
             inside = true;
         } else if line == ");" {

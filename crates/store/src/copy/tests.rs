@@ -7,7 +7,8 @@ use crate::clock;
 use crate::datadir::DataDir;
 use crate::dialect::Kind;
 use crate::objects::Location;
-use crate::testing::{FreshDatabase, both_databases, commit_sample, skipped};
+use crate::tables::registrations;
+use crate::testing::{FreshDatabase, WEB, both_databases, commit_sample, skipped};
 use crate::value::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,6 +25,7 @@ type Dump = BTreeMap<&'static str, Vec<Vec<Cell>>>;
 fn filled(folder: &Path) -> (DataDir, Home) {
     let data = DataDir::open(&folder.join("data"), 4, 0).unwrap();
     let home = embedded(&data);
+    home.db.write(|tx| registrations::register(tx, &WEB, 0)).unwrap();
     for (part, round) in [(0, 0), (0, 1), (3, 0)] {
         commit_sample(&home.db, &home.objects, Part(part), round).unwrap();
     }
@@ -46,7 +48,7 @@ fn dump(db: &Db) -> Dump {
         let name = table.name;
         (name, db.read(move |tx| page(tx, &table, None, 100_000)).unwrap())
     };
-    tables().into_iter().map(read).collect()
+    tables(&db.read(owned::present).unwrap()).into_iter().map(read).collect()
 }
 
 /// What a dump is after a copy.
@@ -65,7 +67,7 @@ fn at_rest(mut dump: Dump) -> Dump {
 
 /// Puts rows into every table, with every kind of value that its columns take.
 fn fill(db: &Db) {
-    for table in tables() {
+    for table in tables(owned::ALL) {
         let nullable = nullable(db, table.name);
         let row = |n: i64| -> Vec<Cell> {
             let columns = (n..).zip(&table.columns);
@@ -126,8 +128,11 @@ fn cell(table: &Table, column: &Column, n: i64) -> Cell {
 
 /// What the schema lets a column hold, where it says so.
 fn choices(table: &str, column: &str) -> Vec<String> {
-    let text: String = migrate::texts().collect();
-    let start = text.find(&format!("CREATE TABLE {table} (")).unwrap();
+    let text: String = migrate::texts().chain(owned::ALL.iter().map(|owned| owned.text)).collect();
+    let start = [format!("CREATE TABLE {table} ("), format!("IF NOT EXISTS {table} (")]
+        .iter()
+        .find_map(|start| text.find(start))
+        .unwrap();
     let body = &text[start..start + text[start..].find("\n);").unwrap()];
     let Some(at) = body.find(&format!("({column} IN (")) else { return Vec::new() };
     let list = body[at..].split("IN (").nth(1).unwrap().split(')').next().unwrap();
@@ -160,7 +165,7 @@ fn the_tables_that_are_copied_are_those_that_the_databases_have() {
             there.entry(table).or_default().push((column, key));
         }
         assert!(there.remove("schema_versions").is_some());
-        let copied: BTreeMap<String, Vec<(String, i64)>> = tables()
+        let copied: BTreeMap<String, Vec<(String, i64)>> = tables(owned::ALL)
             .iter()
             .map(|table| {
                 let columns = table.columns.iter().enumerate().map(|(at, column)| {
@@ -211,6 +216,7 @@ fn into_both(test: impl Fn(&Home, &Home, &Path)) {
         let folder = tempfile::tempdir().unwrap();
         let (_held, source) = filled(folder.path());
         let target = home(db.clone(), &folder.path().join("objects"));
+        db.write(|tx| registrations::deregister(tx, &WEB, 0))?;
         test(&source, &target, folder.path());
         Ok(())
     });
@@ -280,10 +286,10 @@ fn objects_of_somebody_else_are_refused_also_when_a_copy_starts_over() {
 #[test]
 fn the_later_of_two_copies_goes_on_and_the_earlier_stops() {
     into_both(|source, target, _| {
-        let earlier = begin(target, &tables(), 1).unwrap();
+        let earlier = begin(target, owned::ALL, 1).unwrap();
         copy(source, target, NOW_MS).unwrap();
         let writer = rows::Writer { db: target.db.clone(), mark: earlier, now_ms: 1 };
-        let stopped = copy_rows(&source.db, tables(), writer).unwrap_err().to_string();
+        let stopped = copy_rows(&source.db, tables(owned::ALL), writer).unwrap_err().to_string();
         assert!(stopped.contains("another copy"), "{stopped}");
         assert_eq!(dump(&target.db), at_rest(dump(&source.db)));
     });

@@ -1,11 +1,25 @@
 //! Connection definitions of every kind (tables 11.5 to 11.9).
 //!
 //! A connection is a plain struct that this module loads and saves whole. Its id is
-//! what documents and history refer to, so a connection can be renamed.
+//! what jobs, documents and history refer to, so a connection can be renamed. Invariants:
+//! whatever a connection names (group, domain, prerequisite) is there; it does not go
+//! while a job or another connection uses it; when what it fetches or delivers changes,
+//! the jobs that use it look at everything again.
 
 use crate::ids::ConnectionId;
+use crate::tables::authorities::{self, Realm};
+use crate::tables::{jobs, registrations};
 use crate::value::Row;
-use crate::{Result, Tx, Value};
+use crate::{Error, Result, Tx, Value};
+
+/// Bytes of a connection's name.
+pub const NAME_BYTES_MAX: usize = 255;
+/// Connections open at once, where nothing else is said.
+pub const MAXCOUNT: i64 = 10;
+/// Mappings that may be asked one after the other; a longer chain is a circle.
+const CHAIN_MAX: usize = 20;
+/// Users of a connection that a refusal names.
+const NAMED_MAX: u32 = 5;
 
 /// What a connection connects to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,6 +34,28 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [
+        Kind::Repository,
+        Kind::Output,
+        Kind::Transformation,
+        Kind::Authority,
+        Kind::Mapping,
+        Kind::Notification,
+    ];
+
+    /// The kind of a name.
+    pub fn parse(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The kind that a row has.
+    pub(super) fn read(name: &str) -> Result<Kind> {
+        Kind::parse(name).ok_or_else(|| {
+            Error::corrupt("a row of connections", format!("there is no kind {name:?}"))
+        })
+    }
+
     /// Its name in tables and on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -62,6 +98,22 @@ const COLUMNS: &str = "id, connectionname, description, classname, config, maxco
                        authdomainname, prerequisite, history_ms";
 
 impl Connection {
+    /// A connection as it is made when nothing else is said.
+    pub fn new(id: ConnectionId, name: &str, classname: &str) -> Connection {
+        Connection {
+            id,
+            name: name.to_owned(),
+            description: None,
+            classname: classname.to_owned(),
+            config: "{}".to_owned(),
+            maxcount: MAXCOUNT,
+            groupname: None,
+            authdomainname: None,
+            prerequisite: None,
+            history_ms: None,
+        }
+    }
+
     fn from_row(row: &Row<'_>) -> Result<Connection> {
         Ok(Connection {
             id: row.get(0)?,
@@ -78,9 +130,34 @@ impl Connection {
     }
 }
 
-/// Writes a connection, new or changed; its version counts the changes.
+/// Writes a connection, new or changed; its version counts the changes. One that is
+/// as it was is left alone.
 pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
-    tx.execute(
+    let known = load(tx, it.id)?;
+    if known.as_ref().is_some_and(|(known_kind, known)| *known_kind == kind && known == it) {
+        return Ok(());
+    }
+    check(tx, kind, it)?;
+    write(tx, kind, it, now_ms)?;
+    let Some((_, known)) = known else { return Ok(()) };
+    if kind == Kind::Mapping && known.name != it.name {
+        tx.execute(
+            "UPDATE connections SET prerequisite = $2 WHERE prerequisite = $1",
+            &[(&known.name).into(), (&it.name).into()],
+        )?;
+    }
+    let means = |it: &Connection| (it.classname.clone(), it.config.clone(), it.groupname.clone());
+    if means(&known) != means(it) {
+        jobs::reseed_users(tx, it.id)?;
+    }
+    if known.classname != it.classname {
+        registrations::assess_connection(tx, it.id, now_ms)?;
+    }
+    Ok(())
+}
+
+fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
+    let written = tx.execute(
         "INSERT INTO connections (id, connectionname, description, classname, config, maxcount,
              groupname, authdomainname, prerequisite, history_ms, kind, version, changed_ms)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $12)
@@ -90,7 +167,8 @@ pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result
              maxcount = excluded.maxcount, groupname = excluded.groupname,
              authdomainname = excluded.authdomainname, prerequisite = excluded.prerequisite,
              history_ms = excluded.history_ms, version = connections.version + 1,
-             changed_ms = excluded.changed_ms",
+             changed_ms = excluded.changed_ms
+         WHERE connections.kind = excluded.kind",
         &[
             it.id.into(),
             (&it.name).into(),
@@ -106,7 +184,123 @@ pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result
             now_ms.into(),
         ],
     )?;
-    Ok(())
+    match written {
+        0 => Err(Error::Refused(format!("connection {} is of another kind", it.name))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a connection that names what is not there, or what its kind does not have.
+fn check(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> Result<()> {
+    let what = format!("{} connection {}", kind.name(), it.name);
+    let refused = |reason: String| Err(Error::Refused(format!("{what}: {reason}")));
+    if !(1..=NAME_BYTES_MAX).contains(&it.name.len()) || it.name.chars().any(char::is_control) {
+        return refused(format!("a name has 1 to {NAME_BYTES_MAX} bytes, no control characters"));
+    }
+    if it.maxcount < 1 {
+        return refused(format!("at least 1 connection must be allowed, not {}", it.maxcount));
+    }
+    let (has_group, has_domain, has_prerequisite) = match kind {
+        Kind::Repository => (true, false, false),
+        Kind::Authority => (true, true, true),
+        Kind::Mapping => (false, false, true),
+        Kind::Output | Kind::Transformation | Kind::Notification => (false, false, false),
+    };
+    for (name, has, realm) in [
+        (&it.groupname, has_group, Realm::Groups),
+        (&it.authdomainname, has_domain, Realm::Domains),
+    ] {
+        let Some(name) = name else { continue };
+        if !has {
+            return refused(format!("this kind has no {}", realm.word()));
+        }
+        if authorities::find(tx, realm, name)?.is_none() {
+            return refused(format!("there is no {} named {name}; make it first", realm.word()));
+        }
+    }
+    if kind == Kind::Authority && it.groupname.is_none() {
+        return refused("an authority belongs to an authority group; name one".to_owned());
+    }
+    match &it.prerequisite {
+        Some(_) if !has_prerequisite => refused("this kind has no prerequisite".to_owned()),
+        Some(first) => check_chain(tx, (kind, it), first.clone()),
+        None => Ok(()),
+    }
+}
+
+/// Follows the mappings that must be asked first: each is there, and none asks for itself.
+fn check_chain(tx: &mut Tx<'_>, (kind, it): (Kind, &Connection), first: String) -> Result<()> {
+    let mut next = Some(first);
+    for _ in 0..CHAIN_MAX {
+        let Some(name) = next else { return Ok(()) };
+        if kind == Kind::Mapping && name == it.name {
+            break;
+        }
+        let Some(found) = find(tx, Kind::Mapping, &name)? else {
+            return Err(Error::Refused(format!(
+                "{} connection {}: there is no mapping connection named {name} to be asked first",
+                kind.name(),
+                it.name
+            )));
+        };
+        if found.id == it.id {
+            break;
+        }
+        next = found.prerequisite;
+    }
+    Err(Error::Refused(format!(
+        "{} connection {}: its prerequisites go round in a circle, or are more than {CHAIN_MAX}",
+        kind.name(),
+        it.name
+    )))
+}
+
+/// Removes a connection that nothing uses, with its throttles. Returns whether it was
+/// there.
+pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
+    let Some(it) = find(tx, kind, name)? else { return Ok(false) };
+    let mut users: Vec<String> = tx.query(
+        "SELECT name FROM job_definitions WHERE connectionid = $1
+         UNION SELECT d.name FROM jobpipelines p JOIN job_definitions d ON d.id = p.ownerid
+         WHERE p.connectionid = $1
+         UNION SELECT d.name FROM jobnotifications n JOIN job_definitions d ON d.id = n.ownerid
+         WHERE n.connectionid = $1
+         ORDER BY name LIMIT $2",
+        &[it.id.into(), NAMED_MAX.into()],
+        |row| Ok(format!("job {}", row.get::<String>(0)?)),
+    )?;
+    if kind == Kind::Mapping {
+        users.extend(tx.query(
+            "SELECT kind, connectionname FROM connections WHERE prerequisite = $1
+             ORDER BY kind, connectionname LIMIT $2",
+            &[name.into(), NAMED_MAX.into()],
+            |row| Ok(format!("{} connection {}", row.get::<String>(0)?, row.get::<String>(1)?)),
+        )?);
+    }
+    if !users.is_empty() {
+        return Err(Error::Refused(format!(
+            "{} connection {name} is in use by {}; change or delete these first",
+            kind.name(),
+            users.join(", ")
+        )));
+    }
+    tx.execute("DELETE FROM throttles WHERE ownerid = $1", &[it.id.into()])?;
+    tx.execute("DELETE FROM connections WHERE id = $1", &[it.id.into()])?;
+    Ok(true)
+}
+
+/// A connection by its id, with its kind.
+pub fn load(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<(Kind, Connection)>> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS}, kind FROM connections WHERE id = $1"),
+        &[id.into()],
+        |row| Ok((Kind::read(&row.get::<String>(10)?)?, Connection::from_row(row)?)),
+    )
+}
+
+/// How often a connection has been changed since it was made, which counts as the first.
+pub fn version(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<i64>> {
+    tx.query_opt("SELECT version FROM connections WHERE id = $1", &[id.into()], |row| row.get(0))
 }
 
 /// A connection by its name.
@@ -131,52 +325,4 @@ pub fn list(tx: &mut Tx<'_>, kind: Kind, after: &str, limit: u32) -> Result<Vec<
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Error;
-    use crate::testing::both_databases;
-
-    fn connection(id: i64, name: &str) -> Connection {
-        Connection {
-            id: ConnectionId(id),
-            name: name.into(),
-            description: None,
-            classname: "web".into(),
-            config: "{}".into(),
-            maxcount: 10,
-            groupname: None,
-            authdomainname: None,
-            prerequisite: None,
-            history_ms: Some(1_000),
-        }
-    }
-
-    #[test]
-    fn a_connection_is_saved_whole_and_can_be_renamed() {
-        both_databases(|db| {
-            let first = connection(1, "the web");
-            let renamed =
-                Connection { description: Some("ours".into()), ..connection(1, "intranet") };
-            for it in [first, renamed.clone()] {
-                db.write(move |tx| save(tx, Kind::Repository, &it, 5))?;
-            }
-            assert_eq!(db.read(|tx| find(tx, Kind::Repository, "the web"))?, None);
-            let found = db.read(|tx| find(tx, Kind::Repository, "intranet"))?;
-            assert_eq!(found, Some(renamed.clone()));
-            assert_eq!(db.read(|tx| find(tx, Kind::Output, "intranet"))?, None);
-            assert_eq!(db.read(|tx| list(tx, Kind::Repository, "", 9))?, [renamed]);
-            Ok(())
-        });
-    }
-
-    #[test]
-    fn two_connections_of_a_kind_cannot_share_a_name() {
-        both_databases(|db| {
-            db.write(|tx| save(tx, Kind::Output, &connection(1, "solr"), 0))?;
-            db.write(|tx| save(tx, Kind::Repository, &connection(2, "solr"), 0))?;
-            let refused = db.write(|tx| save(tx, Kind::Output, &connection(3, "solr"), 0));
-            assert!(matches!(refused, Err(Error::Duplicate { .. })), "{refused:?}");
-            Ok(())
-        });
-    }
-}
+mod tests;

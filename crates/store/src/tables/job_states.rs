@@ -9,7 +9,7 @@ mod state;
 pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
 
 use crate::ids::{JobId, NodeId, Part, Run};
-use crate::tables::jobs::{COLUMNS, Job};
+use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job};
 use crate::{Error, Result, Tx, Value};
 use state::STATE;
 
@@ -109,22 +109,6 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, job: JobId, limit: u32) -> Result<u64
     Ok(count)
 }
 
-/// Removes a job that has nothing left but its definition.
-pub fn delete(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
-    for (table, column) in [
-        ("jobpipelines", "ownerid"),
-        ("jobnotifications", "ownerid"),
-        ("schedules", "ownerid"),
-        ("jobhopfilters", "ownerid"),
-        ("runs", "jobid"),
-        ("job_states", "jobid"),
-        ("job_definitions", "id"),
-    ] {
-        tx.execute(&format!("DELETE FROM {table} WHERE {column} = $1"), &[job.into()])?;
-    }
-    Ok(())
-}
-
 /// Starts the next run of a job, or goes on with the one that was interrupted, in
 /// the name of a node. Returns the run, and whether it is new.
 pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Result<(Run, bool)> {
@@ -183,7 +167,6 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         let columns: Vec<String> = columns.split(", ").map(|it| format!("{table}.{it}")).collect();
         columns.join(", ")
     };
-    let count = COLUMNS.split(", ").count();
     tx.query(
         &format!(
             "SELECT {}, {} FROM job_states s
@@ -197,7 +180,9 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
             of("s", STATE)
         ),
         &[heard_since_ms.into(), limit.into()],
-        |row| Ok(Attended { job: Job::from_row(row)?, state: State::from_row(row, count)? }),
+        |row| {
+            Ok(Attended { job: Job::from_row(row)?, state: State::from_row(row, COLUMNS_COUNT)? })
+        },
     )
 }
 

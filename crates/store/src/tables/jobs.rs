@@ -1,12 +1,85 @@
 //! Jobs as they are defined (table 11.13).
 //!
-//! A definition is a plain struct that this module loads and saves whole. Invariant: an
-//! edit changes nothing of where the job stands, which is [`job_states`]' affair.
+//! A definition is a plain struct that this module loads and saves whole; its pipeline,
+//! notifications, hop filters and schedules have modules of their own. Invariant: an
+//! edit changes nothing of where the job stands, which is [`job_states`]' affair, but
+//! that a job which is told to fetch something else looks at everything again
+//! (`job_states.seedingversion` is forgotten).
 
 use crate::ids::{ConnectionId, JobId};
-use crate::tables::job_states;
+use crate::tables::{job_states, registrations};
 use crate::value::Row;
-use crate::{Result, Tx, Value};
+use crate::{Error, Result, Tx, Value};
+
+macro_rules! choices {
+    ($($(#[$doc:meta])* $name:ident: $($(#[$of_choice:meta])* $choice:ident = $text:literal,)*;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum $name {
+                $($(#[$of_choice])* $choice,)*
+            }
+
+            impl $name {
+                /// All of them, by name.
+                pub const NAMES: &[&str] = &[$($text),*];
+
+                /// Its name in the table and on the command line.
+                pub fn name(self) -> &'static str {
+                    match self { $($name::$choice => $text,)* }
+                }
+
+                /// The choice of a name.
+                pub fn parse(name: &str) -> Option<$name> {
+                    match name { $($text => Some($name::$choice),)* _ => None }
+                }
+
+                fn read(name: &str) -> Result<$name> {
+                    $name::parse(name).ok_or_else(|| {
+                        Error::corrupt("a job's definition", format!("it has the word {name:?}"))
+                    })
+                }
+            }
+        )*
+    };
+}
+
+choices! {
+    /// What starts a job.
+    StartMethod:
+        /// A person, or a program.
+        Manual = "manual",
+        /// A schedule, when its window begins.
+        WindowBegin = "window begin",
+        /// A schedule, at any time within its window.
+        WindowInside = "window inside",
+    ;
+    /// What becomes of documents that no link leads to any more.
+    HopcountMode:
+        /// They go.
+        Accurate = "accurate",
+        /// They stay for now; the mode can be changed back.
+        NoDelete = "no delete",
+        /// They stay for ever.
+        NeverDelete = "never delete",
+    ;
+    /// When a document of a continuous job is looked at again.
+    Refetch:
+        /// By an estimate of how often it changes.
+        Estimate = "estimate",
+        /// By the original's formula.
+        Formula = "formula",
+        /// After the same time always.
+        Fixed = "fixed",
+    ;
+    /// What a document that cannot be fetched means for its job.
+    OnFailure:
+        /// It is skipped.
+        Skip = "skip",
+        /// The job is aborted.
+        Abort = "abort",
+    ;
+}
 
 /// A job's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +106,26 @@ pub struct Job {
     pub reseed_ms: Option<i64>,
     /// How long a document lives.
     pub expiration_ms: Option<i64>,
+    /// What starts it.
+    pub start: StartMethod,
+    /// What becomes of documents that no link leads to any more.
+    pub hopcount: HopcountMode,
+    /// When a document is looked at again.
+    pub refetch: Refetch,
+    /// Fetches a day that it may spend; `None` is no limit.
+    pub fetches_per_day: Option<i64>,
+    /// What a document that cannot be fetched means for it.
+    pub on_failure: OnFailure,
 }
 
 /// The priority of a job that is given none, of 1 to 10.
-const PRIORITY: i64 = 5;
+pub const PRIORITY: i64 = 5;
 
 pub(super) const COLUMNS: &str = "id, name, description, connectionid, docspec, priority, type, intervaltime, \
-                       maxintervaltime, reseedinterval, expirationtime";
+                       maxintervaltime, reseedinterval, expirationtime, startmethod, hopcountmode, refetch, \
+                       fetches_per_day, onfailure";
+/// How many they are: where a statement that selects them goes on.
+pub(super) const COLUMNS_COUNT: usize = 16;
 
 impl Job {
     /// A job as it is made when nothing else is said: it scans once, in the middle of
@@ -57,6 +143,11 @@ impl Job {
             interval_max_ms: None,
             reseed_ms: None,
             expiration_ms: None,
+            start: StartMethod::Manual,
+            hopcount: HopcountMode::Accurate,
+            refetch: Refetch::Estimate,
+            fetches_per_day: None,
+            on_failure: OnFailure::Skip,
         }
     }
 
@@ -73,26 +164,50 @@ impl Job {
             interval_max_ms: row.get(8)?,
             reseed_ms: row.get(9)?,
             expiration_ms: row.get(10)?,
+            start: StartMethod::read(&row.get::<String>(11)?)?,
+            hopcount: HopcountMode::read(&row.get::<String>(12)?)?,
+            refetch: Refetch::read(&row.get::<String>(13)?)?,
+            fetches_per_day: row.get(14)?,
+            on_failure: OnFailure::read(&row.get::<String>(15)?)?,
         })
     }
 }
 
-/// Writes a job's definition, new or changed. A new job is inactive and has no run.
+/// Writes a job's definition, new or changed; its version counts the changes. A new job
+/// is inactive and has no run.
 pub fn save(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
-    let kind = if it.continuous { "continuous" } else { "scan once" };
+    let known = load(tx, it.id)?;
+    if known.as_ref() == Some(it) {
+        return Ok(());
+    }
+    write(tx, it, now_ms)?;
+    job_states::make(tx, it.id, now_ms)?;
+    let fetches = |it: &Job| (it.connection, it.docspec.clone());
+    if known.as_ref().is_some_and(|known| fetches(known) != fetches(it)) {
+        reseed(tx, it.id)?;
+    }
+    if known.is_none_or(|known| known.connection != it.connection) {
+        registrations::assess_job(tx, it.id, now_ms)?;
+    }
+    Ok(())
+}
+
+fn write(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO job_definitions (id, name, description, connectionid, docspec, priority, type,
              intervaltime, maxintervaltime, reseedinterval, expirationtime, startmethod,
-             hopcountmode, refetch, onfailure, version, changed_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'manual', 'accurate', 'estimate',
-                 'skip', 1, $12)
+             hopcountmode, refetch, fetches_per_day, onfailure, version, changed_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 1, $17)
          ON CONFLICT (id) DO UPDATE SET
              name = excluded.name, description = excluded.description,
              connectionid = excluded.connectionid, docspec = excluded.docspec,
              priority = excluded.priority, type = excluded.type,
              intervaltime = excluded.intervaltime, maxintervaltime = excluded.maxintervaltime,
              reseedinterval = excluded.reseedinterval, expirationtime = excluded.expirationtime,
-             version = job_definitions.version + 1, changed_ms = excluded.changed_ms",
+             startmethod = excluded.startmethod, hopcountmode = excluded.hopcountmode,
+             refetch = excluded.refetch, fetches_per_day = excluded.fetches_per_day,
+             onfailure = excluded.onfailure, version = job_definitions.version + 1,
+             changed_ms = excluded.changed_ms",
         &[
             it.id.into(),
             (&it.name).into(),
@@ -100,24 +215,66 @@ pub fn save(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
             it.connection.into(),
             (&it.docspec).into(),
             it.priority.into(),
-            kind.into(),
+            (if it.continuous { "continuous" } else { "scan once" }).into(),
             it.interval_ms.into(),
             it.interval_max_ms.into(),
             it.reseed_ms.into(),
             it.expiration_ms.into(),
+            it.start.name().into(),
+            it.hopcount.name().into(),
+            it.refetch.name().into(),
+            it.fetches_per_day.into(),
+            it.on_failure.name().into(),
             now_ms.into(),
         ],
     )?;
-    job_states::make(tx, it.id, now_ms)
+    Ok(())
 }
 
-/// A job by its name.
-pub fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<Job>> {
-    tx.query_opt(
-        &format!("SELECT {COLUMNS} FROM job_definitions WHERE name = $1"),
-        &[name.into()],
-        Job::from_row,
-    )
+/// Notes that something which belongs to a job's definition has changed.
+pub(super) fn touch(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
+    tx.execute(
+        "UPDATE job_definitions SET version = version + 1, changed_ms = $2 WHERE id = $1",
+        &[job.into(), now_ms.into()],
+    )?;
+    Ok(())
+}
+
+/// Forgets where seeding got to: the next run looks at everything again.
+pub fn reseed(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
+    tx.execute("UPDATE job_states SET seedingversion = NULL WHERE jobid = $1", &[job.into()])?;
+    Ok(())
+}
+
+/// The same for every job that fetches from a connection or delivers to it.
+pub(super) fn reseed_users(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<()> {
+    tx.execute(
+        "UPDATE job_states SET seedingversion = NULL WHERE jobid IN (
+             SELECT id FROM job_definitions WHERE connectionid = $1
+             UNION SELECT ownerid FROM jobpipelines WHERE connectionid = $1)",
+        &[connection.into()],
+    )?;
+    Ok(())
+}
+
+/// Removes a job's definition with all that belongs to it, and where it stood. Its
+/// documents must be gone: nobody would find them any more. Returns whether it was there.
+pub fn delete(tx: &mut Tx<'_>, job: JobId) -> Result<bool> {
+    for table in ["jobpipelines", "jobnotifications", "schedules", "jobhopfilters"] {
+        tx.execute(&format!("DELETE FROM {table} WHERE ownerid = $1"), &[job.into()])?;
+    }
+    for table in ["job_states", "runs"] {
+        tx.execute(&format!("DELETE FROM {table} WHERE jobid = $1"), &[job.into()])?;
+    }
+    Ok(tx.execute("DELETE FROM job_definitions WHERE id = $1", &[job.into()])? == 1)
+}
+
+/// How often a job's definition has been changed since it was made, which counts as the
+/// first.
+pub fn version(tx: &mut Tx<'_>, job: JobId) -> Result<Option<i64>> {
+    tx.query_opt("SELECT version FROM job_definitions WHERE id = $1", &[job.into()], |row| {
+        row.get(0)
+    })
 }
 
 /// A job by its id.
@@ -125,6 +282,15 @@ pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Option<Job>> {
     tx.query_opt(
         &format!("SELECT {COLUMNS} FROM job_definitions WHERE id = $1"),
         &[job.into()],
+        Job::from_row,
+    )
+}
+
+/// A job by its name.
+pub fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<Job>> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS} FROM job_definitions WHERE name = $1"),
+        &[name.into()],
         Job::from_row,
     )
 }
@@ -139,44 +305,4 @@ pub fn list(tx: &mut Tx<'_>, after: &str, limit: u32) -> Result<Vec<Job>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ids::{NodeId, Run};
-    use crate::testing::both_databases;
-
-    fn job(id: i64, name: &str) -> Job {
-        Job {
-            id: JobId(id),
-            name: name.into(),
-            description: "a test".into(),
-            connection: ConnectionId(1),
-            docspec: "{}".into(),
-            priority: 5,
-            continuous: false,
-            interval_ms: None,
-            interval_max_ms: Some(9),
-            reseed_ms: None,
-            expiration_ms: None,
-        }
-    }
-
-    #[test]
-    fn a_definition_is_saved_whole_and_keeps_its_state() {
-        both_databases(|db| {
-            db.write(|tx| save(tx, &job(1, "a"), 1))?;
-            db.write(|tx| job_states::start_run(tx, JobId(1), NodeId(1), 2))?;
-            let edited = Job { docspec: "{\"seeds\":[]}".into(), continuous: true, ..job(1, "b") };
-            let saved = edited.clone();
-            db.write(move |tx| save(tx, &saved, 3))?;
-            assert_eq!(db.read(|tx| find(tx, "a"))?, None);
-            assert_eq!(db.read(|tx| find(tx, "b"))?, Some(edited.clone()));
-            assert_eq!(db.read(|tx| list(tx, "", 9))?, [edited]);
-            assert_eq!(
-                db.read(|tx| job_states::state(tx, JobId(1)))?.run,
-                Run(1),
-                "an edit starts nothing"
-            );
-            Ok(())
-        });
-    }
-}
+mod tests;

@@ -1,10 +1,12 @@
 //! What robots.txt of each origin said when it was last asked: the web connector's
-//! own table, in the part of the origin's domain.
+//! own table, in the part of the origin's domain. While that connector is not
+//! registered there is no such table: nothing is found, and what is saved is lost.
 //!
 //! Kept so that a restart asks nobody again, so that the last good copy stays in
 //! force while a host is in trouble, and so that `why` can name the line.
 
 use crate::ids::Part;
+use crate::owned::WEB;
 use crate::value::Row;
 use crate::{Result, Tx};
 
@@ -49,21 +51,28 @@ fn from_row(row: &Row<'_>) -> Result<Stored> {
 
 /// What an origin's robots.txt said, if it was ever asked for.
 pub fn find(tx: &mut Tx<'_>, part: Part, origin: &str) -> Result<Option<Stored>> {
-    tx.query_opt(
+    if !WEB.is_there(tx)? {
+        return Ok(None);
+    }
+    let found = tx.query_opt(
         &format!("SELECT {COLUMNS} FROM robots WHERE part = $1 AND origin = $2"),
         &[part.into(), origin.into()],
         from_row,
-    )
+    );
+    WEB.explained(found)
 }
 
 /// What robots.txt said of the origins of a host: with each scheme, on each port.
 pub fn of_host(tx: &mut Tx<'_>, part: Part, host: &str) -> Result<Vec<Stored>> {
     let mut found = Vec::new();
+    if !WEB.is_there(tx)? {
+        return Ok(found);
+    }
     for scheme in ["http", "https"] {
         // What comes behind the host is nothing or a colon, and `;` comes behind that.
         let (origin, end) = (format!("{scheme}://{host}"), format!("{scheme}://{host};"));
         let ports = format!("{origin}:");
-        found.extend(tx.query(
+        let rows = tx.query(
             &format!(
                 "SELECT {COLUMNS} FROM robots
                  WHERE part = $1 AND (origin = $2 OR (origin >= $3 AND origin < $4))
@@ -71,14 +80,18 @@ pub fn of_host(tx: &mut Tx<'_>, part: Part, host: &str) -> Result<Vec<Stored>> {
             ),
             &[part.into(), (&origin).into(), (&ports).into(), (&end).into(), ORIGINS_MAX.into()],
             from_row,
-        )?);
+        );
+        found.extend(WEB.explained(rows)?);
     }
     Ok(found)
 }
 
 /// Writes what an origin's robots.txt said.
 pub fn save(tx: &mut Tx<'_>, part: Part, it: &Stored) -> Result<()> {
-    tx.insert_rows(
+    if !WEB.is_there(tx)? {
+        return Ok(());
+    }
+    let saved = tx.insert_rows(
         &format!("INSERT INTO robots (part, {COLUMNS})"),
         &[vec![
             part.into(),
@@ -94,7 +107,8 @@ pub fn save(tx: &mut Tx<'_>, part: Part, it: &Stored) -> Result<()> {
         "ON CONFLICT (part, origin) DO UPDATE SET status = excluded.status, body = excluded.body,
              closed = excluded.closed, asked_ms = excluded.asked_ms, good_ms = excluded.good_ms,
              failing_ms = excluded.failing_ms, expires_ms = excluded.expires_ms",
-    )?;
+    );
+    WEB.explained(saved)?;
     Ok(())
 }
 

@@ -14,6 +14,8 @@ const PARTS: &str = "parts";
 /// A random name, so that records of two databases are never called the same.
 const INSTALLATION: &str = "installation";
 const SUFFIX_LIST: &str = "public suffix list";
+/// Which connectors the database has met.
+const CONNECTORS: &str = "connectors";
 /// There while a copy into this database is not whole.
 const COPYING: &str = "copying";
 /// The table's name.
@@ -68,6 +70,37 @@ pub fn suffix_list(tx: &mut Tx<'_>) -> Result<SuffixList> {
         what: "the frozen public suffix list".into(),
         reason: error.to_string(),
     })
+}
+
+/// The connectors that this database has met, registered or not.
+pub fn connectors(tx: &mut Tx<'_>) -> Result<Vec<String>> {
+    let found: Option<String> =
+        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[CONNECTORS.into()], |row| {
+            row.get(0)
+        })?;
+    let words = found.iter().flat_map(|value| value.split_whitespace());
+    Ok(words.map(str::to_owned).collect())
+}
+
+/// As [`connectors`], and nobody else changes them before this transaction ends.
+pub fn lock_connectors(tx: &mut Tx<'_>) -> Result<Vec<String>> {
+    // The list itself may not be there yet; the number of parts always is.
+    tx.query_opt(
+        "SELECT value FROM settings WHERE name = $1 /*for update*/",
+        &[PARTS.into()],
+        |_| Ok(()),
+    )?;
+    connectors(tx)
+}
+
+/// Remembers which connectors this database has met. A name has no white space.
+pub fn set_connectors(tx: &mut Tx<'_>, names: &[String]) -> Result<()> {
+    tx.execute(
+        "INSERT INTO settings (name, value) VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        &[CONNECTORS.into(), (&names.join(" ")).into()],
+    )?;
+    Ok(())
 }
 
 /// The mark of the copy that is filling this database, or was when it was cut off.
@@ -135,6 +168,21 @@ mod tests {
             assert_eq!(db.write(|tx| freeze(tx, 99))?, 8);
             let list = db.read(suffix_list)?;
             assert_eq!(list.registered_domain("www.example.co.uk"), Some("example.co.uk"));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_connectors_that_were_met_are_remembered() {
+        both_databases(|db| {
+            db.write(|tx| freeze(tx, 8))?;
+            assert!(db.write(lock_connectors)?.is_empty());
+            let names = ["output/null".to_owned(), "repository/web".to_owned()];
+            for count in 1..=2 {
+                let names = names[..count].to_vec();
+                db.write(move |tx| set_connectors(tx, &names))?;
+            }
+            assert_eq!(db.read(connectors)?, names);
             Ok(())
         });
     }

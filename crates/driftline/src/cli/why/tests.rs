@@ -85,19 +85,7 @@ impl<'a> World<'a> {
     }
 
     fn job(&self, id: JobId, name: &str, spec: &WebSpec, runs: i64) -> Result<()> {
-        let job = Job {
-            id,
-            name: name.into(),
-            description: String::new(),
-            connection: CONNECTION,
-            docspec: spec.to_json(),
-            priority: 5,
-            continuous: false,
-            interval_ms: None,
-            interval_max_ms: None,
-            reseed_ms: None,
-            expiration_ms: None,
-        };
+        let job = Job { docspec: spec.to_json(), ..Job::new(id, name, CONNECTION) };
         let node = self.node;
         self.db.write(move |tx| {
             jobs::save(tx, &job, 1)?;

@@ -90,7 +90,8 @@ impl Schema {
             if !is_view && !statement.starts_with("CREATE TABLE ") {
                 continue;
             }
-            let Some(name) = statement.split_whitespace().nth(2) else { continue };
+            let name = statement.replace("IF NOT EXISTS ", "");
+            let Some(name) = name.split_whitespace().nth(2) else { continue };
             let columns = if is_view { words(statement) } else { columns_of(statement) };
             schema.relations.insert(name.into(), owned(columns));
             if is_view {
@@ -126,8 +127,10 @@ fn columns_of(statement: &str) -> HashSet<&str> {
 fn the_schema_is_read_as_it_is_written() {
     let schema = Schema::parse(
         "-- CREATE TABLE not_one (\nCREATE TABLE a (\n    b BIGINT NOT NULL, -- c\n    \
-         PRIMARY KEY (b)\n);\nCREATE VIEW v AS\n    SELECT b AS d FROM a;\n",
+         PRIMARY KEY (b)\n);\nCREATE VIEW v AS\n    SELECT b AS d FROM a;\n\
+         CREATE TABLE IF NOT EXISTS own (\n    e TEXT\n);\n",
     );
+    assert!(schema.has_column("own", "e"));
     assert!(schema.has_column("a", "b"));
     assert!(!schema.has_column("a", "c") && !schema.has_column("not_one", "b"));
     assert!(schema.has_view("v") && !schema.has_view("a") && schema.has_column("v", "d"));

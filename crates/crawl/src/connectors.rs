@@ -1,0 +1,50 @@
+//! The repository connectors: each is one file and one line here.
+//!
+//! Help, checks, forms and documents come from this list; a test of the program loops
+//! over it. Invariant: what a connector says of its fields is what its struct has.
+
+pub mod files;
+pub mod web;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use store::catalog::Connector;
+
+/// Every repository connector.
+pub const ALL: &[Connector] = &[web::CONNECTOR, files::CONNECTOR];
+
+/// Reads JSON of a connector's form. The error is a sentence that names the field.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| without_place(&error.to_string()))
+}
+
+/// Its form with every field, as JSON.
+fn written(form: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(form).map_err(|error| error.to_string())
+}
+
+/// A message without the line and column, which nobody who typed a setting knows.
+fn without_place(message: &str) -> String {
+    message.split(" at line ").next().unwrap_or(message).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_connector_has_a_name_of_its_own() {
+        let mut names: Vec<&str> = ALL.iter().map(|it| it.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_its_field_and_no_column() {
+        let refused = (web::CONNECTOR.check_spec)(r#"{"sedes": []}"#).unwrap_err();
+        assert!(refused.contains("`sedes`") && !refused.contains("column"), "{refused}");
+        let refused = (web::CONNECTOR.check_config)(r#"{"x": 1}"#).unwrap_err();
+        assert!(refused.contains("`x`"), "{refused}");
+    }
+}

@@ -1,0 +1,188 @@
+//! The files connector: the files under some directories, changes told by time and size
+//! or by hash.
+//!
+//! Invariant: whatever is stored as a specification has passed [`FilesSpec::check`].
+
+use super::{read, written};
+use regex::RegexSetBuilder;
+use serde::{Deserialize, Serialize};
+use store::catalog::{Connector, Setting, SettingKind};
+use store::tables::connections::Kind;
+
+/// Directories of one job.
+pub const ROOTS_MAX: usize = 1_000;
+/// Expressions of one kind.
+const PATTERNS_MAX: usize = 1_000;
+/// Bytes a compiled set of expressions may take.
+const PATTERNS_BYTES_MAX: usize = 1 << 20;
+/// The largest file that a job may ask for: 1 GB.
+pub const MAX_BYTES_MOST: i64 = 1 << 30;
+
+/// A files connection's configuration: nothing so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilesConfig {}
+
+/// How a change is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// Another time of change or another size; nothing is read for it.
+    #[default]
+    #[serde(rename = "time and size")]
+    TimeAndSize,
+    /// Another hash; every file is read.
+    #[serde(rename = "hash")]
+    Hash,
+}
+
+/// A files job's document specification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilesSpec {
+    /// Absolute directories; everything under them belongs.
+    pub roots: Vec<String>,
+    /// If there are any, a file's path must match one of these.
+    pub include: Vec<String>,
+    /// A file or directory whose path matches one of these is left out.
+    pub exclude: Vec<String>,
+    /// How a change is told.
+    pub by: By,
+    /// Whether symbolic links are followed.
+    pub follow_links: bool,
+    /// A larger file is known by its name only.
+    pub max_bytes: i64,
+}
+
+impl Default for FilesSpec {
+    fn default() -> FilesSpec {
+        FilesSpec {
+            roots: Vec::new(),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            by: By::default(),
+            follow_links: false,
+            max_bytes: 10 << 20,
+        }
+    }
+}
+
+impl FilesSpec {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(mut self) -> Result<FilesSpec, String> {
+        if self.roots.is_empty() {
+            return Err("roots: a job needs at least one directory".to_owned());
+        }
+        if self.roots.len() > ROOTS_MAX {
+            return Err(format!("roots: at most {ROOTS_MAX} directories can be named"));
+        }
+        for root in &mut self.roots {
+            if !root.starts_with('/') {
+                return Err(format!(
+                    "roots: {root:?} is not absolute; write it from the root on, such as /srv/docs"
+                ));
+            }
+            while root.len() > 1 && root.ends_with('/') {
+                root.pop();
+            }
+        }
+        self.roots.sort();
+        self.roots.dedup();
+        for (name, patterns) in [("include", &self.include), ("exclude", &self.exclude)] {
+            if patterns.len() > PATTERNS_MAX {
+                return Err(format!("{name}: at most {PATTERNS_MAX} expressions can be given"));
+            }
+            RegexSetBuilder::new(patterns)
+                .size_limit(PATTERNS_BYTES_MAX)
+                .build()
+                .map_err(|error| format!("{name}: {error}"))?;
+        }
+        if !(1..=MAX_BYTES_MOST).contains(&self.max_bytes) {
+            return Err(format!(
+                "max_bytes is {}, but must be from 1 to {MAX_BYTES_MOST}",
+                self.max_bytes
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Repository,
+    name: "files",
+    about: "files in directories of this machine",
+    settings: &[],
+    spec: &[
+        Setting {
+            name: "roots",
+            about: "absolute directories; everything under them belongs",
+            example: "/srv/docs",
+            default: None,
+            kind: SettingKind::List,
+        },
+        Setting {
+            name: "include",
+            about: "if there are any, a file's path must match one of these expressions",
+            example: r"\.(html|txt)$",
+            default: Some(""),
+            kind: SettingKind::List,
+        },
+        Setting {
+            name: "exclude",
+            about: "a file or directory whose path matches one of these expressions is left out",
+            example: r"/\.git/",
+            default: Some(""),
+            kind: SettingKind::List,
+        },
+        Setting {
+            name: "by",
+            about: "how a change is told; a hash reads every file",
+            example: "hash",
+            default: Some("time and size"),
+            kind: SettingKind::Choice(&["time and size", "hash"]),
+        },
+        Setting {
+            name: "follow_links",
+            about: "whether symbolic links are followed",
+            example: "no",
+            default: Some("no"),
+            kind: SettingKind::Flag,
+        },
+        Setting {
+            name: "max_bytes",
+            about: "a larger file is known by its name only",
+            example: "1000000",
+            default: Some("10485760"),
+            kind: SettingKind::Number { least: 1, most: MAX_BYTES_MOST },
+        },
+    ],
+    link_types: &["child"],
+    check_config: |text| written(&read::<FilesConfig>(text)?),
+    check_spec: |text| written(&read::<FilesSpec>(text)?.check()?),
+    install: None,
+    deinstall: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_specification_is_made_plain_and_what_cannot_be_used_names_its_field() {
+        let check = CONNECTOR.check_spec;
+        let made = check(r#"{"roots": ["/b/", "/a", "/b"], "by": "hash"}"#).unwrap();
+        let spec: FilesSpec = serde_json::from_str(&made).unwrap();
+        assert_eq!((spec.roots, spec.by), (vec!["/a".to_owned(), "/b".to_owned()], By::Hash));
+        for (text, field) in [
+            ("{}", "roots"),
+            (r#"{"roots": ["docs"]}"#, "docs"),
+            (r#"{"roots": ["/"], "include": ["("]}"#, "include"),
+            (r#"{"roots": ["/"], "by": "mood"}"#, "mood"),
+            (r#"{"roots": ["/"], "max_bytes": 0}"#, "max_bytes"),
+            (r#"{"rots": ["/"]}"#, "rots"),
+        ] {
+            let refused = check(text).unwrap_err();
+            assert!(refused.contains(field), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The web connector: what it says of itself, and its own tables.
+//!
+//! A job's specification is [`WebSpec`]; the connection itself says nothing yet. The
+//! work is done by the [`crate::worker`].
+
+use super::{read, written};
+use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, WebSpec};
+use serde::{Deserialize, Serialize};
+use store::catalog::{Connector, Setting, SettingKind};
+use store::owned;
+use store::tables::connections::Kind;
+
+/// A web connection's configuration: nothing so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebConfig {}
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Repository,
+    name: NAME,
+    about: "pages and files of the web, found by following links from seeds",
+    settings: &[],
+    spec: SPEC,
+    link_types: &["link", "redirect"],
+    check_config: |text| written(&read::<WebConfig>(text)?),
+    check_spec,
+    install: Some(|tx| owned::WEB.install(tx)),
+    deinstall: Some(|tx| owned::WEB.deinstall(tx)),
+};
+
+fn check_spec(text: &str) -> Result<String, String> {
+    let spec = read::<WebSpec>(text)?.check().map_err(|bad| bad.to_string())?;
+    written(&spec)
+}
+
+const NUMBER: SettingKind = SettingKind::Number { least: 0, most: i64::MAX };
+
+const fn setting(
+    name: &'static str,
+    kind: SettingKind,
+    default: Option<&'static str>,
+    (example, about): (&'static str, &'static str),
+) -> Setting {
+    Setting { name, about, example, default, kind }
+}
+
+const SPEC: &[Setting] = &[
+    setting(
+        "seeds",
+        SettingKind::List,
+        None,
+        ("https://example.com/", "URLs where the crawl begins"),
+    ),
+    setting(
+        "scope.reach",
+        SettingKind::Choice(&["host", "domain", "prefix", "any"]),
+        Some("host"),
+        ("domain", "how far it reaches from its seeds"),
+    ),
+    setting(
+        "scope.include",
+        SettingKind::List,
+        Some(""),
+        ("/docs/", "if there are any, a URL must match one of these expressions"),
+    ),
+    setting(
+        "scope.exclude",
+        SettingKind::List,
+        Some(""),
+        (r"\.zip$", "a URL that matches one of these expressions is left out"),
+    ),
+    setting("scope.hops_max", NUMBER, None, ("5", "links from the nearest seed, at most")),
+    setting(
+        "pages_max",
+        SettingKind::Number { least: 1, most: i64::MAX },
+        None,
+        ("10000", "documents that the job takes in, at most"),
+    ),
+    setting(
+        "delay_ms",
+        SettingKind::Seconds,
+        Some("1s"),
+        ("2s", "from the end of one request to a host to the start of the next"),
+    ),
+    setting(
+        "crawl_delay_max_ms",
+        SettingKind::Seconds,
+        Some("30s"),
+        ("1min", "a Crawl-delay of robots.txt counts up to this"),
+    ),
+    setting(
+        "concurrency",
+        SettingKind::Number { least: 1, most: CONCURRENCY_MAX as i64 },
+        Some("32"),
+        ("64", "requests under way at once, over all hosts"),
+    ),
+    setting(
+        "ignore_robots",
+        SettingKind::Flag,
+        Some("no"),
+        ("no", "whether robots.txt, nofollow and noindex are disregarded"),
+    ),
+    setting(
+        "allow_private",
+        SettingKind::Flag,
+        Some("no"),
+        ("no", "whether addresses that are not on the public internet may be reached"),
+    ),
+    setting(
+        "bodies",
+        SettingKind::Flag,
+        Some("yes"),
+        ("no", "whether the bytes of documents are kept"),
+    ),
+    setting(
+        "agent",
+        SettingKind::Text,
+        Some(concat!("driftline/", env!("CARGO_PKG_VERSION"))),
+        (
+            "ExampleBot/1.0",
+            "the crawler's name; robots.txt is read for what stands before the slash",
+        ),
+    ),
+    setting(
+        "contact",
+        SettingKind::Text,
+        Some("https://crates.io/crates/driftline"),
+        ("mailto:crawl@example.com", "where a site's owner finds out who crawls"),
+    ),
+    setting(
+        "retries",
+        SettingKind::Number { least: 0, most: 100 },
+        Some("3"),
+        ("5", "how often a document is asked for again after trouble"),
+    ),
+    setting(
+        "retry_ms",
+        SettingKind::Seconds,
+        Some("10s"),
+        ("30s", "the wait before the first such retry; it doubles with each"),
+    ),
+    setting(
+        "patience_ms",
+        SettingKind::Seconds,
+        Some("5min"),
+        ("10min", "when nothing can be done for longer than this, the run ends"),
+    ),
+    setting(
+        "policy.drop_session_ids",
+        SettingKind::Flag,
+        Some("yes"),
+        ("yes", "whether session ids are dropped from URLs"),
+    ),
+    setting(
+        "policy.drop_broadvision",
+        SettingKind::Flag,
+        Some("no"),
+        ("yes", "whether BroadVision's BV_ session parameters are dropped"),
+    ),
+    setting(
+        "policy.drop_tracking",
+        SettingKind::Flag,
+        Some("yes"),
+        ("yes", "whether parameters that tell where a visitor came from are dropped"),
+    ),
+    setting(
+        "policy.sort_query",
+        SettingKind::Flag,
+        Some("no"),
+        ("yes", "whether query parameters are sorted by name"),
+    ),
+    setting(
+        "policy.lower_case_path",
+        SettingKind::Flag,
+        Some("no"),
+        ("yes", "whether paths are lower-cased, for servers that do not tell capitals apart"),
+    ),
+    setting(
+        "policy.keep_fragment",
+        SettingKind::Flag,
+        Some("no"),
+        ("no", "whether /a and /a#x are two documents"),
+    ),
+];

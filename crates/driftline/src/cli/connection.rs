@@ -1,0 +1,289 @@
+//! `driftline connection`: named uses of connectors, with their settings.
+//!
+//! A connection is shown and edited as it stands in the document of all definitions, so
+//! it is checked in the same way. Invariant: an edit loads, changes and saves in one
+//! transaction.
+
+mod flags;
+mod showing;
+
+use super::answers::Answers;
+use super::changes::{Changed, Changes};
+use super::place::Place;
+use super::{kind_of, shown, told};
+use crate::catalog;
+use crate::definitions::{ConnectionForm, Definitions};
+use anyhow::{Context, ensure};
+use clap::{Args as ClapArgs, Subcommand};
+use flags::Flags;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::process::ExitCode;
+use store::Tx;
+use store::tables::connections::{self, Connection, Kind};
+
+/// Define where documents come from and where they go: named uses of connectors
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example: driftline connection create copy --connector files --kind output directory=/srv/out
+Example: driftline connection edit web --throttle '^www\\.example\\.com$=12/min,conns=2'")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// List all connections
+    #[command(after_help = "Example: driftline connection list --kind output")]
+    List(ListArgs),
+    /// Show a connection with its settings
+    #[command(after_help = "Example: driftline connection show web")]
+    Show(OneArgs),
+    /// Make a connection
+    #[command(after_help = "\
+Example: driftline connection create copy --connector files --kind output directory=/srv/out")]
+    Create(CreateArgs),
+    /// Change a connection; what is not given stays
+    #[command(after_help = "\
+Example: driftline connection edit web --throttle '^www\\.example\\.com$=12/min,conns=2,kb=100'")]
+    Edit(EditArgs),
+    /// Delete a connection that no job and no other connection uses
+    #[command(after_help = "Example: driftline connection delete copy")]
+    Delete(OneArgs),
+    /// Say whether a connection can be used, and if not, why
+    #[command(after_help = "Example: driftline connection check copy")]
+    Check(OneArgs),
+}
+
+#[derive(ClapArgs)]
+struct ListArgs {
+    #[command(flatten)]
+    place: Place,
+    /// Only connections of this kind
+    #[arg(long, value_name = "KIND", value_parser = kind_of)]
+    kind: Option<Kind>,
+}
+
+#[derive(ClapArgs)]
+struct OneArgs {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    one: One,
+}
+
+/// Which connection.
+#[derive(ClapArgs, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct One {
+    /// The connection
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Its kind, where two connections share the name: repository, output, transformation,
+    /// authority, mapping or notification
+    #[arg(long, value_name = "KIND", value_parser = kind_name)]
+    kind: Option<String>,
+}
+
+#[derive(ClapArgs)]
+struct CreateArgs {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    one: One,
+    /// The connector that it uses; `driftline connector list` lists them
+    #[arg(long, value_name = "NAME")]
+    connector: String,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+#[derive(ClapArgs)]
+struct EditArgs {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    one: One,
+    /// Give it another name
+    #[arg(long, value_name = "NAME")]
+    rename: Option<String>,
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// A change, as it goes through a socket.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Change {
+    /// Makes it.
+    Create {
+        /// Which.
+        one: One,
+        /// Its connector.
+        connector: String,
+        /// What else was said.
+        flags: Flags,
+    },
+    /// Changes it.
+    Edit {
+        /// Which.
+        one: One,
+        /// Its new name.
+        rename: Option<String>,
+        /// What else was said.
+        flags: Flags,
+    },
+    /// Deletes it.
+    Delete {
+        /// Which.
+        one: One,
+    },
+}
+
+/// A question, as it goes through a socket.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    kind: Option<String>,
+    name: Option<String>,
+}
+
+fn kind_name(text: &str) -> Result<String, String> {
+    kind_of(text).map(|kind| kind.name().to_owned())
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let (place, change) = match args.action {
+        Action::List(args) => {
+            let ask = Ask { kind: args.kind.map(|kind| kind.name().to_owned()), name: None };
+            return showing::list(&args.place, &ask);
+        }
+        Action::Show(args) => return showing::show(&args.place, &ask_for(args.one)),
+        Action::Check(args) => return showing::check(&args.place, &ask_for(args.one)),
+        Action::Create(CreateArgs { place, one, connector, flags }) => {
+            (place, Change::Create { one, connector, flags })
+        }
+        Action::Edit(EditArgs { place, one, rename, flags }) => {
+            (place, Change::Edit { one, rename, flags })
+        }
+        Action::Delete(OneArgs { place, one }) => (place, Change::Delete { one }),
+    };
+    let answer = place.change("connection", &change)?;
+    told(&place, answer, "nothing has changed: it was so already")
+}
+
+fn ask_for(one: One) -> Ask {
+    Ask { kind: one.kind, name: Some(one.name) }
+}
+
+/// Connections with their settings, by the process that has the rows.
+pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
+    showing::answer(answers, ask)
+}
+
+/// Makes, changes or deletes one.
+pub fn change(changes: &Changes, change: Change) -> anyhow::Result<Changed> {
+    match change {
+        Change::Create { one, connector, flags } => create(changes, one, connector, flags),
+        Change::Edit { one, rename, flags } => edit(changes, one, rename, flags),
+        Change::Delete { one } => {
+            let line = changes.db.write(move |tx| {
+                let (kind, it) = find(tx, &one)?;
+                connections::delete(tx, kind, &it.name)?;
+                Ok(format!("{} connection {}: deleted", kind.name(), it.name))
+            })?;
+            Ok(Changed { changes: vec![line], applied: true })
+        }
+    }
+}
+
+fn create(changes: &Changes, one: One, connector: String, flags: Flags) -> anyhow::Result<Changed> {
+    let kind = one.kind.as_deref().and_then(Kind::parse);
+    let connector = catalog::named(kind, &connector)?;
+    let mut form = ConnectionForm::new(connector.name);
+    flags.apply(connector, &mut form)?;
+    let kind = connector.kind;
+    changes.define(false, move |_, stored| {
+        ensure!(
+            !stored.connections.of(kind).contains_key(&one.name),
+            "there is a {} connection named {} already; change it with: driftline connection edit",
+            kind.name(),
+            shown(&one.name)
+        );
+        Ok(holding(kind, &one.name, form.clone()))
+    })
+}
+
+fn edit(
+    changes: &Changes,
+    one: One,
+    rename: Option<String>,
+    flags: Flags,
+) -> anyhow::Result<Changed> {
+    let now_ms = store::clock::now_ms();
+    let mut renamed = None;
+    if let Some(name) = rename {
+        let (one, new) = (one.clone(), name.clone());
+        let line = changes.db.write(move |tx| {
+            let (kind, it) = find(tx, &one)?;
+            if connections::find(tx, kind, &new)?.is_some_and(|found| found.id != it.id) {
+                let reason = format!("there is a connection named {} already", shown(&new));
+                return Err(store::Error::Refused(reason));
+            }
+            let line = format!("{} connection {}: name -> {new}", kind.name(), it.name);
+            connections::save(tx, kind, &Connection { name: new.clone(), ..it }, now_ms)?;
+            Ok(line)
+        })?;
+        renamed = Some((line, name));
+    }
+    let one = match &renamed {
+        Some((_, name)) => One { name: name.clone(), ..one },
+        None => one,
+    };
+    let mut changed = changes.define(false, move |tx, stored| {
+        let (kind, it) = find(tx, &one)?;
+        let connector = catalog::named(Some(kind), &it.classname)?;
+        let form = stored.connections.of(kind).get(&it.name);
+        let mut form = form.context("it was there a moment ago")?.clone();
+        flags.apply(connector, &mut form)?;
+        Ok(holding(kind, &it.name, form))
+    })?;
+    changed.changes.splice(0..0, renamed.map(|(line, _)| line));
+    Ok(changed)
+}
+
+/// A document with one connection.
+fn holding(kind: Kind, name: &str, form: ConnectionForm) -> Definitions {
+    let mut definitions = Definitions::default();
+    definitions.connections.of_mut(kind).insert(name.to_owned(), form);
+    definitions
+}
+
+/// The connection of a name; its kind must be given only where two share the name.
+fn find(tx: &mut Tx<'_>, one: &One) -> store::Result<(Kind, Connection)> {
+    let wanted = one.kind.as_deref().and_then(Kind::parse);
+    let mut found = Vec::new();
+    for kind in Kind::ALL.into_iter().filter(|kind| wanted.is_none_or(|wanted| *kind == wanted)) {
+        found.extend(connections::find(tx, kind, &one.name)?.map(|it| (kind, it)));
+    }
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(store::Error::Refused(format!(
+            "there is no {}connection named {}; `driftline connection list` lists them",
+            wanted.map_or(String::new(), |kind| format!("{} ", kind.name())),
+            shown(&one.name)
+        ))),
+        _ => {
+            let kinds: Vec<String> =
+                found.iter().map(|(kind, _)| format!("--kind {}", kind.name())).collect();
+            Err(store::Error::Refused(format!(
+                "there are {} connections named {}; say which with {}",
+                found.len(),
+                shown(&one.name),
+                kinds.join(" or ")
+            )))
+        }
+    }
+}

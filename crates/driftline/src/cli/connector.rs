@@ -1,0 +1,226 @@
+//! `driftline connector`: which connectors there are, what they take, and whether they
+//! are registered.
+//!
+//! All that is shown comes from the catalogue, so a new connector needs no line here.
+
+use super::answers::Answers;
+use super::changes::{Changed, Changes};
+use super::place::Place;
+use super::words::quoted;
+use super::{kind_of, say, shown, told};
+use crate::catalog;
+use anyhow::Context;
+use clap::{Args as ClapArgs, Subcommand};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::process::ExitCode;
+use store::catalog::{Connector, Setting, SettingKind};
+use store::clock;
+use store::tables::connections::Kind;
+use store::tables::registrations;
+
+/// List the kinds of repositories and outputs, what each takes, and register them
+#[derive(ClapArgs)]
+#[command(after_help = "Example: driftline connector show web")]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// List all connectors
+    #[command(after_help = "Example: driftline connector list --json")]
+    List(ListArgs),
+    /// Show what a connector takes
+    #[command(after_help = "Example: driftline connector show files --kind output")]
+    Show(OneArgs),
+    /// Register a connector: its tables are made, and jobs that waited for it go on
+    #[command(after_help = "Example: driftline connector register web")]
+    Register(OneArgs),
+    /// Deregister a connector: its tables are dropped, and running jobs that use it stop making
+    /// progress
+    #[command(after_help = "Example: driftline connector deregister web")]
+    Deregister(OneArgs),
+}
+
+#[derive(ClapArgs)]
+struct ListArgs {
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(ClapArgs)]
+struct OneArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The connector
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Its kind, where two connectors share the name
+    #[arg(long, value_name = "KIND", value_parser = kind_of)]
+    kind: Option<Kind>,
+}
+
+/// A change, as it goes through a socket.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    kind: String,
+    name: String,
+    register: bool,
+}
+
+/// A connector, as it is listed.
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    kind: String,
+    name: String,
+    about: String,
+    registered: bool,
+    registered_ms: Option<i64>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.action {
+        Action::List(args) => list(&args),
+        Action::Show(args) => show(&args),
+        Action::Register(args) => set(&args, true),
+        Action::Deregister(args) => set(&args, false),
+    }
+}
+
+/// Which connectors are registered, by the process that has the rows.
+pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<Json> {
+    let registered = answers.db.read(registrations::list)?;
+    let mut listed: Vec<Listed> = Vec::new();
+    for it in catalog::all() {
+        let found = registered.iter().find(|row| row.kind == it.kind && row.classname == it.name);
+        listed.push(Listed {
+            kind: it.kind.name().to_owned(),
+            name: it.name.to_owned(),
+            about: it.about.to_owned(),
+            registered: found.is_some(),
+            registered_ms: found.map(|row| row.registered_ms),
+        });
+    }
+    Ok(serde_json::to_value(listed)?)
+}
+
+/// Registers or deregisters.
+pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
+    let kind = kind_of(&it.kind).map_err(anyhow::Error::msg)?;
+    let connector = catalog::named(Some(kind), &it.name)?;
+    let now_ms = clock::now_ms();
+    let changed = changes.db.write(move |tx| match it.register {
+        true => registrations::register(tx, connector, now_ms),
+        false => registrations::deregister(tx, connector, now_ms),
+    })?;
+    let done = if it.register { "registered" } else { "deregistered" };
+    let line = format!("{} connector {}: {done}", connector.kind.name(), connector.name);
+    Ok(Changed { changes: changed.then_some(line).into_iter().collect(), applied: true })
+}
+
+fn set(args: &OneArgs, register: bool) -> anyhow::Result<ExitCode> {
+    let connector = catalog::named(args.kind, &args.name)?;
+    let kind = connector.kind.name().to_owned();
+    let change = Change { kind, name: args.name.clone(), register };
+    let answer = args.place.change("connector", &change)?;
+    told(&args.place, answer, "nothing has changed: it was so already")
+}
+
+fn listed(place: &Place) -> anyhow::Result<(Json, Vec<Listed>)> {
+    let answer = place.ask("connectors", ())?;
+    let listed = serde_json::from_value(answer.clone())
+        .context("the process that holds the directory is of another version")?;
+    Ok((answer, listed))
+}
+
+fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
+    let (answer, listed) = listed(&args.place)?;
+    if args.place.json() {
+        say(&answer.to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    for it in listed {
+        let standing = if it.registered { "" } else { " (not registered)" };
+        say(&format!("{:<12} {:<8} {}{standing}", it.kind, it.name, it.about));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(args: &OneArgs) -> anyhow::Result<ExitCode> {
+    let connector = catalog::named(args.kind, &args.name)?;
+    let (_, listed) = listed(&args.place)?;
+    let is_it = |it: &&Listed| it.kind == connector.kind.name() && it.name == connector.name;
+    let registered = listed.iter().find(is_it).is_some_and(|it| it.registered);
+    if args.place.json() {
+        say(&described(connector, registered).to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let standing = if registered { "registered" } else { "not registered" };
+    say(&format!("{} connector {}, {standing}", connector.kind.name(), connector.name));
+    say(&format!("    {}", connector.about));
+    if !connector.link_types.is_empty() {
+        say(&format!("    its links: {}", connector.link_types.join(", ")));
+    }
+    let of_job = match connector.kind {
+        Kind::Repository => "what a job says of its documents:",
+        _ => "what a job says to it:",
+    };
+    for (heading, settings) in
+        [("what a connection says:", connector.settings), (of_job, connector.spec)]
+    {
+        say("");
+        match settings.is_empty() {
+            true => say(&format!("{heading} nothing")),
+            false => say(heading),
+        }
+        settings.iter().flat_map(lines).for_each(|line| say(&line));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A setting, as people read it.
+fn lines(setting: &Setting) -> [String; 2] {
+    let default = match setting.default {
+        Some("") | None => String::new(),
+        Some(default) => format!(" [{}]", shown(default)),
+    };
+    let example = quoted(&format!("{}={}", setting.name, setting.example));
+    [
+        format!("    {}: {}{default}", setting.name, setting.about),
+        format!("        {}, such as {example}", takes(setting.kind)),
+    ]
+}
+
+/// What a setting takes, in words.
+fn takes(kind: SettingKind) -> String {
+    match kind {
+        SettingKind::Text => "a text".to_owned(),
+        SettingKind::Number { least, most: i64::MAX } => format!("a whole number from {least} on"),
+        SettingKind::Number { least, most } => format!("a whole number from {least} to {most}"),
+        SettingKind::Flag => "yes or no".to_owned(),
+        SettingKind::Seconds => "a span of time".to_owned(),
+        SettingKind::Choice(choices) => format!("one of {}", choices.join(", ")),
+        SettingKind::List => "texts, each given by itself".to_owned(),
+        SettingKind::Secret => "a text that is shown to nobody".to_owned(),
+    }
+}
+
+fn described(connector: &Connector, registered: bool) -> Json {
+    let settings = |list: &[Setting]| -> Vec<Json> {
+        let one = |it: &Setting| {
+            let (name, about, example) = (it.name, it.about, it.example);
+            serde_json::json!({"name": name, "about": about, "example": example,
+                               "default": it.default, "takes": takes(it.kind)})
+        };
+        list.iter().map(one).collect()
+    };
+    serde_json::json!({
+        "kind": connector.kind.name(), "name": connector.name, "about": connector.about,
+        "registered": registered, "link_types": connector.link_types,
+        "settings": settings(connector.settings), "spec": settings(connector.spec),
+    })
+}

@@ -1,0 +1,123 @@
+//! `driftline export` without a format: all definitions, as one TOML or JSON document.
+//!
+//! Invariant: secrets are left out unless they are asked for, and a file with secrets can
+//! be read by its owner only.
+
+use super::super::answers::Answers;
+use super::super::place::Place;
+use super::super::{print_whole, say, shown};
+use crate::catalog::typed;
+use crate::definitions::{self, ConnectionForm, Definitions, JobForm};
+use anyhow::Context;
+use clap::{Args as ClapArgs, ValueEnum};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use store::tables::connections::Kind;
+
+/// What it takes.
+#[derive(ClapArgs)]
+pub struct AllArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The form of the document
+    #[arg(long, value_enum, default_value_t = Form::Toml)]
+    format: Form,
+    /// A file that is not there yet; without it, standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write secrets too, instead of ***
+    #[arg(long)]
+    secrets: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    Toml,
+    /// For programs
+    Json,
+}
+
+/// The question, as it goes through a socket.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    secrets: bool,
+}
+
+/// All definitions, by the process that has the rows.
+pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
+    let mut found = answers.db.read(definitions::collect)?;
+    if !ask.secrets {
+        found = hidden(&found)?;
+    }
+    Ok(serde_json::to_value(found)?)
+}
+
+fn hidden(found: &Definitions) -> anyhow::Result<Definitions> {
+    let mut out = found.clone();
+    for kind in Kind::ALL {
+        for form in out.connections.of_mut(kind).values_mut() {
+            let places = definitions::secrets_of_connection(kind, form);
+            let mut json = serde_json::to_value(&*form)?;
+            typed::hide(&mut json, &places);
+            *form = serde_json::from_value::<ConnectionForm>(json)?;
+        }
+    }
+    for form in out.jobs.values_mut() {
+        let places = definitions::secrets_of_job(found, form);
+        let mut json = serde_json::to_value(&*form)?;
+        typed::hide(&mut json, &places);
+        *form = serde_json::from_value::<JobForm>(json)?;
+    }
+    Ok(out)
+}
+
+/// Runs the verb. `--json` is the same as `--format json`: the answer is the document.
+pub fn run(args: AllArgs) -> anyhow::Result<ExitCode> {
+    let answer = args.place.ask("export", &Ask { secrets: args.secrets })?;
+    let found: Definitions = serde_json::from_value(answer)
+        .context("the process that holds the directory is of another version")?;
+    let is_json = args.format == Form::Json || args.place.json();
+    let text = match is_json {
+        true if args.place.json() => format!("{}\n", serde_json::to_string(&found)?),
+        true => format!("{}\n", serde_json::to_string_pretty(&found)?),
+        false => toml::to_string_pretty(&found).context("the definitions cannot be TOML")?,
+    };
+    match &args.output {
+        None => print_whole(text.as_bytes())?,
+        Some(path) => {
+            write(path, &text, args.secrets)?;
+            let connections: usize =
+                Kind::ALL.iter().map(|kind| found.connections.of(*kind).len()).sum();
+            let jobs = found.jobs.len();
+            let file = path.display().to_string();
+            say(&match args.place.json() {
+                true => serde_json::json!({"file": file, "connections": connections, "jobs": jobs})
+                    .to_string(),
+                false => {
+                    format!("{} holds {connections} connections and {jobs} jobs", shown(&file))
+                }
+            });
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, text: &str, secrets: bool) -> anyhow::Result<()> {
+    let place = shown(&path.display().to_string());
+    let mode = if secrets { 0o600 } else { 0o644 };
+    let file = OpenOptions::new().create_new(true).write(true).mode(mode).open(path);
+    let mut file =
+        file.with_context(|| format!("cannot write {place}; name a file that is not there yet"))?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    if written.is_err() {
+        let _ = std::fs::remove_file(path);
+    }
+    written.with_context(|| format!("cannot write {place}"))
+}

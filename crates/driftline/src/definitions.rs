@@ -1,0 +1,308 @@
+//! All definitions as one document: authority groups and domains, connections of every
+//! kind, jobs. Names instead of ids; TOML for people, JSON for programs.
+//!
+//! [`collect`] reads what is stored, [`checked`] holds a document against the catalogue
+//! of connectors, [`difference`] says in plain lines what it would change, [`apply`] writes
+//! it. Invariants: nothing is written before all of it has been checked, and then in one
+//! transaction; a field that nobody knows is refused; a thing that a document does not
+//! name stays as it is, a thing that it names becomes what it says.
+
+mod applying;
+mod checking;
+mod collecting;
+mod differing;
+
+pub use applying::apply;
+pub use checking::{checked, secrets_of_connection, secrets_of_job};
+pub use collecting::{collect, connection_form};
+pub use differing::difference;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
+use store::tables::connections::{Kind, MAXCOUNT};
+use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
+
+/// Everything that can be defined.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Definitions {
+    /// Authority groups by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub authgroups: BTreeMap<String, Described>,
+    /// Authorization domains by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub authdomains: BTreeMap<String, Described>,
+    /// Connections by kind and name.
+    pub connections: Connections,
+    /// Jobs by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub jobs: BTreeMap<String, JobForm>,
+}
+
+/// A thing that is only described.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Described {
+    pub description: String,
+}
+
+/// Connections by kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Connections {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub repository: BTreeMap<String, ConnectionForm>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub output: BTreeMap<String, ConnectionForm>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub transformation: BTreeMap<String, ConnectionForm>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub authority: BTreeMap<String, ConnectionForm>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mapping: BTreeMap<String, ConnectionForm>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub notification: BTreeMap<String, ConnectionForm>,
+}
+
+impl Connections {
+    /// Those of a kind.
+    pub fn of(&self, kind: Kind) -> &BTreeMap<String, ConnectionForm> {
+        match kind {
+            Kind::Repository => &self.repository,
+            Kind::Output => &self.output,
+            Kind::Transformation => &self.transformation,
+            Kind::Authority => &self.authority,
+            Kind::Mapping => &self.mapping,
+            Kind::Notification => &self.notification,
+        }
+    }
+
+    /// Those of a kind, to be changed.
+    pub fn of_mut(&mut self, kind: Kind) -> &mut BTreeMap<String, ConnectionForm> {
+        match kind {
+            Kind::Repository => &mut self.repository,
+            Kind::Output => &mut self.output,
+            Kind::Transformation => &mut self.transformation,
+            Kind::Authority => &mut self.authority,
+            Kind::Mapping => &mut self.mapping,
+            Kind::Notification => &mut self.notification,
+        }
+    }
+}
+
+/// A connection.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionForm {
+    /// Its connector.
+    pub connector: String,
+    /// What people say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Connections open at once.
+    #[serde(default = "maxcount")]
+    pub max_connections: i64,
+    /// Its authority group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Its authorization domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// The mapping that is asked first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prerequisite: Option<String>,
+    /// How long its history is kept; without it, for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_ms: Option<i64>,
+    /// The connector's settings.
+    #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
+    pub settings: Json,
+    /// How fast its bins are asked, by expression.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub throttles: BTreeMap<String, ThrottleForm>,
+}
+
+impl ConnectionForm {
+    /// A connection of a connector, with nothing else said.
+    pub fn new(connector: &str) -> ConnectionForm {
+        ConnectionForm {
+            connector: connector.to_owned(),
+            description: None,
+            max_connections: MAXCOUNT,
+            group: None,
+            domain: None,
+            prerequisite: None,
+            history_ms: None,
+            settings: nothing(),
+            throttles: BTreeMap::new(),
+        }
+    }
+}
+
+/// How fast some bins are asked.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ThrottleForm {
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Documents a minute, on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<f64>,
+    /// Connections open at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<i64>,
+    /// Bytes a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<i64>,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobForm {
+    /// The repository connection that its documents come from.
+    pub connection: String,
+    /// What people say of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// 1 to 10; 1 comes first.
+    #[serde(default = "priority")]
+    pub priority: i64,
+    /// `scan once` or `continuous`.
+    #[serde(default = "scan_once", rename = "type")]
+    pub kind: String,
+    /// Least time between looks at a document; without it, never again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recrawl_ms: Option<i64>,
+    /// Most time between looks at a document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recrawl_max_ms: Option<i64>,
+    /// Least time between seedings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reseed_ms: Option<i64>,
+    /// How long a document lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expiration_ms: Option<i64>,
+    /// What starts it: `manual`, `window begin`, `window inside`.
+    #[serde(default = "manual")]
+    pub start: String,
+    /// `accurate`, `no delete`, `never delete`.
+    #[serde(default = "accurate")]
+    pub hopcount: String,
+    /// `estimate`, `formula`, `fixed`.
+    #[serde(default = "estimate")]
+    pub refetch: String,
+    /// Fetches a day that it may spend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetches_per_day: Option<i64>,
+    /// `skip` or `abort`.
+    #[serde(default = "skip")]
+    pub on_failure: String,
+    /// The most hops for each kind of link.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hops: BTreeMap<String, i64>,
+    /// The connector's document specification.
+    #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
+    pub spec: Json,
+    /// Transformations and outputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pipeline: Vec<StageForm>,
+    /// Whom it tells.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notifications: Vec<NotificationForm>,
+}
+
+/// A stage of a pipeline: a transformation or an output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageForm {
+    /// The transformation connection, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transformation: Option<String>,
+    /// The output connection, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// The number of the stage it hears, from 0; without it, the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<i64>,
+    /// What people say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The connector's specification.
+    #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
+    pub spec: Json,
+}
+
+/// A notification of a job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotificationForm {
+    /// The notification connection that is told.
+    pub connection: String,
+    /// What people say of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The connector's specification.
+    #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
+    pub spec: Json,
+}
+
+fn maxcount() -> i64 {
+    MAXCOUNT
+}
+
+fn priority() -> i64 {
+    store::tables::jobs::PRIORITY
+}
+
+fn scan_once() -> String {
+    SCAN_ONCE.to_owned()
+}
+
+fn manual() -> String {
+    StartMethod::Manual.name().to_owned()
+}
+
+fn accurate() -> String {
+    HopcountMode::Accurate.name().to_owned()
+}
+
+fn estimate() -> String {
+    Refetch::Estimate.name().to_owned()
+}
+
+fn skip() -> String {
+    OnFailure::Skip.name().to_owned()
+}
+
+/// A job that ends.
+const SCAN_ONCE: &str = "scan once";
+/// A job that goes on for ever.
+const CONTINUOUS: &str = "continuous";
+
+fn nothing() -> Json {
+    Json::Object(Map::new())
+}
+
+fn is_nothing(json: &Json) -> bool {
+    json.as_object().is_some_and(Map::is_empty)
+}
+
+/// Takes out fields that are null, which TOML cannot say and which mean the same.
+fn without_null(json: &mut Json) {
+    match json {
+        Json::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(without_null);
+        }
+        Json::Array(values) => values.iter_mut().for_each(without_null),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

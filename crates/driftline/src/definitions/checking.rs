@@ -1,0 +1,199 @@
+//! Holds a document against the catalogue of connectors and against what is stored.
+//!
+//! What comes out names only what is there, has settings that its connectors take, in
+//! full, and its secrets in the open. An error says which thing, which field and why.
+
+use super::{CONTINUOUS, ConnectionForm, Definitions, JobForm, SCAN_ONCE, StageForm, without_null};
+use crate::catalog::{self, typed};
+use anyhow::{Context, bail, ensure};
+use regex::RegexBuilder;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use store::catalog::{Check, Connector, Setting};
+use store::tables::connections::{Kind, NAME_BYTES_MAX};
+use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
+
+/// Bytes that a throttle's compiled expression may take.
+const EXPRESSION_BYTES_MAX: usize = 1 << 20;
+
+/// The document as it can be applied to what is stored. `stored` has its secrets.
+pub fn checked(stored: &Definitions, new: &Definitions) -> anyhow::Result<Definitions> {
+    let mut out = new.clone();
+    for kind in Kind::ALL {
+        for (name, form) in out.connections.of_mut(kind) {
+            let known = stored.connections.of(kind).get(name);
+            check_connection(kind, form, known)
+                .with_context(|| format!("{} connection {name}", kind.name()))?;
+        }
+    }
+    // Jobs may use what the document defines and what is there already.
+    let mut merged = stored.clone();
+    for kind in Kind::ALL {
+        merged.connections.of_mut(kind).extend(out.connections.of(kind).clone());
+    }
+    for (name, form) in &mut out.jobs {
+        check_job(&merged, name, form, stored.jobs.get(name))
+            .with_context(|| format!("job {name}"))?;
+    }
+    Ok(out)
+}
+
+fn check_connection(
+    kind: Kind,
+    form: &mut ConnectionForm,
+    known: Option<&ConnectionForm>,
+) -> anyhow::Result<()> {
+    let connector = catalog::named(Some(kind), &form.connector)?;
+    let secrets = secrets_of_connection(kind, form);
+    let known = known.filter(|known| known.connector == form.connector);
+    *form = revealed(form, &secrets, known)?;
+    // The settings of a connector that is not known are shown as they are, never taken.
+    form.settings = by_connector(connector.check_config, &form.settings).context("settings")?;
+    ensure!(
+        form.throttles.is_empty() || kind == Kind::Repository,
+        "only repository connections have throttles"
+    );
+    for expression in form.throttles.keys() {
+        RegexBuilder::new(expression)
+            .size_limit(EXPRESSION_BYTES_MAX)
+            .build()
+            .with_context(|| format!("throttle {expression:?} is no expression"))?;
+    }
+    ensure!(
+        form.history_ms.is_none_or(|kept_ms| kept_ms > 0),
+        "history_ms must be more than 0; leave it out to keep history for ever"
+    );
+    Ok(())
+}
+
+fn check_job(
+    merged: &Definitions,
+    name: &str,
+    form: &mut JobForm,
+    known: Option<&JobForm>,
+) -> anyhow::Result<()> {
+    ensure!(
+        (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control),
+        "a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"
+    );
+    check_words(form)?;
+    let connector = connector_of(merged, Kind::Repository, &form.connection)?;
+    let secrets = secrets_of_job(merged, form);
+    *form = revealed(form, &secrets, known)?;
+    form.spec = by_connector(connector.check_spec, &form.spec).context("spec")?;
+    for linktype in form.hops.keys() {
+        let types = connector.link_types;
+        ensure!(
+            types.contains(&linktype.as_str()),
+            "hops: the {} connector has no links of type {linktype:?}; it has: {}",
+            connector.name,
+            types.join(", ")
+        );
+    }
+    for (number, stage) in form.pipeline.iter_mut().enumerate() {
+        let connector = connector_of_stage(merged, stage);
+        let checked =
+            connector.and_then(|connector| by_connector(connector.check_spec, &stage.spec));
+        stage.spec = checked.with_context(|| format!("stage {number} of the pipeline"))?;
+    }
+    for told in &mut form.notifications {
+        let connector = connector_of(merged, Kind::Notification, &told.connection)?;
+        told.spec = by_connector(connector.check_spec, &told.spec).context("notifications")?;
+    }
+    Ok(())
+}
+
+fn check_words(form: &JobForm) -> anyhow::Result<()> {
+    ensure!((1..=10).contains(&form.priority), "priority is {}, not 1 to 10", form.priority);
+    for (field, word, names) in [
+        ("type", &form.kind, [SCAN_ONCE, CONTINUOUS].as_slice()),
+        ("start", &form.start, StartMethod::NAMES),
+        ("hopcount", &form.hopcount, HopcountMode::NAMES),
+        ("refetch", &form.refetch, Refetch::NAMES),
+        ("on_failure", &form.on_failure, OnFailure::NAMES),
+    ] {
+        ensure!(
+            names.contains(&word.as_str()),
+            "{field} is {word:?}, not one of {}",
+            names.join(", ")
+        );
+    }
+    for (field, number) in [
+        ("recrawl_ms", form.recrawl_ms),
+        ("recrawl_max_ms", form.recrawl_max_ms),
+        ("reseed_ms", form.reseed_ms),
+        ("expiration_ms", form.expiration_ms),
+        ("fetches_per_day", form.fetches_per_day),
+    ] {
+        ensure!(number.is_none_or(|number| number > 0), "{field} must be more than 0");
+    }
+    Ok(())
+}
+
+/// The connector of a connection that a job names.
+fn connector_of(
+    merged: &Definitions,
+    kind: Kind,
+    name: &str,
+) -> anyhow::Result<&'static Connector> {
+    let form = merged.connections.of(kind).get(name).with_context(|| {
+        format!("there is no {} connection named {name:?}; define it first", kind.name())
+    })?;
+    catalog::named(Some(kind), &form.connector)
+}
+
+fn connector_of_stage(
+    merged: &Definitions,
+    stage: &StageForm,
+) -> anyhow::Result<&'static Connector> {
+    match (&stage.transformation, &stage.output) {
+        (Some(name), None) => connector_of(merged, Kind::Transformation, name),
+        (None, Some(name)) => connector_of(merged, Kind::Output, name),
+        _ => bail!("it names either a transformation or an output"),
+    }
+}
+
+/// Settings as the connector takes them, in full.
+fn by_connector(check: Check, settings: &Json) -> anyhow::Result<Json> {
+    let checked = check(&settings.to_string()).map_err(anyhow::Error::msg)?;
+    let mut json: Json = serde_json::from_str(&checked)?;
+    without_null(&mut json);
+    Ok(json)
+}
+
+/// A form with its secrets in the open: those that are hidden are those that are stored.
+fn revealed<T: Serialize + DeserializeOwned>(
+    form: &T,
+    secrets: &[String],
+    known: Option<&T>,
+) -> anyhow::Result<T> {
+    let mut json = serde_json::to_value(form)?;
+    let known = known.map(serde_json::to_value).transpose()?;
+    typed::reveal(&mut json, secrets, known.as_ref()).map_err(anyhow::Error::msg)?;
+    Ok(serde_json::from_value(json)?)
+}
+
+/// Where the secrets of a connection's form are, as JSON pointers.
+pub fn secrets_of_connection(kind: Kind, form: &ConnectionForm) -> Vec<String> {
+    let settings = catalog::find(kind, &form.connector).map_or(&[][..], |it| it.settings);
+    typed::secrets(settings, "/settings")
+}
+
+/// Where the secrets of a job's form are; `merged` has the connections that it names.
+pub fn secrets_of_job(merged: &Definitions, form: &JobForm) -> Vec<String> {
+    let spec = |connector: anyhow::Result<&'static Connector>| -> &'static [Setting] {
+        connector.map_or(&[], |it| it.spec)
+    };
+    let mut found =
+        typed::secrets(spec(connector_of(merged, Kind::Repository, &form.connection)), "/spec");
+    for (number, stage) in form.pipeline.iter().enumerate() {
+        let settings = spec(connector_of_stage(merged, stage));
+        found.extend(typed::secrets(settings, &format!("/pipeline/{number}/spec")));
+    }
+    for (number, told) in form.notifications.iter().enumerate() {
+        let settings = spec(connector_of(merged, Kind::Notification, &told.connection));
+        found.extend(typed::secrets(settings, &format!("/notifications/{number}/spec")));
+    }
+    found
+}

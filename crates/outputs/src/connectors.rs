@@ -1,0 +1,28 @@
+//! The output connectors: what each says of itself; one line a connector.
+//!
+//! Help, checks, forms and documents come from this list; a test of the program loops
+//! over it. Invariant: what a connector says of its fields is what its struct has.
+
+pub mod files;
+pub mod null;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use store::catalog::Connector;
+
+/// Every output connector.
+pub const ALL: &[Connector] = &[files::CONNECTOR, null::CONNECTOR];
+
+/// Reads JSON of a connector's form. The error is a sentence that names the field,
+/// without the line and column, which nobody who typed a setting knows.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        message.split(" at line ").next().unwrap_or(&message).to_owned()
+    })
+}
+
+/// Its form with every field, as JSON.
+fn written(form: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(form).map_err(|error| error.to_string())
+}

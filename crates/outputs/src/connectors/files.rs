@@ -1,0 +1,73 @@
+//! The files output: documents as files in a directory.
+
+use super::{read, written};
+use serde::{Deserialize, Serialize};
+use store::catalog::{Connector, Setting, SettingKind};
+use store::tables::connections::Kind;
+
+/// Bytes of a directory's name.
+const DIRECTORY_BYTES_MAX: usize = 4_096;
+
+/// A files output's configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilesConfig {
+    /// The absolute directory that the files go to.
+    pub directory: String,
+}
+
+impl FilesConfig {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(self) -> Result<FilesConfig, String> {
+        if self.directory.is_empty() {
+            return Err("directory: name the directory that the files go to".to_owned());
+        }
+        if !self.directory.starts_with('/') || self.directory.len() > DIRECTORY_BYTES_MAX {
+            return Err(format!(
+                "directory: {:?} is not absolute; write it from the root on, such as /srv/out",
+                self.directory
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// What a job says to a files output: nothing so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilesSpec {}
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Output,
+    name: "files",
+    about: "documents as files in a directory of this machine",
+    settings: &[Setting {
+        name: "directory",
+        about: "the absolute directory that the files go to",
+        example: "/srv/out",
+        default: None,
+        kind: SettingKind::Text,
+    }],
+    spec: &[],
+    link_types: &[],
+    check_config: |text| written(&read::<FilesConfig>(text)?.check()?),
+    check_spec: |text| written(&read::<FilesSpec>(text)?),
+    install: None,
+    deinstall: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_must_be_named_from_the_root_on() {
+        let check = CONNECTOR.check_config;
+        assert_eq!(check(r#"{"directory": "/out"}"#).unwrap(), r#"{"directory":"/out"}"#);
+        for text in ["{}", r#"{"directory": "out"}"#, r#"{"directry": "/out"}"#] {
+            assert!(check(text).unwrap_err().contains("direct"), "{text}");
+        }
+        assert!((CONNECTOR.check_spec)(r#"{"x": 1}"#).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! What a connector says of itself: plain data, from which help, forms, checks and
+//! documents are made.
+//!
+//! A connector is one file with one [`Connector`] in it and one line in its crate's
+//! list; this module knows none of them. Invariant: whatever is stored as a
+//! configuration or a specification has passed the connector's own check.
+
+use crate::tables::connections::Kind;
+use crate::{Result, Tx};
+
+/// A kind of repository, output, authority …, as the program has it.
+#[derive(Debug, Clone, Copy)]
+pub struct Connector {
+    /// What it connects to.
+    pub kind: Kind,
+    /// Its name, unique within its kind: `connections.classname`.
+    pub name: &'static str,
+    /// What it is for, in a sentence without a full stop.
+    pub about: &'static str,
+    /// What a connection says: its configuration.
+    pub settings: &'static [Setting],
+    /// What a job says: its document or output specification.
+    pub spec: &'static [Setting],
+    /// The kinds of links between its documents, which hop filters can limit.
+    pub link_types: &'static [&'static str],
+    /// Checks a configuration: JSON in, the same with all fields out.
+    pub check_config: Check,
+    /// Checks a specification, likewise.
+    pub check_spec: Check,
+    /// Makes the connector's own tables, if they are not there.
+    pub install: Option<Installing>,
+    /// Drops them.
+    pub deinstall: Option<Installing>,
+}
+
+/// Checks JSON of a connector and fills in what it leaves out. The error is a sentence
+/// that names the field.
+pub type Check = fn(&str) -> std::result::Result<String, String>;
+/// Makes or drops what a connector keeps for itself.
+pub type Installing = fn(&mut Tx<'_>) -> Result<()>;
+
+/// One field of a configuration or a specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name; a field within a field is written `scope.reach`.
+    pub name: &'static str,
+    /// What it does, in a sentence without a full stop.
+    pub about: &'static str,
+    /// A value as a person types it.
+    pub example: &'static str,
+    /// What holds when nothing is said, as a person types it; `None` when something must
+    /// be said, or nothing is the default.
+    pub default: Option<&'static str>,
+    /// What it takes.
+    pub kind: SettingKind,
+}
+
+/// What a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingKind {
+    /// Any text.
+    Text,
+    /// A whole number.
+    Number {
+        /// The least allowed.
+        least: i64,
+        /// The most allowed.
+        most: i64,
+    },
+    /// Yes or no.
+    Flag,
+    /// A span of time, typed with its unit (`500ms`, `2s`, `5min`, `1h`), kept in
+    /// milliseconds.
+    Seconds,
+    /// One of these.
+    Choice(&'static [&'static str]),
+    /// Texts; each is given by itself.
+    List,
+    /// A text that is shown to nobody.
+    Secret,
+}

@@ -1,0 +1,231 @@
+//! The pipeline of a job: a tree of transformations that ends in outputs.
+//!
+//! A stage's ordinal is its place in the list, from 0; it hears the repository, or the
+//! earlier transformation that it names. Invariants: the tree is checked before it is
+//! kept; when it changes, the job looks at everything again.
+
+use crate::ids::{ConnectionId, JobId};
+use crate::tables::connections::{self, Kind};
+use crate::tables::{jobs, registrations};
+use crate::{Error, Result, Tx};
+
+/// Stages of one job.
+pub const STAGES_MAX: usize = 100;
+
+/// What a stage does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageKind {
+    /// It changes documents and hands them on.
+    Transformation,
+    /// It takes documents.
+    Output,
+}
+
+impl StageKind {
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        self.kind().name()
+    }
+
+    /// The kind of connection it uses.
+    pub fn kind(self) -> Kind {
+        match self {
+            StageKind::Transformation => Kind::Transformation,
+            StageKind::Output => Kind::Output,
+        }
+    }
+}
+
+/// One stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    /// The ordinal of the transformation it hears; `None` hears the repository.
+    pub prerequisite: Option<i64>,
+    /// What it does.
+    pub kind: StageKind,
+    /// The connection it uses.
+    pub connection: ConnectionId,
+    /// What people say of it.
+    pub description: Option<String>,
+    /// The connector's specification, as JSON.
+    pub spec: String,
+}
+
+/// Gives a job this pipeline instead of the one it had.
+pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Result<()> {
+    if load(tx, job)? == stages {
+        return Ok(());
+    }
+    check(tx, stages)?;
+    tx.execute("DELETE FROM jobpipelines WHERE ownerid = $1", &[job.into()])?;
+    let rows: Vec<_> = (0_i64..)
+        .zip(stages)
+        .map(|(ordinal, it)| {
+            vec![
+                job.into(),
+                ordinal.into(),
+                it.prerequisite.into(),
+                it.kind.name().into(),
+                it.connection.into(),
+                (&it.description).into(),
+                (&it.spec).into(),
+            ]
+        })
+        .collect();
+    tx.insert_rows(
+        "INSERT INTO jobpipelines (ownerid, ordinal, prerequisite, kind, connectionid,
+             description, spec)",
+        &rows,
+        "",
+    )?;
+    jobs::touch(tx, job, now_ms)?;
+    jobs::reseed(tx, job)?;
+    registrations::assess_job(tx, job, now_ms)
+}
+
+/// The pipeline of a job, in the order of its stages.
+pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Stage>> {
+    tx.query(
+        "SELECT prerequisite, kind, connectionid, description, spec FROM jobpipelines
+         WHERE ownerid = $1 ORDER BY ordinal LIMIT $2",
+        &[job.into(), (STAGES_MAX as i64).into()],
+        |row| {
+            let kind = match row.get::<String>(1)?.as_str() {
+                "transformation" => StageKind::Transformation,
+                _ => StageKind::Output,
+            };
+            Ok(Stage {
+                prerequisite: row.get(0)?,
+                kind,
+                connection: row.get(2)?,
+                description: row.get(3)?,
+                spec: row.get(4)?,
+            })
+        },
+    )
+}
+
+/// Refuses what is no tree from the repository to outputs.
+fn check(tx: &mut Tx<'_>, stages: &[Stage]) -> Result<()> {
+    if stages.len() > STAGES_MAX {
+        let number = stages.len();
+        return Err(Error::Refused(format!(
+            "a pipeline has at most {STAGES_MAX} stages, not {number}"
+        )));
+    }
+    let mut heard = vec![false; stages.len()];
+    for (ordinal, stage) in stages.iter().enumerate() {
+        let refused = |reason: &str| {
+            Err(Error::Refused(format!("stage {ordinal} of the pipeline cannot be used: {reason}")))
+        };
+        if let Some(before) = stage.prerequisite {
+            let found = usize::try_from(before).ok().filter(|before| *before < ordinal);
+            let Some(before) = found else {
+                return refused("it hears a stage that does not come before it");
+            };
+            if stages[before].kind == StageKind::Output {
+                return refused("it hears an output, which hands nothing on");
+            }
+            heard[before] = true;
+        }
+        match connections::load(tx, stage.connection)? {
+            Some((kind, _)) if kind == stage.kind.kind() => {}
+            Some((kind, it)) => {
+                let reason = format!("{} is a connection of kind {}", it.name, kind.name());
+                return refused(&reason);
+            }
+            None => return refused("its connection is not there"),
+        }
+    }
+    let is_idle =
+        |(stage, heard): (&Stage, &bool)| stage.kind == StageKind::Transformation && !heard;
+    match stages.iter().zip(&heard).position(is_idle) {
+        Some(ordinal) => Err(Error::Refused(format!(
+            "stage {ordinal} of the pipeline leads to no output: nothing hears it"
+        ))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Db;
+    use crate::tables::connections::Connection;
+    use crate::tables::jobs::Job;
+    use crate::testing::both_databases;
+
+    const JOB: JobId = JobId(1);
+
+    fn make(db: &Db) -> Result<()> {
+        db.write(|tx| {
+            for (id, kind) in [(1, Kind::Repository), (2, Kind::Transformation), (3, Kind::Output)]
+            {
+                let it = Connection::new(ConnectionId(id), kind.name(), "web");
+                connections::save(tx, kind, &it, 0)?;
+            }
+            jobs::save(tx, &Job::new(JOB, "docs", ConnectionId(1)), 0)
+        })
+    }
+
+    fn change(prerequisite: Option<i64>) -> Stage {
+        let (kind, connection) = (StageKind::Transformation, ConnectionId(2));
+        Stage { prerequisite, kind, connection, description: None, spec: "{}".into() }
+    }
+
+    fn take(prerequisite: Option<i64>) -> Stage {
+        Stage { kind: StageKind::Output, connection: ConnectionId(3), ..change(prerequisite) }
+    }
+
+    #[test]
+    fn a_tree_is_kept_in_order_and_a_change_looks_at_everything_again() {
+        both_databases(|db| {
+            make(db)?;
+            let replace = |stages: Vec<Stage>| {
+                db.write(move |tx| {
+                    tx.execute("UPDATE job_states SET seedingversion = 'so far'", &[])?;
+                    super::replace(tx, JOB, &stages, 5)?;
+                    let sql = "SELECT seedingversion FROM job_states WHERE jobid = 1";
+                    let seeding = tx.query_one(sql, &[], |row| row.get::<Option<String>>(0))?;
+                    Ok((jobs::version(tx, JOB)?, seeding.is_some()))
+                })
+            };
+            let described = Stage { description: Some("twice".into()), ..take(None) };
+            let tree = vec![change(None), change(Some(0)), take(Some(1)), take(Some(0)), described];
+            assert_eq!(replace(tree.clone())?, (Some(2), false));
+            assert_eq!(db.read(|tx| load(tx, JOB))?, tree);
+            assert_eq!(replace(tree)?, (Some(2), true), "it is the same");
+            assert_eq!(replace(vec![take(None)])?, (Some(3), false));
+            assert_eq!(db.read(|tx| load(tx, JOB))?, [take(None)]);
+            let shown = db.read(|tx| {
+                tx.query_one("SELECT outputname, outputspec FROM jobs", &[], |row| {
+                    Ok((row.get::<String>(0)?, row.get::<String>(1)?))
+                })
+            })?;
+            assert_eq!(shown, ("output".to_owned(), "{}".to_owned()));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused_with_its_stage() {
+        both_databases(|db| {
+            make(db)?;
+            let refused = |stages: Vec<Stage>| {
+                let outcome = db.write(move |tx| super::replace(tx, JOB, &stages, 5));
+                outcome.expect_err("it is no pipeline").to_string()
+            };
+            assert!(refused(vec![take(Some(0))]).contains("stage 0"));
+            assert!(refused(vec![take(Some(-1))]).contains("does not come before"));
+            assert!(refused(vec![take(None), take(Some(0))]).contains("hears an output"));
+            assert!(refused(vec![change(None)]).contains("leads to no output"));
+            let wrong = Stage { connection: ConnectionId(1), ..take(None) };
+            assert!(refused(vec![wrong]).contains("kind repository"));
+            let gone = Stage { connection: ConnectionId(9), ..take(None) };
+            assert!(refused(vec![gone]).contains("not there"));
+            assert!(refused(vec![take(None); STAGES_MAX + 1]).contains("at most"));
+            assert_eq!(db.read(|tx| load(tx, JOB))?, [], "nothing was written");
+            Ok(())
+        });
+    }
+}
