@@ -21,6 +21,7 @@ pub mod objects;
 pub mod overview;
 pub mod queue;
 pub mod robots;
+pub mod schedules;
 pub mod settings;
 pub mod statistics;
 pub mod traps;
