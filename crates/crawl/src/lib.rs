@@ -2,7 +2,8 @@
 //! and judging what came back.
 //!
 //! The crate meets `outputs` only in the committed chunk; neither may depend on
-//! the other. In the order a link meets them: [`definitions`] and [`begin`] say what a
+//! the other. [`schedule`] says when a job starts by itself (it is to be asked by the life
+//! cycle of jobs). In the order a link meets them: [`definitions`] and [`begin`] say what a
 //! run is, [`scope`], [`trap`] and [`budget`] decide whether a link belongs, [`frontier`]
 //! when its turn comes, [`robots`] whether it may be asked for, [`fetch`] asks,
 //! [`compare`] says what has changed, [`connectors`] what other repositories there are,
@@ -19,6 +20,7 @@ pub mod fetch;
 pub mod frontier;
 pub mod lifecycle;
 pub mod robots;
+pub mod schedule;
 pub mod scope;
 pub mod trap;
 pub mod worker;

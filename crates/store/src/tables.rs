@@ -27,6 +27,7 @@ pub mod pipelines;
 pub mod queue;
 pub mod registrations;
 pub mod robots;
+pub mod schedules;
 pub mod settings;
 pub mod statistics;
 pub mod throttles;

@@ -1,0 +1,226 @@
+//! Schedules of jobs: when a job starts by itself, and how long its run may take.
+//!
+//! Pure: no clock, no database. A [`Schedule`] is a record as people wrote it; [`rule`]
+//! finds the instants that it names, [`text`] is its form for people, and here is what
+//! follows from all records of a job together. The caller keeps two times for each job:
+//! `last_ms`, up to which starts have been looked for (it becomes now when there was
+//! nothing to start, and the end of a run when one ends), and now.
+//!
+//! Invariants: a start is never missed and never answered twice, whenever one asks,
+//! because what counts is the time after `last_ms` up to now, now included. (The original
+//! left now out and began the next search one later, so a start at just that instant was
+//! lost.) A window that is over is never answered.
+
+mod rule;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use rule::Rule;
+pub use store::tables::jobs::StartMethod;
+pub use store::tables::schedules::{Field, Schedule};
+pub use text::{TEXT_BYTES_MAX, parse, print};
+
+/// The longest window: ten years. A longer one says that there is none.
+pub const WINDOW_MS_MAX: i64 = 3_660 * 24 * 60 * 60 * 1_000;
+/// Runs that are foretold at most.
+pub const RUNS_MAX: usize = 1_000;
+
+/// Why a schedule cannot be used. The text says what to change; it counts as people do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadSchedule {
+    /// A value is out of its range.
+    #[error("{field} has {value}, but must be from {least} to {most}")]
+    Range {
+        /// The field as the text form calls it.
+        field: &'static str,
+        /// What it has.
+        value: i64,
+        /// The least allowed.
+        least: i64,
+        /// The most allowed.
+        most: i64,
+    },
+    /// A list without values.
+    #[error("{0} has no value; leave it out, or write {0}=* for any")]
+    Empty(&'static str),
+    /// No such time zone.
+    #[error("there is no time zone {0:?}; a name is such as Europe/Berlin or UTC")]
+    Zone(String),
+    /// A window of no length, or of a senseless one.
+    #[error("a window must be longer than nothing and at most 3660d, not {0} ms")]
+    Window(i64),
+    /// No year has such a day.
+    #[error("it names a day that does not exist, as 30 February would")]
+    Never,
+    /// The text says nothing.
+    #[error("a schedule must say when, such as {example:?}", example = text::EXAMPLE)]
+    Nothing,
+    /// The text is too long.
+    #[error("a schedule of {0} bytes is longer than the {max} allowed", max = TEXT_BYTES_MAX)]
+    TooLong(usize),
+    /// A word of the text that is none of ours.
+    #[error("{0:?} is not understood; a schedule is such as {example:?}", example = text::EXAMPLE)]
+    Word(String),
+    /// Something is said twice.
+    #[error("{0} is said twice; write all values with commas between them")]
+    Twice(&'static str),
+    /// A value that is none.
+    #[error("{field} has {value:?}, which is not {expected}")]
+    Value {
+        /// The field as the text form calls it.
+        field: &'static str,
+        /// What it has.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+/// Refuses a schedule that cannot be used: a value out of its range, a zone that does not
+/// exist (the original took GMT without a word), a window of no length, a day that no
+/// year has. What is refused here never matches below.
+pub fn check(schedule: &Schedule) -> Result<(), BadSchedule> {
+    Rule::new(schedule).map(|_| ())
+}
+
+/// The first instant after a time that a schedule names; `None` when there is no more.
+///
+/// A local time that the clocks skip is taken at the instant at which they skip it, so a
+/// nightly job runs in that night too; one that they show twice counts the first time.
+/// A schedule without a zone is read in UTC. (The original's documents say the server's
+/// zone, its code takes UTC; a job that moves between servers needs the latter.)
+pub fn next_match(schedule: &Schedule, after_ms: i64) -> Option<i64> {
+    Rule::new(schedule).ok()?.next_match(after_ms)
+}
+
+/// That a job should run now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// The instant that its schedule names; now or earlier.
+    pub at_ms: i64,
+    /// When the run must wait for the next window; later than now. `None` lets it end.
+    pub window_end_ms: Option<i64>,
+    /// Whether it does only what must be done.
+    pub minimal: bool,
+}
+
+impl Start {
+    /// Whether this start, of a later record, takes the place of one found before. A run
+    /// that may take longer serves both.
+    fn overrides(&self, before: &Start) -> bool {
+        match (self.window_end_ms, before.window_end_ms) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(end), Some(end_before)) => end > end_before,
+        }
+    }
+}
+
+/// Whether a job should start now, or, when it waits for its window, go on.
+pub fn decide(
+    method: StartMethod,
+    schedules: &[Schedule],
+    last_ms: i64,
+    now_ms: i64,
+) -> Option<Start> {
+    let asked = Asked { method, last_ms, now_ms };
+    let mut winner: Option<Start> = None;
+    for rule in asked.rules(schedules) {
+        let Some(at_ms) = asked.due(&rule) else { continue };
+        let window_end_ms = rule.window_ms.map(|window_ms| at_ms + window_ms);
+        let found = Start { at_ms, window_end_ms, minimal: rule.minimal };
+        if winner.is_none_or(|before| found.overrides(&before)) {
+            winner = Some(found);
+        }
+    }
+    winner
+}
+
+/// The next instant after now at which [`decide`] may answer differently while `last_ms`
+/// stays, so that nobody has to ask in between. `None` when it never will.
+pub fn next_event(
+    method: StartMethod,
+    schedules: &[Schedule],
+    last_ms: i64,
+    now_ms: i64,
+) -> Option<i64> {
+    let asked = Asked { method, last_ms, now_ms };
+    let of_rule = |rule: Rule| match asked.due(&rule) {
+        Some(at_ms) => rule.window_ms.map(|window_ms| at_ms + window_ms),
+        None => asked.opens(&rule),
+    };
+    asked.rules(schedules).into_iter().filter_map(of_rule).min()
+}
+
+/// When a job's next runs begin, each once and in order: at most `count` and [`RUNS_MAX`]
+/// of them. A run that is due already begins now. Each is taken to end before the next
+/// one begins; one that ends inside its window and starts again there is not foretold.
+pub fn next_runs(
+    method: StartMethod,
+    schedules: &[Schedule],
+    last_ms: i64,
+    now_ms: i64,
+    count: usize,
+) -> Vec<i64> {
+    let asked = Asked { method, last_ms, now_ms };
+    let rules = asked.rules(schedules);
+    let count = count.min(RUNS_MAX);
+    let mut runs = Vec::new();
+    if count > 0 && rules.iter().any(|rule| asked.due(rule).is_some()) {
+        runs.push(now_ms);
+    }
+    let mut openings: Vec<(i64, &Rule)> =
+        rules.iter().filter_map(|rule| Some((asked.opens(rule)?, rule))).collect();
+    while runs.len() < count {
+        let Some(at_ms) = openings.iter().map(|(at_ms, _)| *at_ms).min() else { break };
+        runs.push(at_ms);
+        openings.retain_mut(|(next_ms, rule)| {
+            if *next_ms > at_ms {
+                return true;
+            }
+            let following = rule.next_match(at_ms);
+            *next_ms = following.unwrap_or(at_ms);
+            following.is_some()
+        });
+    }
+    runs
+}
+
+/// One question about a job.
+#[derive(Clone, Copy)]
+struct Asked {
+    method: StartMethod,
+    last_ms: i64,
+    now_ms: i64,
+}
+
+impl Asked {
+    /// The records that can start it.
+    fn rules(self, schedules: &[Schedule]) -> Vec<Rule> {
+        if self.method == StartMethod::Manual {
+            return Vec::new();
+        }
+        schedules.iter().filter_map(|schedule| Rule::new(schedule).ok()).collect()
+    }
+
+    /// Whether a record counts what came before `last_ms`: one whose window may be
+    /// entered in its middle does.
+    fn looks_back(self, rule: &Rule) -> bool {
+        self.method == StartMethod::WindowInside && rule.window_ms.is_some()
+    }
+
+    /// The first instant up to now that a record names and whose window is not over.
+    fn due(self, rule: &Rule) -> Option<i64> {
+        let over_ms = rule.window_ms.map_or(i64::MIN, |it| self.now_ms.saturating_sub(it));
+        let after_ms = if self.looks_back(rule) { over_ms } else { self.last_ms.max(over_ms) };
+        rule.next_match(after_ms).filter(|at_ms| *at_ms <= self.now_ms)
+    }
+
+    /// The first instant after now at which a record that is not due becomes due.
+    fn opens(self, rule: &Rule) -> Option<i64> {
+        let known_ms = if self.looks_back(rule) { i64::MIN } else { self.last_ms };
+        rule.next_match(self.now_ms.max(known_ms))
+    }
+}
