@@ -35,6 +35,7 @@ mod urls;
 mod verify;
 mod why;
 mod words;
+mod work;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -58,6 +59,7 @@ struct Cli {
 enum Verb {
     Demo(demo::Args),
     Crawl(crawl::Args),
+    Work(work::Args),
     Init(init::Args),
     Status(status::Args),
     Urls(urls::Args),
@@ -123,6 +125,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Demo(args) => demo::run(args),
         Verb::Crawl(args) => crawl::run(args),
+        Verb::Work(args) => work::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Urls(args) => urls::run(args),

@@ -8,6 +8,7 @@
 
 mod clean;
 mod endless;
+mod files;
 mod killed;
 mod limits;
 mod nodes;

@@ -154,6 +154,8 @@ pub fn judged(tx: &mut Tx<'_>, job: JobId) -> Result<Option<String>> {
 pub struct Attended {
     pub job: Job,
     pub state: State,
+    /// The name of its repository connector.
+    pub connector: String,
 }
 
 /// Phases in which documents of a job are worked on.
@@ -169,9 +171,10 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
     };
     tx.query(
         &format!(
-            "SELECT {}, {} FROM job_states s
+            "SELECT {}, {}, c.classname FROM job_states s
              JOIN nodes n ON n.id = s.node
              JOIN job_definitions d ON d.id = s.jobid
+             JOIN connections c ON c.id = d.connectionid
              WHERE s.phase IN {WORKING} AND s.paused = 0 AND s.waiting = 0 AND s.resuming = 0
                AND (s.repository_present = 1 OR s.phase <> 'active') AND s.outputs_present = 1
                AND n.heartbeat_ms >= $1 AND n.state IN ('joining', 'ready', 'draining')
@@ -181,7 +184,9 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         ),
         &[heard_since_ms.into(), limit.into()],
         |row| {
-            Ok(Attended { job: Job::from_row(row)?, state: State::from_row(row, COLUMNS_COUNT)? })
+            let state = State::from_row(row, COLUMNS_COUNT)?;
+            let connector = row.get(COLUMNS_COUNT + STATE.split(", ").count())?;
+            Ok(Attended { job: Job::from_row(row)?, state, connector })
         },
     )
 }
