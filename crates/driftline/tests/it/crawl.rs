@@ -16,6 +16,7 @@ mod outage;
 mod refused;
 mod server;
 mod signals;
+mod timed;
 mod whole;
 
 use std::collections::BTreeSet;
