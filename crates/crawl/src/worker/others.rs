@@ -6,12 +6,15 @@
 
 use super::Worker;
 use super::fetching::{Claimed, LookedDone};
-use super::finish;
+use super::finish::{self, Class};
 use super::job::{JobWork, Source};
+use crate::conduct;
 use crate::frontier::HostKey;
+use crate::lifecycle::Event;
 use std::sync::Arc;
 use store::chunkfile::document::RemoveReason;
 use store::ids::Part;
+use store::tables::jobs::OnFailure;
 use store::tables::queue::sweep::Sweep;
 
 impl Worker {
@@ -41,7 +44,23 @@ impl Worker {
         let busy_ms = u64::try_from(done.ended_ms - done.began_ms).unwrap_or(0);
         self.progress.requested(job.address(&docid).host, 0, busy_ms);
         let class = self.finish((host.part, &job), 0, |at, batch| finish::looked(at, batch, done));
-        self.progress.finished(&class, &docid);
+        self.finished(&job, &class, &docid);
+    }
+
+    /// A document is finished. One that has failed for good ends its job, if the job says
+    /// so.
+    pub(super) fn finished(&mut self, job: &JobWork, class: &Class, docid: &str) {
+        self.progress.finished(class, docid);
+        let Class::Failed(code) = class else { return };
+        if job.definition.on_failure != OnFailure::Abort {
+            return;
+        }
+        let (id, now_ms) = (job.id, self.now.ms());
+        let fails = Event::Fail(format!("{docid} has failed for good ({code})"));
+        // If this cannot be written now, the next failure, or the next run, writes it.
+        let _ = self.db.write(move |tx| conduct::try_to(tx, id, &fails, now_ms));
+        self.looked_ms = i64::MIN;
+        self.conductor.wake();
     }
 
     /// Documents that leave their job, or are given up: nobody is asked for them.

@@ -203,7 +203,7 @@ impl Worker {
         self.progress.requested(name, u64::try_from(bytes).unwrap_or(0), busy_ms);
         let class = self
             .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
-        self.progress.finished(&class, &url);
+        self.finished(&job, &class, &url);
     }
 
     /// Something was not asked for after all: it is as it was.

@@ -8,6 +8,7 @@
 
 mod clean;
 mod endless;
+mod failing;
 mod files;
 mod killed;
 mod limits;
