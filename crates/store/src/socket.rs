@@ -30,6 +30,10 @@ const ASKERS_MAX: usize = 16;
 const STALL: Duration = Duration::from_secs(10);
 /// How long an answer may take to be computed, as the asker sees it.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a process that ends waits for answers that are under way.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// The wait before it looks again.
+const GLANCE: Duration = Duration::from_millis(5);
 /// The longest path the operating system takes for a socket.
 const PATH_BYTES_MAX: usize = 100;
 
@@ -99,7 +103,7 @@ fn accept(listener: &UnixListener, answering: &Arc<Answering>, stop: &AtomicBool
     let busy = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
         if stop.load(Ordering::SeqCst) {
-            return;
+            return finish(&busy);
         }
         let Ok(mut stream) = stream else { continue };
         if busy.fetch_add(1, Ordering::SeqCst) >= ASKERS_MAX {
@@ -117,6 +121,15 @@ fn accept(listener: &UnixListener, answering: &Arc<Answering>, stop: &AtomicBool
         if spawned.is_err() {
             busy.fetch_sub(1, Ordering::SeqCst);
         }
+    }
+}
+
+/// Lets answers that are under way come to their end: one may be a change, and its asker
+/// should hear of it.
+fn finish(busy: &AtomicUsize) {
+    let since = std::time::Instant::now();
+    while busy.load(Ordering::SeqCst) > 0 && since.elapsed() < LAST_ANSWERS {
+        std::thread::park_timeout(GLANCE);
     }
 }
 
@@ -267,6 +280,31 @@ mod tests {
         });
         assert_eq!(ask(&layout, &question("echo", Json::Null)).unwrap(), None);
         dying.join().unwrap();
+    }
+
+    #[test]
+    fn an_answer_that_is_under_way_is_given_before_the_listener_ends() {
+        let (_place, layout) = layout();
+        let (begun, is_begun) = std::sync::mpsc::sync_channel(1);
+        let (end, may_end) = std::sync::mpsc::sync_channel::<()>(1);
+        let may_end = std::sync::Mutex::new(may_end);
+        let answering = move |question: Question| {
+            begun.send(()).unwrap();
+            may_end.lock().unwrap().recv().unwrap();
+            Ok(question.args)
+        };
+        let listening = listen(&layout, Arc::new(answering)).unwrap();
+        let asking = layout.clone();
+        let asker = std::thread::spawn(move || ask(&asking, &question("echo", Json::Null)));
+        is_begun.recv().unwrap();
+        let stop = listening.stop.clone();
+        let ender = std::thread::spawn(move || drop(listening));
+        while !stop.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        end.send(()).unwrap();
+        assert_eq!(asker.join().unwrap().unwrap(), Some(Json::Null));
+        ender.join().unwrap();
     }
 
     #[test]

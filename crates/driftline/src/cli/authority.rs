@@ -99,17 +99,17 @@ pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
         );
         return Ok(Changed { changes: vec![format!("{word} {name}: deleted")], applied: true });
     };
-    changes.define(false, move |tx, _| {
+    changes.define(false, move |stored| {
+        let mut new = Definitions::default();
+        let (known, into) = match realm {
+            Realm::Groups => (&stored.authgroups, &mut new.authgroups),
+            Realm::Domains => (&stored.authdomains, &mut new.authdomains),
+        };
         ensure!(
-            authorities::find(tx, realm, &name)?.is_none(),
+            !known.contains_key(&name),
             "there is an {word} named {} already; choose another name",
             shown(&name)
         );
-        let mut new = Definitions::default();
-        let into = match realm {
-            Realm::Groups => &mut new.authgroups,
-            Realm::Domains => &mut new.authdomains,
-        };
         into.insert(name.clone(), Described { description: description.clone() });
         Ok(new)
     })

@@ -61,22 +61,45 @@ impl Changes {
     pub fn define(
         &self,
         dry_run: bool,
-        mut make: impl FnMut(&mut Tx<'_>, &Definitions) -> anyhow::Result<Definitions> + Send + 'static,
+        mut make: impl FnMut(&Definitions) -> anyhow::Result<Definitions> + Send + 'static,
     ) -> anyhow::Result<Changed> {
         let now_ms = clock::now_ms();
-        let run = move |tx: &mut Tx<'_>| {
-            let stored = definitions::collect(tx)?;
-            let made = make(tx, &stored).map_err(refused)?;
-            let new = definitions::checked(&stored, &made).map_err(refused)?;
-            let changes = definitions::difference(&stored, &new);
-            if !dry_run {
-                definitions::apply(tx, &stored, &new, now_ms)?;
-            }
-            Ok(changes)
+        let changes = match dry_run {
+            true => self.db.read(move |tx| compare(tx, &mut make).map(|it| it.lines))?,
+            false => self.db.write(move |tx| define(tx, now_ms, &mut make))?,
         };
-        let changes = if dry_run { self.db.read(run)? } else { self.db.write(run)? };
         Ok(Changed { changes, applied: !dry_run })
     }
+}
+
+/// What is stored, what it is to become, and the difference.
+struct Compared {
+    stored: Definitions,
+    new: Definitions,
+    lines: Vec<String>,
+}
+
+fn compare(
+    tx: &mut Tx<'_>,
+    make: &mut dyn FnMut(&Definitions) -> anyhow::Result<Definitions>,
+) -> store::Result<Compared> {
+    let stored = definitions::collect(tx)?;
+    let made = make(&stored).map_err(refused)?;
+    let new = definitions::checked(&stored, &made).map_err(refused)?;
+    let lines = definitions::difference(&stored, &new);
+    Ok(Compared { stored, new, lines })
+}
+
+/// As [`Changes::define`], within a transaction that does something else too. Returns
+/// what is different now.
+pub fn define(
+    tx: &mut Tx<'_>,
+    now_ms: i64,
+    make: &mut dyn FnMut(&Definitions) -> anyhow::Result<Definitions>,
+) -> store::Result<Vec<String>> {
+    let Compared { stored, new, lines } = compare(tx, make)?;
+    definitions::apply(tx, &stored, &new, now_ms)?;
+    Ok(lines)
 }
 
 /// What cannot be met as asked. An error of the store stays what it is: some of them are

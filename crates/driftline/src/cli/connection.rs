@@ -8,7 +8,7 @@ mod flags;
 mod showing;
 
 use super::answers::Answers;
-use super::changes::{Changed, Changes};
+use super::changes::{Changed, Changes, define};
 use super::place::Place;
 use super::{kind_of, shown, told};
 use crate::catalog;
@@ -19,8 +19,8 @@ use flags::Flags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
-use store::Tx;
 use store::tables::connections::{self, Connection, Kind};
+use store::{Tx, clock};
 
 /// Define where documents come from and where they go: named uses of connectors
 #[derive(ClapArgs)]
@@ -205,7 +205,7 @@ fn create(changes: &Changes, one: One, connector: String, flags: Flags) -> anyho
     let mut form = ConnectionForm::new(connector.name);
     flags.apply(connector, &mut form)?;
     let kind = connector.kind;
-    changes.define(false, move |_, stored| {
+    changes.define(false, move |stored| {
         ensure!(
             !stored.connections.of(kind).contains_key(&one.name),
             "there is a {} connection named {} already; change it with: driftline connection edit",
@@ -222,36 +222,40 @@ fn edit(
     rename: Option<String>,
     flags: Flags,
 ) -> anyhow::Result<Changed> {
-    let now_ms = store::clock::now_ms();
-    let mut renamed = None;
-    if let Some(name) = rename {
-        let (one, new) = (one.clone(), name.clone());
-        let line = changes.db.write(move |tx| {
-            let (kind, it) = find(tx, &one)?;
-            if connections::find(tx, kind, &new)?.is_some_and(|found| found.id != it.id) {
-                let reason = format!("there is a connection named {} already", shown(&new));
-                return Err(store::Error::Refused(reason));
-            }
-            let line = format!("{} connection {}: name -> {new}", kind.name(), it.name);
-            connections::save(tx, kind, &Connection { name: new.clone(), ..it }, now_ms)?;
-            Ok(line)
-        })?;
-        renamed = Some((line, name));
-    }
-    let one = match &renamed {
-        Some((_, name)) => One { name: name.clone(), ..one },
-        None => one,
-    };
-    let mut changed = changes.define(false, move |tx, stored| {
-        let (kind, it) = find(tx, &one)?;
-        let connector = catalog::named(Some(kind), &it.classname)?;
-        let form = stored.connections.of(kind).get(&it.name);
-        let mut form = form.context("it was there a moment ago")?.clone();
-        flags.apply(connector, &mut form)?;
-        Ok(holding(kind, &it.name, form))
+    let now_ms = clock::now_ms();
+    let lines = changes.db.write(move |tx| {
+        let (kind, mut it) = find(tx, &one)?;
+        let mut lines = Vec::new();
+        if let Some(name) = rename.as_ref().filter(|name| **name != it.name) {
+            lines.push(format!("{} connection {}: name -> {name}", kind.name(), it.name));
+            it = renamed(tx, (kind, it), name, now_ms)?;
+        }
+        lines.extend(define(tx, now_ms, &mut |stored| {
+            let connector = catalog::named(Some(kind), &it.classname)?;
+            let form = stored.connections.of(kind).get(&it.name);
+            let mut form = form.context("it was there a moment ago")?.clone();
+            flags.apply(connector, &mut form)?;
+            Ok(holding(kind, &it.name, form))
+        })?);
+        Ok(lines)
     })?;
-    changed.changes.splice(0..0, renamed.map(|(line, _)| line));
-    Ok(changed)
+    Ok(Changed { changes: lines, applied: true })
+}
+
+fn renamed(
+    tx: &mut Tx<'_>,
+    (kind, it): (Kind, Connection),
+    name: &str,
+    now_ms: i64,
+) -> store::Result<Connection> {
+    if connections::find(tx, kind, name)?.is_some() {
+        let kind = kind.name();
+        let reason = format!("there is a {kind} connection named {} already", shown(name));
+        return Err(store::Error::Refused(reason));
+    }
+    let it = Connection { name: name.to_owned(), ..it };
+    connections::save(tx, kind, &it, now_ms)?;
+    Ok(it)
 }
 
 /// A document with one connection.

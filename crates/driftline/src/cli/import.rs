@@ -54,7 +54,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Carries it out.
 pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
-    changes.define(it.dry_run, move |_, _| Ok(it.definitions.clone()))
+    changes.define(it.dry_run, move |_| Ok(it.definitions.clone()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Definitions> {

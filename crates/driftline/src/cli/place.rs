@@ -16,6 +16,7 @@ use clap::Args as ClapArgs;
 use serde_json::Value as Json;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use store::datadir::{DataDir, Layout};
 use store::objects::{Location, Objects, S3Settings};
 use store::socket::{self, Listening, Question};
@@ -24,6 +25,11 @@ use store::{Db, clock, migrate};
 
 /// Bytes of a file with keys that are read.
 const KEYS_BYTES_MAX: u64 = 4_096;
+
+/// How often a change is tried while a process holds the directory and does not listen.
+const TRIES_MAX: u32 = 30;
+/// The wait between two tries.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 /// What every verb that looks at data takes.
 #[derive(ClapArgs)]
@@ -103,11 +109,21 @@ impl Place {
             let db = self.rows()?;
             return Changes { db }.change(&question).map_err(anyhow::Error::msg);
         }
-        if let Some(answer) = socket::ask(&self.data.existing()?, &question)? {
-            return Ok(answer);
-        }
-        let held = self.hold()?;
-        let _listening = held.answer("changing definitions")?;
+        let layout = self.data.existing()?;
+        let mut tries = 0;
+        let held = loop {
+            if let Some(answer) = socket::ask(&layout, &question)? {
+                return Ok(answer);
+            }
+            tries += 1;
+            match self.hold() {
+                // It may be about to listen, or about to end: another such verb, perhaps.
+                Err(error) if tries < TRIES_MAX && is_in_use(&error) => {
+                    std::thread::park_timeout(TRY_AGAIN);
+                }
+                held => break held?,
+            }
+        };
         Changes { db: held.db.clone() }.change(&question).map_err(anyhow::Error::msg)
     }
 
@@ -237,6 +253,10 @@ impl S3 {
         let (endpoint, region) = (self.s3_endpoint.clone(), self.s3_region.clone());
         Ok(Location::parse(place, &S3Settings { endpoint, region, keys })?)
     }
+}
+
+fn is_in_use(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(store::Error::InUse { .. }))
 }
 
 fn open_postgres(url: &str) -> anyhow::Result<Db> {

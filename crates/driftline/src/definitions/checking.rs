@@ -48,7 +48,6 @@ fn check_connection(
     let secrets = secrets_of_connection(kind, form);
     let known = known.filter(|known| known.connector == form.connector);
     *form = revealed(form, &secrets, known)?;
-    // The settings of a connector that is not known are shown as they are, never taken.
     form.settings = by_connector(connector.check_config, &form.settings).context("settings")?;
     ensure!(
         form.throttles.is_empty() || kind == Kind::Repository,

@@ -56,6 +56,9 @@ fn define(run: &dyn Fn(&[&str]) -> Output) {
     assert!(edited.contains("name -> disk"), "{edited}");
     assert!(edited.contains("output connection disk: settings.directory /srv/out -> /srv/b"));
     assert_trouble(&run(&["connection", "edit", "disk", "dir=/x"]), &["dir", "directory"]);
+    let both = ["connection", "edit", "disk", "--rename", "other", "directory=x"];
+    assert_trouble(&run(&both), &["directory"]);
+    says(&["connection", "show", "disk"]); // Neither half of the edit was done.
     assert_trouble(&run(&["authgroup", "delete", "staff"]), &["repository connection intranet"]);
 
     assert_eq!(says(&["connector", "deregister", "null"]), "output connector null: deregistered\n");
@@ -205,6 +208,19 @@ fn a_crawls_job_is_exported_and_comes_in_again_unchanged_while_it_runs() {
     assert_eq!(place.texts("SELECT CAST(version AS TEXT) FROM job_definitions"), ["2"]);
     crawl.0.kill().unwrap();
     crawl.0.wait().unwrap();
+}
+
+#[test]
+fn verbs_that_change_something_at_the_same_moment_all_do() {
+    let place = made();
+    let names = ["a", "b", "c", "d"];
+    std::thread::scope(|scope| {
+        for name in names {
+            scope.spawn(|| place.succeeds(&["authgroup", "create", name]));
+        }
+    });
+    let listed = parsed(&place.succeeds(&["authgroup", "list", "--json"]));
+    assert_eq!(listed.as_array().unwrap().len(), names.len());
 }
 
 #[test]
