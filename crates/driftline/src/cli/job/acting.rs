@@ -121,6 +121,9 @@ fn instead(deed: Deed, state: &State, name: &str) -> String {
             | Phase::ReadyForDeleteNotify
             | Phase::NotifyingOfDeletion,
         ) => format!("it is being deleted: driftline job wait {name} --for gone"),
+        (_, Phase::Active) if state.resuming => {
+            format!("try again when it goes on, in a moment: driftline job show {name}")
+        }
         (_, Phase::ReadyForNotify | Phase::Notifying) => {
             format!("its run is over in a moment: driftline job wait {name}")
         }

@@ -2,6 +2,7 @@
 //! letters; with and without a process that holds the directory, and on PostgreSQL.
 
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use store::testing::{FreshDatabase, commit_sample, skipped};
@@ -9,6 +10,9 @@ use store::testing::{FreshDatabase, commit_sample, skipped};
 use super::definitions::{crawling, made, parsed};
 use super::{PROGRAM, Place, assert_trouble, bare, said, text};
 use crate::site::Site;
+
+/// How long a crawl may take to go on, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs a test on a data directory and on PostgreSQL.
 fn on_both(test: impl Fn(&dyn Fn(&[&str]) -> Output)) {
@@ -354,6 +358,10 @@ fn a_crawl_is_paused_resumed_and_aborted_from_beside() {
     assert_eq!(paused, "job site: PAUSED (paused)\n");
     assert_trouble(&place.run(&["job", "pause", "site"]), &["PAUSED", "job resume site"]);
     assert_says(&place.succeeds(&["job", "resume", "site"]), &["PAUSED -> RESUMING (resuming)\n"]);
+    let started = Instant::now();
+    while parsed(&place.succeeds(&["job", "list", "--json"]))[0]["state"] != "ACTIVE" {
+        assert!(started.elapsed() < PATIENCE, "the crawl does not go on");
+    }
     place.succeeds(&["job", "create", "other", "--connection", "web", "seeds=http://a.example/"]);
     let started = place.succeeds(&["job", "start", "other"]);
     assert_says(&started, &["nobody works on this job now", "driftline work"]);
