@@ -55,8 +55,8 @@ pub struct Flags {
     /// What a document that cannot be fetched means: skip it, or abort the job [default: skip]
     #[arg(long, value_name = "POLICY", value_parser = on_failure)]
     on_failure: Option<String>,
-    /// When a document is looked at again: by an estimate of its changes, by the original's formula, or
-    /// at a fixed interval [default: estimate]
+    /// When a document is looked at again: estimate goes by how often it changes, formula by the rule of the
+    /// original, fixed by the interval alone [default: estimate]
     #[arg(long, value_name = "POLICY", value_parser = refetch)]
     refetch: Option<String>,
     /// Fetches a day that it may spend; 0 is no limit

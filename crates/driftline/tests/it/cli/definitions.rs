@@ -101,7 +101,7 @@ fn the_same_on_postgresql() {
 pub fn crawling(place: &Place, site: &Served) -> Killed {
     let mut crawl = Command::new(PROGRAM);
     crawl.args(["crawl", &site.seed(), "--job", "site", "--allow-private", "--delay", "0.05"]);
-    crawl.arg("--scope").arg("any");
+    crawl.args(["--scope", "any", "--retries", "0"]);
     crawl.arg("--data").arg(&place.data).stdout(Stdio::null()).stderr(Stdio::null());
     let mut crawl = Killed(crawl.spawn().unwrap());
     let started = Instant::now();

@@ -10,6 +10,7 @@ use store::testing::{FreshDatabase, commit_sample, skipped};
 use super::definitions::{crawling, made, parsed};
 use super::{PROGRAM, Place, assert_trouble, bare, said, text};
 use crate::site::Site;
+use crate::web::Answer;
 
 /// How long a crawl may take to go on, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -371,6 +372,32 @@ fn a_crawl_is_paused_resumed_and_aborted_from_beside() {
     assert_says(&aborted, &["-> ABORTING (aborting)\n"]);
     assert_eq!(place.succeeds(&["job", "wait", "site"]), "job site: INACTIVE (aborted)\n");
     assert_eq!(crawl.0.wait().unwrap().code(), Some(1), "it was aborted");
+}
+
+#[test]
+fn a_crawl_tries_again_what_it_has_given_up_when_somebody_says_so() {
+    let site = Site::with_pages(100).serve();
+    site.intercept(|request| (request.path == "/p/1").then(|| Answer::status(500)));
+    let place = made();
+    let mut crawl = crawling(&place, &site);
+    let url = site.page_url(1);
+    let failed = || parsed(&place.succeeds(&["job", "failed", "site", "--json"]));
+    let started = Instant::now();
+    while failed()["failed"] != 1 {
+        assert!(started.elapsed() < PATIENCE, "nothing has failed");
+    }
+    let letter = &failed()["documents"][0];
+    assert_eq!((letter["document"].as_str(), &letter["reason"]), (Some(&*url), &json!("http-500")));
+    assert_eq!((&letter["tries"], &letter["run"]), (&json!(1), &json!(1)));
+    site.intercept(|_| None);
+    let told = place.succeeds(&["job", "retry", "site", &url]);
+    assert_eq!(told, "job site: 1 document is ready again\n");
+    assert!(crawl.0.wait().unwrap().success());
+    assert_eq!(site.traffic().counts()["127.0.0.1/p/1"], 2);
+    assert_eq!(place.succeeds(&["job", "failed", "site"]), "no document of job site has failed\n");
+    let listed = parsed(&place.succeeds(&["job", "list", "--json"]));
+    assert_eq!((&listed[0]["word"], &listed[0]["processed"]), (&json!("done"), &json!(100)));
+    assert_says(&place.succeeds(&["verify"]), &["all is as it was"]);
 }
 
 /// The guide's indented lines, run by a shell in a new directory.
