@@ -26,6 +26,7 @@ mod gc;
 mod hosts;
 mod import;
 mod init;
+mod job;
 mod man;
 mod place;
 mod restore;
@@ -73,6 +74,7 @@ enum Verb {
     Gc(gc::Args),
     Connector(connector::Args),
     Connection(connection::Args),
+    Job(job::Args),
     Authgroup(authgroup::Args),
     Authdomain(authdomain::Args),
     Import(import::Args),
@@ -139,6 +141,7 @@ pub fn main() -> ExitCode {
         Verb::Gc(args) => gc::run(args),
         Verb::Connector(args) => connector::run(args),
         Verb::Connection(args) => connection::run(args),
+        Verb::Job(args) => job::run(args),
         Verb::Authgroup(args) => authgroup::run(args),
         Verb::Authdomain(args) => authdomain::run(args),
         Verb::Import(args) => import::run(args),

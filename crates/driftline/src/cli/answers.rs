@@ -6,7 +6,9 @@
 //! in the rows it looks at, so that a question never holds up a crawl.
 
 use super::changes::Changes;
-use super::{authority, connection, connector, doctor, export, hosts, shown, status, urls, why};
+use super::{
+    authority, connection, connector, doctor, export, hosts, job, shown, status, urls, why,
+};
 use anyhow::Context;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -92,6 +94,7 @@ impl Answers {
             "connections" => connection::answer(self, read(args)?),
             "connectors" => connector::answer(self, read(args)?),
             "export" => export::all::answer(self, read(args)?),
+            "jobs" => job::answer(self, read(args)?),
             "status" => status::answer(self, read(args)?),
             "doctor" => doctor::answer(self, read(args)?),
             "hosts" => hosts::answer(self, read(args)?),

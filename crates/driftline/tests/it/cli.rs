@@ -9,6 +9,7 @@ mod database;
 mod definitions;
 mod generated;
 mod in_use;
+mod jobs;
 mod json;
 mod looking;
 
