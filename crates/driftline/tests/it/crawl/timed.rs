@@ -22,7 +22,7 @@ fn schedule(home: &Home, method: StartMethod, text: &str) -> JobId {
             let mut job = jobs::find(tx, "site")?.expect("it was crawled");
             job.start = method;
             jobs::save(tx, &job, 1)?;
-            schedules::replace(tx, job.id, std::slice::from_ref(&schedule))?;
+            schedules::replace(tx, job.id, std::slice::from_ref(&schedule), 1)?;
             let hour_ago = store::clock::now_ms() - 60 * MINUTE_MS;
             tx.execute("UPDATE job_states SET lasttime = $1", &[hour_ago.into()])?;
             Ok(job.id)
