@@ -302,7 +302,11 @@ mod tests {
     #[test]
     fn an_interrupted_run_goes_on_and_an_ended_one_is_followed() {
         both_databases(|db| {
-            db.write(|tx| jobs::save(tx, &job(1, "a"), 1))?;
+            db.write(|tx| {
+                let web = Connection::new(ConnectionId(1), "web", "web");
+                connections::save(tx, Kind::Repository, &web, 0)?;
+                jobs::save(tx, &job(1, "a"), 1)
+            })?;
             let node = NewNode {
                 name: "n".into(),
                 roles: "crawl".into(),
