@@ -97,6 +97,8 @@ enum Event {
     Holding(Holding),
     /// A job has moved on.
     Moved,
+    /// Somebody has told a job something.
+    Nudge,
     Wake,
 }
 
@@ -112,6 +114,11 @@ impl Stopper {
     pub fn stop(&self) {
         self.flag.store(true, Ordering::SeqCst);
         let _ = self.events.try_send(Event::Wake);
+    }
+
+    /// Look now what jobs have been told, and not at the next look.
+    pub fn nudge(&self) {
+        let _ = self.events.try_send(Event::Nudge);
     }
 }
 
@@ -374,6 +381,7 @@ impl Worker {
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
                 Event::Moved => self.looked_ms = i64::MIN,
+                Event::Nudge => self.conductor.wake(),
                 Event::Wake => {}
             }
             next = self.events.try_recv().ok();

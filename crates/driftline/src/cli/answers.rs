@@ -40,14 +40,22 @@ impl Answers {
 
     /// Answers through the socket of a directory that this process holds, for as long
     /// as the result lives; and carries out changes of definitions, which nobody else
-    /// can meanwhile.
-    pub fn listen(self, layout: &Layout) -> store::Result<Listening> {
+    /// can meanwhile. `changed` is called after each change.
+    pub fn listen(
+        self,
+        layout: &Layout,
+        changed: impl Fn() + Send + Sync + 'static,
+    ) -> store::Result<Listening> {
         let changes = Changes { db: self.db.clone() };
         socket::listen(
             layout,
-            Arc::new(move |question| match Changes::knows(&question.verb) {
-                true => changes.change(&question),
-                false => self.answer(&question),
+            Arc::new(move |question| {
+                if !Changes::knows(&question.verb) {
+                    return self.answer(&question);
+                }
+                let answer = changes.change(&question);
+                changed();
+                answer
             }),
         )
     }

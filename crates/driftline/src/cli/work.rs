@@ -11,12 +11,12 @@ use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::progress::Progress;
-use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
+use ::crawl::worker::{Ended, Parts, Settings, Stopper, Worker, holdings};
 use clap::Args as ClapArgs;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{IdMaker, JobId, NodeId};
@@ -69,7 +69,13 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
     let held = args.place.hold_or_make(args.parts)?;
-    let _listening = held.answer("work")?;
+    let nudging: Arc<OnceLock<Stopper>> = Arc::default();
+    let nudged = nudging.clone();
+    let _listening = held.answer_and("work", move || {
+        if let Some(stopper) = nudged.get() {
+            stopper.nudge();
+        }
+    })?;
     let node_name = super::crawl::node_name(args.node.as_deref(), &held);
     let mut settings = Settings::new(&node_name, args.concurrency.max(1)).with_lease(lease_ms);
     settings.disk_free_percent = args.min_free;
@@ -86,7 +92,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let db = &held.db;
     let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
-    let ended = work(&args, &held, node, settings);
+    let ended = work((&args, &held), node, settings, &nudging);
     let stopped = db.write(move |tx| nodes::stop(tx, node, clock::now_ms()));
     let ended = ended?;
     stopped?;
@@ -100,12 +106,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn work(args: &Args, held: &Held, node: NodeId, settings: Settings) -> anyhow::Result<Ended> {
+fn work(
+    (args, held): (&Args, &Held),
+    node: NodeId,
+    settings: Settings,
+    nudging: &OnceLock<Stopper>,
+) -> anyhow::Result<Ended> {
     let ids = Arc::new(IdMaker::new(node)?);
     let ground = begin::ground(&held.db, args.place.addresses()?)?;
     let progress = Arc::new(Progress::default());
     let parts = Parts { db: &held.db, objects: &held.objects, ids, ground, progress };
     let (worker, stopper) = Worker::start(parts, settings, Attends::All)?;
+    let _ = nudging.set(stopper.clone());
     let stopping = stopping::listen(stopper)?;
     let telling = (!args.place.json()).then(|| Telling::start(&held.db)).transpose()?;
     let ended = worker.run();

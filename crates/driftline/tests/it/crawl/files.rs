@@ -114,3 +114,24 @@ fn the_original_scenario_gives_its_numbers_on_postgres() {
     let Some(home) = Home::database() else { return };
     the_original_scenario_gives_its_numbers(home);
 }
+
+/// A tenth of the original's large crawl: 1,111 directories with 10,000 files, twice.
+#[test]
+fn eleven_thousand_files_are_crawled_twice_in_a_row() {
+    let tree = Tree::new(Home::directory());
+    std::fs::remove_dir_all(&tree.root).unwrap();
+    for number in 0..1_000 {
+        let path = format!("{}/{}/{}", number / 100, number / 10 % 10, number % 10);
+        let directory = tree.root.join(path);
+        std::fs::create_dir_all(&directory).unwrap();
+        for file in 0..10 {
+            let text = format!("file {file} of directory {number}");
+            std::fs::write(directory.join(format!("{file}.txt")), text).unwrap();
+        }
+    }
+    assert_eq!(tree.run(false), 11_111);
+    assert_eq!(tree.run(false), 11_111);
+    assert_eq!(tree.live(), 10_000);
+    let changed = "SELECT COUNT(*) FROM documents WHERE changes > 0 OR removed_ms IS NOT NULL";
+    assert_eq!(tree.home.number(changed), 0);
+}

@@ -63,7 +63,7 @@ fn a_job_waits_when_its_window_is_over_and_goes_on_in_the_next() {
     let window_s = now_ms % MINUTE_MS / 1_000 + 3;
     let text = format!("hours=* minutes={minute} window={window_s}s");
     let job = schedule(&home, StartMethod::WindowInside, &text);
-    let end_ms = now_ms + 2_000;
+    let end_ms = now_ms - now_ms % MINUTE_MS + window_s * 1_000;
     home.rows()
         .write(move |tx| tx.execute("UPDATE job_states SET windowend = $1", &[end_ms.into()]))
         .unwrap();
