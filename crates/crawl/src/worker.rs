@@ -22,6 +22,7 @@ pub mod known;
 pub mod links;
 mod looking;
 pub mod now;
+mod others;
 mod plan;
 pub mod prepare;
 pub mod progress;
@@ -368,6 +369,7 @@ impl Worker {
             match event {
                 Event::Fetched(Fetched::Document(done)) => self.document(*done),
                 Event::Fetched(Fetched::Robots(done)) => self.robots_txt(*done),
+                Event::Fetched(Fetched::Looked(done)) => self.looked(*done),
                 Event::Fetched(Fetched::NotAsked(task)) => self.not_asked(task),
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),

@@ -36,6 +36,7 @@ mod urls;
 mod verify;
 mod why;
 mod words;
+mod work;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ struct Cli {
 enum Verb {
     Demo(demo::Args),
     Crawl(crawl::Args),
+    Work(work::Args),
     Init(init::Args),
     Status(status::Args),
     Urls(urls::Args),
@@ -125,6 +127,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Demo(args) => demo::run(args),
         Verb::Crawl(args) => crawl::run(args),
+        Verb::Work(args) => work::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Urls(args) => urls::run(args),
