@@ -1,9 +1,9 @@
-//! The verbs that change definitions or where jobs stand, carried out: one dispatcher for every process that
-//! may write, so that a verb does the same whoever carries it out.
+//! The verbs that change definitions, or where jobs stand, carried out: one dispatcher
+//! for every process that may write, so that a verb does the same whoever carries it out.
 //!
 //! A process that holds a data directory carries out what others ask of it through its
-//! socket; a verb that finds nobody takes the directory itself. Invariant: a change is
-//! one transaction, and what it changed is told in plain lines.
+//! socket; a verb that finds nobody takes the directory itself. Invariant: a change of
+//! definitions is one transaction, and what it changed is told in plain lines.
 
 use super::answers::read;
 use super::{authority, connection, connector, import, job};

@@ -201,7 +201,7 @@ pub enum Change {
 pub enum Ask {
     /// How all stand, or one.
     List {
-        /// Which; nobody is no job.
+        /// Which; all without it.
         name: Option<String>,
     },
     /// Everything of one.

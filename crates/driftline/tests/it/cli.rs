@@ -6,6 +6,7 @@
 mod beside;
 mod copy;
 mod database;
+mod dead_letters;
 mod definitions;
 mod generated;
 mod in_use;

@@ -219,7 +219,8 @@ pub fn delete(place: &Place, name: String, yes: bool) -> anyhow::Result<ExitCode
         }
         let input = std::io::stdin().lock();
         if !confirmed(&question, input, std::io::stderr())? {
-            bail!("job {} was not deleted", shown(&name));
+            say(&format!("job {} was not deleted", shown(&name)));
+            return Ok(ExitCode::FAILURE);
         }
     }
     run(place, name, Deed::Delete)
