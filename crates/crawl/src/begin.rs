@@ -126,8 +126,8 @@ fn join(
     if is_new || state.phase != Phase::Active {
         return Ok(Some(0));
     }
-    let connector = CONNECTOR.to_owned();
-    let attended = Attended { job: job.clone(), state: state.clone(), connector };
+    let (known, state) = (job.clone(), state.clone());
+    let attended = at.db.read(move |tx| Attended::new(tx, known.clone(), state.clone()))?;
     let work =
         JobWork::new(&attended, &at.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);

@@ -8,10 +8,12 @@
 //! process could have told itself.
 
 mod ending;
+mod herald;
 mod startup;
 mod timetable;
 
 pub use ending::cleans;
+pub use herald::{Herald, Silence};
 pub use startup::takes_seeds;
 
 use crate::lifecycle::{Event, after};
@@ -71,6 +73,8 @@ pub struct Means {
     pub ground: Ground,
     /// The time.
     pub now: Now,
+    /// Who is told of what happens.
+    pub herald: Arc<dyn Herald>,
 }
 
 /// How a conductor conducts.

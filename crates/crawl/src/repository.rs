@@ -28,6 +28,11 @@ pub trait Repository: Send + Sync {
         ""
     }
 
+    /// Where outputs keep a document: at its identifier, unless it says otherwise.
+    fn uri(&self, docid: &str) -> String {
+        docid.to_owned()
+    }
+
     /// Why a document does not belong to the job any more.
     fn unwanted(&self, _docid: &str) -> Option<(&'static str, String)> {
         None

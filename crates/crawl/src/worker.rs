@@ -38,7 +38,7 @@ mod worth;
 pub use settings::{CLAIMED_MAX, Settings};
 
 use crate::budget::{self, Budgets};
-use crate::conduct::{Attends, Conductor, Means};
+use crate::conduct::{Attends, Conductor, Herald, Means};
 use crate::frontier::{Frontier, Limits};
 use crate::robots::RobotsCache;
 use batch::Batch;
@@ -213,6 +213,7 @@ pub struct Worker {
     statistics: Statistics,
     sure: Sure,
     progress: Arc<Progress>,
+    herald: Arc<dyn Herald>,
     events: Receiver<Event>,
     stop: Arc<AtomicBool>,
     stop_since_ms: Option<i64>,
@@ -242,6 +243,8 @@ pub struct Parts<'a> {
     pub ground: Ground,
     /// Who watches.
     pub progress: Arc<Progress>,
+    /// Who is told of what happens.
+    pub herald: Arc<dyn Herald>,
 }
 
 impl Parts<'_> {
@@ -253,6 +256,7 @@ impl Parts<'_> {
             ids: self.ids.clone(),
             ground: self.ground.clone(),
             now,
+            herald: self.herald.clone(),
         }
     }
 }
@@ -315,6 +319,7 @@ impl Worker {
             statistics: Statistics::start(parts.db)?,
             sure,
             progress: parts.progress,
+            herald: parts.herald,
             events: incoming,
             stop,
             stop_since_ms: None,

@@ -18,6 +18,7 @@ mod connection;
 mod connector;
 mod copy;
 mod crawl;
+mod delivering;
 mod demo;
 mod doctor;
 mod endless;

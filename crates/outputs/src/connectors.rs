@@ -6,12 +6,22 @@
 pub mod files;
 pub mod null;
 
+use crate::output::Output;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::catalog::Connector;
 
 /// Every output connector.
 pub const ALL: &[Connector] = &[files::CONNECTOR, null::CONNECTOR];
+
+/// Opens an output connection. The error is a sentence.
+pub fn open(class: &str, config: &str) -> Result<Box<dyn Output>, String> {
+    match class {
+        "files" => Ok(Box::new(files::work::Files::open(config)?)),
+        "null" => Ok(Box::new(null::Null)),
+        _ => Err(format!("this program has no output connector {class}")),
+    }
+}
 
 /// Reads JSON of a connector's form. The error is a sentence that names the field,
 /// without the line and column, which nobody who typed a setting knows.

@@ -7,11 +7,13 @@ CREATE TABLE settings (
 );
 
 -- Registered connectors of all kinds (tables 11.1, 11.2; one view for each kind).
+-- bodies says of an output that it takes the bytes of documents, so jobs keep them.
 CREATE TABLE registrations (
     kind          TEXT NOT NULL CHECK (kind IN ('repository', 'output', 'authority',
                                                 'mapping', 'transformation', 'notification')),
     classname     TEXT NOT NULL,
     description   TEXT NOT NULL,
+    bodies        BIGINT NOT NULL CHECK (bodies IN (0, 1)),
     registered_ms BIGINT NOT NULL,
     PRIMARY KEY (kind, classname)
 );
@@ -29,7 +31,8 @@ CREATE TABLE authgroups (
 );
 
 -- Connection definitions of all kinds (tables 11.5 to 11.9; one view for each kind).
--- prerequisite is the mapping connection that must be asked first.
+-- prerequisite is the mapping connection that must be asked first. reindexed counts how
+-- often everything was to be sent to an output again.
 CREATE TABLE connections (
     id             BIGINT NOT NULL PRIMARY KEY,
     kind           TEXT NOT NULL CHECK (kind IN ('repository', 'output', 'authority',
@@ -43,6 +46,7 @@ CREATE TABLE connections (
     authdomainname TEXT,
     prerequisite   TEXT,
     history_ms     BIGINT,
+    reindexed      BIGINT NOT NULL,
     version        BIGINT NOT NULL,
     changed_ms     BIGINT NOT NULL
 );

@@ -53,8 +53,10 @@ CREATE INDEX documents_by_content ON documents (part, contenthash)
     WHERE contenthash IS NOT NULL AND duplicateof IS NULL;
 CREATE INDEX documents_by_body ON documents (part, bodychunk) WHERE bodychunk IS NOT NULL;
 
--- Table 11.26 is the view ingeststatus. decision is what the output must still
--- hear; it is taken when the chunk commits and cleared when it is delivered.
+-- Table 11.26 is the view ingeststatus. decision is what the output must still hear,
+-- and jobid the job that decided it; it is taken when the chunk commits and cleared when
+-- it is delivered. One that was given up stays, with a checktime that never comes.
+-- staleuris are URIs that the output may still have the document under, one a line.
 CREATE TABLE ingests (
     part                      BIGINT NOT NULL,
     id                        BIGINT NOT NULL,
@@ -72,7 +74,9 @@ CREATE TABLE ingests (
     lastingest                BIGINT,
     lastchange                BIGINT,
     changecount               BIGINT NOT NULL,
+    staleuris                 TEXT,
     decision                  TEXT CHECK (decision IN ('add', 'update', 'remove')),
+    jobid                     BIGINT,
     decided_seq               BIGINT,
     delivered_seq             BIGINT,
     checktime                 BIGINT,

@@ -23,6 +23,8 @@ pub struct Connector {
     pub spec: &'static [Setting],
     /// The kinds of links between its documents, which hop filters can limit.
     pub link_types: &'static [&'static str],
+    /// Whether an output takes the bytes of documents; jobs that have it keep them.
+    pub takes_bodies: bool,
     /// Checks a configuration: JSON in, the same with all fields out.
     pub check_config: Check,
     /// Checks a specification, likewise.

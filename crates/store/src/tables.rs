@@ -22,6 +22,7 @@ pub mod leases;
 pub mod nodes;
 pub mod notifications;
 pub mod objects;
+pub mod outlets;
 pub mod overview;
 pub mod pipelines;
 pub mod queue;

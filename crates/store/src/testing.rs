@@ -36,6 +36,7 @@ pub const WEB: Connector = Connector {
     settings: &[],
     spec: &[],
     link_types: &["link", "redirect"],
+    takes_bodies: false,
     check_config: |text| Ok(text.to_owned()),
     check_spec: |text| Ok(text.to_owned()),
     install: Some(|tx| owned::WEB.install(tx)),

@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::ids::{ChunkId, JobId, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::objects::{self, Published};
-use crate::tables::{chunks, counters, queue, settings};
+use crate::tables::{chunks, counters, ingests, queue, settings};
 use crate::{Db, Error, Result};
 
 /// Rows and objects looked at in one step.
@@ -96,25 +96,31 @@ fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
         tx.query(
             "SELECT jobid FROM counters WHERE part = $1 AND jobid > 0
              UNION SELECT jobid FROM queue WHERE part = $1
+             UNION SELECT jobid FROM ingests WHERE part = $1 AND decision IS NOT NULL
              ORDER BY jobid LIMIT 100000",
             &[part.into()],
             |row| row.get(0),
         )
     })?;
+    let pending = db.read(move |tx| ingests::count_rows(tx, part))?;
     for job in jobs {
         report.counters += 1;
         let place = queue::Place { part, job };
         let (kept, counted) = db.read(move |tx| {
             Ok((counters::in_part(tx, part, job)?, queue::count_rows(tx, place)?))
         })?;
-        for state in queue::State::ALL {
+        let pending = pending.iter().filter(|it| it.0 == job);
+        let counted: Vec<(String, i64)> =
+            counted.into_iter().chain(pending.map(|it| (it.1.to_owned(), it.2))).collect();
+        let states = queue::State::ALL.iter().map(|state| state.name());
+        for name in states.chain([ingests::UNDELIVERED, ingests::UNDELIVERABLE]) {
             let value = |list: &[(String, i64)]| {
-                list.iter().find(|(name, _)| name == state.name()).map_or(0, |(_, value)| *value)
+                list.iter().find(|it| it.0 == name).map_or(0, |(_, value)| *value)
             };
             let (kept, counted) = (value(&kept), value(&counted));
             if kept != counted {
                 report.find(
-                    format!("counter {} of job {job} in part {part}", state.name()),
+                    format!("counter {name} of job {job} in part {part}"),
                     format!("it says {kept}, there are {counted}"),
                     REPORT_BUG,
                 );

@@ -1,6 +1,7 @@
 //! Runs begin once, are joined by others, and take seeds only while they last.
 
 use super::*;
+use crate::conduct::Silence;
 use crate::worker::now::Now;
 use store::ids::{IdMaker, NodeId};
 use store::objects::{Location, Objects};
@@ -41,6 +42,7 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
             ids: ids.clone(),
             ground: ground.clone(),
             now,
+            herald: Arc::new(Silence),
         };
         let terms = Terms { attends: Attends::All, silence_ms: 60_000, poll_ms: 1_000 };
         let first = begin(&at(&one), terms, "site", &spec(&["http://a.example/"]))?;
@@ -68,5 +70,6 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
 }
 
 fn attended(job: &Job, state: State) -> Attended {
-    Attended { job: job.clone(), state, connector: CONNECTOR.to_owned() }
+    let (connector, authority, outlets) = (CONNECTOR.to_owned(), None, Vec::new());
+    Attended { job: job.clone(), state, connector, authority, outlets }
 }

@@ -7,7 +7,7 @@ use store::ids::{JobId, Part, QueueId, Run};
 use store::tables::job_states::{self, RunKind, State};
 use store::tables::queue::Place;
 use store::tables::queue::sweep::{self, Sweep};
-use store::tables::{counters, jobs};
+use store::tables::{counters, ingests, jobs};
 use store::{Result, Tx};
 
 /// Rows of a job that are removed in one transaction.
@@ -27,18 +27,17 @@ impl Podium {
     pub(super) fn shutting_down(&self, job: JobId, state: &State) -> Result<Advance> {
         let (parts, run, kind) = (self.means.ground.parts, state.run, state.run_kind);
         let swept = self.means.db.read(move |tx| {
-            if counters::total(tx, job, "active")? > 0 {
-                return Ok(false);
-            }
-            if !cleans(tx, job, kind)? {
-                return Ok(true);
-            }
-            for part in (0..i64::from(parts)).map(Part) {
-                if !sweep::peek(tx, Place { part, job }, Sweep::Clean(run), 1)?.is_empty() {
-                    return Ok(false);
+            // In the order of the flow: what was not seen in one place has moved on to the
+            // next by then. It is over when its outputs have heard of everything.
+            if cleans(tx, job, kind)? {
+                for part in (0..i64::from(parts)).map(Part) {
+                    if !sweep::peek(tx, Place { part, job }, Sweep::Clean(run), 1)?.is_empty() {
+                        return Ok(false);
+                    }
                 }
             }
-            Ok(true)
+            let active = counters::total(tx, job, "active")?;
+            Ok(active == 0 && counters::total(tx, job, ingests::UNDELIVERED)? == 0)
         })?;
         if !swept {
             return Ok(Advance::Waits);
@@ -66,7 +65,7 @@ impl Podium {
     /// A job's documents are deleted when there are none.
     pub(super) fn deleting(&self, job: JobId) -> Result<Advance> {
         let left = self.means.db.read(move |tx| counters::of_job(tx, job))?;
-        let states = ["ready", "waiting", "active", "done", "cut", "failed"];
+        let states = ["ready", "waiting", "active", "done", "cut", "failed", ingests::UNDELIVERED];
         let count: i64 =
             left.iter().filter(|it| states.contains(&it.0.as_str())).map(|it| it.1).sum();
         match count {
@@ -91,7 +90,8 @@ pub fn tell(means: &Means, job: JobId) -> Result<()> {
     if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
         return Ok(());
     }
-    let done = Event::NotifyDone { error: None };
+    let done = Event::NotifyDone { error: means.herald.run_over(job).err() };
+    let now_ms = means.now.ms();
     means.db.write(move |tx| try_to(tx, job, &done, now_ms).map(|_| ()))
 }
 

@@ -11,7 +11,6 @@ use crate::lifecycle::{Asked, Event, run_kind};
 use crate::worker::job::JobWork;
 use std::sync::Arc;
 use store::ids::JobId;
-use store::tables::connections;
 use store::tables::job_states::{self, Attended, Phase};
 use store::tables::jobs::{self, Job};
 use store::{Error, Result};
@@ -27,13 +26,16 @@ pub fn run(means: &Means, job: JobId) -> Result<()> {
             from_beginning: before.seeding_version.is_none(),
             minimal: before.minimal,
         };
-        let connector = connector(tx, &job)?;
-        let work = Attended { job: job.clone(), state: before, connector: connector.clone() };
-        let work = JobWork::new(&work, &ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+        let mut attended = Attended::new(tx, job, before)?;
+        let work =
+            JobWork::new(&attended, &ground).map_err(|bad| Error::Refused(bad.to_string()))?;
         let kind = run_kind(work.model(), asked);
         let begins = Event::StartupBegins { node, kind };
-        let state = try_to(tx, job.id, &begins, now_ms)?;
-        Ok(state.map(|state| Attended { job, state, connector }))
+        let state = try_to(tx, attended.job.id, &begins, now_ms)?;
+        Ok(state.map(|state| {
+            attended.state = state;
+            attended
+        }))
     })?;
     let Some(attended) = attended else { return Ok(()) };
     let work =
@@ -60,9 +62,8 @@ pub fn reseed(means: &Means, job: JobId) -> Result<()> {
     let (node, now_ms) = (means.ids.node(), means.now.ms());
     let attended = means.db.write(move |tx| {
         let job = definition(tx, job)?;
-        let connector = connector(tx, &job)?;
         let state = try_to(tx, job.id, &Event::SeedingBegins { node }, now_ms)?;
-        Ok(state.map(|state| Attended { job, state, connector }))
+        state.map(|state| Attended::new(tx, job, state)).transpose()
     })?;
     let Some(attended) = attended else { return Ok(()) };
     let work =
@@ -87,11 +88,6 @@ fn reseed_ms(job: &Job, now_ms: i64) -> Option<i64> {
 /// A job's definition, by its id.
 pub fn definition(tx: &mut store::Tx<'_>, job: JobId) -> Result<Job> {
     jobs::load(tx, job)?.ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))
-}
-
-fn connector(tx: &mut store::Tx<'_>, job: &Job) -> Result<String> {
-    connections::connector_of(tx, job.connection)?
-        .ok_or_else(|| Error::Refused("its repository connection is gone".to_owned()))
 }
 
 /// Whether seeds may be added to a run now.

@@ -159,6 +159,7 @@ pub const CONNECTOR: Connector = Connector {
         },
     ],
     link_types: &["child"],
+    takes_bodies: false,
     check_config: |text| written(&read::<FilesConfig>(text)?),
     check_spec: |text| written(&read::<FilesSpec>(text)?.check()?),
     install: None,

@@ -23,6 +23,7 @@ pub const CONNECTOR: Connector = Connector {
     settings: &[],
     spec: SPEC,
     link_types: &["link", "redirect"],
+    takes_bodies: false,
     check_config: |text| written(&read::<WebConfig>(text)?),
     check_spec,
     install: Some(|tx| owned::WEB.install(tx)),

@@ -30,24 +30,35 @@ const BYTES_MAX: usize = 32 << 20;
 /// Links that a batch may name before it is committed.
 const LINKS_MAX: usize = 50_000;
 
-/// The answer whose bytes are kept.
+/// A document whose bytes are kept.
 pub struct KeptBody {
     /// Which record it belongs to.
     pub record: usize,
     /// Where it came from.
     pub url: String,
-    /// When the answer began.
+    /// When it was had.
     pub date_ms: i64,
-    /// Who answered.
-    pub ip: IpAddr,
-    /// The status.
-    pub status: u16,
-    /// The headers.
-    pub headers: HeaderMap,
+    /// How it was had.
+    pub had: Had,
     /// The body.
     pub body: Bytes,
     /// Whether a limit cut it.
     pub truncated: bool,
+}
+
+/// How the bytes of a document were had.
+pub enum Had {
+    /// As an answer from the web.
+    Answer {
+        /// Who answered.
+        ip: IpAddr,
+        /// The status.
+        status: u16,
+        /// The headers.
+        headers: HeaderMap,
+    },
+    /// As they are, of this media type.
+    Whole(String),
 }
 
 /// A document that was not read this time, and where its links are.
@@ -104,6 +115,8 @@ pub struct Batch {
     pub due_ms: Option<i64>,
     /// Documents that say what they said before: their links are taken from the store.
     pub unread: Vec<Unread>,
+    /// Documents that leave the job, and that another job keeps.
+    pub left: Vec<DocHash>,
     /// Documents that were swept, and so never waited in the frontier.
     pub swept: usize,
     named: HashMap<DocHash, i64>,

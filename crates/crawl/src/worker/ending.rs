@@ -18,7 +18,7 @@ use store::ids::{BinId, JobId, Part, Run};
 use store::tables::job_states::{self, Phase, RunKind};
 use store::tables::queue::sweep;
 use store::tables::queue::{self, Place};
-use store::tables::{bins, counters};
+use store::tables::{bins, counters, ingests};
 use store::{Error, Result, Tx};
 
 impl Worker {
@@ -40,8 +40,11 @@ impl Worker {
             return self.is_over(job);
         }
         if self.settings.until_idle && self.jobs.is_empty() && self.former_jobs.is_empty() {
-            let busy = self.db.read(|tx| job_states::busy(tx, JobId(i64::MIN), 1));
-            if busy.is_ok_and(|busy| busy.is_empty()) {
+            let busy = self.db.read(|tx| {
+                let jobs = job_states::busy(tx, JobId(i64::MIN), 1)?;
+                Ok(!jobs.is_empty() || ingests::is_any_due(tx)?)
+            });
+            if busy.is_ok_and(|busy| !busy) {
                 return Ok(Some(Ended::Finished { left: 0 }));
             }
         }

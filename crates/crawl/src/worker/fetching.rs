@@ -260,7 +260,7 @@ async fn looked_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>, now
     let began_ms = now.ms();
     let docid = task.claimed.entry.docid.clone();
     let known = task.claimed.known.as_deref();
-    let known = known.filter(|it| task.is_recheck() && crate::compare::is_live(it));
+    let known = known.filter(|it| task.may_be_same(it));
     let version = known.and_then(|it| it.version.clone());
     let look = move || repository.look(&docid, version.as_deref());
     let looked = tokio::task::spawn_blocking(look).await.unwrap_or_else(|_| Looked::Trouble {
@@ -277,6 +277,13 @@ impl DocumentTask {
     fn is_recheck(&self) -> bool {
         self.claimed.entry.done_run.is_some_and(|done_run| done_run < self.job.run)
     }
+
+    /// Whether it is enough to hear that a document is as it was: outputs have it, and
+    /// its bytes are there if they are wanted.
+    fn may_be_same(&self, known: &Document) -> bool {
+        let lacks_body = self.job.manners.bodies && known.body_chunk.is_none();
+        self.is_recheck() && crate::compare::is_live(known) && !lacks_body
+    }
 }
 
 async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
@@ -285,7 +292,7 @@ async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
     // "Nothing new" is an answer only for what outputs have, and when this job has read
     // the document's links before and does not want to read them again.
     let known = task.claimed.known.as_deref();
-    let known = known.filter(|it| task.is_recheck() && crate::compare::is_live(it));
+    let known = known.filter(|it| task.may_be_same(it));
     if let Some(known) = known {
         ask.etag = known.etag.as_deref();
         ask.last_modified = known.last_modified.as_deref();

@@ -10,7 +10,7 @@ mod swept;
 pub use looked::looked;
 pub use swept::{GIVEN_UP, given_up, stale, swept};
 
-use super::batch::{Batch, KeptBody, Unread};
+use super::batch::{Batch, Had, KeptBody, Unread};
 use super::fetching::{Claimed, DocumentDone};
 use super::job::{Found, JobWork};
 use super::known::KnownLinks;
@@ -192,17 +192,15 @@ fn with_body(
     let change = compared.change.unwrap_or(Change::Keep);
     let mut record = DocumentRecord::new(claimed.entry.docid.clone(), job.id.0, change);
     record.fetch = Some(fetch);
-    if change != Change::Keep {
+    if is_stored(job, change, &mut compared.document, looked) {
         record.facts = Some(facts);
-        compared.document.body_chunk = job.manners.bodies.then_some(at.chunk);
         if job.manners.bodies {
+            let (ip, status, headers) = (body.peer.ip(), body.status, body.headers);
             batch.body(KeptBody {
                 record: batch.records.len(),
                 url: claimed.entry.docid.clone(),
                 date_ms: began_ms,
-                ip: body.peer.ip(),
-                status: body.status,
-                headers: body.headers,
+                had: Had::Answer { ip, status, headers },
                 body: body.body,
                 truncated: body.truncated,
             });
@@ -216,6 +214,18 @@ fn with_body(
         Change::Update => Class::Updated,
         _ => Class::Kept { not_modified: false },
     }
+}
+
+/// Whether what a document says is stored with this chunk: it is new, or its bytes are
+/// wanted and nobody has kept them so far.
+fn is_stored(job: &JobWork, change: Change, document: &mut Document, looked: Looked) -> bool {
+    let bodies = job.manners.bodies;
+    if change == Change::Keep && !(bodies && document.body_chunk.is_none()) {
+        return false;
+    }
+    (document.chunk, document.ordinal) = (Some(looked.chunk), Some(looked.ordinal));
+    document.body_chunk = bodies.then_some(looked.chunk);
+    true
 }
 
 fn redirected(

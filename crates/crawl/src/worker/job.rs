@@ -15,6 +15,7 @@ use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
 use store::tables::counters;
 use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::Job;
+use store::tables::outlets::Outlet;
 use store::tables::queue::sweep::Sweep;
 use store::tables::queue::{self, Added, Adding, Candidate, Place};
 use store::{Error, Tx};
@@ -90,6 +91,10 @@ pub struct JobWork {
     pub manners: Manners,
     /// What it works on.
     pub source: Source,
+    /// The authority group that secures its documents.
+    pub authority: Option<String>,
+    /// Where its documents go.
+    pub outlets: Vec<Outlet>,
     /// What all jobs share.
     pub ground: Ground,
 }
@@ -115,6 +120,12 @@ pub struct Manners {
     pub by_hops: bool,
 }
 
+impl Default for Manners {
+    fn default() -> Manners {
+        Manners::of_web(&WebSpec::default())
+    }
+}
+
 impl Manners {
     fn of_web(spec: &WebSpec) -> Manners {
         Manners {
@@ -126,6 +137,14 @@ impl Manners {
             bodies: spec.bodies,
             pages_max: spec.pages_max,
             by_hops: spec.scope.hops_max.is_some(),
+        }
+    }
+
+    /// How a job of a connector works.
+    pub fn of(connector: &str, docspec: &str) -> Result<Manners, BadSpec> {
+        match connector {
+            CONNECTOR => Ok(Manners::of_web(&WebSpec::from_json(docspec)?)),
+            _ => Ok(Manners::of_others()),
         }
     }
 
@@ -175,7 +194,7 @@ impl JobWork {
     /// Compiles a job that somebody attends to.
     pub fn new(attended: &Attended, ground: &Ground) -> Result<JobWork, BadSpec> {
         let docspec = &attended.job.docspec;
-        let (source, manners) = if attended.connector == CONNECTOR {
+        let (source, mut manners) = if attended.connector == CONNECTOR {
             let web = Web::new(docspec, ground)?;
             let manners = Manners::of_web(&web.spec);
             (Source::Web(Box::new(web)), manners)
@@ -184,6 +203,8 @@ impl JobWork {
                 connectors::repository(&attended.connector, docspec).map_err(BadSpec::Json)?;
             (Source::Other(repository), Manners::of_others())
         };
+        // What an output takes must be there, whatever the job would keep for itself.
+        manners.bodies |= attended.outlets.iter().any(|outlet| outlet.bodies);
         Ok(JobWork {
             id: attended.job.id,
             definition: attended.job.clone(),
@@ -194,6 +215,8 @@ impl JobWork {
             connection: attended.job.connection,
             manners,
             source,
+            authority: attended.authority.clone(),
+            outlets: attended.outlets.clone(),
             ground: ground.clone(),
         })
     }
@@ -224,6 +247,21 @@ impl JobWork {
                 Address { part, bin: BinId(bin_of(host)), host }
             }
         }
+    }
+
+    /// Where outputs keep a document.
+    pub fn uri(&self, docid: &str) -> String {
+        match &self.source {
+            Source::Web(_) => docid.to_owned(),
+            Source::Other(repository) => repository.uri(docid),
+        }
+    }
+
+    /// Whether a job is defined as it was when this was made.
+    pub fn is_defined_as(&self, attended: &Attended) -> bool {
+        self.definition == attended.job
+            && self.outlets == attended.outlets
+            && self.authority == attended.authority
     }
 
     /// Whether this is what is to be done for a job.

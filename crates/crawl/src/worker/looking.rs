@@ -129,7 +129,7 @@ impl Worker {
     /// Takes a job up, or takes over what has changed in its definition.
     fn take_up(&mut self, it: &Attended, now_ms: i64) -> Result<()> {
         let known = self.jobs.get(&it.job.id);
-        if known.is_some_and(|work| work.definition == it.job) {
+        if known.is_some_and(|work| work.is_defined_as(it)) {
             return Ok(());
         }
         match JobWork::new(it, &self.ground) {

@@ -117,7 +117,8 @@ impl Worker {
         };
         self.turns_under_way += 1;
         self.idle_ms = 0;
-        let turn = Turn { lease, job: work, commit, open, is_open, active, wants, sweep, now_ms };
+        let (job, ids) = (work, self.ids.clone());
+        let turn = Turn { lease, job, ids, commit, open, is_open, active, wants, sweep, now_ms };
         self.turns.send(turn);
     }
 
@@ -140,6 +141,9 @@ impl Worker {
                 if let Some((_, batch)) = &turn.commit {
                     batch.remember(turn.job.id, &self.known);
                     self.progress.committed(done.new);
+                    if !turn.job.outlets.is_empty() {
+                        self.herald.committed();
+                    }
                 }
                 self.take_over(part, turn, done);
                 Ok(())

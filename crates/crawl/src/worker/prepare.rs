@@ -3,14 +3,14 @@
 //! Relies on rows that announced both objects when the chunk was opened. Invariant:
 //! facts that say where a body is are encoded after the body has its place.
 
-use super::batch::{Batch, KeptBody};
+use super::batch::{Batch, Had, KeptBody};
 use super::job::JobWork;
 use super::turn::OpenChunk;
 use bytes::Bytes;
 use store::chunkfile::bodies::BodiesWriter;
 use store::chunkfile::document::Body;
 use store::chunkfile::facts;
-use store::chunkfile::warc::{self, Capture, RecordId};
+use store::chunkfile::warc::{self, Capture, Record, RecordId};
 use store::collect::Written;
 use store::ids::{ObjectId, Part};
 use store::objects::{ChunkKey, ObjectPath, Objects};
@@ -112,7 +112,7 @@ fn bodies(key: ChunkKey, job: &JobWork, batch: &mut Batch) -> Result<Vec<u8>> {
     ];
     let mut writer = BodiesWriter::new(key, &warc::warcinfo(&id(0), date_ms, &fields))?;
     for kept in std::mem::take(&mut batch.bodies) {
-        let record = warc::response(&id(writer.records()), &capture(&kept, &headers(&kept)));
+        let record = record(&id(writer.records()), &kept);
         match writer.push(&record) {
             Ok(place) => {
                 let (offset, len) = (place.offset, place.len);
@@ -125,18 +125,17 @@ fn bodies(key: ChunkKey, job: &JobWork, batch: &mut Batch) -> Result<Vec<u8>> {
     Ok(writer.finish())
 }
 
-fn headers(kept: &KeptBody) -> Vec<(&str, &[u8])> {
-    kept.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
-}
-
-fn capture<'a>(kept: &'a KeptBody, headers: &'a [(&'a str, &'a [u8])]) -> Capture<'a> {
-    Capture {
-        target_uri: &kept.url,
-        date_ms: kept.date_ms,
-        ip: Some(kept.ip),
-        status: kept.status,
-        headers,
-        body: &kept.body,
-        truncated: kept.truncated,
+fn record(id: &RecordId, kept: &KeptBody) -> Record {
+    let (target_uri, date_ms, body) = (kept.url.as_str(), kept.date_ms, &kept.body[..]);
+    match &kept.had {
+        Had::Whole(media_type) => warc::resource(id, (target_uri, date_ms), media_type, body),
+        Had::Answer { ip, status, headers } => {
+            let headers: Vec<(&str, &[u8])> =
+                headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+            let (ip, status, truncated) = (Some(*ip), *status, kept.truncated);
+            let headers = &headers[..];
+            let capture = Capture { target_uri, date_ms, ip, status, headers, body, truncated };
+            warc::response(id, &capture)
+        }
     }
 }

@@ -14,10 +14,11 @@ use super::links::StoredLinks;
 use super::prepare::{self, Prepared};
 use crate::conduct::cleans;
 use crate::frontier::Want;
+use crate::ingest::{self, Committing};
 use page::ids::DocHash;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
-use store::ids::{BinId, ChunkId, ObjectId, Part, QueueId};
+use store::ids::{BinId, ChunkId, IdMaker, ObjectId, Part, QueueId};
 use store::objects::{ChunkKey, ObjectPath, Objects};
 use store::tables::bins::{self, Bin, Marked};
 use store::tables::documents::{self, Document};
@@ -52,6 +53,8 @@ pub struct Turn {
     pub lease: Lease,
     /// The job.
     pub job: Arc<JobWork>,
+    /// Makes ids.
+    pub ids: Arc<IdMaker>,
     /// The chunk to commit, and what it says.
     pub commit: Option<(OpenChunk, Batch)>,
     /// The chunk that takes what stays active and what is claimed.
@@ -222,6 +225,8 @@ impl Turn {
         }
         if let (Some((chunk, batch)), Some(prepared)) = (&self.commit, prepared) {
             self.write(tx, batch, (*chunk, prepared))?;
+            let at = Committing { ids: &self.ids, part, seq, now_ms: self.now_ms };
+            ingest::commit(tx, at, &self.job, batch)?;
             let visits: Vec<_> = batch.visits.values().cloned().collect();
             bins::visited(tx, part, &visits)?;
             chunks::commit(tx, &self.lease, (chunk.id, seq), &prepared.summary, self.now_ms)?;

@@ -10,7 +10,7 @@ mod showing;
 use super::answers::Answers;
 use super::changes::{Changed, Changes, define};
 use super::place::Place;
-use super::{kind_of, shown, told};
+use super::{kind_of, shown, told, words};
 use crate::catalog;
 use crate::definitions::{ConnectionForm, Definitions};
 use anyhow::{Context, ensure};
@@ -19,8 +19,13 @@ use flags::Flags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
+use store::ids::{ConnectionId, Part};
 use store::tables::connections::{self, Connection, Kind};
+use store::tables::{ingests, outlets, settings};
 use store::{Tx, clock};
+
+/// Rows that are forgotten in one transaction.
+const FORGET_ROWS: u32 = 1_000;
 
 /// Define where documents come from and where they go: named uses of connectors
 #[derive(ClapArgs)]
@@ -54,6 +59,17 @@ Example: driftline connection edit web --throttle '^www\\.example\\.com$=12/min,
     /// Say whether a connection can be used, and if not, why
     #[command(after_help = "Example: driftline connection check copy")]
     Check(OneArgs),
+    /// Send every document to an output again, as the next runs look at it
+    ///
+    /// For an output that has lost what it had. Nothing is fetched again for it.
+    #[command(after_help = "Example: driftline connection reindex copy")]
+    Reindex(OneArgs),
+    /// Forget what an output has; it is told nothing
+    ///
+    /// For an output that was emptied, or is not to be cleaned up: documents that leave are
+    /// not removed from it any more, and what the next runs look at is added anew.
+    #[command(after_help = "Example: driftline connection forget copy")]
+    Forget(OneArgs),
 }
 
 #[derive(ClapArgs)]
@@ -139,6 +155,16 @@ pub enum Change {
         /// Which.
         one: One,
     },
+    /// Sends everything to it again.
+    Reindex {
+        /// Which.
+        one: One,
+    },
+    /// Forgets what it has.
+    Forget {
+        /// Which.
+        one: One,
+    },
 }
 
 /// A question, as it goes through a socket.
@@ -169,6 +195,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             (place, Change::Edit { one, rename, flags })
         }
         Action::Delete(OneArgs { place, one }) => (place, Change::Delete { one }),
+        Action::Reindex(OneArgs { place, one }) => (place, Change::Reindex { one }),
+        Action::Forget(OneArgs { place, one }) => (place, Change::Forget { one }),
     };
     let answer = place.change("connection", &change)?;
     told(&place, answer, "nothing has changed: it was so already")
@@ -189,14 +217,61 @@ pub fn change(changes: &Changes, change: Change) -> anyhow::Result<Changed> {
         Change::Create { one, connector, flags } => create(changes, one, connector, flags),
         Change::Edit { one, rename, flags } => edit(changes, one, rename, flags),
         Change::Delete { one } => {
-            let line = changes.db.write(move |tx| {
+            let (id, line) = changes.db.write(move |tx| {
                 let (kind, it) = find(tx, &one)?;
                 connections::delete(tx, kind, &it.name)?;
-                Ok(format!("{} connection {}: deleted", kind.name(), it.name))
+                Ok((it.id, format!("{} connection {}: deleted", kind.name(), it.name)))
             })?;
+            forget(&changes.db, id)?;
+            Ok(Changed { changes: vec![line], applied: true })
+        }
+        Change::Reindex { one } => {
+            let now_ms = clock::now_ms();
+            let name = changes.db.write(move |tx| {
+                let it = output(tx, &one)?;
+                outlets::reindex(tx, it.id, now_ms)?;
+                Ok(it.name)
+            })?;
+            let line = format!("output connection {name}: the next runs send it everything again");
+            Ok(Changed { changes: vec![line], applied: true })
+        }
+        Change::Forget { one } => {
+            let it = changes.db.read(move |tx| output(tx, &one))?;
+            let count = forget(&changes.db, it.id)?;
+            let many = words::count(i64::try_from(count).unwrap_or(i64::MAX), "document");
+            let line = format!("output connection {}: {many} forgotten", it.name);
             Ok(Changed { changes: vec![line], applied: true })
         }
     }
+}
+
+/// The output connection of a name.
+fn output(tx: &mut Tx<'_>, one: &One) -> store::Result<Connection> {
+    let kind = one.kind.clone().or_else(|| Some(Kind::Output.name().to_owned()));
+    match find(tx, &One { kind, name: one.name.clone() })? {
+        (Kind::Output, it) => Ok(it),
+        (kind, it) => Err(store::Error::Refused(format!(
+            "{} is a connection of kind {}; only outputs have documents",
+            shown(&it.name),
+            kind.name()
+        ))),
+    }
+}
+
+/// Forgets what an output has, piece by piece. Returns how many documents.
+fn forget(db: &store::Db, output: ConnectionId) -> store::Result<u64> {
+    let parts = db.read(settings::parts)?;
+    let mut forgotten = 0;
+    for part in (0..i64::from(parts)).map(Part) {
+        loop {
+            let count = db.write(move |tx| ingests::forget(tx, part, output, FORGET_ROWS))?;
+            forgotten += count;
+            if count < u64::from(FORGET_ROWS) {
+                break;
+            }
+        }
+    }
+    Ok(forgotten)
 }
 
 fn create(changes: &Changes, one: One, connector: String, flags: Flags) -> anyhow::Result<Changed> {

@@ -11,6 +11,7 @@ mod failed;
 mod flags;
 mod showing;
 mod standing;
+mod undelivered;
 mod waiting;
 
 use super::answers::Answers;

@@ -5,6 +5,7 @@
 //! the last commit was.
 
 use super::crawl::{flags, stopping};
+use super::delivering::Delivering;
 use super::place::{Held, Place};
 use super::{say, shown};
 use ::crawl::begin;
@@ -115,12 +116,17 @@ fn work(
     let ids = Arc::new(IdMaker::new(node)?);
     let ground = begin::ground(&held.db, args.place.addresses()?)?;
     let progress = Arc::new(Progress::default());
-    let parts = Parts { db: &held.db, objects: &held.objects, ids, ground, progress };
-    let (worker, stopper) = Worker::start(parts, settings, Attends::All)?;
+    let delivering = Delivering::new(held, &progress);
+    let herald = delivering.herald();
+    let (db, objects) = (&held.db, &held.objects);
+    let parts = Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
+    let (worker, stopper) = Worker::start(parts, settings.clone(), Attends::All)?;
+    let delivery = delivering.start((held, ids), &settings, &stopper)?;
     let _ = nudging.set(stopper.clone());
     let stopping = stopping::listen(stopper)?;
-    let telling = (!args.place.json()).then(|| Telling::start(&held.db)).transpose()?;
+    let telling = (!args.place.json()).then(|| Telling::start(&held.db, progress)).transpose()?;
     let ended = worker.run();
+    delivery.stop();
     if let Some(telling) = telling {
         telling.stop();
     }
@@ -135,13 +141,22 @@ struct Telling {
 }
 
 impl Telling {
-    fn start(db: &Db) -> anyhow::Result<Telling> {
+    fn start(db: &Db, progress: Arc<Progress>) -> anyhow::Result<Telling> {
         let (stop, stopped) = sync_channel(0);
         let db = db.clone();
         say("working on all jobs; Ctrl-C ends it in good order");
         let thread = std::thread::Builder::new().name("telling".into()).spawn(move || {
             let mut told: BTreeMap<JobId, String> = BTreeMap::new();
+            let mut waits = None;
             loop {
+                let waits_for = progress.snapshot().waiting_for;
+                if waits != waits_for {
+                    let why = waits_for
+                        .as_deref()
+                        .map_or("going on".to_owned(), |why| format!("waiting: {}", shown(why)));
+                    say(&why);
+                    waits = waits_for;
+                }
                 // One that cannot be told of is no reason to stop working.
                 let _ = tell(&db, &mut told);
                 if let Err(RecvTimeoutError::Disconnected) = stopped.recv_timeout(GLANCE) {

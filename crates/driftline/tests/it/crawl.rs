@@ -14,6 +14,7 @@ mod killed;
 mod limits;
 mod nodes;
 mod outage;
+mod outputs;
 mod refused;
 mod server;
 mod signals;
@@ -274,10 +275,21 @@ impl Running {
     /// Waits for words among its messages.
     #[track_caller]
     fn says(&self, words: &str) {
-        let silent = |texts: &mut [Vec<u8>; 2]| !text(&texts[1]).contains(words);
+        self.hears(1, words);
+    }
+
+    /// Waits for words among what it prints.
+    #[track_caller]
+    fn prints(&self, words: &str) {
+        self.hears(0, words);
+    }
+
+    #[track_caller]
+    fn hears(&self, pipe: usize, words: &str) {
+        let silent = |texts: &mut [Vec<u8>; 2]| !text(&texts[pipe]).contains(words);
         let held = self.said.texts.lock().unwrap();
         let (held, late) = self.said.more.wait_timeout_while(held, PATIENCE, silent).unwrap();
-        assert!(!late.timed_out(), "{words:?} is not in: {}", text(&held[1]));
+        assert!(!late.timed_out(), "{words:?} is not in: {}", text(&held[pipe]));
     }
 
     /// Waits for its end.

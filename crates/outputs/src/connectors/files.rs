@@ -1,5 +1,8 @@
 //! The files output: documents as files in a directory.
 
+mod naming;
+pub mod work;
+
 use super::{read, written};
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -51,6 +54,7 @@ pub const CONNECTOR: Connector = Connector {
     }],
     spec: &[],
     link_types: &[],
+    takes_bodies: true,
     check_config: |text| written(&read::<FilesConfig>(text)?.check()?),
     check_spec: |text| written(&read::<FilesSpec>(text)?),
     install: None,

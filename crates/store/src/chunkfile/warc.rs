@@ -180,6 +180,21 @@ pub fn response(id: &RecordId, capture: &Capture<'_>) -> Record {
     record
 }
 
+/// A document that did not come as an answer of the web, as it is.
+pub fn resource(
+    id: &RecordId,
+    (target_uri, date_ms): (&str, i64),
+    media_type: &str,
+    body: &[u8],
+) -> Record {
+    let mut record = Record::new("resource", id, date_ms);
+    record.set("WARC-Target-URI", &uri(target_uri));
+    record.set("WARC-Payload-Digest", &digest(body));
+    let media_type = if media_type.is_empty() { "application/octet-stream" } else { media_type };
+    record.set_block(media_type, body.to_vec());
+    record
+}
+
 /// An answer without its body, because an earlier record has it: a 304, or the
 /// same bytes again. Keeps the head of this answer.
 pub fn revisit(id: &RecordId, capture: &Capture<'_>, original: &Original<'_>) -> Record {

@@ -159,8 +159,9 @@ pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result
 fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
     let written = tx.execute(
         "INSERT INTO connections (id, connectionname, description, classname, config, maxcount,
-             groupname, authdomainname, prerequisite, history_ms, kind, version, changed_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $12)
+             groupname, authdomainname, prerequisite, history_ms, kind, reindexed, version,
+             changed_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 1, $12)
          ON CONFLICT (id) DO UPDATE SET
              connectionname = excluded.connectionname, description = excluded.description,
              classname = excluded.classname, config = excluded.config,

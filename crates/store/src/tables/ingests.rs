@@ -1,14 +1,93 @@
 //! What each output has of each document (table 11.26), and what it must still hear.
 //!
-//! Invariant: a decision is written in the transaction that commits the chunk, and
-//! cleared only by the delivery of that very decision; so an output that was away
-//! hears everything, and a late acknowledgement cannot hide a newer decision.
+//! Invariants: a decision is written in the transaction that commits the chunk, and
+//! cleared only by the delivery of that very decision; so an output that was away hears
+//! everything, and a late acknowledgement cannot hide a newer decision. How many
+//! decisions a job waits for is counted in the same transaction.
 
-use crate::dialect::Kind;
-use crate::ids::{ConnectionId, Part};
+mod delivery;
+mod whole;
+
+pub use delivery::{Due, Fate, delivered, due, is_any_due, retries, undelivered};
+pub use whole::{count_rows, forget, given_up, retry};
+
+use crate::ids::{ConnectionId, JobId, Part};
+use crate::tables::counters;
 use crate::value::Row;
-use crate::{Result, Tx, Value};
+use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
+use std::collections::BTreeMap;
+
+/// A time that never comes: that of decisions that were given up.
+pub const NEVER_MS: i64 = i64::MAX;
+
+/// The counter of decisions that an output must still hear.
+pub const UNDELIVERED: &str = "undelivered";
+/// The counter of decisions that were given up.
+pub const UNDELIVERABLE: &str = "undeliverable";
+
+/// What an output must hear of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// It is new to the output.
+    Add,
+    /// It is different from what the output has.
+    Update,
+    /// The output must not have it any more.
+    Remove,
+}
+
+impl Decision {
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Decision::Add => "add",
+            Decision::Update => "update",
+            Decision::Remove => "remove",
+        }
+    }
+
+    fn read(name: &str) -> Result<Decision> {
+        match name {
+            "add" => Ok(Decision::Add),
+            "update" => Ok(Decision::Update),
+            "remove" => Ok(Decision::Remove),
+            _ => Err(Error::Corrupt { what: "ingests".into(), reason: format!("{name:?}") }),
+        }
+    }
+}
+
+/// A decision that has not been delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// What it is.
+    pub decision: Decision,
+    /// The commit that decided it.
+    pub seq: i64,
+    /// The job whose commit that was.
+    pub job: JobId,
+    /// When it is tried again; `None` if it never was, [`NEVER_MS`] if it was given up.
+    pub check_ms: Option<i64>,
+    /// Tries that are left, while it is failing.
+    pub failcount: Option<i64>,
+    /// When trying ends, while it is failing.
+    pub failtime: Option<i64>,
+    /// What went wrong last.
+    pub error: Option<String>,
+}
+
+impl Pending {
+    /// A decision that nobody has tried to deliver.
+    pub fn new(decision: Decision, seq: i64, job: JobId) -> Pending {
+        let (check_ms, failcount, failtime, error) = (None, None, None, None);
+        Pending { decision, seq, job, check_ms, failcount, failtime, error }
+    }
+
+    /// Whether it is not tried any more.
+    pub fn is_given_up(&self) -> bool {
+        self.check_ms == Some(NEVER_MS)
+    }
+}
 
 /// An output's view of one document (or one component of it).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +99,7 @@ pub struct Ingest {
     pub dochash: DocHash,
     /// Empty for the document itself.
     pub component: Vec<u8>,
+    /// `None` when it was seen, and nothing of it is in the output.
     pub uri: Option<String>,
     pub uri_hash: Option<Vec<u8>>,
     pub authority: Option<String>,
@@ -30,42 +110,80 @@ pub struct Ingest {
     pub last_ingest_ms: Option<i64>,
     pub last_change_ms: Option<i64>,
     pub changes: i64,
-    /// What the output must still hear: `add`, `update`, `remove`.
-    pub decision: Option<String>,
-    /// The commit that decided it.
-    pub decided_seq: Option<i64>,
+    /// URIs that the output may still have it under, one a line.
+    pub stale_uris: Option<String>,
+    /// What the output must still hear.
+    pub pending: Option<Pending>,
+    /// The last decision that the output has.
     pub delivered_seq: Option<i64>,
-    pub check_ms: Option<i64>,
-    pub failcount: Option<i64>,
-    pub failtime: Option<i64>,
-    pub error: Option<String>,
 }
 
 const COLUMNS: &str = "id, connectionid, dochash, componenthash, docuri, urihash, authorityname, \
     lastversion, lastoutputversion, lasttransformationversion, firstingest, lastingest, lastchange, \
-    changecount, decision, decided_seq, delivered_seq, checktime, failcount, failtime, errortext";
+    changecount, staleuris, delivered_seq, decision, decided_seq, jobid, checktime, failcount, \
+    failtime, errortext";
 
-/// Loads what an output has of documents.
+/// A row before and after: `None` is no row.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Move {
+    pub before: Option<Ingest>,
+    pub after: Option<Ingest>,
+}
+
+/// Loads what an output has of documents of a connection, and locks it.
 pub fn load(
     tx: &mut Tx<'_>,
-    part: Part,
-    output: ConnectionId,
+    (part, output): (Part, ConnectionId),
+    connection: ConnectionId,
     keys: &[DocHash],
 ) -> Result<Vec<Ingest>> {
-    let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
+    let mut sorted: Vec<DocHash> = keys.to_vec();
+    sorted.sort_unstable();
+    let keys: Vec<Value<'_>> = sorted.iter().map(Value::from).collect();
     tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND outputid = $2 AND dochash"),
-        &[part.into(), output.into()],
+        &format!(
+            "SELECT {COLUMNS} FROM ingests
+             WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash"
+        ),
+        &[part.into(), output.into(), connection.into()],
         &keys,
-        "ORDER BY dochash, connectionid, componenthash",
+        "ORDER BY dochash, componenthash /*for update*/",
         Ingest::from_row,
     )
 }
 
-/// Writes decisions and what they rest on, in the commit of their chunk.
-pub fn decide(tx: &mut Tx<'_>, part: Part, output: ConnectionId, ingests: &[Ingest]) -> Result<()> {
-    let rows: Vec<Vec<Value<'_>>> =
-        ingests.iter().map(|ingest| ingest.to_row(part, output)).collect();
+/// Loads what an output has under URIs, by their hashes, and locks it.
+pub fn owners(
+    tx: &mut Tx<'_>,
+    (part, output): (Part, ConnectionId),
+    uri_hashes: &[Vec<u8>],
+) -> Result<Vec<Ingest>> {
+    let keys: Vec<Value<'_>> = uri_hashes.iter().map(Value::from).collect();
+    tx.query_in(
+        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND outputid = $2 AND urihash"),
+        &[part.into(), output.into()],
+        &keys,
+        "ORDER BY dochash, componenthash /*for update*/",
+        Ingest::from_row,
+    )
+}
+
+/// Writes rows that were loaded in this transaction, and counts what is pending.
+pub fn save(tx: &mut Tx<'_>, (part, output): (Part, ConnectionId), moves: &[Move]) -> Result<()> {
+    let gone: Vec<Vec<Value<'_>>> = moves
+        .iter()
+        .filter(|it| it.after.is_none())
+        .filter_map(|it| Some(vec![part.into(), it.before.as_ref()?.id.into()]))
+        .collect();
+    for row in &gone {
+        tx.execute("DELETE FROM ingests WHERE part = $1 AND id = $2", row)?;
+    }
+    let rows: Vec<Vec<Value<'_>>> = moves
+        .iter()
+        .filter_map(|it| it.after.as_ref())
+        .map(|ingest| ingest.to_row(part, output))
+        .collect();
     let changed: Vec<String> = COLUMNS
         .split(", ")
         .filter(|it| !matches!(*it, "id" | "connectionid" | "dochash" | "componenthash"))
@@ -79,64 +197,31 @@ pub fn decide(tx: &mut Tx<'_>, part: Part, output: ConnectionId, ingests: &[Inge
             changed.join(", ")
         ),
     )?;
+    count(tx, part, moves)
+}
+
+/// Books in the counters what is pending now.
+fn count(tx: &mut Tx<'_>, part: Part, moves: &[Move]) -> Result<()> {
+    let mut deltas: BTreeMap<JobId, [i64; 2]> = BTreeMap::new();
+    let mut book = |ingest: &Option<Ingest>, delta: i64| {
+        if let Some(pending) = ingest.as_ref().and_then(|it| it.pending.as_ref()) {
+            deltas.entry(pending.job).or_default()[usize::from(pending.is_given_up())] += delta;
+        }
+    };
+    for it in moves {
+        book(&it.before, -1);
+        book(&it.after, 1);
+    }
+    for (job, [undelivered, undeliverable]) in deltas {
+        let deltas = [(UNDELIVERED, undelivered), (UNDELIVERABLE, undeliverable)];
+        counters::add(tx, part, job, &deltas)?;
+    }
     Ok(())
-}
-
-/// What an output must still hear in a part: what was never tried in the order it
-/// was decided, then what is to be tried again, once its time has come.
-pub fn undelivered(
-    tx: &mut Tx<'_>,
-    part: Part,
-    output: ConnectionId,
-    now_ms: i64,
-    limit: u32,
-) -> Result<Vec<Ingest>> {
-    let mut found = tx.query(
-        &format!(
-            "SELECT {COLUMNS} FROM ingests
-             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NULL
-             ORDER BY decided_seq, id LIMIT $3"
-        ),
-        &[part.into(), output.into(), limit.into()],
-        Ingest::from_row,
-    )?;
-    let room = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(limit));
-    found.extend(tx.query(
-        &format!(
-            "SELECT {COLUMNS} FROM ingests
-             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NOT NULL
-               AND checktime <= $3
-             ORDER BY checktime, id LIMIT $4"
-        ),
-        &[part.into(), output.into(), now_ms.into(), room.into()],
-        Ingest::from_row,
-    )?);
-    Ok(found)
-}
-
-/// Records that the output has what was decided by these commits: `(id, seq)`.
-/// A decision that has changed since stays. Returns how many were cleared.
-pub fn delivered(
-    tx: &mut Tx<'_>,
-    part: Part,
-    deliveries: &[(i64, i64)],
-    now_ms: i64,
-) -> Result<u64> {
-    let rows: Vec<Vec<Value<'_>>> =
-        deliveries.iter().map(|(id, seq)| vec![(*id).into(), (*seq).into()]).collect();
-    tx.update_rows(
-        "UPDATE ingests SET decision = NULL, delivered_seq = v.column2, lastingest = $2,
-             firstingest = COALESCE(firstingest, $2), checktime = NULL, failcount = NULL,
-             failtime = NULL, errortext = NULL",
-        &[part.into(), now_ms.into()],
-        (&[Kind::Int, Kind::Int], &rows),
-        "WHERE ingests.part = $1 AND ingests.id = v.column1 AND ingests.decided_seq = v.column2
-           AND ingests.decision IS NOT NULL",
-    )
 }
 
 impl Ingest {
     fn to_row(&self, part: Part, output: ConnectionId) -> Vec<Value<'_>> {
+        let pending = self.pending.as_ref();
         vec![
             part.into(),
             output.into(),
@@ -154,17 +239,32 @@ impl Ingest {
             self.last_ingest_ms.into(),
             self.last_change_ms.into(),
             self.changes.into(),
-            (&self.decision).into(),
-            self.decided_seq.into(),
+            (&self.stale_uris).into(),
             self.delivered_seq.into(),
-            self.check_ms.into(),
-            self.failcount.into(),
-            self.failtime.into(),
-            (&self.error).into(),
+            pending.map(|it| it.decision.name()).into(),
+            pending.map(|it| it.seq).into(),
+            pending.map(|it| it.job).into(),
+            pending.and_then(|it| it.check_ms).into(),
+            pending.and_then(|it| it.failcount).into(),
+            pending.and_then(|it| it.failtime).into(),
+            pending.and_then(|it| it.error.as_deref()).into(),
         ]
     }
 
     fn from_row(row: &Row<'_>) -> Result<Ingest> {
+        let decision: Option<String> = row.get(16)?;
+        let pending = match decision {
+            None => None,
+            Some(decision) => Some(Pending {
+                decision: Decision::read(&decision)?,
+                seq: row.get(17)?,
+                job: row.get(18)?,
+                check_ms: row.get(19)?,
+                failcount: row.get(20)?,
+                failtime: row.get(21)?,
+                error: row.get(22)?,
+            }),
+        };
         Ok(Ingest {
             id: row.get(0)?,
             connection: row.get(1)?,
@@ -180,70 +280,12 @@ impl Ingest {
             last_ingest_ms: row.get(11)?,
             last_change_ms: row.get(12)?,
             changes: row.get(13)?,
-            decision: row.get(14)?,
-            decided_seq: row.get(15)?,
-            delivered_seq: row.get(16)?,
-            check_ms: row.get(17)?,
-            failcount: row.get(18)?,
-            failtime: row.get(19)?,
-            error: row.get(20)?,
+            stale_uris: row.get(14)?,
+            delivered_seq: row.get(15)?,
+            pending,
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::both_databases;
-
-    fn ingest(id: i64, decided_seq: i64) -> Ingest {
-        Ingest {
-            id,
-            connection: ConnectionId(1),
-            dochash: DocHash::of(&id.to_string()),
-            component: Vec::new(),
-            uri: Some(format!("http://example.com/{id}")),
-            uri_hash: Some(vec![1; 16]),
-            authority: None,
-            version: Some("v1".into()),
-            output_version: None,
-            transformation_version: None,
-            first_ingest_ms: None,
-            last_ingest_ms: None,
-            last_change_ms: Some(10),
-            changes: 1,
-            decision: Some("add".into()),
-            decided_seq: Some(decided_seq),
-            delivered_seq: None,
-            check_ms: None,
-            failcount: None,
-            failtime: None,
-            error: None,
-        }
-    }
-
-    #[test]
-    fn a_late_acknowledgement_cannot_hide_a_newer_decision() {
-        both_databases(|db| {
-            let (part, output) = (Part(2), ConnectionId(5));
-            let first = vec![ingest(1, 1), ingest(2, 1)];
-            db.write(move |tx| decide(tx, part, output, &first))?;
-            // While the output works on commit 1, commit 2 changes its mind on document 1.
-            let newer = vec![Ingest { decision: Some("remove".into()), ..ingest(1, 2) }];
-            db.write(move |tx| decide(tx, part, output, &newer))?;
-            assert_eq!(db.write(move |tx| delivered(tx, part, &[(1, 1), (2, 1)], 50))?, 1);
-            let left = db.read(move |tx| undelivered(tx, part, output, 60, 10))?;
-            assert_eq!(left.len(), 1);
-            assert_eq!((left[0].id, left[0].decision.as_deref()), (1, Some("remove")));
-            assert_eq!(db.write(move |tx| delivered(tx, part, &[(1, 2)], 70))?, 1);
-            assert_eq!(db.read(move |tx| undelivered(tx, part, output, 80, 10))?, []);
-            let later = vec![Ingest { check_ms: Some(95), ..ingest(3, 3) }];
-            db.write(move |tx| decide(tx, part, output, &later))?;
-            assert_eq!(db.read(move |tx| undelivered(tx, part, output, 94, 10))?, []);
-            assert_eq!(db.read(move |tx| undelivered(tx, part, output, 95, 10))?.len(), 1);
-            let kept = db.read(move |tx| load(tx, part, output, &[DocHash::of("2")]))?;
-            assert_eq!(kept[0].first_ingest_ms, Some(50));
-            Ok(())
-        });
-    }
-}
+mod tests;

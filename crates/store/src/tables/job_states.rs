@@ -10,7 +10,9 @@ mod state;
 pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
 
 use crate::ids::{JobId, NodeId, Part, Run};
+use crate::tables::connections;
 use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job, StartMethod};
+use crate::tables::outlets::{self, Outlet};
 use crate::{Error, Result, Tx, Value};
 use state::STATE;
 
@@ -157,6 +159,22 @@ pub struct Attended {
     pub state: State,
     /// The name of its repository connector.
     pub connector: String,
+    /// The authority group that secures its documents.
+    pub authority: Option<String>,
+    /// Where its documents go.
+    pub outlets: Vec<Outlet>,
+}
+
+impl Attended {
+    /// A job as it is attended to, in a state.
+    pub fn new(tx: &mut Tx<'_>, job: Job, state: State) -> Result<Attended> {
+        let Some((_, connection)) = connections::load(tx, job.connection)? else {
+            return Err(Error::Refused("its repository connection is gone".to_owned()));
+        };
+        let outlets = outlets::of_job(tx, job.id)?;
+        let (connector, authority) = (connection.classname, connection.groupname);
+        Ok(Attended { job, state, connector, authority, outlets })
+    }
 }
 
 /// Phases in which documents of a job are worked on.
@@ -170,9 +188,9 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         let columns: Vec<String> = columns.split(", ").map(|it| format!("{table}.{it}")).collect();
         columns.join(", ")
     };
-    tx.query(
+    let mut found = tx.query(
         &format!(
-            "SELECT {}, {}, c.classname FROM job_states s
+            "SELECT {}, {}, c.classname, c.groupname FROM job_states s
              JOIN nodes n ON n.id = s.node
              JOIN job_definitions d ON d.id = s.jobid
              JOIN connections c ON c.id = d.connectionid
@@ -186,10 +204,15 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         &[heard_since_ms.into(), limit.into()],
         |row| {
             let state = State::from_row(row, COLUMNS_COUNT)?;
-            let connector = row.get(COLUMNS_COUNT + STATE.split(", ").count())?;
-            Ok(Attended { job: Job::from_row(row)?, state, connector })
+            let at = COLUMNS_COUNT + STATE.split(", ").count();
+            let (connector, authority, outlets) = (row.get(at)?, row.get(at + 1)?, Vec::new());
+            Ok(Attended { job: Job::from_row(row)?, state, connector, authority, outlets })
         },
-    )
+    )?;
+    for it in &mut found {
+        it.outlets = outlets::of_job(tx, it.job.id)?;
+    }
+    Ok(found)
 }
 
 /// Jobs whose documents are to be worked on, and whose node has not been heard of since

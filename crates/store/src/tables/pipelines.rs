@@ -128,6 +128,11 @@ fn check(tx: &mut Tx<'_>, stages: &[Stage]) -> Result<()> {
             }
             heard[before] = true;
         }
+        let is_twice =
+            |other: &Stage| other.kind == StageKind::Output && other.connection == stage.connection;
+        if stage.kind == StageKind::Output && stages[..ordinal].iter().any(is_twice) {
+            return refused("an output takes each document once, and this one is there already");
+        }
         match connections::load(tx, stage.connection)? {
             Some((kind, _)) if kind == stage.kind.kind() => {}
             Some((kind, it)) => {
@@ -160,8 +165,11 @@ mod tests {
     fn make(db: &Db) -> Result<()> {
         db.write(|tx| {
             for (id, kind) in [(1, Kind::Repository), (2, Kind::Transformation), (3, Kind::Output)]
+                .into_iter()
+                .chain([(4, Kind::Output), (5, Kind::Output)])
             {
-                let it = Connection::new(ConnectionId(id), kind.name(), "web");
+                let name = if id > 3 { format!("output {id}") } else { kind.name().to_owned() };
+                let it = Connection::new(ConnectionId(id), &name, "web");
                 connections::save(tx, kind, &it, 0)?;
             }
             jobs::save(tx, &Job::new(JOB, "docs", ConnectionId(1)), 0)
@@ -190,8 +198,10 @@ mod tests {
                     Ok((jobs::version(tx, JOB)?, seeding.is_some()))
                 })
             };
-            let described = Stage { description: Some("twice".into()), ..take(None) };
-            let tree = vec![change(None), change(Some(0)), take(Some(1)), take(Some(0)), described];
+            let to = |id, stage: Stage| Stage { connection: ConnectionId(id), ..stage };
+            let described = Stage { description: Some("third".into()), ..to(5, take(None)) };
+            let second = to(4, take(Some(0)));
+            let tree = vec![change(None), change(Some(0)), take(Some(1)), second, described];
             assert_eq!(replace(tree.clone())?, (Some(2), false));
             assert_eq!(db.read(|tx| load(tx, JOB))?, tree);
             assert_eq!(replace(tree)?, (Some(2), true), "it is the same");
@@ -218,6 +228,7 @@ mod tests {
             assert!(refused(vec![take(Some(0))]).contains("stage 0"));
             assert!(refused(vec![take(Some(-1))]).contains("does not come before"));
             assert!(refused(vec![take(None), take(Some(0))]).contains("hears an output"));
+            assert!(refused(vec![take(None), take(None)]).contains("there already"));
             assert!(refused(vec![change(None)]).contains("leads to no output"));
             let wrong = Stage { connection: ConnectionId(1), ..take(None) };
             assert!(refused(vec![wrong]).contains("kind repository"));

@@ -141,6 +141,10 @@ impl Repository for Files {
         Ok(Some(now_ms.to_string()))
     }
 
+    fn uri(&self, docid: &str) -> String {
+        url::Url::from_file_path(docid).map_or_else(|()| docid.to_owned(), String::from)
+    }
+
     fn unwanted(&self, docid: &str) -> Option<(&'static str, String)> {
         let path = Path::new(docid);
         if !self.is_inside(path) {

@@ -3,10 +3,10 @@
 //! Invariant: as for the web, the document ends in exactly one settlement; what is gone
 //! is gone at once, because whoever says so has looked.
 
-use super::{Class, Finishing, looking, push, retry, settle, unknown};
+use super::{Class, Finishing, is_stored, looking, push, retry, settle, unknown};
 use crate::compare::{Content, Seen, Validators, compare};
 use crate::repository::{Looked, Read, Reference};
-use crate::worker::batch::Batch;
+use crate::worker::batch::{Batch, Had, KeptBody};
 use crate::worker::fetching::{Claimed, LookedDone};
 use crate::worker::job::{Found, JobWork};
 use page::ids::DocHash;
@@ -78,12 +78,19 @@ fn with_content(
     let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
     let content =
         Content { status: i64::from(OK), facts: &facts, length, validators: Validators::default() };
-    let mut compared = compare(&known, &Seen::Content(content), looking(at, job, batch));
+    let here = looking(at, job, batch);
+    let mut compared = compare(&known, &Seen::Content(content), here);
     compared.document.version = Some(version);
     let change = compared.change.unwrap_or(Change::Keep);
     let mut record = DocumentRecord::new(claimed.entry.docid.clone(), job.id.0, change);
     record.fetch = Some(Fetch { status: OK, fetched_ms: at.now_ms, ..Fetch::default() });
-    if change != Change::Keep {
+    if is_stored(job, change, &mut compared.document, here) {
+        if job.manners.bodies {
+            let had = Had::Whole(facts.media_type.clone());
+            let (url, date_ms) = (job.uri(&claimed.entry.docid), at.now_ms);
+            let record = batch.records.len();
+            batch.body(KeptBody { record, url, date_ms, had, body, truncated: false });
+        }
         record.facts = Some(facts);
     }
     batch.record(record);

@@ -47,6 +47,9 @@ pub fn swept(
         compare(&known, &Seen::Forbidden { code, reason }, looking(at, job, batch))
     });
     push(at, batch, &entry, to);
+    if is_shared {
+        batch.left.push(entry.dochash);
+    }
     let Some(compared) = removed else { return Class::Forbidden("shared") };
     if let Some(change) = compared.change {
         batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));

@@ -4,6 +4,7 @@
 //! marked as stopped before the answer, so that nobody waits for it.
 
 use super::{show, stopping};
+use crate::cli::delivering::Delivering;
 use crate::cli::place::Held;
 use ::crawl::begin::{self, Begun};
 use ::crawl::conduct::Attends;
@@ -68,14 +69,20 @@ impl Work<'_> {
         let ids = Arc::new(IdMaker::new(node)?);
         let ground = begin::ground(db, self.own)?;
         let progress = Arc::new(Progress::default());
-        let parts = Parts { db, objects, ids, ground, progress: progress.clone() };
+        let delivering = Delivering::new(self.held, &progress);
+        let (herald, progress) = (delivering.herald(), progress.clone());
+        let parts =
+            Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
         let (at, terms) = (parts.means(Now::start()), self.settings.terms(Attends::All));
         let begun = begin::begin(&at, terms, self.name, self.spec)?;
         announce(&begun);
-        let (worker, stopper) = Worker::start(parts, self.settings, Attends::One(begun.job))?;
+        let (worker, stopper) =
+            Worker::start(parts, self.settings.clone(), Attends::One(begun.job))?;
+        let delivery = delivering.start((self.held, ids), &self.settings, &stopper)?;
         let stopping = stopping::listen(stopper)?;
         let watching = show::watch(self.held, &progress, begun.job, self.quiet)?;
         let ended = worker.run();
+        delivery.stop();
         watching.stop();
         drop(stopping);
         Ok(Worked { begun, did: progress.snapshot(), ended: ended? })

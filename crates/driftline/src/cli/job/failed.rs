@@ -10,7 +10,7 @@ use super::super::place::Place;
 use super::super::urls::{Filter, walk};
 use super::super::words::{count, quoted, when};
 use super::super::{say, shown};
-use super::{Change, find};
+use super::{Change, find, undelivered};
 use anyhow::{Context, ensure};
 use clap::Args as ClapArgs;
 use page::ids::DocHash;
@@ -50,7 +50,8 @@ pub struct Ask {
     /// The job
     #[arg(value_name = "NAME")]
     name: String,
-    /// Only those that failed for this reason, such as dns or http-503
+    /// Only those that failed for this reason, such as dns or http-503; `output` for what an
+    /// output could not take
     #[arg(long, value_name = "CODE")]
     reason: Option<String>,
     /// Documents to list
@@ -94,6 +95,8 @@ struct Failed {
     job: String,
     /// How many documents have failed, for whatever reason.
     failed: i64,
+    /// How many documents an output could not take.
+    undeliverable: i64,
     documents: Vec<Letter>,
     /// To go on with; `null` when all was seen.
     cursor: Option<String>,
@@ -101,17 +104,17 @@ struct Failed {
 
 /// One document that has failed.
 #[derive(Serialize, Deserialize)]
-struct Letter {
-    document: String,
-    reason: Option<String>,
-    detail: Option<String>,
-    status: Option<i64>,
+pub struct Letter {
+    pub document: String,
+    pub reason: Option<String>,
+    pub detail: Option<String>,
+    pub status: Option<i64>,
     /// When it was last looked at.
-    checked_ms: Option<i64>,
+    pub checked_ms: Option<i64>,
     /// How often it was looked at, in all runs.
-    tries: Option<i64>,
+    pub tries: Option<i64>,
     /// The run that gave it up.
-    run: Option<i64>,
+    pub run: Option<i64>,
 }
 
 impl From<Listed> for Letter {
@@ -191,11 +194,16 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
         let failed = counters::total(tx, job.id, "failed")?;
         Ok((job, failed))
     })?;
-    let filter = Filter::failed(ask.reason);
     let limit = ask.limit.clamp(1, LIMIT_MAX) as usize;
+    let is_meant = ask.reason.as_deref().is_none_or(|reason| reason == undelivered::REASON);
+    // They come first, before what is listed page by page.
+    let first = if is_meant && ask.cursor.is_none() { limit } else { 0 };
+    let (undeliverable, mut documents) = undelivered::letters(&answers.db, job.id, first)?;
+    let filter = Filter::failed(ask.reason);
     let found = walk(&answers.db, &job, (&filter, ask.cursor.as_deref()), limit)?;
-    let documents = found.rows.into_iter().map(Letter::from).collect();
-    Ok(serde_json::to_value(Failed { job: job.name, failed, documents, cursor: found.cursor })?)
+    documents.extend(found.rows.into_iter().map(Letter::from));
+    let (job, cursor) = (job.name, found.cursor);
+    Ok(serde_json::to_value(Failed { job, failed, undeliverable, documents, cursor })?)
 }
 
 /// Runs the verb that tries again.
@@ -241,17 +249,28 @@ pub fn carry_out(db: &Db, it: Retry) -> anyhow::Result<Json> {
     let name = it.name.clone();
     let job = db.read(move |tx| find(tx, &name))?;
     let mut done = Retried { job: job.name.clone(), retried: 0, unknown: Vec::new(), after: None };
+    let keys: Vec<DocHash> = it.documents.iter().flat_map(keys_of).collect();
+    let is_meant = it.reason.as_deref().is_none_or(|reason| reason == undelivered::REASON);
+    let mut taken = Vec::new();
+    if is_meant && it.after.is_none() {
+        // No run is needed for it: what they say is there.
+        (done.retried, taken) = undelivered::retry(db, job.id, &keys)?;
+    }
     let from = Part(it.after.map_or(0, |(part, _)| part));
+    let only_outputs = done.retried > 0 || it.reason.as_deref() == Some(undelivered::REASON);
     let parts = db.read(move |tx| {
         // What is refused is refused although nothing has failed.
-        running(tx, job.id, &job.name, false)?;
+        match running(tx, job.id, &job.name, false) {
+            Err(Error::Refused(_)) if only_outputs => return Ok(Vec::new()),
+            outcome => outcome?,
+        };
         counters::parts_with(tx, (job.id, "failed"), from, settings::PARTS_MAX)
     })?;
     let work = Work { db, job: job.id, name: it.name };
     if it.documents.is_empty() {
         work.all(&mut done, (it.reason, it.after), &parts)?;
     } else {
-        work.named(&mut done, &it.documents, &parts)?;
+        work.named(&mut done, (&it.documents, taken), &parts)?;
     }
     Ok(serde_json::to_value(done)?)
 }
@@ -292,14 +311,14 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn named(&self, done: &mut Retried, texts: &[String], parts: &[Part]) -> anyhow::Result<()> {
-        // A document may be called by its identifier, or by a URL that means it.
-        let keys_of = |text: &String| -> Vec<DocHash> {
-            let canonical = canonical(text, &Policy::default()).ok();
-            canonical.iter().chain([text]).map(|it| DocHash::of(it)).collect()
-        };
+    fn named(
+        &self,
+        done: &mut Retried,
+        (texts, taken): (&[String], Vec<DocHash>),
+        parts: &[Part],
+    ) -> anyhow::Result<()> {
         let keys: Vec<DocHash> = texts.iter().flat_map(keys_of).collect();
-        let mut found = HashSet::new();
+        let mut found: HashSet<DocHash> = taken.into_iter().collect();
         for part in parts {
             let (job, name, keys) = (self.job, self.name.clone(), keys.clone());
             let place = queue::Place { part: *part, job };
@@ -315,6 +334,12 @@ impl Work<'_> {
         done.unknown = texts.iter().filter(is_unknown).cloned().collect();
         Ok(())
     }
+}
+
+/// What a document may be known by: its identifier, or a URL that means it.
+fn keys_of(text: &String) -> Vec<DocHash> {
+    let canonical = canonical(text, &Policy::default()).ok();
+    canonical.iter().chain([text]).map(|it| DocHash::of(it)).collect()
 }
 
 /// The run of a job that can try again what it has given up. With `keeps`, nobody ends

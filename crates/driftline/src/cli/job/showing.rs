@@ -188,6 +188,14 @@ fn standing_lines(it: &Shown, now_ms: i64) -> Vec<String> {
         counts.push_str(&format!(", {} failed (see: driftline job failed)", line.failed));
     }
     out.push(counts);
+    if line.undelivered > 0 {
+        let many = count(line.undelivered, "document");
+        out.push(format!("    its outputs must still hear of {many}"));
+    }
+    if line.undeliverable > 0 {
+        let many = count(line.undeliverable, "document");
+        out.push(format!("    {many} could not be taken by an output (see: driftline job failed)"));
+    }
     out.extend(it.window_end_ms.map(|ms| format!("    its window ends {}", when(ms, now_ms))));
     out
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use store::dialect::Dialect;
 use store::tables::job_states::{self, Phase, Restart, State};
 use store::tables::jobs::{self, Job};
-use store::tables::{connections, counters, nodes};
+use store::tables::{connections, counters, ingests, nodes};
 use store::{Tx, clock};
 
 /// What a process says that it is doing when it holds a data directory and works on all
@@ -48,6 +48,12 @@ pub struct Line {
     pub processed: i64,
     /// Those that were given up.
     pub failed: i64,
+    /// What its outputs must still hear.
+    #[serde(default)]
+    pub undelivered: i64,
+    /// What an output could not take.
+    #[serde(default)]
+    pub undeliverable: i64,
     /// Why its last run was aborted.
     pub error: Option<String>,
     /// Whether somebody works on it.
@@ -120,6 +126,8 @@ fn line(
         outstanding: sum(&["ready", "waiting", "active"]),
         processed: sum(processed),
         failed: sum(&["failed"]),
+        undelivered: sum(&[ingests::UNDELIVERED]),
+        undeliverable: sum(&[ingests::UNDELIVERABLE]),
         error: state.error.clone(),
         attended,
     }

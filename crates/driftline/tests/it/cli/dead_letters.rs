@@ -56,7 +56,7 @@ fn what_has_failed_is_listed_with_its_reason_and_tried_again() {
         parsed(&place.succeeds(&args))
     };
     let first = page(None);
-    assert_eq!(keys(&first), ["cursor", "documents", "failed", "job"]);
+    assert_eq!(keys(&first), ["cursor", "documents", "failed", "job", "undeliverable"]);
     assert_eq!(
         keys(&first["documents"][0]),
         ["checked_ms", "detail", "document", "reason", "run", "status", "tries"]
@@ -110,6 +110,8 @@ fn scripts_rely_on_these_keys() {
         "processed",
         "run",
         "state",
+        "undeliverable",
+        "undelivered",
         "word",
     ];
     assert_eq!(keys(&list[0]), line);

@@ -236,16 +236,31 @@ fn a_holder_that_does_not_listen_is_named() {
 /// The guide's indented lines, run by a shell in a new directory.
 #[test]
 fn every_command_of_the_guide_runs() {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/definitions.md");
-    let guide = std::fs::read_to_string(guide).unwrap();
-    let commands: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("    ")).collect();
-    assert!(commands.iter().filter(|line| line.starts_with("driftline ")).count() > 15);
-    let place = Place::new();
-    std::os::unix::fs::symlink(PROGRAM, place.path("driftline")).unwrap();
-    let script = format!("set -e\nPATH=\"$PWD:$PATH\"\n{}\n", commands.join("\n"));
-    let ran = Command::new("sh").arg("-c").arg(script).current_dir(place.folder.path()).output();
-    let told = said(&ran.unwrap());
+    let told = said(&follow(&Place::new(), "definitions.md", 15));
     for words in ["authority group staff: new", "job docs: new", "name -> disk"] {
         assert!(told.contains(words), "{words}: {told}");
     }
+}
+
+#[test]
+fn every_command_of_the_guide_to_outputs_runs() {
+    let place = Place::new();
+    let told = said(&follow(&place, "outputs.md", 10));
+    assert!(told.contains("1 document forgotten"), "{told}");
+    let copied = format!("out/file/%nil{}/site", place.folder.path().display());
+    let copied = place.path(&copied);
+    assert_eq!(std::fs::read_to_string(copied.join("one.txt")).unwrap(), "new\n");
+    assert!(!copied.join("two.txt").exists());
+}
+
+/// Runs the indented lines of a guide in a directory.
+fn follow(place: &Place, guide: &str, commands_min: usize) -> std::process::Output {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
+    let guide = std::fs::read_to_string(format!("{path}/{guide}")).unwrap();
+    let commands: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+    assert!(commands.iter().filter(|line| line.starts_with("driftline ")).count() >= commands_min);
+    std::os::unix::fs::symlink(PROGRAM, place.path("driftline")).unwrap();
+    let script = format!("set -e\nPATH=\"$PWD:$PATH\"\n{}\n", commands.join("\n"));
+    let ran = Command::new("sh").arg("-c").arg(script).current_dir(place.folder.path()).output();
+    ran.unwrap()
 }

@@ -12,33 +12,38 @@ use store::tables::jobs;
 use super::{Home, Running, text};
 
 /// A files job over a small tree: two files, and a directory with one.
-struct Tree {
-    home: Home,
-    root: PathBuf,
+pub(super) struct Tree {
+    pub home: Home,
+    pub root: PathBuf,
 }
 
 impl Tree {
     fn new(home: Home) -> Tree {
+        Tree::with(home, "")
+    }
+
+    /// The same with more definitions, after those of the job.
+    pub fn with(home: Home, more: &str) -> Tree {
         let root = home.folder.path().join("testdata");
         std::fs::create_dir_all(root.join("testdir")).unwrap();
         let tree = Tree { home, root };
         for name in ["test1.txt", "test2.txt", "testdir/test3.txt"] {
             tree.write(name, "This is a test file");
         }
-        tree.define();
+        tree.define(more);
         tree
     }
 
-    fn write(&self, name: &str, content: &str) {
+    pub fn write(&self, name: &str, content: &str) {
         std::fs::write(self.root.join(name), content).unwrap();
     }
 
-    fn define(&self) {
+    fn define(&self, more: &str) {
         let init = self.home.command(&["init"]).output().unwrap();
         assert!(init.status.success(), "{}", text(&init.stderr));
         let definitions = format!(
             "[connections.repository.disk]\nconnector = \"files\"\n\
-             [jobs.docs]\nconnection = \"disk\"\nspec.roots = [{:?}]\n",
+             [jobs.docs]\nconnection = \"disk\"\nspec.roots = [{:?}]\n{more}",
             self.root.display().to_string()
         );
         let file = self.home.folder.path().join("docs.toml");
@@ -47,7 +52,7 @@ impl Tree {
         assert!(imported.status.success(), "{}", text(&imported.stderr));
     }
 
-    fn change(&self, event: Event) -> JobId {
+    pub fn change(&self, event: Event) -> JobId {
         self.home
             .rows()
             .write(move |tx| {
@@ -58,7 +63,7 @@ impl Tree {
             .unwrap()
     }
 
-    fn work(&self) {
+    pub fn work(&self) {
         let ended = Running::start(self.home.command(&["work", "--until-idle", "--lease", "1"]));
         let ended = ended.ended();
         assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
@@ -66,7 +71,7 @@ impl Tree {
     }
 
     /// Runs the job once. Returns how many documents it has processed, in all.
-    fn run(&self, minimal: bool) -> i64 {
+    pub fn run(&self, minimal: bool) -> i64 {
         let job = self.change(Event::Start { minimal });
         self.work();
         let state = self.home.rows().read(move |tx| job_states::state(tx, job)).unwrap();

@@ -1,0 +1,279 @@
+//! Writes documents into files, and removes them.
+//!
+//! Invariants: a reader sees a file whole or not at all; when a batch has been taken, it
+//! is on the disk; a document whose name is that of a directory is kept inside it, so
+//! that no document is in another's way.
+
+use super::FilesConfig;
+use super::naming::path_of;
+use crate::connectors::read;
+use crate::output::{Away, Deed, Outcome, Output, Wants};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// A document whose path is a directory of others is kept in it under this name, which
+/// no URI leads to.
+const SELF: &str = "%self";
+/// Files that are being written end with this, which no URI leads to.
+const UNFINISHED: &str = "%unfinished";
+/// Attempts at a path that others change at the same time.
+const ATTEMPTS_MAX: usize = 5;
+
+/// A files output, open.
+pub struct Files {
+    directory: PathBuf,
+}
+
+impl Files {
+    /// Opens it; the directory is made when the first document comes.
+    pub fn open(config: &str) -> Result<Files, String> {
+        let config = read::<FilesConfig>(config)?.check()?;
+        Ok(Files { directory: config.directory.into() })
+    }
+
+    fn put(&self, uri: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.directory.join(path_of(uri));
+        let mut attempt = 0;
+        loop {
+            match write(&path, bytes) {
+                // A document stands where a directory is needed, or the other way round.
+                Err(error) if is_in_the_way(&error) && attempt < ATTEMPTS_MAX => {
+                    self.make_way(&path)?;
+                }
+                // Somebody else has removed a directory that was empty.
+                Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS_MAX => {}
+                outcome => return outcome,
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Moves documents that stand where directories are needed into these.
+    fn make_way(&self, path: &Path) -> io::Result<()> {
+        let below = path.strip_prefix(&self.directory).unwrap_or(path);
+        let mut at = self.directory.clone();
+        for component in below.parent().into_iter().flat_map(Path::components) {
+            at.push(component);
+            if at.is_file() {
+                let aside = beside(&at, UNFINISHED);
+                std::fs::rename(&at, &aside)?;
+                std::fs::create_dir_all(&at)?;
+                std::fs::rename(&aside, at.join(SELF))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, uri: &str) -> io::Result<()> {
+        let path = self.directory.join(path_of(uri));
+        for path in [path.join(SELF), path] {
+            match std::fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(error) if is_absent(&error) => continue,
+                Err(error) => return Err(error),
+            }
+            self.tidy(&path);
+        }
+        Ok(())
+    }
+
+    /// Removes directories that are empty now.
+    fn tidy(&self, path: &Path) {
+        let mut at = path.parent();
+        while let Some(directory) = at.filter(|it| *it != self.directory) {
+            if !directory.starts_with(&self.directory) || std::fs::remove_dir(directory).is_err() {
+                return;
+            }
+            at = directory.parent();
+        }
+    }
+
+    fn take_one(&self, deed: &Deed) -> io::Result<Outcome> {
+        for uri in deed.stale.iter().filter(|uri| **uri != deed.uri) {
+            self.remove(uri)?;
+        }
+        match deed.content.as_ref().map(|it| it.bytes.as_ref()) {
+            None => self.remove(&deed.uri).map(|()| Outcome::Taken),
+            Some(Some(bytes)) => self.put(&deed.uri, bytes).map(|()| Outcome::Taken),
+            Some(None) => {
+                self.remove(&deed.uri)?;
+                let detail = "its bytes were not kept, because they are too many".to_owned();
+                Ok(Outcome::Rejected { code: "NOBYTES", detail })
+            }
+        }
+    }
+}
+
+impl Output for Files {
+    fn wants(&self) -> Wants {
+        Wants::Bytes
+    }
+
+    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+        let away = |error: io::Error| {
+            Away(format!("directory {} cannot be used: {error}", self.directory.display()))
+        };
+        std::fs::create_dir_all(&self.directory).map_err(away)?;
+        let mut outcomes = Vec::with_capacity(deeds.len());
+        for deed in deeds {
+            outcomes.push(match self.take_one(deed) {
+                Ok(outcome) => outcome,
+                // Nobody's document is to blame for a disk that is full.
+                Err(error) if is_everybodys(&error) => return Err(away(error)),
+                Err(error) => Outcome::Trouble { code: "IO", detail: error.to_string() },
+            });
+        }
+        let directory = File::open(&self.directory).map_err(away)?;
+        rustix::fs::syncfs(&directory).map_err(|error| away(error.into()))?;
+        Ok(outcomes)
+    }
+}
+
+/// Writes a file beside the path, then moves it there.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    let target = if path.is_dir() { path.join(SELF) } else { path.to_owned() };
+    let unfinished = beside(&target, UNFINISHED);
+    File::create(&unfinished)?.write_all(bytes)?;
+    std::fs::rename(&unfinished, &target)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn is_in_the_way(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists | ErrorKind::IsADirectory
+    )
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory)
+}
+
+fn is_everybodys(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::StaleNetworkFileHandle
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Content;
+    use bytes::Bytes;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn put(uri: &str, text: &str) -> Deed {
+        let bytes = Some(Bytes::copy_from_slice(text.as_bytes()));
+        let content = Some(Content { bytes, ..Content::default() });
+        Deed { uri: uri.to_owned(), stale: Vec::new(), content }
+    }
+
+    fn drop_(uri: &str) -> Deed {
+        Deed { uri: uri.to_owned(), stale: Vec::new(), content: None }
+    }
+
+    fn files() -> (tempfile::TempDir, Files) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let config = serde_json::json!({ "directory": directory.path().join("out") });
+        let files = Files::open(&config.to_string()).expect("it opens");
+        (directory, files)
+    }
+
+    /// Every file below a directory, with what it says.
+    fn all(at: &Path) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() {
+                let below = all(&path);
+                assert!(!below.is_empty(), "{} is empty", path.display());
+                found.extend(below.into_iter().map(|(it, text)| (format!("{name}/{it}"), text)));
+            } else {
+                found.insert(name, std::fs::read_to_string(path).expect("it is text"));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_document_that_is_also_a_directory_is_kept_inside() {
+        let (_directory, mut files) = files();
+        let deeds = [put("https://a/docs", "docs"), put("https://a/docs/one", "1")];
+        assert_eq!(files.take("{}", &deeds).unwrap(), vec![Outcome::Taken; 2]);
+        let kept = all(&files.directory);
+        assert_eq!(kept["https/a/docs/%self"], "docs");
+        assert_eq!(kept["https/a/docs/one"], "1");
+        files.take("{}", &[put("https://a/docs", "new"), drop_("https://a/docs/one")]).unwrap();
+        assert_eq!(all(&files.directory), [("https/a/docs/%self".into(), "new".into())].into());
+        files.take("{}", &[drop_("https://a/docs"), drop_("https://a/docs")]).unwrap();
+        assert_eq!(all(&files.directory), BTreeMap::new());
+    }
+
+    #[test]
+    fn what_was_kept_elsewhere_goes_and_what_has_no_bytes_is_rejected() {
+        let (_directory, mut files) = files();
+        files.take("{}", &[put("https://a/old", "1")]).unwrap();
+        let moved = Deed { stale: vec!["https://a/old".into()], ..put("https://a/new", "2") };
+        files.take("{}", &[moved]).unwrap();
+        assert_eq!(all(&files.directory), [("https/a/new".into(), "2".into())].into());
+        let large = Deed { content: Some(Content::default()), ..drop_("https://a/new") };
+        let outcomes = files.take("{}", &[large]).unwrap();
+        assert!(matches!(outcomes[0], Outcome::Rejected { code: "NOBYTES", .. }));
+        assert_eq!(all(&files.directory), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_used_blames_no_document() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let config = serde_json::json!({ "directory": file.path() });
+        let mut files = Files::open(&config.to_string()).expect("it opens");
+        let away = files.take("{}", &[put("https://a/", "1")]).unwrap_err();
+        assert!(away.0.contains("cannot be used"), "{}", away.0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+        /// Whatever is put and removed, in whatever order, every document that is there
+        /// can be found, and nothing else is.
+        #[test]
+        fn documents_are_never_in_each_others_way(
+            story in proptest::collection::vec(("[ab]{1,2}(/[ab]{0,2}){0,3}", any::<bool>()), 1..25)
+        ) {
+            let (_directory, mut files) = files();
+            let mut model = BTreeMap::new();
+            for (number, (path, stays)) in story.iter().enumerate() {
+                let uri = format!("http://{path}");
+                let text = number.to_string();
+                let deed = if *stays { put(&uri, &text) } else { drop_(&uri) };
+                prop_assert_eq!(files.take("{}", &[deed]).unwrap(), vec![Outcome::Taken]);
+                match stays {
+                    true => model.insert(uri, text),
+                    false => model.remove(&uri),
+                };
+            }
+            let kept = all(&files.directory);
+            prop_assert_eq!(kept.len(), model.len(), "{:?} {:?}", kept, model);
+            for (uri, text) in model {
+                let path = files.directory.join(path_of(&uri));
+                let path = if path.is_dir() { path.join(SELF) } else { path };
+                prop_assert_eq!(std::fs::read_to_string(path).unwrap(), text);
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Takes what commits have decided to outputs, and records what came of it.
+//!
+//! One thread looks what is due and hands it out ([`Desk`]); a few carry it
+//! ([`carry`]). Relies on `tables::ingests` for what is due, and on a lease of each part
+//! for the right to speak for it, so that two processes never tell an output the same
+//! document at once. Invariants: what is carried at once is bounded by [`CARRIERS`] and,
+//! for each output, by its connection's `maxcount`; a decision is done only when its
+//! output has said so; an output that cannot be reached rests, and no document is blamed.
+
+mod carry;
+mod content;
+mod desk;
+mod rights;
+
+pub use carry::Policy;
+
+use crate::connectors;
+use crate::output::Output;
+use desk::Desk;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use store::ids::{IdMaker, JobId};
+use store::objects::Objects;
+use store::tables::ingests::Due;
+use store::tables::leases::Lease;
+use store::tables::outlets::{self, Opening};
+use store::{Db, Error, Result};
+
+/// Threads that carry.
+pub const CARRIERS: usize = 4;
+/// Events that may wait for the desk beyond what is carried.
+const EVENTS_SPARE: usize = 16;
+/// What the leases are about.
+pub const ROLE: &str = "deliver";
+
+/// What deliveries are made with.
+#[derive(Clone)]
+pub struct Means {
+    /// The rows.
+    pub db: Db,
+    /// The objects.
+    pub objects: Objects,
+    /// Makes ids for this node, which is registered.
+    pub ids: Arc<IdMaker>,
+    /// Its name.
+    pub node_name: String,
+    /// How long a lease lasts.
+    pub lease_ms: i64,
+    /// How far clocks may differ.
+    pub skew_ms: i64,
+    /// How often it looks for what others decided.
+    pub poll_ms: i64,
+}
+
+/// Who wants to know, and knows what jobs want.
+pub trait Listener: Send + Sync {
+    /// How a job deals with failures.
+    fn policy(&self, job: JobId) -> Policy;
+
+    /// Something was delivered, so that a job may be done.
+    fn delivered(&self);
+
+    /// A document of a job was given up, and why.
+    fn gave_up(&self, job: JobId, why: &str);
+
+    /// What cannot be done just now, if anything.
+    fn waits_for(&self, why: Option<String>);
+}
+
+/// What the threads tell the desk.
+enum Event {
+    /// Something may be due.
+    Nudge,
+    /// A carrier is back.
+    Back(Box<Back>),
+}
+
+/// A load for a carrier.
+struct Load {
+    due: Due,
+    lease: Lease,
+    opening: Opening,
+    output: Option<Box<dyn Output>>,
+}
+
+/// What a carrier comes back with.
+struct Back {
+    load: Load,
+    outcome: carry::Carried,
+}
+
+/// Tells deliveries that something may be due. It may be told before they begin.
+#[derive(Clone)]
+pub struct Bell {
+    events: SyncSender<Event>,
+}
+
+impl Bell {
+    /// Something may be due.
+    pub fn ring(&self) {
+        // One that waits already is enough.
+        let _ = self.events.try_send(Event::Nudge);
+    }
+}
+
+/// Deliveries that have not begun.
+pub struct Ready {
+    bell: Bell,
+    incoming: Receiver<Event>,
+}
+
+/// The bell, and what it rings for.
+pub fn ready() -> Ready {
+    let (events, incoming) = sync_channel(CARRIERS + EVENTS_SPARE);
+    Ready { bell: Bell { events }, incoming }
+}
+
+impl Ready {
+    /// The bell.
+    pub fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    /// Begins.
+    pub fn start(self, means: Means, listener: Arc<dyn Listener>) -> Result<Delivery> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (loads, incoming) = sync_channel::<Load>(CARRIERS);
+        let incoming = Arc::new(Mutex::new(incoming));
+        let mut carriers = Vec::new();
+        for number in 0..CARRIERS {
+            let (incoming, events) = (incoming.clone(), self.bell.events.clone());
+            let (means, listener) = (means.clone(), listener.clone());
+            carriers.push(spawn(&format!("carrier-{number}"), move || {
+                let mut carrier = carry::Carrier::new(means, listener);
+                loop {
+                    let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(mut load) = next else { return };
+                    let outcome = carrier.carry(&mut load);
+                    if events.send(Event::Back(Box::new(Back { load, outcome }))).is_err() {
+                        return;
+                    }
+                }
+            })?);
+        }
+        let (stopped, bell) = (stop.clone(), self.bell);
+        let mut desk = Desk::new(means, loads, listener);
+        let incoming = self.incoming;
+        let thread = spawn("delivery", move || desk.serve(&incoming, &stopped))?;
+        Ok(Delivery { bell, stop, thread, carriers })
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(|error| Error::io(name, error))
+}
+
+/// Deliveries that are made.
+pub struct Delivery {
+    bell: Bell,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+    carriers: Vec<JoinHandle<()>>,
+}
+
+impl Delivery {
+    /// Ends, when what is carried has arrived.
+    pub fn stop(self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.bell.ring();
+        let _ = self.thread.join();
+        for carrier in self.carriers {
+            let _ = carrier.join();
+        }
+    }
+}
+
+/// Tells the outputs of a job that its run is over. The error is a sentence.
+pub fn job_over(db: &Db, job: JobId) -> std::result::Result<(), String> {
+    let openings = db.read(move |tx| {
+        let mut openings = Vec::new();
+        for outlet in outlets::of_job(tx, job)? {
+            openings.extend(outlets::opening(tx, outlet.connection)?);
+        }
+        Ok(openings)
+    });
+    for opening in openings.map_err(|error| error.to_string())? {
+        let mut output = connectors::open(&opening.classname, &opening.config)?;
+        output.job_over().map_err(|away| format!("output {}: {}", opening.name, away.0))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! Looks what is due, and hands it to carriers.
+//!
+//! Invariants: a part and an output are with one carrier at a time; an output has no
+//! more carriers than connections; with nothing to do, a look costs two short questions,
+//! and comes less and less often.
+
+use super::rights::Rights;
+use super::{Back, CARRIERS, Event, Listener, Load, Means, carry::Carried};
+use crate::output::Output;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::time::Duration;
+use store::ids::{ConnectionId, Part};
+use store::tables::ingests::{self, Due};
+use store::tables::outlets::{self, Opening};
+use store::{Result, clock};
+
+/// Outputs and parts looked at in one go.
+const DUE_MAX: usize = 4_096;
+/// Rows of an output that is gone that are forgotten at once.
+const FORGET_ROWS: u32 = 1_000;
+/// With nothing to do, the tables are looked at again after this long at first.
+const IDLE_MS: i64 = 20;
+/// How long an output rests that could not be reached; it doubles up to [`REST_MS_MAX`].
+const REST_MS: i64 = 500;
+/// The longest rest.
+const REST_MS_MAX: i64 = 60_000;
+
+const FIRST: Due = Due { part: Part(i64::MIN), output: ConnectionId(i64::MIN) };
+
+/// An output, as this process knows it.
+#[derive(Default)]
+struct Known {
+    /// Connections that are open and idle, and the version they were opened in.
+    idle: Vec<Box<dyn Output>>,
+    version: i64,
+    carriers: usize,
+    /// It rests until then, because it could not be reached so often in a row.
+    rests_until_ms: i64,
+    failures: u32,
+    why: Option<String>,
+}
+
+/// The desk.
+pub(super) struct Desk {
+    means: Means,
+    loads: Option<SyncSender<Load>>,
+    listener: Arc<dyn Listener>,
+    rights: Rights,
+    outputs: BTreeMap<ConnectionId, Known>,
+    carried: HashSet<(Part, ConnectionId)>,
+    idle_ms: i64,
+    /// What was said to be waited for.
+    said: Option<String>,
+}
+
+impl Desk {
+    pub fn new(means: Means, loads: SyncSender<Load>, listener: Arc<dyn Listener>) -> Desk {
+        Desk {
+            rights: Rights::new(means.clone()),
+            means,
+            loads: Some(loads),
+            listener,
+            outputs: BTreeMap::new(),
+            carried: HashSet::new(),
+            idle_ms: 0,
+            said: None,
+        }
+    }
+
+    /// Works until it is told to stop and everything that is carried has arrived.
+    pub fn serve(&mut self, incoming: &Receiver<Event>, stop: &AtomicBool) {
+        loop {
+            let stopping = stop.load(Ordering::SeqCst);
+            if stopping && self.carried.is_empty() {
+                break;
+            }
+            // A database that is away is met again at the next look.
+            let next_ms = match stopping {
+                true => None,
+                false => self.look().unwrap_or(None),
+            };
+            self.rights.keep();
+            self.say();
+            let poll_ms = self.means.poll_ms.min(self.means.lease_ms / 4).max(1);
+            let until_ms = next_ms.map_or(poll_ms, |it| it - clock::now_ms());
+            let idle_ms = if self.carried.is_empty() { self.idle_ms } else { poll_ms };
+            let wait_ms = idle_ms.min(poll_ms).min(until_ms).max(1);
+            let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(1));
+            let Ok(first) = incoming.recv_timeout(wait) else { continue };
+            let mut next = Some(first);
+            while let Some(event) = next {
+                self.idle_ms = 0;
+                if let Event::Back(back) = event {
+                    self.back(*back);
+                }
+                next = incoming.try_recv().ok();
+            }
+        }
+        self.loads = None;
+        self.rights.end();
+    }
+
+    /// Hands out what is due. Returns when something else will be.
+    fn look(&mut self) -> Result<Option<i64>> {
+        self.idle_ms = (self.idle_ms * 2).clamp(IDLE_MS, self.means.poll_ms.max(IDLE_MS));
+        let now_ms = clock::now_ms();
+        let (due, next_ms) = self.means.db.read(move |tx| {
+            let (mut found, mut next_ms) = (Vec::new(), None::<i64>);
+            let mut at = FIRST;
+            while let Some(due) = ingests::due(tx, at)?.filter(|_| found.len() < DUE_MAX) {
+                found.push(due);
+                at = due;
+            }
+            at = FIRST;
+            while let Some((due, check_ms)) = ingests::retries(tx, at)? {
+                if check_ms > now_ms {
+                    next_ms = Some(next_ms.map_or(check_ms, |it| it.min(check_ms)));
+                } else if !found.contains(&due) && found.len() < DUE_MAX {
+                    found.push(due);
+                }
+                at = due;
+            }
+            Ok((found, next_ms))
+        })?;
+        let mut next_ms = next_ms;
+        let mut openings: BTreeMap<ConnectionId, Option<Opening>> = BTreeMap::new();
+        for due in due {
+            if self.carried.len() >= CARRIERS {
+                break;
+            }
+            let rests_until_ms = self.outputs.get(&due.output).map_or(0, |it| it.rests_until_ms);
+            if rests_until_ms > now_ms {
+                next_ms = Some(next_ms.map_or(rests_until_ms, |it| it.min(rests_until_ms)));
+                continue;
+            }
+            let opening = match openings.get(&due.output) {
+                Some(opening) => opening.clone(),
+                None => {
+                    let found = self.means.db.read(move |tx| outlets::opening(tx, due.output))?;
+                    openings.entry(due.output).or_insert(found).clone()
+                }
+            };
+            match opening {
+                // One whose connector is not registered waits until it is.
+                Some(opening) if opening.present => self.hand_out(due, opening)?,
+                Some(_) => {}
+                None => {
+                    // Nobody can tell an output that is gone.
+                    let Due { part, output } = due;
+                    self.means
+                        .db
+                        .write(move |tx| ingests::forget(tx, part, output, FORGET_ROWS))?;
+                    next_ms = Some(now_ms);
+                }
+            }
+        }
+        Ok(next_ms)
+    }
+
+    fn hand_out(&mut self, due: Due, opening: Opening) -> Result<()> {
+        let key = (due.part, due.output);
+        let known = self.outputs.entry(due.output).or_default();
+        let most = usize::try_from(opening.maxcount).unwrap_or(usize::MAX);
+        if known.carriers >= most || self.carried.contains(&key) {
+            return Ok(());
+        }
+        let Some(lease) = self.rights.claim(due.part)? else { return Ok(()) };
+        if known.version != opening.version {
+            known.idle.clear();
+            known.version = opening.version;
+        }
+        let load = Load { due, lease, opening, output: known.idle.pop() };
+        known.carriers += 1;
+        self.carried.insert(key);
+        if let Some(loads) = &self.loads {
+            // There are no more loads than carriers.
+            let _ = loads.try_send(load);
+        }
+        Ok(())
+    }
+
+    fn back(&mut self, back: Back) {
+        let Back { load, outcome } = back;
+        self.carried.remove(&(load.due.part, load.due.output));
+        self.rights.done(&load.lease, matches!(outcome, Carried::Lost));
+        let known = self.outputs.entry(load.due.output).or_default();
+        known.carriers = known.carriers.saturating_sub(1);
+        if known.version == load.opening.version
+            && let Some(output) = load.output
+        {
+            known.idle.push(output);
+        }
+        match outcome {
+            Carried::Delivered(count) => {
+                (known.failures, known.why, known.rests_until_ms) = (0, None, 0);
+                if count > 0 {
+                    self.listener.delivered();
+                }
+            }
+            Carried::Lost => {}
+            Carried::Away(why) => {
+                known.idle.clear();
+                let rest_ms = (REST_MS << known.failures.min(10)).min(REST_MS_MAX);
+                known.failures += 1;
+                known.rests_until_ms = clock::now_ms() + rest_ms;
+                known.why = Some(format!("output {}: {why}; it is tried again", load.opening.name));
+            }
+        }
+    }
+
+    /// Says what is waited for, when that has changed.
+    fn say(&mut self) {
+        let why = self.outputs.values().find_map(|known| known.why.clone());
+        if self.said != why {
+            self.listener.waits_for(why.clone());
+            self.said = why;
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Deliveries by several processes at once, and what failures mean.
+
+use super::carry::fate;
+use super::*;
+use crate::connectors::null;
+use crate::output::Outcome;
+use page::ids::DocHash;
+use std::sync::Condvar;
+use std::time::Duration;
+use store::clock;
+use store::ids::{ConnectionId, DocumentId, Part};
+use store::objects::Location;
+use store::tables::connections::{self, Connection, Kind};
+use store::tables::documents::{self, Document};
+use store::tables::ingests::{self, Decision, Fate, Ingest, Move, NEVER_MS, Pending};
+use store::tables::nodes::{self, NewNode};
+use store::tables::{counters, history, registrations};
+use store::testing::both_databases;
+
+const OUTPUT: ConnectionId = ConnectionId(5);
+const REPOSITORY: ConnectionId = ConnectionId(1);
+const JOB: JobId = JobId(7);
+const PARTS: i64 = 6;
+const DOCUMENTS: i64 = 450;
+
+#[derive(Default)]
+struct Ear {
+    heard: Mutex<u64>,
+    more: Condvar,
+}
+
+impl Listener for Ear {
+    fn policy(&self, _job: JobId) -> Policy {
+        Policy { retries: 2, retry_ms: 10, patience_ms: 1_000 }
+    }
+
+    fn delivered(&self) {
+        *self.heard.lock().unwrap() += 1;
+        self.more.notify_all();
+    }
+
+    fn gave_up(&self, _job: JobId, why: &str) {
+        panic!("{why}");
+    }
+
+    fn waits_for(&self, _why: Option<String>) {}
+}
+
+fn means(db: &Db, name: &str, folder: &std::path::Path) -> Result<Means> {
+    let node = NewNode {
+        name: name.to_owned(),
+        roles: "crawl".to_owned(),
+        address: None,
+        version: "0".to_owned(),
+    };
+    let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+    Ok(Means {
+        db: db.clone(),
+        objects: Objects::open(&Location::Directory(folder.to_owned()))?,
+        ids: Arc::new(IdMaker::new(node)?),
+        node_name: name.to_owned(),
+        lease_ms: 1_000,
+        skew_ms: 100,
+        poll_ms: 100,
+    })
+}
+
+/// Documents with decisions, in several parts.
+fn decide(db: &Db, ids: &IdMaker) -> Result<()> {
+    for number in 0..DOCUMENTS {
+        let (docid, part) = (format!("http://a.example/{number}"), Part(number % PARTS));
+        let dochash = DocHash::of(&docid);
+        let row = Ingest {
+            id: ids.next(),
+            connection: REPOSITORY,
+            dochash,
+            component: Vec::new(),
+            uri_hash: Some(dochash.0.to_vec()),
+            uri: Some(docid.clone()),
+            authority: None,
+            version: Some("v1".into()),
+            output_version: None,
+            transformation_version: None,
+            first_ingest_ms: None,
+            last_ingest_ms: None,
+            last_change_ms: None,
+            changes: 1,
+            stale_uris: None,
+            pending: Some(Pending::new(Decision::Add, number / 100 + 1, JOB)),
+            delivered_seq: None,
+        };
+        let document = Document::new(DocumentId(ids.next()), dochash, docid, 1);
+        db.write(move |tx| {
+            documents::save(tx, part, REPOSITORY, std::slice::from_ref(&document))?;
+            let moves = [Move { before: None, after: Some(row.clone()) }];
+            ingests::save(tx, (part, OUTPUT), &moves)
+        })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn two_processes_deliver_everything_once() {
+    both_databases(|db| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [one, two] = ["one", "two"].map(|name| means(db, name, folder.path()));
+        let (one, two) = (one?, two?);
+        db.write(|tx| {
+            registrations::register(tx, &null::CONNECTOR, 1)?;
+            let output = Connection::new(OUTPUT, "nowhere", "null");
+            connections::save(tx, Kind::Output, &output, 1)
+        })?;
+        decide(db, &one.ids)?;
+        let ear = Arc::new(Ear::default());
+        let begun = [ready().start(one, ear.clone())?, ready().start(two, ear.clone())?];
+        let left = || db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED));
+        let mut heard = ear.heard.lock().unwrap();
+        while left()? > 0 {
+            heard = ear.more.wait_timeout(heard, Duration::from_secs(5)).unwrap().0;
+        }
+        drop(heard);
+        begun.into_iter().for_each(Delivery::stop);
+        let mut told = 0;
+        for part in (0..PARTS).map(Part) {
+            told += db
+                .read(move |tx| history::page(tx, (part, REPOSITORY), (0, 0), 1_000))?
+                .iter()
+                .filter(|it| it.kind == "document ingest (nowhere)")
+                .count();
+        }
+        assert_eq!(told, DOCUMENTS as usize, "none was told twice");
+        Ok(())
+    });
+}
+
+#[test]
+fn an_output_that_is_gone_is_forgotten() {
+    both_databases(|db| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let one = means(db, "one", folder.path())?;
+        decide(db, &one.ids)?;
+        let delivery = ready().start(one, Arc::new(Ear::default()))?;
+        while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
+            std::thread::yield_now();
+        }
+        delivery.stop();
+        Ok(())
+    });
+}
+
+#[test]
+fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
+    let policy = Policy { retries: 2, retry_ms: 10, patience_ms: 1_000 };
+    let trouble = Outcome::Trouble { code: "IO", detail: "full".into() };
+    let mut times = Vec::new();
+    for decision in [Decision::Add, Decision::Remove] {
+        let mut pending = Pending::new(decision, 1, JOB);
+        let mut now_ms = 100;
+        for _ in 0..5 {
+            let fate = fate(&pending, &trouble, policy, now_ms);
+            let Fate::Again { check_ms, failcount, failtime, .. } = fate else { panic!() };
+            times.push(check_ms);
+            if check_ms == NEVER_MS {
+                break;
+            }
+            now_ms = check_ms;
+            (pending.failcount, pending.failtime) = (failcount, failtime);
+        }
+    }
+    assert_eq!(times, [110, 130, NEVER_MS, 110, 130, 170, 210, 250]);
+    let slow = Policy { retries: 50, retry_ms: 600, patience_ms: 1_000 };
+    let pending = Pending::new(Decision::Add, 1, JOB);
+    let first = fate(&pending, &trouble, slow, 0);
+    let Fate::Again { check_ms: 600, failcount, failtime, .. } = first else { panic!() };
+    let second = Pending { failcount, failtime, ..pending };
+    let second = fate(&second, &trouble, slow, 600);
+    assert!(matches!(second, Fate::Again { check_ms: NEVER_MS, .. }), "1,800 is too late");
+    let rejected = Outcome::Rejected { code: "NOBYTES", detail: String::new() };
+    let pending = Pending::new(Decision::Add, 1, JOB);
+    assert_eq!(fate(&pending, &rejected, policy, 0), Fate::Rejected);
+    assert_eq!(fate(&pending, &Outcome::Taken, policy, 0), Fate::Taken);
+}

@@ -1,0 +1,83 @@
+//! What an output connector does with documents: takes them in, and lets them go.
+//!
+//! Invariant: whatever an output is told, it may be told again, and the second time
+//! changes nothing; only what it answers to is taken as done.
+
+use bytes::Bytes;
+use page::facts::Facts;
+
+/// An open output connection.
+pub trait Output: Send {
+    /// What it needs of documents.
+    fn wants(&self) -> Wants;
+
+    /// Takes deeds in order, as a job specifies. One outcome for each, in order; an
+    /// error is for all of them: nothing can be said to the output just now, and no
+    /// document is to blame.
+    fn take(&mut self, spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away>;
+
+    /// A run of a job is over: whatever is kept back goes out.
+    fn job_over(&mut self) -> Result<(), Away> {
+        Ok(())
+    }
+}
+
+/// What an output needs of a document, each with what comes before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wants {
+    /// Its name.
+    Name,
+    /// What it says.
+    Facts,
+    /// Its bytes.
+    Bytes,
+}
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Deed {
+    /// Where the document is kept.
+    pub uri: String,
+    /// Where it was kept, and must not be any more.
+    pub stale: Vec<String>,
+    /// What is there now; `None` removes it.
+    pub content: Option<Content>,
+}
+
+/// What an output is given of a document.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Content {
+    /// What it says; empty unless wanted.
+    pub facts: Facts,
+    /// Its bytes; `None` unless wanted, or if nobody has kept them.
+    pub bytes: Option<Bytes>,
+    /// The authority group that says who may see it.
+    pub authority: Option<String>,
+    /// When it changed last.
+    pub changed_ms: Option<i64>,
+}
+
+/// What came of a deed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Taken,
+    /// The document is not wanted, and nothing of it is there.
+    Rejected {
+        /// A word for the history.
+        code: &'static str,
+        /// A sentence for people.
+        detail: String,
+    },
+    /// It is not done, and may be tried again.
+    Trouble {
+        /// A word for the history.
+        code: &'static str,
+        /// A sentence for people.
+        detail: String,
+    },
+}
+
+/// Nothing can be said to an output: why, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Away(pub String);

@@ -1,0 +1,154 @@
+//! Delivering decisions: what is due, and what came of it.
+//!
+//! Invariants: decisions of a part go to an output in the order they were made, but for
+//! those that are tried again; whatever an output says of a decision is said of that
+//! decision alone.
+
+use super::{COLUMNS, Decision, Ingest, Move, NEVER_MS, save};
+use crate::ids::{ConnectionId, Part};
+use crate::{Result, Tx, Value};
+use std::collections::HashMap;
+
+/// Something that an output must hear in a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Due {
+    pub part: Part,
+    pub output: ConnectionId,
+}
+
+/// The next output of a part, after one, that must hear something for the first time.
+pub fn due(tx: &mut Tx<'_>, after: Due) -> Result<Option<Due>> {
+    tx.query_opt(
+        "SELECT part, outputid FROM ingests
+         WHERE decision IS NOT NULL AND checktime IS NULL AND (part, outputid) > ($1, $2)
+         ORDER BY part, outputid LIMIT 1",
+        &[after.part.into(), after.output.into()],
+        |row| Ok(Due { part: row.get(0)?, output: row.get(1)? }),
+    )
+}
+
+/// The next output of a part, after one, that is tried again, and the earliest time when.
+pub fn retries(tx: &mut Tx<'_>, after: Due) -> Result<Option<(Due, i64)>> {
+    tx.query_opt(
+        "SELECT part, outputid, checktime FROM ingests
+         WHERE decision IS NOT NULL AND checktime IS NOT NULL AND (part, outputid) > ($1, $2)
+         ORDER BY part, outputid, checktime LIMIT 1",
+        &[after.part.into(), after.output.into()],
+        |row| Ok((Due { part: row.get(0)?, output: row.get(1)? }, row.get(2)?)),
+    )
+}
+
+/// Whether anything is to be delivered, now or later.
+pub fn is_any_due(tx: &mut Tx<'_>) -> Result<bool> {
+    let mut at = Due { part: Part(i64::MIN), output: ConnectionId(i64::MIN) };
+    if due(tx, at)?.is_some() {
+        return Ok(true);
+    }
+    while let Some((next, check_ms)) = retries(tx, at)? {
+        if check_ms < NEVER_MS {
+            return Ok(true);
+        }
+        at = next;
+    }
+    Ok(false)
+}
+
+/// What an output must still hear in a part: what was never tried in the order it
+/// was decided, then what is to be tried again, once its time has come.
+pub fn undelivered(tx: &mut Tx<'_>, at: Due, now_ms: i64, limit: u32) -> Result<Vec<Ingest>> {
+    let mut found = tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM ingests
+             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NULL
+             ORDER BY decided_seq, id LIMIT $3"
+        ),
+        &[at.part.into(), at.output.into(), limit.into()],
+        Ingest::from_row,
+    )?;
+    let room = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(limit));
+    found.extend(tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM ingests
+             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NOT NULL
+               AND checktime <= $3
+             ORDER BY checktime, id LIMIT $4"
+        ),
+        &[at.part.into(), at.output.into(), now_ms.min(NEVER_MS - 1).into(), room.into()],
+        Ingest::from_row,
+    )?);
+    Ok(found)
+}
+
+/// What came of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// The output has done it.
+    Taken,
+    /// The output does not want the document, and has nothing of it.
+    Rejected,
+    /// It is tried again at a time, or never ([`NEVER_MS`]).
+    Again {
+        /// When.
+        check_ms: i64,
+        /// Tries that are left.
+        failcount: Option<i64>,
+        /// When trying ends.
+        failtime: Option<i64>,
+        /// What went wrong.
+        error: String,
+    },
+}
+
+/// Records what came of decisions: `(id, seq, fate)`. A decision that has changed since
+/// stays as it is. Returns how many were recorded.
+pub fn delivered(tx: &mut Tx<'_>, at: Due, fates: &[(i64, i64, Fate)], now_ms: i64) -> Result<u64> {
+    let mut ids: Vec<i64> = fates.iter().map(|it| it.0).collect();
+    ids.sort_unstable();
+    let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
+    let rows = tx.query_in(
+        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND outputid = $2 AND id"),
+        &[at.part.into(), at.output.into()],
+        &keys,
+        "ORDER BY dochash, componenthash /*for update*/",
+        Ingest::from_row,
+    )?;
+    let fates: HashMap<(i64, i64), &Fate> =
+        fates.iter().map(|(id, seq, fate)| ((*id, *seq), fate)).collect();
+    let mut moves = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some(pending) = row.pending.as_ref().filter(|it| !it.is_given_up()) else { continue };
+        let Some(fate) = fates.get(&(row.id, pending.seq)) else { continue };
+        let after = after(row.clone(), fate, now_ms);
+        moves.push(Move { before: Some(row), after });
+    }
+    save(tx, (at.part, at.output), &moves)?;
+    Ok(moves.len() as u64)
+}
+
+/// The row after a decision has met its fate.
+fn after(mut row: Ingest, fate: &Fate, now_ms: i64) -> Option<Ingest> {
+    let pending = row.pending.take()?;
+    match fate {
+        Fate::Taken | Fate::Rejected if pending.decision == Decision::Remove => return None,
+        Fate::Taken | Fate::Rejected => {
+            row.delivered_seq = Some(pending.seq);
+            row.last_ingest_ms = Some(now_ms);
+            row.first_ingest_ms.get_or_insert(now_ms);
+            row.stale_uris = None;
+            if *fate == Fate::Rejected {
+                (row.uri, row.uri_hash) = (None, None);
+            }
+        }
+        Fate::Again { check_ms, failcount, failtime, error } => {
+            row.pending = Some(super::Pending {
+                check_ms: Some(*check_ms),
+                failcount: *failcount,
+                failtime: *failtime,
+                error: Some(error.clone()),
+                ..pending
+            });
+        }
+    }
+    Some(row)
+}

@@ -1,0 +1,144 @@
+//! Decisions are delivered once, in order, and counted whatever happens to them.
+
+use super::*;
+use crate::testing::both_databases;
+
+const PART: Part = Part(2);
+const OUTPUT: ConnectionId = ConnectionId(5);
+const AT: Due = Due { part: PART, output: OUTPUT };
+const JOB: JobId = JobId(7);
+
+fn ingest(id: i64, decision: Decision, seq: i64) -> Ingest {
+    let uri = format!("http://example.com/{id}");
+    Ingest {
+        id,
+        connection: ConnectionId(1),
+        dochash: DocHash::of(&id.to_string()),
+        component: Vec::new(),
+        uri_hash: Some(page::ids::hash128(uri.as_bytes()).to_vec()),
+        uri: Some(uri),
+        authority: None,
+        version: Some("v1".into()),
+        output_version: None,
+        transformation_version: None,
+        first_ingest_ms: None,
+        last_ingest_ms: None,
+        last_change_ms: Some(10),
+        changes: 1,
+        stale_uris: Some("http://example.com/old".into()),
+        pending: Some(Pending::new(decision, seq, JOB)),
+        delivered_seq: None,
+    }
+}
+
+fn decide(tx: &mut Tx<'_>, rows: Vec<Ingest>) -> Result<()> {
+    let keys: Vec<DocHash> = rows.iter().map(|row| row.dochash).collect();
+    let known = load(tx, (PART, OUTPUT), ConnectionId(1), &keys)?;
+    let moves: Vec<Move> = rows
+        .into_iter()
+        .map(|row| {
+            let before = known.iter().find(|it| it.dochash == row.dochash).cloned();
+            Move { before, after: Some(row) }
+        })
+        .collect();
+    save(tx, (PART, OUTPUT), &moves)
+}
+
+/// The counters, which must equal the rows.
+fn counted(tx: &mut Tx<'_>) -> Result<[i64; 2]> {
+    let counts = [UNDELIVERED, UNDELIVERABLE].map(|name| counters::total(tx, JOB, name));
+    let [undelivered, undeliverable] = counts;
+    let counts = [undelivered?, undeliverable?];
+    let rows = count_rows(tx, PART)?;
+    let of = |name: &str| rows.iter().filter(|it| it.1 == name).map(|it| it.2).sum::<i64>();
+    assert_eq!(counts, [of(UNDELIVERED), of(UNDELIVERABLE)]);
+    Ok(counts)
+}
+
+#[test]
+fn a_late_acknowledgement_cannot_hide_a_newer_decision() {
+    both_databases(|db| {
+        db.write(|tx| decide(tx, vec![ingest(1, Decision::Add, 1), ingest(2, Decision::Add, 1)]))?;
+        assert_eq!(db.read(counted)?, [2, 0]);
+        // While the output works on commit 1, commit 2 changes its mind on document 1.
+        db.write(|tx| decide(tx, vec![ingest(1, Decision::Remove, 2)]))?;
+        let late = [(1, 1, Fate::Taken), (2, 1, Fate::Taken)];
+        assert_eq!(db.write(move |tx| delivered(tx, AT, &late, 50))?, 1);
+        assert_eq!(db.read(counted)?, [1, 0]);
+        let left = db.read(|tx| undelivered(tx, AT, 60, 10))?;
+        assert_eq!(left, [ingest(1, Decision::Remove, 2)]);
+        assert_eq!(db.write(|tx| delivered(tx, AT, &[(1, 2, Fate::Taken)], 70))?, 1);
+        assert_eq!(db.read(|tx| undelivered(tx, AT, 80, 10))?, []);
+        assert_eq!(db.read(counted)?, [0, 0]);
+        let keys = [DocHash::of("1"), DocHash::of("2")];
+        let kept = db.write(move |tx| load(tx, (PART, OUTPUT), ConnectionId(1), &keys))?;
+        assert_eq!(kept.len(), 1, "what was removed leaves no row");
+        assert_eq!((kept[0].first_ingest_ms, kept[0].delivered_seq), (Some(50), Some(1)));
+        assert_eq!(kept[0].stale_uris, None);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_fails_is_tried_again_and_given_up_and_retried() {
+    both_databases(|db| {
+        db.write(|tx| decide(tx, vec![ingest(1, Decision::Add, 1), ingest(2, Decision::Add, 3)]))?;
+        let again = |check_ms| Fate::Again {
+            check_ms,
+            failcount: Some(1),
+            failtime: Some(900),
+            error: "full".into(),
+        };
+        let first = Due { part: Part(i64::MIN), output: ConnectionId(0) };
+        assert_eq!(db.read(move |tx| due(tx, first))?, Some(AT));
+        assert_eq!(db.read(|tx| due(tx, AT))?, None);
+        let fates = [(1, 1, again(95)), (2, 3, again(90))];
+        db.write(move |tx| delivered(tx, AT, &fates, 50))?;
+        assert_eq!(db.read(move |tx| due(tx, first))?, None);
+        assert_eq!(db.read(move |tx| retries(tx, first))?, Some((AT, 90)));
+        assert_eq!(db.read(|tx| retries(tx, AT))?, None);
+        assert_eq!(db.read(|tx| undelivered(tx, AT, 89, 10))?, []);
+        let ids = |rows: Vec<Ingest>| rows.iter().map(|row| row.id).collect::<Vec<_>>();
+        assert_eq!(ids(db.read(|tx| undelivered(tx, AT, 95, 10))?), [2, 1]);
+        assert_eq!(ids(db.read(|tx| undelivered(tx, AT, 95, 1))?), [2]);
+        assert_eq!(db.read(counted)?, [2, 0]);
+        assert!(db.read(is_any_due)?);
+        let fates = [(1, 1, again(NEVER_MS)), (2, 3, Fate::Rejected)];
+        db.write(move |tx| delivered(tx, AT, &fates, 99))?;
+        assert_eq!(db.read(counted)?, [0, 1]);
+        assert!(!db.read(is_any_due)?);
+        assert_eq!(db.read(|tx| undelivered(tx, AT, i64::MAX, 10))?, []);
+        let rejected = db
+            .write(|tx| load(tx, (PART, OUTPUT), ConnectionId(1), &[DocHash::of("2")]))?
+            .remove(0);
+        assert_eq!((rejected.uri, rejected.version.as_deref()), (None, Some("v1")));
+        let given_up = db.read(|tx| given_up(tx, (PART, OUTPUT), 0, 10))?;
+        assert_eq!(given_up[0].pending.as_ref().and_then(|it| it.error.as_deref()), Some("full"));
+        let other = (PART, OUTPUT, JobId(8));
+        assert_eq!(db.write(move |tx| retry(tx, other, 0, 10, |_| true))?, (Some(1), 0));
+        let own = (PART, OUTPUT, JOB);
+        assert_eq!(db.write(move |tx| retry(tx, own, 0, 10, |_| false))?, (Some(1), 0));
+        assert_eq!(db.write(move |tx| retry(tx, own, 0, 10, |_| true))?, (Some(1), 1));
+        assert_eq!(db.write(move |tx| retry(tx, own, 1, 10, |_| true))?, (None, 0));
+        assert_eq!(db.read(|tx| undelivered(tx, AT, 0, 10))?.len(), 1);
+        assert_eq!(db.read(counted)?, [1, 0]);
+        Ok(())
+    });
+}
+
+#[test]
+fn an_output_is_forgotten_piece_by_piece_and_a_uri_has_its_owners() {
+    both_databases(|db| {
+        db.write(|tx| decide(tx, (1..=5).map(|id| ingest(id, Decision::Add, id)).collect()))?;
+        let hash = ingest(3, Decision::Add, 3).uri_hash.unwrap_or_default();
+        let owners = db.write(move |tx| owners(tx, (PART, OUTPUT), std::slice::from_ref(&hash)))?;
+        assert_eq!(owners, [ingest(3, Decision::Add, 3)]);
+        assert_eq!(db.write(|tx| forget(tx, PART, OUTPUT, 3))?, 3);
+        assert_eq!(db.read(counted)?, [2, 0]);
+        assert_eq!(db.write(|tx| forget(tx, PART, ConnectionId(6), 3))?, 0);
+        assert_eq!(db.write(|tx| forget(tx, PART, OUTPUT, 3))?, 2);
+        assert_eq!(db.write(|tx| forget(tx, PART, OUTPUT, 3))?, 0);
+        assert_eq!(db.read(counted)?, [0, 0]);
+        Ok(())
+    });
+}

@@ -1,0 +1,160 @@
+//! Where a job's documents go: the outputs at the end of its pipeline, each with what
+//! decides whether it must hear of a document again.
+//!
+//! Invariant: an outlet's versions change exactly when documents that have not changed
+//! must be sent to it again.
+
+use crate::ids::{ConnectionId, JobId};
+use crate::tables::pipelines::{self, STAGES_MAX, StageKind};
+use crate::{Result, Tx};
+use page::ids::hash128;
+
+/// One output of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outlet {
+    /// The output connection.
+    pub connection: ConnectionId,
+    /// Its name.
+    pub name: String,
+    /// Stands for the connector, its configuration, what the job tells it, and how often
+    /// everything was to be sent again.
+    pub version: String,
+    /// Stands for the transformations on the way.
+    pub transformations: String,
+    /// Whether it takes the bytes of documents.
+    pub bodies: bool,
+    /// Whether another job of the same repository connection sends documents to it.
+    pub shared: bool,
+}
+
+/// An output connection as it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Opening {
+    pub connection: ConnectionId,
+    pub name: String,
+    pub classname: String,
+    pub config: String,
+    pub maxcount: i64,
+    pub version: i64,
+    /// Whether its connector is registered.
+    pub present: bool,
+}
+
+/// The outlets of a job, in the order of its pipeline.
+pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
+    let found = tx.query(
+        "SELECT p.ordinal, p.connectionid, c.connectionname, c.classname, c.config, p.spec,
+                c.reindexed, COALESCE(r.bodies, 0), CASE WHEN EXISTS (
+                    SELECT 1 FROM jobpipelines q JOIN job_definitions e ON e.id = q.ownerid
+                    WHERE q.connectionid = p.connectionid AND q.ownerid <> p.ownerid
+                      AND e.connectionid = d.connectionid) THEN 1 ELSE 0 END
+         FROM jobpipelines p
+         JOIN job_definitions d ON d.id = p.ownerid
+         JOIN connections c ON c.id = p.connectionid
+         LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
+         WHERE p.ownerid = $1 AND p.kind = 'output' ORDER BY p.ordinal LIMIT $2",
+        &[job.into(), (STAGES_MAX as i64).into()],
+        |row| {
+            let texts: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
+            let reindexed: i64 = row.get(6)?;
+            let outlet = Outlet {
+                connection: row.get(1)?,
+                name: row.get(2)?,
+                version: short(&format!("{}\n{reindexed}", texts.join("\n"))),
+                transformations: String::new(),
+                bodies: row.get::<i64>(7)? != 0,
+                shared: row.get::<i64>(8)? != 0,
+            };
+            Ok((row.get::<i64>(0)?, outlet))
+        },
+    )?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let ways = ways(tx, job)?;
+    let with = |(ordinal, mut outlet): (i64, Outlet)| {
+        let way = usize::try_from(ordinal).ok().and_then(|ordinal| ways.get(ordinal));
+        outlet.transformations = way.cloned().unwrap_or_default();
+        outlet
+    };
+    Ok(found.into_iter().map(with).collect())
+}
+
+/// For each stage of a job's pipeline, what stands for the transformations before it:
+/// empty when there are none.
+fn ways(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<String>> {
+    let stages = pipelines::load(tx, job)?;
+    let mut ways: Vec<String> = Vec::with_capacity(stages.len());
+    for stage in &stages {
+        let mut way = String::new();
+        let mut before = stage.prerequisite;
+        while let Some(at) = before.and_then(|at| stages.get(usize::try_from(at).ok()?)) {
+            let opening = match at.kind {
+                StageKind::Transformation => opening(tx, at.connection)?,
+                StageKind::Output => None,
+            };
+            let said = opening.map(|it| format!("{}+{}", it.classname, it.config));
+            way = format!("{}!{}\n{way}", said.unwrap_or_default(), at.spec);
+            before = at.prerequisite;
+        }
+        ways.push(if way.is_empty() { way } else { short(&way) });
+    }
+    Ok(ways)
+}
+
+/// An output connection, as it is opened.
+pub fn opening(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Opening>> {
+    tx.query_opt(
+        "SELECT c.connectionname, c.classname, c.config, c.maxcount, c.version,
+                CASE WHEN r.classname IS NULL THEN 0 ELSE 1 END
+         FROM connections c
+         LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
+         WHERE c.id = $1",
+        &[connection.into()],
+        |row| {
+            Ok(Opening {
+                connection,
+                name: row.get(0)?,
+                classname: row.get(1)?,
+                config: row.get(2)?,
+                maxcount: row.get(3)?,
+                version: row.get(4)?,
+                present: row.get::<i64>(5)? != 0,
+            })
+        },
+    )
+}
+
+/// What a job tells an output.
+pub fn spec_of(tx: &mut Tx<'_>, job: JobId, output: ConnectionId) -> Result<Option<String>> {
+    tx.query_opt(
+        "SELECT spec FROM jobpipelines WHERE ownerid = $1 AND connectionid = $2
+         ORDER BY ordinal LIMIT 1",
+        &[job.into(), output.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Lets everything be sent to an output again, as each document is looked at: the jobs
+/// that use it look at everything. Returns whether the connection is there.
+pub fn reindex(tx: &mut Tx<'_>, output: ConnectionId, now_ms: i64) -> Result<bool> {
+    let changed = tx.execute(
+        "UPDATE connections SET reindexed = reindexed + 1, version = version + 1,
+             changed_ms = $2
+         WHERE id = $1 AND kind = 'output'",
+        &[output.into(), now_ms.into()],
+    )?;
+    if changed > 0 {
+        crate::tables::jobs::reseed_users(tx, output)?;
+    }
+    Ok(changed > 0)
+}
+
+/// A short text that stands for a long one.
+fn short(text: &str) -> String {
+    hash128(text.as_bytes())[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

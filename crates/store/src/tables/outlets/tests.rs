@@ -1,0 +1,88 @@
+//! Versions of outlets change with what documents must be sent again for.
+
+use super::*;
+use crate::Db;
+use crate::tables::connections::{self, Connection, Kind};
+use crate::tables::jobs::{self, Job};
+use crate::tables::pipelines::Stage;
+use crate::testing::both_databases;
+
+const JOB: JobId = JobId(1);
+
+fn stage(prerequisite: Option<i64>, kind: StageKind, connection: i64, spec: &str) -> Stage {
+    let (connection, description) = (ConnectionId(connection), None);
+    Stage { prerequisite, kind, connection, description, spec: spec.into() }
+}
+
+fn make(db: &Db) -> Result<()> {
+    db.write(|tx| {
+        let kinds = [(1, Kind::Repository), (2, Kind::Transformation), (3, Kind::Output)];
+        for (id, kind) in kinds.into_iter().chain([(4, Kind::Output)]) {
+            let name = format!("{}{id}", kind.name());
+            let it = Connection::new(ConnectionId(id), &name, "web");
+            connections::save(tx, kind, &it, 0)?;
+        }
+        for (id, name) in [(1, "docs"), (2, "more")] {
+            jobs::save(tx, &Job::new(JobId(id), name, ConnectionId(1)), 0)?;
+        }
+        Ok(())
+    })
+}
+
+fn outlets(db: &Db) -> Result<Vec<Outlet>> {
+    db.read(|tx| of_job(tx, JOB))
+}
+
+#[test]
+fn versions_follow_the_specification_the_configuration_and_the_transformations() {
+    both_databases(|db| {
+        make(db)?;
+        assert_eq!(outlets(db)?, []);
+        let pipe = |spec: &'static str, change: &'static str| {
+            let stages = [
+                stage(None, StageKind::Transformation, 2, change),
+                stage(Some(0), StageKind::Output, 3, spec),
+                stage(None, StageKind::Output, 4, "{}"),
+            ];
+            db.write(move |tx| pipelines::replace(tx, JOB, &stages, 0))
+        };
+        pipe("{}", "{}")?;
+        let first = outlets(db)?;
+        assert_eq!((first[0].name.as_str(), first[1].name.as_str()), ("output3", "output4"));
+        assert!(!first[0].transformations.is_empty() && first[1].transformations.is_empty());
+        pipe("{}", "{\"x\":1}")?;
+        let second = outlets(db)?;
+        assert_eq!(second[0].version, first[0].version);
+        assert_ne!(second[0].transformations, first[0].transformations);
+        assert_eq!(second[1], first[1]);
+        pipe("{\"y\":1}", "{\"x\":1}")?;
+        let third = outlets(db)?;
+        assert_ne!(third[0].version, second[0].version);
+        assert!(db.write(|tx| reindex(tx, ConnectionId(3), 5))?);
+        assert_ne!(outlets(db)?[0].version, third[0].version, "all is to be sent again");
+        assert_eq!(outlets(db)?[1], first[1]);
+        assert!(!db.write(|tx| reindex(tx, ConnectionId(1), 5))?, "it is no output");
+        Ok(())
+    });
+}
+
+#[test]
+fn an_outlet_is_shared_with_jobs_of_the_same_repository() {
+    both_databases(|db| {
+        make(db)?;
+        let send = |job: i64| {
+            let stages = [stage(None, StageKind::Output, 3, "{\"a\":1}")];
+            db.write(move |tx| pipelines::replace(tx, JobId(job), &stages, 0))
+        };
+        send(1)?;
+        assert!(!outlets(db)?[0].shared);
+        send(2)?;
+        assert!(outlets(db)?[0].shared);
+        let opened = db.read(|tx| opening(tx, ConnectionId(3)))?.expect("it is there");
+        assert_eq!((opened.name.as_str(), opened.present), ("output3", false));
+        let spec = db.read(|tx| spec_of(tx, JOB, ConnectionId(3)))?;
+        assert_eq!(spec.as_deref(), Some("{\"a\":1}"));
+        assert_eq!(db.read(|tx| spec_of(tx, JOB, ConnectionId(4)))?, None);
+        Ok(())
+    });
+}
