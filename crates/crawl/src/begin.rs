@@ -8,7 +8,7 @@
 use crate::conduct::{self, Attends, Means, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
 use crate::lifecycle::Event;
-use crate::worker::job::{Found, Ground, JobWork};
+use crate::worker::job::{Found, Ground, JobWork, Source};
 use crate::worker::reading;
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashMap};
@@ -29,6 +29,8 @@ use store::{Db, Error, Result, pack};
 pub const CONNECTION: &str = "web";
 /// Connections open at once, as a new connection is defined.
 const CONNECTIONS_MAX: i64 = 256;
+/// Seeds that are queued in one go.
+const SEEDS_AT_ONCE: usize = 10_000;
 /// Chunks read at once when links are judged again.
 const CHUNKS: u32 = 8;
 /// Tallies forgotten at once.
@@ -52,10 +54,10 @@ pub struct Begun {
 }
 
 /// What came of seeding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seeded {
-    /// All seeds are queued.
-    Done,
+    /// All seeds are queued. How far seeding has come.
+    Done(Option<String>),
     /// The run takes none any more.
     Over,
 }
@@ -124,8 +126,10 @@ fn join(
     if is_new || state.phase != Phase::Active {
         return Ok(Some(0));
     }
-    let work = JobWork::new(&Attended { job: job.clone(), state: state.clone() }, &at.ground)
-        .map_err(|bad| Error::Refused(bad.to_string()))?;
+    let connector = CONNECTOR.to_owned();
+    let attended = Attended { job: job.clone(), state: state.clone(), connector };
+    let work =
+        JobWork::new(&attended, &at.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
     let admission = spec.admission();
     let judged = at.db.read(move |tx| job_states::judged(tx, id))?;
@@ -134,7 +138,7 @@ fn join(
         let_in = judge_again(at, &work)?;
         at.db.write(move |tx| job_states::set_judged(tx, id, &admission))?;
     }
-    Ok((seed(at, &work)? == Seeded::Done).then_some(let_in))
+    Ok(matches!(seed(at, &work, None)?, Seeded::Done(_)).then_some(let_in))
 }
 
 /// Forgets what was counted against traps, so that the next run follows again what
@@ -207,15 +211,40 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
     Ok(id)
 }
 
-/// Queues the seeds; those that are there already are seen again.
-pub fn seed(at: &Means, work: &Arc<JobWork>) -> Result<Seeded> {
+/// Queues the seeds; those that are there already are seen again. `since` is how far the
+/// last seeding has come.
+pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seeded> {
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
-    for url in &work.spec.seeds {
+    let mut over = None;
+    let mut name = |docid: String| {
         let found = Found { seed: true, ..Found::default() };
-        let (part, candidate) = work.candidate(QueueId(at.ids.next()), url.clone(), found);
+        let (part, candidate) = work.candidate(QueueId(at.ids.next()), docid, found);
         by_part.entry(part).or_default().push(candidate);
+        if by_part.values().map(Vec::len).sum::<usize>() >= SEEDS_AT_ONCE {
+            let added = add(at, work, std::mem::take(&mut by_part));
+            over = over.take().or(match added {
+                Ok(Some(_)) => None,
+                ended => Some(ended.map(|_| ())),
+            });
+        }
+    };
+    let now_ms = at.now.ms();
+    let version = match &work.source {
+        Source::Web(web) => {
+            web.spec.seeds.iter().cloned().for_each(&mut name);
+            Some(now_ms.to_string())
+        }
+        Source::Other(repository) => {
+            repository.seed(since, now_ms, &mut name).map_err(Error::Refused)?
+        }
+    };
+    if let Some(over) = over {
+        return over.map(|()| Seeded::Over);
     }
-    Ok(if add(at, work, by_part)?.is_some() { Seeded::Done } else { Seeded::Over })
+    Ok(match add(at, work, by_part)? {
+        Some(_) => Seeded::Done(version),
+        None => Seeded::Over,
+    })
 }
 
 /// Adds candidates to their parts, within the job's limit. Returns how many were let in;
@@ -296,7 +325,8 @@ fn links_of(
         if newest.get(&record.dochash) != Some(&Some(ordinal)) {
             continue;
         }
-        let (targets, _) = reading::targets_of(work, (&record.docid, *hops), (facts, &[]));
+        let Some(web) = work.web() else { continue };
+        let (targets, _) = reading::targets_of(web, (&record.docid, *hops), (facts, &[]));
         for target in targets {
             let parent = Some((part, record.dochash));
             let found = Found { hops: hops + 1, parent, cut: target.cut, ..Found::default() };

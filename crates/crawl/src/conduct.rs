@@ -9,6 +9,7 @@
 
 mod ending;
 mod startup;
+mod timetable;
 
 pub use ending::cleans;
 pub use startup::takes_seeds;
@@ -110,7 +111,7 @@ pub fn bring(
     satisfies: impl Fn(&State) -> bool,
 ) -> Result<State> {
     let (again, woken) = sync_channel(1);
-    let mut podium = Podium { means: means.clone(), terms, working: HashMap::new(), again };
+    let mut podium = Podium::new(means.clone(), terms, again);
     let give_up_ms = means.now.ms() + BRING_MS_MAX;
     loop {
         let state = means.db.read(move |tx| job_states::state(tx, job))?;
@@ -149,7 +150,7 @@ impl Conductor {
         let thread = std::thread::Builder::new()
             .name("conductor".into())
             .spawn(move || {
-                let mut podium = Podium { means, terms, working: HashMap::new(), again };
+                let mut podium = Podium::new(means, terms, again);
                 while !stopped.load(Ordering::SeqCst) {
                     podium.collect();
                     // A database that is away is met again at the next look.
@@ -188,9 +189,15 @@ struct Podium {
     working: HashMap<JobId, JoinHandle<()>>,
     /// For that work, to say that it is done.
     again: SyncSender<()>,
+    /// Schedules, by job.
+    timetable: HashMap<JobId, timetable::Entry>,
 }
 
 impl Podium {
+    fn new(means: Means, terms: Terms, again: SyncSender<()>) -> Podium {
+        Podium { means, terms, working: HashMap::new(), again, timetable: HashMap::new() }
+    }
+
     /// Forgets work that is done.
     fn collect(&mut self) {
         let is_done = |thread: &JoinHandle<()>| thread.is_finished();
@@ -202,6 +209,11 @@ impl Podium {
     /// Looks at all jobs, and moves on what can be. Returns how long to wait.
     fn look(&mut self, changed: &(impl Fn() + Send + Clone + 'static)) -> Result<i64> {
         let mut wait_ms = self.terms.poll_ms;
+        if self.terms.attends == Attends::All
+            && let Some(next_ms) = self.look_at_clock()?
+        {
+            wait_ms = wait_ms.min((next_ms - self.means.now.ms()).max(0));
+        }
         let mut after = JobId(i64::MIN);
         loop {
             let jobs = self.means.db.read(move |tx| job_states::busy(tx, after, JOBS_MAX))?;
@@ -242,6 +254,11 @@ impl Podium {
         if let Some(event) = self.left_behind(state)? {
             self.change(job, event)?;
             return Ok(Advance::Moved);
+        }
+        if state.phase == Phase::Active
+            && let Some(closed) = self.close_window(job, state)?
+        {
+            return Ok(closed);
         }
         match state.phase {
             Phase::ReadyForStartup => self.spawn(job, changed, startup::run),

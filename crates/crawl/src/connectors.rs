@@ -6,12 +6,25 @@
 pub mod files;
 pub mod web;
 
+use crate::repository::Repository;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 use store::catalog::Connector;
 
 /// Every repository connector.
 pub const ALL: &[Connector] = &[web::CONNECTOR, files::CONNECTOR];
+
+/// A connector with a job's specification; the web works by itself.
+pub fn repository(connector: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
+    match connector {
+        "files" => {
+            let spec: files::FilesSpec = read(docspec)?;
+            Ok(Arc::new(files::work::Files::new(spec.check()?)?))
+        }
+        name => Err(format!("there is no repository connector {name:?} in this program")),
+    }
+}
 
 /// Reads JSON of a connector's form. The error is a sentence that names the field.
 fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {

@@ -22,6 +22,7 @@ pub mod known;
 pub mod links;
 mod looking;
 pub mod now;
+mod others;
 mod plan;
 pub mod prepare;
 pub mod progress;
@@ -96,6 +97,8 @@ enum Event {
     Holding(Holding),
     /// A job has moved on.
     Moved,
+    /// Somebody has told a job something.
+    Nudge,
     Wake,
 }
 
@@ -111,6 +114,11 @@ impl Stopper {
     pub fn stop(&self) {
         self.flag.store(true, Ordering::SeqCst);
         let _ = self.events.try_send(Event::Wake);
+    }
+
+    /// Look now what jobs have been told, and not at the next look.
+    pub fn nudge(&self) {
+        let _ = self.events.try_send(Event::Nudge);
     }
 }
 
@@ -368,10 +376,12 @@ impl Worker {
             match event {
                 Event::Fetched(Fetched::Document(done)) => self.document(*done),
                 Event::Fetched(Fetched::Robots(done)) => self.robots_txt(*done),
+                Event::Fetched(Fetched::Looked(done)) => self.looked(*done),
                 Event::Fetched(Fetched::NotAsked(task)) => self.not_asked(task),
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
                 Event::Moved => self.looked_ms = i64::MIN,
+                Event::Nudge => self.conductor.wake(),
                 Event::Wake => {}
             }
             next = self.events.try_recv().ok();

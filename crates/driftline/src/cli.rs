@@ -26,6 +26,7 @@ mod gc;
 mod hosts;
 mod import;
 mod init;
+mod job;
 mod man;
 mod place;
 mod restore;
@@ -35,6 +36,7 @@ mod urls;
 mod verify;
 mod why;
 mod words;
+mod work;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -58,6 +60,7 @@ struct Cli {
 enum Verb {
     Demo(demo::Args),
     Crawl(crawl::Args),
+    Work(work::Args),
     Init(init::Args),
     Status(status::Args),
     Urls(urls::Args),
@@ -71,6 +74,7 @@ enum Verb {
     Gc(gc::Args),
     Connector(connector::Args),
     Connection(connection::Args),
+    Job(job::Args),
     Authgroup(authgroup::Args),
     Authdomain(authdomain::Args),
     Import(import::Args),
@@ -123,6 +127,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Demo(args) => demo::run(args),
         Verb::Crawl(args) => crawl::run(args),
+        Verb::Work(args) => work::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Urls(args) => urls::run(args),
@@ -136,6 +141,7 @@ pub fn main() -> ExitCode {
         Verb::Gc(args) => gc::run(args),
         Verb::Connector(args) => connector::run(args),
         Verb::Connection(args) => connection::run(args),
+        Verb::Job(args) => job::run(args),
         Verb::Authgroup(args) => authgroup::run(args),
         Verb::Authdomain(args) => authdomain::run(args),
         Verb::Import(args) => import::run(args),

@@ -13,7 +13,7 @@ mod collecting;
 mod differing;
 
 pub use applying::apply;
-pub use checking::{checked, secrets_of_connection, secrets_of_job};
+pub use checking::{check_job_name, checked, secrets_of_connection, secrets_of_job};
 pub use collecting::{collect, connection_form};
 pub use differing::difference;
 
@@ -214,6 +214,35 @@ pub struct JobForm {
     /// Whom it tells.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notifications: Vec<NotificationForm>,
+    /// When it starts by itself, such as `hours=3 days=mon-fri zone=Europe/Berlin window=2h`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<String>,
+}
+
+impl JobForm {
+    /// A job of a connection, with nothing else said.
+    pub fn new(connection: &str) -> JobForm {
+        JobForm {
+            connection: connection.to_owned(),
+            description: String::new(),
+            priority: priority(),
+            kind: scan_once(),
+            recrawl_ms: None,
+            recrawl_max_ms: None,
+            reseed_ms: None,
+            expiration_ms: None,
+            start: manual(),
+            hopcount: accurate(),
+            refetch: estimate(),
+            fetches_per_day: None,
+            on_failure: skip(),
+            hops: BTreeMap::new(),
+            spec: nothing(),
+            pipeline: Vec::new(),
+            notifications: Vec::new(),
+            schedules: Vec::new(),
+        }
+    }
 }
 
 /// A stage of a pipeline: a transformation or an output.
@@ -280,9 +309,9 @@ fn skip() -> String {
 }
 
 /// A job that ends.
-const SCAN_ONCE: &str = "scan once";
+pub const SCAN_ONCE: &str = "scan once";
 /// A job that goes on for ever.
-const CONTINUOUS: &str = "continuous";
+pub const CONTINUOUS: &str = "continuous";
 
 fn nothing() -> Json {
     Json::Object(Map::new())

@@ -51,17 +51,22 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         assert_eq!(ready(first.job)?, 2);
 
         // A process has joined, and the run ends before its seeds are in.
-        let job = db.read(|tx| jobs::find(tx, "site"))?.expect("it was made");
+        let mut job = db.read(|tx| jobs::find(tx, "site"))?.expect("it was made");
+        job.docspec = spec(&["http://c.example/"]).to_json();
         let id = job.id;
         let state = db.read(move |tx| job_states::state(tx, id))?;
-        let late = JobWork::new(&Attended { job: job.clone(), state }, &ground);
-        let late = Arc::new(JobWork { spec: spec(&["http://c.example/"]), ..late.expect("a job") });
+        let late = JobWork::new(&attended(&job, state), &ground);
+        let late = Arc::new(late.expect("a job"));
         db.write(move |tx| job_states::end_run(tx, job.id, Run(1), 9))?;
-        assert_eq!(seed(&at(&two), &late)?, Seeded::Over, "the run is over");
+        assert_eq!(seed(&at(&two), &late, None)?, Seeded::Over, "the run is over");
         assert_eq!(ready(first.job)?, 2, "nothing was added");
         let next = begin(&at(&two), terms, "site", &spec(&["http://c.example/"]))?;
         assert_eq!((next.run, next.is_new), (Run(2), true));
         assert_eq!(ready(first.job)?, 3);
         Ok(())
     });
+}
+
+fn attended(job: &Job, state: State) -> Attended {
+    Attended { job: job.clone(), state, connector: CONNECTOR.to_owned() }
 }

@@ -11,13 +11,14 @@ use crate::lifecycle::{Asked, Event, run_kind};
 use crate::worker::job::JobWork;
 use std::sync::Arc;
 use store::ids::JobId;
+use store::tables::connections;
 use store::tables::job_states::{self, Attended, Phase};
 use store::tables::jobs::{self, Job};
 use store::{Error, Result};
 
 /// Starts a job up that is ready for it.
 pub fn run(means: &Means, job: JobId) -> Result<()> {
-    let (node, now_ms) = (means.ids.node(), means.now.ms());
+    let (node, now_ms, ground) = (means.ids.node(), means.now.ms(), means.ground.clone());
     let attended = means.db.write(move |tx| {
         let job = definition(tx, job)?;
         let before = job_states::state(tx, job.id)?;
@@ -26,21 +27,24 @@ pub fn run(means: &Means, job: JobId) -> Result<()> {
             from_beginning: before.seeding_version.is_none(),
             minimal: before.minimal,
         };
-        let kind = run_kind(crate::definitions::MODEL, asked);
+        let connector = connector(tx, &job)?;
+        let work = Attended { job: job.clone(), state: before, connector: connector.clone() };
+        let work = JobWork::new(&work, &ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+        let kind = run_kind(work.model(), asked);
         let begins = Event::StartupBegins { node, kind };
         let state = try_to(tx, job.id, &begins, now_ms)?;
-        Ok(state.map(|state| Attended { job, state }))
+        Ok(state.map(|state| Attended { job, state, connector }))
     })?;
     let Some(attended) = attended else { return Ok(()) };
     let work =
         JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
-    let admission = work.spec.admission();
-    let event = match begin::seed(means, &work)? {
-        Seeded::Done => Event::StartupDone {
-            seeding_version: Some(now_ms.to_string()),
-            reseed_ms: reseed_ms(&attended.job, now_ms),
-        },
+    let admission = work.web().map(|web| web.spec.admission()).unwrap_or_default();
+    let since = attended.state.seeding_version.as_deref();
+    let event = match begin::seed(means, &work, since)? {
+        Seeded::Done(seeding_version) => {
+            Event::StartupDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
+        }
         // Somebody has aborted it meanwhile.
         Seeded::Over => Event::StartupReturns,
     };
@@ -56,17 +60,18 @@ pub fn reseed(means: &Means, job: JobId) -> Result<()> {
     let (node, now_ms) = (means.ids.node(), means.now.ms());
     let attended = means.db.write(move |tx| {
         let job = definition(tx, job)?;
+        let connector = connector(tx, &job)?;
         let state = try_to(tx, job.id, &Event::SeedingBegins { node }, now_ms)?;
-        Ok(state.map(|state| Attended { job, state }))
+        Ok(state.map(|state| Attended { job, state, connector }))
     })?;
     let Some(attended) = attended else { return Ok(()) };
     let work =
         JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
-    let event = match begin::seed(means, &Arc::new(work))? {
-        Seeded::Done => Event::SeedingDone {
-            seeding_version: Some(now_ms.to_string()),
-            reseed_ms: reseed_ms(&attended.job, now_ms),
-        },
+    let since = attended.state.seeding_version.as_deref();
+    let event = match begin::seed(means, &Arc::new(work), since)? {
+        Seeded::Done(seeding_version) => {
+            Event::SeedingDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
+        }
         Seeded::Over => Event::SeedingReturns,
     };
     let now_ms = means.now.ms();
@@ -82,6 +87,11 @@ fn reseed_ms(job: &Job, now_ms: i64) -> Option<i64> {
 /// A job's definition, by its id.
 pub fn definition(tx: &mut store::Tx<'_>, job: JobId) -> Result<Job> {
     jobs::load(tx, job)?.ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))
+}
+
+fn connector(tx: &mut store::Tx<'_>, job: &Job) -> Result<String> {
+    connections::connector_of(tx, job.connection)?
+        .ok_or_else(|| Error::Refused("its repository connection is gone".to_owned()))
 }
 
 /// Whether seeds may be added to a run now.

@@ -3,6 +3,8 @@
 //!
 //! Invariant: whatever is stored as a specification has passed [`FilesSpec::check`].
 
+pub mod work;
+
 use super::{read, written};
 use regex::RegexSetBuilder;
 use serde::{Deserialize, Serialize};

@@ -39,6 +39,12 @@ impl Worker {
         {
             return self.is_over(job);
         }
+        if self.settings.until_idle && self.jobs.is_empty() && self.former_jobs.is_empty() {
+            let busy = self.db.read(|tx| job_states::busy(tx, JobId(i64::MIN), 1));
+            if busy.is_ok_and(|busy| busy.is_empty()) {
+                return Ok(Some(Ended::Finished { left: 0 }));
+            }
+        }
         let works: Vec<Arc<JobWork>> = self.jobs.values().cloned().collect();
         for work in works {
             if work.doing == Doing::Crawl && self.attends.includes(work.id) {
@@ -91,7 +97,7 @@ impl Worker {
             // A continuous job has never done all there is, unless there is nothing.
             horizon_ms: match work.definition.continuous {
                 true => i64::MAX,
-                false => now_ms.saturating_add(work.spec.patience_ms),
+                false => now_ms.saturating_add(work.manners.patience_ms),
             },
         };
         let looked_at = held.clone();
@@ -156,7 +162,7 @@ impl Worker {
     /// Whether nothing of a job can be done for longer than its patience.
     fn nothing_soon(&mut self, work: &JobWork) -> bool {
         let now_ms = self.now.ms();
-        let horizon_ms = now_ms.saturating_add(work.spec.patience_ms);
+        let horizon_ms = now_ms.saturating_add(work.manners.patience_ms);
         let host = self.frontier.next_host(work.id);
         let mut places = self.places.iter().filter(|(key, _)| key.1 == work.id).map(|it| it.1);
         let due_ms = places.clone().filter_map(|place| place.due_ms).min();

@@ -7,12 +7,13 @@
 //! Invariant: every task that was sent is answered by exactly one event, unless the
 //! threads are told to end.
 
-use super::job::JobWork;
+use super::job::{JobWork, Source, Web};
 use super::now::Now;
 use super::reading::{self, Reading};
 use super::sure::Sure;
 use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome};
 use crate::frontier::HostKey;
+use crate::repository::{Looked, Repository};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
@@ -99,8 +100,22 @@ pub struct RobotsDone {
     pub ended_ms: i64,
 }
 
+/// What a connector found.
+pub struct LookedDone {
+    /// What was asked.
+    pub task: Box<DocumentTask>,
+    /// What it found.
+    pub looked: Looked,
+    /// When it began.
+    pub began_ms: i64,
+    /// When it ended.
+    pub ended_ms: i64,
+}
+
 /// What fetching threads report.
 pub enum Fetched {
+    /// Of a document that is not on the web.
+    Looked(Box<LookedDone>),
     /// Of robots.txt.
     Robots(Box<RobotsDone>),
     /// Of a document.
@@ -202,9 +217,10 @@ async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
     let began_ms = now.ms();
     match task {
         Task::Robots(task) => {
+            let Some(web) = task.job.web() else { return Fetched::NotAsked(Task::Robots(task)) };
             let url = format!("{}/robots.txt", task.origin);
-            let mut ask = Ask::new(&url, &task.job.guard);
-            ask.user_agent = Some(&task.job.user_agent);
+            let mut ask = Ask::new(&url, &web.guard);
+            ask.user_agent = Some(&web.user_agent);
             ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
             let most = page::robots::answer::REDIRECTS_MAX;
             let followed = fetcher.follow(&ask, most, |_| HopVerdict::Follow).await;
@@ -212,33 +228,64 @@ async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
             Fetched::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
         }
         Task::Document(task) => {
-            let mut outcome = ask_for(fetcher, &task).await;
-            let ended_ms = now.ms();
-            let reading = match &mut outcome {
-                Outcome::Body(body) => {
-                    let reading = reading::read(&task.job, &task.claimed.entry, body);
-                    if !task.job.spec.bodies {
-                        // Nobody will store the bytes, so nobody needs to hold them.
-                        body.body.clear();
-                    }
-                    Some(reading)
-                }
-                _ => None,
-            };
-            Fetched::Document(Box::new(DocumentDone { task, outcome, reading, began_ms, ended_ms }))
+            let job = task.job.clone();
+            match &job.source {
+                Source::Web(web) => fetched(fetcher, (task, web), now).await,
+                Source::Other(repository) => looked_at(repository.clone(), task, now).await,
+            }
         }
     }
 }
 
-async fn ask_for(fetcher: &Fetcher, task: &DocumentTask) -> Outcome {
-    let mut ask = Ask::new(&task.claimed.entry.docid, &task.job.guard);
-    ask.user_agent = Some(&task.job.user_agent);
+async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now: Now) -> Fetched {
+    let began_ms = now.ms();
+    let mut outcome = ask_for(fetcher, &task, web).await;
+    let ended_ms = now.ms();
+    let reading = match &mut outcome {
+        Outcome::Body(body) => {
+            let reading = reading::read(web, &task.claimed.entry, body);
+            if !task.job.manners.bodies {
+                // Nobody will store the bytes, so nobody needs to hold them.
+                body.body.clear();
+            }
+            Some(reading)
+        }
+        _ => None,
+    };
+    Fetched::Document(Box::new(DocumentDone { task, outcome, reading, began_ms, ended_ms }))
+}
+
+/// Looks at a document that is not on the web, where it disturbs no request.
+async fn looked_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>, now: Now) -> Fetched {
+    let began_ms = now.ms();
+    let docid = task.claimed.entry.docid.clone();
+    let known = task.claimed.known.as_deref();
+    let known = known.filter(|it| task.is_recheck() && crate::compare::is_live(it));
+    let version = known.and_then(|it| it.version.clone());
+    let look = move || repository.look(&docid, version.as_deref());
+    let looked = tokio::task::spawn_blocking(look).await.unwrap_or_else(|_| Looked::Trouble {
+        code: "connector",
+        detail: "the connector has failed on it".to_owned(),
+        passes: false,
+    });
+    let ended_ms = now.ms();
+    Fetched::Looked(Box::new(LookedDone { task, looked, began_ms, ended_ms }))
+}
+
+impl DocumentTask {
+    /// Whether the job has read it in an earlier run, and does not want to read it again.
+    fn is_recheck(&self) -> bool {
+        self.claimed.entry.done_run.is_some_and(|done_run| done_run < self.job.run)
+    }
+}
+
+async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
+    let mut ask = Ask::new(&task.claimed.entry.docid, &web.guard);
+    ask.user_agent = Some(&web.user_agent);
     // "Nothing new" is an answer only for what outputs have, and when this job has read
     // the document's links before and does not want to read them again.
-    let entry = &task.claimed.entry;
-    let is_recheck = entry.done_run.is_some_and(|done_run| done_run < task.job.run);
-    let known =
-        task.claimed.known.as_deref().filter(|it| is_recheck && crate::compare::is_live(it));
+    let known = task.claimed.known.as_deref();
+    let known = known.filter(|it| task.is_recheck() && crate::compare::is_live(it));
     if let Some(known) = known {
         ask.etag = known.etag.as_deref();
         ask.last_modified = known.last_modified.as_deref();

@@ -4,6 +4,12 @@
 //! whatever came back, the document ends in exactly one settlement, and only trouble
 //! is tried again.
 
+mod looked;
+mod swept;
+
+pub use looked::looked;
+pub use swept::{GIVEN_UP, given_up, stale, swept};
+
 use super::batch::{Batch, KeptBody, Unread};
 use super::fetching::{Claimed, DocumentDone};
 use super::job::{Found, JobWork};
@@ -154,7 +160,7 @@ fn with_body(
     (job, claimed): (&JobWork, Claimed),
     (body, reading, began_ms): (Fetched, Reading, i64),
 ) -> Class {
-    let Reading { facts, targets, length, .. } = reading;
+    let Reading { facts, targets, length, noindex, .. } = reading;
     let parent = Some((at.part, claimed.entry.dochash));
     let hops = claimed.entry.hops + 1;
     for target in targets {
@@ -162,7 +168,7 @@ fn with_body(
         batch.link((job, at.ids, at.known), (target.url, target.dochash), found);
     }
     let status = Some(body.status);
-    if facts.directives.noindex && !job.spec.ignore_robots {
+    if noindex {
         let seen = Seen::Forbidden { code: "noindex", reason: RemoveReason::Robots };
         let to = Settlement::Cut(Reason::new("noindex", Some("the page asks not to be indexed")));
         return settle(at, batch, (job, claimed), (&seen, to, status));
@@ -174,7 +180,7 @@ fn with_body(
         validators: validators(&body.headers),
     };
     let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
-    let looked = looked(at, job, batch);
+    let looked = looking(at, job, batch);
     let mut compared = compare(&known, &Seen::Content(content), looked);
     let fetch = Fetch {
         status: body.status,
@@ -188,8 +194,8 @@ fn with_body(
     record.fetch = Some(fetch);
     if change != Change::Keep {
         record.facts = Some(facts);
-        compared.document.body_chunk = job.spec.bodies.then_some(at.chunk);
-        if job.spec.bodies {
+        compared.document.body_chunk = job.manners.bodies.then_some(at.chunk);
+        if job.manners.bodies {
             batch.body(KeptBody {
                 record: batch.records.len(),
                 url: claimed.entry.docid.clone(),
@@ -219,16 +225,17 @@ fn redirected(
     Redirect { status, to }: Redirect,
 ) -> Class {
     let entry = &claimed.entry;
+    let Some(web) = job.web() else { return given_up(at, batch, claimed) };
     // A target that only differs by what the job drops from URLs is asked for as it
     // is written: otherwise it would lead to itself.
-    let to = match page::url::canonical(&to, &job.spec.policy) {
+    let to = match page::url::canonical(&to, &web.spec.policy) {
         Ok(plain) if plain != entry.docid => plain,
         _ => to,
     };
-    let address = job.ground.address(&to);
+    let address = job.address(&to);
     let dochash = DocHash::of(&to);
     let redirects = entry.redirects + 1;
-    let cut = match job.scope.judge(&to, entry.hops) {
+    let cut = match web.scope.judge(&to, entry.hops) {
         Err(Cut::Reach | Cut::NotIncluded | Cut::Excluded(_)) => Some(None),
         Err(cut) => Some(Some(cut.code())),
         Ok(()) if redirects > i64::from(PAGE_HOPS_MAX) => Some(Some("redirects")),
@@ -260,7 +267,7 @@ fn settle(
 ) -> Class {
     let Claimed { entry, known, .. } = claimed;
     let known = known.map_or_else(|| unknown(at, &entry), |known| *known);
-    let compared = compare(&known, seen, looked(at, job, batch));
+    let compared = compare(&known, seen, looking(at, job, batch));
     if let Some(change) = compared.change {
         let mut record = DocumentRecord::new(entry.docid.clone(), job.id.0, change);
         record.fetch =
@@ -294,77 +301,6 @@ fn unread(batch: &mut Batch, entry: &Entry, document: &Document) {
     }
 }
 
-/// A document that an older run queued and this one has not found: it is not looked at.
-pub fn stale(at: Finishing<'_>, batch: &mut Batch, entry: &Entry) -> Class {
-    push(at, batch, entry, Settlement::Stale);
-    Class::Forbidden("stale")
-}
-
-/// A document that leaves its job. Outputs hear of it, unless another job keeps it.
-pub fn swept(
-    at: Finishing<'_>,
-    batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
-    (reason, is_shared): (RemoveReason, bool),
-) -> Class {
-    let Claimed { entry, known, .. } = claimed;
-    batch.swept += 1;
-    // One that the run has named, but does not let in, stays known for that.
-    let cut = job.scope.judge(&entry.docid, entry.hops).err();
-    let to = match cut {
-        Some(cut) if entry.seen_run >= job.run => {
-            Settlement::Cut(Reason::new(cut.code(), Some(&job.scope.explain(cut))))
-        }
-        _ => Settlement::Deleted,
-    };
-    let reason = match (reason, cut) {
-        (RemoveReason::Unreachable, Some(cut)) => removal(cut),
-        _ => reason,
-    };
-    let known = known.filter(|_| !is_shared);
-    let removed = known.map(|known| {
-        let code = compare::reason_name(reason);
-        compare(&known, &Seen::Forbidden { code, reason }, looked(at, job, batch))
-    });
-    push(at, batch, &entry, to);
-    let Some(compared) = removed else { return Class::Forbidden("shared") };
-    if let Some(change) = compared.change {
-        batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
-        batch.history.push(deletion(at, job, &entry, reason));
-    }
-    batch.documents.push(compared.document);
-    Class::Removed(reason)
-}
-
-/// The code of what a run has given up because it could not wait.
-pub const GIVEN_UP: &str = "host-left-alone";
-
-/// A document that cannot be looked at before the run's patience ends.
-pub fn given_up(at: Finishing<'_>, batch: &mut Batch, claimed: Claimed) -> Class {
-    batch.swept += 1;
-    if let Some(known) = &claimed.known {
-        unread(batch, &claimed.entry, known);
-    }
-    let detail = "its host was left alone for longer than the run waits";
-    push(at, batch, &claimed.entry, Settlement::Failed(Reason::new(GIVEN_UP, Some(detail))));
-    Class::Failed(GIVEN_UP.to_owned())
-}
-
-fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {
-    Activity {
-        id: at.ids.next(),
-        connection: job.connection,
-        job: Some(job.id),
-        kind: "document deletion".to_owned(),
-        entity: entry.docid.clone(),
-        bytes: None,
-        result: Some("OK".to_owned()),
-        description: Some(compare::reason_name(reason).to_owned()),
-        start_ms: at.now_ms,
-        end_ms: at.now_ms,
-    }
-}
-
 fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {
     match (to, change, seen) {
         (Settlement::Retry { reason, .. }, ..) => Class::Again(reason.code().to_owned()),
@@ -387,17 +323,17 @@ fn push(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, to: Settlement) {
 
 /// Another try after trouble, later each time, while there are tries left.
 fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
-    let left = entry.failcount.unwrap_or(job.spec.retries);
+    let left = entry.failcount.unwrap_or(job.manners.retries);
     if left <= 0 {
         return Settlement::Failed(reason);
     }
-    let tried = u32::try_from(job.spec.retries - left).unwrap_or(0).min(20);
-    let wait_ms = job.spec.retry_ms.saturating_mul(1 << tried);
+    let tried = u32::try_from(job.manners.retries - left).unwrap_or(0).min(20);
+    let wait_ms = job.manners.retry_ms.saturating_mul(1 << tried);
     let check_ms = at.now_ms.saturating_add(wait_ms).max(at.not_before_ms);
     Settlement::Retry { check_ms, failcount: Some(left - 1), failtime: None, reason }
 }
 
-fn looked(at: Finishing<'_>, job: &JobWork, batch: &Batch) -> Looked {
+fn looking(at: Finishing<'_>, job: &JobWork, batch: &Batch) -> Looked {
     let ordinal = i64::try_from(batch.records.len()).unwrap_or(i64::MAX);
     Looked { run: job.run, now_ms: at.now_ms, chunk: at.chunk, ordinal }
 }

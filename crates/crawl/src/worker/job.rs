@@ -1,7 +1,10 @@
 //! A job as the worker knows it while it runs: its specification, compiled.
 
-use crate::definitions::{BadSpec, WebSpec};
+use crate::connectors;
+use crate::definitions::{BadSpec, CONNECTOR, MODEL, WebSpec};
 use crate::fetch::{Guard, HeaderValue, user_agent};
+use crate::lifecycle::Model;
+use crate::repository::Repository;
 use crate::scope::Scope;
 use page::domain::SuffixList;
 use page::ids::{DocHash, bin_of, part_of};
@@ -83,6 +86,66 @@ pub struct JobWork {
     pub doing: Doing,
     /// Where its documents come from.
     pub connection: ConnectionId,
+    /// How it works.
+    pub manners: Manners,
+    /// What it works on.
+    pub source: Source,
+    /// What all jobs share.
+    pub ground: Ground,
+}
+
+/// How a job works, whatever it works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manners {
+    /// From the end of one request to a host to the start of the next.
+    pub delay_ms: i64,
+    /// The longest delay that a host may ask for.
+    pub crawl_delay_max_ms: i64,
+    /// How often a document is tried again after trouble.
+    pub retries: i64,
+    /// The wait before the first such try; it doubles with each.
+    pub retry_ms: i64,
+    /// What cannot be done for longer than this is left to the next run.
+    pub patience_ms: i64,
+    /// Whether the bytes of documents are kept.
+    pub bodies: bool,
+    /// Documents the job takes in; `None` is no limit.
+    pub pages_max: Option<i64>,
+    /// Whether the distance from a seed decides what is let in.
+    pub by_hops: bool,
+}
+
+impl Manners {
+    fn of_web(spec: &WebSpec) -> Manners {
+        Manners {
+            delay_ms: spec.delay_ms,
+            crawl_delay_max_ms: spec.crawl_delay_max_ms,
+            retries: spec.retries,
+            retry_ms: spec.retry_ms,
+            patience_ms: spec.patience_ms,
+            bodies: spec.bodies,
+            pages_max: spec.pages_max,
+            by_hops: spec.scope.hops_max.is_some(),
+        }
+    }
+
+    /// Of what is near at hand: nobody has to be spared.
+    fn of_others() -> Manners {
+        let usual = Manners::of_web(&WebSpec::default());
+        Manners { delay_ms: 0, bodies: false, ..usual }
+    }
+}
+
+/// What a job works on.
+pub enum Source {
+    /// The web.
+    Web(Box<Web>),
+    /// What another connector reaches.
+    Other(Arc<dyn Repository>),
+}
+
+/// A web job, compiled.
+pub struct Web {
     /// What it is told.
     pub spec: WebSpec,
     /// What belongs to it.
@@ -91,14 +154,11 @@ pub struct JobWork {
     pub guard: Guard,
     /// Who it says it is.
     pub user_agent: HeaderValue,
-    /// What all jobs share.
-    pub ground: Ground,
 }
 
-impl JobWork {
-    /// Compiles a job that somebody attends to.
-    pub fn new(attended: &Attended, ground: &Ground) -> Result<JobWork, BadSpec> {
-        let spec = WebSpec::from_json(&attended.job.docspec)?;
+impl Web {
+    fn new(docspec: &str, ground: &Ground) -> Result<Web, BadSpec> {
+        let spec = WebSpec::from_json(docspec)?;
         let scope = spec.compile(ground.suffixes.clone())?;
         let user_agent =
             user_agent(&spec.agent, &spec.contact).map_err(|_| BadSpec::Agent("--user-agent"))?;
@@ -106,6 +166,23 @@ impl JobWork {
             allow_private: spec.allow_private,
             own: ground.own.clone(),
             ..Guard::default()
+        };
+        Ok(Web { spec, scope, guard, user_agent })
+    }
+}
+
+impl JobWork {
+    /// Compiles a job that somebody attends to.
+    pub fn new(attended: &Attended, ground: &Ground) -> Result<JobWork, BadSpec> {
+        let docspec = &attended.job.docspec;
+        let (source, manners) = if attended.connector == CONNECTOR {
+            let web = Web::new(docspec, ground)?;
+            let manners = Manners::of_web(&web.spec);
+            (Source::Web(Box::new(web)), manners)
+        } else {
+            let repository =
+                connectors::repository(&attended.connector, docspec).map_err(BadSpec::Json)?;
+            (Source::Other(repository), Manners::of_others())
         };
         Ok(JobWork {
             id: attended.job.id,
@@ -115,12 +192,38 @@ impl JobWork {
             kind: attended.state.run_kind,
             doing: Doing::of(&attended.state),
             connection: attended.job.connection,
-            spec,
-            scope,
-            guard,
-            user_agent,
+            manners,
+            source,
             ground: ground.clone(),
         })
+    }
+
+    /// The web that it works on, if it does.
+    pub fn web(&self) -> Option<&Web> {
+        match &self.source {
+            Source::Web(web) => Some(web),
+            Source::Other(_) => None,
+        }
+    }
+
+    /// What its connector can tell of changes.
+    pub fn model(&self) -> Model {
+        match &self.source {
+            Source::Web(_) => MODEL,
+            Source::Other(repository) => repository.model(),
+        }
+    }
+
+    /// Where a document lives.
+    pub fn address<'a>(&self, docid: &'a str) -> Address<'a> {
+        match &self.source {
+            Source::Web(_) => self.ground.address(docid),
+            Source::Other(repository) => {
+                let host = repository.bin(docid);
+                let part = Part(part_of(None, docid, self.ground.parts).into());
+                Address { part, bin: BinId(bin_of(host)), host }
+            }
+        }
     }
 
     /// Whether this is what is to be done for a job.
@@ -141,7 +244,7 @@ impl JobWork {
         (part, now_ms): (Part, i64),
         candidates: &[Candidate],
     ) -> Result<Added, Error> {
-        let room = match self.spec.pages_max {
+        let room = match self.manners.pages_max {
             Some(most) => {
                 job_states::lock(tx, self.id)?;
                 Some(most - counters::let_in(tx, self.id)?)
@@ -149,13 +252,13 @@ impl JobWork {
             None => None,
         };
         let (place, run) = (self.place(part), self.run);
-        let by_hops = self.spec.scope.hops_max.is_some();
+        let by_hops = self.manners.by_hops;
         queue::add(tx, Adding { place, run, now_ms, room, by_hops }, candidates)
     }
 
     /// A candidate for the queue, for a URL at a distance.
     pub fn candidate(&self, id: QueueId, url: String, found: Found) -> (Part, Candidate) {
-        let address = self.ground.address(&url);
+        let address = self.address(&url);
         let (part, bin, bin_name) = (address.part, address.bin, address.host.to_owned());
         let candidate = Candidate {
             id,

@@ -59,7 +59,8 @@ impl StoredLinks {
                 }
             };
             let Some(facts) = chunk.get(&it.facts.1) else { continue };
-            let (targets, _) = reading::targets_of(job, (&it.docid, it.hops), (facts, &[]));
+            let Some(web) = job.web() else { continue };
+            let (targets, _) = reading::targets_of(web, (&it.docid, it.hops), (facts, &[]));
             let (hops, parent) = (it.hops + 1, Some((part, it.dochash)));
             for target in targets {
                 let found = Found { hops, parent, cut: target.cut, ..Found::default() };

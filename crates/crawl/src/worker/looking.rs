@@ -196,6 +196,10 @@ impl Worker {
         let room = HOSTS_MAX.saturating_sub(self.frontier.hosts());
         let limit = u32::try_from(room).unwrap_or(BINS_MAX).min(BINS_MAX);
         let after = self.parts.get(&part).map_or(FIRST, |held| held.marked_after);
+        for work in self.jobs.values().filter(|work| work.doing != Doing::Crawl) {
+            // There is nothing to look for: sweeping takes what there is.
+            self.places.entry((part, work.id)).or_default();
+        }
         let works: Vec<(JobId, store::ids::Run, Older)> = self
             .jobs
             .values()
@@ -265,7 +269,7 @@ impl Worker {
         }
         let host = HostKey { part, bin: bin.bin };
         self.hosts.learn(host, bin);
-        let delays = (work.spec.delay_ms, work.spec.crawl_delay_max_ms);
+        let delays = (work.manners.delay_ms, work.manners.crawl_delay_max_ms);
         let politeness = self.hosts.politeness(host, delays, held.since_ms);
         self.frontier.has_work(host, job, politeness);
     }

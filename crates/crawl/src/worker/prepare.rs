@@ -99,8 +99,9 @@ pub fn files(
 fn bodies(key: ChunkKey, job: &JobWork, batch: &mut Batch) -> Result<Vec<u8>> {
     let id = |ordinal| RecordId::of(job.ground.installation, key, ordinal);
     let date_ms = batch.bodies.first().map_or(0, |body| body.date_ms);
-    let agent = job.user_agent.to_str().unwrap_or_default();
-    let robots = if job.spec.ignore_robots { "ignore" } else { "obey" };
+    let web = job.web();
+    let agent = web.map_or("", |web| web.user_agent.to_str().unwrap_or_default());
+    let robots = if web.is_some_and(|web| web.spec.ignore_robots) { "ignore" } else { "obey" };
     let software = concat!("driftline/", env!("CARGO_PKG_VERSION"));
     let fields = [
         ("software", software),

@@ -4,7 +4,7 @@
 //! a link that leaves here is canonical and inside the reach of the job; one that is
 //! known but not to be fetched carries the code that says why.
 
-use super::job::JobWork;
+use super::job::Web;
 use crate::fetch::Fetched;
 use crate::scope::Cut;
 use page::facts::{Directives, Facts, LINKS_MAX, Link, LinkKind, Rel, TEXT_BYTES_MAX};
@@ -35,19 +35,22 @@ pub struct Reading {
     pub outside: u64,
     /// Bytes of the body.
     pub length: i64,
+    /// It asks not to be kept, and the job obeys.
+    pub noindex: bool,
 }
 
 /// Reads a document that was fetched.
-pub fn read(job: &JobWork, entry: &Entry, fetched: &Fetched) -> Reading {
+pub fn read(web: &Web, entry: &Entry, fetched: &Fetched) -> Reading {
     let mut more = Vec::new();
-    let facts = facts_of(job, &entry.docid, fetched, &mut more);
-    let (targets, outside) = targets_of(job, (&entry.docid, entry.hops), (&facts, &more));
+    let facts = facts_of(web, &entry.docid, fetched, &mut more);
+    let (targets, outside) = targets_of(web, (&entry.docid, entry.hops), (&facts, &more));
     let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
-    Reading { facts, targets, outside, length }
+    let noindex = facts.directives.noindex && !web.spec.ignore_robots;
+    Reading { facts, targets, outside, length, noindex }
 }
 
 /// `more` takes the links of a long sitemap that facts have no room for.
-fn facts_of(job: &JobWork, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -> Facts {
+fn facts_of(web: &Web, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -> Facts {
     let body = &fetched.body[..];
     let content_type = fetched.header("content-type");
     let nosniff = fetched
@@ -59,15 +62,15 @@ fn facts_of(job: &JobWork, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -
         .iter()
         .filter_map(|value| value.to_str().ok())
         .fold(Directives::default(), |all, value| {
-            all.with(header_directives(value, job.spec.product()))
+            all.with(header_directives(value, web.spec.product()))
         });
     let media = sniff::media_of(content_type, nosniff, body);
     if media.kind == sniff::Kind::Html {
-        let mut input = Input::new(body, url, &job.spec.policy);
+        let mut input = Input::new(body, url, &web.spec.policy);
         input.content_type = content_type;
         input.nosniff = nosniff;
         input.directives = directives;
-        input.agent = job.spec.product();
+        input.agent = web.spec.product();
         return html::extract(&input);
     }
     let mut facts = Facts {
@@ -77,7 +80,7 @@ fn facts_of(job: &JobWork, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -
         ..Facts::default()
     };
     match media.kind {
-        sniff::Kind::Xml | sniff::Kind::Feed => read_lists(job, url, body, (&mut facts, more)),
+        sniff::Kind::Xml | sniff::Kind::Feed => read_lists(web, url, body, (&mut facts, more)),
         sniff::Kind::Text => {
             let encoding = charset::decide(body, content_type).encoding;
             facts.charset = encoding.name().to_owned();
@@ -93,8 +96,8 @@ fn facts_of(job: &JobWork, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -
 }
 
 /// Links of a sitemap or a feed.
-fn read_lists(job: &JobWork, url: &str, body: &[u8], (facts, more): (&mut Facts, &mut Vec<Link>)) {
-    let Ok(mut base) = Resolver::new(url, &job.spec.policy) else { return };
+fn read_lists(web: &Web, url: &str, body: &[u8], (facts, more): (&mut Facts, &mut Vec<Link>)) {
+    let Ok(mut base) = Resolver::new(url, &web.spec.policy) else { return };
     let mut push = |href: &str, anchor: &str, kind| {
         let Ok(found) = base.resolve(href) else { return };
         let (url, anchor) = (found.to_owned(), anchor.to_owned());
@@ -122,11 +125,11 @@ fn read_lists(job: &JobWork, url: &str, body: &[u8], (facts, more): (&mut Facts,
 
 /// Links that the crawl may follow, each target once.
 pub fn targets_of(
-    job: &JobWork,
+    web: &Web,
     (docid, hops): (&str, i64),
     (facts, more): (&Facts, &[Link]),
 ) -> (Vec<Target>, u64) {
-    let polite = !job.spec.ignore_robots;
+    let polite = !web.spec.ignore_robots;
     if polite && facts.directives.nofollow {
         return (Vec::new(), 0);
     }
@@ -139,7 +142,7 @@ pub fn targets_of(
             continue;
         }
         last = Some(&link.url);
-        let cut = match job.scope.judge(&link.url, hops + 1) {
+        let cut = match web.scope.judge(&link.url, hops + 1) {
             Ok(()) => None,
             Err(Cut::Reach | Cut::NotIncluded | Cut::Excluded(_)) => {
                 outside += 1;

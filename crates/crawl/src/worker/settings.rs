@@ -34,6 +34,8 @@ pub struct Settings {
     pub disk: Option<std::path::PathBuf>,
     /// The least room, in percent.
     pub disk_free_percent: u64,
+    /// Whether it ends when no job has anything to do.
+    pub until_idle: bool,
 }
 
 impl Settings {
@@ -53,7 +55,16 @@ impl Settings {
             fetch: fetch::Settings::default(),
             disk: None,
             disk_free_percent: 5,
+            until_idle: false,
         }
+    }
+
+    /// The same with another time that a silent node keeps what it holds.
+    pub fn with_lease(mut self, lease_ms: i64) -> Settings {
+        self.lease_ms = lease_ms;
+        self.skew_ms = self.skew_ms.min(lease_ms / 5);
+        self.poll_ms = self.poll_ms.min(lease_ms / 4).max(50);
+        self
     }
 
     /// How jobs are conducted beside the work.

@@ -8,7 +8,7 @@ use super::fetching::{Claimed, DocumentDone, DocumentTask, RobotsDone, RobotsTas
 use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
-use super::job::{Found, JobWork};
+use super::job::{Found, JobWork, Source};
 use super::looking::FIRST;
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
@@ -23,7 +23,6 @@ use store::chunkfile::document::RemoveReason;
 use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
 use store::tables::bins::Visit;
 use store::tables::job_states::RunKind;
-use store::tables::queue::sweep::Sweep;
 use store::tables::robots;
 
 /// A host that is left alone for longer than this gives its documents back.
@@ -60,11 +59,23 @@ impl Worker {
             self.skip(host, &work, |at, batch| finish::stale(at, batch, entry));
             return Ok(());
         }
+        match work.source {
+            Source::Web(_) => self.ask_web(host, work, claimed),
+            Source::Other(_) => {
+                self.look_at_other(host, work, claimed);
+                Ok(())
+            }
+        }
+    }
+
+    fn ask_web(&mut self, host: HostKey, work: Arc<JobWork>, claimed: Claimed) -> Result<()> {
+        let Some(web) = work.web() else { return Ok(()) };
+        let (job, entry) = (work.id, &claimed.entry);
         // A link was judged when it was found; what is rechecked may not belong any more.
         if entry.done_run.is_some()
-            && let Err(cut) = work.scope.judge(&entry.docid, entry.hops)
+            && let Err(cut) = web.scope.judge(&entry.docid, entry.hops)
         {
-            let detail = work.scope.explain(cut);
+            let detail = web.scope.explain(cut);
             let why = (cut.code(), detail.as_str(), finish::removal(cut));
             self.skip(host, &work, |at, batch| finish::forbidden(at, batch, (&work, claimed), why));
             return Ok(());
@@ -75,8 +86,8 @@ impl Worker {
             return Ok(());
         }
         let entry = &claimed.entry;
-        if work.spec.ignore_robots {
-            self.fetch(host, work, claimed);
+        if web.spec.ignore_robots {
+            self.fetch(host, work.clone(), claimed);
             return Ok(());
         }
         let origin = origin_of(&entry.docid).to_owned();
@@ -95,13 +106,18 @@ impl Worker {
             }
         }
         self.tell_sitemaps(host.part, &work, &origin);
-        let product = work.spec.product();
+        let product = web.spec.product();
         match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
-            Verdict::Allowed => self.fetch(host, work, claimed),
+            Verdict::Allowed => self.fetch(host, work.clone(), claimed),
             Verdict::Unknown => {
                 let token = claimed.token;
                 self.frontier.hold(host, job, Item { job, claimed });
-                self.fetching.send(Task::Robots(RobotsTask { host, origin, job: work, token }));
+                self.fetching.send(Task::Robots(RobotsTask {
+                    host,
+                    origin,
+                    job: work.clone(),
+                    token,
+                }));
             }
             Verdict::Forbidden { rule } => {
                 let why = ("robots", rule.as_str(), RemoveReason::Robots);
@@ -118,13 +134,13 @@ impl Worker {
         Ok(())
     }
 
-    fn fetch(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) {
+    pub(super) fn fetch(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) {
         let task = DocumentTask { host, claimed, job };
         self.fetching.send(Task::Document(Box::new(task)));
     }
 
     /// A document that is settled without a request.
-    fn skip(
+    pub(super) fn skip(
         &mut self,
         host: HostKey,
         job: &JobWork,
@@ -137,7 +153,7 @@ impl Worker {
     }
 
     /// Runs `settle` on the batch of a job in a part.
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         (part, job): (Part, &JobWork),
         not_before_ms: i64,
@@ -187,7 +203,7 @@ impl Worker {
         self.progress.requested(name, u64::try_from(bytes).unwrap_or(0), busy_ms);
         let class = self
             .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
-        self.progress.finished(&class, &url);
+        self.finished(&job, &class, &url);
     }
 
     /// Something was not asked for after all: it is as it was.
@@ -198,7 +214,7 @@ impl Worker {
                 self.give_back(task.host.part, Item::new(task.job.id, task.claimed));
             }
             Task::Robots(RobotsTask { host, job, .. }) => {
-                let delays = (job.spec.delay_ms, job.spec.crawl_delay_max_ms);
+                let delays = (job.manners.delay_ms, job.manners.crawl_delay_max_ms);
                 let delay_ms = self.hosts.get(host).delay_ms(delays.0, delays.1);
                 self.frontier.finished(host, self.now.ms(), delay_ms, 0);
             }
@@ -213,8 +229,8 @@ impl Worker {
             self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
         }
         let stored = self.robots.answered(&origin, &followed, ended_ms);
-        let asked = self.robots.crawl_delay_ms(&origin, job.spec.product());
-        self.hosts.get(host).crawl_delay_ms = asked;
+        let product = job.web().map_or("", |web| web.spec.product());
+        self.hosts.get(host).crawl_delay_ms = self.robots.crawl_delay_ms(&origin, product);
         let outcome = match &followed.outcome {
             // A robots.txt that is not there is a good answer.
             Outcome::Failed { .. } | Outcome::Gone { .. } => &Outcome::Gone { status: 404 },
@@ -234,6 +250,7 @@ impl Worker {
     /// Names the sitemaps of an origin to a job, once in a run.
     fn tell_sitemaps(&mut self, part: Part, job: &JobWork, origin: &str) {
         let key = (job.id, origin.to_owned());
+        let Some(web) = job.web() else { return };
         if !self.robots.has(origin) || self.told.contains(&key) {
             return;
         }
@@ -245,8 +262,8 @@ impl Worker {
             .robots
             .sitemaps(origin)
             .take(SITEMAPS_MAX)
-            .filter_map(|url| page::url::canonical(url, &job.spec.policy).ok())
-            .filter(|url| job.scope.judge(url, 1).is_ok())
+            .filter_map(|url| page::url::canonical(url, &web.spec.policy).ok())
+            .filter(|url| web.scope.judge(url, 1).is_ok())
             .collect();
         let place = self.places.entry((part, job.id)).or_default();
         for url in sitemaps {
@@ -256,32 +273,11 @@ impl Worker {
         }
     }
 
-    /// Documents that leave their job, or are given up: nobody is asked for them.
-    pub(super) fn sweep(
-        &mut self,
-        part: Part,
-        (job, sweep): (&JobWork, Sweep),
-        swept: Vec<(Claimed, bool)>,
-    ) {
-        let reason = match sweep {
-            Sweep::Clean(_) => Some(RemoveReason::Unreachable),
-            Sweep::Delete => Some(RemoveReason::JobDeleted),
-            Sweep::Left { .. } => None,
-        };
-        for (claimed, is_shared) in swept {
-            let class = self.finish((part, job), 0, |at, batch| match reason {
-                Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
-                None => finish::given_up(at, batch, claimed),
-            });
-            self.progress.finished(&class, "");
-        }
-    }
-
     /// Books a request to a host. Returns until when the host is left alone.
     fn visited(&mut self, host: HostKey, job: &JobWork, request: Request<'_>, bytes: i64) -> i64 {
         let known = self.hosts.get(host);
         let blocked_ms = known.ended(request);
-        let delay_ms = known.delay_ms(job.spec.delay_ms, job.spec.crawl_delay_max_ms);
+        let delay_ms = known.delay_ms(job.manners.delay_ms, job.manners.crawl_delay_max_ms);
         known.next_ms = known.next_ms.max(request.ended_ms + delay_ms);
         let now_ms = self.now.ms();
         self.frontier.finished(host, request.ended_ms, delay_ms, blocked_ms);
@@ -408,6 +404,6 @@ pub(super) fn fresh_chunk(job: &JobWork, ids: &IdMaker) -> OpenChunk {
     OpenChunk {
         id: ChunkId(ids.next()),
         facts: ObjectId(ids.next()),
-        bodies: job.spec.bodies.then(|| ObjectId(ids.next())),
+        bodies: job.manners.bodies.then(|| ObjectId(ids.next())),
     }
 }

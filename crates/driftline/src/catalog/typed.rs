@@ -10,14 +10,14 @@ use store::catalog::{Setting, SettingKind};
 /// What is shown instead of a secret.
 pub const HIDDEN: &str = "***";
 
-/// Units of a span of time and their milliseconds.
-const UNITS: [(&str, f64); 6] = [
-    ("ms", 1.0),
-    ("s", 1_000.0),
-    ("min", 60_000.0),
-    ("h", 3_600_000.0),
-    ("days", 86_400_000.0),
-    ("d", 86_400_000.0),
+/// Units of a span of time, as people write them, and their milliseconds.
+const UNITS: [(&[&str], f64); 6] = [
+    (&["ms"], 1.0),
+    (&["s", "sec", "second", "seconds"], 1_000.0),
+    (&["min", "m", "minute", "minutes"], 60_000.0),
+    (&["h", "hour", "hours"], 3_600_000.0),
+    (&["d", "day", "days"], 86_400_000.0),
+    (&["w", "week", "weeks"], 604_800_000.0),
 ];
 
 /// Changes settings by `name=value` texts. `name=` takes back what was said. A list is
@@ -79,16 +79,32 @@ pub fn value(setting: &Setting, text: &str) -> Result<Json, String> {
     }
 }
 
-/// A span of time in milliseconds; a number without a unit is of milliseconds.
+/// A span of time in milliseconds, such as `500ms`, `1.5 h` or `1h30min`; a number
+/// without a unit is of milliseconds.
 pub fn milliseconds(text: &str) -> Option<i64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
-    let unit = text[digits.len()..].trim();
-    let number: f64 = digits.parse().ok()?;
-    let scale = match unit {
-        "" => 1.0,
-        unit => UNITS.iter().find(|(name, _)| *name == unit)?.1,
-    };
-    let ms = (number * scale).round();
+    let mut rest = text.trim();
+    if let Ok(number) = rest.parse::<f64>() {
+        return whole(number);
+    }
+    let mut ms = 0.0;
+    loop {
+        let digits = rest.bytes().take_while(|it| it.is_ascii_digit() || *it == b'.').count();
+        let (number, after) = rest.split_at(digits);
+        let after = after.trim_start();
+        let letters = after.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (unit, after) = after.split_at(letters);
+        let scale = UNITS.iter().find(|(names, _)| names.contains(&unit))?.1;
+        ms += number.parse::<f64>().ok()? * scale;
+        rest = after.trim_start();
+        if rest.is_empty() {
+            return whole(ms);
+        }
+    }
+}
+
+/// Milliseconds that make sense.
+fn whole(ms: f64) -> Option<i64> {
+    let ms = ms.round();
     (ms.is_finite() && (0.0..9e15).contains(&ms)).then_some(ms as i64)
 }
 
@@ -257,7 +273,16 @@ mod tests {
         for (text, ms) in cases {
             assert_eq!(milliseconds(text), Some(ms), "{text}");
         }
-        for text in ["", "s", "1 year", "1e300", "NaN", "inf", "é"] {
+        for (text, ms) in [
+            ("1h30min", 5_400_000),
+            ("1 day 6 h", 108_000_000),
+            ("1.5 h", 5_400_000),
+            ("2w", 1_209_600_000),
+        ] {
+            assert_eq!(milliseconds(text), Some(ms), "{text}");
+        }
+        for text in ["", "s", "1 year", "1e300", "NaN", "inf", "é", "1h30", "1h é", "-1s", "1.2.3s"]
+        {
             assert_eq!(milliseconds(text), None, "{text}");
         }
     }

@@ -6,7 +6,9 @@
 //! in the rows it looks at, so that a question never holds up a crawl.
 
 use super::changes::Changes;
-use super::{authority, connection, connector, doctor, export, hosts, shown, status, urls, why};
+use super::{
+    authority, connection, connector, doctor, export, hosts, job, shown, status, urls, why,
+};
 use anyhow::Context;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -38,14 +40,22 @@ impl Answers {
 
     /// Answers through the socket of a directory that this process holds, for as long
     /// as the result lives; and carries out changes of definitions, which nobody else
-    /// can meanwhile.
-    pub fn listen(self, layout: &Layout) -> store::Result<Listening> {
+    /// can meanwhile. `changed` is called after each change.
+    pub fn listen(
+        self,
+        layout: &Layout,
+        changed: impl Fn() + Send + Sync + 'static,
+    ) -> store::Result<Listening> {
         let changes = Changes { db: self.db.clone() };
         socket::listen(
             layout,
-            Arc::new(move |question| match Changes::knows(&question.verb) {
-                true => changes.change(&question),
-                false => self.answer(&question),
+            Arc::new(move |question| {
+                if !Changes::knows(&question.verb) {
+                    return self.answer(&question);
+                }
+                let answer = changes.change(&question);
+                changed();
+                answer
             }),
         )
     }
@@ -92,6 +102,7 @@ impl Answers {
             "connections" => connection::answer(self, read(args)?),
             "connectors" => connector::answer(self, read(args)?),
             "export" => export::all::answer(self, read(args)?),
+            "jobs" => job::answer(self, read(args)?),
             "status" => status::answer(self, read(args)?),
             "doctor" => doctor::answer(self, read(args)?),
             "hosts" => hosts::answer(self, read(args)?),

@@ -1,12 +1,12 @@
-//! The verbs that change definitions, carried out: one dispatcher for every process that
-//! may write, so that a verb does the same whoever carries it out.
+//! The verbs that change definitions, or where jobs stand, carried out: one dispatcher
+//! for every process that may write, so that a verb does the same whoever carries it out.
 //!
 //! A process that holds a data directory carries out what others ask of it through its
-//! socket; a verb that finds nobody takes the directory itself. Invariant: a change is
-//! one transaction, and what it changed is told in plain lines.
+//! socket; a verb that finds nobody takes the directory itself. Invariant: a change of
+//! definitions is one transaction, and what it changed is told in plain lines.
 
 use super::answers::read;
-use super::{authority, connection, connector, import};
+use super::{authority, connection, connector, import, job};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use store::socket::Question;
@@ -14,8 +14,8 @@ use store::{Db, Error, Tx, clock};
 
 use crate::definitions::{self, Definitions};
 
-/// The verbs that change definitions.
-const VERBS: [&str; 5] = ["connector", "authgroup", "authdomain", "connection", "import"];
+/// The verbs that change something.
+const VERBS: [&str; 6] = ["connector", "authgroup", "authdomain", "connection", "import", "job"];
 
 /// Who carries out changes, and on what.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub struct Changed {
 }
 
 impl Changes {
-    /// Whether a verb changes definitions.
+    /// Whether a verb changes something.
     pub fn knows(verb: &str) -> bool {
         VERBS.contains(&verb)
     }
@@ -51,7 +51,9 @@ impl Changes {
             "authgroup" | "authdomain" => authority::change(self, read(args)?)?,
             "connection" => connection::change(self, read(args)?)?,
             "import" => import::change(self, read(args)?)?,
-            verb => anyhow::bail!("{verb:?} changes no definitions"),
+            // Not all it does is a change of definitions.
+            "job" => return job::change(self, read(args)?),
+            verb => anyhow::bail!("{verb:?} changes nothing"),
         };
         Ok(serde_json::to_value(changed)?)
     }

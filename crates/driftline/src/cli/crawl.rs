@@ -5,9 +5,9 @@
 //! not given leave the job as it is; whatever ends the process, the next `crawl` goes
 //! on where the last commit was.
 
-mod flags;
+pub(super) mod flags;
 pub mod show;
-mod stopping;
+pub(super) mod stopping;
 pub mod work;
 
 use super::place::{Held, Place};
@@ -102,7 +102,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         begin::reopen(&held.db, job.id)?;
     }
     let _listening = held.answer("crawl")?;
-    let node_name = node_name(&args, &held);
+    let node_name = node_name(args.node.as_deref(), &held);
     let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
     crawl.run()
 }
@@ -120,7 +120,7 @@ fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
 
 /// A data directory has one node; processes that share a database are told apart by
 /// machine and number, unless they are given names.
-fn node_name(args: &Args, held: &Held) -> String {
+pub(super) fn node_name(given: Option<&str>, held: &Held) -> String {
     if held.layout().is_some() {
         return NODE_NAME.to_owned();
     }
@@ -128,7 +128,7 @@ fn node_name(args: &Args, held: &Held) -> String {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         format!("{}-{}", name.trim(), std::process::id())
     };
-    args.node.clone().unwrap_or_else(machine)
+    given.map_or_else(machine, str::to_owned)
 }
 
 struct Crawl<'a> {
@@ -184,10 +184,8 @@ impl Crawl<'_> {
     }
 
     fn settings(&self) -> Settings {
-        let mut settings = Settings::new(&self.node_name, self.spec.concurrency);
-        settings.lease_ms = self.lease_ms;
-        settings.skew_ms = settings.skew_ms.min(self.lease_ms / 5);
-        settings.poll_ms = settings.poll_ms.min(self.lease_ms / 4).max(50);
+        let settings = Settings::new(&self.node_name, self.spec.concurrency);
+        let mut settings = settings.with_lease(self.lease_ms);
         settings.fetch.agent = self.spec.agent.clone();
         settings.fetch.contact = self.spec.contact.clone();
         settings.fetch.lookup = self.args.flags.lookup();

@@ -241,8 +241,19 @@ impl Held {
     /// Answers other commands for as long as the result lives. A database is asked
     /// directly, so there is nothing to listen for.
     pub fn answer(&self, doing: &str) -> store::Result<Option<Listening>> {
+        self.answer_and(doing, || ())
+    }
+
+    /// The same, for a process that wants to know when it has changed something for
+    /// others.
+    pub fn answer_and(
+        &self,
+        doing: &str,
+        changed: impl Fn() + Send + Sync + 'static,
+    ) -> store::Result<Option<Listening>> {
         let Some(layout) = self.layout() else { return Ok(None) };
-        Answers { db: self.db.clone(), doing: Some(doing.to_owned()) }.listen(layout).map(Some)
+        let answers = Answers { db: self.db.clone(), doing: Some(doing.to_owned()) };
+        answers.listen(layout, changed).map(Some)
     }
 }
 

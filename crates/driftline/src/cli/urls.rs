@@ -5,7 +5,7 @@
 
 mod walk;
 
-pub use walk::host_name;
+pub use walk::{host_name, walk};
 
 use super::answers::Answers;
 use super::place::Place;
@@ -54,7 +54,7 @@ pub struct Ask {
 /// What a document must be to be listed.
 #[derive(ClapArgs, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Filter {
+pub struct Filter {
     /// Where it stands: ready, waiting, active, done, cut or failed
     #[arg(long, value_name = "STATE", value_parser = state_name)]
     state: Option<String>,
@@ -70,6 +70,14 @@ struct Filter {
     /// Text that its URL contains
     #[arg(long, value_name = "TEXT")]
     contains: Option<String>,
+}
+
+impl Filter {
+    /// Documents that were given up, for a reason or for any.
+    pub fn failed(reason: Option<String>) -> Filter {
+        let state = Some(State::Failed.name().to_owned());
+        Filter { state, reason, ..Filter::default() }
+    }
 }
 
 fn state_name(text: &str) -> Result<String, String> {
@@ -152,7 +160,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     let job = answers.job(ask.job.clone())?;
     let limit = ask.limit.clamp(1, LIMIT_MAX) as usize;
-    let found = walk::walk(&answers.db, &job, (&ask.filter, ask.cursor.as_deref()), limit)?;
+    let found = walk(&answers.db, &job, (&ask.filter, ask.cursor.as_deref()), limit)?;
     Ok(serde_json::to_value(Answer {
         job: job.name,
         urls: found.rows.into_iter().map(Line::from).collect(),

@@ -19,6 +19,22 @@ pub fn span(ms: i64) -> String {
     }
 }
 
+/// A span of time in full, such as `1 day 6 h`; `driftline` reads it back as the same.
+pub fn exact_span(ms: i64) -> String {
+    let mut rest = ms.max(0);
+    let mut words = Vec::new();
+    for (unit_ms, name) in SPANS.into_iter().chain([(1, "ms")]) {
+        let number = rest / unit_ms;
+        rest %= unit_ms;
+        match number {
+            0 => {}
+            1 if unit_ms == SPANS[0].0 => words.push("1 day".to_owned()),
+            number => words.push(format!("{number} {name}")),
+        }
+    }
+    if words.is_empty() { "0 ms".to_owned() } else { words.join(" ") }
+}
+
 /// A moment beside now: `3 min ago`, `in 5 s`, and from a day on also the date.
 pub fn when(moment_ms: i64, now_ms: i64) -> String {
     let apart = now_ms.saturating_sub(moment_ms);
@@ -89,6 +105,11 @@ mod tests {
             assert_eq!(span(ms), expected);
         }
         assert_eq!((span(86_400_000), span(3 * 86_400_000)), ("1 day".into(), "3 days".into()));
+        for ms in [0, 1, 90_000, 86_400_000, 108_000_001, 1_209_600_000] {
+            let text = exact_span(ms);
+            assert_eq!(crate::catalog::typed::milliseconds(&text), Some(ms), "{text}");
+        }
+        assert_eq!(exact_span(108_000_000), "1 day 6 h");
         let now = 1_700_000_000_000;
         assert_eq!(when(now - 999, now), "just now");
         assert_eq!(when(now - 7_200_000, now), "2 h ago");

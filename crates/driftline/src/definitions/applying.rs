@@ -6,6 +6,7 @@
 
 use super::{CONTINUOUS, ConnectionForm, Definitions, JobForm, StageForm};
 use crate::catalog;
+use crawl::schedule;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use store::catalog::{Check, Connector};
@@ -17,7 +18,7 @@ use store::tables::nodes::{self, NewNode};
 use store::tables::notifications::{self, Notification};
 use store::tables::pipelines::{self, Stage, StageKind};
 use store::tables::throttles::{self, Throttle};
-use store::tables::{hopfilters, registrations};
+use store::tables::{hopfilters, registrations, schedules};
 use store::{Error, Result, Tx};
 
 /// Milliseconds of a minute.
@@ -166,7 +167,11 @@ impl Writing {
             told.push(Notification { connection, description, spec });
         }
         notifications::replace(tx, id, &told, self.now_ms)?;
-        // A job's schedules join here.
+        let mut records = Vec::new();
+        for text in &form.schedules {
+            records.push(schedule::parse(text).map_err(|bad| Error::Refused(bad.to_string()))?);
+        }
+        schedules::replace(tx, id, &records, self.now_ms)?;
         hopfilters::replace(tx, id, &form.hops, self.now_ms)
     }
 }

@@ -6,6 +6,7 @@
 use super::{CONTINUOUS, ConnectionForm, Definitions, JobForm, SCAN_ONCE, StageForm, without_null};
 use crate::catalog::{self, typed};
 use anyhow::{Context, bail, ensure};
+use crawl::schedule;
 use regex::RegexBuilder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,6 +14,7 @@ use serde_json::Value as Json;
 use store::catalog::{Check, Connector, Setting};
 use store::tables::connections::{Kind, NAME_BYTES_MAX};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
+use store::tables::schedules::SCHEDULES_MAX;
 
 /// Bytes that a throttle's compiled expression may take.
 const EXPRESSION_BYTES_MAX: usize = 1 << 20;
@@ -72,11 +74,9 @@ fn check_job(
     form: &mut JobForm,
     known: Option<&JobForm>,
 ) -> anyhow::Result<()> {
-    ensure!(
-        (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control),
-        "a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"
-    );
+    check_job_name(name)?;
     check_words(form)?;
+    check_schedules(form)?;
     let connector = connector_of(merged, Kind::Repository, &form.connection)?;
     let secrets = secrets_of_job(merged, form);
     *form = revealed(form, &secrets, known)?;
@@ -99,6 +99,29 @@ fn check_job(
     for told in &mut form.notifications {
         let connector = connector_of(merged, Kind::Notification, &told.connection)?;
         told.spec = by_connector(connector.check_spec, &told.spec).context("notifications")?;
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be a job's name.
+pub fn check_job_name(name: &str) -> anyhow::Result<()> {
+    ensure!(
+        (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control),
+        "a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"
+    );
+    Ok(())
+}
+
+/// Schedules, each written in one way, so that equal ones are equal texts.
+fn check_schedules(form: &mut JobForm) -> anyhow::Result<()> {
+    ensure!(
+        form.schedules.len() <= SCHEDULES_MAX,
+        "a job can have {SCHEDULES_MAX} schedules, not {}",
+        form.schedules.len()
+    );
+    for text in &mut form.schedules {
+        let record = schedule::parse(text).with_context(|| format!("schedule {text:?}"))?;
+        *text = schedule::print(&record);
     }
     Ok(())
 }

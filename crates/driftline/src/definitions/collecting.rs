@@ -13,7 +13,7 @@ use store::tables::authorities::{self, Realm};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::jobs::{self, Job};
 use store::tables::pipelines::{self, StageKind};
-use store::tables::{hopfilters, notifications, throttles};
+use store::tables::{hopfilters, notifications, schedules, throttles};
 use store::{Error, Result, Tx};
 
 /// Rows read at a time.
@@ -128,8 +128,8 @@ fn job_form(tx: &mut Tx<'_>, it: &Job) -> Result<JobForm> {
         hops: hopfilters::load(tx, it.id)?,
         spec: json(&it.docspec, &it.name)?,
         pipeline,
-        // A job's schedules join here, beside its notifications.
         notifications: told,
+        schedules: schedules::load(tx, it.id)?.iter().map(crawl::schedule::print).collect(),
     })
 }
 

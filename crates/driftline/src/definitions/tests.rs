@@ -48,6 +48,7 @@ refetch = "fixed"
 fetches_per_day = 1000
 on_failure = "abort"
 hops = { link = 3, redirect = 2 }
+schedules = ["days=mon-fri hours=3 zone=europe/berlin window=120m", "dates=1 minimal"]
 
 [jobs.docs.spec]
 seeds = ["http://intra.example/"]
@@ -113,6 +114,9 @@ fn what_goes_out_comes_in_the_same_as_toml_and_as_json() {
         assert_eq!(version(db)?, before, "nothing was written");
         let form = &stored.jobs["docs"];
         assert_eq!((form.priority, form.hops["link"]), (3, 3));
+        let schedules =
+            ["hours=3 days=mon-fri zone=Europe/Berlin window=2h", "dates=1 zone=UTC minimal"];
+        assert_eq!(form.schedules, schedules, "each is written in one way");
         assert_eq!(form.spec["scope"]["reach"], "domain");
         assert_eq!(form.spec["delay_ms"], 1000, "what is left out is filled in");
         assert_eq!(stored.connections.repository["intranet"].throttles.len(), 1);
@@ -130,6 +134,7 @@ fn a_difference_is_told_in_plain_lines_and_what_is_not_named_stays() {
         docs.priority = 5;
         docs.hops.remove("redirect");
         docs.pipeline.remove(0);
+        docs.schedules.truncate(1);
         docs.spec["seeds"] = json!(["http://intra.example/", "http://b.example/"]);
         new.jobs.insert("docs".into(), docs);
         let mut intranet = stored.connections.repository["intranet"].clone();
@@ -142,6 +147,9 @@ fn a_difference_is_told_in_plain_lines_and_what_is_not_named_stays() {
             "job docs: hops.redirect 2 -> (none)",
             "job docs: pipeline.0.output copy -> nowhere",
             "repository connection intranet: group staff -> (none)",
+            "job docs: schedules [\"hours=3 days=mon-fri zone=Europe/Berlin window=2h\",\
+             \"dates=1 zone=UTC minimal\"] -> \
+             [\"hours=3 days=mon-fri zone=Europe/Berlin window=2h\"]",
             "job docs: spec.seeds [\"http://intra.example/\"] -> \
              [\"http://intra.example/\",\"http://b.example/\"]",
         ] {
@@ -175,6 +183,7 @@ fn what_cannot_be_used_is_refused_with_its_place_and_nothing_is_written() {
             (&format!("{disk}[jobs.a]\n{job}hops.link = 1"), "child"),
             (&format!("{disk}[jobs.a]\n{job}reseed_ms = 0"), "reseed_ms"),
             (&format!("{disk}[jobs.a]\n{job}pipeline = [{{}}]"), "stage 0"),
+            (&format!("{disk}[jobs.a]\n{job}schedules = [\"hours=25\"]"), "from 0 to 23"),
             (&format!("{disk}[jobs.a]\n{job}pipeline = [{{output = \"x\"}}]"), "named \"x\""),
         ] {
             let refused = import(db, &read(text)).unwrap_err().to_string();

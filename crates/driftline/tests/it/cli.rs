@@ -6,9 +6,11 @@
 mod beside;
 mod copy;
 mod database;
+mod dead_letters;
 mod definitions;
 mod generated;
 mod in_use;
+mod jobs;
 mod json;
 mod looking;
 

@@ -8,6 +8,8 @@
 
 mod clean;
 mod endless;
+mod failing;
+mod files;
 mod killed;
 mod limits;
 mod nodes;
@@ -15,6 +17,7 @@ mod outage;
 mod refused;
 mod server;
 mod signals;
+mod timed;
 mod whole;
 
 use std::collections::BTreeSet;

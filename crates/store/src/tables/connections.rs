@@ -303,6 +303,13 @@ pub fn version(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<i64>> {
     tx.query_opt("SELECT version FROM connections WHERE id = $1", &[id.into()], |row| row.get(0))
 }
 
+/// The name of a connection's connector.
+pub fn connector_of(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<String>> {
+    tx.query_opt("SELECT classname FROM connections WHERE id = $1", &[connection.into()], |row| {
+        row.get(0)
+    })
+}
+
 /// A connection by its name.
 pub fn find(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<Option<Connection>> {
     tx.query_opt(

@@ -4,12 +4,13 @@
 //! Invariant: a job's run number only grows, and grows in the transaction that starts
 //! the run; nothing else is written for it.
 
+pub mod runs;
 mod state;
 
 pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
 
 use crate::ids::{JobId, NodeId, Part, Run};
-use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job};
+use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job, StartMethod};
 use crate::{Error, Result, Tx, Value};
 use state::STATE;
 
@@ -154,6 +155,8 @@ pub fn judged(tx: &mut Tx<'_>, job: JobId) -> Result<Option<String>> {
 pub struct Attended {
     pub job: Job,
     pub state: State,
+    /// The name of its repository connector.
+    pub connector: String,
 }
 
 /// Phases in which documents of a job are worked on.
@@ -169,9 +172,10 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
     };
     tx.query(
         &format!(
-            "SELECT {}, {} FROM job_states s
+            "SELECT {}, {}, c.classname FROM job_states s
              JOIN nodes n ON n.id = s.node
              JOIN job_definitions d ON d.id = s.jobid
+             JOIN connections c ON c.id = d.connectionid
              WHERE s.phase IN {WORKING} AND s.paused = 0 AND s.waiting = 0 AND s.resuming = 0
                AND (s.repository_present = 1 OR s.phase <> 'active') AND s.outputs_present = 1
                AND n.heartbeat_ms >= $1 AND n.state IN ('joining', 'ready', 'draining')
@@ -181,7 +185,9 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         ),
         &[heard_since_ms.into(), limit.into()],
         |row| {
-            Ok(Attended { job: Job::from_row(row)?, state: State::from_row(row, COLUMNS_COUNT)? })
+            let state = State::from_row(row, COLUMNS_COUNT)?;
+            let connector = row.get(COLUMNS_COUNT + STATE.split(", ").count())?;
+            Ok(Attended { job: Job::from_row(row)?, state, connector })
         },
     )
 }
@@ -214,6 +220,48 @@ pub fn attend(tx: &mut Tx<'_>, job: JobId, node: NodeId) -> Result<bool> {
         &[job.into(), node.into()],
     )?;
     Ok(taken == 1)
+}
+
+/// A job that a schedule may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Scheduled {
+    pub job: JobId,
+    pub method: StartMethod,
+    /// Of its definition.
+    pub version: i64,
+    pub state: State,
+}
+
+/// Jobs that schedules may start or wake: those that are inactive, or run.
+pub fn scheduled(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<Scheduled>> {
+    let columns: Vec<String> = STATE.split(", ").map(|it| format!("s.{it}")).collect();
+    tx.query(
+        &format!(
+            "SELECT d.id, d.startmethod, d.version, {} FROM job_definitions d
+             JOIN job_states s ON s.jobid = d.id
+             WHERE d.startmethod <> 'manual' AND s.phase IN ('inactive', 'active')
+             ORDER BY d.id LIMIT $1",
+            columns.join(", ")
+        ),
+        &[limit.into()],
+        |row| {
+            let method = row.get::<String>(1)?;
+            let method = StartMethod::parse(&method)
+                .ok_or_else(|| Error::corrupt("a job's start method", &method))?;
+            let state = State::from_row(row, 3)?;
+            Ok(Scheduled { job: row.get(0)?, method, version: row.get(2)?, state })
+        },
+    )
+}
+
+/// From when on a job's schedule counts, unless that is known.
+pub fn set_last(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
+    tx.execute(
+        "UPDATE job_states SET lasttime = $2 WHERE jobid = $1 AND lasttime IS NULL",
+        &[job.into(), now_ms.into()],
+    )?;
+    Ok(())
 }
 
 /// Jobs that are about something, after one.
@@ -254,7 +302,11 @@ mod tests {
     #[test]
     fn an_interrupted_run_goes_on_and_an_ended_one_is_followed() {
         both_databases(|db| {
-            db.write(|tx| jobs::save(tx, &job(1, "a"), 1))?;
+            db.write(|tx| {
+                let web = Connection::new(ConnectionId(1), "web", "web");
+                connections::save(tx, Kind::Repository, &web, 0)?;
+                jobs::save(tx, &job(1, "a"), 1)
+            })?;
             let node = NewNode {
                 name: "n".into(),
                 roles: "crawl".into(),

@@ -16,6 +16,7 @@
 
 mod add;
 pub mod list;
+pub mod retry;
 mod settle;
 pub mod sweep;
 

@@ -6,6 +6,7 @@
 //! meaning of the other lists depends. What the numbers mean is `crawl::schedule`'s affair.
 
 use crate::ids::JobId;
+use crate::tables::jobs;
 use crate::value::{Row, Value};
 use crate::{Error, Result, Tx};
 use std::collections::BTreeSet;
@@ -139,7 +140,10 @@ fn lists(it: &Schedule) -> Result<Vec<Option<String>>> {
 
 /// Puts these schedules in the place of those that a job has. Whoever saves the job calls
 /// it in the same transaction.
-pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule]) -> Result<()> {
+pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule], now_ms: i64) -> Result<()> {
+    if load(tx, job)? == schedules {
+        return Ok(());
+    }
     if schedules.len() > SCHEDULES_MAX {
         let count = schedules.len();
         return Err(Error::Refused(format!(
@@ -163,7 +167,7 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule]) -> Result<()
         &rows,
         "",
     )?;
-    Ok(())
+    jobs::touch(tx, job, now_ms)
 }
 
 #[cfg(test)]
@@ -193,8 +197,8 @@ mod tests {
         both_databases(|db| {
             let saved = vec![full(), Schedule::default(), Schedule { minimal: false, ..full() }];
             let expected = saved.clone();
-            db.write(move |tx| replace(tx, JOB, &saved))?;
-            db.write(|tx| replace(tx, JobId(8), &[full()]))?;
+            db.write(move |tx| replace(tx, JOB, &saved, 5))?;
+            db.write(|tx| replace(tx, JobId(8), &[full()], 5))?;
             assert_eq!(db.read(|tx| load(tx, JOB))?, expected);
             assert_eq!(db.read(|tx| load(tx, JobId(9)))?, []);
             Ok(())
@@ -204,7 +208,7 @@ mod tests {
     #[test]
     fn the_lists_stand_in_the_table_as_the_chapter_says() {
         both_databases(|db| {
-            db.write(|tx| replace(tx, JOB, &[full()]))?;
+            db.write(|tx| replace(tx, JOB, &[full()], 5))?;
             let stored = db.read(|tx| {
                 tx.query_one(
                     "SELECT yearlist, dayofmonth, dayofweek, hourofday FROM schedules
@@ -225,11 +229,11 @@ mod tests {
     #[test]
     fn new_schedules_take_the_place_of_all_old_ones_of_that_job_only() {
         both_databases(|db| {
-            db.write(|tx| replace(tx, JOB, &[full(), full()]))?;
-            db.write(|tx| replace(tx, JobId(8), &[full()]))?;
-            db.write(|tx| replace(tx, JOB, &[Schedule::default()]))?;
+            db.write(|tx| replace(tx, JOB, &[full(), full()], 5))?;
+            db.write(|tx| replace(tx, JobId(8), &[full()], 5))?;
+            db.write(|tx| replace(tx, JOB, &[Schedule::default()], 5))?;
             assert_eq!(db.read(|tx| load(tx, JOB))?, [Schedule::default()]);
-            db.write(|tx| replace(tx, JOB, &[]))?;
+            db.write(|tx| replace(tx, JOB, &[], 5))?;
             assert_eq!(db.read(|tx| load(tx, JOB))?, []);
             assert_eq!(db.read(|tx| load(tx, JobId(8)))?, [full()]);
             Ok(())
@@ -240,7 +244,7 @@ mod tests {
     fn what_cannot_be_kept_is_refused_and_changes_nothing() {
         both_databases(|db| {
             let most = vec![full(); SCHEDULES_MAX];
-            db.write(move |tx| replace(tx, JOB, &most))?;
+            db.write(move |tx| replace(tx, JOB, &most, 5))?;
             let one = |hours| vec![Schedule { hours, ..full() }];
             let refused = [
                 vec![full(); SCHEDULES_MAX + 1],
@@ -248,7 +252,7 @@ mod tests {
                 one(Field::of(0..LIST_BYTES_MAX as i64)),
             ];
             for schedules in refused {
-                assert!(db.write(move |tx| replace(tx, JOB, &schedules)).is_err());
+                assert!(db.write(move |tx| replace(tx, JOB, &schedules, 5)).is_err());
             }
             assert_eq!(db.read(|tx| load(tx, JOB))?.len(), SCHEDULES_MAX);
             Ok(())
@@ -258,8 +262,8 @@ mod tests {
     #[test]
     fn a_list_that_is_none_is_named() {
         both_databases(|db| {
+            db.write(|tx| replace(tx, JOB, &[full()], 5))?;
             for text in ["", "1,,2", "monday", "*,1", "99999999999999999999"] {
-                db.write(|tx| replace(tx, JOB, &[full()]))?;
                 db.write(|tx| {
                     tx.execute("UPDATE schedules SET dayofweek = $1", &[text.into()]).map(|_| ())
                 })?;

@@ -14,12 +14,12 @@ use crate::site::{Served, Site};
 /// How long a crawl may take to get going on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-fn parsed(text: &str) -> Value {
+pub fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// A directory as `init` makes it.
-fn made() -> Place {
+pub fn made() -> Place {
     let place = Place::new();
     place.succeeds(&["init"]);
     place
@@ -98,10 +98,10 @@ fn the_same_on_postgresql() {
 }
 
 /// A crawl that takes some seconds, and holds its directory meanwhile.
-fn crawling(place: &Place, site: &Served) -> Killed {
+pub fn crawling(place: &Place, site: &Served) -> Killed {
     let mut crawl = Command::new(PROGRAM);
     crawl.args(["crawl", &site.seed(), "--job", "site", "--allow-private", "--delay", "0.05"]);
-    crawl.arg("--scope").arg("any");
+    crawl.args(["--scope", "any", "--retries", "0"]);
     crawl.arg("--data").arg(&place.data).stdout(Stdio::null()).stderr(Stdio::null());
     let mut crawl = Killed(crawl.spawn().unwrap());
     let started = Instant::now();

@@ -62,11 +62,13 @@ pub struct Listed {
     pub status: Option<i64>,
     /// When it was last looked at.
     pub checked_ms: Option<i64>,
+    /// How often it was looked at, in all runs.
+    pub checks: Option<i64>,
 }
 
 const LISTED: &str = "q.id, q.jobid, q.bin, q.docid, q.state, q.action, q.reason, q.detail, \
     q.docpriority, q.hops, q.seen_run, q.done_run, q.seed_run, q.checktime, q.failcount, q.chunk, \
-    q.parentpart, q.parenthash, q.added_ms, d.outcome, d.httpstatus, d.checked_ms";
+    q.parentpart, q.parenthash, q.added_ms, d.outcome, d.httpstatus, d.checked_ms, d.checks";
 
 impl Listed {
     fn from_row(row: &Row<'_>) -> Result<Listed> {
@@ -92,6 +94,7 @@ impl Listed {
             outcome: row.get(19)?,
             status: row.get(20)?,
             checked_ms: row.get(21)?,
+            checks: row.get(22)?,
         })
     }
 

@@ -1,0 +1,103 @@
+//! Starting, holding back and waking jobs by their schedules.
+//!
+//! Relies on `schedule` for when. Nothing is polled for its own sake: what a schedule
+//! will say next is known, and nobody asks before. Invariants: a start by schedule sets
+//! the window's end, one by hand has none; a job whose window is over waits for the next
+//! one and is not started anew.
+
+use super::{Advance, Podium};
+use crate::lifecycle::Event;
+use crate::schedule::{Start, decide, next_event};
+use store::Result;
+use store::ids::JobId;
+use store::tables::job_states::{self, Phase, Scheduled, State};
+use store::tables::schedules::{self, Schedule};
+
+/// Jobs with schedules that one process looks after.
+const JOBS_MAX: u32 = 10_000;
+
+/// A job's schedules as they were read, and when they may say something else.
+pub(super) struct Entry {
+    version: i64,
+    last_ms: Option<i64>,
+    schedules: Vec<Schedule>,
+    next_ms: Option<i64>,
+}
+
+impl Podium {
+    /// Starts and wakes jobs whose time has come. Returns when the next may be.
+    pub(super) fn look_at_clock(&mut self) -> Result<Option<i64>> {
+        let jobs = self.means.db.read(|tx| job_states::scheduled(tx, JOBS_MAX))?;
+        self.timetable.retain(|job, _| jobs.iter().any(|it| it.job == *job));
+        let mut next_ms: Option<i64> = None;
+        for it in jobs {
+            if !self.terms.attends.includes(it.job) {
+                continue;
+            }
+            match self.start_by_clock(&it) {
+                Ok(at_ms) => next_ms = next_ms.into_iter().chain(at_ms).min(),
+                // Another process was faster.
+                Err(store::Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(next_ms)
+    }
+
+    fn start_by_clock(&mut self, it: &Scheduled) -> Result<Option<i64>> {
+        let now_ms = self.means.now.ms();
+        let state = &it.state;
+        let waits = state.phase == Phase::Active && state.waiting && !state.stopping;
+        if state.phase != Phase::Inactive && !waits {
+            return Ok(None);
+        }
+        let Some(last_ms) = state.last_ms else {
+            // Never looked at before: from now on.
+            let job = it.job;
+            self.means.db.write(move |tx| job_states::set_last(tx, job, now_ms))?;
+            return Ok(Some(now_ms));
+        };
+        self.read_schedules(it)?;
+        let Some(entry) = self.timetable.get_mut(&it.job) else { return Ok(None) };
+        if entry.next_ms.is_some_and(|next_ms| next_ms > now_ms) {
+            return Ok(entry.next_ms);
+        }
+        let start = decide(it.method, &entry.schedules, last_ms, now_ms);
+        entry.next_ms = next_event(it.method, &entry.schedules, last_ms, now_ms);
+        let next_ms = entry.next_ms;
+        if let Some(Start { window_end_ms, minimal, .. }) = start {
+            let event = match waits {
+                true => Event::WindowOpens { window_end_ms },
+                false => Event::ScheduledStart { minimal, window_end_ms },
+            };
+            self.change(it.job, event)?;
+            return Ok(Some(now_ms));
+        }
+        Ok(next_ms)
+    }
+
+    /// Reads a job's schedules, if they or the time they count from may have changed.
+    fn read_schedules(&mut self, it: &Scheduled) -> Result<()> {
+        let known = self.timetable.get(&it.job);
+        if known
+            .is_some_and(|known| (known.version, known.last_ms) == (it.version, it.state.last_ms))
+        {
+            return Ok(());
+        }
+        let job = it.job;
+        let schedules = self.means.db.read(move |tx| schedules::load(tx, job))?;
+        let (version, last_ms) = (it.version, it.state.last_ms);
+        self.timetable.insert(job, Entry { version, last_ms, schedules, next_ms: None });
+        Ok(())
+    }
+
+    /// Holds a job back whose window is over.
+    pub(super) fn close_window(&self, job: JobId, state: &State) -> Result<Option<Advance>> {
+        let is_over = state.window_end_ms.is_some_and(|end_ms| end_ms <= self.means.now.ms());
+        let pausing = state.paused && state.stopping;
+        if !is_over || state.waiting || state.resuming || pausing {
+            return Ok(None);
+        }
+        self.moved(job, Event::WindowCloses).map(Some)
+    }
+}

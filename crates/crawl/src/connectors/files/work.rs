@@ -1,0 +1,249 @@
+//! Files and directories as documents: a directory leads to what is in it, a file says
+//! what it contains.
+//!
+//! A document's identifier is its absolute path. Invariants: nothing outside the roots
+//! is ever read, whatever symbolic links say; a file is read to its limit and no
+//! further; what cannot be read is trouble of that file alone.
+
+use super::{By, FilesSpec, PATTERNS_BYTES_MAX};
+use crate::lifecycle::Model;
+use crate::repository::{Looked, Read, Reference, Repository};
+use bytes::Bytes;
+use page::facts::{Facts, TEXT_BYTES_MAX};
+use page::html::{self, Input};
+use page::url::Policy;
+use page::{charset, fingerprint, sniff};
+use regex::{RegexSet, RegexSetBuilder};
+use std::fs::Metadata;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// How what is in a directory is linked to it.
+pub const CHILD: &str = "child";
+
+/// A files job at work.
+pub struct Files {
+    spec: FilesSpec,
+    include: RegexSet,
+    exclude: RegexSet,
+}
+
+impl Files {
+    /// Compiles a specification that has been checked.
+    pub fn new(spec: FilesSpec) -> Result<Files, String> {
+        let set = |patterns: &[String]| {
+            RegexSetBuilder::new(patterns)
+                .size_limit(PATTERNS_BYTES_MAX)
+                .build()
+                .map_err(|error| error.to_string())
+        };
+        let (include, exclude) = (set(&spec.include)?, set(&spec.exclude)?);
+        Ok(Files { spec, include, exclude })
+    }
+
+    /// Whether a path is below one of the roots, or one of them.
+    fn is_inside(&self, path: &Path) -> bool {
+        self.spec.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    fn metadata(&self, path: &Path) -> std::io::Result<Metadata> {
+        match self.spec.follow_links {
+            true => std::fs::metadata(path),
+            false => std::fs::symlink_metadata(path),
+        }
+    }
+
+    fn directory(&self, path: &Path) -> Looked {
+        let entries = match std::fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) => return trouble(&error),
+        };
+        let here = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut references = Vec::new();
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => return trouble(&error),
+            };
+            let path = entry.path();
+            // A name that is no text cannot be an identifier.
+            let Some(docid) = path.to_str() else { continue };
+            if self.unwanted(docid).is_none() && self.is_worth(&entry, &path, &here) {
+                references.push(Reference { docid: docid.to_owned(), link: CHILD });
+            }
+        }
+        references.sort_by(|one, other| one.docid.cmp(&other.docid));
+        Looked::Container { references }
+    }
+
+    /// Whether an entry of a directory is a file, a directory, or a link to one that leads
+    /// neither out of the roots nor back to where it is.
+    fn is_worth(&self, entry: &std::fs::DirEntry, path: &Path, here: &Path) -> bool {
+        let Ok(kind) = entry.file_type() else { return false };
+        if !kind.is_symlink() {
+            return kind.is_file() || kind.is_dir();
+        }
+        let target = std::fs::canonicalize(path).ok().filter(|_| self.spec.follow_links);
+        let inside = |target: &PathBuf| {
+            let roots = self.spec.roots.iter().filter_map(|root| std::fs::canonicalize(root).ok());
+            roots.into_iter().any(|root| target.starts_with(root))
+        };
+        target.is_some_and(|target| inside(&target) && !here.starts_with(&target))
+    }
+
+    fn file(&self, path: &Path, metadata: &Metadata, version: Option<&str>) -> Looked {
+        let stamp = stamp(metadata);
+        if self.spec.by == By::TimeAndSize && version == Some(stamp.as_str()) {
+            return Looked::Same;
+        }
+        let limit = u64::try_from(self.spec.max_bytes).unwrap_or(0);
+        let mut body = Vec::new();
+        if metadata.len() <= limit {
+            let read = std::fs::File::open(path)
+                .and_then(|file| file.take(limit + 1).read_to_end(&mut body));
+            if let Err(error) = read {
+                return if_missing(&error);
+            }
+        }
+        let facts = facts(path, &body);
+        let version_now = match self.spec.by {
+            By::TimeAndSize => stamp,
+            By::Hash => hex(&facts.content_hash),
+        };
+        if version == Some(version_now.as_str()) {
+            return Looked::Same;
+        }
+        Looked::Read(Box::new(Read {
+            version: version_now,
+            facts,
+            body: Bytes::from(body),
+            modified_ms: modified_ms(metadata),
+            references: Vec::new(),
+        }))
+    }
+}
+
+impl Repository for Files {
+    fn model(&self) -> Model {
+        Model::ChainedAddChange
+    }
+
+    fn seed(
+        &self,
+        _since: Option<&str>,
+        now_ms: i64,
+        name: &mut dyn FnMut(String),
+    ) -> Result<Option<String>, String> {
+        for root in &self.spec.roots {
+            name(root.clone());
+        }
+        Ok(Some(now_ms.to_string()))
+    }
+
+    fn unwanted(&self, docid: &str) -> Option<(&'static str, String)> {
+        let path = Path::new(docid);
+        if !self.is_inside(path) {
+            return Some(("scope", "it is under none of the job's roots".to_owned()));
+        }
+        if self.exclude.is_match(docid) {
+            return Some(("scope", "an expression of exclude matches it".to_owned()));
+        }
+        None
+    }
+
+    fn look(&self, docid: &str, version: Option<&str>) -> Looked {
+        let path = Path::new(docid);
+        let metadata = match self.metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) => return if_missing(&error),
+        };
+        if metadata.is_dir() {
+            return self.directory(path);
+        }
+        let included = self.spec.include.is_empty() || self.include.is_match(docid);
+        match metadata.is_file() && included {
+            true => self.file(path, &metadata, version),
+            false => Looked::Missing,
+        }
+    }
+}
+
+fn if_missing(error: &std::io::Error) -> Looked {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Looked::Missing,
+        _ => trouble(error),
+    }
+}
+
+fn trouble(error: &std::io::Error) -> Looked {
+    let code = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => return Looked::Missing,
+        ErrorKind::PermissionDenied => "permission",
+        _ => "read",
+    };
+    // A disk or a share that fails may come back; a right does not come by waiting.
+    let passes = code != "permission";
+    Looked::Trouble { code, detail: format!("it cannot be read: {error}"), passes }
+}
+
+/// What a file is recognised by without being read.
+fn stamp(metadata: &Metadata) -> String {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let (seconds, nanos) = modified.map_or((0, 0), |time| (time.as_secs(), time.subsec_nanos()));
+    format!("{seconds}.{nanos:09}+{}", metadata.len())
+}
+
+fn modified_ms(metadata: &Metadata) -> Option<i64> {
+    let time = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(time.as_millis()).ok()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a file says: HTML is parsed, text is kept, of the rest only the kind is known.
+fn facts(path: &Path, body: &[u8]) -> Facts {
+    let content_type = media_type(path);
+    let media = sniff::media_of(content_type, false, body);
+    if media.kind == sniff::Kind::Html {
+        let (url, policy) = (format!("file://{}", path.display()), Policy::default());
+        let mut facts = html::extract(&Input::new(body, &url, &policy));
+        // Links of a file lead to the web, not to files.
+        facts.links.clear();
+        return facts;
+    }
+    let mut facts = Facts {
+        media_type: media.essence.clone().into_owned(),
+        content_hash: fingerprint::content_hash(body),
+        ..Facts::default()
+    };
+    if media.kind == sniff::Kind::Text || media.kind == sniff::Kind::Xml {
+        let encoding = charset::decide(body, content_type).encoding;
+        facts.charset = encoding.name().to_owned();
+        let text = charset::decode(body, encoding);
+        facts.text = text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
+        facts.truncated.text = facts.text.len() < text.len();
+    }
+    facts.title =
+        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    facts.text_hash = fingerprint::text_hash(&facts.text);
+    facts.simhash = fingerprint::simhash(&facts.text);
+    facts
+}
+
+/// What the end of a file's name says of it.
+fn media_type(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match ending.as_str() {
+        "html" | "htm" | "xhtml" => "text/html",
+        "txt" | "md" | "text" | "log" | "csv" => "text/plain",
+        "xml" => "application/xml",
+        "pdf" => "application/pdf",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! What a repository connector does for a job at work, when it is not the web.
+//!
+//! The web has its own path, because politeness, robots.txt and redirects are its
+//! affair alone. Every other connector names seeds and looks at one document at a time;
+//! the worker does the rest. Invariant: a connector says what it found and never what
+//! follows from it, so that all of them retry, compare and commit alike.
+
+use crate::lifecycle::Model;
+use bytes::Bytes;
+use page::facts::Facts;
+
+/// A connector with a job's specification.
+pub trait Repository: Send + Sync {
+    /// What it can tell of changes.
+    fn model(&self) -> Model;
+
+    /// Names the documents where a run begins. `since` is what it returned last time, if
+    /// anything; what it returns says how far it has come.
+    fn seed(
+        &self,
+        since: Option<&str>,
+        now_ms: i64,
+        name: &mut dyn FnMut(String),
+    ) -> Result<Option<String>, String>;
+
+    /// What a document's turn is counted by; the same for all, unless it says otherwise.
+    fn bin<'a>(&self, _docid: &'a str) -> &'a str {
+        ""
+    }
+
+    /// Why a document does not belong to the job any more.
+    fn unwanted(&self, _docid: &str) -> Option<(&'static str, String)> {
+        None
+    }
+
+    /// Looks at a document. `version` is what it said of it when it was read last.
+    fn look(&self, docid: &str, version: Option<&str>) -> Looked;
+}
+
+/// What was found.
+pub enum Looked {
+    /// There is no such document.
+    Missing,
+    /// It leads to others, and says nothing itself.
+    Container {
+        /// Where it leads.
+        references: Vec<Reference>,
+    },
+    /// It is as it was.
+    Same,
+    /// It is new, or different.
+    Read(Box<Read>),
+    /// It cannot be looked at.
+    Trouble {
+        /// A word for the tables.
+        code: &'static str,
+        /// A sentence for people.
+        detail: String,
+        /// Whether it is worth another try.
+        passes: bool,
+    },
+}
+
+/// A document that was read.
+pub struct Read {
+    /// What it is recognised by next time.
+    pub version: String,
+    /// What it says.
+    pub facts: Facts,
+    /// Its bytes.
+    pub body: Bytes,
+    /// When it was changed, if anybody knows.
+    pub modified_ms: Option<i64>,
+    /// Where it leads.
+    pub references: Vec<Reference>,
+}
+
+/// A document that another leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Its identifier.
+    pub docid: String,
+    /// How: one of the connector's link types.
+    pub link: &'static str,
+}

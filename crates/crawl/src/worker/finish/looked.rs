@@ -1,0 +1,141 @@
+//! What a connector found of a document that is not on the web, finished.
+//!
+//! Invariant: as for the web, the document ends in exactly one settlement; what is gone
+//! is gone at once, because whoever says so has looked.
+
+use super::{Class, Finishing, looking, push, retry, settle, unknown};
+use crate::compare::{Content, Seen, Validators, compare};
+use crate::repository::{Looked, Read, Reference};
+use crate::worker::batch::Batch;
+use crate::worker::fetching::{Claimed, LookedDone};
+use crate::worker::job::{Found, JobWork};
+use page::ids::DocHash;
+use store::chunkfile::document::{Change, DocumentRecord, Fetch, RemoveReason};
+use store::tables::history::Activity;
+use store::tables::queue::{Entry, Reason, Settlement};
+
+/// The status of what was read, as for the web.
+const OK: u16 = 200;
+
+/// Takes what was found into the batch.
+pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
+    let LookedDone { task, looked, began_ms, ended_ms } = done;
+    let (job, claimed) = (&*task.job, task.claimed);
+    batch.history.push(activity(at, (job, &claimed.entry), &looked, (began_ms, ended_ms)));
+    match looked {
+        Looked::Missing => gone(at, batch, (job, claimed)),
+        Looked::Container { references } => {
+            name(at, batch, (job, &claimed.entry), references);
+            push(at, batch, &claimed.entry, Settlement::Done);
+            Class::Kept { not_modified: true }
+        }
+        Looked::Same => {
+            let seen = Seen::NotModified(Validators::default());
+            settle(at, batch, (job, claimed), (&seen, Settlement::Done, None))
+        }
+        Looked::Read(read) => with_content(at, batch, (job, claimed), *read),
+        Looked::Trouble { code, detail, passes } => {
+            batch.counts.errors += 1;
+            let reason = Reason::new(code, Some(&detail));
+            let to = match passes {
+                true => retry(at, job, &claimed.entry, reason),
+                false => Settlement::Failed(reason),
+            };
+            let seen = Seen::Trouble { status: None, code: code.to_owned() };
+            settle(at, batch, (job, claimed), (&seen, to, None))
+        }
+    }
+}
+
+/// A document that is not there: it leaves the job.
+fn gone(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed)) -> Class {
+    let Claimed { entry, known, .. } = claimed;
+    push(at, batch, &entry, Settlement::Deleted);
+    let Some(known) = known else { return Class::Missing };
+    let seen = Seen::Forbidden { code: "gone", reason: RemoveReason::Gone };
+    let compared = compare(&known, &seen, looking(at, job, batch));
+    let class = match compared.change {
+        Some(change) => {
+            batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
+            Class::Removed(RemoveReason::Gone)
+        }
+        None => Class::Missing,
+    };
+    batch.documents.push(compared.document);
+    class
+}
+
+fn with_content(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    read: Read,
+) -> Class {
+    let Read { version, facts, body, modified_ms: _, references } = read;
+    name(at, batch, (job, &claimed.entry), references);
+    let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
+    batch.counts.bytes += length;
+    let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
+    let content =
+        Content { status: i64::from(OK), facts: &facts, length, validators: Validators::default() };
+    let mut compared = compare(&known, &Seen::Content(content), looking(at, job, batch));
+    compared.document.version = Some(version);
+    let change = compared.change.unwrap_or(Change::Keep);
+    let mut record = DocumentRecord::new(claimed.entry.docid.clone(), job.id.0, change);
+    record.fetch = Some(Fetch { status: OK, fetched_ms: at.now_ms, ..Fetch::default() });
+    if change != Change::Keep {
+        record.facts = Some(facts);
+    }
+    batch.record(record);
+    push(at, batch, &claimed.entry, Settlement::Done);
+    batch.documents.push(compared.document);
+    match change {
+        Change::Add => Class::Added,
+        Change::Update => Class::Updated,
+        _ => Class::Kept { not_modified: false },
+    }
+}
+
+/// Names what a document leads to.
+fn name(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, entry): (&JobWork, &Entry),
+    references: Vec<Reference>,
+) {
+    let (hops, parent) = (entry.hops + 1, Some((at.part, entry.dochash)));
+    for reference in references {
+        let dochash = DocHash::of(&reference.docid);
+        let found = Found { hops, parent, ..Found::default() };
+        batch.link((job, at.ids, at.known), (reference.docid, dochash), found);
+    }
+}
+
+fn activity(
+    at: Finishing<'_>,
+    (job, entry): (&JobWork, &Entry),
+    looked: &Looked,
+    (start_ms, end_ms): (i64, i64),
+) -> Activity {
+    let (result, description, bytes) = match looked {
+        Looked::Missing => ("MISSING", None, 0),
+        Looked::Container { references } => {
+            ("OK", Some(format!("leads to {} more", references.len())), 0)
+        }
+        Looked::Same => ("UNCHANGED", None, 0),
+        Looked::Read(read) => ("OK", None, read.body.len()),
+        Looked::Trouble { code, detail, .. } => (*code, Some(detail.clone()), 0),
+    };
+    Activity {
+        id: at.ids.next(),
+        connection: job.connection,
+        job: Some(job.id),
+        kind: "read document".to_owned(),
+        entity: entry.docid.clone(),
+        bytes: i64::try_from(bytes).ok(),
+        result: Some(result.to_owned()),
+        description,
+        start_ms,
+        end_ms,
+    }
+}

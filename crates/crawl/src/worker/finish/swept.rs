@@ -1,0 +1,86 @@
+//! Documents that are finished without being looked at: not found again, given up for a
+//! run, or swept out of their job.
+//!
+//! Invariant: outputs hear of a removal exactly when the document was theirs and no other
+//! job keeps it.
+
+use super::{Class, Finishing, looking, push, removal, unread};
+use crate::compare::{self, Seen, compare};
+use crate::worker::batch::Batch;
+use crate::worker::fetching::Claimed;
+use crate::worker::job::JobWork;
+use store::chunkfile::document::{DocumentRecord, RemoveReason};
+use store::tables::history::Activity;
+use store::tables::queue::{Entry, Reason, Settlement};
+
+/// A document that an older run queued and this one has not found: it is not looked at.
+pub fn stale(at: Finishing<'_>, batch: &mut Batch, entry: &Entry) -> Class {
+    push(at, batch, entry, Settlement::Stale);
+    Class::Forbidden("stale")
+}
+
+/// A document that leaves its job. Outputs hear of it, unless another job keeps it.
+pub fn swept(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    (reason, is_shared): (RemoveReason, bool),
+) -> Class {
+    let Claimed { entry, known, .. } = claimed;
+    batch.swept += 1;
+    // One that the run has named, but does not let in, stays known for that.
+    let scope = job.web().map(|web| &web.scope);
+    let cut = scope.and_then(|scope| Some((scope, scope.judge(&entry.docid, entry.hops).err()?)));
+    let to = match cut {
+        Some((scope, cut)) if entry.seen_run >= job.run => {
+            Settlement::Cut(Reason::new(cut.code(), Some(&scope.explain(cut))))
+        }
+        _ => Settlement::Deleted,
+    };
+    let reason = match (reason, cut) {
+        (RemoveReason::Unreachable, Some((_, cut))) => removal(cut),
+        _ => reason,
+    };
+    let known = known.filter(|_| !is_shared);
+    let removed = known.map(|known| {
+        let code = compare::reason_name(reason);
+        compare(&known, &Seen::Forbidden { code, reason }, looking(at, job, batch))
+    });
+    push(at, batch, &entry, to);
+    let Some(compared) = removed else { return Class::Forbidden("shared") };
+    if let Some(change) = compared.change {
+        batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
+        batch.history.push(deletion(at, job, &entry, reason));
+    }
+    batch.documents.push(compared.document);
+    Class::Removed(reason)
+}
+
+/// The code of what a run has given up because it could not wait.
+pub const GIVEN_UP: &str = "host-left-alone";
+
+/// A document that cannot be looked at before the run's patience ends.
+pub fn given_up(at: Finishing<'_>, batch: &mut Batch, claimed: Claimed) -> Class {
+    batch.swept += 1;
+    if let Some(known) = &claimed.known {
+        unread(batch, &claimed.entry, known);
+    }
+    let detail = "its host was left alone for longer than the run waits";
+    push(at, batch, &claimed.entry, Settlement::Failed(Reason::new(GIVEN_UP, Some(detail))));
+    Class::Failed(GIVEN_UP.to_owned())
+}
+
+fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {
+    Activity {
+        id: at.ids.next(),
+        connection: job.connection,
+        job: Some(job.id),
+        kind: "document deletion".to_owned(),
+        entity: entry.docid.clone(),
+        bytes: None,
+        result: Some("OK".to_owned()),
+        description: Some(compare::reason_name(reason).to_owned()),
+        start_ms: at.now_ms,
+        end_ms: at.now_ms,
+    }
+}

@@ -1,0 +1,86 @@
+//! Documents that no host is asked for: those of other connectors than the web, and those
+//! that leave their job.
+//!
+//! Invariant: they wait for nobody, but they are claimed, finished and committed like
+//! every other document.
+
+use super::Worker;
+use super::fetching::{Claimed, LookedDone};
+use super::finish::{self, Class};
+use super::job::{JobWork, Source};
+use crate::conduct;
+use crate::frontier::HostKey;
+use crate::lifecycle::Event;
+use std::sync::Arc;
+use store::chunkfile::document::RemoveReason;
+use store::ids::Part;
+use store::tables::jobs::OnFailure;
+use store::tables::queue::sweep::Sweep;
+
+impl Worker {
+    /// A document that is not on the web: nobody has to be spared, nobody forbids it.
+    pub(super) fn look_at_other(&mut self, host: HostKey, work: Arc<JobWork>, claimed: Claimed) {
+        let Source::Other(repository) = &work.source else { return };
+        match repository.unwanted(&claimed.entry.docid) {
+            Some((code, detail)) => {
+                let why = (code, detail.as_str(), RemoveReason::OutOfScope);
+                self.skip(host, &work, |at, batch| {
+                    finish::forbidden(at, batch, (&work, claimed), why)
+                });
+            }
+            None => self.fetch(host, work, claimed),
+        }
+    }
+
+    /// A connector has looked at a document.
+    pub(super) fn looked(&mut self, done: LookedDone) {
+        let (host, job) = (done.task.host, done.task.job.clone());
+        let docid = done.task.claimed.entry.docid.clone();
+        self.frontier.finished(host, done.ended_ms, 0, 0);
+        if !self.holds(host.part, done.task.claimed.token) {
+            self.frontier.committed(1);
+            return;
+        }
+        let busy_ms = u64::try_from(done.ended_ms - done.began_ms).unwrap_or(0);
+        self.progress.requested(job.address(&docid).host, 0, busy_ms);
+        let class = self.finish((host.part, &job), 0, |at, batch| finish::looked(at, batch, done));
+        self.finished(&job, &class, &docid);
+    }
+
+    /// A document is finished. One that has failed for good ends its job, if the job says
+    /// so.
+    pub(super) fn finished(&mut self, job: &JobWork, class: &Class, docid: &str) {
+        self.progress.finished(class, docid);
+        let Class::Failed(code) = class else { return };
+        if job.definition.on_failure != OnFailure::Abort {
+            return;
+        }
+        let (id, now_ms) = (job.id, self.now.ms());
+        let fails = Event::Fail(format!("{docid} has failed for good ({code})"));
+        // If this cannot be written now, the next failure, or the next run, writes it.
+        let _ = self.db.write(move |tx| conduct::try_to(tx, id, &fails, now_ms));
+        self.looked_ms = i64::MIN;
+        self.conductor.wake();
+    }
+
+    /// Documents that leave their job, or are given up: nobody is asked for them.
+    pub(super) fn sweep(
+        &mut self,
+        part: Part,
+        (job, sweep): (&JobWork, Sweep),
+        swept: Vec<(Claimed, bool)>,
+    ) {
+        let reason = match sweep {
+            Sweep::Clean(_) => Some(RemoveReason::Unreachable),
+            Sweep::Delete => Some(RemoveReason::JobDeleted),
+            Sweep::Left { .. } => None,
+        };
+        for (claimed, is_shared) in swept {
+            let class = self.finish((part, job), 0, |at, batch| match reason {
+                Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
+                None => finish::given_up(at, batch, claimed),
+            });
+            self.progress.finished(&class, "");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! How jobs stand: the state by its name and in a plain word, what is counted of their
+//! documents, and whether somebody works on them.
+//!
+//! Relies on counters, so it costs the same however many documents there are. Invariant:
+//! the words are those of the original's interface, so that whoever knows one knows both.
+
+use super::super::answers::Answers;
+use super::find;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use store::dialect::Dialect;
+use store::tables::job_states::{self, Phase, Restart, State};
+use store::tables::jobs::{self, Job};
+use store::tables::{connections, counters, nodes};
+use store::{Tx, clock};
+
+/// What a process says that it is doing when it holds a data directory and works on all
+/// of its jobs.
+const WORK: &str = "work";
+/// The same of one that works on a single job.
+const CRAWL: &str = "crawl";
+/// The role of nodes that work on jobs.
+const ROLE: &str = crawl::worker::holdings::ROLE;
+/// How long a silent process counts as alive on a database: as long as another takes to
+/// replace it.
+const SILENCE_MS: i64 = 45_000;
+/// Jobs listed.
+const JOBS_MAX: u32 = 10_000;
+
+/// How a job stands.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Where its documents come from.
+    pub connection: String,
+    /// The name of its state, as table 11.24 has it.
+    pub state: String,
+    /// The same in a word for people.
+    pub word: String,
+    /// The current or last run; 0 before the first.
+    pub run: i64,
+    /// Documents that it has let in.
+    pub documents: i64,
+    /// Those that are to be looked at, now or later.
+    pub outstanding: i64,
+    /// Those that have been looked at and are kept.
+    pub processed: i64,
+    /// Those that were given up.
+    pub failed: i64,
+    /// Why its last run was aborted.
+    pub error: Option<String>,
+    /// Whether somebody works on it.
+    pub attended: bool,
+}
+
+/// How all jobs stand, or one; none if there is no such job.
+pub fn lines(answers: &Answers, name: Option<String>) -> anyhow::Result<Vec<Line>> {
+    let (doing, now_ms) = (answers.doing.clone(), clock::now_ms());
+    Ok(answers.db.read(move |tx| {
+        let jobs = match &name {
+            Some(name) => jobs::find(tx, name)?.into_iter().collect(),
+            None => jobs::list(tx, "", JOBS_MAX)?,
+        };
+        let counted = match jobs.as_slice() {
+            [one] => [(one.id, counters::of_job(tx, one.id)?)].into(),
+            _ => counters::of_jobs(tx, JOBS_MAX)?,
+        };
+        let workers = workers(tx, doing.as_deref(), now_ms)?;
+        let mut names = HashMap::new();
+        let mut lines = Vec::new();
+        for job in jobs {
+            let connection = job.connection;
+            if let std::collections::hash_map::Entry::Vacant(place) = names.entry(connection) {
+                let found = connections::load(tx, connection)?;
+                place.insert(found.map_or_else(String::new, |(_, it)| it.name));
+            }
+            let counters = counted.get(&job.id).cloned().unwrap_or_default().into_iter().collect();
+            let state = job_states::state(tx, job.id)?;
+            let attended = workers.attend(tx, &state, now_ms)?;
+            lines.push(line(job, (&names[&connection], &counters), &state, attended));
+        }
+        Ok(lines)
+    })?)
+}
+
+/// How one job stands, with its state and its counters.
+pub fn one(
+    tx: &mut Tx<'_>,
+    doing: Option<&str>,
+    name: &str,
+    now_ms: i64,
+) -> store::Result<(Line, State, BTreeMap<String, i64>)> {
+    let job = find(tx, name)?;
+    let counters: BTreeMap<String, i64> = counters::of_job(tx, job.id)?.into_iter().collect();
+    let connection =
+        connections::load(tx, job.connection)?.map_or_else(String::new, |it| it.1.name);
+    let state = job_states::state(tx, job.id)?;
+    let attended = workers(tx, doing, now_ms)?.attend(tx, &state, now_ms)?;
+    let line = line(job, (&connection, &counters), &state, attended);
+    Ok((line, state, counters))
+}
+
+fn line(
+    job: Job,
+    (connection, counters): (&str, &BTreeMap<String, i64>),
+    state: &State,
+    attended: bool,
+) -> Line {
+    let sum = |names: &[&str]| -> i64 { names.iter().filter_map(|name| counters.get(*name)).sum() };
+    // In a continuous job what has been looked at waits for its next look.
+    let processed: &[&str] = if job.continuous { &["done", "waiting"] } else { &["done"] };
+    Line {
+        name: job.name,
+        connection: connection.to_owned(),
+        state: state.name(),
+        word: word(state).to_owned(),
+        run: state.run.0,
+        documents: sum(&["ready", "waiting", "active", "done", "failed"]),
+        outstanding: sum(&["ready", "waiting", "active"]),
+        processed: sum(processed),
+        failed: sum(&["failed"]),
+        error: state.error.clone(),
+        attended,
+    }
+}
+
+/// A state in the word that the original's interface has for it.
+pub fn word(state: &State) -> &'static str {
+    match state.phase {
+        Phase::Inactive if state.error.is_some() => "error",
+        Phase::Inactive if state.run.0 == 0 => "not yet run",
+        Phase::Inactive if state.end_ms.is_none() => "aborted",
+        Phase::Inactive => "done",
+        Phase::ReadyForStartup | Phase::StartingUp => "starting up",
+        Phase::Active if state.resuming => "resuming",
+        Phase::Active if state.stopping => "stopping",
+        Phase::Active if state.paused => "paused",
+        Phase::Active if state.waiting => "waiting",
+        Phase::Active if !(state.repository_present && state.outputs_present) => {
+            "running no connector"
+        }
+        Phase::Active => "running",
+        Phase::ShuttingDown => "cleaning up",
+        Phase::Aborting if state.restart != Restart::None => "restarting",
+        Phase::Aborting => "aborting",
+        Phase::ReadyForNotify | Phase::Notifying => "end notification",
+        Phase::ReadyForDelete
+        | Phase::DeleteStartingUp
+        | Phase::Deleting
+        | Phase::ReadyForDeleteNotify
+        | Phase::NotifyingOfDeletion => "terminating",
+    }
+}
+
+/// Who works on jobs, as far as the process that answers can tell.
+enum Workers {
+    Nobody,
+    /// A process that works on the job it was given.
+    OnOne,
+    OnAll,
+}
+
+fn workers(tx: &mut Tx<'_>, doing: Option<&str>, now_ms: i64) -> store::Result<Workers> {
+    if tx.dialect() == Dialect::Postgres {
+        let live = nodes::live(tx, ROLE, now_ms - SILENCE_MS, 1)?;
+        return Ok(if live.is_empty() { Workers::Nobody } else { Workers::OnAll });
+    }
+    // A lock outlives no process, so who holds the directory is what counts.
+    Ok(match doing {
+        Some(WORK) => Workers::OnAll,
+        Some(CRAWL) => Workers::OnOne,
+        _ => Workers::Nobody,
+    })
+}
+
+impl Workers {
+    fn attend(&self, tx: &mut Tx<'_>, state: &State, now_ms: i64) -> store::Result<bool> {
+        match (self, state.node) {
+            (Workers::OnAll, _) => Ok(true),
+            (Workers::OnOne, Some(node)) if state.phase != Phase::Inactive => {
+                nodes::is_live(tx, node, now_ms - SILENCE_MS)
+            }
+            _ => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Files as documents: the original's own scenario with its numbers, job by job through
+//! `driftline work`.
+
+use std::path::PathBuf;
+
+use ::crawl::conduct;
+use ::crawl::lifecycle::Event;
+use store::ids::JobId;
+use store::tables::job_states;
+use store::tables::jobs;
+
+use super::{Home, Running, text};
+
+/// A files job over a small tree: two files, and a directory with one.
+struct Tree {
+    home: Home,
+    root: PathBuf,
+}
+
+impl Tree {
+    fn new(home: Home) -> Tree {
+        let root = home.folder.path().join("testdata");
+        std::fs::create_dir_all(root.join("testdir")).unwrap();
+        let tree = Tree { home, root };
+        for name in ["test1.txt", "test2.txt", "testdir/test3.txt"] {
+            tree.write(name, "This is a test file");
+        }
+        tree.define();
+        tree
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.root.join(name), content).unwrap();
+    }
+
+    fn define(&self) {
+        let init = self.home.command(&["init"]).output().unwrap();
+        assert!(init.status.success(), "{}", text(&init.stderr));
+        let definitions = format!(
+            "[connections.repository.disk]\nconnector = \"files\"\n\
+             [jobs.docs]\nconnection = \"disk\"\nspec.roots = [{:?}]\n",
+            self.root.display().to_string()
+        );
+        let file = self.home.folder.path().join("docs.toml");
+        std::fs::write(&file, definitions).unwrap();
+        let imported = self.home.command(&["import", file.to_str().unwrap()]).output().unwrap();
+        assert!(imported.status.success(), "{}", text(&imported.stderr));
+    }
+
+    fn change(&self, event: Event) -> JobId {
+        self.home
+            .rows()
+            .write(move |tx| {
+                let job = jobs::find(tx, "docs")?.expect("it was defined").id;
+                conduct::change(tx, job, &event, store::clock::now_ms())?;
+                Ok(job)
+            })
+            .unwrap()
+    }
+
+    fn work(&self) {
+        let ended = Running::start(self.home.command(&["work", "--until-idle", "--lease", "1"]));
+        let ended = ended.ended();
+        assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+        self.home.verify();
+    }
+
+    /// Runs the job once. Returns how many documents it has processed, in all.
+    fn run(&self, minimal: bool) -> i64 {
+        let job = self.change(Event::Start { minimal });
+        self.work();
+        let state = self.home.rows().read(move |tx| job_states::state(tx, job)).unwrap();
+        assert_eq!((state.name().as_str(), &state.error), ("INACTIVE", &None));
+        self.home.number("SELECT COUNT(*) FROM queue WHERE state = 'done'")
+    }
+
+    fn live(&self) -> i64 {
+        self.home.number("SELECT COUNT(*) FROM documents WHERE removed_ms IS NULL")
+    }
+}
+
+/// 5, 6, 6, 6, 5: full; a file is added, changed, deleted, each with a minimal run; full.
+fn the_original_scenario_gives_its_numbers(home: Home) {
+    let tree = Tree::new(home);
+    assert_eq!(tree.run(false), 5, "three files and two directories");
+    assert_eq!(tree.live(), 3);
+    tree.write("testdir/test4.txt", "Added file");
+    assert_eq!(tree.run(true), 6);
+    tree.write("test1.txt", "Modified contents");
+    assert_eq!(tree.run(true), 6);
+    let updates = "SELECT COUNT(*) FROM documents WHERE changes = 1";
+    assert_eq!(tree.home.number(updates), 1, "the change was seen");
+    std::fs::remove_file(tree.root.join("test2.txt")).unwrap();
+    assert_eq!(tree.run(true), 6, "a minimal run cleans nothing up");
+    assert_eq!(tree.run(false), 5);
+    assert_eq!(tree.live(), 3);
+    let job = tree.change(Event::Delete);
+    tree.work();
+    assert_eq!(tree.home.number("SELECT COUNT(*) FROM queue"), 0);
+    assert_eq!(tree.home.number("SELECT COUNT(*) FROM job_definitions"), 0, "job {job} is gone");
+    assert_eq!(tree.home.number("SELECT COUNT(*) FROM counters WHERE jobid <> 0"), 0);
+    assert_eq!(tree.live(), 0, "and its documents with it");
+    let reasons = tree.home.texts("SELECT DISTINCT reason FROM documents");
+    assert_eq!(reasons.into_iter().collect::<Vec<_>>(), ["gone", "job deleted"]);
+}
+
+#[test]
+fn the_original_scenario_gives_its_numbers_on_sqlite() {
+    the_original_scenario_gives_its_numbers(Home::directory());
+}
+
+#[test]
+fn the_original_scenario_gives_its_numbers_on_postgres() {
+    let Some(home) = Home::database() else { return };
+    the_original_scenario_gives_its_numbers(home);
+}
+
+/// A tenth of the original's large crawl: 1,111 directories with 10,000 files, twice.
+#[test]
+fn eleven_thousand_files_are_crawled_twice_in_a_row() {
+    let tree = Tree::new(Home::directory());
+    std::fs::remove_dir_all(&tree.root).unwrap();
+    for number in 0..1_000 {
+        let path = format!("{}/{}/{}", number / 100, number / 10 % 10, number % 10);
+        let directory = tree.root.join(path);
+        std::fs::create_dir_all(&directory).unwrap();
+        for file in 0..10 {
+            let text = format!("file {file} of directory {number}");
+            std::fs::write(directory.join(format!("{file}.txt")), text).unwrap();
+        }
+    }
+    assert_eq!(tree.run(false), 11_111);
+    assert_eq!(tree.run(false), 11_111);
+    assert_eq!(tree.live(), 10_000);
+    let changed = "SELECT COUNT(*) FROM documents WHERE changes > 0 OR removed_ms IS NOT NULL";
+    assert_eq!(tree.home.number(changed), 0);
+}
