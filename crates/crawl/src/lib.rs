@@ -19,6 +19,7 @@ pub mod definitions;
 pub mod fetch;
 pub mod frontier;
 pub mod lifecycle;
+pub mod refetch;
 pub mod repository;
 pub mod robots;
 pub mod schedule;

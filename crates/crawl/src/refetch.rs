@@ -3,46 +3,61 @@
 //! Pure: no clock, no database, no randomness. [`next_look`] is asked after a look, with
 //! what the document's row says then. Three policies: the same time always, the
 //! original's formula, and an estimate of how often the document changes ([`estimate`])
-//! that spends a job's fetches where changes are ([`budget`]).
+//! that spends a job's fetches where changes are ([`allowance`]).
 //!
 //! Invariants: a blank interval is never; with the estimate a look never comes before the
 //! least interval nor after the most, whatever the row says; a document that is due for
 //! both a look and its end at the same time is looked at. A connector's bounds for one
 //! document go before the job's.
 
-mod budget;
+mod allowance;
 mod estimate;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
 mod tests;
 
-pub use budget::Budget;
+pub use allowance::Allowance;
 pub use store::tables::jobs::Refetch;
 
 use estimate::{Belief, Prior};
 use store::tables::documents::Document;
+use store::tables::jobs::Job;
 
 /// The most time between two looks that the estimate gives by itself, where the job
 /// names none: what changed too fast, or not at all, for a year may be different now.
 pub const REST_MAX_MS: i64 = 365 * 86_400_000;
 
-/// Without a budget, a document is looked at when it is as likely to have changed as not.
+/// Without an allowance, a document is looked at when it is as likely to have changed as not.
 const CHANCE: f64 = 0.5;
 
 /// A document that has changed with this chance is not left alone for longer than a
-/// budget's rest, even if a look is not worth its price.
+/// allowance's rest, even if a look is not worth its price.
 const SURE: f64 = 0.95;
 
-/// A job's intervals. Blank is infinite.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Interval {
+/// What a job says of looking again. A blank interval is infinite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// The rule.
+    pub refetch: Refetch,
     /// Least time between looks; blank is: never again.
     pub min_ms: Option<i64>,
     /// Most time between looks.
     pub max_ms: Option<i64>,
     /// How long a document lives.
     pub expiration_ms: Option<i64>,
+}
+
+impl Policy {
+    /// A job's.
+    pub fn of(job: &Job) -> Policy {
+        Policy {
+            refetch: job.refetch,
+            min_ms: job.interval_ms,
+            max_ms: job.interval_max_ms,
+            expiration_ms: job.expiration_ms,
+        }
+    }
 }
 
 /// Earliest and latest time for something, as a connector says for one document.
@@ -70,7 +85,7 @@ pub struct Known {
     pub quiet_ms: i64,
     /// Time between two looks of which the later found a change.
     pub restless_ms: i64,
-    /// When it originated, if the connector says so; otherwise it did when first seen.
+    /// When it originated, if the connector says so; otherwise it does with each look.
     pub origin_ms: Option<i64>,
     /// The connector's bounds for the next look.
     pub look: Bounds,
@@ -137,20 +152,19 @@ pub fn watched(known: &Known, now_ms: i64, changed: bool) -> (i64, i64) {
 /// When a document is looked at again or expires: the earlier of the two, and the look
 /// if both are at the same time.
 pub fn next_look(
-    policy: Refetch,
-    interval: &Interval,
+    policy: &Policy,
     known: &Known,
     now_ms: i64,
-    budget: Option<&Budget>,
+    allowance: Option<&Allowance>,
 ) -> Next {
-    let wait_ms = interval.min_ms.map(|min_ms| match policy {
+    let wait_ms = policy.min_ms.map(|min_ms| match policy.refetch {
         Refetch::Fixed => min_ms,
-        Refetch::Formula => formula_ms(interval, min_ms, known),
-        Refetch::Estimate => estimate_ms(interval, min_ms, known, budget),
+        Refetch::Formula => formula_ms(policy, min_ms, known),
+        Refetch::Estimate => estimate_ms(policy, min_ms, known, allowance),
     });
     let look_ms = within(known.look, wait_ms.map(|wait_ms| now_ms.saturating_add(wait_ms.max(0))));
-    let origin_ms = known.origin_ms.unwrap_or(known.first_ms);
-    let end_ms = interval.expiration_ms.map(|life_ms| origin_ms.saturating_add(life_ms));
+    let origin_ms = known.origin_ms.unwrap_or(now_ms);
+    let end_ms = policy.expiration_ms.map(|life_ms| origin_ms.saturating_add(life_ms));
     let end_ms = within(known.end, end_ms);
     let (at_ms, action) = match (look_ms, end_ms) {
         (Some(look_ms), Some(end_ms)) if end_ms < look_ms => (Some(end_ms), Action::Expire),
@@ -173,22 +187,22 @@ fn within(bounds: Bounds, at_ms: Option<i64>) -> Option<i64> {
 /// The original's: the interval, and the mean time between changes up to the last look.
 /// It counts the first sight as a change, so an unchanging document waits as long as it
 /// has been known: twice as long each time.
-fn formula_ms(interval: &Interval, min_ms: i64, known: &Known) -> i64 {
+fn formula_ms(policy: &Policy, min_ms: i64, known: &Known) -> i64 {
     let changes = known.changes.max(0).saturating_add(1);
     let average_ms = known.checked_ms.saturating_sub(known.first_ms).max(0) / changes;
-    min_ms.saturating_add(average_ms).min(interval.max_ms.unwrap_or(i64::MAX))
+    min_ms.saturating_add(average_ms).min(policy.max_ms.unwrap_or(i64::MAX))
 }
 
-fn estimate_ms(interval: &Interval, min_ms: i64, known: &Known, budget: Option<&Budget>) -> i64 {
-    let wait_ms = match budget {
+fn estimate_ms(policy: &Policy, min_ms: i64, known: &Known, allowance: Option<&Allowance>) -> i64 {
+    let wait_ms = match allowance {
         None => Belief::of(known, Prior::of_interval(min_ms)).likely_ms(CHANCE),
-        Some(budget) => {
-            let belief = Belief::of(known, budget.prior());
-            let wait_ms = belief.worthwhile_ms(budget.price_ms()).unwrap_or(f64::INFINITY);
-            wait_ms.min(budget.rest_ms().max(belief.likely_ms(SURE)))
+        Some(allowance) => {
+            let belief = Belief::of(known, allowance.prior());
+            let wait_ms = belief.worthwhile_ms(allowance.price_ms()).unwrap_or(f64::INFINITY);
+            wait_ms.min(allowance.rest_ms().max(belief.likely_ms(SURE)))
         }
     };
-    let max_ms = interval.max_ms.unwrap_or(REST_MAX_MS.max(min_ms));
+    let max_ms = policy.max_ms.unwrap_or(REST_MAX_MS.max(min_ms));
     // A float that is too large for an integer becomes the largest.
     (wait_ms as i64).max(min_ms).min(max_ms)
 }

@@ -6,7 +6,7 @@
 //! policy. Invariant: what is measured covers each document from its first look to the
 //! end, so a policy pays for what it has yet to learn.
 
-use super::{Budget, Interval, Known, Refetch, next_look, watched};
+use super::{Allowance, Known, Policy, Refetch, next_look, watched};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -36,10 +36,8 @@ pub struct Web {
 /// A way to look at documents again.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// Which.
-    pub policy: Refetch,
-    /// The job's intervals.
-    pub interval: Interval,
+    /// The job's.
+    pub policy: Policy,
     /// Fetches a day, for the estimate.
     pub fetches_per_day: Option<i64>,
 }
@@ -80,7 +78,7 @@ impl Web {
     /// Looks at the web as planned.
     pub fn watch(&self, plan: &Plan) -> Outcome {
         let count = self.documents.len() as i64;
-        let mut budget = plan.fetches_per_day.map(|fetches| Budget::new(fetches, count));
+        let mut allowance = plan.fetches_per_day.map(|fetches| Allowance::new(fetches, count));
         let mut copies: Vec<Copied> = Vec::with_capacity(self.documents.len());
         let mut due = BinaryHeap::new();
         for number in 0..self.documents.len() {
@@ -97,10 +95,9 @@ impl Web {
                 continue;
             }
             copy.look(changes, at_ms, &mut sums);
-            let next =
-                next_look(plan.policy, &plan.interval, &copy.known, at_ms, budget.as_ref());
-            if let Some(budget) = &mut budget {
-                budget.spend(&copy.known, &next, at_ms);
+            let next = next_look(&plan.policy, &copy.known, at_ms, allowance.as_ref());
+            if let Some(allowance) = &mut allowance {
+                allowance.spend(&copy.known, &next, at_ms);
             }
             due.push(Reverse((next.at_ms.unwrap_or(END_MS), number)));
         }
@@ -143,7 +140,7 @@ impl Plan {
             None => {
                 let (longest_ms, shortest_ms) = (END_MS as f64, MIN_MS as f64 / 6.0);
                 let interval_ms = longest_ms * (shortest_ms / longest_ms).powf(share);
-                self.interval.min_ms = Some(interval_ms as i64);
+                self.policy.min_ms = Some(interval_ms as i64);
             }
         }
         self
@@ -153,22 +150,23 @@ impl Plan {
 /// The fixed interval with which each document is looked at so many times until the end.
 pub fn fixed(looks: i64) -> Plan {
     let min_ms = END_MS / (looks + 1) + 1;
-    let interval = Interval { min_ms: Some(min_ms), ..Interval::default() };
-    Plan { policy: Refetch::Fixed, interval, fetches_per_day: None }
+    Plan { policy: policy(Refetch::Fixed, min_ms, None), fetches_per_day: None }
 }
 
 /// The original's formula, with so many times the fixed interval as the most, or none.
 pub fn formula(looks: i64, times: Option<i64>) -> Plan {
     let max_ms = times.map(|times| END_MS / (looks + 1) * times);
-    let interval = Interval { min_ms: Some(MIN_MS), max_ms, ..Interval::default() };
-    Plan { policy: Refetch::Formula, interval, fetches_per_day: None }
+    Plan { policy: policy(Refetch::Formula, MIN_MS, max_ms), fetches_per_day: None }
 }
 
 /// The estimate, with the fetches that so many looks at each of the documents take.
 pub fn estimate(looks: i64, documents: usize) -> Plan {
-    let interval = Interval { min_ms: Some(MIN_MS), max_ms: Some(MAX_MS), ..Interval::default() };
-    let fetches_per_day = Some((looks + 1) * documents as i64 / DAYS);
-    Plan { policy: Refetch::Estimate, interval, fetches_per_day }
+    let fetches_per_day = Some(looks * documents as i64 / DAYS);
+    Plan { policy: policy(Refetch::Estimate, MIN_MS, Some(MAX_MS)), fetches_per_day }
+}
+
+fn policy(refetch: Refetch, min_ms: i64, max_ms: Option<i64>) -> Policy {
+    Policy { refetch, min_ms: Some(min_ms), max_ms, expiration_ms: None }
 }
 
 struct Copied {
