@@ -11,6 +11,7 @@
 //! not committed never exceeds the limit; nothing is remembered as done before its
 //! commit has succeeded; when this thread ends in good order, nothing is left claimed.
 
+mod allowances;
 pub mod batch;
 mod ending;
 pub mod fetching;
@@ -41,6 +42,7 @@ use crate::budget::{self, Budgets};
 use crate::conduct::{Attends, Conductor, Means};
 use crate::frontier::{Frontier, Limits};
 use crate::robots::RobotsCache;
+use allowances::Allowances;
 use batch::Batch;
 use fetching::{Claimed, Fetched, Fetching};
 use holdings::{Holding, Holdings};
@@ -153,6 +155,8 @@ struct PlaceWork {
     older: Older,
     /// A turn of it is under way.
     turning: bool,
+    /// Nothing is scheduled that an earlier, continuous life of the job has left behind.
+    is_unscheduled: bool,
     /// There was nothing to sweep when it was last asked.
     is_swept: bool,
     /// What can only be looked at after this time is given up for this run.
@@ -201,6 +205,7 @@ pub struct Worker {
     robots: RobotsCache,
     known: KnownLinks,
     budgets: Budgets,
+    allowances: Allowances,
     jobs: BTreeMap<JobId, Arc<JobWork>>,
     /// Jobs that nobody attends to any more; something of them may be uncommitted.
     former_jobs: BTreeMap<JobId, Arc<JobWork>>,
@@ -225,6 +230,8 @@ pub struct Worker {
     told: HashSet<(JobId, String)>,
     /// How long it waits between looks while there is nothing to do.
     idle_ms: i64,
+    /// Since when links are remembered.
+    known_since_ms: i64,
     /// The disk is almost full.
     paused: bool,
     replaced: bool,
@@ -297,6 +304,7 @@ impl Worker {
             ids: parts.ids,
             now,
             budgets: Budgets::new(budget::Limits::default(), parts.ground.suffixes.clone()),
+            allowances: Allowances::default(),
             ground: parts.ground,
             attends,
             conductor,
@@ -323,6 +331,7 @@ impl Worker {
             gave_up: BTreeMap::new(),
             told: HashSet::new(),
             idle_ms: 0,
+            known_since_ms: i64::MIN,
             paused: false,
             replaced: false,
             settings,

@@ -16,7 +16,7 @@ use store::tables::counters;
 use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::Job;
 use store::tables::queue::sweep::Sweep;
-use store::tables::queue::{self, Added, Adding, Candidate, Place};
+use store::tables::queue::{self, Added, Adding, Candidate, Entry, Place};
 use store::{Error, Tx};
 
 /// What all jobs of a database share.
@@ -224,6 +224,16 @@ impl JobWork {
                 Address { part, bin: BinId(bin_of(host)), host }
             }
         }
+    }
+
+    /// Whether a document has lived long enough, as far as the job still says so: the end
+    /// that an earlier run had in mind for it is not this one's.
+    pub fn ends(&self, entry: &Entry) -> bool {
+        let definition = &self.definition;
+        entry.action == "expire"
+            && entry.done_run == Some(self.run)
+            && definition.continuous
+            && definition.expiration_ms.is_some()
     }
 
     /// Whether this is what is to be done for a job.
