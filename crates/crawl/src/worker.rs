@@ -390,7 +390,11 @@ impl Worker {
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
                 Event::Moved => self.looked_ms = i64::MIN,
-                Event::Nudge => self.conductor.wake(),
+                Event::Nudge => {
+                    // What is under way of a job that is to stop is given up at once.
+                    self.looked_ms = i64::MIN;
+                    self.conductor.wake();
+                }
                 Event::Wake => {}
             }
             next = self.events.try_recv().ok();
