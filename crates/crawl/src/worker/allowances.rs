@@ -75,7 +75,7 @@ impl Worker {
             let mut allowance = Allowance::restore(&saved, fetches_per_day, documents.all);
             allowance.resize(fetches_per_day, documents.all, documents.here);
             let allowance = RefCell::new(allowance);
-            let kept = Kept { allowance, saved, saved_ms: now_ms, fetches_per_day };
+            let kept = Kept { allowance, saved, saved_ms: 0, fetches_per_day };
             self.allowances.jobs.insert(job, kept);
             return Ok(());
         };

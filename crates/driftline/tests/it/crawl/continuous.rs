@@ -258,6 +258,8 @@ fn pages_are_looked_at_again_and_survive_trouble() {
     let work = Running::start(home.command(&["work", "--lease", "1"]));
     let looked = "SELECT COUNT(*) FROM documents WHERE checks > 3 AND quiet_ms > 0";
     until("all are looked at again", || home.number(looked) == 5);
+    let learned = "SELECT COUNT(*) FROM job_states WHERE refetch IS NOT NULL";
+    until("what was learned is kept", || home.number(learned) == 1);
     site.intercept(|_| Some(crate::web::Answer::status(500)));
     until("there is trouble", || {
         home.number("SELECT COUNT(*) FROM documents WHERE httpstatus = 500") > 0
