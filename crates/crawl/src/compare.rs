@@ -4,8 +4,10 @@
 //! Pure. Removal has a reason, and failure is not one: trouble never removes, and a
 //! document that is missing is removed only when that is confirmed. Invariants: a
 //! document is added only when it is not live, updated, kept or removed only when it
-//! is; a tombstone says why; `changes` counts what outputs were told to update.
+//! is; a tombstone says why; `changes` counts what outputs were told to update, and the
+//! time before each such look is restless, that before each look without a change quiet.
 
+use crate::refetch;
 use page::facts::Facts;
 use page::ids::DocHash;
 use store::chunkfile::document::{Change, RemoveReason};
@@ -107,6 +109,7 @@ pub fn unknown(id: DocumentId, docid: &str, now_ms: i64) -> Document {
 /// Compares what came back with what is known.
 pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
     let mut document = known.clone();
+    (document.quiet_ms, document.restless_ms) = watched(known, seen, looked.now_ms);
     document.checked_ms = looked.now_ms;
     document.checks += 1;
     match seen {
@@ -132,10 +135,28 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
     }
 }
 
+/// How long the document has been watched without a change, and with one, after this look.
+/// Only what outputs have can change; a gap that ended in trouble tells nothing.
+fn watched(known: &Document, seen: &Seen<'_>, now_ms: i64) -> (i64, i64) {
+    let changed = match seen {
+        Seen::Content(content) => !is_same(known, content.facts),
+        Seen::NotModified(_) => false,
+        _ => return (known.quiet_ms, known.restless_ms),
+    };
+    match is_live(known) {
+        true => refetch::watched(&refetch::Known::of(known), now_ms, changed),
+        false => (known.quiet_ms, known.restless_ms),
+    }
+}
+
+fn is_same(document: &Document, facts: &Facts) -> bool {
+    document.content_hash.as_deref() == Some(facts.content_hash.as_slice())
+}
+
 fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -> Compared {
     let facts = content.facts;
     let live = is_live(&document);
-    let same = live && document.content_hash.as_deref() == Some(facts.content_hash.as_slice());
+    let same = live && is_same(&document, facts);
     document.outcome = "ok".into();
     document.http_status = Some(content.status);
     document.fetched_ms = Some(looked.now_ms);

@@ -6,7 +6,7 @@
 //! cycle of jobs). In the order a link meets them: [`definitions`] and [`begin`] say what a
 //! run is, [`scope`], [`trap`] and [`budget`] decide whether a link belongs, [`frontier`]
 //! when its turn comes, [`robots`] whether it may be asked for, [`fetch`] asks,
-//! [`compare`] says what has changed, [`connectors`] what other repositories there are,
+//! [`compare`] says what has changed, [`refetch`] when it is looked at again, [`connectors`] what other repositories there are,
 //! and [`worker`] joins them all but [`budget`], which
 //! it is to ask next.
 
@@ -20,6 +20,7 @@ pub mod fetch;
 pub mod frontier;
 pub mod ingest;
 pub mod lifecycle;
+pub mod refetch;
 pub mod repository;
 pub mod robots;
 pub mod schedule;

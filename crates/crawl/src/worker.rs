@@ -11,6 +11,7 @@
 //! not committed never exceeds the limit; nothing is remembered as done before its
 //! commit has succeeded; when this thread ends in good order, nothing is left claimed.
 
+mod allowances;
 pub mod batch;
 mod ending;
 pub mod fetching;
@@ -41,6 +42,7 @@ use crate::budget::{self, Budgets};
 use crate::conduct::{Attends, Conductor, Herald, Means};
 use crate::frontier::{Frontier, Limits};
 use crate::robots::RobotsCache;
+use allowances::Allowances;
 use batch::Batch;
 use fetching::{Claimed, Fetched, Fetching};
 use holdings::{Holding, Holdings};
@@ -153,6 +155,8 @@ struct PlaceWork {
     older: Older,
     /// A turn of it is under way.
     turning: bool,
+    /// Nothing is scheduled that an earlier, continuous life of the job has left behind.
+    is_unscheduled: bool,
     /// There was nothing to sweep when it was last asked.
     is_swept: bool,
     /// What can only be looked at after this time is given up for this run.
@@ -201,6 +205,7 @@ pub struct Worker {
     robots: RobotsCache,
     known: KnownLinks,
     budgets: Budgets,
+    allowances: Allowances,
     jobs: BTreeMap<JobId, Arc<JobWork>>,
     /// Jobs that nobody attends to any more; something of them may be uncommitted.
     former_jobs: BTreeMap<JobId, Arc<JobWork>>,
@@ -226,6 +231,8 @@ pub struct Worker {
     told: HashSet<(JobId, String)>,
     /// How long it waits between looks while there is nothing to do.
     idle_ms: i64,
+    /// Since when links are remembered.
+    known_since_ms: i64,
     /// The disk is almost full.
     paused: bool,
     replaced: bool,
@@ -301,6 +308,7 @@ impl Worker {
             ids: parts.ids,
             now,
             budgets: Budgets::new(budget::Limits::default(), parts.ground.suffixes.clone()),
+            allowances: Allowances::default(),
             ground: parts.ground,
             attends,
             conductor,
@@ -328,6 +336,7 @@ impl Worker {
             gave_up: BTreeMap::new(),
             told: HashSet::new(),
             idle_ms: 0,
+            known_since_ms: i64::MIN,
             paused: false,
             replaced: false,
             settings,
@@ -386,7 +395,11 @@ impl Worker {
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
                 Event::Moved => self.looked_ms = i64::MIN,
-                Event::Nudge => self.conductor.wake(),
+                Event::Nudge => {
+                    // What is under way of a job that is to stop is given up at once.
+                    self.looked_ms = i64::MIN;
+                    self.conductor.wake();
+                }
                 Event::Wake => {}
             }
             next = self.events.try_recv().ok();

@@ -33,6 +33,7 @@ CREATE TABLE job_states (
     failtime           BIGINT,
     failcount          BIGINT,
     judged             TEXT,
+    refetch            TEXT,
     changed_ms         BIGINT NOT NULL
 );
 

@@ -7,7 +7,8 @@
 -- A key of a document in another part goes with that part, which a hash does not
 -- tell. reason is a short code, detail what people read.
 -- seen_run, done_run and seed_run are run numbers: what a new run means for old
--- documents is found by comparing, never by rewriting.
+-- documents is found by comparing, never by rewriting. What waits without a reason has been
+-- processed and is looked at again, or expires, at its time (continuous jobs).
 CREATE TABLE queue (
     part        BIGINT NOT NULL,
     id          BIGINT NOT NULL,
@@ -41,7 +42,8 @@ CREATE INDEX queue_ready ON queue (part, jobid, bin, docpriority, id) WHERE stat
 CREATE INDEX queue_waiting ON queue (part, jobid, checktime, id) WHERE state = 'waiting';
 CREATE INDEX queue_active ON queue (part, chunk, id) WHERE state = 'active';
 CREATE INDEX queue_older ON queue (part, jobid, bin, done_run, id)
-    WHERE done_run IS NOT NULL AND state IN ('done', 'failed', 'cut');
+    WHERE done_run IS NOT NULL
+      AND (state IN ('done', 'failed', 'cut') OR (state = 'waiting' AND reason IS NULL));
 CREATE INDEX queue_cut ON queue (part, jobid, reason, id) WHERE state = 'cut';
 CREATE INDEX queue_failed ON queue (part, jobid, id) WHERE state = 'failed';
 

@@ -46,6 +46,27 @@ fn new_same_and_other_content_are_added_kept_and_updated() {
 }
 
 #[test]
+fn time_is_counted_by_whether_the_look_at_its_end_found_a_change() {
+    let times = |it: &Compared| (it.document.quiet_ms, it.document.restless_ms);
+    let first = compare(&new(), &content(&facts(1), None), looked(1, 100));
+    assert_eq!(times(&first), (0, 0), "what is new has not been watched");
+    let same = compare(&first.document, &content(&facts(1), None), looked(1, 160));
+    assert_eq!(times(&same), (60, 0));
+    let other = compare(&same.document, &content(&facts(2), None), looked(1, 200));
+    assert_eq!(times(&other), (60, 40));
+    let not_modified = Seen::NotModified(Validators::default());
+    let kept = compare(&other.document, &not_modified, looked(1, 300));
+    assert_eq!(times(&kept), (160, 40));
+    let trouble = Seen::Trouble { status: Some(503), code: "http-503".into() };
+    let troubled = compare(&kept.document, &trouble, looked(1, 400));
+    assert_eq!(times(&troubled), (160, 40), "trouble tells nothing");
+    let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
+    let removed = compare(&troubled.document, &moved, looked(1, 500));
+    let back = compare(&removed.document, &content(&facts(3), None), looked(1, 600));
+    assert_eq!(times(&back), (160, 40), "what comes back is added, not changed");
+}
+
+#[test]
 fn a_304_keeps_and_keeps_the_validators_it_does_not_repeat() {
     let kept = compare(&live(), &Seen::NotModified(Validators::default()), looked(2, 200));
     assert_eq!(kept.change, Some(Change::Keep));

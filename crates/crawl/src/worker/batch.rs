@@ -117,6 +117,8 @@ pub struct Batch {
     pub unread: Vec<Unread>,
     /// Documents that leave the job, and that another job keeps.
     pub left: Vec<DocHash>,
+    /// Documents that leave their job: whoever names them again, queues them again.
+    pub gone: Vec<DocHash>,
     /// Documents that were swept, and so never waited in the frontier.
     pub swept: usize,
     named: HashMap<DocHash, i64>,
@@ -195,6 +197,9 @@ impl Batch {
     pub fn remember(&self, job: JobId, known: &KnownLinks) {
         for candidate in self.links.values().flatten().filter(|it| !is_closed(it.cut)) {
             known.remember(job, candidate.dochash, candidate.hops);
+        }
+        for dochash in &self.gone {
+            known.forget(job, *dochash);
         }
     }
 }

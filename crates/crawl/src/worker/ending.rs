@@ -86,6 +86,10 @@ impl Worker {
     /// Ends the run of a job, if all is done that can be.
     fn try_to_end(&mut self, work: &JobWork) -> Result<()> {
         let left_before = self.left_before.remove(&work.id);
+        if work.definition.continuous && work.definition.reseed_ms.is_some() {
+            // However little there is, seeds may bring more.
+            return Ok(());
+        }
         if self.parts.is_empty() || !self.is_quiet(work.id) || !self.nothing_soon(work) {
             return Ok(());
         }
@@ -230,17 +234,17 @@ fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> R
             counters::in_part(tx, part, job)?.into_iter().collect();
         let count = |name: &str| counted.get(name).copied().unwrap_or(0);
         let place = Place { part, job };
+        let open = count("ready") + count("waiting");
+        let stays = horizon_ms == i64::MAX && open + count("done") > 0;
+        if count("active") > 0 || stays {
+            return Ok(Left::AtWork);
+        }
         let is_older = is_incremental
             && run.0 > 1
             && !counted.is_empty()
             && queue::next_older_bin(tx, place, run, BinId(i64::MIN))?.is_some();
-        let open = count("ready") + count("waiting");
-        let stays = horizon_ms == i64::MAX && open + count("done") > 0;
-        let is_soon = count("active") > 0
-            || stays
-            || (!held.contains(&part) && is_older)
-            || (!held.contains(&part) && open > 0 && is_due(tx, place, horizon_ms)?);
-        if is_soon {
+        let is_open = |tx: &mut Tx<'_>| Ok::<_, Error>(open > 0 && is_due(tx, place, horizon_ms)?);
+        if !held.contains(&part) && (is_older || is_open(tx)?) {
             return Ok(Left::AtWork);
         }
         idle += open + i64::from(is_older);

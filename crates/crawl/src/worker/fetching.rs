@@ -273,9 +273,11 @@ async fn looked_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>, now
 }
 
 impl DocumentTask {
-    /// Whether the job has read it in an earlier run, and does not want to read it again.
+    /// Whether the job has read it before, in an earlier run or at an earlier look of a
+    /// continuous one, and does not want to read it again.
     fn is_recheck(&self) -> bool {
-        self.claimed.entry.done_run.is_some_and(|done_run| done_run < self.job.run)
+        let (run, continuous) = (self.job.run, self.job.definition.continuous);
+        self.claimed.entry.done_run.is_some_and(|done_run| done_run < run || continuous)
     }
 
     /// Whether it is enough to hear that a document is as it was: outputs have it, and

@@ -4,12 +4,14 @@
 //! whatever came back, the document ends in exactly one settlement, and only trouble
 //! is tried again.
 
+mod again;
 mod looked;
 mod swept;
 
 pub use looked::looked;
-pub use swept::{GIVEN_UP, given_up, stale, swept};
+pub use swept::{GIVEN_UP, expired, given_up, stale, swept};
 
+use self::again::again;
 use super::batch::{Batch, Had, KeptBody, Unread};
 use super::fetching::{Claimed, DocumentDone};
 use super::job::{Found, JobWork};
@@ -18,8 +20,10 @@ use super::reading::Reading;
 use crate::budget::Closed;
 use crate::compare::{self, Content, Looked, Seen, Validators, compare};
 use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
+use crate::refetch::Allowance;
 use crate::scope::Cut;
 use page::ids::DocHash;
+use std::cell::RefCell;
 use store::chunkfile::document::{Change, DocumentRecord, Fetch, Hop, RemoveReason};
 use store::ids::{ChunkId, DocumentId, IdMaker, Part};
 use store::tables::documents::Document;
@@ -41,6 +45,8 @@ pub struct Finishing<'a> {
     pub now_ms: i64,
     /// The host is left alone until then.
     pub not_before_ms: i64,
+    /// The fetches that the job may spend, if it has said how many.
+    pub allowance: Option<&'a RefCell<Allowance>>,
 }
 
 /// What a document came to, in the words of a summary.
@@ -207,7 +213,8 @@ fn with_body(
         }
     }
     batch.record(record);
-    push(at, batch, &claimed.entry, Settlement::Done);
+    let to = again(at, job, Some(&compared.document), Settlement::Done);
+    push(at, batch, &claimed.entry, to);
     batch.documents.push(compared.document);
     match change {
         Change::Add => Class::Added,
@@ -298,6 +305,7 @@ fn settle(
     if matches!(seen, Seen::NotModified(_)) || matches!(to, Settlement::Failed(_)) {
         unread(batch, &entry, &compared.document);
     }
+    let to = again(at, job, Some(&compared.document), to);
     push(at, batch, &entry, to);
     batch.documents.push(compared.document);
     class
@@ -324,8 +332,11 @@ fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {
 }
 
 fn push(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, to: Settlement) {
-    if let Settlement::Retry { check_ms, .. } = &to {
+    if let Settlement::Retry { check_ms, .. } | Settlement::Again { check_ms, .. } = &to {
         batch.due_ms = Some(batch.due_ms.map_or(*check_ms, |due_ms| due_ms.min(*check_ms)));
+    }
+    if to == Settlement::Deleted {
+        batch.gone.push(entry.dochash);
     }
     batch.first_ms.get_or_insert(at.now_ms);
     batch.settled.push(Settled { id: entry.id, generation: entry.generation + 1, to });

@@ -17,7 +17,7 @@ use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::Job;
 use store::tables::outlets::Outlet;
 use store::tables::queue::sweep::Sweep;
-use store::tables::queue::{self, Added, Adding, Candidate, Place};
+use store::tables::queue::{self, Added, Adding, Candidate, Entry, Place};
 use store::{Error, Tx};
 
 /// What all jobs of a database share.
@@ -262,6 +262,16 @@ impl JobWork {
         self.definition == attended.job
             && self.outlets == attended.outlets
             && self.authority == attended.authority
+    }
+
+    /// Whether a document has lived long enough, as far as the job still says so: the end
+    /// that an earlier run had in mind for it is not this one's.
+    pub fn ends(&self, entry: &Entry) -> bool {
+        let definition = &self.definition;
+        entry.action == "expire"
+            && entry.done_run == Some(self.run)
+            && definition.continuous
+            && definition.expiration_ms.is_some()
     }
 
     /// Whether this is what is to be done for a job.

@@ -46,6 +46,16 @@ impl KnownLinks {
         slots[place_of(&key)] = Slot { key, hops };
     }
 
+    /// A link is not queued any more: its row was taken out.
+    pub fn forget(&self, job: JobId, dochash: DocHash) {
+        let key = key_of(job, dochash);
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = &mut slots[place_of(&key)];
+        if slot.key == key {
+            *slot = Slot::default();
+        }
+    }
+
     /// Forgets everything: another run begins, or rows were taken out of the queue.
     pub fn clear(&self) {
         self.slots.write().unwrap_or_else(PoisonError::into_inner).fill(Slot::default());
@@ -83,6 +93,11 @@ mod tests {
         assert!(known.has(JobId(1), link, 3) && known.has(JobId(1), link, 9));
         assert!(!known.has(JobId(1), link, 2), "a shorter path is news");
         assert!(!known.has(JobId(2), link, 3), "another job has its own queue");
+        known.forget(JobId(2), link);
+        assert!(known.has(JobId(1), link, 3));
+        known.forget(JobId(1), link);
+        assert!(!known.has(JobId(1), link, 3));
+        known.remember(JobId(1), link, 3);
         known.clear();
         assert!(!known.has(JobId(1), link, 3));
     }

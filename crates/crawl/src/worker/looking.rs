@@ -31,6 +31,9 @@ const WAKE_MAX: u32 = 1_000;
 /// With nothing to do, the tables are looked at again after this long at first.
 const IDLE_MS: i64 = 20;
 
+/// For how long a process remembers links of continuous jobs.
+const KNOWN_MS_MAX: i64 = 600_000;
+
 /// Where a walk over marked bins begins.
 pub(super) const FIRST: (JobId, BinId) = (JobId(i64::MIN), BinId(i64::MIN));
 
@@ -61,6 +64,8 @@ impl Worker {
         self.looked_ms = now_ms;
         self.look_at_disk()?;
         self.look_for_jobs(now_ms)?;
+        self.look_at_allowances(now_ms)?;
+        self.forget_links(now_ms);
         self.hosts.tidy(|host| self.frontier.knows(host));
         let parts: Vec<Part> =
             self.parts.iter().filter(|(_, held)| !held.leaving).map(|(part, _)| *part).collect();
@@ -69,6 +74,16 @@ impl Worker {
         }
         // What was woken is ready, but in the frontier only after that other look.
         Ok(self.looked_ms != i64::MIN)
+    }
+
+    /// Forgets now and then which links are queued: documents of continuous jobs leave the
+    /// queue, in other processes too.
+    fn forget_links(&mut self, now_ms: i64) {
+        let is_old = now_ms.saturating_sub(self.known_since_ms) > KNOWN_MS_MAX;
+        if is_old && self.jobs.values().any(|work| work.definition.continuous) {
+            self.known.clear();
+            self.known_since_ms = now_ms;
+        }
     }
 
     /// Pauses while the disk is almost full, and goes on by itself (T31).
@@ -141,6 +156,7 @@ impl Worker {
                     self.told.clear();
                     for place in self.places.iter_mut().filter(|(key, _)| key.1 == work.id) {
                         (place.1.older, place.1.is_swept) = (Older::Unknown, false);
+                        place.1.is_unscheduled = false;
                         place.1.gives_up_ms = None;
                     }
                 }
@@ -229,35 +245,68 @@ impl Worker {
             self.has_work(part, job, &bin);
         }
         for (job, due_ms) in found.due {
-            self.places.entry((part, job)).or_default().due_ms = due_ms;
-            if due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
+            let place = self.places.entry((part, job)).or_default();
+            place.due_ms = due_ms;
+            let is_scheduled = due_ms.is_some() && !place.is_unscheduled;
+            let scans_once = self.jobs.get(&job).is_some_and(|it| !it.definition.continuous);
+            if is_scheduled && scans_once {
+                self.unschedule(part, job)?;
+            } else if due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
                 self.wake(part, job, now_ms)?;
             }
         }
         Ok(())
     }
 
+    /// A job that scans once has nothing scheduled: what it looked at when it went on for
+    /// ever is settled.
+    fn unschedule(&mut self, part: Part, job: JobId) -> Result<()> {
+        let place = Place { part, job };
+        let count = self.holding_part(part, move |tx| queue::unschedule(tx, place, WAKE_MAX))?;
+        if let Some(count) = count {
+            let place = self.places.entry((part, job)).or_default();
+            place.is_unscheduled = count < u64::from(WAKE_MAX);
+            self.looked_ms = i64::MIN;
+        }
+        Ok(())
+    }
+
     /// Documents of a part have fallen due.
     fn wake(&mut self, part: Part, job: JobId, now_ms: i64) -> Result<()> {
-        let Some(held) = self.parts.get(&part) else { return Ok(()) };
-        let (lease, place) = (held.lease.clone(), Place { part, job });
-        let woken = self.db.write(move |tx| {
+        let place = Place { part, job };
+        let due_ms = self.holding_part(part, move |tx| {
+            queue::wake(tx, place, now_ms, WAKE_MAX)?;
+            queue::next_due(tx, place)
+        })?;
+        if let Some(due_ms) = due_ms {
+            self.places.entry((part, job)).or_default().due_ms = due_ms;
+            // Their bins are marked now.
+            self.looked_ms = i64::MIN;
+        }
+        Ok(())
+    }
+
+    /// Writes with the right of a part's holder; nothing comes of it when the part is lost,
+    /// or the database is away.
+    fn holding_part<T: Send + 'static>(
+        &mut self,
+        part: Part,
+        work: impl Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<Option<T>> {
+        let Some(lease) = self.parts.get(&part).map(|held| held.lease.clone()) else {
+            return Ok(None);
+        };
+        let done = self.db.write(move |tx| {
             leases::fence(tx, &lease)?;
-            let count = queue::wake(tx, place, now_ms, WAKE_MAX)?;
-            Ok((count, queue::next_due(tx, place)?))
+            work(tx)
         });
-        match woken {
-            Ok((_, due_ms)) => {
-                self.places.entry((part, job)).or_default().due_ms = due_ms;
-                // Their bins are marked now.
-                self.looked_ms = i64::MIN;
-                Ok(())
-            }
+        match done {
+            Ok(done) => Ok(Some(done)),
             Err(Error::LeaseLost { .. }) => {
                 self.lose(part);
-                Ok(())
+                Ok(None)
             }
-            Err(error) if error.passes() => Ok(()),
+            Err(error) if error.passes() => Ok(None),
             Err(error) => Err(error),
         }
     }

@@ -24,20 +24,18 @@ impl Worker {
         let stopping = self.is_stopping();
         let closing = stopping && self.drained();
         let mut wants = self.wants(now_ms, stopping || self.paused);
-        let keys: Vec<(Part, JobId)> = self.places.keys().copied().collect();
-        for key in keys {
+        // Commits first: what one job asks for may wait for what another has not committed.
+        let mut keys: Vec<((Part, JobId), bool)> = Vec::with_capacity(self.places.len());
+        for key in self.places.keys() {
+            let asks = wants.contains_key(key);
+            keys.push((*key, closing || self.is_to_commit(*key, asks, now_ms)));
+        }
+        keys.sort_by_key(|(_, commits)| !commits);
+        for (key, commits) in keys {
             let asked = wants.remove(&key).unwrap_or_default();
             let free = self.parts.get(&key.0).is_some_and(|held| !held.busy);
-            let place = &self.places[&key];
-            let starving = self.frontier.in_flight() == 0;
-            let full = place.batch.is_full(self.settings.chunk_documents);
-            let due = place.batch.first_ms.is_some_and(|ms| now_ms - ms >= self.settings.chunk_ms);
-            let half = place.batch.documents() * 2 >= self.settings.chunk_documents;
-            let hungry = !asked.is_empty() && half;
+            let commits = commits && !self.places[&key].batch.is_empty();
             let sweeps = self.sweep_of(key).is_some() && !stopping && !self.paused;
-            // Nothing else keeps a sweep from its next step.
-            let starving = starving || place.batch.swept > 0;
-            let commits = !place.batch.is_empty() && (full || due || starving || hungry || closing);
             let idle = !commits && asked.is_empty() && !sweeps;
             if !free || self.turns_under_way >= TURNS_MAX || idle {
                 for want in asked {
@@ -49,6 +47,17 @@ impl Worker {
         }
         self.leave_parts();
         Ok(self.until_next(now_ms))
+    }
+
+    /// Whether what is finished of a job in a part is to be committed now.
+    fn is_to_commit(&self, key: (Part, JobId), asks: bool, now_ms: i64) -> bool {
+        let batch = &self.places[&key].batch;
+        let documents_max = self.settings.chunk_documents;
+        let due = batch.first_ms.is_some_and(|ms| now_ms - ms >= self.settings.chunk_ms);
+        let hungry = asks && batch.documents() * 2 >= documents_max;
+        // Nothing else keeps a sweep from its next step.
+        let starving = self.frontier.in_flight() == 0 || batch.swept > 0;
+        !batch.is_empty() && (batch.is_full(documents_max) || due || starving || hungry)
     }
 
     /// What of a job in a part is to be swept, as far as anybody knows.
@@ -116,7 +125,9 @@ impl Worker {
             (None, current, place.is_open)
         };
         self.turns_under_way += 1;
-        self.idle_ms = 0;
+        if commit.is_some() {
+            self.idle_ms = 0;
+        }
         let (job, ids) = (work, self.ids.clone());
         let turn = Turn { lease, job, ids, commit, open, is_open, active, wants, sweep, now_ms };
         self.turns.send(turn);
@@ -160,6 +171,9 @@ impl Worker {
         }
         let leaving = self.parts.get(&part).is_none_or(|held| held.leaving) || !is_ours;
         let mut back: Vec<Item> = Vec::new();
+        if done.claimed.iter().any(|(_, claimed, _)| !claimed.is_empty()) {
+            self.idle_ms = 0;
+        }
         for (want, claimed, exhausted) in done.claimed {
             if is_ours {
                 let place = self.places.entry((part, job)).or_default();

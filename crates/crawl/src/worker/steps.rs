@@ -59,6 +59,10 @@ impl Worker {
             self.skip(host, &work, |at, batch| finish::stale(at, batch, entry));
             return Ok(());
         }
+        if work.ends(entry) {
+            self.skip(host, &work, |at, batch| finish::expired(at, batch, (&work, claimed)));
+            return Ok(());
+        }
         match work.source {
             Source::Web(_) => self.ask_web(host, work, claimed),
             Source::Other(_) => {
@@ -168,6 +172,7 @@ impl Worker {
             chunk,
             now_ms: self.now.ms(),
             not_before_ms,
+            allowance: self.allowances.of(job.id),
         };
         let class = settle(at, &mut place.batch);
         if let Some(settled) = place.batch.settled.last() {

@@ -342,6 +342,13 @@ impl Turn {
         let known = documents::load(tx, self.lease.part, self.job.connection, &keys)?;
         let mut known: HashMap<DocHash, Document> =
             known.into_iter().map(|document| (document.dochash, document)).collect();
+        let ends = entries.iter().filter(|entry| entry.action == "expire");
+        let ends: Vec<DocHash> = ends.map(|entry| entry.dochash).collect();
+        if !ends.is_empty() {
+            // What another job keeps ends for this one only.
+            let shared = sweep::shared(tx, self.place(), self.job.connection, &ends)?;
+            known.retain(|dochash, _| !shared.contains(dochash));
+        }
         let token = self.lease.token;
         let with = |entry: Entry| {
             let known = known.remove(&entry.dochash).map(Box::new);

@@ -150,6 +150,9 @@ fn check_words(form: &JobForm) -> anyhow::Result<()> {
     ] {
         ensure!(number.is_none_or(|number| number > 0), "{field} must be more than 0");
     }
+    if let (Some(least), Some(most)) = (form.recrawl_ms, form.recrawl_max_ms) {
+        ensure!(least <= most, "recrawl_ms is more than recrawl_max_ms");
+    }
     Ok(())
 }
 

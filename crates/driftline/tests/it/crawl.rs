@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
 
 mod clean;
+mod continuous;
 mod endless;
 mod failing;
 mod files;

@@ -4,6 +4,7 @@
 //! Invariant: a job's run number only grows, and grows in the transaction that starts
 //! the run; nothing else is written for it.
 
+pub mod refetch;
 pub mod runs;
 mod state;
 

@@ -15,12 +15,14 @@
 //! its links first, settles then, and books visits to bins last.
 
 mod add;
+mod due;
 pub mod list;
 pub mod retry;
 mod settle;
 pub mod sweep;
 
 pub use add::{Added, Adding, Candidate, add};
+pub use due::{next_due, unschedule, wake};
 pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
 
 use crate::dialect::Kind;
@@ -131,6 +133,11 @@ pub struct Place {
     pub job: JobId,
 }
 
+/// What a run has settled, in the words of an index: done, given up, not let in, or to be
+/// looked at again at its time.
+const SETTLED: &str = "q.done_run IS NOT NULL
+      AND (q.state IN ('done', 'failed', 'cut') OR (q.state = 'waiting' AND q.reason IS NULL))";
+
 fn peek_text(what: &str) -> String {
     let condition = match what {
         "ready" => {
@@ -139,11 +146,9 @@ fn peek_text(what: &str) -> String {
                                WHERE p.part = q.part AND p.owner = q.id)
              ORDER BY q.docpriority, q.id LIMIT $4"
         }
-        _ => {
-            "q.done_run < $4 AND q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut')
-             ORDER BY q.done_run, q.id LIMIT $5"
-        }
+        _ => "q.done_run < $4 AND {SETTLED} ORDER BY q.done_run, q.id LIMIT $5",
     };
+    let condition = condition.replace("{SETTLED}", SETTLED);
     format!(
         "SELECT {ENTRY} FROM queue q
          WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND {condition}"
@@ -175,10 +180,13 @@ pub fn peek_older(
     )
 }
 
-const OLDER_BIN: &str = "SELECT bin, done_run FROM queue
-     WHERE part = $1 AND jobid = $2 AND bin > $3
-       AND done_run IS NOT NULL AND state IN ('done', 'failed', 'cut')
-     ORDER BY bin, done_run, id LIMIT 1";
+fn older_bin_text() -> String {
+    format!(
+        "SELECT q.bin, q.done_run FROM queue q
+         WHERE q.part = $1 AND q.jobid = $2 AND q.bin > $3 AND {SETTLED}
+         ORDER BY q.bin, q.done_run, q.id LIMIT 1"
+    )
+}
 
 /// The first bin after one that has documents an older run settled. Walks from bin
 /// to bin and looks at one document of each.
@@ -188,10 +196,10 @@ pub fn next_older_bin(
     run: Run,
     after: BinId,
 ) -> Result<Option<BinId>> {
-    let mut at = after;
+    let (text, mut at) = (older_bin_text(), after);
     loop {
         let found: Option<(BinId, Run)> =
-            tx.query_opt(OLDER_BIN, &[place.part.into(), place.job.into(), at.into()], |row| {
+            tx.query_opt(&text, &[place.part.into(), place.job.into(), at.into()], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
         match found {
@@ -227,8 +235,11 @@ fn claim_to(
     tx: &mut Tx<'_>,
     place: Place,
     (chunk, action): (ChunkId, Option<&'static str>),
-    peeked: Vec<Entry>,
+    mut peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
+    for entry in peeked.iter_mut().filter(|it| it.state == State::Waiting) {
+        action.unwrap_or("fetch").clone_into(&mut entry.action);
+    }
     // One statement for each kind, because the counters need to know what the rows
     // were before, and that nothing has happened to them since.
     let mut kinds: BTreeMap<(State, Option<Run>), Vec<Vec<Value<'_>>>> = BTreeMap::new();
@@ -237,15 +248,18 @@ fn claim_to(
     }
     let mut claimed = 0;
     for ((state, done_run), rows) in kinds {
+        // What waits for its end is looked at if a later run takes it before.
+        let looks = (state == State::Waiting).then_some("fetch");
         let fixed = [
             place.part.into(),
             place.job.into(),
             chunk.into(),
             state.name().into(),
             done_run.unwrap_or(Run(-1)).into(),
-            action.into(),
+            action.or(looks).into(),
         ];
-        let set = "UPDATE queue SET state = 'active', chunk = $3, action = COALESCE($6, action)";
+        let set = "UPDATE queue SET state = 'active', chunk = $3, checktime = NULL,
+             action = COALESCE($6, action)";
         let count = tx.update_rows(set, &fixed, (&[Kind::Int], &rows), CLAIM)? as i64;
         count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
         claimed += count;
@@ -309,38 +323,6 @@ pub fn unclaim(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<u64> {
     count_moves(tx, place, &[(State::Done, count - ready_count)])?;
     add::mark_bins(tx, place, ready)?;
     Ok(freed.len() as u64)
-}
-
-/// Makes documents ready whose time has come. Returns how many; call again while
-/// it is `limit`.
-pub fn wake(tx: &mut Tx<'_>, place: Place, now_ms: i64, limit: u32) -> Result<u64> {
-    let bins: Vec<BinId> = tx.query(
-        "WITH due AS (
-             SELECT id FROM queue
-             WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime <= $3
-             ORDER BY checktime, id LIMIT $4)
-         UPDATE queue SET state = 'ready', checktime = NULL
-         WHERE part = $1 AND id IN (SELECT id FROM due)
-           AND state = 'waiting' AND checktime <= $3
-         RETURNING bin",
-        &[place.part.into(), place.job.into(), now_ms.into(), limit.into()],
-        |row| row.get(0),
-    )?;
-    let count = bins.len() as i64;
-    count_moves(tx, place, &[(State::Waiting, -count), (State::Ready, count)])?;
-    add::mark_bins(tx, place, bins.iter().copied())?;
-    Ok(bins.len() as u64)
-}
-
-/// When the next waiting document of a job in a part falls due.
-pub fn next_due(tx: &mut Tx<'_>, place: Place) -> Result<Option<i64>> {
-    let due = tx.query_opt(
-        "SELECT checktime FROM queue WHERE part = $1 AND jobid = $2 AND state = 'waiting'
-         ORDER BY checktime, id LIMIT 1",
-        &[place.part.into(), place.job.into()],
-        |row| row.get(0),
-    )?;
-    Ok(due)
 }
 
 /// Rows by their ids; those that are gone are left out.

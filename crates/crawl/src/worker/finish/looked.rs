@@ -3,7 +3,7 @@
 //! Invariant: as for the web, the document ends in exactly one settlement; what is gone
 //! is gone at once, because whoever says so has looked.
 
-use super::{Class, Finishing, is_stored, looking, push, retry, settle, unknown};
+use super::{Class, Finishing, again, is_stored, looking, push, retry, settle, unknown};
 use crate::compare::{Content, Seen, Validators, compare};
 use crate::repository::{Looked, Read, Reference};
 use crate::worker::batch::{Batch, Had, KeptBody};
@@ -26,7 +26,8 @@ pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
         Looked::Missing => gone(at, batch, (job, claimed)),
         Looked::Container { references } => {
             name(at, batch, (job, &claimed.entry), references);
-            push(at, batch, &claimed.entry, Settlement::Done);
+            let to = again(at, job, None, Settlement::Done);
+            push(at, batch, &claimed.entry, to);
             Class::Kept { not_modified: true }
         }
         Looked::Same => {
@@ -94,7 +95,8 @@ fn with_content(
         record.facts = Some(facts);
     }
     batch.record(record);
-    push(at, batch, &claimed.entry, Settlement::Done);
+    let to = again(at, job, Some(&compared.document), Settlement::Done);
+    push(at, batch, &claimed.entry, to);
     batch.documents.push(compared.document);
     match change {
         Change::Add => Class::Added,

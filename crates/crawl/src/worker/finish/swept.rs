@@ -10,6 +10,7 @@ use crate::worker::batch::Batch;
 use crate::worker::fetching::Claimed;
 use crate::worker::job::JobWork;
 use store::chunkfile::document::{DocumentRecord, RemoveReason};
+use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, Settlement};
 
@@ -41,19 +42,35 @@ pub fn swept(
         (RemoveReason::Unreachable, Some((_, cut))) => removal(cut),
         _ => reason,
     };
-    let known = known.filter(|_| !is_shared);
-    let removed = known.map(|known| {
-        let code = compare::reason_name(reason);
-        compare(&known, &Seen::Forbidden { code, reason }, looking(at, job, batch))
-    });
     push(at, batch, &entry, to);
-    if is_shared {
+    remove(at, batch, (job, &entry), (known.filter(|_| !is_shared), reason))
+}
+
+/// A document that has lived for as long as its job says: it leaves the job, and is not
+/// looked at. Nothing is known of one that another job keeps.
+pub fn expired(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed)) -> Class {
+    let Claimed { entry, known, .. } = claimed;
+    push(at, batch, &entry, Settlement::Deleted);
+    remove(at, batch, (job, &entry), (known, RemoveReason::Expired))
+}
+
+/// Tells outputs that a document is gone, if it was theirs.
+fn remove(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, entry): (&JobWork, &Entry),
+    (known, reason): (Option<Box<Document>>, RemoveReason),
+) -> Class {
+    let Some(known) = known else {
+        // Outputs that no other job sends it to lose it.
         batch.left.push(entry.dochash);
-    }
-    let Some(compared) = removed else { return Class::Forbidden("shared") };
+        return Class::Forbidden("shared");
+    };
+    let code = compare::reason_name(reason);
+    let compared = compare(&known, &Seen::Forbidden { code, reason }, looking(at, job, batch));
     if let Some(change) = compared.change {
         batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
-        batch.history.push(deletion(at, job, &entry, reason));
+        batch.history.push(deletion(at, job, entry, reason));
     }
     batch.documents.push(compared.document);
     Class::Removed(reason)

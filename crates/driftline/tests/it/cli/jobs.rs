@@ -253,19 +253,38 @@ fn a_crawl_is_paused_resumed_and_aborted_from_beside() {
     assert_eq!(crawl.0.wait().unwrap().code(), Some(1), "it was aborted");
 }
 
-/// The guide's indented lines, run by a shell in a new directory.
-#[test]
-fn every_command_of_the_guide_runs() {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/jobs.md");
+/// A guide's indented lines, run by a shell in a new directory. Returns what they say.
+fn run_guide(name: &str, commands_min: usize) -> String {
+    let guide = format!("{}/../../docs/guide/{name}", env!("CARGO_MANIFEST_DIR"));
     let guide = std::fs::read_to_string(guide).unwrap();
     let commands: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("    ")).collect();
-    assert!(commands.iter().filter(|line| line.starts_with("driftline ")).count() > 15);
+    let verbs = commands.iter().filter(|line| line.starts_with("driftline ")).count();
+    assert!(verbs >= commands_min, "{verbs} commands in {name}");
     let place = Place::new();
     std::os::unix::fs::symlink(PROGRAM, place.path("driftline")).unwrap();
     let script = format!("set -e\nPATH=\"$PWD:$PATH\"\n{}\n", commands.join("\n"));
     let ran = Command::new("sh").arg("-c").arg(script).current_dir(place.folder.path()).output();
-    let told = said(&ran.unwrap());
-    for words in ["job docs: new", "priority 5 -> 3", "(starting up)", "(aborting)"] {
-        assert!(told.contains(words), "{words}: {told}");
-    }
+    said(&ran.unwrap())
+}
+
+#[test]
+fn every_command_of_the_guide_runs() {
+    let told = run_guide("jobs.md", 16);
+    assert_says(&told, &["job docs: new", "priority 5 -> 3", "(starting up)", "(aborting)"]);
+}
+
+/// Every interval, policy and bound of a continuous job can be given, changed and shown.
+#[test]
+fn every_command_of_the_guide_to_looking_again_runs() {
+    let told = run_guide("refetch.md", 6);
+    assert_says(
+        &told,
+        &[
+            "looked at again after: 15 min, at most 30 days",
+            "seeds are asked for again after: 6 h",
+            "documents expire after: 90 days",
+            "refetch formula",
+            "at most 20000 fetches a day",
+        ],
+    );
 }

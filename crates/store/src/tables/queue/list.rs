@@ -6,7 +6,7 @@
 //! index does not leave out; a walk that goes on behind the last row's [`Key`] sees
 //! every document that stayed where it was, once.
 
-use super::{Place, State};
+use super::{Place, SETTLED, State};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use crate::value::Row;
 use crate::{Result, Tx, Value};
@@ -168,6 +168,7 @@ fn page_text(condition: &str, order: &str) -> String {
          WHERE q.part = $1 AND q.jobid = $2 AND {condition}
          ORDER BY {order} LIMIT $4"
     )
+    .replace("{SETTLED}", SETTLED)
 }
 
 /// What is behind a key in a walk's order: the condition, the order, and the values
@@ -196,14 +197,12 @@ fn position<'a>(walk: &'a Walk, after: &'a Key) -> (&'static str, &'static str, 
             ("q.state = 'active' AND (q.chunk, q.id) > ($5, $6)", "q.chunk, q.id", vec![number, id])
         }
         (Some(State::Done), None, _) => (
-            "q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut')
-             AND (q.bin, q.done_run, q.id) > ($5, $6, $7)",
+            "{SETTLED} AND (q.bin, q.done_run, q.id) > ($5, $6, $7)",
             "q.bin, q.done_run, q.id",
             vec![number, run, id],
         ),
         (Some(State::Done), Some(bin), _) => (
-            "q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut')
-             AND q.bin = $5 AND (q.done_run, q.id) > ($6, $7)",
+            "{SETTLED} AND q.bin = $5 AND (q.done_run, q.id) > ($6, $7)",
             "q.done_run, q.id",
             vec![bin.into(), run, id],
         ),

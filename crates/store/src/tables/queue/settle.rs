@@ -130,7 +130,7 @@ pub fn settle(
         kept.iter().map(|(it, state)| update_row(it, *state, run)).collect();
 
     let updated = tx.update_rows(
-        "UPDATE queue SET state = v.column2, action = v.column3, reason = v.column4,
+        "UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action), reason = v.column4,
              detail = v.column5, done_run = COALESCE(v.column6, done_run), checktime = v.column7,
              failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
              chunk = NULL",
@@ -226,22 +226,22 @@ fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
 fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
     let null = Value::Null;
     let (action, reason, done_run, check, failcount, failtime) = match &settled.to {
-        Settlement::Done => ("fetch", None, run.into(), null, null, null),
+        Settlement::Done => (Some("fetch"), None, run.into(), null, null, null),
         Settlement::Again { check_ms, action } => {
-            (*action, None, run.into(), (*check_ms).into(), null, null)
+            (Some(*action), None, run.into(), (*check_ms).into(), null, null)
         }
         Settlement::Retry { check_ms, failcount, failtime, reason } => {
             let (count, time) = ((*failcount).into(), (*failtime).into());
-            ("fetch", Some(reason), null, (*check_ms).into(), count, time)
+            (Some("fetch"), Some(reason), null, (*check_ms).into(), count, time)
         }
         Settlement::Back { failcount, failtime } => {
-            ("fetch", None, null, null, (*failcount).into(), (*failtime).into())
+            (None, None, null, null, (*failcount).into(), (*failtime).into())
         }
         Settlement::Cut(reason) | Settlement::Failed(reason) => {
-            ("fetch", Some(reason), run.into(), null, null, null)
+            (Some("fetch"), Some(reason), run.into(), null, null, null)
         }
-        Settlement::Unwanted(reason) => ("fetch", Some(reason), null, null, null, null),
-        Settlement::Stale => ("fetch", None, null, null, null, null),
+        Settlement::Unwanted(reason) => (Some("fetch"), Some(reason), null, null, null, null),
+        Settlement::Stale => (Some("fetch"), None, null, null, null, null),
         Settlement::Deleted => unreachable!("deleted documents are not updated"),
     };
     let (code, detail) = match reason {

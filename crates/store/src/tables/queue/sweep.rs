@@ -5,7 +5,7 @@
 //! nothing. Invariants: a document leaves its job only in the commit that tells outputs
 //! of it; one that another job of the same connection holds is not removed for that job.
 
-use super::{Entry, OLDER_BIN, Place, State, claim_to, count_moves, peek_older};
+use super::{Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older};
 use crate::ids::{BinId, ChunkId, ConnectionId, QueueId, Run};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -56,11 +56,11 @@ pub fn claim(
 }
 
 fn peek_settled(tx: &mut Tx<'_>, place: Place, run: Run, limit: u32) -> Result<Vec<Entry>> {
-    let mut found = Vec::new();
+    let (text, mut found) = (older_bin_text(), Vec::new());
     let mut at = BinId(i64::MIN);
     while (found.len() as u64) < u64::from(limit) {
         let next: Option<(BinId, Run)> =
-            tx.query_opt(OLDER_BIN, &[place.part.into(), place.job.into(), at.into()], |row| {
+            tx.query_opt(&text, &[place.part.into(), place.job.into(), at.into()], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
         let Some((bin, done_run)) = next else { break };
@@ -77,12 +77,13 @@ fn peek_settled(tx: &mut Tx<'_>, place: Place, run: Run, limit: u32) -> Result<V
 const KINDS: [&str; 4] = [
     "q.state = 'ready' ORDER BY q.bin, q.docpriority, q.id",
     "q.state = 'waiting' ORDER BY q.checktime, q.id",
-    "q.done_run IS NOT NULL AND q.state IN ('done', 'failed', 'cut') ORDER BY q.bin, q.done_run, q.id",
+    "{SETTLED} ORDER BY q.bin, q.done_run, q.id",
     "q.state = 'cut' ORDER BY q.reason, q.id",
 ];
 
 fn peek_all(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<Vec<Entry>> {
     for kind in KINDS {
+        let kind = kind.replace("{SETTLED}", SETTLED);
         let found = tx.query(
             &format!(
                 "SELECT {} FROM queue q WHERE q.part = $1 AND q.jobid = $2 AND {kind} LIMIT $3",

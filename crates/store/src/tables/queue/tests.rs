@@ -2,6 +2,7 @@
 //! rows, counters and marks are what the model says.
 
 mod cases;
+mod scheduled;
 mod states;
 mod sweeping;
 
@@ -100,6 +101,16 @@ struct Known {
     check_ms: Option<i64>,
     rescan: bool,
     reason_limits: bool,
+    scheduled: bool,
+}
+
+impl Known {
+    /// Settled by an older run than this one.
+    fn is_older(&self, run: i64) -> bool {
+        let settled = matches!(self.state, State::Done | State::Failed | State::Cut)
+            || (self.state == State::Waiting && self.scheduled);
+        settled && self.done_run.is_some_and(|done_run| done_run < run)
+    }
 }
 
 struct Model {
@@ -185,19 +196,18 @@ impl Model {
                             check_ms: None,
                             rescan: false,
                             reason_limits: cut,
+                            scheduled: false,
                         },
                     );
                 }
                 Some(known) => {
                     known.hops = known.hops.min(hops);
                     known.seen_run = self.run;
-                    let older = known.done_run.is_some_and(|done_run| done_run < self.run);
-                    let settled = matches!(known.state, State::Done | State::Failed | State::Cut);
                     if known.state == State::Cut && known.reason_limits && hops <= 2 {
                         known.state = State::Ready;
                         revived += 1;
-                    } else if settled && older && hops <= 2 && !known.reason_limits {
-                        known.state = State::Ready;
+                    } else if known.is_older(self.run) && hops <= 2 && !known.reason_limits {
+                        (known.state, known.check_ms) = (State::Ready, None);
                     }
                 }
             }
@@ -226,10 +236,8 @@ impl Model {
         assert_eq!(claimed.len(), found.len(), "what was peeked can be claimed by the holder");
         for entry in &claimed {
             let known = self.documents.get_mut(&entry.dochash).expect("it was added");
-            let older = known.done_run.is_some_and(|done| done < self.run);
-            let settled = [State::Done, State::Cut].contains(&known.state);
-            assert!(known.state == State::Ready || (settled && older));
-            known.state = State::Active;
+            assert!(known.state == State::Ready || known.is_older(self.run));
+            (known.state, known.check_ms) = (State::Active, None);
             known.chunk = Some(chunk.0);
         }
         let (lease, peeked) = (self.lease.clone(), claimed.clone());
@@ -297,6 +305,7 @@ impl Model {
         known.chunk = None;
         known.check_ms = None;
         known.reason_limits = false;
+        known.scheduled = matches!(to, Settlement::Again { .. });
         match to {
             Settlement::Done => (known.state, known.done_run) = (State::Done, Some(run)),
             Settlement::Again { check_ms, .. } => {

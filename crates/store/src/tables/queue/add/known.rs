@@ -21,6 +21,8 @@ pub(super) struct Known {
     /// Cut for a reason that a candidate can lift.
     revivable: bool,
     state: State,
+    /// To be looked at again, or to expire, at its time.
+    scheduled: bool,
     done_run: Option<Run>,
 }
 
@@ -35,7 +37,7 @@ impl Known {
 
     /// Settled by an older run.
     fn is_older(&self, run: Run) -> bool {
-        matches!(self.state, State::Done | State::Failed | State::Cut)
+        (matches!(self.state, State::Done | State::Failed | State::Cut) || self.scheduled)
             && self.done_run.is_some_and(|done_run| done_run < run)
     }
 }
@@ -62,6 +64,7 @@ pub(super) fn find_known(
                 hops: row.get(4)?,
                 revivable: state == State::Cut.name() && lifted,
                 state: state_from(&state)?,
+                scheduled: state == State::Waiting.name() && reason.is_none(),
                 done_run: row.get(7)?,
             };
             Ok((row.get(0)?, known))
@@ -146,7 +149,7 @@ pub(super) fn rediscover(
     (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
     added: &mut Added,
 ) -> Result<()> {
-    for state in [State::Done, State::Failed, State::Cut] {
+    for state in [State::Done, State::Failed, State::Cut, State::Waiting] {
         let found: Vec<Value<'_>> = changed
             .iter()
             .filter(|it| it.cut.is_none())
@@ -155,8 +158,10 @@ pub(super) fn rediscover(
             .map(|it| it.id.into())
             .collect();
         let again: Vec<BinId> = tx.query_in(
-            "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
-             WHERE part = $1 AND state = $2 AND done_run < $3 AND id",
+            "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL, detail = NULL,
+                 checktime = NULL
+             WHERE part = $1 AND state = $2 AND done_run < $3
+               AND (state <> 'waiting' OR reason IS NULL) AND id",
             &[place.part.into(), state.name().into(), run.into()],
             &found,
             "RETURNING bin",
@@ -188,15 +193,19 @@ pub(super) fn process_again(
         "RETURNING id",
         |_| Ok(()),
     )?;
-    let again: Vec<BinId> = tx.query_in(
-        "UPDATE queue SET state = 'ready' WHERE part = $1 AND state = 'done' AND done_run = $2 AND id",
-        &[place.part.into(), run.into()],
-        &nearer,
-        "RETURNING bin",
-        |row| row.get(0),
-    )?;
-    let count = again.len() as i64;
-    count_moves(tx, place, &[(State::Done, -count), (State::Ready, count)])?;
-    added.woken.extend(&again);
+    for state in [State::Done, State::Waiting] {
+        let again: Vec<BinId> = tx.query_in(
+            "UPDATE queue SET state = 'ready', action = 'fetch', checktime = NULL
+             WHERE part = $1 AND state = $2 AND done_run = $3
+               AND (state <> 'waiting' OR reason IS NULL) AND id",
+            &[place.part.into(), state.name().into(), run.into()],
+            &nearer,
+            "RETURNING bin",
+            |row| row.get(0),
+        )?;
+        let count = again.len() as i64;
+        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
+        added.woken.extend(&again);
+    }
     Ok(())
 }

@@ -85,7 +85,7 @@ fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
             db.read(move |tx| tx.query(&sql, &[Value::Int(1); 6], |row| row.get(3)))?;
         assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
         let place = Place { part: Part(0), job: JOB };
-        for sql in [peek_text("ready"), OLDER_BIN.to_owned(), peek_text("older")] {
+        for sql in [peek_text("ready"), older_bin_text(), peek_text("older")] {
             let sql = format!("EXPLAIN QUERY PLAN {sql}");
             let values = [place.part.into(), place.job.into(), 1.into(), 1.into(), 1.into()];
             let count = sql.matches('$').count();

@@ -1,0 +1,59 @@
+//! Documents that wait for a time: for another try after trouble, which has a reason, or
+//! for their next look or their end, which has none.
+//!
+//! Relies on the index of what waits, by time, so that a look costs the same however many
+//! wait. Invariant: a document falls due once, however many look at the same moment.
+
+use super::{Place, State, add, count_moves};
+use crate::ids::BinId;
+use crate::{Result, Tx};
+
+/// Makes documents ready whose time has come. Returns how many; call again while
+/// it is `limit`.
+pub fn wake(tx: &mut Tx<'_>, place: Place, now_ms: i64, limit: u32) -> Result<u64> {
+    let bins: Vec<BinId> = tx.query(
+        "WITH due AS (
+             SELECT id FROM queue
+             WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime <= $3
+             ORDER BY checktime, id LIMIT $4)
+         UPDATE queue SET state = 'ready', checktime = NULL
+         WHERE part = $1 AND id IN (SELECT id FROM due)
+           AND state = 'waiting' AND checktime <= $3
+         RETURNING bin",
+        &[place.part.into(), place.job.into(), now_ms.into(), limit.into()],
+        |row| row.get(0),
+    )?;
+    let count = bins.len() as i64;
+    count_moves(tx, place, &[(State::Waiting, -count), (State::Ready, count)])?;
+    add::mark_bins(tx, place, bins.iter().copied())?;
+    Ok(bins.len() as u64)
+}
+
+/// Takes back when documents are looked at again, for a job that does not go on for ever
+/// any more: they are settled by the run that has processed them. Returns how many; call
+/// again while it is `limit`.
+pub fn unschedule(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<u64> {
+    let count = tx.execute(
+        "WITH scheduled AS (
+             SELECT id FROM queue
+             WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND reason IS NULL
+             ORDER BY checktime, id LIMIT $3)
+         UPDATE queue SET state = 'done', action = 'fetch', checktime = NULL
+         WHERE part = $1 AND id IN (SELECT id FROM scheduled)
+           AND state = 'waiting' AND reason IS NULL",
+        &[place.part.into(), place.job.into(), limit.into()],
+    )?;
+    count_moves(tx, place, &[(State::Waiting, -(count as i64)), (State::Done, count as i64)])?;
+    Ok(count)
+}
+
+/// When the next waiting document of a job in a part falls due.
+pub fn next_due(tx: &mut Tx<'_>, place: Place) -> Result<Option<i64>> {
+    let due = tx.query_opt(
+        "SELECT checktime FROM queue WHERE part = $1 AND jobid = $2 AND state = 'waiting'
+         ORDER BY checktime, id LIMIT 1",
+        &[place.part.into(), place.job.into()],
+        |row| row.get(0),
+    )?;
+    Ok(due)
+}
