@@ -303,6 +303,30 @@ pub fn version(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<i64>> {
     tx.query_opt("SELECT version FROM connections WHERE id = $1", &[id.into()], |row| row.get(0))
 }
 
+/// What a process that uses a connection must know to notice a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Terms {
+    pub connection: ConnectionId,
+    /// See [`version`]; another one means that its throttles may be others, too.
+    pub version: i64,
+    pub maxcount: i64,
+}
+
+/// The terms of connections.
+pub fn terms(tx: &mut Tx<'_>, ids: &[ConnectionId]) -> Result<Vec<Terms>> {
+    let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
+    tx.query_in("SELECT id, version, maxcount FROM connections WHERE id", &[], &keys, "", |row| {
+        Ok(Terms { connection: row.get(0)?, version: row.get(1)?, maxcount: row.get(2)? })
+    })
+}
+
+/// Counts a change of what belongs to a connection but stands in other tables.
+pub(super) fn changed(tx: &mut Tx<'_>, id: ConnectionId) -> Result<()> {
+    tx.execute("UPDATE connections SET version = version + 1 WHERE id = $1", &[id.into()])?;
+    Ok(())
+}
+
 /// The name of a connection's connector.
 pub fn connector_of(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<String>> {
     tx.query_opt("SELECT classname FROM connections WHERE id = $1", &[connection.into()], |row| {
