@@ -110,13 +110,14 @@ impl Worker {
         match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
             Verdict::Allowed => self.fetch(host, work.clone(), claimed),
             Verdict::Unknown => {
-                let token = claimed.token;
+                let (token, bandwidth) = (claimed.token, self.bandwidth(host, &work));
                 self.frontier.hold(work.spot(host), Item { job, claimed });
                 self.fetching.send(Task::Robots(RobotsTask {
                     host,
                     origin,
                     job: work.clone(),
                     token,
+                    bandwidth,
                 }));
             }
             Verdict::Forbidden { rule } => {
@@ -135,7 +136,8 @@ impl Worker {
     }
 
     pub(super) fn fetch(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) {
-        let task = DocumentTask { host, claimed, job };
+        let bandwidth = self.bandwidth(host, &job);
+        let task = DocumentTask { host, claimed, job, bandwidth };
         self.fetching.send(Task::Document(Box::new(task)));
     }
 
@@ -225,7 +227,7 @@ impl Worker {
     /// robots.txt has been fetched, or not.
     pub(super) fn robots_txt(&mut self, done: RobotsDone) {
         let RobotsDone { task, followed, began_ms, ended_ms } = done;
-        let RobotsTask { host, origin, job, token: _ } = task;
+        let RobotsTask { host, origin, job, .. } = task;
         if let Outcome::Retry { reason, .. } = &followed.outcome {
             self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
         }
@@ -276,6 +278,7 @@ impl Worker {
 
     /// Books a request to a host. Returns until when the host is left alone.
     fn visited(&mut self, host: HostKey, job: &JobWork, request: Request<'_>, bytes: i64) -> i64 {
+        let rate_ms = request.began_ms + self.kept_interval_ms(host, job);
         let known = self.hosts.get(host);
         let blocked_ms = known.ended(request);
         let delay_ms = known.delay_ms(job.manners.delay_ms, job.manners.crawl_delay_max_ms);
@@ -293,6 +296,7 @@ impl Worker {
                 errors: sum(|it| it.errors) + i64::from(failed),
                 bytes: sum(|it| it.bytes) + bytes,
                 busy_ms: sum(|it| it.busy_ms) + (request.ended_ms - request.began_ms).max(0),
+                next_ms: known.next_ms.max(rate_ms),
                 ..known.visit(host.bin)
             };
             place.batch.visits.insert(host.bin, visit);

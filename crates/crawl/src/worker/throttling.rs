@@ -9,6 +9,7 @@
 
 use super::Worker;
 use super::job::{JobWork, Source};
+use crate::fetch::Bandwidth;
 use crate::frontier::{HostKey, Pace};
 use crate::throttle::{BinLimits, Throttles};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,8 +20,18 @@ use store::tables::connections::{self, Terms};
 use store::tables::job_states::Attended;
 use store::tables::throttles;
 
+/// An interval outlives the process that keeps it, up to this: a bin whose time is far
+/// away would look like one in trouble.
+const KEPT_MS_MAX: i64 = 60_000;
 /// Bins whose limits are remembered.
 const BINS_MAX: usize = 20_000;
+
+/// A bound on what is read, if there is one.
+type Shared = Option<Arc<Bandwidth>>;
+
+fn new(bytes_per_s: u64) -> Arc<Bandwidth> {
+    Arc::new(Bandwidth::new(bytes_per_s))
+}
 
 /// Why a connection cannot be used.
 pub(super) type Unusable = String;
@@ -30,6 +41,7 @@ struct Known {
     version: i64,
     throttles: std::result::Result<Throttles, Unusable>,
     bins: HashMap<BinId, Arc<BinLimits>>,
+    bandwidths: HashMap<BinId, Arc<Bandwidth>>,
 }
 
 /// The connections in use.
@@ -52,6 +64,18 @@ impl Throttling {
         }
         let limits = known.bins.entry(bin).or_insert_with(|| Arc::new(throttles.limits(name)));
         limits.clone()
+    }
+
+    /// What all who read from a bin share, if it is bounded.
+    fn bandwidth(&mut self, connection: ConnectionId, bin: BinId, name: &str) -> Shared {
+        let bytes_per_s = self.limits(connection, bin, name).bytes_per_s_max?;
+        let known = self.connections.get_mut(&connection)?;
+        if known.bandwidths.len() >= BINS_MAX {
+            // Those that somebody reads under stay.
+            known.bandwidths.retain(|_, bandwidth| Arc::strong_count(bandwidth) > 1);
+        }
+        let bandwidth = known.bandwidths.entry(bin).or_insert_with(|| new(bytes_per_s));
+        Some(bandwidth.clone())
     }
 
     /// Why a connection cannot be used, if it cannot.
@@ -113,7 +137,8 @@ impl Worker {
                 read => read?,
             };
             let throttles = Throttles::new(&loaded).map_err(|bad| bad.to_string());
-            let known = Known { version: it.version, throttles, bins: HashMap::new() };
+            let (bins, bandwidths) = (HashMap::new(), HashMap::new());
+            let known = Known { version: it.version, throttles, bins, bandwidths };
             self.throttling.connections.insert(connection, known);
             let requests_max = usize::try_from(it.maxcount).unwrap_or(usize::MAX);
             self.frontier.set_connection(connection, requests_max);
@@ -161,6 +186,21 @@ impl Worker {
         let limits = self.throttling.limits(work.connection, bin, name);
         let holds = Holds::of(work, self.parts.len());
         limits.stopped_by.is_none().then(|| holds.pace(&limits, since_ms))
+    }
+}
+
+impl Worker {
+    /// What all who read from a host for a job share, if it is bounded.
+    pub(super) fn bandwidth(&mut self, host: HostKey, job: &JobWork) -> Option<Arc<Bandwidth>> {
+        let name = &self.hosts.get(host).name;
+        self.throttling.bandwidth(job.connection, host.bin, name)
+    }
+
+    /// How long after a start a host is not asked for a job, as others hear of it.
+    pub(super) fn kept_interval_ms(&mut self, host: HostKey, job: &JobWork) -> i64 {
+        let name = &self.hosts.get(host).name;
+        let interval_us = self.throttling.limits(job.connection, host.bin, name).interval_us;
+        (interval_us.unwrap_or(0) / 1_000).min(KEPT_MS_MAX)
     }
 }
 
