@@ -255,7 +255,7 @@ fn check_chain(tx: &mut Tx<'_>, (kind, it): (Kind, &Connection), first: String) 
     )))
 }
 
-/// Removes a connection that nothing uses, with its throttles. Returns whether it was
+/// Removes a connection that nothing uses, with what belongs to it. Returns whether it was
 /// there.
 pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
     let Some(it) = find(tx, kind, name)? else { return Ok(false) };
@@ -284,7 +284,11 @@ pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
             users.join(", ")
         )));
     }
-    tx.execute("DELETE FROM throttles WHERE ownerid = $1", &[it.id.into()])?;
+    for (table, owner) in
+        [("throttles", "ownerid"), ("slots", "connectionid"), ("slot_waits", "connectionid")]
+    {
+        tx.execute(&format!("DELETE FROM {table} WHERE {owner} = $1"), &[it.id.into()])?;
+    }
     tx.execute("DELETE FROM connections WHERE id = $1", &[it.id.into()])?;
     Ok(true)
 }
