@@ -20,7 +20,8 @@ pub struct Pace {
     pub interval_us: i64,
     /// Requests at once; `None` is not limited.
     pub requests_max: Option<usize>,
-    /// Nothing starts before then: somebody else may have started something just before.
+    /// Of a bin that has had no pace, nothing starts before then: something has started
+    /// before, or may have.
     pub not_before_ms: i64,
 }
 
@@ -66,13 +67,13 @@ impl Gates {
                 is_used || gate.next_us > now_ms * US
             });
         }
-        let gate = self.gates.entry(key).or_insert(Gate { in_flight, ..Gate::default() });
+        let next_us = pace.not_before_ms.saturating_mul(US);
+        let gate = self.gates.entry(key).or_insert(Gate { in_flight, next_us, ..Gate::default() });
         // A shorter interval counts at once, not after the longer one.
         let wait_us = (gate.next_us - now_ms * US).min(pace.interval_us);
         if gate.pace.interval_us > pace.interval_us {
             gate.next_us = now_ms * US + wait_us.max(0);
         }
-        gate.next_us = gate.next_us.max(pace.not_before_ms * US);
         gate.pace = pace;
         if pace.is_free() && gate.in_flight == 0 {
             self.gates.remove(&key);

@@ -279,7 +279,7 @@ impl Worker {
         let host = HostKey { part, bin: bin.bin };
         self.hosts.learn(host, bin);
         // One that is stopped has no work, as far as anybody here is concerned.
-        let Some(pace) = self.pace(&work, (bin.bin, &bin.name), since_ms) else { return };
+        let Some(pace) = self.pace(&work, host, since_ms) else { return };
         let delays = (work.manners.delay_ms, work.manners.crawl_delay_max_ms);
         let politeness = self.hosts.politeness(host, delays, since_ms);
         self.frontier.has_work(host, job, politeness, pace);

@@ -278,7 +278,6 @@ impl Worker {
 
     /// Books a request to a host. Returns until when the host is left alone.
     fn visited(&mut self, host: HostKey, job: &JobWork, request: Request<'_>, bytes: i64) -> i64 {
-        let rate_ms = request.began_ms + self.kept_interval_ms(host, job);
         let known = self.hosts.get(host);
         let blocked_ms = known.ended(request);
         let delay_ms = known.delay_ms(job.manners.delay_ms, job.manners.crawl_delay_max_ms);
@@ -296,7 +295,6 @@ impl Worker {
                 errors: sum(|it| it.errors) + i64::from(failed),
                 bytes: sum(|it| it.bytes) + bytes,
                 busy_ms: sum(|it| it.busy_ms) + (request.ended_ms - request.began_ms).max(0),
-                next_ms: known.next_ms.max(rate_ms),
                 ..known.visit(host.bin)
             };
             place.batch.visits.insert(host.bin, visit);

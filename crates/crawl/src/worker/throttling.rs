@@ -20,9 +20,6 @@ use store::tables::connections::{self, Terms};
 use store::tables::job_states::Attended;
 use store::tables::throttles;
 
-/// An interval outlives the process that keeps it, up to this: a bin whose time is far
-/// away would look like one in trouble.
-const KEPT_MS_MAX: i64 = 60_000;
 /// Bins whose limits are remembered.
 const BINS_MAX: usize = 20_000;
 
@@ -100,7 +97,8 @@ struct Holds {
 }
 
 impl Holds {
-    fn pace(self, limits: &BinLimits, since_ms: i64) -> Pace {
+    /// What a bin is allowed that was asked last at a time, or may have been.
+    fn pace(self, limits: &BinLimits, last_ms: i64) -> Pace {
         let (parts, of) = (self.parts.clamp(1, self.of.max(1)), self.of.max(1));
         let interval_us = limits.interval_us.unwrap_or(0);
         let interval_us =
@@ -111,7 +109,7 @@ impl Holds {
             (most.saturating_mul(parts) / of).max(1)
         };
         let not_before_ms =
-            if since_ms > 0 { since_ms.saturating_add(interval_us / 1_000) } else { 0 };
+            if last_ms > 0 { last_ms.saturating_add(interval_us / 1_000) } else { 0 };
         Pace { interval_us, requests_max: limits.requests_max.map(share), not_before_ms }
     }
 }
@@ -157,8 +155,10 @@ impl Worker {
         let holds = Holds::of(&work, self.parts.len());
         let since = |part: Part| self.parts.get(&part).map_or(0, |held| held.since_ms);
         let dropped = self.frontier.repace(connection, |host: HostKey| {
-            let limits = throttling.limits(connection, host.bin, &hosts.get(host).name);
-            limits.stopped_by.is_none().then(|| holds.pace(&limits, since(host.part)))
+            let known = hosts.get(host);
+            let limits = throttling.limits(connection, host.bin, &known.name);
+            let last_ms = known.next_ms.max(since(host.part));
+            limits.stopped_by.is_none().then(|| holds.pace(&limits, last_ms))
         });
         for (host, item) in dropped {
             self.give_back(host.part, item);
@@ -175,17 +175,15 @@ impl Worker {
         }
     }
 
-    /// What a bin of a part that is held since a time is allowed for a job; `None` if it
+    /// What a host of a part that is held since a time is allowed for a job; `None` if it
     /// is stopped.
-    pub(super) fn pace(
-        &mut self,
-        work: &JobWork,
-        (bin, name): (BinId, &str),
-        since_ms: i64,
-    ) -> Option<Pace> {
-        let limits = self.throttling.limits(work.connection, bin, name);
+    pub(super) fn pace(&mut self, work: &JobWork, host: HostKey, since_ms: i64) -> Option<Pace> {
+        let known = self.hosts.get(host);
+        let limits = self.throttling.limits(work.connection, host.bin, &known.name);
         let holds = Holds::of(work, self.parts.len());
-        limits.stopped_by.is_none().then(|| holds.pace(&limits, since_ms))
+        // Not before a delay after the last request, which whoever sent it has written.
+        let last_ms = known.next_ms.max(since_ms);
+        limits.stopped_by.is_none().then(|| holds.pace(&limits, last_ms))
     }
 }
 
@@ -194,13 +192,6 @@ impl Worker {
     pub(super) fn bandwidth(&mut self, host: HostKey, job: &JobWork) -> Option<Arc<Bandwidth>> {
         let name = &self.hosts.get(host).name;
         self.throttling.bandwidth(job.connection, host.bin, name)
-    }
-
-    /// How long after a start a host is not asked for a job, as others hear of it.
-    pub(super) fn kept_interval_ms(&mut self, host: HostKey, job: &JobWork) -> i64 {
-        let name = &self.hosts.get(host).name;
-        let interval_us = self.throttling.limits(job.connection, host.bin, name).interval_us;
-        (interval_us.unwrap_or(0) / 1_000).min(KEPT_MS_MAX)
     }
 }
 

@@ -17,6 +17,7 @@ mod outage;
 mod refused;
 mod server;
 mod signals;
+mod throttled;
 mod timed;
 mod whole;
 

@@ -160,6 +160,19 @@ fn an_interval_outlives_the_host_that_is_forgotten() {
 }
 
 #[test]
+fn what_was_asked_before_there_was_a_pace_counts() {
+    let mut frontier = Frontier::new(LIMITS);
+    let pace = Pace { not_before_ms: 700, ..every(1_000) };
+    frontier.has_work(key(1), JOB, FREE, pace);
+    let want = frontier.wants(700, true, |_| true).remove(0);
+    frontier.claimed(want, vec![(1, 1)], true);
+    assert_eq!(frontier.next(0), Next::WaitUntil(700));
+    // It is known now, and knows better than whoever tells it again.
+    frontier.has_work(key(1), JOB, FREE, Pace { not_before_ms: 9_000, ..pace });
+    assert!(matches!(frontier.next(700), Next::Fetch(..)));
+}
+
+#[test]
 fn robots_txt_is_no_document_of_a_rate() {
     let mut frontier = Frontier::new(LIMITS);
     frontier.has_work(key(1), JOB, FREE, every(60_000));
