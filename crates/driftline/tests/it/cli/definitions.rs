@@ -233,19 +233,31 @@ fn a_holder_that_does_not_listen_is_named() {
     place.succeeds(&["export"]);
 }
 
-/// The guide's indented lines, run by a shell in a new directory.
-#[test]
-fn every_command_of_the_guide_runs() {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/definitions.md");
+/// A guide's indented lines, run by a shell in a new directory. Returns what they said.
+fn every_command_runs(guide: &str, least: usize) -> String {
+    let guide = format!("{}/../../docs/guide/{guide}", env!("CARGO_MANIFEST_DIR"));
     let guide = std::fs::read_to_string(guide).unwrap();
     let commands: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("    ")).collect();
-    assert!(commands.iter().filter(|line| line.starts_with("driftline ")).count() > 15);
+    assert!(commands.iter().filter(|line| line.starts_with("driftline ")).count() > least);
     let place = Place::new();
     std::os::unix::fs::symlink(PROGRAM, place.path("driftline")).unwrap();
     let script = format!("set -e\nPATH=\"$PWD:$PATH\"\n{}\n", commands.join("\n"));
     let ran = Command::new("sh").arg("-c").arg(script).current_dir(place.folder.path()).output();
-    let told = said(&ran.unwrap());
+    said(&ran.unwrap())
+}
+
+#[test]
+fn every_command_of_the_guide_runs() {
+    let told = every_command_runs("definitions.md", 15);
     for words in ["authority group staff: new", "job docs: new", "name -> disk"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
+fn every_command_of_the_guide_to_throttles_runs() {
+    let told = every_command_runs("throttles.md", 7);
+    for words in ["12 documents/min", "2 connections, 100000 bytes/s", "priority 3 -> 8"] {
         assert!(told.contains(words), "{words}: {told}");
     }
 }
