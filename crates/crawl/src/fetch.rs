@@ -10,6 +10,7 @@
 //! everything. Invariant: no byte is sent to an address that the guard has not seen.
 
 pub mod backoff;
+mod bandwidth;
 mod client;
 mod connect;
 pub mod decode;
@@ -26,6 +27,7 @@ mod tls;
 mod watch;
 mod wire;
 
+pub use bandwidth::Bandwidth;
 pub use client::{Fetcher, Settings, Unusable, user_agent};
 pub use guard::{Cidr, Guard};
 pub use limits::Limits;

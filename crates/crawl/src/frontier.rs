@@ -6,15 +6,31 @@
 //! clock: the worker asks which hosts want documents ([`Frontier::wants`]), claims
 //! them, hands them over ([`Frontier::claimed`]), and takes them out one by one
 //! ([`Frontier::next`]) as their hosts allow. What a document is, is the worker's
-//! business. Jobs that visit the same host share its clock and take turns.
+//! business. Jobs that visit the same host share its clock. `shares` says whose turn it
+//! is among jobs, `gates` how fast and how wide a bin may be asked, `claiming` what is
+//! claimed for whom, `host` keeps the lines of jobs at a host.
 //!
 //! Invariants: requests to a host never start closer than its delay, counted from the
 //! end of the one before; a host with a delay has one request at a time; hosts take
-//! turns, so the k-th document of every host is equal; what is claimed and not yet
-//! committed never exceeds the limit, so a crash repeats at most that much.
+//! turns, so the k-th document of every host is equal, and hosts that are held back
+//! come in proportion; jobs share by their weights, and none waits for ever; what is
+//! claimed and not yet committed never exceeds the limit, so a crash repeats at most
+//! that much.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
-use store::ids::{BinId, JobId, Part};
+mod claiming;
+mod gates;
+mod host;
+mod settling;
+mod shares;
+
+pub use gates::Pace;
+pub use shares::{STRIDE_MAX, stride_of};
+
+use gates::Gates;
+use host::{Host, Hunger, LineKey};
+use shares::Shares;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use store::ids::{BinId, ConnectionId, JobId, Part};
 
 /// A bin in its part: what politeness counts by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,6 +38,15 @@ use store::ids::{BinId, JobId, Part};
 pub struct HostKey {
     pub part: Part,
     pub bin: BinId,
+}
+
+/// Who has something at a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Spot {
+    pub host: HostKey,
+    pub job: JobId,
+    pub connection: ConnectionId,
 }
 
 /// What is at work at once.
@@ -42,6 +67,28 @@ pub struct Politeness {
     pub delay_ms: i64,
     /// Not before this time.
     pub next_ms: i64,
+}
+
+/// How a host is left after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// When the request ended.
+    pub ended_ms: i64,
+    /// The host may be asked again after this.
+    pub delay_ms: i64,
+    /// And not before this time.
+    pub not_before_ms: i64,
+}
+
+/// When something of a job may be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextHost {
+    /// When its host may be asked.
+    pub next_ms: i64,
+    /// When the throttles let it be asked, which is no trouble of the host.
+    pub due_ms: i64,
+    /// Which host.
+    pub host: HostKey,
 }
 
 /// A host that could use documents of a job, and how many.
@@ -65,51 +112,25 @@ pub enum Next<T> {
     Wait,
 }
 
-/// What one job has at a host.
-struct Line<T> {
-    job: JobId,
-    waiting: VecDeque<T>,
-    /// The database had nothing more when it was last asked.
-    exhausted: bool,
-    /// It is being asked.
-    asked: bool,
-}
-
-struct Host<T> {
-    politeness: Politeness,
-    lines: Vec<Line<T>>,
-    in_flight: usize,
-    /// Nothing may start until something else was asked: robots.txt.
-    held: bool,
-    /// Its place among hosts that may go at the same time.
-    turn: u64,
-    /// The key it stands under in `later` or `ready`, and in `hungry`.
-    due_at: Option<i64>,
-    ready_at: Option<u64>,
-    hungry_at: Option<(i64, usize)>,
-}
-
-impl<T> Host<T> {
-    fn is_waiting(&self) -> bool {
-        self.lines.iter().any(|line| !line.waiting.is_empty())
-    }
-}
-
 /// Hosts with work, in the order they may be asked.
 pub struct Frontier<T> {
     limits: Limits,
     hosts: HashMap<HostKey, Host<T>>,
-    /// Hosts with a document waiting whose time has not come, by time.
-    later: BTreeSet<(i64, HostKey)>,
-    /// Hosts with a document waiting whose time has come, by turn: the one that was
-    /// served longest ago first, so that a host without delay starves nobody.
-    ready: BTreeSet<(u64, HostKey)>,
-    /// Hosts that the database may have more for, by time, and those with the fewest
-    /// documents waiting first.
-    hungry: BTreeSet<((i64, usize), HostKey)>,
+    shares: Shares,
+    gates: Gates,
+    /// Lines with a document waiting whose time has not come, by time.
+    later: BTreeSet<(i64, LineKey)>,
+    /// Lines with a document waiting whose time has come, by job and turn: the one that
+    /// was served longest ago first, so that a host without delay starves nobody.
+    ready: HashMap<JobId, BTreeSet<(u64, HostKey)>>,
+    /// Lines that the database may have more for, by job; those that have nothing first,
+    /// so that many that could use more do not keep them from it.
+    hungry: BTreeMap<JobId, BTreeSet<(Hunger, HostKey)>>,
     claimed: usize,
     in_flight: usize,
     turns: u64,
+    /// When it was last asked what to do.
+    now_ms: i64,
 }
 
 impl<T> Frontier<T> {
@@ -118,13 +139,31 @@ impl<T> Frontier<T> {
         Frontier {
             limits,
             hosts: HashMap::new(),
+            shares: Shares::default(),
+            gates: Gates::default(),
             later: BTreeSet::new(),
-            ready: BTreeSet::new(),
-            hungry: BTreeSet::new(),
+            ready: HashMap::new(),
+            hungry: BTreeMap::new(),
             claimed: 0,
             in_flight: 0,
             turns: 0,
+            now_ms: 0,
         }
+    }
+
+    /// What a job is: whose connection it uses, and its priority.
+    pub fn set_job(&mut self, job: JobId, connection: ConnectionId, priority: i64) {
+        self.shares.set(job, connection, priority);
+    }
+
+    /// How many requests of a connection may be under way at once.
+    pub fn set_connection(&mut self, connection: ConnectionId, requests_max: usize) {
+        self.shares.limit(connection, requests_max);
+    }
+
+    /// A job at a host, as it counts now.
+    pub fn spot(&self, host: HostKey, job: JobId) -> Spot {
+        Spot { host, job, connection: self.shares.connection(job) }
     }
 
     /// Whether a host is known.
@@ -139,77 +178,59 @@ impl<T> Frontier<T> {
 
     /// A host may have something ready for a job. Of a host that is known, only that
     /// is new, and a delay that is longer.
-    pub fn has_work(&mut self, host: HostKey, job: JobId, politeness: Politeness) {
+    pub fn has_work(&mut self, host: HostKey, job: JobId, politeness: Politeness, pace: Pace) {
         self.turns += 1;
-        let turn = self.turns;
-        let known = self.hosts.entry(host).or_insert_with(|| Host {
-            politeness,
-            lines: Vec::new(),
-            in_flight: 0,
-            held: false,
-            turn,
-            due_at: None,
-            ready_at: None,
-            hungry_at: None,
-        });
+        // A job that nobody told of is known from here on.
+        let connection = self.shares.share(job).connection;
+        let known = self.hosts.entry(host).or_insert_with(|| Host::new(politeness));
         known.politeness.delay_ms = known.politeness.delay_ms.max(politeness.delay_ms);
-        match known.lines.iter_mut().find(|line| line.job == job) {
-            Some(line) => line.exhausted = false,
-            None => {
-                let (waiting, exhausted, asked) = (VecDeque::new(), false, false);
-                known.lines.push(Line { job, waiting, exhausted, asked });
-            }
-        }
+        known.line_or_new(job, self.turns).exhausted = false;
+        self.set_pace(host, connection, pace);
         self.settle(host);
     }
 
-    /// Hosts of the given parts that could use documents now, soonest first; only
-    /// those that are running out, unless everybody may fill up. What is wanted
-    /// counts as claimed until [`Frontier::claimed`] tells what came.
-    pub fn wants(&mut self, now_ms: i64, fill: bool, of: impl Fn(Part) -> bool) -> Vec<Want> {
-        let mut room = self.limits.claimed_max.saturating_sub(self.claimed);
-        let asking: Vec<HostKey> = self
-            .hungry
-            .iter()
-            .take_while(|((ms, _), _)| *ms <= now_ms + self.limits.ahead_ms)
-            .map(|(_, host)| *host)
-            .filter(|host| of(host.part) && (fill || self.is_running_out(&self.hosts[host])))
-            .take(room)
-            .collect();
-        // Everybody gets a share before anybody gets all.
-        let share = (room / asking.len().max(1)).max(1);
-        let mut wants = Vec::with_capacity(asking.len());
-        for key in asking {
-            let enough = self.enough(&self.hosts[&key]);
-            let host = self.hosts.get_mut(&key).expect("a hungry host is known");
-            let mut left = share.min(room);
-            for line in host.lines.iter_mut().filter(|line| !line.exhausted && !line.asked) {
-                let documents = enough.saturating_sub(line.waiting.len()).min(left);
-                if documents > 0 {
-                    line.asked = true;
-                    left -= documents;
-                    room -= documents;
-                    self.claimed += documents;
-                    wants.push(Want { host: key, job: line.job, documents });
+    fn set_pace(&mut self, key: HostKey, connection: ConnectionId, pace: Pace) {
+        let Some(host) = self.hosts.get(&key) else { return };
+        let mine = host.lines.iter().filter(|it| self.shares.connection(it.job) == connection);
+        let in_flight = mine.map(|line| line.in_flight).sum();
+        self.gates.set((connection, key.bin), pace, (in_flight, self.now_ms));
+    }
+
+    /// The throttles of a connection have changed. `pace` says what a bin is allowed now;
+    /// `None` stops it. Returns what waits at bins that are stopped.
+    pub fn repace(
+        &mut self,
+        connection: ConnectionId,
+        mut pace: impl FnMut(HostKey) -> Option<Pace>,
+    ) -> Vec<(HostKey, T)> {
+        let keys: Vec<HostKey> = self.hosts.keys().copied().collect();
+        let mut dropped = Vec::new();
+        for key in keys {
+            let Some(host) = self.hosts.get_mut(&key) else { continue };
+            let shares = &self.shares;
+            let of = |job: JobId| shares.connection(job) == connection;
+            if !host.lines.iter().any(|line| of(line.job)) {
+                continue;
+            }
+            match pace(key) {
+                Some(pace) => {
+                    self.set_pace(key, connection, pace);
+                    for parked in self.gates.unpark((connection, key.bin)) {
+                        self.settle(parked.0);
+                    }
+                }
+                None => {
+                    let jobs: Vec<JobId> =
+                        host.lines.iter().map(|line| line.job).filter(|job| of(*job)).collect();
+                    for job in jobs {
+                        let drained = self.drain(key, Some(job), true);
+                        dropped.extend(drained.into_iter().map(|item| (key, item)));
+                    }
                 }
             }
             self.settle(key);
         }
-        wants
-    }
-
-    /// Whether a host will soon have nothing waiting.
-    fn is_running_out(&self, host: &Host<T>) -> bool {
-        let waiting: usize = host.lines.iter().map(|line| line.waiting.len()).sum();
-        waiting * 4 < self.enough(host)
-    }
-
-    /// How many documents a line should have waiting.
-    fn enough(&self, host: &Host<T>) -> usize {
-        match host.politeness.delay_ms {
-            0 => (self.limits.claimed_max / 2).max(1),
-            delay => usize::try_from(self.limits.ahead_ms / delay).unwrap_or(0) + 1,
-        }
+        dropped
     }
 
     /// Documents were claimed as wanted; `exhausted` if there are no more.
@@ -219,44 +240,77 @@ impl<T> Frontier<T> {
             debug_assert!(documents.is_empty(), "documents of a host that nobody announced");
             return;
         };
-        if let Some(line) = host.lines.iter_mut().find(|line| line.job == want.job) {
-            line.waiting.extend(documents);
+        let came = documents.len();
+        host.fill(want.job, documents);
+        if let Some(line) = host.line(want.job) {
             line.exhausted = exhausted;
-            line.asked = false;
+            let asked = std::mem::take(&mut line.asked);
+            self.shares.hold(want.job, came);
+            self.shares.release(want.job, asked);
         }
         self.settle(want.host);
     }
 
     /// What to do now.
     pub fn next(&mut self, now_ms: i64) -> Next<T> {
+        // A clock that goes back is no reason to look at anything twice.
+        self.now_ms = self.now_ms.max(now_ms);
+        let now_ms = self.now_ms;
         if self.in_flight >= self.limits.in_flight_max {
             return Next::Wait;
         }
-        while let Some(&(due_ms, key)) = self.later.first() {
-            if due_ms > now_ms {
-                break;
+        self.promote(now_ms);
+        while let Some(job) = self.shares.next() {
+            let first = self.ready.get(&job).and_then(|lines| lines.first());
+            let Some(&(_, key)) = first else {
+                debug_assert!(false, "a job that is ready has a line that is");
+                self.shares.ready(job, false);
+                continue;
+            };
+            // Its gate may have moved on since it became ready.
+            if self.due_ms(key, job).is_none_or(|due_ms| due_ms > now_ms) {
+                self.settle(key);
+                continue;
             }
-            self.later.pop_first();
-            let host = self.hosts.get_mut(&key).expect("a host that is due is known");
-            host.due_at = None;
-            host.ready_at = Some(host.turn);
-            self.ready.insert((host.turn, key));
+            return self.start(key, job, now_ms);
         }
-        let Some((_, key)) = self.ready.pop_first() else { return self.until() };
+        self.until()
+    }
+
+    /// When a line may start its next document; `None` if something must end before.
+    fn due_ms(&self, key: HostKey, job: JobId) -> Option<i64> {
+        let host = self.hosts.get(&key).filter(|host| host.is_free())?;
+        let gate_ms = self.gates.due_ms((self.shares.connection(job), key.bin))?;
+        Some(host.politeness.next_ms.max(gate_ms))
+    }
+
+    /// Starts a document at a host whose turn it is: the job's own, or, where starts are
+    /// few, one of the job that is furthest behind at this host.
+    fn start(&mut self, key: HostKey, job: JobId, now_ms: i64) -> Next<T> {
+        let host = &self.hosts[&key];
+        let gate = |job: JobId| (self.shares.connection(job), key.bin);
+        let is_narrow = host.politeness.delay_ms > 0 || self.gates.is_narrow(gate(job));
+        let may = |job: JobId| {
+            self.shares.has_room(job) && self.due_ms(key, job).is_some_and(|ms| ms <= now_ms)
+        };
+        let chosen = match is_narrow && host.lines.len() > 1 {
+            true => host
+                .lines
+                .iter()
+                .filter(|line| !line.waiting.is_empty() && may(line.job))
+                .min_by_key(|line| (line.pass, line.job))
+                .map_or(job, |line| line.job),
+            false => job,
+        };
+        let (gate, stride) = (gate(chosen), self.shares.share(chosen).stride);
         self.turns += 1;
-        let host = self.hosts.get_mut(&key).expect("a host that is ready is known");
-        host.ready_at = None;
-        host.turn = self.turns;
-        let line = host
-            .lines
-            .iter_mut()
-            .find(|line| !line.waiting.is_empty())
-            .expect("a host that is ready has a document");
-        let document = line.waiting.pop_front().expect("the line was found for having one");
-        // The next job's turn.
-        host.lines.rotate_left(1);
-        host.in_flight += 1;
+        let host = self.hosts.get_mut(&key).expect("it was there a moment ago");
+        let document =
+            host.take(chosen, (stride, self.turns)).expect("a line that is ready has a document");
         self.in_flight += 1;
+        self.shares.started(chosen);
+        self.shares.release(chosen, 1);
+        self.gates.started(gate, now_ms);
         self.settle(key);
         Next::Fetch(key, document)
     }
@@ -264,7 +318,9 @@ impl<T> Frontier<T> {
     /// When something can be started or claimed at the earliest.
     fn until(&self) -> Next<T> {
         let start = self.later.first().map(|(ms, _)| *ms);
-        let claim = self.hungry.first().map(|((ms, _), _)| *ms - self.limits.ahead_ms);
+        let firsts =
+            self.hungry.values().flat_map(|lines| [lines.first(), lines.range(host::FED..).next()]);
+        let claim = firsts.flatten().map(|((_, ms, _), _)| *ms - self.limits.ahead_ms).min();
         // With no room to claim, only an end can help.
         let claim = claim.filter(|_| self.claimed < self.limits.claimed_max);
         match start.into_iter().chain(claim).min() {
@@ -276,46 +332,53 @@ impl<T> Frontier<T> {
     /// The document just taken cannot be asked for before something else is: it goes
     /// back, and nothing of the host starts until [`Frontier::finished`]. The request
     /// that comes first takes the document's place among those under way.
-    pub fn hold(&mut self, host: HostKey, job: JobId, document: T) {
-        if let Some(held) = self.hosts.get_mut(&host) {
+    pub fn hold(&mut self, spot: Spot, document: T) {
+        self.gates.take_back((spot.connection, spot.host.bin));
+        self.shares.hold(spot.job, 1);
+        if let Some(held) = self.hosts.get_mut(&spot.host) {
             held.held = true;
-            if let Some(line) = held.lines.iter_mut().find(|line| line.job == job) {
+            if let Some(line) = held.line(spot.job) {
                 line.waiting.push_front(document);
             }
         }
-        self.settle(host);
+        self.settle(spot.host);
     }
 
-    /// A request has ended; the host may be asked again after its delay, or after
-    /// `not_before_ms` if that is later. Its document stays claimed until
-    /// [`Frontier::committed`].
-    pub fn finished(&mut self, key: HostKey, now_ms: i64, delay_ms: i64, not_before_ms: i64) {
+    /// A request has ended; the host may be asked again after its pause. Its document
+    /// stays claimed until [`Frontier::committed`].
+    pub fn finished(&mut self, spot: Spot, pause: Pause) {
+        if let Some(host) = self.hosts.get_mut(&spot.host) {
+            host.held = false;
+            host.politeness.delay_ms = pause.delay_ms;
+            let Pause { ended_ms, delay_ms, not_before_ms } = pause;
+            let due_ms = if delay_ms == 0 { not_before_ms } else { ended_ms + delay_ms };
+            // With overlapping requests an earlier end must not shorten a longer wait.
+            host.politeness.next_ms = host.politeness.next_ms.max(due_ms).max(not_before_ms);
+        }
+        self.ended(spot);
+    }
+
+    /// A document that needed no request: its host is as free as before.
+    pub fn skipped(&mut self, spot: Spot) {
+        self.gates.take_back((spot.connection, spot.host.bin));
+        self.ended(spot);
+    }
+
+    fn ended(&mut self, spot: Spot) {
         self.in_flight -= 1;
-        let Some(host) = self.hosts.get_mut(&key) else { return };
-        host.in_flight -= 1;
-        host.held = false;
-        host.politeness.delay_ms = delay_ms;
-        let due_ms = if delay_ms == 0 { not_before_ms } else { now_ms + delay_ms };
-        // With overlapping requests an earlier end must not shorten a longer wait.
-        host.politeness.next_ms = host.politeness.next_ms.max(due_ms).max(not_before_ms);
-        self.settle(key);
+        if let Some(host) = self.hosts.get_mut(&spot.host) {
+            host.ended(spot.job);
+        }
+        self.shares.ended(spot.connection);
+        for (parked, _) in self.gates.ended((spot.connection, spot.host.bin)) {
+            self.settle(parked);
+        }
+        self.settle(spot.host);
     }
 
     /// Takes back what waits at a host, which will be left alone for a while.
     pub fn give_back(&mut self, key: HostKey) -> Vec<T> {
-        let Some(host) = self.hosts.get_mut(&key) else { return Vec::new() };
-        let waiting = host.lines.iter_mut().flat_map(|line| line.waiting.drain(..)).collect();
-        self.settle(key);
-        waiting
-    }
-
-    /// A document that needed no request: its host is as free as before.
-    pub fn skipped(&mut self, key: HostKey) {
-        self.in_flight -= 1;
-        if let Some(host) = self.hosts.get_mut(&key) {
-            host.in_flight -= 1;
-        }
-        self.settle(key);
+        self.drain(key, None, false)
     }
 
     /// Documents have been committed, or given up: they are claimed no longer.
@@ -327,61 +390,13 @@ impl<T> Frontier<T> {
     /// usual. Returns what was waiting; it is claimed until it is given up.
     pub fn forget(&mut self, part: Part, job: Option<JobId>) -> Vec<T> {
         let keys: Vec<HostKey> = self.hosts.keys().copied().filter(|it| it.part == part).collect();
-        let mut dropped = Vec::new();
-        for key in keys {
-            let host = self.hosts.get_mut(&key).expect("its key was just listed");
-            for line in host.lines.iter_mut().filter(|line| job.is_none_or(|job| line.job == job)) {
-                dropped.extend(line.waiting.drain(..));
-                line.exhausted = true;
-            }
-            self.settle(key);
-        }
-        dropped
+        keys.into_iter().flat_map(|key| self.drain(key, job, true)).collect()
     }
 
-    /// Puts a host where its state says it belongs, or forgets it.
-    fn settle(&mut self, key: HostKey) {
-        let Some(host) = self.hosts.get_mut(&key) else { return };
-        let next_ms = host.politeness.next_ms;
-        let may_start = !host.held && (host.in_flight == 0 || host.politeness.delay_ms == 0);
-        let starts = host.is_waiting() && may_start;
-        // A host that is ready stays so: its turn has come.
-        let due_at = (starts && host.ready_at.is_none()).then_some(next_ms);
-        if let Some(turn) = host.ready_at.filter(|_| !starts) {
-            self.ready.remove(&(turn, key));
-            host.ready_at = None;
-        }
-        if host.due_at != due_at {
-            if let Some(ms) = host.due_at {
-                self.later.remove(&(ms, key));
-            }
-            if let Some(ms) = due_at {
-                self.later.insert((ms, key));
-            }
-            host.due_at = due_at;
-        }
-        let asked = host.lines.iter().any(|line| line.asked);
-        let exhausted = host.lines.iter().all(|line| line.exhausted);
-        let is_over = exhausted && !asked && !host.is_waiting() && host.in_flight == 0;
-        let enough = self.enough(&self.hosts[&key]);
-        let host = self.hosts.get_mut(&key).expect("it was there a moment ago");
-        let hungry = host
-            .lines
-            .iter()
-            .any(|line| !line.exhausted && !line.asked && line.waiting.len() < enough);
-        let waiting = host.lines.iter().map(|line| line.waiting.len()).sum();
-        let hungry_at = hungry.then_some((next_ms, waiting));
-        if host.hungry_at != hungry_at {
-            if let Some(at) = host.hungry_at {
-                self.hungry.remove(&(at, key));
-            }
-            if let Some(at) = hungry_at {
-                self.hungry.insert((at, key));
-            }
-            host.hungry_at = hungry_at;
-        }
-        if is_over {
-            self.hosts.remove(&key);
+    /// Forgets a job, of which nothing waits any more.
+    pub fn forget_job(&mut self, job: JobId) {
+        if self.ready.get(&job).is_none_or(BTreeSet::is_empty) {
+            self.shares.forget(job);
         }
     }
 
@@ -392,14 +407,20 @@ impl<T> Frontier<T> {
 
     /// When the first host that has or may have work of a job may be asked; `None` if
     /// there is none.
-    pub fn next_host(&self, job: JobId) -> Option<(i64, HostKey)> {
+    pub fn next_host(&self, job: JobId) -> Option<NextHost> {
         let has = |host: &Host<T>| {
             host.lines.iter().any(|line| {
-                line.job == job && (!line.waiting.is_empty() || !line.exhausted || line.asked)
+                line.job == job && (!line.waiting.is_empty() || !line.exhausted || line.asked > 0)
             })
         };
         let hosts = self.hosts.iter().filter(|(_, host)| has(host));
-        hosts.map(|(key, host)| (host.politeness.next_ms, *key)).min()
+        let connection = self.shares.connection(job);
+        let next = hosts.map(|(key, host)| {
+            let next_ms = host.politeness.next_ms;
+            let gate_ms = self.gates.due_ms((connection, key.bin)).unwrap_or(i64::MIN);
+            NextHost { next_ms, due_ms: next_ms.max(gate_ms), host: *key }
+        });
+        next.min_by_key(|it| (it.next_ms, it.due_ms, it.host))
     }
 
     /// Documents claimed and not committed.

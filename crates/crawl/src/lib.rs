@@ -25,5 +25,6 @@ pub mod repository;
 pub mod robots;
 pub mod schedule;
 pub mod scope;
+pub mod throttle;
 pub mod trap;
 pub mod worker;

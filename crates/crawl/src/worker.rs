@@ -32,6 +32,7 @@ mod settings;
 mod statistics;
 mod steps;
 pub mod sure;
+mod throttling;
 pub mod turn;
 pub mod turns;
 mod worth;
@@ -63,6 +64,7 @@ use store::objects::Objects;
 use store::tables::leases::Lease;
 use store::{Db, Error, Result};
 use sure::Sure;
+use throttling::Throttling;
 use turn::OpenChunk;
 use turns::{Turned, Turns};
 
@@ -202,6 +204,7 @@ pub struct Worker {
     conductor: Conductor,
     frontier: Frontier<Item>,
     hosts: Hosts,
+    throttling: Throttling,
     robots: RobotsCache,
     known: KnownLinks,
     budgets: Budgets,
@@ -314,6 +317,7 @@ impl Worker {
             conductor,
             frontier: Frontier::new(limits),
             hosts: Hosts::default(),
+            throttling: Throttling::default(),
             robots: RobotsCache::default(),
             known,
             jobs: BTreeMap::new(),

@@ -14,6 +14,25 @@ CREATE TABLE nodes (
     stopped_ms   BIGINT
 );
 
+-- Connections that all processes together have open, of kinds whose number is a limit
+-- of the cluster; claim is the id of whoever holds one. slot_waits has who waits for
+-- one, and for each connection a row of node 0 that those who take lock.
+CREATE TABLE slots (
+    connectionid BIGINT NOT NULL,
+    slot         BIGINT NOT NULL,
+    node         BIGINT NOT NULL,
+    claim        BIGINT NOT NULL,
+    taken_ms     BIGINT NOT NULL,
+    PRIMARY KEY (connectionid, slot)
+);
+CREATE TABLE slot_waits (
+    connectionid BIGINT NOT NULL,
+    node         BIGINT NOT NULL,
+    since_ms     BIGINT NOT NULL,
+    asked_ms     BIGINT NOT NULL,
+    PRIMARY KEY (connectionid, node)
+);
+
 -- The right to work on a part in a role. token fences a stale holder; seq counts
 -- the commits and is the order in which outputs read.
 CREATE TABLE leases (

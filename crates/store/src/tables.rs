@@ -30,6 +30,7 @@ pub mod registrations;
 pub mod robots;
 pub mod schedules;
 pub mod settings;
+pub mod slots;
 pub mod statistics;
 pub mod throttles;
 pub mod traps;

@@ -18,6 +18,7 @@ use rustls::pki_types::CertificateDer;
 use tokio::time::sleep;
 
 use super::backoff::retry_after_ms;
+use super::bandwidth::Bandwidth;
 use super::connect::Connector;
 use super::decode::{Decoder, Flow};
 use super::framing;
@@ -213,12 +214,18 @@ impl Fetcher {
         let mut decoder = Decoder::new(&head.headers, bytes_max, announced(&head.headers))?;
         watch.begin_body();
         loop {
+            while let Some(wait) = ask.bandwidth.and_then(Bandwidth::wait) {
+                watch.rest(wait).await?;
+            }
             let piece = poll_fn(|cx| match wire.poll_piece(payload, cx) {
                 Poll::Ready(piece) => Poll::Ready(piece.transpose()),
                 Poll::Pending => watch.poll_over(cx).map(Err),
             });
             let Some(piece) = piece.await? else { break };
             watch.count(piece.len());
+            if let Some(bandwidth) = ask.bandwidth {
+                bandwidth.count(piece.len());
+            }
             if decoder.push(&piece)? == Flow::Full {
                 let wire_bytes = decoder.wire_bytes();
                 return Ok((decoder.into_beginning(), wire_bytes, true));

@@ -18,6 +18,8 @@ pub struct Limits {
     pub idle: Duration,
     /// The whole request, from the wait for a connection to the last byte.
     pub total: Duration,
+    /// What a bound on bytes a second may add to that: our own waits, not the server's.
+    pub paced: Duration,
     /// A body must bring `rate_bytes` in every such stretch of time.
     pub rate_window: Duration,
     /// See `rate_window`.
@@ -51,6 +53,7 @@ impl Default for Limits {
             first_byte: Duration::from_secs(30),
             idle: Duration::from_secs(15),
             total: Duration::from_secs(120),
+            paced: Duration::from_secs(3_600),
             rate_window: Duration::from_secs(30),
             rate_bytes: 30 * 1024,
             headers_max: 128,

@@ -112,6 +112,7 @@ fn hop_ask<'a>(ask: &Ask<'a>, url: &'a str, is_at_home: bool, is_first: bool) ->
         referer: ask.referer.filter(|_| is_at_home),
         headers: if is_at_home { ask.headers } else { &[] },
         body_bytes_max: ask.body_bytes_max,
+        bandwidth: ask.bandwidth,
         user_agent: ask.user_agent,
     }
 }

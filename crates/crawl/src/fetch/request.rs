@@ -11,6 +11,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Request, Uri};
 
+use super::bandwidth::Bandwidth;
 use super::guard::Guard;
 use super::outcome::Reason;
 use super::wire::NoBody;
@@ -40,6 +41,8 @@ pub struct Ask<'a> {
     pub headers: &'a [(HeaderName, HeaderValue)],
     /// How much is kept of the body, instead of the general limits.
     pub body_bytes_max: Option<usize>,
+    /// How fast the body may be read, together with all others that share this.
+    pub bandwidth: Option<&'a Bandwidth>,
     /// The User-Agent of this request, instead of the fetcher's own.
     pub user_agent: Option<&'a HeaderValue>,
 }
@@ -55,6 +58,7 @@ impl<'a> Ask<'a> {
             referer: None,
             headers: &[],
             body_bytes_max: None,
+            bandwidth: None,
             user_agent: None,
         }
     }

@@ -1,6 +1,7 @@
 //! The fetcher against servers that are written here, on loopback.
 
 mod hostile;
+mod paced;
 mod plain;
 mod rebinding;
 mod redirects;

@@ -2,13 +2,14 @@
 //!
 //! One timer serves every limit: it is set to the nearest of them, and moved only
 //! when it fires or when a nearer one appears, not with every piece of a body.
-//! Invariant: no wait on the network lasts beyond the limit that it falls under.
+//! Waits of our own move them all. Invariant: no wait on the network lasts beyond the limit that it falls under.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use tokio::time::{Instant, Sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::limits::Limits;
 use super::outcome::Reason;
@@ -21,6 +22,8 @@ pub(super) struct Watch<'a> {
     until: Instant,
     on_end: Reason,
     body: Option<Progress>,
+    /// What we have waited by ourselves.
+    rested: Duration,
 }
 
 /// How a body comes in.
@@ -35,13 +38,14 @@ impl<'a> Watch<'a> {
     pub fn new(timer: Pin<&'a mut Sleep>, limits: &'a Limits) -> Watch<'a> {
         let total_until = Instant::now() + limits.total;
         let (until, on_end) = (total_until, Reason::TotalTimeout);
-        Watch { timer, limits, total_until, until, on_end, body: None }
+        let (body, rested) = (None, Duration::ZERO);
+        Watch { timer, limits, total_until, until, on_end, body, rested }
     }
 
     /// Waits for something that is no body, at most `limit` from now.
     pub async fn within<F: Future>(
         &mut self,
-        limit: std::time::Duration,
+        limit: Duration,
         on_end: Reason,
         wanted: F,
     ) -> Result<F::Output, Reason> {
@@ -68,6 +72,24 @@ impl<'a> Watch<'a> {
             body.last_at = Instant::now();
             body.window_bytes += bytes as u64;
         }
+    }
+
+    /// Waits by ourselves: no limit that is about the server moves on meanwhile. There is
+    /// a limit to that, too.
+    pub async fn rest(&mut self, wait: Duration) -> Result<(), Reason> {
+        if self.rested + wait > self.limits.paced {
+            return Err(Reason::TotalTimeout);
+        }
+        let begun = Instant::now();
+        sleep(wait).await;
+        let rested = begun.elapsed();
+        self.rested += rested;
+        self.total_until += rested;
+        if let Some(body) = &mut self.body {
+            body.last_at += rested;
+            body.window_at += rested;
+        }
+        Ok(())
     }
 
     /// Ready with the reason as soon as a limit is passed. Called while waiting.
@@ -122,9 +144,7 @@ impl<'a> Watch<'a> {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
-    use std::time::Duration;
-
-    use tokio::time::{interval, sleep};
+    use tokio::time::interval;
 
     use super::*;
 
@@ -167,6 +187,23 @@ mod tests {
         assert_eq!(empty, (Reason::IdleTimeout, limits.idle));
         let pauses = given_up(&limits, 1_000_000, Duration::from_secs(14)).await;
         assert_eq!(pauses, (Reason::TotalTimeout, limits.total));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_of_our_own_are_not_the_servers() {
+        let limits = Limits::default();
+        let begun = Instant::now();
+        let timer = pin!(sleep(limits.total));
+        let mut watch = Watch::new(timer, &limits);
+        watch.begin_body();
+        let rests = 5;
+        for _ in 0..rests {
+            watch.rest(limits.total).await.unwrap();
+        }
+        let reason = poll_fn(|cx| watch.poll_over(cx)).await;
+        let waited = begun.elapsed() - limits.total * rests;
+        assert_eq!((reason, waited), (Reason::IdleTimeout, limits.idle));
+        assert_eq!(watch.rest(limits.paced).await, Err(Reason::TotalTimeout), "there is an end");
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,8 @@
 //! The frontier in a simulated crawl: polite, fair, bounded, and never stuck.
 
+mod sharing;
+mod throttled;
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -9,6 +12,15 @@ fn key(bin: i64) -> HostKey {
 }
 
 const JOB: JobId = JobId(1);
+const FREE: Politeness = Politeness { delay_ms: 0, next_ms: 0 };
+
+fn spot(host: HostKey, job: JobId) -> Spot {
+    Spot { host, job, connection: ConnectionId(0) }
+}
+
+fn pause(ended_ms: i64, delay_ms: i64, not_before_ms: i64) -> Pause {
+    Pause { ended_ms, delay_ms, not_before_ms }
+}
 
 /// A document is its number and its bin.
 type Document = (i64, i64);
@@ -33,7 +45,8 @@ impl Crawl {
         for (bin, (documents, delay_ms)) in (0..).zip(bins) {
             crawl_bins.0.insert(bin, *delay_ms);
             crawl_bins.1.insert(bin, *documents);
-            frontier.has_work(key(bin), JOB, Politeness { delay_ms: *delay_ms, next_ms: 0 });
+            let politeness = Politeness { delay_ms: *delay_ms, next_ms: 0 };
+            frontier.has_work(key(bin), JOB, politeness, Pace::default());
         }
         Crawl {
             frontier,
@@ -82,7 +95,7 @@ impl Crawl {
         let (end_ms, key) = self.under_way.remove(0);
         self.now_ms = self.now_ms.max(end_ms);
         self.ends.insert(key.bin.0, self.now_ms);
-        self.frontier.finished(key, self.now_ms, self.delays[&key.bin.0], 0);
+        self.frontier.finished(spot(key, JOB), pause(self.now_ms, self.delays[&key.bin.0], 0));
         self.frontier.committed(1);
         true
     }
@@ -145,7 +158,7 @@ fn a_slow_bin_does_not_hold_up_the_others() {
 
 fn with_two(delay_ms: i64) -> Frontier<Document> {
     let mut frontier = Frontier::new(LIMITS);
-    frontier.has_work(key(1), JOB, Politeness { delay_ms, next_ms: 0 });
+    frontier.has_work(key(1), JOB, Politeness { delay_ms, next_ms: 0 }, Pace::default());
     let wants = frontier.wants(0, true, |_| true);
     frontier.claimed(wants[0], vec![(1, 1), (2, 1)], true);
     frontier
@@ -155,7 +168,7 @@ fn with_two(delay_ms: i64) -> Frontier<Document> {
 fn a_breaker_holds_a_host_back() {
     let mut frontier = with_two(300);
     assert!(matches!(frontier.next(0), Next::Fetch(..)));
-    frontier.finished(key(1), 5, 300, 60_000);
+    frontier.finished(spot(key(1), JOB), pause(5, 300, 60_000));
     assert_eq!(frontier.next(305), Next::WaitUntil(60_000));
 }
 
@@ -163,10 +176,10 @@ fn a_breaker_holds_a_host_back() {
 fn while_robots_txt_is_asked_for_nothing_else_of_the_host_starts() {
     let mut frontier = with_two(0);
     let Next::Fetch(host, document) = frontier.next(0) else { panic!("there are two") };
-    frontier.hold(host, JOB, document);
+    frontier.hold(spot(host, JOB), document);
     assert_eq!(frontier.next(0), Next::Wait);
     assert_eq!((frontier.in_flight(), frontier.claimed_count()), (1, 2));
-    frontier.finished(host, 5, 0, 0);
+    frontier.finished(spot(host, JOB), pause(5, 0, 0));
     assert_eq!(frontier.next(5), Next::Fetch(host, (1, 1)), "it comes first again");
     assert_eq!(frontier.next(5), Next::Fetch(host, (2, 1)));
 }
@@ -175,7 +188,8 @@ fn while_robots_txt_is_asked_for_nothing_else_of_the_host_starts() {
 fn jobs_share_the_clock_of_a_host_and_take_turns() {
     let mut frontier = Frontier::new(LIMITS);
     for job in [1, 2] {
-        frontier.has_work(key(1), JobId(job), Politeness { delay_ms: 100, next_ms: 0 });
+        let politeness = Politeness { delay_ms: 100, next_ms: 0 };
+        frontier.has_work(key(1), JobId(job), politeness, Pace::default());
     }
     for want in frontier.wants(0, true, |_| true) {
         let documents = (0..2).map(|number| (number, want.job.0)).collect();
@@ -185,7 +199,7 @@ fn jobs_share_the_clock_of_a_host_and_take_turns() {
     for now_ms in [0, 100, 200, 300] {
         let Next::Fetch(host, document) = frontier.next(now_ms) else { panic!("one is due") };
         assert!(!matches!(frontier.next(now_ms), Next::Fetch(..)), "one at a time");
-        frontier.finished(host, now_ms, 100, 0);
+        frontier.finished(spot(host, JobId(document.1)), pause(now_ms, 100, 0));
         order.push(document.1);
     }
     assert_eq!(order, [1, 2, 1, 2]);
@@ -195,7 +209,7 @@ fn jobs_share_the_clock_of_a_host_and_take_turns() {
 fn what_is_wanted_counts_as_claimed_until_it_comes() {
     let mut frontier: Frontier<Document> = Frontier::new(LIMITS);
     for bin in [1, 2] {
-        frontier.has_work(key(bin), JOB, Politeness { delay_ms: 0, next_ms: 0 });
+        frontier.has_work(key(bin), JOB, FREE, Pace::default());
     }
     let wants = frontier.wants(0, true, |_| true);
     assert_eq!(wants.iter().map(|want| want.documents).sum::<usize>(), LIMITS.claimed_max);
@@ -213,7 +227,7 @@ fn a_part_that_is_lost_is_forgotten() {
     let mut frontier = with_two(0);
     let Next::Fetch(host, _) = frontier.next(0) else { panic!("there are two") };
     assert_eq!(frontier.forget(Part(0), None), [(2, 1)]);
-    frontier.finished(host, 1, 0, 0);
+    frontier.finished(spot(host, JOB), pause(1, 0, 0));
     frontier.committed(2);
     assert!(frontier.is_idle());
     assert_eq!((frontier.claimed_count(), frontier.in_flight()), (0, 0));

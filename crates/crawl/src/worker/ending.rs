@@ -10,7 +10,7 @@ use super::finish;
 use super::job::{Doing, JobWork};
 use super::{Ended, Older, Worker};
 use crate::conduct::{self, Attends};
-use crate::frontier::HostKey;
+use crate::frontier::NextHost;
 use crate::lifecycle::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -174,25 +174,23 @@ impl Worker {
         let mut places = self.places.iter().filter(|(key, _)| key.1 == work.id).map(|it| it.1);
         let due_ms = places.clone().filter_map(|place| place.due_ms).min();
         let walking = places.any(|place| !matches!(place.older, Older::Done));
-        let next_ms = host.map(|(ms, _)| ms).into_iter().chain(due_ms).min();
+        let next_ms = host.map(|it| it.next_ms).into_iter().chain(due_ms).min();
         if self.attends == Attends::One(work.id) {
             self.say_what_is_waited_for(host, due_ms, now_ms);
         }
         !walking && next_ms.is_none_or(|ms| ms > horizon_ms)
     }
 
-    fn say_what_is_waited_for(
-        &mut self,
-        host: Option<(i64, HostKey)>,
-        due_ms: Option<i64>,
-        now_ms: i64,
-    ) {
+    fn say_what_is_waited_for(&mut self, host: Option<NextHost>, due_ms: Option<i64>, now_ms: i64) {
         const WORTH_SAYING_MS: i64 = 2_000;
-        let next_ms = host.map(|(ms, _)| ms).into_iter().chain(due_ms).min();
+        let next_ms = host.map(|it| it.due_ms).into_iter().chain(due_ms).min();
         let what = match (next_ms, host) {
-            (Some(ms), Some((host_ms, key))) if ms == host_ms && ms > now_ms + WORTH_SAYING_MS => {
-                let host = self.hosts.get(key);
-                let why = host.blocked_by.as_deref().unwrap_or("its delay");
+            (Some(ms), Some(it)) if ms == it.due_ms && ms > now_ms + WORTH_SAYING_MS => {
+                let host = self.hosts.get(it.host);
+                let why = match it.due_ms > it.next_ms {
+                    true => "a throttle of its connection",
+                    false => host.blocked_by.as_deref().unwrap_or("its delay"),
+                };
                 Some(format!("{} is left alone until its time comes ({why})", host.name))
             }
             (Some(ms), _) if ms > now_ms + WORTH_SAYING_MS => {

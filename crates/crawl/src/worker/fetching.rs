@@ -11,7 +11,7 @@ use super::job::{JobWork, Source, Web};
 use super::now::Now;
 use super::reading::{self, Reading};
 use super::sure::Sure;
-use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome};
+use crate::fetch::{self, Ask, Bandwidth, Fetcher, Followed, HopVerdict, Outcome};
 use crate::frontier::HostKey;
 use crate::repository::{Looked, Repository};
 use std::sync::Arc;
@@ -62,6 +62,8 @@ pub struct RobotsTask {
     pub job: Arc<JobWork>,
     /// The lease of the part.
     pub token: i64,
+    /// How fast it may be read.
+    pub bandwidth: Option<Arc<Bandwidth>>,
 }
 
 /// A document to fetch.
@@ -72,6 +74,8 @@ pub struct DocumentTask {
     pub claimed: Claimed,
     /// For which job.
     pub job: Arc<JobWork>,
+    /// How fast it may be read.
+    pub bandwidth: Option<Arc<Bandwidth>>,
 }
 
 /// What came of a document.
@@ -222,6 +226,7 @@ async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
             let mut ask = Ask::new(&url, &web.guard);
             ask.user_agent = Some(&web.user_agent);
             ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
+            ask.bandwidth = task.bandwidth.as_deref();
             let most = page::robots::answer::REDIRECTS_MAX;
             let followed = fetcher.follow(&ask, most, |_| HopVerdict::Follow).await;
             let ended_ms = now.ms();
@@ -291,6 +296,7 @@ impl DocumentTask {
 async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
     let mut ask = Ask::new(&task.claimed.entry.docid, &web.guard);
     ask.user_agent = Some(&web.user_agent);
+    ask.bandwidth = task.bandwidth.as_deref();
     // "Nothing new" is an answer only for what outputs have, and when this job has read
     // the document's links before and does not want to read them again.
     let known = task.claimed.known.as_deref();

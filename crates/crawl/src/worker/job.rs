@@ -3,6 +3,7 @@
 use crate::connectors;
 use crate::definitions::{BadSpec, CONNECTOR, MODEL, WebSpec};
 use crate::fetch::{Guard, HeaderValue, user_agent};
+use crate::frontier::{HostKey, Spot};
 use crate::lifecycle::Model;
 use crate::repository::Repository;
 use crate::scope::Scope;
@@ -277,7 +278,13 @@ impl JobWork {
     /// Whether this is what is to be done for a job.
     pub fn is(&self, attended: &Attended) -> bool {
         let state = &attended.state;
-        self.id == attended.job.id && self.run == state.run && self.doing == Doing::of(state)
+        let is_it = self.id == attended.job.id && self.connection == attended.job.connection;
+        is_it && self.run == state.run && self.doing == Doing::of(state)
+    }
+
+    /// The job at a host.
+    pub fn spot(&self, host: HostKey) -> Spot {
+        Spot { host, job: self.id, connection: self.connection }
     }
 
     /// The job in a part.

@@ -133,7 +133,9 @@ impl Worker {
                     self.give_back(part, item);
                 }
             }
+            self.frontier.forget_job(job);
         }
+        self.look_at_connections(&attended)?;
         for it in attended {
             self.take_up(&it, now_ms)?;
         }
@@ -147,7 +149,12 @@ impl Worker {
         if known.is_some_and(|work| work.is_defined_as(it)) {
             return Ok(());
         }
-        match JobWork::new(it, &self.ground) {
+        let unusable = self.throttling.unusable(it.job.connection);
+        let work = match unusable {
+            Some(reason) => Err(reason.to_owned()),
+            None => JobWork::new(it, &self.ground).map_err(|bad| bad.to_string()),
+        };
+        match work {
             Ok(work) => {
                 if known.is_none() {
                     // Another run has its own links to find, and its own documents to
@@ -161,12 +168,13 @@ impl Worker {
                     }
                 }
                 self.former_jobs.remove(&work.id);
+                self.frontier.set_job(work.id, work.connection, work.definition.priority);
                 self.jobs.insert(work.id, Arc::new(work));
                 Ok(())
             }
             // It cannot be what it is told to be: whoever looks after it hears why.
             Err(bad) => {
-                let (job, event) = (it.job.id, Event::Fail(bad.to_string()));
+                let (job, event) = (it.job.id, Event::Fail(bad));
                 match self.db.write(move |tx| conduct::change(tx, job, &event, now_ms)) {
                     Err(Error::Refused(_)) | Ok(_) => Ok(()),
                     Err(error) if error.passes() => Ok(()),
@@ -316,11 +324,14 @@ impl Worker {
         if held.leaving {
             return;
         }
+        let (work, since_ms) = (work.clone(), held.since_ms);
         let host = HostKey { part, bin: bin.bin };
         self.hosts.learn(host, bin);
+        // One that is stopped has no work, as far as anybody here is concerned.
+        let Some(pace) = self.pace(&work, host, since_ms) else { return };
         let delays = (work.manners.delay_ms, work.manners.crawl_delay_max_ms);
-        let politeness = self.hosts.politeness(host, delays, held.since_ms);
-        self.frontier.has_work(host, job, politeness);
+        let politeness = self.hosts.politeness(host, delays, since_ms);
+        self.frontier.has_work(host, job, politeness, pace);
     }
 }
 

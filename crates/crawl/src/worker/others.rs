@@ -9,7 +9,7 @@ use super::fetching::{Claimed, LookedDone};
 use super::finish::{self, Class};
 use super::job::{JobWork, Source};
 use crate::conduct;
-use crate::frontier::HostKey;
+use crate::frontier::{HostKey, Pause};
 use crate::lifecycle::Event;
 use std::sync::Arc;
 use store::chunkfile::document::RemoveReason;
@@ -36,7 +36,8 @@ impl Worker {
     pub(super) fn looked(&mut self, done: LookedDone) {
         let (host, job) = (done.task.host, done.task.job.clone());
         let docid = done.task.claimed.entry.docid.clone();
-        self.frontier.finished(host, done.ended_ms, 0, 0);
+        let pause = Pause { ended_ms: done.ended_ms, delay_ms: 0, not_before_ms: 0 };
+        self.frontier.finished(job.spot(host), pause);
         if !self.holds(host.part, done.task.claimed.token) {
             self.frontier.committed(1);
             return;

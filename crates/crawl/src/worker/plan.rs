@@ -256,6 +256,7 @@ impl Worker {
             self.hosts.forget(part);
             self.budgets.forget(part);
             self.holdings.leave(part, in_order);
+            self.repace_all();
         }
     }
 

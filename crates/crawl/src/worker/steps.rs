@@ -13,7 +13,7 @@ use super::looking::FIRST;
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
 use crate::fetch::Outcome;
-use crate::frontier::{HostKey, Next};
+use crate::frontier::{HostKey, Next, Pause};
 use crate::robots::Verdict;
 use page::ids::DocHash;
 use page::url::origin_of;
@@ -50,7 +50,7 @@ impl Worker {
     fn ask_for(&mut self, host: HostKey, item: Item) -> Result<()> {
         let Item { job, claimed } = item;
         let Some(work) = self.jobs.get(&job).cloned() else {
-            self.frontier.skipped(host);
+            self.frontier.skipped(self.frontier.spot(host, job));
             self.give_back(host.part, Item::new(job, claimed));
             return Ok(());
         };
@@ -102,7 +102,7 @@ impl Worker {
                 Ok(None) => {}
                 // While the database is away nothing is known, so nothing is asked.
                 Err(error) if error.passes() => {
-                    self.frontier.skipped(host);
+                    self.frontier.skipped(work.spot(host));
                     self.give_back(part, Item::new(job, claimed));
                     return Ok(());
                 }
@@ -114,13 +114,14 @@ impl Worker {
         match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
             Verdict::Allowed => self.fetch(host, work.clone(), claimed),
             Verdict::Unknown => {
-                let token = claimed.token;
-                self.frontier.hold(host, job, Item { job, claimed });
+                let (token, bandwidth) = (claimed.token, self.bandwidth(host, &work));
+                self.frontier.hold(work.spot(host), Item { job, claimed });
                 self.fetching.send(Task::Robots(RobotsTask {
                     host,
                     origin,
                     job: work.clone(),
                     token,
+                    bandwidth,
                 }));
             }
             Verdict::Forbidden { rule } => {
@@ -139,7 +140,8 @@ impl Worker {
     }
 
     pub(super) fn fetch(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) {
-        let task = DocumentTask { host, claimed, job };
+        let bandwidth = self.bandwidth(host, &job);
+        let task = DocumentTask { host, claimed, job, bandwidth };
         self.fetching.send(Task::Document(Box::new(task)));
     }
 
@@ -150,7 +152,7 @@ impl Worker {
         job: &JobWork,
         settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
     ) {
-        self.frontier.skipped(host);
+        self.frontier.skipped(job.spot(host));
         let not_before_ms = self.hosts.get(host).next_ms;
         let class = self.finish((host.part, job), not_before_ms, settle);
         self.progress.finished(&class, "");
@@ -215,13 +217,14 @@ impl Worker {
     pub(super) fn not_asked(&mut self, task: Task) {
         match task {
             Task::Document(task) => {
-                self.frontier.skipped(task.host);
+                self.frontier.skipped(task.job.spot(task.host));
                 self.give_back(task.host.part, Item::new(task.job.id, task.claimed));
             }
             Task::Robots(RobotsTask { host, job, .. }) => {
                 let delays = (job.manners.delay_ms, job.manners.crawl_delay_max_ms);
                 let delay_ms = self.hosts.get(host).delay_ms(delays.0, delays.1);
-                self.frontier.finished(host, self.now.ms(), delay_ms, 0);
+                let pause = Pause { ended_ms: self.now.ms(), delay_ms, not_before_ms: 0 };
+                self.frontier.finished(job.spot(host), pause);
             }
         }
     }
@@ -229,7 +232,7 @@ impl Worker {
     /// robots.txt has been fetched, or not.
     pub(super) fn robots_txt(&mut self, done: RobotsDone) {
         let RobotsDone { task, followed, began_ms, ended_ms } = done;
-        let RobotsTask { host, origin, job, token: _ } = task;
+        let RobotsTask { host, origin, job, .. } = task;
         if let Outcome::Retry { reason, .. } = &followed.outcome {
             self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
         }
@@ -285,7 +288,8 @@ impl Worker {
         let delay_ms = known.delay_ms(job.manners.delay_ms, job.manners.crawl_delay_max_ms);
         known.next_ms = known.next_ms.max(request.ended_ms + delay_ms);
         let now_ms = self.now.ms();
-        self.frontier.finished(host, request.ended_ms, delay_ms, blocked_ms);
+        let pause = Pause { ended_ms: request.ended_ms, delay_ms, not_before_ms: blocked_ms };
+        self.frontier.finished(job.spot(host), pause);
         if self.parts.contains_key(&host.part) {
             let place = self.places.entry((host.part, job.id)).or_default();
             let failed = matches!(request.outcome, Outcome::Retry { .. } | Outcome::Failed { .. });
@@ -340,6 +344,7 @@ impl Worker {
                     marked_after: FIRST,
                 };
                 self.parts.insert(part, held);
+                self.repace_all();
                 self.looked_ms = i64::MIN;
             }
             Holding::Lost(part) => self.lose(part),
@@ -370,6 +375,7 @@ impl Worker {
             }
         }
         self.frontier.committed(given_up);
+        self.repace_all();
         self.hosts.forget(part);
         self.budgets.forget(part);
         // Links of lost batches were never queued.

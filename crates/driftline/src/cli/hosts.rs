@@ -5,6 +5,7 @@
 //! ones without keeping all in memory.
 
 mod rank;
+mod throttled;
 
 use super::answers::Answers;
 use super::endless::{self, Endless};
@@ -26,6 +27,7 @@ use store::ids::{BinId, Part};
 use store::tables::bins::{self, Bin};
 use store::tables::robots::{self, Stored};
 use store::tables::settings;
+use throttled::Throttled;
 
 /// Hosts of one answer at most.
 const LIMIT_MAX: u32 = 10_000;
@@ -111,6 +113,9 @@ struct Host {
     /// Patterns of it that look endless; only where one host is asked for.
     #[serde(default)]
     endless: Vec<Endless>,
+    /// What connections allow it; only where one host is asked for.
+    #[serde(default)]
+    throttles: Vec<Throttled>,
 }
 
 /// The robots.txt of one origin.
@@ -167,16 +172,17 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     for (part, bin) in found.bins {
         let name = bin.name.clone();
         let is_one = ask.host.is_some();
-        let (stored, endless) = answers.db.read(move |tx| {
-            let mut endless = Vec::new();
+        let (stored, endless, throttles) = answers.db.read(move |tx| {
+            let (mut endless, mut throttles) = (Vec::new(), Vec::new());
             if is_one {
+                throttles = throttled::of_host(tx, &name)?;
                 let suffixes = settings::suffix_list(tx)?;
                 endless = endless::of_host(tx, (part, &name), &suffixes)?;
             }
-            Ok((robots::of_host(tx, part, &name)?, endless))
+            Ok((robots::of_host(tx, part, &name)?, endless, throttles))
         })?;
         let files = stored.iter().map(|stored| file(stored, &agent)).collect();
-        hosts.push(Host { endless, ..host(bin, files) });
+        hosts.push(Host { endless, throttles, ..host(bin, files) });
     }
     let (walked, more, cursor) = (found.walked, found.more, found.cursor);
     Ok(serde_json::to_value(Answer { hosts, walked, more, cursor })?)
@@ -209,6 +215,7 @@ fn host(bin: Bin, robots: Vec<RobotsFile>) -> Host {
         blocked_by: bin.blocked_by,
         robots,
         endless: Vec::new(),
+        throttles: Vec::new(),
     }
 }
 
@@ -313,6 +320,7 @@ fn detail(host: &Host, now_ms: i64) -> Vec<String> {
         }
         _ => "    may be asked now".to_owned(),
     });
+    out.extend(host.throttles.iter().map(Throttled::line));
     if host.robots.is_empty() {
         out.push("    robots.txt: not asked for yet".to_owned());
     }

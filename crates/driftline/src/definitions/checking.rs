@@ -7,7 +7,6 @@ use super::{CONTINUOUS, ConnectionForm, Definitions, JobForm, SCAN_ONCE, StageFo
 use crate::catalog::{self, typed};
 use anyhow::{Context, bail, ensure};
 use crawl::schedule;
-use regex::RegexBuilder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -15,9 +14,6 @@ use store::catalog::{Check, Connector, Setting};
 use store::tables::connections::{Kind, NAME_BYTES_MAX};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 use store::tables::schedules::SCHEDULES_MAX;
-
-/// Bytes that a throttle's compiled expression may take.
-const EXPRESSION_BYTES_MAX: usize = 1 << 20;
 
 /// The document as it can be applied to what is stored. `stored` has its secrets.
 pub fn checked(stored: &Definitions, new: &Definitions) -> anyhow::Result<Definitions> {
@@ -56,10 +52,7 @@ fn check_connection(
         "only repository connections have throttles"
     );
     for expression in form.throttles.keys() {
-        RegexBuilder::new(expression)
-            .size_limit(EXPRESSION_BYTES_MAX)
-            .build()
-            .with_context(|| format!("throttle {expression:?} is no expression"))?;
+        crawl::throttle::expression(expression)?;
     }
     ensure!(
         form.history_ms.is_none_or(|kept_ms| kept_ms > 0),

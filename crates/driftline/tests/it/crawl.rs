@@ -19,6 +19,7 @@ mod outputs;
 mod refused;
 mod server;
 mod signals;
+mod throttled;
 mod timed;
 mod whole;
 

@@ -256,7 +256,7 @@ fn check_chain(tx: &mut Tx<'_>, (kind, it): (Kind, &Connection), first: String) 
     )))
 }
 
-/// Removes a connection that nothing uses, with its throttles. Returns whether it was
+/// Removes a connection that nothing uses, with what belongs to it. Returns whether it was
 /// there.
 pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
     let Some(it) = find(tx, kind, name)? else { return Ok(false) };
@@ -285,7 +285,11 @@ pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
             users.join(", ")
         )));
     }
-    tx.execute("DELETE FROM throttles WHERE ownerid = $1", &[it.id.into()])?;
+    for (table, owner) in
+        [("throttles", "ownerid"), ("slots", "connectionid"), ("slot_waits", "connectionid")]
+    {
+        tx.execute(&format!("DELETE FROM {table} WHERE {owner} = $1"), &[it.id.into()])?;
+    }
     tx.execute("DELETE FROM connections WHERE id = $1", &[it.id.into()])?;
     Ok(true)
 }
@@ -302,6 +306,30 @@ pub fn load(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<(Kind, Connectio
 /// How often a connection has been changed since it was made, which counts as the first.
 pub fn version(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<i64>> {
     tx.query_opt("SELECT version FROM connections WHERE id = $1", &[id.into()], |row| row.get(0))
+}
+
+/// What a process that uses a connection must know to notice a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Terms {
+    pub connection: ConnectionId,
+    /// See [`version`]; another one means that its throttles may be others, too.
+    pub version: i64,
+    pub maxcount: i64,
+}
+
+/// The terms of connections.
+pub fn terms(tx: &mut Tx<'_>, ids: &[ConnectionId]) -> Result<Vec<Terms>> {
+    let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
+    tx.query_in("SELECT id, version, maxcount FROM connections WHERE id", &[], &keys, "", |row| {
+        Ok(Terms { connection: row.get(0)?, version: row.get(1)?, maxcount: row.get(2)? })
+    })
+}
+
+/// Counts a change of what belongs to a connection but stands in other tables.
+pub(super) fn changed(tx: &mut Tx<'_>, id: ConnectionId) -> Result<()> {
+    tx.execute("UPDATE connections SET version = version + 1 WHERE id = $1", &[id.into()])?;
+    Ok(())
 }
 
 /// The name of a connection's connector.

@@ -2,9 +2,11 @@
 //! limits that the web needs beside it: connections and bytes a second.
 //!
 //! A throttle applies to the bins whose name its expression matches; of several the
-//! slowest counts. Invariant: a connection's throttles are replaced together.
+//! slowest counts. Invariants: a connection's throttles are replaced together, and
+//! whoever uses the connection can tell by its version.
 
 use crate::ids::ConnectionId;
+use crate::tables::connections;
 use crate::{Error, Result, Tx};
 
 /// Throttles of one connection.
@@ -48,7 +50,8 @@ impl Throttle {
     }
 }
 
-/// Gives a connection these throttles instead of those it had.
+/// Gives a connection these throttles instead of those it had. If they are the same,
+/// nothing is written.
 pub fn replace(tx: &mut Tx<'_>, owner: ConnectionId, throttles: &[Throttle]) -> Result<()> {
     if throttles.len() > THROTTLES_MAX {
         return Err(Error::Refused(format!(
@@ -64,6 +67,12 @@ pub fn replace(tx: &mut Tx<'_>, owner: ConnectionId, throttles: &[Throttle]) -> 
             return Err(Error::Refused(format!("there are two throttles for {matches:?}")));
         }
     }
+    let mut sorted = throttles.to_vec();
+    sorted.sort_by(|one, other| one.matches.cmp(&other.matches));
+    if load(tx, owner)? == sorted {
+        return Ok(());
+    }
+    connections::changed(tx, owner)?;
     tx.execute("DELETE FROM throttles WHERE ownerid = $1", &[owner.into()])?;
     let rows: Vec<_> = throttles
         .iter()
@@ -134,6 +143,27 @@ mod tests {
             assert_eq!(db.read(|tx| load(tx, ConnectionId(2)))?, []);
             replace(Vec::new())?;
             assert_eq!(db.read(move |tx| load(tx, owner))?, []);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn other_throttles_are_another_version_of_their_connection() {
+        both_databases(|db| {
+            let (owner, kind) = (ConnectionId(1), connections::Kind::Repository);
+            let web = connections::Connection::new(owner, "web", "web");
+            db.write(move |tx| connections::save(tx, kind, &web, 0))?;
+            let replace =
+                |list: Vec<Throttle>| db.write(move |tx| super::replace(tx, owner, &list));
+            let terms = || db.read(move |tx| connections::terms(tx, &[owner, ConnectionId(2)]));
+            let before = terms()?;
+            assert_eq!(before.len(), 1, "there is no other");
+            replace(vec![throttle("b"), throttle("a")])?;
+            assert_eq!(terms()?[0].version, before[0].version + 1);
+            replace(vec![throttle("a"), throttle("b")])?;
+            assert_eq!(terms()?[0].version, before[0].version + 1, "they are the same");
+            replace(Vec::new())?;
+            assert_eq!(terms()?[0].version, before[0].version + 2);
             Ok(())
         });
     }

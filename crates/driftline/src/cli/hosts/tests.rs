@@ -6,8 +6,10 @@ use page::ids::DocHash;
 use store::Db;
 use store::ids::{ConnectionId, JobId, QueueId, Run};
 use store::tables::bins::Visit;
+use store::tables::connections::{self, Connection, Kind};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Adding, Candidate, Place as QueuePlace};
+use store::tables::throttles::{self, Throttle};
 use store::testing::both_databases;
 
 const PARTS: u32 = 4;
@@ -174,6 +176,38 @@ fn one_host_is_shown_with_its_robots_and_its_breaker() {
             "{row}"
         );
         assert!(one("nobody.example").hosts.is_empty());
+        Ok(())
+    });
+}
+
+#[test]
+fn one_host_is_shown_with_what_connections_allow_it() {
+    both_databases(|db| {
+        fill(db)?;
+        let throttle = |matches: &str, per_ms: f64| Throttle {
+            matches: matches.into(),
+            description: None,
+            per_ms: Some(per_ms),
+            connections_max: Some(2),
+            bytes_per_s_max: Some(100_000),
+        };
+        db.write(move |tx| {
+            let web = Connection::new(ConnectionId(1), "web", "web");
+            connections::save(tx, Kind::Repository, &web, 1)?;
+            let list = [throttle(r"^h1\.", 0.0), throttle("^h[12]", 12.0 / 60_000.0)];
+            throttles::replace(tx, ConnectionId(1), &list)
+        })?;
+        let lines = |host: &str| {
+            let found = asked(db, Ask { host: Some(host.into()), ..ask(By::Documents) });
+            detail(&found.hosts[0], NOW_MS)
+        };
+        let has = |host: &str, line: &str| lines(host).iter().any(|it| it == line);
+        let slow = "    connection web: a document every 5 s, 2 requests at once, 100.0 kB a second \
+                    at most";
+        assert!(has("h2.example", slow), "{:?}", lines("h2.example"));
+        let stopped = r"    connection web: stopped by throttle '^h1\.'";
+        assert!(has("h1.example", stopped), "{:?}", lines("h1.example"));
+        assert!(!lines("h3.example").iter().any(|it| it.contains("connection")));
         Ok(())
     });
 }

@@ -74,6 +74,8 @@ causes! {
     HostDelay = "host-delay",
     /// Its host was in trouble and is left alone for a while.
     HostBlocked = "host-blocked",
+    /// A throttle of its connection allows its host nothing.
+    Throttled = "throttled",
     /// It is ready, but nobody crawls.
     NoCrawl = "no-crawl",
     /// It waits for an event.

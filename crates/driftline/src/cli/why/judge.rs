@@ -12,6 +12,7 @@ use crawl::budget::Closed;
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::scope::Cut;
+use crawl::worker::finish::GIVEN_UP;
 use page::robots::{Robots, Verdict};
 use store::tables::overview::Standing;
 use store::tables::queue::list::Listed;
@@ -31,13 +32,30 @@ pub fn because(looked: &Looked) -> Because {
     };
     let Some(row) = &looked.row else { return unknown(looked, job, url) };
     match row.state.as_str() {
-        "ready" => ready(looked, job, row),
+        "ready" => stopped(looked).unwrap_or_else(|| ready(looked, job, row)),
         "waiting" => waiting(looked, row),
         "active" => active(looked),
         "cut" => looked_at_again(job, row, cut(looked, job, row, url)),
-        "failed" => looked_at_again(job, row, failed(looked, job, row)),
+        "failed" => {
+            let left = row.reason.as_deref() == Some(GIVEN_UP);
+            let stopped = stopped(looked).filter(|_| left);
+            stopped.unwrap_or_else(|| looked_at_again(job, row, failed(looked, job, row)))
+        }
         _ => done(looked, job, row),
     }
+}
+
+/// Nothing of its host may start.
+fn stopped(looked: &Looked) -> Option<Because> {
+    let (connection, expression) = looked.stopped.as_ref()?;
+    let host = looked.bin.as_ref().map_or("", |bin| bin.name.as_str());
+    let sentence = format!(
+        "Its host {host} is stopped: throttle {expression:?} of connection {connection} allows \
+         it no documents."
+    );
+    let lift = quoted(&format!("{expression}="));
+    let command = format!("driftline connection edit {} --throttle {lift}", quoted(connection));
+    Some(Because::new(Cause::Throttled, sentence).run("Take the throttle back", command))
 }
 
 /// A run asks again for what older ones gave up, so there is nothing to do but wait.

@@ -6,6 +6,7 @@
 use crawl::budget::{self, Closed};
 use crawl::definitions::WebSpec;
 use crawl::scope::Scope;
+use crawl::throttle::Throttles;
 use page::domain::SuffixList;
 use page::ids::{DocHash, part_of};
 use page::url::{Policy, Refused, canonical, host_of, origin_of};
@@ -19,7 +20,7 @@ use store::tables::jobs::{self, Job};
 use store::tables::overview::{self, Standing};
 use store::tables::queue::list::{self, Listed};
 use store::tables::robots::{self, Stored};
-use store::tables::{counters, settings, traps};
+use store::tables::{connections, counters, settings, throttles, traps};
 use store::{Error, Result, Tx};
 
 /// Jobs that are looked at when none is named.
@@ -46,6 +47,8 @@ pub struct Looked {
     pub document: Option<Document>,
     /// Its host.
     pub bin: Option<Bin>,
+    /// The connection that lets nothing of its host start, and by which expression.
+    pub stopped: Option<(String, String)>,
     /// The robots.txt of its origin.
     pub robots: Option<Stored>,
     /// Who is fetching it, if it is active.
@@ -156,6 +159,7 @@ impl View<'_> {
             row: None,
             document: None,
             bin: None,
+            stopped: None,
             robots: None,
             holder: None,
             events: Vec::new(),
@@ -195,6 +199,9 @@ impl View<'_> {
         looked.job = Some(self.job(tx, job, spec)?);
         if let Some(row) = &row {
             looked.bin = bins::load(tx, part, &[row.bin])?.pop();
+            if let Some(bin) = &looked.bin {
+                looked.stopped = stopped(tx, job.connection, &bin.name)?;
+            }
             looked.events = list::waits_for(tx, part, row.id)?;
             if let Some(chunk) = row.chunk {
                 looked.holder = chunks::holder(tx, (part, chunk), self.now_ms)?;
@@ -244,6 +251,15 @@ impl View<'_> {
             taken,
         })
     }
+}
+
+/// The connection that lets nothing of a host start, and by which expression.
+fn stopped(tx: &mut Tx<'_>, id: ConnectionId, host: &str) -> Result<Option<(String, String)>> {
+    let throttles = Throttles::new(&throttles::load(tx, id)?);
+    let stopped_by = throttles.ok().and_then(|it| it.limits(host).stopped_by);
+    let Some(expression) = stopped_by else { return Ok(None) };
+    let found = connections::load(tx, id)?;
+    Ok(found.map(|(_, connection)| (connection.name, expression)))
 }
 
 /// Where a document leads, redirect after redirect.

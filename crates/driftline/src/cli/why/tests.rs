@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use store::ids::{BinId, ChunkId, ConnectionId, DocumentId, JobId, NodeId, Part, QueueId, Run};
 use store::tables::bins::{self, Visit};
 use store::tables::chunks;
+use store::tables::connections::{self, Connection, Kind};
 use store::tables::documents::{self, Document};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
@@ -25,6 +26,7 @@ use store::tables::nodes::{self, NewNode};
 use store::tables::queue::{self, Adding, Candidate, Place, Reason, Settled, Settlement};
 use store::tables::robots::{self, Stored};
 use store::tables::settings;
+use store::tables::throttles::{self, Throttle};
 use store::tables::traps::{self, TrapRow};
 use store::testing::both_databases;
 use store::{Db, Result, clock};
@@ -315,6 +317,20 @@ fn seed_under_way(world: &World<'_>) -> Result<()> {
         world.add(SITE, &url, None, 1)?;
         world.visit(&url, next_ms, blocked_ms)?;
     }
+    world.add(SITE, "http://stopped.site.example/", None, 1)?;
+    world.settle("http://stopped.site.example/left", RUN, failed("host-left-alone"))?;
+    world.db.write(|tx| {
+        let web = Connection::new(CONNECTION, "web", "web");
+        connections::save(tx, Kind::Repository, &web, 1)?;
+        let stops = Throttle {
+            matches: "^stopped".into(),
+            description: None,
+            per_ms: Some(0.0),
+            connections_max: None,
+            bytes_per_s_max: None,
+        };
+        throttles::replace(tx, CONNECTION, &[stops])
+    })?;
     let (owner, part) = (world.add(SITE, &url("event"), None, 1)?, part(&url("event")));
     world.db.write(move |tx| {
         tx.execute("INSERT INTO events (name, node, begun_ms) VALUES ('login', 1, 0)", &[])?;
@@ -411,6 +427,8 @@ const CASES: &[Case] = &[
     ("ready", None, Cause::Ready, "comes in its turn"),
     ("http://slow.site.example/", None, Cause::HostDelay, "asked again in 59 min"),
     ("http://blocked.site.example/", None, Cause::HostBlocked, "could not be resolved"),
+    ("http://stopped.site.example/", None, Cause::Throttled, "\"^stopped\" of connection web"),
+    ("http://stopped.site.example/left", None, Cause::Throttled, "allows it no documents"),
     ("http://idle.example/x", None, Cause::NoCrawl, "nobody crawls"),
     ("event", None, Cause::Event, "\"login\""),
     ("active", None, Cause::Active, "fetched by crawler-1"),

@@ -264,3 +264,11 @@ fn follow(place: &Place, guide: &str, commands_min: usize) -> std::process::Outp
     let ran = Command::new("sh").arg("-c").arg(script).current_dir(place.folder.path()).output();
     ran.unwrap()
 }
+
+#[test]
+fn every_command_of_the_guide_to_throttles_runs() {
+    let told = said(&follow(&Place::new(), "throttles.md", 8));
+    for words in ["12 documents/min", "2 connections, 100000 bytes/s", "priority 3 -> 8"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}

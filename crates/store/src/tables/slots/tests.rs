@@ -1,0 +1,140 @@
+//! Slots: bounded, shared fairly, and free again when their node is gone.
+
+use super::*;
+use crate::Db;
+use crate::tables::nodes::{self, NewNode};
+use crate::testing::{FreshDatabase, both_databases, skipped};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const CONNECTION: ConnectionId = ConnectionId(7);
+
+fn node(db: &Db, name: &str) -> Result<NodeId> {
+    let node = NewNode {
+        name: name.into(),
+        roles: "authority".into(),
+        address: None,
+        version: "test".into(),
+    };
+    db.write(move |tx| nodes::register(tx, &node, 0))
+}
+
+fn asking(node: NodeId, maxcount: i64, claim: i64) -> Asking {
+    Asking { connection: CONNECTION, maxcount, node, claim, heard_since_ms: 0, now_ms: 100 }
+}
+
+fn take(db: &Db, asking: Asking) -> Result<Option<i64>> {
+    db.write(move |tx| super::take(tx, asking))
+}
+
+fn give_back(db: &Db, claim: i64) -> Result<()> {
+    db.write(move |tx| super::give_back(tx, CONNECTION, claim))
+}
+
+#[test]
+fn no_more_slots_are_taken_than_there_are_and_asking_again_takes_no_other() {
+    both_databases(|db| {
+        let one = node(db, "one")?;
+        assert_eq!(take(db, asking(one, 2, 1))?, Some(0));
+        assert_eq!(take(db, asking(one, 2, 1))?, Some(0), "it is the same");
+        assert_eq!(take(db, asking(one, 2, 2))?, Some(1));
+        assert_eq!(take(db, asking(one, 2, 3))?, None);
+        let other = Asking { connection: ConnectionId(8), ..asking(one, 2, 4) };
+        assert_eq!(take(db, other)?, Some(0), "another connection has slots of its own");
+        give_back(db, 1)?;
+        give_back(db, 1)?;
+        assert_eq!(take(db, asking(one, 2, 3))?, Some(0));
+        assert_eq!(take(db, asking(one, 1, 5))?, None, "there are fewer now");
+        assert_eq!(take(db, asking(one, 3, 5))?, Some(2), "there are more now");
+        Ok(())
+    });
+}
+
+#[test]
+fn whoever_has_less_than_its_share_comes_first() {
+    both_databases(|db| {
+        let (one, two) = (node(db, "one")?, node(db, "two")?);
+        for claim in 0..4 {
+            assert!(take(db, asking(one, 4, claim))?.is_some(), "alone, it may have all");
+        }
+        assert_eq!(take(db, asking(two, 4, 10))?, None);
+        for (claim, other) in [(0, 10), (1, 11)] {
+            give_back(db, claim)?;
+            assert_eq!(take(db, asking(one, 4, 20))?, None, "it has its share, the other not");
+            assert!(take(db, asking(two, 4, other))?.is_some());
+            assert_eq!(take(db, asking(two, 4, 12))?, None, "there is none just now");
+        }
+        give_back(db, 2)?;
+        assert_eq!(take(db, asking(two, 4, 12))?, None, "now the first has less, and asked first");
+        assert!(take(db, asking(one, 4, 20))?.is_some());
+        // Who gives up waiting, or falls silent, keeps nobody from anything.
+        db.write(move |tx| stop_waiting(tx, CONNECTION, two))?;
+        give_back(db, 10)?;
+        assert_eq!(
+            take(db, asking(two, 4, 12))?.is_some(),
+            take(db, asking(two, 4, 12))?.is_some()
+        );
+        give_back(db, 12)?;
+        let late = Asking { now_ms: 100 + WAIT_MS + 1, ..asking(one, 4, 21) };
+        assert!(take(db, late)?.is_some());
+        Ok(())
+    });
+}
+
+#[test]
+fn the_slots_of_a_node_that_is_gone_are_free() {
+    both_databases(|db| {
+        let (dead, alive) = (node(db, "dead")?, node(db, "alive")?);
+        assert!(take(db, asking(dead, 1, 1))?.is_some());
+        assert_eq!(take(db, asking(dead, 1, 2))?, None);
+        db.write(move |tx| nodes::heartbeat(tx, alive, 90))?;
+        assert_eq!(take(db, asking(alive, 1, 3))?, None, "so far it lives");
+        let later = Asking { heard_since_ms: 50, ..asking(alive, 1, 3) };
+        assert_eq!(take(db, later)?, Some(0), "it has not been heard of");
+        give_back(db, 1)?;
+        assert_eq!(
+            take(db, Asking { claim: 4, ..later })?,
+            None,
+            "what is gone gives nothing back"
+        );
+        Ok(())
+    });
+}
+
+/// Takes slots and gives them back; counts what is out.
+fn use_slots(db: &Db, node: NodeId, (thread, out): (i64, &AtomicI64)) {
+    for number in 0..20 {
+        let claim = thread * 1_000 + number;
+        while take(db, asking(node, 3, claim)).unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        assert!(out.fetch_add(1, Ordering::SeqCst) < 3, "more than three are out");
+        out.fetch_sub(1, Ordering::SeqCst);
+        give_back(db, claim).unwrap();
+    }
+}
+
+/// Two processes, as far as the database can tell: each with connections of its own. The
+/// second has died with all slots in its hands.
+#[test]
+fn processes_share_slots_on_postgresql_and_those_of_a_dead_one_come_back() {
+    let Some(fresh) = FreshDatabase::from_environment() else {
+        return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
+    };
+    let open = || Db::open_postgres(&fresh.url).unwrap();
+    let (one, two) = (open(), open());
+    let dead = node(&two, "dead").unwrap();
+    for claim in 1..=3 {
+        assert!(take(&two, asking(dead, 3, claim)).unwrap().is_some());
+    }
+    let nodes = [node(&one, "one").unwrap(), node(&two, "two").unwrap()];
+    assert_eq!(take(&one, asking(nodes[0], 3, 4)).unwrap(), None);
+    two.write(move |tx| nodes::stop(tx, dead, 1)).unwrap();
+    let out = AtomicI64::new(0);
+    std::thread::scope(|scope| {
+        for (thread, (db, node)) in (10..).zip([(&one, nodes[0]), (&two, nodes[1])].repeat(2)) {
+            let out = &out;
+            // It ends when it has had its slots, so nobody is left out.
+            scope.spawn(move || use_slots(db, node, (thread, out)));
+        }
+    });
+}
