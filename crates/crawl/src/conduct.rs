@@ -11,6 +11,7 @@ mod ending;
 mod herald;
 mod startup;
 mod timetable;
+mod trouble;
 
 pub use ending::cleans;
 pub use herald::{Herald, Silence};
@@ -20,9 +21,9 @@ use crate::lifecycle::{Event, after};
 use crate::worker::job::Ground;
 use crate::worker::now::Now;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{IdMaker, JobId};
@@ -195,11 +196,14 @@ struct Podium {
     again: SyncSender<()>,
     /// Schedules, by job.
     timetable: HashMap<JobId, timetable::Entry>,
+    /// Until when jobs are left alone that were in trouble themselves.
+    resting: Arc<Mutex<HashMap<JobId, i64>>>,
 }
 
 impl Podium {
     fn new(means: Means, terms: Terms, again: SyncSender<()>) -> Podium {
-        Podium { means, terms, working: HashMap::new(), again, timetable: HashMap::new() }
+        let (working, timetable, resting) = (HashMap::new(), HashMap::new(), Arc::default());
+        Podium { means, terms, working, again, timetable, resting }
     }
 
     /// Forgets work that is done.
@@ -233,6 +237,9 @@ impl Podium {
                         wait_ms = 0;
                     }
                     Ok(Advance::Waits) => wait_ms = wait_ms.min(GLANCE_MS),
+                    Ok(Advance::Rests(until_ms)) => {
+                        wait_ms = wait_ms.min((until_ms - self.means.now.ms()).max(0));
+                    }
                     Ok(Advance::Settled) => {}
                     // Another process was faster, or the job is not what it was.
                     Err(Error::Refused(_)) => wait_ms = wait_ms.min(GLANCE_MS),
@@ -313,6 +320,17 @@ impl Podium {
         Ok((!alive).then_some(event))
     }
 
+    /// Until when a job is left alone, if it is.
+    fn rests_until(&self, job: JobId) -> Option<i64> {
+        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        let until_ms = *resting.get(&job)?;
+        if until_ms <= self.means.now.ms() {
+            resting.remove(&job);
+            return None;
+        }
+        Some(until_ms)
+    }
+
     /// Work that takes longer, on a thread of its own.
     fn spawn(
         &mut self,
@@ -323,18 +341,30 @@ impl Podium {
         if self.working.len() >= STARTUPS_MAX {
             return Ok(Advance::Waits);
         }
+        if let Some(until_ms) = self.rests_until(job) {
+            return Ok(Advance::Rests(until_ms));
+        }
         let (means, changed, again) = (self.means.clone(), changed.clone(), self.again.clone());
+        let resting = self.resting.clone();
         let thread = std::thread::Builder::new()
             .name("startup".into())
             .spawn(move || {
                 match work(&means, job) {
+                    Ok(()) => {}
                     // A job that cannot be what it is told to be is aborted, and says why;
                     // trouble that passes is tried again.
                     Err(error) if !error.passes() => {
                         let (event, now_ms) = (Event::Fail(error.to_string()), means.now.ms());
                         let _ = means.db.write(move |tx| change(tx, job, &event, now_ms));
                     }
-                    _ => {}
+                    Err(error) => {
+                        let until = trouble::interrupted(&means, job, &error.to_string());
+                        if let Ok(Some(until_ms)) = until {
+                            let mut resting =
+                                resting.lock().unwrap_or_else(PoisonError::into_inner);
+                            resting.insert(job, until_ms);
+                        }
+                    }
                 }
                 changed();
                 let _ = again.try_send(());
@@ -351,6 +381,8 @@ enum Advance {
     Moved,
     /// It is on its way, and others must do something first.
     Waits,
+    /// It was in trouble, and is tried again at a time.
+    Rests(i64),
     /// There is nothing to do for it here.
     Settled,
 }

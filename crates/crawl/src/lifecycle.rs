@@ -363,6 +363,7 @@ fn seeding(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> 
             next.seeding_version.clone_from(seeding_version);
             next.last_check_ms = now_ms;
             next.reseed_ms = *reseed_ms;
+            (next.fail_ms, next.failcount) = (None, None);
         }
         _ => next.seeding = false,
     }
@@ -421,6 +422,7 @@ fn ending(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
         (Event::NotifyDone { error }, Phase::Notifying) => {
             next.phase = Phase::Inactive;
             next.window_end_ms = None;
+            (next.fail_ms, next.failcount) = (None, None);
             if next.error.is_none() {
                 next.error.clone_from(error);
             }

@@ -15,7 +15,7 @@ mod rights;
 pub use carry::Policy;
 
 use crate::connectors;
-use crate::output::Output;
+use crate::output::{Away, Output};
 use desk::Desk;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -179,20 +179,28 @@ impl Delivery {
     }
 }
 
-/// Tells the outputs of a job that its run is over. The error is a sentence.
-pub fn job_over(db: &Db, job: JobId) -> std::result::Result<(), String> {
+/// Tells the outputs of a job that its run is over, each of them.
+pub fn job_over(db: &Db, job: JobId) -> Result<()> {
     let openings = db.read(move |tx| {
         let mut openings = Vec::new();
         for outlet in outlets::of_job(tx, job)? {
             openings.extend(outlets::opening(tx, outlet.connection)?);
         }
         Ok(openings)
-    });
-    for opening in openings.map_err(|error| error.to_string())? {
-        let mut output = connectors::open(&opening.classname, &opening.config)?;
-        output.job_over().map_err(|away| format!("output {}: {}", opening.name, away.0))?;
+    })?;
+    let mut told = Ok(());
+    for opening in openings {
+        let what = format!("output {}", opening.name);
+        let outcome = connectors::open(&opening.classname, &opening.config)
+            .map_err(|why| Error::Refused(format!("{what}: {why}")))
+            .and_then(|mut output| {
+                let away = |away: Away| Error::Unavailable { what, reason: away.0 };
+                output.job_over().map_err(away)
+            });
+        // One that cannot be told keeps nobody else from being told.
+        told = told.and(outcome);
     }
-    Ok(())
+    told
 }
 
 #[cfg(test)]

@@ -90,7 +90,11 @@ pub fn tell(means: &Means, job: JobId) -> Result<()> {
     if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
         return Ok(());
     }
-    let done = Event::NotifyDone { error: means.herald.run_over(job).err() };
+    let error = match means.herald.run_over(job) {
+        Err(error) if error.passes() => return Err(error),
+        told => told.err().map(|error| error.to_string()),
+    };
+    let done = Event::NotifyDone { error };
     let now_ms = means.now.ms();
     means.db.write(move |tx| try_to(tx, job, &done, now_ms).map(|_| ()))
 }

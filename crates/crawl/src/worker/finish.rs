@@ -344,14 +344,17 @@ fn push(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, to: Settlement) {
 
 /// Another try after trouble, later each time, while there are tries left.
 fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
-    let left = entry.failcount.unwrap_or(job.manners.retries);
-    if left <= 0 {
+    // Count and time of the first trouble of a row are those that end it.
+    let left = entry.failcount.unwrap_or(job.manners.retries).min(job.manners.retries);
+    let patience_ms = job.manners.patience_ms;
+    let failtime = entry.failtime.unwrap_or(at.now_ms.saturating_add(patience_ms));
+    if left <= 0 || at.now_ms > failtime {
         return Settlement::Failed(reason);
     }
     let tried = u32::try_from(job.manners.retries - left).unwrap_or(0).min(20);
     let wait_ms = job.manners.retry_ms.saturating_mul(1 << tried);
     let check_ms = at.now_ms.saturating_add(wait_ms).max(at.not_before_ms);
-    Settlement::Retry { check_ms, failcount: Some(left - 1), failtime: None, reason }
+    Settlement::Retry { check_ms, failcount: Some(left - 1), failtime: Some(failtime), reason }
 }
 
 fn looking(at: Finishing<'_>, job: &JobWork, batch: &Batch) -> Looked {

@@ -77,7 +77,7 @@ impl Herald for Post {
         self.bell.ring();
     }
 
-    fn run_over(&self, job: JobId) -> Result<(), String> {
+    fn run_over(&self, job: JobId) -> store::Result<()> {
         delivery::job_over(&self.db, job)
     }
 }

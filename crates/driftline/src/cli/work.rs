@@ -25,6 +25,8 @@ use store::tables::nodes::{self, NewNode};
 use store::tables::{job_states, jobs, settings};
 use store::{Db, clock};
 
+/// The role of a process that works on all jobs.
+pub(super) const ROLE: &str = "work";
 /// How often the states of jobs are looked at to tell of them.
 const GLANCE: Duration = Duration::from_millis(500);
 /// Jobs whose states are told.
@@ -87,7 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
     let node = NewNode {
         name: node_name.clone(),
-        roles: holdings::ROLE.to_owned(),
+        roles: format!("{} {ROLE}", holdings::ROLE),
         address: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };

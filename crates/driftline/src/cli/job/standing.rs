@@ -4,7 +4,7 @@
 //! Relies on counters, so it costs the same however many documents there are. Invariant:
 //! the words are those of the original's interface, so that whoever knows one knows both.
 
-use super::super::answers::Answers;
+use super::super::{answers::Answers, work};
 use super::find;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ const WORK: &str = "work";
 /// The same of one that works on a single job.
 const CRAWL: &str = "crawl";
 /// The role of nodes that work on jobs.
-const ROLE: &str = crawl::worker::holdings::ROLE;
+const CRAWLS: &str = crawl::worker::holdings::ROLE;
 /// How long a silent process counts as alive on a database: as long as another takes to
 /// replace it.
 const SILENCE_MS: i64 = 45_000;
@@ -171,8 +171,12 @@ enum Workers {
 
 fn workers(tx: &mut Tx<'_>, doing: Option<&str>, now_ms: i64) -> store::Result<Workers> {
     if tx.dialect() == Dialect::Postgres {
-        let live = nodes::live(tx, ROLE, now_ms - SILENCE_MS, 1)?;
-        return Ok(if live.is_empty() { Workers::Nobody } else { Workers::OnAll });
+        let heard_since_ms = now_ms - SILENCE_MS;
+        if !nodes::live(tx, work::ROLE, heard_since_ms, 1)?.is_empty() {
+            return Ok(Workers::OnAll);
+        }
+        let crawls = nodes::live(tx, CRAWLS, heard_since_ms, 1)?;
+        return Ok(if crawls.is_empty() { Workers::Nobody } else { Workers::OnOne });
     }
     // A lock outlives no process, so who holds the directory is what counts.
     Ok(match doing {

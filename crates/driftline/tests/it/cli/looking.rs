@@ -163,6 +163,7 @@ fn scripts_rely_on_these_keys() {
             "mean_ms",
             "next_ms",
             "robots",
+            "throttles",
         ],
     );
     let why = answer(&["why", &document(0)]);

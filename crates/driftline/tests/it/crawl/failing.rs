@@ -35,6 +35,19 @@ fn one_bad_document_is_skipped_on_postgres() {
     one_bad_document_is_skipped(&home);
 }
 
+/// A document that keeps failing is given up when its time is over, however many tries
+/// it has left.
+#[test]
+fn a_document_has_a_fail_time_as_well_as_a_fail_count() {
+    let (home, site) = (Home::directory(), site_with_a_bad_page());
+    let flags = ["--retries", "100", "--retry-wait", "0.02", "--patience", "0.2"];
+    let summary = home.crawled(&words(&[site.seed()], &flags));
+    assert_eq!((summary.count("/documents/done"), summary.count("/documents/failed")), (9, 1));
+    let tries = site.traffic().counts().values().max().copied();
+    assert!(tries.is_some_and(|tries| (2..12).contains(&tries)), "{tries:?}");
+    assert_eq!(home.number("SELECT COUNT(*) FROM queue WHERE failtime IS NOT NULL"), 0);
+}
+
 #[test]
 fn a_job_that_says_so_is_aborted_by_one_bad_document() {
     let (home, site) = (Home::directory(), site_with_a_bad_page());

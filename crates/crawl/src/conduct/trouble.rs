@@ -1,0 +1,149 @@
+//! Trouble of a job itself: it cannot be started up, seeded or told of just now.
+//!
+//! The first trouble says until when and how often it is tried again, as the job deals
+//! with its documents. Invariant: what passes is waited out and leaves no trace; what
+//! does not ends the run with its reason, or, when only somebody could not be told of its
+//! end, ends it all the same and says so.
+
+use super::{Means, change};
+use crate::lifecycle::{Event, after};
+use crate::worker::job::Manners;
+use store::ids::JobId;
+use store::tables::job_states::{self, Phase, State};
+use store::tables::{connections, jobs};
+use store::{Error, Result, Tx};
+
+/// The longest wait before another try.
+const WAIT_MS_MAX: i64 = 3_600_000;
+
+/// A job was interrupted. Returns when it is tried again; `None` if it is not.
+pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> {
+    let (now_ms, why) = (means.now.ms(), why.to_owned());
+    means.db.write(move |tx| {
+        let Some(state) = job_states::lock(tx, job)? else { return Ok(None) };
+        let Some(returns) = returning(&state) else { return Ok(None) };
+        let manners = manners(tx, job)?;
+        let left = state.failcount.unwrap_or(manners.retries).min(manners.retries);
+        let fail_ms = state.fail_ms.unwrap_or(now_ms.saturating_add(manners.patience_ms));
+        if left <= 0 || now_ms > fail_ms {
+            let event = match state.phase {
+                Phase::Notifying => Event::NotifyDone { error: Some(why.clone()) },
+                _ => Event::Fail(why.clone()),
+            };
+            change(tx, job, &event, now_ms)?;
+            return Ok(None);
+        }
+        let mut next =
+            after(&state, &returns, now_ms).map_err(|refused| Error::Refused(refused.0))?;
+        (next.failcount, next.fail_ms) = (Some(left - 1), Some(fail_ms));
+        job_states::save(tx, job, (&state, &next), now_ms)?;
+        let tried = u32::try_from(manners.retries - left).unwrap_or(0).min(20);
+        let wait_ms = manners.retry_ms.saturating_mul(1 << tried).min(WAIT_MS_MAX);
+        Ok(Some(now_ms.saturating_add(wait_ms)))
+    })
+}
+
+/// What puts a job back to where it is tried again.
+fn returning(state: &State) -> Option<Event> {
+    match state.phase {
+        Phase::StartingUp => Some(Event::StartupReturns),
+        Phase::Active if state.seeding => Some(Event::SeedingReturns),
+        Phase::Notifying => Some(Event::NotifyReturns),
+        _ => None,
+    }
+}
+
+fn manners(tx: &mut Tx<'_>, job: JobId) -> Result<Manners> {
+    let Some(job) = jobs::load(tx, job)? else { return Ok(Manners::default()) };
+    let connector = connections::connector_of(tx, job.connection)?;
+    Ok(Manners::of(&connector.unwrap_or_default(), &job.docspec).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conduct::{Attends, Herald, Terms, bring};
+    use crate::definitions::WebSpec;
+    use crate::worker::now::Now;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use store::Db;
+    use store::ids::{ConnectionId, IdMaker};
+    use store::objects::{Location, Objects};
+    use store::tables::connections::{Connection, Kind};
+    use store::tables::jobs::Job;
+    use store::tables::nodes::{self, NewNode};
+    use store::tables::settings;
+    use store::testing::both_databases;
+
+    const JOB: JobId = JobId(3);
+
+    /// Cannot be told so many times.
+    struct Deaf {
+        times: usize,
+        told: AtomicUsize,
+    }
+
+    impl Herald for Deaf {
+        fn committed(&self) {}
+
+        fn run_over(&self, _job: JobId) -> Result<()> {
+            let told = self.told.fetch_add(1, Ordering::SeqCst);
+            match told < self.times {
+                true => Err(Error::Unavailable { what: "output".into(), reason: "away".into() }),
+                false => Ok(()),
+            }
+        }
+    }
+
+    fn at_its_end(db: &Db, herald: Arc<Deaf>) -> Result<Means> {
+        let node = NewNode {
+            name: "one".into(),
+            roles: "crawl".into(),
+            address: None,
+            version: "0".into(),
+        };
+        let node = db.write(move |tx| nodes::register(tx, &node, 1))?;
+        db.write(|tx| {
+            settings::freeze(tx, 2)?;
+            let web = Connection::new(ConnectionId(1), "web", "web");
+            connections::save(tx, Kind::Repository, &web, 1)?;
+            let mut job = Job::new(JOB, "site", ConnectionId(1));
+            let seeds = vec!["http://a.example/".to_owned()];
+            let spec = WebSpec { seeds, retries: 2, retry_ms: 1, ..WebSpec::default() };
+            job.docspec = spec.to_json();
+            jobs::save(tx, &job, 1)?;
+            let before = job_states::state(tx, JOB)?;
+            let next = State { phase: Phase::ReadyForNotify, ..before.clone() };
+            job_states::save(tx, JOB, (&before, &next), 1)
+        })?;
+        let folder = tempfile::tempdir().expect("a folder");
+        Ok(Means {
+            db: db.clone(),
+            objects: Objects::open(&Location::Directory(folder.path().to_owned()))?,
+            ids: Arc::new(IdMaker::new(node)?),
+            ground: crate::begin::ground(db, Vec::new())?,
+            now: Now::start(),
+            herald,
+        })
+    }
+
+    #[test]
+    fn who_cannot_be_told_is_told_again_and_given_up_in_the_end() {
+        for (times, told, error) in [(2, 3, None), (9, 3, Some("away"))] {
+            both_databases(|db| {
+                let herald = Arc::new(Deaf { times, told: AtomicUsize::new(0) });
+                let means = at_its_end(db, herald.clone())?;
+                let terms = Terms { attends: Attends::All, silence_ms: 60_000, poll_ms: 50 };
+                let state = bring(&means, terms, JOB, |state| state.phase == Phase::Inactive)?;
+                assert_eq!(herald.told.load(Ordering::SeqCst), told);
+                assert_eq!((state.fail_ms, state.failcount), (None, None));
+                match error {
+                    None => assert_eq!(state.error, None),
+                    Some(error) => assert!(state.error.is_some_and(|it| it.contains(error))),
+                }
+                Ok(())
+            });
+        }
+    }
+}
