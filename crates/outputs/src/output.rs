@@ -8,6 +8,11 @@ use page::facts::Facts;
 
 /// An open output connection.
 pub trait Output: Send {
+    /// Whether it can be reached and used: a connection is checked with this.
+    fn check(&mut self) -> Result<(), Away> {
+        Ok(())
+    }
+
     /// What it needs of documents.
     fn wants(&self) -> Wants;
 

@@ -105,6 +105,8 @@ pub struct Batch {
     pub visits: BTreeMap<BinId, Visit>,
     /// What robots.txt said.
     pub robots: Vec<Stored>,
+    /// Where hosts were found.
+    pub addresses: BTreeMap<String, String>,
     /// What was counted of patterns that may be traps.
     pub traps: Vec<TrapRow>,
     /// Counts.

@@ -167,6 +167,10 @@ fn with_body(
     (body, reading, began_ms): (Fetched, Reading, i64),
 ) -> Class {
     let Reading { facts, targets, length, noindex, .. } = reading;
+    let host = job.address(&claimed.entry.docid).host;
+    if !batch.addresses.contains_key(host) {
+        batch.addresses.insert(host.to_owned(), body.peer.ip().to_string());
+    }
     let parent = Some((at.part, claimed.entry.dochash));
     let hops = claimed.entry.hops + 1;
     for target in targets {

@@ -27,7 +27,7 @@ use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
 use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Added, Entry, Place};
-use store::tables::{chunks, history, robots, traps};
+use store::tables::{addresses, chunks, history, robots, traps};
 use store::{Db, Error, Result, Tx};
 
 /// Documents that can be active in one chunk.
@@ -248,6 +248,7 @@ impl Turn {
         for stored in &batch.robots {
             robots::save(tx, part, stored)?;
         }
+        addresses::note(tx, part, &batch.addresses, self.now_ms)?;
         traps::save(tx, part, &batch.traps, self.now_ms)?;
         for file in prepared.facts.iter().chain(&prepared.bodies) {
             file.written.publish(tx, self.now_ms)?;

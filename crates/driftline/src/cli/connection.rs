@@ -173,6 +173,9 @@ pub enum Change {
 pub struct Ask {
     kind: Option<String>,
     name: Option<String>,
+    /// Whether it is tried, too.
+    #[serde(default)]
+    opens: bool,
 }
 
 fn kind_name(text: &str) -> Result<String, String> {
@@ -183,11 +186,15 @@ fn kind_name(text: &str) -> Result<String, String> {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (place, change) = match args.action {
         Action::List(args) => {
-            let ask = Ask { kind: args.kind.map(|kind| kind.name().to_owned()), name: None };
+            let kind = args.kind.map(|kind| kind.name().to_owned());
+            let ask = Ask { kind, name: None, opens: false };
             return showing::list(&args.place, &ask);
         }
         Action::Show(args) => return showing::show(&args.place, &ask_for(args.one)),
-        Action::Check(args) => return showing::check(&args.place, &ask_for(args.one)),
+        Action::Check(args) => {
+            let ask = Ask { opens: true, ..ask_for(args.one) };
+            return showing::check(&args.place, &ask);
+        }
         Action::Create(CreateArgs { place, one, connector, flags }) => {
             (place, Change::Create { one, connector, flags })
         }
@@ -203,7 +210,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn ask_for(one: One) -> Ask {
-    Ask { kind: one.kind, name: Some(one.name) }
+    Ask { kind: one.kind, name: Some(one.name), opens: false }
 }
 
 /// Connections with their settings, by the process that has the rows.

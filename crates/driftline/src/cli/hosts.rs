@@ -24,6 +24,7 @@ use serde_json::Value as Json;
 use std::process::ExitCode;
 use store::clock;
 use store::ids::{BinId, Part};
+use store::tables::addresses;
 use store::tables::bins::{self, Bin};
 use store::tables::robots::{self, Stored};
 use store::tables::settings;
@@ -110,6 +111,9 @@ struct Host {
     blocked_ms: Option<i64>,
     blocked_by: Option<String>,
     robots: Vec<RobotsFile>,
+    /// Where it was found; only where one host is asked for.
+    #[serde(default)]
+    addresses: Vec<String>,
     /// Patterns of it that look endless; only where one host is asked for.
     #[serde(default)]
     endless: Vec<Endless>,
@@ -172,17 +176,21 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     for (part, bin) in found.bins {
         let name = bin.name.clone();
         let is_one = ask.host.is_some();
-        let (stored, endless, throttles) = answers.db.read(move |tx| {
-            let (mut endless, mut throttles) = (Vec::new(), Vec::new());
+        let (stored, mut one) = answers.db.read(move |tx| {
+            let mut one = (Vec::new(), Vec::new(), Vec::new());
             if is_one {
-                throttles = throttled::of_host(tx, &name)?;
                 let suffixes = settings::suffix_list(tx)?;
-                endless = endless::of_host(tx, (part, &name), &suffixes)?;
+                one.0 = endless::of_host(tx, (part, &name), &suffixes)?;
+                one.1 = throttled::of_host(tx, &name)?;
+                one.2 = addresses::of_host(tx, part, &name)?;
             }
-            Ok((robots::of_host(tx, part, &name)?, endless, throttles))
+            Ok((robots::of_host(tx, part, &name)?, one))
         })?;
+        one.2.sort_by_key(|(_, found_ms)| -found_ms);
+        let (endless, throttles) = (one.0, one.1);
+        let addresses = one.2.into_iter().map(|(address, _)| address).collect();
         let files = stored.iter().map(|stored| file(stored, &agent)).collect();
-        hosts.push(Host { endless, throttles, ..host(bin, files) });
+        hosts.push(Host { addresses, endless, throttles, ..host(bin, files) });
     }
     let (walked, more, cursor) = (found.walked, found.more, found.cursor);
     Ok(serde_json::to_value(Answer { hosts, walked, more, cursor })?)
@@ -214,6 +222,7 @@ fn host(bin: Bin, robots: Vec<RobotsFile>) -> Host {
         blocked_ms: bin.blocked_ms,
         blocked_by: bin.blocked_by,
         robots,
+        addresses: Vec::new(),
         endless: Vec::new(),
         throttles: Vec::new(),
     }
@@ -320,6 +329,9 @@ fn detail(host: &Host, now_ms: i64) -> Vec<String> {
         }
         _ => "    may be asked now".to_owned(),
     });
+    if !host.addresses.is_empty() {
+        out.push(format!("    found at {}", shown(&host.addresses.join(", "))));
+    }
     out.extend(host.throttles.iter().map(Throttled::line));
     if host.robots.is_empty() {
         out.push("    robots.txt: not asked for yet".to_owned());

@@ -8,37 +8,44 @@
 use crate::ids::Part;
 use crate::owned::WEB;
 use crate::{Result, Tx};
+use std::collections::BTreeMap;
 
 /// Addresses kept of one host.
 pub const ADDRESSES_MAX: usize = 16;
+/// One that a host has not been found at for so long is forgotten.
+const KEPT_MS: i64 = 30 * 86_400_000;
+/// One that is known is noted again after so long.
+const FRESH_MS: i64 = 3_600_000;
 
-/// Writes which addresses a host's name leads to, instead of those known before. Of more
-/// than [`ADDRESSES_MAX`] the first are kept.
-pub fn replace(
+/// Notes at which addresses hosts were found.
+pub fn note(
     tx: &mut Tx<'_>,
-    (part, host): (Part, &str),
-    addresses: &[String],
+    part: Part,
+    found: &BTreeMap<String, String>,
     now_ms: i64,
 ) -> Result<()> {
-    if !WEB.is_there(tx)? {
+    if found.is_empty() || !WEB.is_there(tx)? {
         return Ok(());
     }
-    let removed = tx.execute(
-        "DELETE FROM addresses WHERE part = $1 AND host = $2",
-        &[part.into(), host.into()],
-    );
-    WEB.explained(removed)?;
-    let rows: Vec<_> = addresses
-        .iter()
-        .take(ADDRESSES_MAX)
-        .map(|address| vec![part.into(), host.into(), address.into(), now_ms.into()])
-        .collect();
-    let saved = tx.insert_rows(
-        "INSERT INTO addresses (part, host, address, found_ms)",
-        &rows,
-        "ON CONFLICT (part, host, address) DO NOTHING",
-    );
-    WEB.explained(saved)?;
+    for (host, address) in found {
+        let noted = tx.execute(
+            "INSERT INTO addresses (part, host, address, found_ms) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (part, host, address) DO UPDATE SET found_ms = excluded.found_ms
+             WHERE addresses.found_ms < $5",
+            &[part.into(), host.into(), address.into(), now_ms.into(), (now_ms - FRESH_MS).into()],
+        );
+        if WEB.explained(noted)? == 0 {
+            continue;
+        }
+        // It is new, or has not been seen for a while: a good time to tidy up.
+        let tidied = tx.execute(
+            "DELETE FROM addresses WHERE part = $1 AND host = $2 AND (found_ms < $3
+                 OR address NOT IN (SELECT address FROM addresses WHERE part = $1 AND host = $2
+                                    ORDER BY found_ms DESC, address LIMIT $4))",
+            &[part.into(), host.into(), (now_ms - KEPT_MS).into(), (ADDRESSES_MAX as i64).into()],
+        );
+        WEB.explained(tidied)?;
+    }
     Ok(())
 }
 
@@ -62,24 +69,35 @@ mod tests {
     use crate::tables::registrations;
     use crate::testing::{self, both_databases};
 
+    fn at(host: &str, address: &str) -> BTreeMap<String, String> {
+        [(host.to_owned(), address.to_owned())].into()
+    }
+
     #[test]
-    fn a_hosts_addresses_are_those_it_was_last_found_at() {
+    fn a_hosts_addresses_are_those_it_was_found_at() {
         both_databases(|db| {
-            let write = |addresses: &'static [&'static str], now_ms| {
-                db.write(move |tx| {
-                    let addresses: Vec<String> =
-                        addresses.iter().map(|it| (*it).to_owned()).collect();
-                    replace(tx, (Part(3), "a.example"), &addresses, now_ms)
-                })
+            db.write(|tx| registrations::register(tx, &testing::WEB, 1))?;
+            let part = Part(3);
+            let note = |address: String, now_ms| {
+                db.write(move |tx| super::note(tx, part, &at("a.example", &address), now_ms))
             };
-            let found = || db.read(|tx| of_host(tx, Part(3), "a.example"));
-            write(&["192.0.2.1", "2001:db8::1"], 5)?;
-            write(&["192.0.2.2", "192.0.2.1", "192.0.2.2"], 7)?;
-            assert_eq!(found()?, [("192.0.2.1".to_owned(), 7), ("192.0.2.2".to_owned(), 7)]);
-            assert_eq!(db.read(|tx| of_host(tx, Part(3), "b.example"))?, []);
-            db.write(|tx| registrations::deregister(tx, &testing::WEB, 8))?;
-            write(&["192.0.2.1"], 9)?;
-            assert_eq!(found()?, [], "without its connector nothing is kept");
+            let known = || db.read(move |tx| of_host(tx, part, "a.example"));
+            note("192.0.2.1".into(), 10)?;
+            note("192.0.2.1".into(), 20)?;
+            note("192.0.2.2".into(), 30)?;
+            let both = [("192.0.2.1".to_owned(), 10), ("192.0.2.2".to_owned(), 30)];
+            assert_eq!(known()?, both, "one that was noted a moment ago is not written again");
+            note("192.0.2.1".into(), FRESH_MS + 40)?;
+            assert_eq!(known()?[0].1, FRESH_MS + 40);
+            for number in 0..40 {
+                note(format!("198.51.100.{number}"), FRESH_MS + 100 + number)?;
+            }
+            assert_eq!(known()?.len(), ADDRESSES_MAX);
+            note("203.0.113.9".into(), 2 * KEPT_MS)?;
+            assert_eq!(known()?, [("203.0.113.9".to_owned(), 2 * KEPT_MS)]);
+            db.write(|tx| registrations::deregister(tx, &testing::WEB, 1))?;
+            note("203.0.113.10".into(), 3 * KEPT_MS)?;
+            assert_eq!(known()?, [], "without its connector there is no table");
             Ok(())
         });
     }

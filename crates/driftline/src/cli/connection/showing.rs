@@ -32,7 +32,8 @@ struct Shown {
 
 /// The connections that are asked for.
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
-    let found = answers.db.read(move |tx| {
+    let opens = ask.opens;
+    let mut found = answers.db.read(move |tx| {
         let mut found = Vec::new();
         if let Some(name) = &ask.name {
             let (kind, it) = find(tx, &One { name: name.clone(), kind: ask.kind.clone() })?;
@@ -47,7 +48,23 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
         }
         Ok(found)
     })?;
+    for it in found.iter_mut().filter(|it| opens && it.findings.is_empty()) {
+        it.findings.extend(tried(answers, it)?);
+    }
     Ok(serde_json::to_value(found)?)
+}
+
+/// Opens a connection. Why it cannot be used, if it cannot.
+fn tried(answers: &Answers, it: &Shown) -> anyhow::Result<Option<String>> {
+    let name = it.name.clone();
+    if Kind::parse(&it.kind) != Some(Kind::Output) {
+        // Others say what they reach in their jobs.
+        return Ok(None);
+    }
+    let known = answers.db.read(move |tx| connections::find(tx, Kind::Output, &name))?;
+    let Some(known) = known else { return Ok(None) };
+    let opened = outputs::connectors::open(&known.classname, &known.config);
+    Ok(opened.and_then(|mut output| output.check().map_err(|away| away.0)).err())
 }
 
 fn look(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> store::Result<Shown> {

@@ -150,6 +150,7 @@ fn scripts_rely_on_these_keys() {
     assert_keys(
         &hosts["hosts"][0],
         &[
+            "addresses",
             "blocked_by",
             "blocked_ms",
             "bytes",

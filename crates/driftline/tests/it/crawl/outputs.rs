@@ -300,3 +300,15 @@ fn deliveries_survive_kills_on_postgres() {
     let Some(home) = Home::database() else { return };
     deliveries_survive_kills(home);
 }
+
+/// A check tries the output, and says why it cannot be used.
+#[test]
+fn a_connection_is_checked_by_using_it() {
+    let piped = Piped::new(Home::directory());
+    piped.do_(&["connection", "check", "copy"]);
+    std::fs::remove_dir_all(&piped.out).unwrap();
+    std::fs::write(&piped.out, "in the way").unwrap();
+    let checked = piped.tree.home.command(&["connection", "check", "copy"]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(text(&checked.stdout).contains("cannot be used"), "{}", text(&checked.stdout));
+}

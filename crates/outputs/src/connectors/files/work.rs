@@ -33,6 +33,10 @@ impl Files {
         Ok(Files { directory: config.directory.into() })
     }
 
+    fn away(&self, error: &io::Error) -> Away {
+        Away(format!("directory {} cannot be used: {error}", self.directory.display()))
+    }
+
     fn put(&self, uri: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.directory.join(path_of(uri));
         let mut attempt = 0;
@@ -107,14 +111,20 @@ impl Files {
 }
 
 impl Output for Files {
+    fn check(&mut self) -> Result<(), Away> {
+        let probe = self.directory.join(format!("%check{UNFINISHED}"));
+        std::fs::create_dir_all(&self.directory)
+            .and_then(|()| std::fs::write(&probe, b"may be removed"))
+            .and_then(|()| std::fs::remove_file(&probe))
+            .map_err(|error| self.away(&error))
+    }
+
     fn wants(&self) -> Wants {
         Wants::Bytes
     }
 
     fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
-        let away = |error: io::Error| {
-            Away(format!("directory {} cannot be used: {error}", self.directory.display()))
-        };
+        let away = |error: io::Error| self.away(&error);
         std::fs::create_dir_all(&self.directory).map_err(away)?;
         let mut outcomes = Vec::with_capacity(deeds.len());
         for deed in deeds {
@@ -243,6 +253,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let config = serde_json::json!({ "directory": file.path() });
         let mut files = Files::open(&config.to_string()).expect("it opens");
+        assert!(files.check().unwrap_err().0.contains("cannot be used"));
         let away = files.take("{}", &[put("https://a/", "1")]).unwrap_err();
         assert!(away.0.contains("cannot be used"), "{}", away.0);
     }
