@@ -188,16 +188,27 @@ pub fn job_over(db: &Db, job: JobId) -> Result<()> {
         }
         Ok(openings)
     })?;
+    let opened = openings.into_iter().map(|opening| {
+        let output = connectors::open(&opening.classname, &opening.config);
+        (opening.name, output)
+    });
+    tell_each(opened)
+}
+
+/// One that cannot be told keeps nobody else from being told.
+fn tell_each(
+    opened: impl Iterator<Item = (String, std::result::Result<Box<dyn Output>, String>)>,
+) -> Result<()> {
     let mut told = Ok(());
-    for opening in openings {
-        let what = format!("output {}", opening.name);
-        let outcome = connectors::open(&opening.classname, &opening.config)
-            .map_err(|why| Error::Refused(format!("{what}: {why}")))
-            .and_then(|mut output| {
+    for (name, output) in opened {
+        let what = format!("output {name}");
+        let outcome = match output {
+            Err(why) => Err(Error::Refused(format!("{what}: {why}"))),
+            Ok(mut output) => {
                 let away = |away: Away| Error::Unavailable { what, reason: away.0 };
                 output.job_over().map_err(away)
-            });
-        // One that cannot be told keeps nobody else from being told.
+            }
+        };
         told = told.and(outcome);
     }
     told

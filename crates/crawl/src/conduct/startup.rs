@@ -94,3 +94,20 @@ pub fn definition(tx: &mut store::Tx<'_>, job: JobId) -> Result<Job> {
 pub fn takes_seeds(phase: Phase) -> bool {
     matches!(phase, Phase::StartingUp | Phase::Active)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store::ids::ConnectionId;
+
+    #[test]
+    fn a_blank_reseed_interval_is_never() {
+        let job = Job::new(JobId(1), "docs", ConnectionId(1));
+        let with = |continuous, interval_ms| {
+            reseed_ms(&Job { continuous, reseed_ms: interval_ms, ..job.clone() }, 1_000)
+        };
+        assert_eq!(with(true, None), None);
+        assert_eq!(with(true, Some(500)), Some(1_500));
+        assert_eq!(with(false, Some(500)), None, "one that scans once is seeded once");
+    }
+}

@@ -257,3 +257,22 @@ fn a_map_without_a_row_or_with_a_wrong_name_is_refused() {
     assert_eq!(unknown_pieces(bad).len(), 3);
     assert_eq!(broken_rows(bad).len(), 2);
 }
+
+/// What the original suffers from has tests here, by their names.
+#[test]
+fn every_defect_and_pain_of_the_original_has_a_test_that_exists() {
+    let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let list = fs::read_to_string(root.join("docs/originals.md")).unwrap();
+    let sources = crate::tidy::sources();
+    let rows = list.lines().filter(|line| line.starts_with("| ") && line.contains(" | "));
+    let rows: Vec<&str> = rows.filter(|line| !line.ends_with("| Here |")).collect();
+    assert!(rows.len() > 25, "{}", rows.len());
+    for row in rows {
+        let names: Vec<&str> = quoted(row).collect();
+        assert!(!names.is_empty() || row.contains(TO_COME), "{row} names nothing");
+        for name in names {
+            let is_test = || sources.iter().any(|text| text.contains(&format!("fn {name}(")));
+            assert!(root.join(name).is_dir() || is_test(), "{name} is neither a test nor a bench");
+        }
+    }
+}

@@ -47,6 +47,12 @@ fn checkout() -> Vec<SourceFile> {
     files
 }
 
+/// The text of every source file.
+pub fn sources() -> Vec<String> {
+    let is_source = |file: &SourceFile| file.path.ends_with(".rs");
+    checkout().into_iter().filter(is_source).map(|file| file.text).collect()
+}
+
 fn is_text(path: &Path) -> bool {
     path.extension().is_none_or(|extension| TEXT_EXTENSIONS.iter().any(|known| extension == *known))
 }

@@ -3,9 +3,10 @@
 use super::carry::fate;
 use super::*;
 use crate::connectors::null;
-use crate::output::Outcome;
+use crate::output::{Deed, Outcome, Wants};
 use page::ids::DocHash;
 use std::sync::Condvar;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use store::clock;
 use store::ids::{ConnectionId, DocumentId, Part};
@@ -179,4 +180,34 @@ fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
     let pending = Pending::new(Decision::Add, 1, JOB);
     assert_eq!(fate(&pending, &rejected, policy, 0), Fate::Rejected);
     assert_eq!(fate(&pending, &Outcome::Taken, policy, 0), Fate::Taken);
+}
+
+/// Hears that runs are over, or cannot.
+struct Over(Arc<AtomicUsize>, bool);
+
+impl Output for Over {
+    fn wants(&self) -> Wants {
+        Wants::Name
+    }
+
+    fn take(&mut self, _spec: &str, _deeds: &[Deed]) -> std::result::Result<Vec<Outcome>, Away> {
+        Ok(Vec::new())
+    }
+
+    fn job_over(&mut self) -> std::result::Result<(), Away> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        if self.1 { Ok(()) } else { Err(Away("it is away".into())) }
+    }
+}
+
+/// The original stops at the first that answers.
+#[test]
+fn every_output_is_told_that_a_run_is_over_although_one_cannot_be() {
+    let told = Arc::new(AtomicUsize::new(0));
+    let output = |hears| Ok(Box::new(Over(told.clone(), hears)) as Box<dyn Output>);
+    let outputs = [output(true), output(false), Err("no such connector".to_owned()), output(true)];
+    let outputs = outputs.into_iter().map(|it| ("copy".to_owned(), it));
+    let error = tell_each(outputs).unwrap_err();
+    assert!(error.passes() && error.to_string().contains("away"), "{error}");
+    assert_eq!(told.load(Ordering::SeqCst), 3);
 }

@@ -51,6 +51,31 @@ fn what_waits_for_its_end_expires_unless_a_later_run_takes_it_before() {
     });
 }
 
+/// The original gives it the time of its next look, or none.
+#[test]
+fn a_rescan_asked_for_while_active_is_not_lost() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let held = lease(db, place.part, 1)?;
+        db.write(move |tx| {
+            let named = [candidate(1, 0, 0, None), candidate(2, 1, 0, None)];
+            add(tx, at(place, Run(1), 0), &named)?;
+            chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
+            claim_ids(tx, place, ChunkId(1), &[QueueId(1), QueueId(2)])?;
+            tx.execute("UPDATE queue SET rescan = 1 WHERE part = 1 AND id = 1", &[])?;
+            let to = Settlement::Again { check_ms: 5_000, action: "fetch" };
+            let settled =
+                [1, 2].map(|id| Settled { id: QueueId(id), generation: 0, to: to.clone() });
+            settle(tx, place, (ChunkId(1), Run(1)), &settled)
+        })?;
+        let state = |document| {
+            db.read(move |tx| find(tx, place, hash(document))).map(|it| it.map(|it| it.state))
+        };
+        assert_eq!((state(0)?, state(1)?), (Some(State::Ready), Some(State::Waiting)));
+        Ok(())
+    });
+}
+
 #[test]
 fn a_later_run_looks_at_what_waits_for_its_time_but_not_at_what_is_in_trouble() {
     both_databases(|db| {
