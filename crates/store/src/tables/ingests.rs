@@ -123,6 +123,15 @@ const COLUMNS: &str = "id, connectionid, dochash, componenthash, docuri, urihash
     changecount, staleuris, delivered_seq, decision, decided_seq, jobid, checktime, failcount, \
     failtime, errortext";
 
+/// How rows are found: by document, by URI, by their ids. Only the first has an order; it
+/// would lead SQLite along the wrong index elsewhere.
+const BY_KEY: (&str, &str) = (
+    "WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash",
+    "ORDER BY dochash, componenthash /*for update*/",
+);
+const BY_URI: (&str, &str) = ("WHERE part = $1 AND outputid = $2 AND urihash", "/*for update*/");
+const BY_ID: (&str, &str) = ("WHERE part = $1 AND +outputid = $2 AND id", "/*for update*/");
+
 /// A row before and after: `None` is no row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -142,13 +151,10 @@ pub fn load(
     sorted.sort_unstable();
     let keys: Vec<Value<'_>> = sorted.iter().map(Value::from).collect();
     tx.query_in(
-        &format!(
-            "SELECT {COLUMNS} FROM ingests
-             WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash"
-        ),
+        &format!("SELECT {COLUMNS} FROM ingests {}", BY_KEY.0),
         &[part.into(), output.into(), connection.into()],
         &keys,
-        "ORDER BY dochash, componenthash /*for update*/",
+        BY_KEY.1,
         Ingest::from_row,
     )
 }
@@ -161,10 +167,10 @@ pub fn owners(
 ) -> Result<Vec<Ingest>> {
     let keys: Vec<Value<'_>> = uri_hashes.iter().map(Value::from).collect();
     tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND outputid = $2 AND urihash"),
+        &format!("SELECT {COLUMNS} FROM ingests {}", BY_URI.0),
         &[part.into(), output.into()],
         &keys,
-        "ORDER BY dochash, componenthash /*for update*/",
+        BY_URI.1,
         Ingest::from_row,
     )
 }

@@ -4,7 +4,7 @@
 //! those that are tried again; whatever an output says of a decision is said of that
 //! decision alone.
 
-use super::{COLUMNS, Decision, Ingest, Move, NEVER_MS, save};
+use super::{BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, save};
 use crate::ids::{ConnectionId, Part};
 use crate::{Result, Tx, Value};
 use std::collections::HashMap;
@@ -107,10 +107,10 @@ pub fn delivered(tx: &mut Tx<'_>, at: Due, fates: &[(i64, i64, Fate)], now_ms: i
     ids.sort_unstable();
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let rows = tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND outputid = $2 AND id"),
+        &format!("SELECT {COLUMNS} FROM ingests {}", BY_ID.0),
         &[at.part.into(), at.output.into()],
         &keys,
-        "ORDER BY dochash, componenthash /*for update*/",
+        BY_ID.1,
         Ingest::from_row,
     )?;
     let fates: HashMap<(i64, i64), &Fate> =

@@ -142,3 +142,23 @@ fn an_output_is_forgotten_piece_by_piece_and_a_uri_has_its_owners() {
         Ok(())
     });
 }
+
+#[test]
+fn every_look_goes_along_the_index_that_is_made_for_it() {
+    crate::testing::on_sqlite(|db| {
+        for ((before, after), words) in [
+            (BY_URI, "ingests_by_uri (part=? AND outputid=? AND urihash=?)"),
+            (BY_ID, "(part=? AND id=?)"),
+            (BY_KEY, "ingests_by_key (part=? AND outputid=? AND dochash=? AND connectionid=?)"),
+        ] {
+            let count = before.matches('$').count() + 1;
+            let sql = format!(
+                "EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM ingests {before} = ${count} {after}"
+            );
+            let plan: Vec<String> =
+                db.read(move |tx| tx.query(&sql, &[Value::Int(1); 4][..count], |row| row.get(3)))?;
+            assert!(plan.iter().any(|line| line.contains(words)), "{plan:?}");
+        }
+        Ok(())
+    });
+}
