@@ -23,6 +23,8 @@ const DOCUMENTS: usize = DIRECTORIES * FILES + DIRECTORIES + 1;
 /// Processes that are killed while verbs are given, and while the job is deleted.
 const KILLS: u64 = 22;
 const KILLS_OF_DELETION: u64 = 3;
+/// Of these rounds a second process lives through all but one or two.
+const ROUNDS_OF_ANOTHER: u64 = 5;
 /// A process lives at most so long after the last verb, in milliseconds.
 const LIFE_MS_MAX: u64 = 350;
 /// Verbs follow each other within so many milliseconds.
@@ -87,8 +89,17 @@ impl Scene {
     }
 
     fn start(&self, more: &[&str]) -> Running {
-        let args = [&["work", "--lease", "1", "--node", "a"], more].concat();
+        self.start_as("a", more)
+    }
+
+    fn start_as(&self, node: &str, more: &[&str]) -> Running {
+        let args = [&["work", "--lease", "1", "--node", node], more].concat();
         Running::start(self.home.command(&args))
+    }
+
+    /// A second process, where there may be one.
+    fn start_another(&self) -> Option<Running> {
+        self.home.url.as_ref().map(|_| self.start_as("b", &[]))
     }
 
     /// Gives a verb; it may be refused, but then it says why and what can be done.
@@ -174,11 +185,19 @@ fn whatever_a_job_is_told_and_whoever_dies_it_comes_to_rest(home: Home, seed: u6
     let seed = environment(SEED).map_or(seed, |text| text.parse().unwrap());
     let scene = Scene::new(home, seed);
     let mut met = BTreeSet::new();
+    let mut another = None;
     for kill in 0..KILLS {
+        if kill % ROUNDS_OF_ANOTHER == 1 {
+            // The one before is killed as it is dropped, and is missed by those that follow.
+            drop(another.take());
+        } else if kill % ROUNDS_OF_ANOTHER == 2 {
+            another = scene.start_another();
+        }
         met.insert(scene.round());
         scene.edit(kill + 1);
     }
     assert!(met.len() > 2, "they were killed in many states: {met:?}");
+    drop(another);
     let work = scene.start(&[]);
     scene.comes_to_rest();
     // An abort may have been the last word, so only another run promises everything.

@@ -110,6 +110,58 @@ fn a_deletion_waits_for_its_output(scene: &Scene) {
     home.verify();
 }
 
+/// A job that is started without its connector has seeds to wait with.
+fn a_job_that_is_started_without_its_connector_waits_for_it(home: &Home) {
+    let site = Site::with_pages(10).serve();
+    web_job(home, &[site.seed()], &["delay_ms=0s"]);
+    told(home, &["connector", "deregister", "web"]);
+    told(home, &["job", "start", "site"]);
+    let work = work(home, &[]);
+    comes("it waits", || state(home) == "ACTIVE_UNINSTALLED");
+    assert_eq!(site.web().visits_count(), 0);
+    told(home, &["connector", "register", "web"]);
+    ends_well(work);
+    let line = listed(home).unwrap();
+    assert_eq!((&line["word"], &line["processed"]), (&"done".into(), &10.into()), "{line}");
+    home.verify();
+}
+
+#[test]
+fn a_job_that_is_started_without_its_connector_waits_for_it_on_sqlite() {
+    a_job_that_is_started_without_its_connector_waits_for_it(&Home::directory());
+}
+
+#[test]
+fn a_job_that_is_started_without_its_connector_waits_for_it_on_postgres() {
+    let Some(home) = Home::database() else { return };
+    a_job_that_is_started_without_its_connector_waits_for_it(&home);
+}
+
+/// A run that is over but for its output, which cannot be used and is then deregistered.
+#[test]
+fn a_run_that_waits_for_its_output_ends_when_the_connector_is_back() {
+    let (home, site) = (Home::directory(), Site::with_pages(10).serve());
+    let out = home.folder.path().join("out");
+    std::fs::write(&out, "in the way").unwrap();
+    web_job(&home, &[site.seed()], &["delay_ms=0s"]);
+    let directory = format!("directory={}", out.display());
+    let create = ["connection", "create", "copy", "--kind", "output", "--connector", "files"];
+    told(&home, &[&create[..], &[&directory]].concat());
+    told(&home, &["job", "edit", "site", "--pipeline", "copy"]);
+    told(&home, &["job", "start", "site"]);
+    let work = work(&home, &[]);
+    comes("all is crawled", || state(&home) == "SHUTTINGDOWN");
+    told(&home, &["connector", "deregister", "files", "--kind", "output"]);
+    std::fs::remove_file(&out).unwrap();
+    comes("nothing is under way", || home.active().is_empty());
+    assert_eq!((state(&home).as_str(), files_under(&out)), ("SHUTTINGDOWN", 0));
+    told(&home, &["connector", "register", "files", "--kind", "output"]);
+    ends_well(work);
+    let line = listed(&home).unwrap();
+    assert_eq!((&line["word"], files_under(&out)), (&"done".into(), 10), "{line}");
+    home.verify();
+}
+
 #[test]
 fn a_job_without_its_connectors_rests_and_goes_on_when_they_are_back_on_sqlite() {
     a_job_without_its_connectors_rests_and_goes_on_when_they_are_back(Home::directory());
