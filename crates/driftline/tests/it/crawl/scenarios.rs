@@ -8,6 +8,7 @@ mod bins;
 mod cycle;
 mod deregistered;
 mod edited;
+mod ending;
 
 use std::time::Instant;
 
