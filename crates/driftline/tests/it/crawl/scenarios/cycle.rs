@@ -32,6 +32,11 @@ const PAUSE_MS_MAX: u64 = 120;
 /// Those that may be given at any time, after a start.
 const VERBS: [&str; 8] =
     ["start", "start-minimal", "pause", "pause", "resume", "abort", "restart", "restart-minimal"];
+/// Of so many things that are said, one is about a connector instead.
+const CONNECTORS_ONE_IN: u64 = 6;
+const KINDS: [&str; 2] = ["repository", "output"];
+/// Of so many processes, one is stopped in good order instead.
+const STOPPED_ONE_IN: u64 = 6;
 /// Names another seed than the usual one, to look for what that one does not meet.
 const SEED: &str = "DRIFTLINE_TEST_SEED";
 
@@ -111,6 +116,18 @@ impl Scene {
         assert!(output.status.success() || is_refused, "{verb}: {errors}");
     }
 
+    /// Says something to the job, or takes away or gives back one of its connectors.
+    fn tell_something(&self) {
+        match self.draw(CONNECTORS_ONE_IN) {
+            0 => {
+                let verb = ["deregister", "register"][self.draw(2) as usize];
+                let kind = KINDS[self.draw(2) as usize];
+                told(&self.home, &["connector", verb, "files", "--kind", kind]);
+            }
+            _ => self.tell(VERBS[self.draw(VERBS.len() as u64) as usize]),
+        }
+    }
+
     /// Lets a process live for a while.
     fn lives(&self, running: &mut Running, ms_max: u64) {
         let deadline = Instant::now() + Duration::from_millis(self.draw(ms_max));
@@ -126,17 +143,24 @@ impl Scene {
         self.tell("start");
         for _ in 0..self.draw(3) {
             self.lives(&mut running, PAUSE_MS_MAX);
-            self.tell(VERBS[self.draw(VERBS.len() as u64) as usize]);
+            self.tell_something();
         }
         self.lives(&mut running, LIFE_MS_MAX);
-        if self.draw(3) == 0 {
+        let is_killed = self.draw(STOPPED_ONE_IN) > 0;
+        if !is_killed {
+            // Only now it listens to signals.
+            running.prints("working on all jobs");
+            running.signal("INT");
+            ends_well(running);
+        } else if self.draw(3) == 0 {
             let verb = VERBS[self.draw(VERBS.len() as u64) as usize];
             let verb = Running::start(self.home.command(&["job", verb, "docs"]));
             running.kill();
             // Whoever answered it is dead, so there may have been no answer.
             let _ = verb.ended();
+        } else {
+            running.kill();
         }
-        running.kill();
         self.home.texts("SELECT status FROM jobs").into_iter().next().unwrap()
     }
 
@@ -198,6 +222,9 @@ fn whatever_a_job_is_told_and_whoever_dies_it_comes_to_rest(home: Home, seed: u6
     }
     assert!(met.len() > 2, "they were killed in many states: {met:?}");
     drop(another);
+    for kind in KINDS {
+        told(&scene.home, &["connector", "register", "files", "--kind", kind]);
+    }
     let work = scene.start(&[]);
     scene.comes_to_rest();
     // An abort may have been the last word, so only another run promises everything.
