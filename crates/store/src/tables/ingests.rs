@@ -153,6 +153,12 @@ pub fn load(
     )
 }
 
+/// What an output has under URIs.
+const OWNERS: &str = "part = $1 AND outputid = $2 AND urihash";
+/// As [`load`] orders it, for the locks, but in words that no index has: SQLite would
+/// rather walk all that the output has in this order than sort a row.
+const OWNERS_ORDER: &str = "ORDER BY COALESCE(dochash, urihash), componenthash";
+
 /// Loads what an output has under URIs, by their hashes, and locks it.
 pub fn owners(
     tx: &mut Tx<'_>,
@@ -161,10 +167,10 @@ pub fn owners(
 ) -> Result<Vec<Ingest>> {
     let keys: Vec<Value<'_>> = uri_hashes.iter().map(Value::from).collect();
     tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND outputid = $2 AND urihash"),
+        &format!("SELECT {COLUMNS} FROM ingests WHERE {OWNERS}"),
         &[part.into(), output.into()],
         &keys,
-        "ORDER BY dochash, componenthash /*for update*/",
+        &format!("{OWNERS_ORDER} /*for update*/"),
         Ingest::from_row,
     )
 }

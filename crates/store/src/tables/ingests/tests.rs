@@ -142,3 +142,17 @@ fn an_output_is_forgotten_piece_by_piece_and_a_uri_has_its_owners() {
         Ok(())
     });
 }
+
+/// An output may have millions of documents, and every commit asks who owns its URIs.
+#[test]
+fn the_owner_of_a_uri_is_looked_up_by_it() {
+    crate::testing::on_sqlite(|db| {
+        let sql =
+            format!("EXPLAIN QUERY PLAN SELECT id FROM ingests WHERE {OWNERS} = $3 {OWNERS_ORDER}");
+        let plan: Vec<String> =
+            db.read(move |tx| tx.query(&sql, &[Value::Int(1); 3], |row| row.get(3)))?;
+        let wanted = "ingests_by_uri (part=? AND outputid=? AND urihash=?)";
+        assert!(plan[0].contains(wanted), "{plan:?}");
+        Ok(())
+    });
+}

@@ -21,7 +21,7 @@ const FILES: usize = 12;
 /// Files, directories and the root.
 const DOCUMENTS: usize = DIRECTORIES * FILES + DIRECTORIES + 1;
 /// Processes that are killed while verbs are given, and while the job is deleted.
-const KILLS: u64 = 18;
+const KILLS: u64 = 14;
 const KILLS_OF_DELETION: u64 = 3;
 /// Of these rounds a second process lives through all but one or two.
 const ROUNDS_OF_ANOTHER: u64 = 5;
