@@ -78,10 +78,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
     // A job that must be there already makes nothing.
-    let held = match args.seeds.is_empty() {
-        true => args.place.hold()?,
-        false => args.place.hold_or_make(args.parts)?,
-    };
+    let held = args.place.patiently(|place| match args.seeds.is_empty() {
+        true => place.hold(),
+        false => place.hold_or_make(args.parts),
+    })?;
     let known = {
         let name = name.clone();
         held.db.read(move |tx| jobs::find(tx, &name))?

@@ -209,6 +209,23 @@ impl Place {
         Ok(Held { db, objects: Objects::open(&location)?, directory: None })
     }
 
+    /// Opens the place for a process that stays. A verb that has the directory for a moment
+    /// is waited for; whoever works on it listens, and is not.
+    pub fn patiently(&self, hold: impl Fn(&Place) -> anyhow::Result<Held>) -> anyhow::Result<Held> {
+        let question = Question { verb: "status".to_owned(), args: Json::Null };
+        let listens = || matches!(socket::ask(&self.data.layout(), &question), Ok(Some(_)));
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match hold(self) {
+                Err(error) if tries < TRIES_MAX && is_in_use(&error) && !listens() => {
+                    std::thread::park_timeout(TRY_AGAIN);
+                }
+                held => return held,
+            }
+        }
+    }
+
     fn hold_directory(&self, parts: u32) -> anyhow::Result<Held> {
         Held::open(self.data.root(), parts)
     }

@@ -71,7 +71,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
-    let held = args.place.hold_or_make(args.parts)?;
+    let held = args.place.patiently(|place| place.hold_or_make(args.parts))?;
     let nudging: Arc<OnceLock<Stopper>> = Arc::default();
     let nudged = nudging.clone();
     let _listening = held.answer_and("work", move || {

@@ -17,6 +17,7 @@ mod nodes;
 mod outage;
 mod outputs;
 mod refused;
+mod scenarios;
 mod server;
 mod signals;
 mod throttled;

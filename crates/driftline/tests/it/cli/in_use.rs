@@ -10,6 +10,8 @@ use super::{PROGRAM, Place, assert_trouble, said, text};
 
 /// How long a process may take to start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than a process takes to try for the directory, shorter than it tries.
+const MOMENT: Duration = Duration::from_millis(500);
 
 #[test]
 fn verbs_that_write_name_the_holder_and_verbs_that_read_go_on() {
@@ -89,6 +91,23 @@ fn a_killed_holder_leaves_a_directory_that_the_next_one_takes_at_once() {
     drop(db);
     said(&place.run(&["gc"]));
     said(&place.run(&["verify"]));
+}
+
+/// Verbs hold a directory while they change something; `work` must not die of that.
+#[test]
+fn a_process_that_is_to_work_waits_for_a_verb_that_has_the_directory_for_a_moment() {
+    let place = Place::filled();
+    let held = place.hold();
+    let mut command = Command::new(PROGRAM);
+    command.args(["work", "--until-idle"]).arg("--data").arg(&place.data).stdout(Stdio::null());
+    let mut work = Killed(command.spawn().unwrap());
+    let deadline = Instant::now() + MOMENT;
+    while Instant::now() < deadline {
+        assert_eq!(work.0.try_wait().unwrap(), None, "it waits");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    drop(held);
+    assert_eq!(work.0.wait().unwrap().code(), Some(0));
 }
 
 /// A process that does not outlive a test that fails.

@@ -17,7 +17,7 @@ const VISITS_MAX: u64 = 170;
 const DELAY: Duration = Duration::from_millis(500);
 
 /// Numbers that look random and are the same every time.
-fn drawn(seed: u64, below: u64) -> u64 {
+pub(super) fn drawn(seed: u64, below: u64) -> u64 {
     let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (mixed ^ (mixed >> 29)) % below

@@ -59,7 +59,8 @@ impl Piped {
     }
 }
 
-fn collect(at: &Path, below: &str, found: &mut BTreeMap<String, String>) {
+/// All files under a directory, by their names below it, with what they say.
+pub(super) fn collect(at: &Path, below: &str, found: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
         let name = format!("{below}{}", entry.file_name().to_string_lossy());
         match entry.path().is_dir() {
