@@ -9,7 +9,7 @@
 
 use crate::worker::batch::Batch;
 use crate::worker::job::JobWork;
-use page::ids::{DocHash, hash128};
+use page::ids::DocHash;
 use std::collections::{BTreeMap, HashMap};
 use store::chunkfile::document::Change;
 use store::ids::{ConnectionId, IdMaker, JobId, Part};
@@ -114,7 +114,8 @@ fn gone(known: &Ingest, (seq, job, now_ms): (i64, JobId, i64)) -> Option<Option<
 
 fn take(row: &mut Ingest, (uri, version, authority): (&str, &str, Option<&str>), outlet: &Outlet) {
     row.uri = Some(uri.to_owned());
-    row.uri_hash = Some(hash128(uri.as_bytes()).to_vec());
+    // Neighbours lie together in its index, as documents do.
+    row.uri_hash = Some(DocHash::of(uri).0.to_vec());
     row.version = Some(version.to_owned());
     row.authority = authority.map(str::to_owned);
     row.output_version = Some(outlet.version.clone());

@@ -19,7 +19,7 @@ use store::tables::{leases, outlets};
 use store::{Error, Result, clock};
 
 /// Decisions carried at once.
-const BATCH: u32 = 200;
+pub(super) const BATCH: u32 = 200;
 /// Bytes of documents carried at once, beyond one document.
 const BYTES_MAX: usize = 32 << 20;
 /// The longest wait before another try.
@@ -203,7 +203,7 @@ impl Carrier {
                 let name = &load.opening.name;
                 given_up.push((job, format!("output {name} could not take {uri}: {error}")));
             }
-            fates.push((it.item.row.id, it.item.pending.seq, fate));
+            fates.push(ingests::Met { id: it.item.row.id, pending: it.item.pending.clone(), fate });
             activities.push(self.activity(load, it, (began_ms, now_ms)));
         }
         let (lease, due) = (load.lease.clone(), load.due);

@@ -4,8 +4,9 @@
 //! more carriers than connections; with nothing to do, a look costs two short questions,
 //! and comes less and less often.
 
+use super::carry::{BATCH, Carried};
 use super::rights::Rights;
-use super::{Back, CARRIERS, Event, Listener, Load, Means, carry::Carried};
+use super::{Back, CARRIERS, Event, Listener, Load, Means};
 use crate::output::Output;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -23,6 +24,9 @@ const DUE_MAX: usize = 4_096;
 const FORGET_ROWS: u32 = 1_000;
 /// With nothing to do, the tables are looked at again after this long at first.
 const IDLE_MS: i64 = 20;
+/// What an output must hear of a part is gathered for so long after the last delivery, so
+/// that a crawl in full swing costs a transaction for many documents.
+const GATHER_MS: i64 = 200;
 /// How long an output rests that could not be reached; it doubles up to [`REST_MS_MAX`].
 const REST_MS: i64 = 500;
 /// The longest rest.
@@ -51,7 +55,12 @@ pub(super) struct Desk {
     rights: Rights,
     outputs: BTreeMap<ConnectionId, Known>,
     carried: HashSet<(Part, ConnectionId)>,
+    /// When something was last carried.
+    carried_ms: BTreeMap<(Part, ConnectionId), i64>,
     idle_ms: i64,
+    /// When the tables were last looked at, and when they are next.
+    looked_ms: i64,
+    look_ms: i64,
     /// What was said to be waited for.
     said: Option<String>,
 }
@@ -65,29 +74,33 @@ impl Desk {
             listener,
             outputs: BTreeMap::new(),
             carried: HashSet::new(),
+            carried_ms: BTreeMap::new(),
             idle_ms: 0,
+            looked_ms: 0,
+            look_ms: 0,
             said: None,
         }
     }
 
     /// Works until it is told to stop and everything that is carried has arrived.
     pub fn serve(&mut self, incoming: &Receiver<Event>, stop: &AtomicBool) {
+        let poll_ms = self.means.poll_ms.min(self.means.lease_ms / 4).max(1);
         loop {
             let stopping = stop.load(Ordering::SeqCst);
             if stopping && self.carried.is_empty() {
                 break;
             }
-            // A database that is away is met again at the next look.
-            let next_ms = match stopping {
-                true => None,
-                false => self.look().unwrap_or(None),
-            };
+            let now_ms = clock::now_ms();
+            if !stopping && now_ms >= self.look_ms {
+                self.looked_ms = now_ms;
+                // A database that is away is met again at the next look.
+                let next_ms = self.look().unwrap_or(None).unwrap_or(i64::MAX);
+                let idle_ms = if self.carried.is_empty() { self.idle_ms } else { poll_ms };
+                self.look_ms = next_ms.min(now_ms + idle_ms.min(poll_ms)).max(now_ms + 1);
+            }
             self.rights.keep();
             self.say();
-            let poll_ms = self.means.poll_ms.min(self.means.lease_ms / 4).max(1);
-            let until_ms = next_ms.map_or(poll_ms, |it| it - clock::now_ms());
-            let idle_ms = if self.carried.is_empty() { self.idle_ms } else { poll_ms };
-            let wait_ms = idle_ms.min(poll_ms).min(until_ms).max(1);
+            let wait_ms = (self.look_ms - now_ms).clamp(1, poll_ms);
             let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(1));
             let Ok(first) = incoming.recv_timeout(wait) else { continue };
             let mut next = Some(first);
@@ -98,6 +111,8 @@ impl Desk {
                 }
                 next = incoming.try_recv().ok();
             }
+            // Whoever rings all the time is heard now and then.
+            self.look_ms = self.look_ms.min(self.looked_ms + IDLE_MS);
         }
         self.loads = None;
         self.rights.end();
@@ -126,12 +141,16 @@ impl Desk {
             Ok((found, next_ms))
         })?;
         let mut next_ms = next_ms;
+        self.carried_ms.retain(|_, carried_ms| now_ms - *carried_ms < GATHER_MS);
         let mut openings: BTreeMap<ConnectionId, Option<Opening>> = BTreeMap::new();
         for due in due {
             if self.carried.len() >= CARRIERS {
                 break;
             }
+            let carried_ms = self.carried_ms.get(&(due.part, due.output));
+            let gathers_until_ms = carried_ms.map_or(0, |carried_ms| carried_ms + GATHER_MS);
             let rests_until_ms = self.outputs.get(&due.output).map_or(0, |it| it.rests_until_ms);
+            let rests_until_ms = rests_until_ms.max(gathers_until_ms);
             if rests_until_ms > now_ms {
                 next_ms = Some(next_ms.map_or(rests_until_ms, |it| it.min(rests_until_ms)));
                 continue;
@@ -192,6 +211,13 @@ impl Desk {
             && let Some(output) = load.output
         {
             known.idle.push(output);
+        }
+        match outcome {
+            // A full load leaves more behind, which nobody has to wait for.
+            Carried::Delivered(count) if count < BATCH as usize => {
+                self.carried_ms.insert((load.due.part, load.due.output), clock::now_ms());
+            }
+            _ => {}
         }
         match outcome {
             Carried::Delivered(count) => {

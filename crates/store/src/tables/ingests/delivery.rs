@@ -4,10 +4,12 @@
 //! those that are tried again; whatever an output says of a decision is said of that
 //! decision alone.
 
-use super::{BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, save};
-use crate::ids::{ConnectionId, Part};
+use super::{BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Pending, UNDELIVERED, save};
+use crate::dialect::Kind;
+use crate::ids::{ConnectionId, JobId, Part};
+use crate::tables::counters;
 use crate::{Result, Tx, Value};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Something that an output must hear in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,10 +102,61 @@ pub enum Fate {
     },
 }
 
-/// Records what came of decisions: `(id, seq, fate)`. A decision that has changed since
-/// stays as it is. Returns how many were recorded.
-pub fn delivered(tx: &mut Tx<'_>, at: Due, fates: &[(i64, i64, Fate)], now_ms: i64) -> Result<u64> {
-    let mut ids: Vec<i64> = fates.iter().map(|it| it.0).collect();
+/// A decision, the row it is of, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Met {
+    pub id: i64,
+    pub pending: Pending,
+    pub fate: Fate,
+}
+
+impl Met {
+    /// Whether the output has now what was decided: what nearly always happens.
+    fn is_plain(&self) -> bool {
+        self.fate == Fate::Taken && self.pending.decision != Decision::Remove
+    }
+}
+
+/// Records what came of decisions. One that has changed since stays as it is. Returns how
+/// many were recorded.
+pub fn delivered(tx: &mut Tx<'_>, at: Due, met: &[Met], now_ms: i64) -> Result<u64> {
+    let (plain, rest): (Vec<&Met>, Vec<&Met>) = met.iter().partition(|it| it.is_plain());
+    let mut jobs: BTreeMap<JobId, Vec<Vec<Value<'_>>>> = BTreeMap::new();
+    for it in plain {
+        let row = vec![it.id.into(), it.pending.seq.into()];
+        jobs.entry(it.pending.job).or_default().push(row);
+    }
+    let mut count = 0;
+    for (job, rows) in jobs {
+        let taken = taken(tx, at.part, &rows, now_ms)?;
+        let delta = -i64::try_from(taken).unwrap_or(0);
+        counters::add(tx, at.part, job, &[(UNDELIVERED, delta)])?;
+        count += taken;
+    }
+    Ok(count + otherwise(tx, at, &rest, now_ms)?)
+}
+
+/// Outputs have now what was decided: `(id, seq)`. Only what changes is written, so that
+/// no index is touched but those of what is pending.
+fn taken(tx: &mut Tx<'_>, part: Part, rows: &[Vec<Value<'_>>], now_ms: i64) -> Result<u64> {
+    tx.update_rows(
+        "UPDATE ingests SET decision = NULL, jobid = NULL, delivered_seq = v.column2,
+             lastingest = $2, firstingest = COALESCE(firstingest, $2), staleuris = NULL,
+             checktime = NULL, failcount = NULL, failtime = NULL, errortext = NULL",
+        &[part.into(), now_ms.into()],
+        (&[Kind::Int; 2], rows),
+        "WHERE ingests.part = $1 AND ingests.id = v.column1 AND ingests.decided_seq = v.column2
+           AND ingests.decision IS NOT NULL",
+    )
+}
+
+/// What was removed, rejected, or is tried again.
+fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64> {
+    if met.is_empty() {
+        return Ok(0);
+    }
+    let mut ids: Vec<i64> = met.iter().map(|it| it.id).collect();
     ids.sort_unstable();
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let rows = tx.query_in(
@@ -114,7 +167,7 @@ pub fn delivered(tx: &mut Tx<'_>, at: Due, fates: &[(i64, i64, Fate)], now_ms: i
         Ingest::from_row,
     )?;
     let fates: HashMap<(i64, i64), &Fate> =
-        fates.iter().map(|(id, seq, fate)| ((*id, *seq), fate)).collect();
+        met.iter().map(|it| ((it.id, it.pending.seq), &it.fate)).collect();
     let mut moves = Vec::with_capacity(rows.len());
     for row in rows {
         let Some(pending) = row.pending.as_ref().filter(|it| !it.is_given_up()) else { continue };
@@ -141,7 +194,7 @@ fn after(mut row: Ingest, fate: &Fate, now_ms: i64) -> Option<Ingest> {
             }
         }
         Fate::Again { check_ms, failcount, failtime, error } => {
-            row.pending = Some(super::Pending {
+            row.pending = Some(Pending {
                 check_ms: Some(*check_ms),
                 failcount: *failcount,
                 failtime: *failtime,

@@ -15,7 +15,7 @@ fn ingest(id: i64, decision: Decision, seq: i64) -> Ingest {
         connection: ConnectionId(1),
         dochash: DocHash::of(&id.to_string()),
         component: Vec::new(),
-        uri_hash: Some(page::ids::hash128(uri.as_bytes()).to_vec()),
+        uri_hash: Some(DocHash::of(&uri).0.to_vec()),
         uri: Some(uri),
         authority: None,
         version: Some("v1".into()),
@@ -29,6 +29,10 @@ fn ingest(id: i64, decision: Decision, seq: i64) -> Ingest {
         pending: Some(Pending::new(decision, seq, JOB)),
         delivered_seq: None,
     }
+}
+
+fn met(id: i64, decision: Decision, seq: i64, fate: Fate) -> Met {
+    Met { id, pending: Pending::new(decision, seq, JOB), fate }
 }
 
 fn decide(tx: &mut Tx<'_>, rows: Vec<Ingest>) -> Result<()> {
@@ -62,12 +66,13 @@ fn a_late_acknowledgement_cannot_hide_a_newer_decision() {
         assert_eq!(db.read(counted)?, [2, 0]);
         // While the output works on commit 1, commit 2 changes its mind on document 1.
         db.write(|tx| decide(tx, vec![ingest(1, Decision::Remove, 2)]))?;
-        let late = [(1, 1, Fate::Taken), (2, 1, Fate::Taken)];
+        let late = [1, 2].map(|id| met(id, Decision::Add, 1, Fate::Taken));
         assert_eq!(db.write(move |tx| delivered(tx, AT, &late, 50))?, 1);
         assert_eq!(db.read(counted)?, [1, 0]);
         let left = db.read(|tx| undelivered(tx, AT, 60, 10))?;
         assert_eq!(left, [ingest(1, Decision::Remove, 2)]);
-        assert_eq!(db.write(|tx| delivered(tx, AT, &[(1, 2, Fate::Taken)], 70))?, 1);
+        let removed = [met(1, Decision::Remove, 2, Fate::Taken)];
+        assert_eq!(db.write(move |tx| delivered(tx, AT, &removed, 70))?, 1);
         assert_eq!(db.read(|tx| undelivered(tx, AT, 80, 10))?, []);
         assert_eq!(db.read(counted)?, [0, 0]);
         let keys = [DocHash::of("1"), DocHash::of("2")];
@@ -92,7 +97,7 @@ fn what_fails_is_tried_again_and_given_up_and_retried() {
         let first = Due { part: Part(i64::MIN), output: ConnectionId(0) };
         assert_eq!(db.read(move |tx| due(tx, first))?, Some(AT));
         assert_eq!(db.read(|tx| due(tx, AT))?, None);
-        let fates = [(1, 1, again(95)), (2, 3, again(90))];
+        let fates = [met(1, Decision::Add, 1, again(95)), met(2, Decision::Add, 3, again(90))];
         db.write(move |tx| delivered(tx, AT, &fates, 50))?;
         assert_eq!(db.read(move |tx| due(tx, first))?, None);
         assert_eq!(db.read(move |tx| retries(tx, first))?, Some((AT, 90)));
@@ -103,7 +108,8 @@ fn what_fails_is_tried_again_and_given_up_and_retried() {
         assert_eq!(ids(db.read(|tx| undelivered(tx, AT, 95, 1))?), [2]);
         assert_eq!(db.read(counted)?, [2, 0]);
         assert!(db.read(is_any_due)?);
-        let fates = [(1, 1, again(NEVER_MS)), (2, 3, Fate::Rejected)];
+        let never = met(1, Decision::Add, 1, again(NEVER_MS));
+        let fates = [never, met(2, Decision::Add, 3, Fate::Rejected)];
         db.write(move |tx| delivered(tx, AT, &fates, 99))?;
         assert_eq!(db.read(counted)?, [0, 1]);
         assert!(!db.read(is_any_due)?);
