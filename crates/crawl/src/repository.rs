@@ -28,6 +28,12 @@ pub trait Repository: Send + Sync {
         ""
     }
 
+    /// What a document lies together with: those of a group are found and committed
+    /// together, because they are in the same part. Never changes for a document.
+    fn group<'a>(&self, docid: &'a str) -> &'a str {
+        docid
+    }
+
     /// Where outputs keep a document: at its identifier, unless it says otherwise.
     fn uri(&self, docid: &str) -> String {
         docid.to_owned()

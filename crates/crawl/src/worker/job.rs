@@ -244,7 +244,8 @@ impl JobWork {
             Source::Web(_) => self.ground.address(docid),
             Source::Other(repository) => {
                 let host = repository.bin(docid);
-                let part = Part(part_of(None, docid, self.ground.parts).into());
+                let group = Some(repository.group(docid));
+                let part = Part(part_of(group, docid, self.ground.parts).into());
                 Address { part, bin: BinId(bin_of(host)), host }
             }
         }

@@ -141,6 +141,10 @@ impl Repository for Files {
         Ok(Some(now_ms.to_string()))
     }
 
+    fn group<'a>(&self, docid: &'a str) -> &'a str {
+        docid.rsplit_once('/').map_or(docid, |(directory, _)| directory)
+    }
+
     fn uri(&self, docid: &str) -> String {
         url::Url::from_file_path(docid).map_or_else(|()| docid.to_owned(), String::from)
     }
