@@ -37,7 +37,7 @@ fn what_fails_until_the_job_is_edited_succeeds_in_the_same_run(home: &Home) {
     let line = listed(home).unwrap();
     assert_eq!((&line["state"], &line["word"]), (&"INACTIVE".into(), &"done".into()), "{line}");
     assert_eq!((&line["processed"], &line["run"]), (&PAGES.into(), &1.into()), "{line}");
-    let workers = "SELECT COUNT(*) FROM nodes WHERE roles = 'crawl'";
+    let workers = "SELECT COUNT(*) FROM nodes WHERE roles = 'crawl work'";
     assert_eq!(home.number(workers), 1, "no process was started again");
     home.verify();
 }
