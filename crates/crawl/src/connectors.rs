@@ -12,17 +12,18 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use store::catalog::Connector;
 
-/// Every repository connector.
-pub const ALL: &[Connector] = &[web::CONNECTOR, files::CONNECTOR];
+/// Makes a repository of a job's specification.
+pub type Make = fn(&str) -> Result<Arc<dyn Repository>, String>;
 
-/// A connector with a job's specification; the web works by itself.
+/// Every repository connector, and what makes its repositories; the web works by itself.
+pub const ALL: &[(Connector, Option<Make>)] =
+    &[(web::CONNECTOR, None), (files::CONNECTOR, Some(files::repository))];
+
+/// A connector with a job's specification.
 pub fn repository(connector: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
-    match connector {
-        "files" => {
-            let spec: files::FilesSpec = read(docspec)?;
-            Ok(Arc::new(files::work::Files::new(spec.check()?)?))
-        }
-        name => Err(format!("there is no repository connector {name:?} in this program")),
+    match ALL.iter().find(|it| it.0.name == connector).and_then(|it| it.1) {
+        Some(make) => make(docspec),
+        None => Err(format!("there is no repository connector {connector:?} in this program")),
     }
 }
 
@@ -47,7 +48,7 @@ mod tests {
 
     #[test]
     fn every_connector_has_a_name_of_its_own() {
-        let mut names: Vec<&str> = ALL.iter().map(|it| it.name).collect();
+        let mut names: Vec<&str> = ALL.iter().map(|it| it.0.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), ALL.len());

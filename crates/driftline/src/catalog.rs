@@ -14,7 +14,8 @@ use store::{Db, Result};
 
 /// Every connector.
 pub fn all() -> impl Iterator<Item = &'static Connector> {
-    crawl::connectors::ALL.iter().chain(outputs::connectors::ALL)
+    let repositories = crawl::connectors::ALL.iter().map(|it| &it.0);
+    repositories.chain(outputs::connectors::ALL.iter().map(|it| &it.0))
 }
 
 /// The connector of a kind and a name.

@@ -11,15 +11,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::catalog::Connector;
 
-/// Every output connector.
-pub const ALL: &[Connector] = &[files::CONNECTOR, null::CONNECTOR];
+/// Opens a connection with its configuration. The error is a sentence.
+pub type Open = fn(&str) -> Result<Box<dyn Output>, String>;
+
+/// Every output connector, and what opens its connections.
+pub const ALL: &[(Connector, Open)] =
+    &[(files::CONNECTOR, files::open), (null::CONNECTOR, null::open)];
 
 /// Opens an output connection. The error is a sentence.
 pub fn open(class: &str, config: &str) -> Result<Box<dyn Output>, String> {
-    match class {
-        "files" => Ok(Box::new(files::work::Files::open(config)?)),
-        "null" => Ok(Box::new(null::Null)),
-        _ => Err(format!("this program has no output connector {class}")),
+    match ALL.iter().find(|it| it.0.name == class) {
+        Some((_, open)) => open(config),
+        None => Err(format!("this program has no output connector {class}")),
     }
 }
 

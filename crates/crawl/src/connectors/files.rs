@@ -6,8 +6,10 @@
 pub mod work;
 
 use super::{read, written};
+use crate::repository::Repository;
 use regex::RegexSetBuilder;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use store::catalog::{Connector, Setting, SettingKind};
 use store::tables::connections::Kind;
 
@@ -106,6 +108,12 @@ impl FilesSpec {
         }
         Ok(self)
     }
+}
+
+/// A repository of a job's specification.
+pub fn repository(docspec: &str) -> Result<Arc<dyn Repository>, String> {
+    let spec: FilesSpec = read(docspec)?;
+    Ok(Arc::new(work::Files::new(spec.check()?)?))
 }
 
 /// The connector.

@@ -4,6 +4,7 @@ mod naming;
 pub mod work;
 
 use super::{read, written};
+use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
 use store::tables::connections::Kind;
@@ -33,6 +34,11 @@ impl FilesConfig {
         }
         Ok(self)
     }
+}
+
+/// Opens it.
+pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
+    Ok(Box::new(work::Files::open(config)?))
 }
 
 /// What a job says to a files output: nothing so far.
