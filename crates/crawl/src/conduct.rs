@@ -16,6 +16,7 @@ mod trouble;
 pub use ending::cleans;
 pub use herald::{Herald, Silence};
 pub use startup::takes_seeds;
+pub use trouble::patience;
 
 use crate::lifecycle::{Event, after};
 use crate::worker::job::Ground;

@@ -61,7 +61,8 @@ pub fn decide(
         return gone(known?, (seq, job, now_ms));
     };
     let Some(known) = known else {
-        let mut fresh = blank();
+        // Whoever saves it gives it its keys.
+        let mut fresh = Ingest::new(0, ConnectionId(0), DocHash([0; 16]));
         take(&mut fresh, (uri, version, authority), outlet);
         fresh.pending = Some(Pending::new(Decision::Add, seq, job));
         (fresh.changes, fresh.last_change_ms) = (1, Some(now_ms));
@@ -134,29 +135,6 @@ fn go_stale(row: &mut Ingest, uri: &str) {
     }
 }
 
-/// A row that says nothing; whoever saves it gives it its keys.
-fn blank() -> Ingest {
-    Ingest {
-        id: 0,
-        connection: ConnectionId(0),
-        dochash: DocHash([0; 16]),
-        component: Vec::new(),
-        uri: None,
-        uri_hash: None,
-        authority: None,
-        version: None,
-        output_version: None,
-        transformation_version: None,
-        first_ingest_ms: None,
-        last_ingest_ms: None,
-        last_change_ms: None,
-        changes: 0,
-        stale_uris: None,
-        pending: None,
-        delivered_seq: None,
-    }
-}
-
 /// Decides on all documents of a batch, for every output of the job.
 pub fn commit(tx: &mut Tx<'_>, at: Committing<'_>, job: &JobWork, batch: &Batch) -> Result<()> {
     if job.outlets.is_empty() {
@@ -178,27 +156,29 @@ pub fn commit(tx: &mut Tx<'_>, at: Committing<'_>, job: &JobWork, batch: &Batch)
         };
         said.insert(record.dochash, there);
     }
+    let authority = job.authority.as_deref();
+    let offers = said.iter().map(|(dochash, there)| {
+        let there = there.as_ref().map(|(uri, version)| Offer::There { uri, version, authority });
+        (*dochash, there.unwrap_or(Offer::Gone))
+    });
+    let offers: Vec<(DocHash, Offer<'_>)> = offers.collect();
     for outlet in &job.outlets {
-        let mut said = said.clone();
-        if !outlet.shared {
-            // Other jobs keep them, but none that sends them here.
-            said.extend(batch.left.iter().map(|dochash| (*dochash, None)));
-        }
-        let authority = job.authority.as_deref();
-        decide_all(tx, at, (job, outlet), &said, authority)?;
+        // Other jobs keep them, but if none sends them here, they are gone from here.
+        let left: &[DocHash] = if outlet.shared { &[] } else { &batch.left };
+        let left = left.iter().map(|dochash| (*dochash, Offer::Gone));
+        decide_all(tx, at, (job, outlet), offers.iter().copied().chain(left))?;
     }
     Ok(())
 }
 
-fn decide_all(
+fn decide_all<'a>(
     tx: &mut Tx<'_>,
     at: Committing<'_>,
     (job, outlet): (&JobWork, &Outlet),
-    said: &BTreeMap<DocHash, Option<(String, String)>>,
-    authority: Option<&str>,
+    offers: impl Iterator<Item = (DocHash, Offer<'a>)> + Clone,
 ) -> Result<()> {
     let place = (at.part, outlet.connection);
-    let keys: Vec<DocHash> = said.keys().copied().collect();
+    let keys: Vec<DocHash> = offers.clone().map(|(dochash, _)| dochash).collect();
     let known = ingests::load(tx, place, job.connection, &keys)?;
     let known: HashMap<DocHash, Ingest> = known
         .into_iter()
@@ -206,18 +186,14 @@ fn decide_all(
         .map(|row| (row.dochash, row))
         .collect();
     let mut moves = Vec::new();
-    for (dochash, there) in said {
-        let before = known.get(dochash);
-        let offer = match there {
-            Some((uri, version)) => Offer::There { uri, version, authority },
-            None => Offer::Gone,
-        };
+    for (dochash, offer) in offers {
+        let before = known.get(&dochash);
         let Some(after) = decide(before, offer, outlet, (at.seq, job.id, at.now_ms)) else {
             continue;
         };
         let after = after.map(|mut row| {
             if before.is_none() {
-                (row.id, row.connection, row.dochash) = (at.ids.next(), job.connection, *dochash);
+                (row.id, row.connection, row.dochash) = (at.ids.next(), job.connection, dochash);
             }
             row
         });

@@ -12,8 +12,6 @@ mod content;
 mod desk;
 mod rights;
 
-pub use carry::Policy;
-
 use crate::connectors;
 use crate::output::{Away, Output};
 use desk::Desk;
@@ -23,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use store::ids::{IdMaker, JobId};
 use store::objects::Objects;
+use store::patience::Patience;
 use store::tables::ingests::Due;
 use store::tables::leases::Lease;
 use store::tables::outlets::{self, Opening};
@@ -57,7 +56,7 @@ pub struct Means {
 /// Who wants to know, and knows what jobs want.
 pub trait Listener: Send + Sync {
     /// How a job deals with failures.
-    fn policy(&self, job: JobId) -> Policy;
+    fn patience(&self, job: JobId) -> Patience;
 
     /// Something was delivered, so that a job may be done.
     fn delivered(&self);

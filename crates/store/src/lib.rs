@@ -38,6 +38,7 @@ pub mod migrate;
 pub mod objects;
 pub mod owned;
 pub mod pack;
+pub mod patience;
 pub mod socket;
 pub mod tables;
 pub mod tx;

@@ -5,13 +5,15 @@
 //! moment, in its row before the commit of the pack and in the pack behind it, and
 //! they are the same bytes.
 
+use crate::chunkfile::facts::FactsStream;
 use crate::collect;
-use crate::ids::{IdMaker, ObjectId, Part};
+use crate::ids::{ChunkId, IdMaker, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::chunk_storage::{self, Packed};
-use crate::tables::chunks::Facts;
+use crate::tables::chunks::{self, Facts};
 use crate::tables::objects::{self as rows, Kind};
 use crate::{Db, Error, Result};
+use std::io::Cursor;
 
 #[cfg(test)]
 mod tests;
@@ -89,6 +91,19 @@ pub fn read_facts(db: &Db, objects: &Objects, part: Part, facts: Facts) -> Resul
     let (offset, len) =
         range.ok_or_else(|| Error::corrupt(what(), "a chunk names a negative range"))?;
     objects.get_range(&path, offset, len).map(Some)
+}
+
+/// The records of a committed chunk, in order. `None`: it has none (any more).
+pub fn records(
+    db: &Db,
+    objects: &Objects,
+    part: Part,
+    chunk: ChunkId,
+) -> Result<Option<FactsStream<Cursor<Vec<u8>>>>> {
+    let facts = db.read(move |tx| chunks::facts_of(tx, part, chunk))?;
+    let bytes = facts.map(|facts| read_facts(db, objects, part, facts)).transpose()?.flatten();
+    let open = |bytes| FactsStream::open(ChunkKey::new(part, chunk)?, Cursor::new(bytes));
+    bytes.map(open).transpose()
 }
 
 fn to_i64(bytes: usize) -> i64 {

@@ -9,12 +9,10 @@ use super::{Means, change};
 use crate::lifecycle::{Event, after};
 use crate::worker::job::Manners;
 use store::ids::JobId;
+use store::patience::Patience;
 use store::tables::job_states::{self, Phase, State};
 use store::tables::{connections, jobs};
 use store::{Error, Result, Tx};
-
-/// The longest wait before another try.
-const WAIT_MS_MAX: i64 = 3_600_000;
 
 /// A job was interrupted. Returns when it is tried again; `None` if it is not.
 pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> {
@@ -22,10 +20,8 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
     means.db.write(move |tx| {
         let Some(state) = job_states::lock(tx, job)? else { return Ok(None) };
         let Some(returns) = returning(&state) else { return Ok(None) };
-        let manners = manners(tx, job)?;
-        let left = state.failcount.unwrap_or(manners.retries).min(manners.retries);
-        let fail_ms = state.fail_ms.unwrap_or(now_ms.saturating_add(manners.patience_ms));
-        if left <= 0 || now_ms > fail_ms {
+        let again = patience(tx, job)?.again((state.failcount, state.fail_ms), now_ms);
+        if again.is_over {
             let event = match state.phase {
                 Phase::Notifying => Event::NotifyDone { error: Some(why.clone()) },
                 _ => Event::Fail(why.clone()),
@@ -35,11 +31,9 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
         }
         let mut next =
             after(&state, &returns, now_ms).map_err(|refused| Error::Refused(refused.0))?;
-        (next.failcount, next.fail_ms) = (Some(left - 1), Some(fail_ms));
+        (next.failcount, next.fail_ms) = (Some(again.failcount), Some(again.failtime));
         job_states::save(tx, job, (&state, &next), now_ms)?;
-        let tried = u32::try_from(manners.retries - left).unwrap_or(0).min(20);
-        let wait_ms = manners.retry_ms.saturating_mul(1 << tried).min(WAIT_MS_MAX);
-        Ok(Some(now_ms.saturating_add(wait_ms)))
+        Ok(Some(again.check_ms))
     })
 }
 
@@ -53,10 +47,11 @@ fn returning(state: &State) -> Option<Event> {
     }
 }
 
-fn manners(tx: &mut Tx<'_>, job: JobId) -> Result<Manners> {
-    let Some(job) = jobs::load(tx, job)? else { return Ok(Manners::default()) };
-    let connector = connections::connector_of(tx, job.connection)?;
-    Ok(Manners::of(&connector.unwrap_or_default(), &job.docspec).unwrap_or_default())
+/// How a job deals with what fails: its own way, or the usual one if it is gone.
+pub fn patience(tx: &mut Tx<'_>, job: JobId) -> Result<Patience> {
+    let Some(job) = jobs::load(tx, job)? else { return Ok(Manners::default().patience) };
+    let connector = connections::connector_of(tx, job.connection)?.unwrap_or_default();
+    Ok(Manners::of(&connector, &job.docspec).unwrap_or_default().patience)
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ impl Worker {
             // A continuous job has never done all there is, unless there is nothing.
             horizon_ms: match work.definition.continuous {
                 true => i64::MAX,
-                false => now_ms.saturating_add(work.manners.patience_ms),
+                false => now_ms.saturating_add(work.manners.patience.most_ms),
             },
         };
         let looked_at = held.clone();
@@ -169,7 +169,7 @@ impl Worker {
     /// Whether nothing of a job can be done for longer than its patience.
     fn nothing_soon(&mut self, work: &JobWork) -> bool {
         let now_ms = self.now.ms();
-        let horizon_ms = now_ms.saturating_add(work.manners.patience_ms);
+        let horizon_ms = now_ms.saturating_add(work.manners.patience.most_ms);
         let host = self.frontier.next_host(work.id);
         let mut places = self.places.iter().filter(|(key, _)| key.1 == work.id).map(|it| it.1);
         let due_ms = places.clone().filter_map(|place| place.due_ms).min();

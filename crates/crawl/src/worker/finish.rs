@@ -23,6 +23,7 @@ use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
 use crate::refetch::Allowance;
 use crate::scope::Cut;
 use page::ids::DocHash;
+use page::url::host_of;
 use std::cell::RefCell;
 use store::chunkfile::document::{Change, DocumentRecord, Fetch, Hop, RemoveReason};
 use store::ids::{ChunkId, DocumentId, IdMaker, Part};
@@ -167,7 +168,7 @@ fn with_body(
     (body, reading, began_ms): (Fetched, Reading, i64),
 ) -> Class {
     let Reading { facts, targets, length, noindex, .. } = reading;
-    let host = job.address(&claimed.entry.docid).host;
+    let host = host_of(&claimed.entry.docid);
     if !batch.addresses.contains_key(host) {
         batch.addresses.insert(host.to_owned(), body.peer.ip().to_string());
     }
@@ -348,17 +349,13 @@ fn push(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, to: Settlement) {
 
 /// Another try after trouble, later each time, while there are tries left.
 fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
-    // Count and time of the first trouble of a row are those that end it.
-    let left = entry.failcount.unwrap_or(job.manners.retries).min(job.manners.retries);
-    let patience_ms = job.manners.patience_ms;
-    let failtime = entry.failtime.unwrap_or(at.now_ms.saturating_add(patience_ms));
-    if left <= 0 || at.now_ms > failtime {
+    let again = job.manners.patience.again((entry.failcount, entry.failtime), at.now_ms);
+    if again.is_over {
         return Settlement::Failed(reason);
     }
-    let tried = u32::try_from(job.manners.retries - left).unwrap_or(0).min(20);
-    let wait_ms = job.manners.retry_ms.saturating_mul(1 << tried);
-    let check_ms = at.now_ms.saturating_add(wait_ms).max(at.not_before_ms);
-    Settlement::Retry { check_ms, failcount: Some(left - 1), failtime: Some(failtime), reason }
+    let (failcount, failtime) = (Some(again.failcount), Some(again.failtime));
+    let check_ms = again.check_ms.max(at.not_before_ms);
+    Settlement::Retry { check_ms, failcount, failtime, reason }
 }
 
 fn looking(at: Finishing<'_>, job: &JobWork, batch: &Batch) -> Looked {

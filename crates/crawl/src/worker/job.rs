@@ -13,6 +13,7 @@ use page::url::host_of;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
+use store::patience::Patience;
 use store::tables::counters;
 use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::Job;
@@ -107,12 +108,9 @@ pub struct Manners {
     pub delay_ms: i64,
     /// The longest delay that a host may ask for.
     pub crawl_delay_max_ms: i64,
-    /// How often a document is tried again after trouble.
-    pub retries: i64,
-    /// The wait before the first such try; it doubles with each.
-    pub retry_ms: i64,
-    /// What cannot be done for longer than this is left to the next run.
-    pub patience_ms: i64,
+    /// How often and how long what fails is tried again, and how long a run waits for what
+    /// cannot be done now.
+    pub patience: Patience,
     /// Whether the bytes of documents are kept.
     pub bodies: bool,
     /// Documents the job takes in; `None` is no limit.
@@ -132,9 +130,11 @@ impl Manners {
         Manners {
             delay_ms: spec.delay_ms,
             crawl_delay_max_ms: spec.crawl_delay_max_ms,
-            retries: spec.retries,
-            retry_ms: spec.retry_ms,
-            patience_ms: spec.patience_ms,
+            patience: Patience {
+                retries: spec.retries,
+                retry_ms: spec.retry_ms,
+                most_ms: spec.patience_ms,
+            },
             bodies: spec.bodies,
             pages_max: spec.pages_max,
             by_hops: spec.scope.hops_max.is_some(),

@@ -11,12 +11,9 @@ use super::known::KnownLinks;
 use super::reading;
 use page::facts::Facts;
 use std::collections::{HashMap, VecDeque};
-use std::io::Cursor;
 use std::sync::{Arc, Mutex, PoisonError};
-use store::chunkfile::facts::FactsStream;
 use store::ids::{ChunkId, IdMaker, Part};
-use store::objects::{ChunkKey, Objects};
-use store::tables::chunks;
+use store::objects::Objects;
 use store::{Db, Result, pack};
 
 /// Chunks whose links are kept in memory.
@@ -91,12 +88,8 @@ impl StoredLinks {
 
 fn read((db, objects): (&Db, &Objects), (part, chunk): (Part, ChunkId)) -> Result<ChunkLinks> {
     let mut links = ChunkLinks::new();
-    let Some(facts) = db.read(move |tx| chunks::facts_of(tx, part, chunk))? else {
-        return Ok(links);
-    };
-    let Some(bytes) = pack::read_facts(db, objects, part, facts)? else { return Ok(links) };
-    let key = ChunkKey::new(part, chunk)?;
-    for (ordinal, record) in (0..).zip(FactsStream::open(key, Cursor::new(bytes))?) {
+    let records = pack::records(db, objects, part, chunk)?;
+    for (ordinal, record) in (0..).zip(records.into_iter().flatten()) {
         if let Some(facts) = record?.facts {
             let directives = facts.directives;
             links.insert(ordinal, Facts { links: facts.links, directives, ..Facts::default() });

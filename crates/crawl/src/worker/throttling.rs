@@ -26,10 +26,6 @@ const BINS_MAX: usize = 20_000;
 /// A bound on what is read, if there is one.
 type Shared = Option<Arc<Bandwidth>>;
 
-fn new(bytes_per_s: u64) -> Arc<Bandwidth> {
-    Arc::new(Bandwidth::new(bytes_per_s))
-}
-
 /// Why a connection cannot be used.
 pub(super) type Unusable = String;
 
@@ -71,7 +67,8 @@ impl Throttling {
             // Those that somebody reads under stay.
             known.bandwidths.retain(|_, bandwidth| Arc::strong_count(bandwidth) > 1);
         }
-        let bandwidth = known.bandwidths.entry(bin).or_insert_with(|| new(bytes_per_s));
+        let bandwidth =
+            known.bandwidths.entry(bin).or_insert_with(|| Arc::new(Bandwidth::new(bytes_per_s)));
         Some(bandwidth.clone())
     }
 
@@ -185,9 +182,7 @@ impl Worker {
         let last_ms = known.next_ms.max(since_ms);
         limits.stopped_by.is_none().then(|| holds.pace(&limits, last_ms))
     }
-}
 
-impl Worker {
     /// What all who read from a host for a job share, if it is bounded.
     pub(super) fn bandwidth(&mut self, host: HostKey, job: &JobWork) -> Option<Arc<Bandwidth>> {
         let name = &self.hosts.get(host).name;

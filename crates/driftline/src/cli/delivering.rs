@@ -11,11 +11,11 @@ use ::crawl::lifecycle::Event;
 use ::crawl::worker::job::Manners;
 use ::crawl::worker::progress::Progress;
 use ::crawl::worker::{Settings, Stopper};
-use outputs::delivery::{self, Bell, Delivery, Listener, Means, Policy, Ready};
+use outputs::delivery::{self, Bell, Delivery, Listener, Means, Ready};
 use std::sync::{Arc, OnceLock};
 use store::ids::{IdMaker, JobId};
-use store::tables::connections;
-use store::tables::jobs::{self, Job, OnFailure};
+use store::patience::Patience;
+use store::tables::jobs::{self, OnFailure};
 use store::{Db, clock};
 
 /// Deliveries that begin when the worker is there.
@@ -82,25 +82,10 @@ impl Herald for Post {
     }
 }
 
-impl Post {
-    fn job(&self, id: JobId) -> store::Result<Option<(Job, String)>> {
-        self.db.read(move |tx| {
-            let Some(job) = jobs::load(tx, id)? else { return Ok(None) };
-            let connector = connections::connector_of(tx, job.connection)?;
-            Ok(Some((job, connector.unwrap_or_default())))
-        })
-    }
-}
-
 impl Listener for Post {
-    fn policy(&self, job: JobId) -> Policy {
-        // A job that is gone has left something to be removed, which is tried as usual.
-        let known = self.job(job).ok().flatten();
-        let manners = known.map_or_else(Manners::default, |(job, connector)| {
-            Manners::of(&connector, &job.docspec).unwrap_or_default()
-        });
-        let Manners { retries, retry_ms, patience_ms, .. } = manners;
-        Policy { retries, retry_ms, patience_ms }
+    fn patience(&self, job: JobId) -> Patience {
+        let known = self.db.read(move |tx| conduct::patience(tx, job));
+        known.unwrap_or_else(|_| Manners::default().patience)
     }
 
     fn delivered(&self) {
@@ -110,8 +95,8 @@ impl Listener for Post {
     }
 
     fn gave_up(&self, job: JobId, why: &str) {
-        let known = self.job(job).ok().flatten();
-        if !known.is_some_and(|(job, _)| job.on_failure == OnFailure::Abort) {
+        let known = self.db.read(move |tx| jobs::load(tx, job)).ok().flatten();
+        if !known.is_some_and(|job| job.on_failure == OnFailure::Abort) {
             return;
         }
         let (event, now_ms) = (Event::Fail(why.to_owned()), clock::now_ms());

@@ -12,6 +12,7 @@ use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use store::ids::{ConnectionId, JobId};
+use store::patience::Patience;
 use store::tables::documents::{self, Document};
 use store::tables::history::{self, Activity};
 use store::tables::ingests::{self, Decision, Fate, Ingest, NEVER_MS, Pending};
@@ -22,19 +23,6 @@ use store::{Error, Result, clock};
 pub(super) const BATCH: u32 = 200;
 /// Bytes of documents carried at once, beyond one document.
 const BYTES_MAX: usize = 32 << 20;
-/// The longest wait before another try.
-const WAIT_MS_MAX: i64 = 3_600_000;
-
-/// How a job deals with what fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// How often something is tried again.
-    pub retries: i64,
-    /// The wait before the first such try; it doubles with each.
-    pub retry_ms: i64,
-    /// How long it is tried at most.
-    pub patience_ms: i64,
-}
 
 /// What came of a load.
 pub(super) enum Carried {
@@ -192,12 +180,12 @@ impl Carrier {
     /// Writes what came of decisions.
     fn record(&self, load: &Load, met: Vec<Met>, began_ms: i64) -> Result<()> {
         let now_ms = clock::now_ms();
-        let mut policies: HashMap<JobId, Policy> = HashMap::new();
+        let mut patiences: HashMap<JobId, Patience> = HashMap::new();
         let (mut fates, mut activities, mut given_up) = (Vec::new(), Vec::new(), Vec::new());
         for it in &met {
             let job = it.item.pending.job;
-            let policy = *policies.entry(job).or_insert_with(|| self.listener.policy(job));
-            let fate = fate(&it.item.pending, &it.outcome, policy, now_ms);
+            let patience = *patiences.entry(job).or_insert_with(|| self.listener.patience(job));
+            let fate = fate(&it.item.pending, &it.outcome, patience, now_ms);
             if let Fate::Again { check_ms: NEVER_MS, error, .. } = &fate {
                 let uri = it.item.row.uri.as_deref().unwrap_or_default();
                 let name = &load.opening.name;
@@ -247,23 +235,17 @@ impl Carrier {
 }
 
 /// What follows from an outcome for a decision.
-pub(super) fn fate(pending: &Pending, outcome: &Outcome, policy: Policy, now_ms: i64) -> Fate {
+pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now_ms: i64) -> Fate {
     let error = match outcome {
         Outcome::Taken => return Fate::Taken,
         Outcome::Rejected { .. } => return Fate::Rejected,
         Outcome::Trouble { detail, .. } => detail.clone(),
     };
-    let left = pending.failcount.unwrap_or(policy.retries);
-    let failtime = pending.failtime.unwrap_or(now_ms.saturating_add(policy.patience_ms));
-    let tried = u32::try_from(policy.retries - left).unwrap_or(0).min(20);
-    let wait_ms = policy.retry_ms.saturating_mul(1 << tried).clamp(1, WAIT_MS_MAX);
-    let mut check_ms = now_ms.saturating_add(wait_ms);
-    let removes = pending.decision == Decision::Remove;
-    if !removes && (left <= 0 || check_ms > failtime) {
-        check_ms = NEVER_MS;
-    }
-    let failcount = Some(if removes { left.max(1) } else { left } - 1);
-    Fate::Again { check_ms, failcount, failtime: Some(failtime), error }
+    let again = patience.again((pending.failcount, pending.failtime), now_ms);
+    let is_given_up = again.is_over && pending.decision != Decision::Remove;
+    let check_ms = if is_given_up { NEVER_MS } else { again.check_ms };
+    let (failcount, failtime) = (Some(again.failcount), Some(again.failtime));
+    Fate::Again { check_ms, failcount, failtime, error }
 }
 
 /// Bytes that a deed holds.

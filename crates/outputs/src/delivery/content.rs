@@ -8,15 +8,12 @@ use crate::output::{Content, Wants};
 use bytes::Bytes;
 use page::facts::Facts;
 use std::collections::{HashMap, VecDeque};
-use std::io::Cursor;
 use store::chunkfile::document::Body;
-use store::chunkfile::facts::FactsStream;
 use store::chunkfile::warc::Record;
 use store::chunkfile::warc_reader::Place;
 use store::chunkfile::{bodies, http_head};
 use store::ids::{ChunkId, Part};
 use store::objects::ChunkKey;
-use store::tables::chunks;
 use store::tables::documents::Document;
 use store::{Error, Result, pack};
 
@@ -78,14 +75,8 @@ impl Contents {
 
 fn read(means: &Means, (part, chunk): (Part, ChunkId)) -> Result<Records> {
     let mut records = Records::new();
-    let Some(facts) = means.db.read(move |tx| chunks::facts_of(tx, part, chunk))? else {
-        return Ok(records);
-    };
-    let Some(bytes) = pack::read_facts(&means.db, &means.objects, part, facts)? else {
-        return Ok(records);
-    };
-    let key = ChunkKey::new(part, chunk)?;
-    for (ordinal, record) in (0..).zip(FactsStream::open(key, Cursor::new(bytes))?) {
+    let found = pack::records(&means.db, &means.objects, part, chunk)?;
+    for (ordinal, record) in (0..).zip(found.into_iter().flatten()) {
         let record = record?;
         if let Some(facts) = record.facts {
             records.insert(ordinal, (facts, record.body));

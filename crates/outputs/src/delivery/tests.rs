@@ -31,8 +31,8 @@ struct Ear {
 }
 
 impl Listener for Ear {
-    fn policy(&self, _job: JobId) -> Policy {
-        Policy { retries: 2, retry_ms: 10, patience_ms: 1_000 }
+    fn patience(&self, _job: JobId) -> Patience {
+        Patience { retries: 2, retry_ms: 10, most_ms: 1_000 }
     }
 
     fn delivered(&self) {
@@ -72,23 +72,10 @@ fn decide(db: &Db, ids: &IdMaker) -> Result<()> {
         let (docid, part) = (format!("http://a.example/{number}"), Part(number % PARTS));
         let dochash = DocHash::of(&docid);
         let row = Ingest {
-            id: ids.next(),
-            connection: REPOSITORY,
-            dochash,
-            component: Vec::new(),
             uri_hash: Some(dochash.0.to_vec()),
             uri: Some(docid.clone()),
-            authority: None,
-            version: Some("v1".into()),
-            output_version: None,
-            transformation_version: None,
-            first_ingest_ms: None,
-            last_ingest_ms: None,
-            last_change_ms: None,
-            changes: 1,
-            stale_uris: None,
             pending: Some(Pending::new(Decision::Add, number / 100 + 1, JOB)),
-            delivered_seq: None,
+            ..Ingest::new(ids.next(), REPOSITORY, dochash)
         };
         let document = Document::new(DocumentId(ids.next()), dochash, docid, 1);
         db.write(move |tx| {
@@ -151,14 +138,14 @@ fn an_output_that_is_gone_is_forgotten() {
 
 #[test]
 fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
-    let policy = Policy { retries: 2, retry_ms: 10, patience_ms: 1_000 };
+    let patience = Patience { retries: 2, retry_ms: 10, most_ms: 1_000 };
     let trouble = Outcome::Trouble { code: "IO", detail: "full".into() };
     let mut times = Vec::new();
     for decision in [Decision::Add, Decision::Remove] {
         let mut pending = Pending::new(decision, 1, JOB);
         let mut now_ms = 100;
         for _ in 0..5 {
-            let fate = fate(&pending, &trouble, policy, now_ms);
+            let fate = fate(&pending, &trouble, patience, now_ms);
             let Fate::Again { check_ms, failcount, failtime, .. } = fate else { panic!() };
             times.push(check_ms);
             if check_ms == NEVER_MS {
@@ -169,7 +156,7 @@ fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
         }
     }
     assert_eq!(times, [110, 130, NEVER_MS, 110, 130, 170, 210, 250]);
-    let slow = Policy { retries: 50, retry_ms: 600, patience_ms: 1_000 };
+    let slow = Patience { retries: 50, retry_ms: 600, most_ms: 1_000 };
     let pending = Pending::new(Decision::Add, 1, JOB);
     let first = fate(&pending, &trouble, slow, 0);
     let Fate::Again { check_ms: 600, failcount, failtime, .. } = first else { panic!() };
@@ -178,8 +165,8 @@ fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
     assert!(matches!(second, Fate::Again { check_ms: NEVER_MS, .. }), "1,800 is too late");
     let rejected = Outcome::Rejected { code: "NOBYTES", detail: String::new() };
     let pending = Pending::new(Decision::Add, 1, JOB);
-    assert_eq!(fate(&pending, &rejected, policy, 0), Fate::Rejected);
-    assert_eq!(fate(&pending, &Outcome::Taken, policy, 0), Fate::Taken);
+    assert_eq!(fate(&pending, &rejected, patience, 0), Fate::Rejected);
+    assert_eq!(fate(&pending, &Outcome::Taken, patience, 0), Fate::Taken);
 }
 
 /// Hears that runs are over, or cannot.

@@ -226,6 +226,29 @@ fn count(tx: &mut Tx<'_>, part: Part, moves: &[Move]) -> Result<()> {
 }
 
 impl Ingest {
+    /// A row of a document that nothing has been decided for.
+    pub fn new(id: i64, connection: ConnectionId, dochash: DocHash) -> Ingest {
+        Ingest {
+            id,
+            connection,
+            dochash,
+            component: Vec::new(),
+            uri: None,
+            uri_hash: None,
+            authority: None,
+            version: None,
+            output_version: None,
+            transformation_version: None,
+            first_ingest_ms: None,
+            last_ingest_ms: None,
+            last_change_ms: None,
+            changes: 0,
+            stale_uris: None,
+            pending: None,
+            delivered_seq: None,
+        }
+    }
+
     fn to_row(&self, part: Part, output: ConnectionId) -> Vec<Value<'_>> {
         let pending = self.pending.as_ref();
         vec![

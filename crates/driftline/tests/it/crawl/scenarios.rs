@@ -10,6 +10,7 @@ mod deregistered;
 mod edited;
 mod ending;
 
+use std::path::Path;
 use std::time::Instant;
 
 use super::{GLANCE, Home, PATIENCE, Running, text};
@@ -68,4 +69,22 @@ fn web_job(home: &Home, seeds: &[String], more: &[&str]) {
     let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
     let create = ["job", "create", "site", "--connection", "web", "allow_private=yes"];
     told(home, &[&create[..], more, &seeds].concat());
+}
+
+/// Makes a connection for files in a directory, as an output.
+fn output(home: &Home, directory: &Path) {
+    let directory = format!("directory={}", directory.display());
+    let create = ["connection", "create", "copy", "--connector", "files", "--kind", "output"];
+    told(home, &[&create[..], &[&directory]].concat());
+}
+
+/// Makes a job that copies files, with flags for the connection it reads from.
+fn files_job(home: &Home, (root, out): (&Path, &Path), more: &[&str]) {
+    told(home, &["init"]);
+    let create = ["connection", "create", "disk", "--connector", "files", "--kind", "repository"];
+    told(home, &[&create[..], more].concat());
+    output(home, out);
+    let roots = format!("roots={}", root.display());
+    let create = ["job", "create", "docs", "--connection", "disk", "--pipeline", "copy"];
+    told(home, &[&create[..], &[&roots]].concat());
 }

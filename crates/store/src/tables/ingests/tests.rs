@@ -11,23 +11,14 @@ const JOB: JobId = JobId(7);
 fn ingest(id: i64, decision: Decision, seq: i64) -> Ingest {
     let uri = format!("http://example.com/{id}");
     Ingest {
-        id,
-        connection: ConnectionId(1),
-        dochash: DocHash::of(&id.to_string()),
-        component: Vec::new(),
         uri_hash: Some(DocHash::of(&uri).0.to_vec()),
         uri: Some(uri),
-        authority: None,
         version: Some("v1".into()),
-        output_version: None,
-        transformation_version: None,
-        first_ingest_ms: None,
-        last_ingest_ms: None,
         last_change_ms: Some(10),
         changes: 1,
         stale_uris: Some("http://example.com/old".into()),
         pending: Some(Pending::new(decision, seq, JOB)),
-        delivered_seq: None,
+        ..Ingest::new(id, ConnectionId(1), DocHash::of(&id.to_string()))
     }
 }
 

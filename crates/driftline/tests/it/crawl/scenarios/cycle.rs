@@ -14,7 +14,7 @@ use store::testing::environment;
 use super::super::killed::drawn;
 use super::super::outputs::collect;
 use super::super::{Home, Running, text};
-use super::{comes, ends_well, listed, state, told};
+use super::{comes, ends_well, files_job, listed, state, told};
 
 const DIRECTORIES: usize = 6;
 const FILES: usize = 12;
@@ -58,16 +58,8 @@ impl Scene {
             (0..FILES).for_each(|file| scene.write(directory, file, 0));
         }
         let home = &scene.home;
-        told(home, &["init"]);
-        let create = ["connection", "create", "disk", "--connector", "files"];
         // Slow enough to be met at work.
-        told(home, &[&create[..], &["--kind", "repository", "--throttle", "=200/s"]].concat());
-        let directory = format!("directory={}", scene.out.display());
-        let create = ["connection", "create", "copy", "--connector", "files", "--kind", "output"];
-        told(home, &[&create[..], &[&directory]].concat());
-        let roots = format!("roots={}", scene.root.display());
-        let create = ["job", "create", "docs", "--connection", "disk", "--pipeline", "copy"];
-        told(home, &[&create[..], &[&roots]].concat());
+        files_job(home, (&scene.root, &scene.out), &["--throttle", "=200/s"]);
         scene
     }
 

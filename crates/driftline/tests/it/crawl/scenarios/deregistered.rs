@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::{Home, Running, until};
-use super::{comes, ends_well, listed, state, told, web_job, work};
+use super::{comes, ends_well, listed, output, state, told, web_job, work};
 use crate::site::{Served, Site};
 
 const PAGES: usize = 80;
@@ -24,10 +24,8 @@ impl Scene {
     fn new(home: Home) -> Scene {
         let site = Site::with_pages(PAGES).serve();
         let out = home.folder.path().join("out");
-        let directory = format!("directory={}", out.display());
         web_job(&home, &[site.seed()], &["delay_ms=20ms"]);
-        let create = ["connection", "create", "copy", "--kind", "output", "--connector", "files"];
-        told(&home, &[&create[..], &[&directory]].concat());
+        output(&home, &out);
         told(&home, &["job", "edit", "site", "--pipeline", "copy"]);
         told(&home, &["job", "start", "site"]);
         let work = Some(work(&home, &[]));
@@ -144,9 +142,7 @@ fn a_run_that_waits_for_its_output_ends_when_the_connector_is_back() {
     let out = home.folder.path().join("out");
     std::fs::write(&out, "in the way").unwrap();
     web_job(&home, &[site.seed()], &["delay_ms=0s"]);
-    let directory = format!("directory={}", out.display());
-    let create = ["connection", "create", "copy", "--kind", "output", "--connector", "files"];
-    told(&home, &[&create[..], &[&directory]].concat());
+    output(&home, &out);
     told(&home, &["job", "edit", "site", "--pipeline", "copy"]);
     told(&home, &["job", "start", "site"]);
     let work = work(&home, &[]);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::super::Home;
 use super::super::outputs::collect;
-use super::{comes, ends_well, listed, state, told, work};
+use super::{comes, ends_well, files_job, listed, state, told, work};
 
 /// A files job that is being cleaned up: its output does not take what has changed.
 struct Scene {
@@ -26,15 +26,7 @@ impl Scene {
         let home = &scene.home;
         std::fs::create_dir_all(&scene.root).unwrap();
         (0..FILES).for_each(|number| scene.write(number, "first"));
-        told(home, &["init"]);
-        let create = ["connection", "create", "disk", "--connector", "files"];
-        told(home, &[&create[..], &["--kind", "repository"]].concat());
-        let directory = format!("directory={}", scene.out.display());
-        let create = ["connection", "create", "copy", "--connector", "files", "--kind", "output"];
-        told(home, &[&create[..], &[&directory]].concat());
-        let roots = format!("roots={}", scene.root.display());
-        let create = ["job", "create", "docs", "--connection", "disk", "--pipeline", "copy"];
-        told(home, &[&create[..], &[&roots]].concat());
+        files_job(home, (&scene.root, &scene.out), &[]);
         scene.runs_to_its_end();
         scene.write(0, "second");
         scene.write(FILES, "first");

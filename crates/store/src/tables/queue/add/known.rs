@@ -157,20 +157,27 @@ pub(super) fn rediscover(
             .filter(|it| it.state == state && !it.revivable && it.is_older(run))
             .map(|it| it.id.into())
             .collect();
-        let again: Vec<BinId> = tx.query_in(
-            "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL, detail = NULL,
-                 checktime = NULL
+        let text = "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL,
+                 detail = NULL, checktime = NULL
              WHERE part = $1 AND state = $2 AND done_run < $3
-               AND (state <> 'waiting' OR reason IS NULL) AND id",
-            &[place.part.into(), state.name().into(), run.into()],
-            &found,
-            "RETURNING bin",
-            |row| row.get(0),
-        )?;
-        let count = again.len() as i64;
-        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
-        added.woken.extend(&again);
+               AND (state <> 'waiting' OR reason IS NULL) AND id";
+        ready_again(tx, (place, run), (state, text, &found), added)?;
     }
+    Ok(())
+}
+
+/// Makes documents of a state ready that a statement finds among some ids.
+fn ready_again(
+    tx: &mut Tx<'_>,
+    (place, run): (Place, Run),
+    (state, text, ids): (State, &str, &[Value<'_>]),
+    added: &mut Added,
+) -> Result<()> {
+    let fixed = [place.part.into(), state.name().into(), run.into()];
+    let bins: Vec<BinId> = tx.query_in(text, &fixed, ids, "RETURNING bin", |row| row.get(0))?;
+    let count = bins.len() as i64;
+    count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
+    added.woken.extend(&bins);
     Ok(())
 }
 
@@ -194,18 +201,10 @@ pub(super) fn process_again(
         |_| Ok(()),
     )?;
     for state in [State::Done, State::Waiting] {
-        let again: Vec<BinId> = tx.query_in(
-            "UPDATE queue SET state = 'ready', action = 'fetch', checktime = NULL
+        let text = "UPDATE queue SET state = 'ready', action = 'fetch', checktime = NULL
              WHERE part = $1 AND state = $2 AND done_run = $3
-               AND (state <> 'waiting' OR reason IS NULL) AND id",
-            &[place.part.into(), state.name().into(), run.into()],
-            &nearer,
-            "RETURNING bin",
-            |row| row.get(0),
-        )?;
-        let count = again.len() as i64;
-        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
-        added.woken.extend(&again);
+               AND (state <> 'waiting' OR reason IS NULL) AND id";
+        ready_again(tx, (place, run), (state, text, &nearer), added)?;
     }
     Ok(())
 }
