@@ -12,6 +12,7 @@ mod herald;
 mod startup;
 mod timetable;
 mod trouble;
+mod watch;
 
 pub use ending::cleans;
 pub use herald::{Herald, Silence};
@@ -32,6 +33,7 @@ use store::objects::Objects;
 use store::tables::job_states::{self, AbortedFrom, Phase, State};
 use store::tables::nodes;
 use store::{Db, Error, Result, Tx};
+use watch::Watch;
 
 /// Jobs looked at in one go.
 const JOBS_MAX: u32 = 1_000;
@@ -156,13 +158,17 @@ impl Conductor {
         let thread = std::thread::Builder::new()
             .name("conductor".into())
             .spawn(move || {
+                let mut watch = Watch::new(means.db.clone());
                 let mut podium = Podium::new(means, terms, again);
                 while !stopped.load(Ordering::SeqCst) {
                     podium.collect();
+                    watch.note();
                     // A database that is away is met again at the next look.
                     let wait_ms = podium.look(&changed).unwrap_or(terms.poll_ms);
                     let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
-                    let _ = woken.recv_timeout(wait);
+                    if watch.wait(&woken, wait) {
+                        changed();
+                    }
                 }
                 // What is under way is bound to this node, and is not left behind.
                 for (_, thread) in podium.working.drain() {

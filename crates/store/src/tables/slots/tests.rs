@@ -4,7 +4,9 @@ use super::*;
 use crate::Db;
 use crate::tables::nodes::{self, NewNode};
 use crate::testing::{FreshDatabase, both_databases, skipped};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 const CONNECTION: ConnectionId = ConnectionId(7);
 
@@ -100,41 +102,85 @@ fn the_slots_of_a_node_that_is_gone_are_free() {
     });
 }
 
-/// Takes slots and gives them back; counts what is out.
-fn use_slots(db: &Db, node: NodeId, (thread, out): (i64, &AtomicI64)) {
+/// Takes slots and gives them back; a file for each that is out is what others see of it.
+fn use_slots(db: &Db, node: NodeId, (thread, out): (i64, &Path)) {
     for number in 0..20 {
         let claim = thread * 1_000 + number;
         while take(db, asking(node, 3, claim)).unwrap().is_none() {
             std::thread::yield_now();
         }
-        assert!(out.fetch_add(1, Ordering::SeqCst) < 3, "more than three are out");
-        out.fetch_sub(1, Ordering::SeqCst);
+        let mine = out.join(claim.to_string());
+        std::fs::write(&mine, "").unwrap();
+        assert!(std::fs::read_dir(out).unwrap().count() <= 3, "more than three are out");
+        std::fs::remove_file(mine).unwrap();
         give_back(db, claim).unwrap();
     }
 }
 
-/// Two processes, as far as the database can tell: each with connections of its own. The
-/// second has died with all slots in its hands.
+/// Not a test of its own: the processes of the next one run it. What it is to do stands in
+/// its input: a database, its number, a directory.
 #[test]
-fn processes_share_slots_on_postgresql_and_those_of_a_dead_one_come_back() {
-    let Some(fresh) = FreshDatabase::from_environment() else {
-        return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
-    };
-    let open = || Db::open_postgres(&fresh.url).unwrap();
-    let (one, two) = (open(), open());
-    let dead = node(&two, "dead").unwrap();
-    for claim in 1..=3 {
-        assert!(take(&two, asking(dead, 3, claim)).unwrap().is_some());
+#[ignore = "what another test starts as a process"]
+fn a_process_that_uses_slots() {
+    let mut input = std::io::stdin().lines();
+    let mut next = || input.next().and_then(|line| line.ok());
+    let (Some(url), Some(number), Some(out)) = (next(), next(), next()) else { return };
+    let (db, number) = (Db::open_postgres(&url).unwrap(), number.parse::<i64>().unwrap());
+    let node = node(&db, &format!("process {number}")).unwrap();
+    if number == 0 {
+        for claim in 1..=3 {
+            assert!(take(&db, asking(node, 3, claim)).unwrap().is_some());
+        }
+        std::fs::write(Path::new(&out).join("node"), node.0.to_string()).unwrap();
+        // Until it is killed: nobody writes another line.
+        next();
+        return;
     }
-    let nodes = [node(&one, "one").unwrap(), node(&two, "two").unwrap()];
-    assert_eq!(take(&one, asking(nodes[0], 3, 4)).unwrap(), None);
-    two.write(move |tx| nodes::stop(tx, dead, 1)).unwrap();
-    let out = AtomicI64::new(0);
     std::thread::scope(|scope| {
-        for (thread, (db, node)) in (10..).zip([(&one, nodes[0]), (&two, nodes[1])].repeat(2)) {
-            let out = &out;
-            // It ends when it has had its slots, so nobody is left out.
+        for thread in [2 * number, 2 * number + 1] {
+            let (db, out) = (&db, Path::new(&out));
             scope.spawn(move || use_slots(db, node, (thread, out)));
         }
     });
+}
+
+/// Starts such a process, and returns what holds its input open.
+fn process(url: &str, number: i64, out: &Path) -> (Child, ChildStdin) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tables::slots::tests::a_process_that_uses_slots", "--ignored"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "{url}\n{number}\n{}", out.display()).unwrap();
+    (child, input)
+}
+
+/// One process is killed with all slots in its hands; when it counts as gone, two others
+/// share them, and never have more than there are.
+#[test]
+fn processes_share_slots_on_postgresql_and_those_of_a_killed_one_come_back() {
+    let Some(fresh) = FreshDatabase::from_environment() else {
+        return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
+    };
+    let (killed_at, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mut holder, _held_open) = process(&fresh.url, 0, killed_at.path());
+    let written = killed_at.path().join("node");
+    while !std::fs::read_to_string(&written).is_ok_and(|text| !text.is_empty()) {
+        assert!(holder.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::yield_now();
+    }
+    let killed = NodeId(std::fs::read_to_string(written).unwrap().parse().unwrap());
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let db = Db::open_postgres(&fresh.url).unwrap();
+    let other = node(&db, "other").unwrap();
+    assert_eq!(take(&db, asking(other, 3, 4)).unwrap(), None, "it may be alive for all we know");
+    db.write(move |tx| stop_waiting(tx, CONNECTION, other)).unwrap();
+    db.write(move |tx| nodes::stop(tx, killed, 1)).unwrap();
+    let mut processes = [1, 2].map(|number| process(&fresh.url, number, out.path()));
+    for (process, _) in &mut processes {
+        assert!(process.wait().unwrap().success());
+    }
 }
