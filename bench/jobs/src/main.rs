@@ -240,7 +240,7 @@ fn fill_chunk(
     let settled: Vec<Settled> =
         keys.iter().map(|id| Settled { id: *id, generation: 1, to: to.clone() }).collect();
     let (chunk, lease) = (ChunkId(ids.next()), lease.clone());
-    let adding = Adding { place, run: RUN, now_ms: 0, room: None, by_hops: false };
+    let adding = Adding { place, run: RUN, now_ms: 0, room: None };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, adding, &candidates)?;

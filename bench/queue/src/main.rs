@@ -25,7 +25,7 @@ const YARDSTICK_EVERY: u64 = 1_000;
 /// Directories of a host.
 const SECTIONS: u64 = 97;
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
-const ADDING: queue::Adding = queue::Adding { place: PLACE, run: RUN, now_ms: 0, room: None, by_hops: false };
+const ADDING: queue::Adding = queue::Adding { place: PLACE, run: RUN, now_ms: 0, room: None };
 const RUN: Run = Run(1);
 
 fn main() -> Result<()> {

@@ -262,7 +262,7 @@ fn add(
             if !state.is_some_and(|it| it.run == work.run && takes_seeds(it.phase)) {
                 return Ok(None);
             }
-            work.add(tx, (part, now_ms), &candidates).map(Some)
+            work.add(tx, (part, now_ms), (&candidates, &[])).map(Some)
         })?;
         let Some(added) = added else { return Ok(None) };
         let_in += added.new + added.revived;

@@ -5,12 +5,14 @@
 //! job means the same to a newer program; a field that nobody knows is refused.
 //! Invariant: whatever is here has passed [`WebSpec::check`] before it is saved.
 
+use crate::connectors::web::LINK;
 use crate::lifecycle::Model;
 use crate::scope::{BadRule, Rules, Scope};
 use page::domain::SuffixList;
 use page::url::Policy;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::tables::hopfilters::HopFilters;
 
 /// The connector's name in `connections.classname`.
 pub const CONNECTOR: &str = "web";
@@ -168,6 +170,14 @@ impl WebSpec {
         }
         self.scope.check()?;
         Ok(self)
+    }
+
+    /// Adds the limit of links to a job's hop filters.
+    pub fn limit_hops(&self, filters: &mut HopFilters) {
+        if let Some(most) = self.scope.hops_max {
+            let filter = filters.entry(LINK.to_owned()).or_insert(most);
+            *filter = most.min(*filter);
+        }
     }
 
     /// The scope, compiled for the seeds.

@@ -18,6 +18,7 @@ pub mod connectors;
 pub mod definitions;
 pub mod fetch;
 pub mod frontier;
+pub mod hops;
 pub mod ingest;
 pub mod lifecycle;
 pub mod refetch;

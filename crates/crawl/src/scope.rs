@@ -44,7 +44,8 @@ pub struct Rules {
     pub include: Vec<String>,
     /// A URL that matches one of these is left out.
     pub exclude: Vec<String>,
-    /// Links from the nearest seed.
+    /// Links from the nearest seed: a hop filter, which the job's distances are held
+    /// against, not a URL.
     pub hops_max: Option<i64>,
 }
 
@@ -66,8 +67,6 @@ pub enum Cut {
     NotIncluded,
     /// The `exclude` expression of this number matches.
     Excluded(usize),
-    /// More links from a seed than allowed.
-    Hops,
     /// Looks like a page that makes more of its kind for ever.
     Trap(Trap),
 }
@@ -78,7 +77,6 @@ impl Cut {
     pub fn code(self) -> &'static str {
         match self {
             Cut::Reach | Cut::NotIncluded | Cut::Excluded(_) => "scope",
-            Cut::Hops => "hops",
             Cut::Trap(_) => "trap",
         }
     }
@@ -140,9 +138,6 @@ impl Scope {
         if hops > 0 && self.include.as_ref().is_some_and(|include| !include.is_match(url)) {
             return Err(Cut::NotIncluded);
         }
-        if self.rules.hops_max.is_some_and(|most| hops > most) {
-            return Err(Cut::Hops);
-        }
         match trap::shape(url) {
             Some(trap) if hops > 0 => Err(Cut::Trap(trap)),
             _ => Ok(()),
@@ -169,10 +164,6 @@ impl Scope {
             Cut::Excluded(number) => {
                 let pattern = self.rules.exclude.get(number).map_or("", String::as_str);
                 format!("--exclude {pattern:?} matches it")
-            }
-            Cut::Hops => {
-                let most = self.rules.hops_max.unwrap_or(i64::MAX);
-                format!("it is more than {most} links from every seed (--max-hops)")
             }
             Cut::Trap(trap) => trap.explain().to_owned(),
         }

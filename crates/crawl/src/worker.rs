@@ -42,6 +42,7 @@ pub use settings::{CLAIMED_MAX, Settings};
 use crate::budget::{self, Budgets};
 use crate::conduct::{Attends, Conductor, Herald, Means};
 use crate::frontier::{Frontier, Limits};
+use crate::hops::Spread;
 use crate::robots::RobotsCache;
 use allowances::Allowances;
 use batch::Batch;
@@ -163,6 +164,8 @@ struct PlaceWork {
     is_swept: bool,
     /// What can only be looked at after this time is given up for this run.
     gives_up_ms: Option<i64>,
+    /// How its graphs stand.
+    spread: Spread,
 }
 
 impl PlaceWork {

@@ -104,31 +104,52 @@ CREATE TABLE traps (
 CREATE INDEX traps_closed ON traps (jobid, documents, part, bin, pattern)
     WHERE closed_ms IS NOT NULL;
 
--- The crawl's graph: intrinsiclink, hopcount and hopdeletedeps are views of these.
--- An edge belongs to its source's part; a generation older than the source's own
--- is a link that is no longer there.
+-- The crawl's graph, of jobs with hop filters: intrinsiclink, hopcount and hopdeletedeps
+-- are views of these. Where a document leads, and what the parts of its targets know of it:
+-- they were told, they keep the links, or they are being told just now.
+CREATE TABLE outlinks (
+    part    BIGINT NOT NULL,
+    jobid   BIGINT NOT NULL,
+    dochash BLOB NOT NULL,
+    targets BLOB NOT NULL,
+    known   TEXT NOT NULL CHECK (known IN ('told', 'kept', 'telling')),
+    PRIMARY KEY (part, jobid, dochash)
+) /*clustered*/;
+
+-- Links to a document, in its own part, for each kind of link that is counted. offer is
+-- how far the source is from the seeds, as it said; NULL: it does not know. A seed has a
+-- link from nowhere, whose sourcehash is all zeros.
 CREATE TABLE edges (
     part       BIGINT NOT NULL,
     jobid      BIGINT NOT NULL,
-    sourcehash BLOB NOT NULL,
-    targetpart BIGINT NOT NULL,
     targethash BLOB NOT NULL,
+    counts     TEXT NOT NULL,
+    sourcehash BLOB NOT NULL,
     linktype   TEXT NOT NULL,
-    generation BIGINT NOT NULL,
-    PRIMARY KEY (part, jobid, sourcehash, targethash, linktype)
-);
-CREATE INDEX edges_by_target ON edges (part, jobid, targethash);
+    sourcepart BIGINT NOT NULL,
+    offer      BIGINT,
+    PRIMARY KEY (part, jobid, targethash, counts, sourcehash, linktype)
+) /*clustered*/;
 
+-- How far documents are, counting links of a kind. Without a distance a document is lost:
+-- its best parent is, and another is not found yet. news is for those it leads to; grown
+-- says that what a greater distance means has still to be looked at.
 CREATE TABLE distances (
     part       BIGINT NOT NULL,
     jobid      BIGINT NOT NULL,
     dochash    BLOB NOT NULL,
     linktype   TEXT NOT NULL,
-    distance   BIGINT NOT NULL,
+    distance   BIGINT,
     parentpart BIGINT,
     parenthash BLOB,
+    parentlink TEXT,
+    news       BIGINT NOT NULL CHECK (news IN (0, 1)),
+    grown      BIGINT NOT NULL CHECK (grown IN (0, 1)),
     PRIMARY KEY (part, jobid, dochash, linktype)
-);
+) /*clustered*/;
+CREATE INDEX distances_news ON distances (part, jobid, dochash, linktype) WHERE news = 1;
+CREATE INDEX distances_lost ON distances (part, jobid, dochash, linktype) WHERE distance IS NULL;
+CREATE INDEX distances_grown ON distances (part, jobid, dochash, linktype) WHERE grown = 1;
 
 -- Table 11.21 is the view carrydown. Rows live in the child's part; a generation
 -- older than the parent's own is a value that is no longer carried.

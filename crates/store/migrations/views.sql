@@ -136,12 +136,14 @@ CREATE VIEW jobqueue AS
 -- Tables 11.18 to 11.20, with parent and child as the chapter defines them: the
 -- parent refers, the child is referred to.
 CREATE VIEW intrinsiclink AS
-    SELECT e.jobid, e.sourcehash AS parentidhash, e.targethash AS childidhash, e.linktype,
-           CASE WHEN e.generation > q.generation THEN 'new' ELSE 'base' END AS isnew
-    FROM edges e
-    LEFT JOIN queue q ON q.part = e.part AND q.dochash = e.sourcehash AND q.jobid = e.jobid;
+    SELECT DISTINCT e.jobid, e.sourcehash AS parentidhash, e.targethash AS childidhash, e.linktype,
+           'base' AS isnew
+    FROM edges e;
 CREATE VIEW hopcount AS
-    SELECT q.id, d.jobid, d.dochash AS parentidhash, d.linktype, 'normal' AS deathmark, d.distance
+    SELECT q.id, d.jobid, d.dochash AS parentidhash, d.linktype,
+           CASE WHEN d.distance IS NULL THEN 'deleting' WHEN d.news = 1 THEN 'queued'
+                ELSE 'normal' END AS deathmark,
+           COALESCE(d.distance, -1) AS distance
     FROM distances d
     JOIN queue q ON q.part = d.part AND q.dochash = d.dochash AND q.jobid = d.jobid;
 -- A distance depends on the one link from its best parent.

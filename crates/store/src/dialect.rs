@@ -2,7 +2,8 @@
 //!
 //! Statements are written with `$1`, `$2` … and, where a row must be locked, with
 //! the comments `/*skip locked*/` or `/*for update*/`. Schema text is written with
-//! `BLOB` and `TEXT`.
+//! `BLOB` and `TEXT`, and with `/*clustered*/` after a table whose rows are to lie in the
+//! order of its key where that can be had.
 
 use std::fmt::Write;
 
@@ -34,7 +35,7 @@ impl Dialect {
     /// SQLite does so by itself, PostgreSQL by collation.
     pub fn schema(self, sql: &str) -> String {
         match self {
-            Dialect::Sqlite => sql.to_owned(),
+            Dialect::Sqlite => sql.replace("/*clustered*/", "WITHOUT ROWID"),
             Dialect::Postgres => {
                 replace_words(sql, &[("BLOB", "BYTEA"), ("TEXT", "TEXT COLLATE \"C\"")])
             }

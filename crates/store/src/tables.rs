@@ -15,6 +15,7 @@ pub mod documents;
 pub mod health;
 pub mod history;
 pub mod hopfilters;
+pub mod hops;
 pub mod ingests;
 pub mod job_states;
 pub mod jobs;

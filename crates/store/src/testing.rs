@@ -171,7 +171,7 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     let (path, held) = (bodies.as_str().to_owned(), lease.clone());
     db.write(move |tx| {
         leases::fence(tx, &held)?;
-        let adding = queue::Adding { place, run: Run(1), now_ms: 0, room: None, by_hops: false };
+        let adding = queue::Adding { place, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &candidates)?;
         chunks::open(tx, &held, (chunk, SAMPLE_JOB, Run(1)), 0)?;
         let peeked = queue::load(tx, place, &ids)?;

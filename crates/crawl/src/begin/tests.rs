@@ -71,5 +71,5 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
 
 fn attended(job: &Job, state: State) -> Attended {
     let (connector, authority, outlets) = (CONNECTOR.to_owned(), None, Vec::new());
-    Attended { job: job.clone(), state, connector, authority, outlets }
+    Attended { job: job.clone(), state, connector, authority, outlets, hops: Default::default() }
 }

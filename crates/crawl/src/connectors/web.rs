@@ -15,6 +15,11 @@ use store::tables::connections::Kind;
 #[serde(default, deny_unknown_fields)]
 pub struct WebConfig {}
 
+/// A link from a page.
+pub const LINK: &str = "link";
+/// An answer that points elsewhere.
+pub const REDIRECT: &str = "redirect";
+
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
     kind: Kind::Repository,
@@ -22,7 +27,7 @@ pub const CONNECTOR: Connector = Connector {
     about: "pages and files of the web, found by following links from seeds",
     settings: &[],
     spec: SPEC,
-    link_types: &["link", "redirect"],
+    link_types: &[LINK, REDIRECT],
     takes_bodies: false,
     check_config: |text| written(&read::<WebConfig>(text)?),
     check_spec,

@@ -39,14 +39,12 @@ fn every_cut_has_a_code_and_a_sentence() {
     let rules = Rules {
         include: vec!["/guide/".into()],
         exclude: vec!["\\.pdf$".into(), "private".into()],
-        hops_max: Some(2),
         ..Rules::default()
     };
     let scope = scope(rules);
     let url = |path: &str| format!("https://docs.example.co.uk{path}");
     let cases = [
         (url("/guide/a.html"), 2, None, ""),
-        (url("/guide/a.html"), 3, Some("hops"), "more than 2 links"),
         (url("/guide/private/x"), 1, Some("scope"), "--exclude \"private\""),
         (url("/guide/a.pdf"), 1, Some("scope"), "--exclude \"\\\\.pdf$\""),
         (url("/blog/"), 1, Some("scope"), "no --include"),

@@ -18,6 +18,7 @@ use store::ids::{BinId, ChunkId, IdMaker, JobId, Part, QueueId};
 use store::tables::bins::Visit;
 use store::tables::documents::Document;
 use store::tables::history::Activity;
+use store::tables::hops::Leads;
 use store::tables::queue::{Candidate, Settled};
 use store::tables::robots::Stored;
 use store::tables::traps::TrapRow;
@@ -29,6 +30,8 @@ use super::known::KnownLinks;
 const BYTES_MAX: usize = 32 << 20;
 /// Links that a batch may name before it is committed.
 const LINKS_MAX: usize = 50_000;
+/// Bytes that it takes to say where a link leads, about.
+const LEAD_BYTES: usize = 100;
 
 /// A document whose bytes are kept.
 pub struct KeptBody {
@@ -121,6 +124,10 @@ pub struct Batch {
     pub left: Vec<DocHash>,
     /// Documents that leave their job: whoever names them again, queues them again.
     pub gone: Vec<DocHash>,
+    /// Where documents lead, of jobs that count hops; of what was not read, nothing.
+    pub leads: HashMap<DocHash, Leads>,
+    /// Documents that were seeds, and are none any more.
+    pub no_seeds: Vec<DocHash>,
     /// Documents that were swept, and so never waited in the frontier.
     pub swept: usize,
     named: HashMap<DocHash, i64>,
@@ -147,6 +154,12 @@ impl Batch {
         (url, dochash): (String, DocHash),
         found: Found,
     ) {
+        if let (true, Some((_, parent))) = (job.hops.is_some(), found.parent) {
+            let target = (dochash, job.address(&url).part);
+            let leads = self.leads.entry(parent).or_default();
+            leads.entry(found.link.to_owned()).or_default().insert(target);
+            self.bytes_held += LEAD_BYTES;
+        }
         if known.has(job.id, dochash, found.hops) {
             return;
         }
@@ -162,6 +175,13 @@ impl Batch {
         let (part, candidate) = job.candidate(QueueId(ids.next()), url, found);
         self.bytes_held += candidate.docid.len() + 200;
         self.links.entry(part).or_default().push(candidate);
+    }
+
+    /// A document says where it leads: nowhere, but for what is named after this.
+    pub fn leads_anew(&mut self, job: &JobWork, dochash: DocHash) {
+        if job.hops.is_some() {
+            self.leads.insert(dochash, Leads::new());
+        }
     }
 
     /// Takes a record of a change in, and counts it.

@@ -18,7 +18,7 @@ use store::ids::{BinId, JobId, Part, Run};
 use store::tables::job_states::{self, Phase, RunKind};
 use store::tables::queue::sweep;
 use store::tables::queue::{self, Place};
-use store::tables::{bins, counters, ingests};
+use store::tables::{bins, counters, hops, ingests};
 use store::{Error, Result, Tx};
 
 impl Worker {
@@ -106,6 +106,7 @@ impl Worker {
                 true => i64::MAX,
                 false => now_ms.saturating_add(work.manners.patience.most_ms),
             },
+            counts_hops: work.hops.is_some(),
         };
         let looked_at = held.clone();
         match self.db.read(move |tx| left(tx, asking, parts, &looked_at)) {
@@ -220,12 +221,17 @@ struct Asking {
     /// Whether all that older runs settled is looked at again.
     is_incremental: bool,
     horizon_ms: i64,
+    /// Whether it counts how far documents are.
+    counts_hops: bool,
 }
 
 /// Looks at all parts in one snapshot. What can be done in those that are held the caller
 /// knows better; of the others the tables tell.
 fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> Result<Left> {
-    let Asking { job, run, is_incremental, horizon_ms } = asking;
+    let Asking { job, run, is_incremental, horizon_ms, counts_hops } = asking;
+    if counts_hops && !hops::under_way(tx, job)?.is_nothing() {
+        return Ok(Left::AtWork);
+    }
     let mut idle = 0;
     for part in (0..i64::from(parts)).map(Part) {
         let counted: BTreeMap<String, i64> =

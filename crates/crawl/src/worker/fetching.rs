@@ -32,6 +32,8 @@ pub struct Claimed {
     pub known: Option<Box<Document>>,
     /// The lease it was claimed under.
     pub token: i64,
+    /// Why it is too far from every seed, if it is.
+    pub too_far: Option<String>,
 }
 
 /// Something to fetch.

@@ -19,7 +19,9 @@ use super::known::KnownLinks;
 use super::reading::Reading;
 use crate::budget::Closed;
 use crate::compare::{self, Content, Looked, Seen, Validators, compare};
+use crate::connectors::web::{LINK, REDIRECT};
 use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
+use crate::hops;
 use crate::refetch::Allowance;
 use crate::scope::Cut;
 use page::ids::DocHash;
@@ -127,19 +129,19 @@ pub fn forbidden(
 }
 
 /// A document that nobody has looked at and that is not wanted any more.
-pub fn unwanted(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, closed: &Closed) -> Class {
+pub fn unwanted(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, entry): (&JobWork, &Entry),
+    closed: &Closed,
+) -> Class {
     let reason = Reason::new(Closed::CODE, Some(&closed.explain()));
-    push(at, batch, entry, Settlement::Unwanted(reason));
+    push(at, batch, (job, entry), Settlement::Unwanted(reason));
     Class::Forbidden(Closed::CODE)
 }
 
-/// What a scope's cut means for a document that is known.
-pub fn removal(cut: Cut) -> RemoveReason {
-    match cut {
-        Cut::Hops => RemoveReason::HopLimit,
-        _ => RemoveReason::OutOfScope,
-    }
-}
+/// The code of a page that asks not to be indexed.
+const NOINDEX: &str = "noindex";
 
 /// robots.txt cannot be had: the document waits, or is given up for this run.
 pub fn closed(
@@ -174,14 +176,15 @@ fn with_body(
     }
     let parent = Some((at.part, claimed.entry.dochash));
     let hops = claimed.entry.hops + 1;
+    batch.leads_anew(job, claimed.entry.dochash);
     for target in targets {
-        let found = Found { hops, parent, cut: target.cut, ..Found::default() };
+        let found = Found { hops, parent, link: LINK, cut: target.cut, ..Found::default() };
         batch.link((job, at.ids, at.known), (target.url, target.dochash), found);
     }
     let status = Some(body.status);
     if noindex {
-        let seen = Seen::Forbidden { code: "noindex", reason: RemoveReason::Robots };
-        let to = Settlement::Cut(Reason::new("noindex", Some("the page asks not to be indexed")));
+        let seen = Seen::Forbidden { code: NOINDEX, reason: RemoveReason::Robots };
+        let to = Settlement::Cut(Reason::new(NOINDEX, Some("the page asks not to be indexed")));
         return settle(at, batch, (job, claimed), (&seen, to, status));
     }
     let content = Content {
@@ -219,7 +222,7 @@ fn with_body(
     }
     batch.record(record);
     let to = again(at, job, Some(&compared.document), Settlement::Done);
-    push(at, batch, &claimed.entry, to);
+    push(at, batch, (job, &claimed.entry), to);
     batch.documents.push(compared.document);
     match change {
         Change::Add => Class::Added,
@@ -247,7 +250,7 @@ fn redirected(
     Redirect { status, to }: Redirect,
 ) -> Class {
     let entry = &claimed.entry;
-    let Some(web) = job.web() else { return given_up(at, batch, claimed) };
+    let Some(web) = job.web() else { return given_up(at, batch, (job, claimed)) };
     // A target that only differs by what the job drops from URLs is asked for as it
     // is written: otherwise it would lead to itself.
     let to = match page::url::canonical(&to, &web.spec.policy) {
@@ -264,10 +267,11 @@ fn redirected(
         Ok(()) => None,
     };
     let seen = Seen::Moved { status: i64::from(status), to: (address.part, dochash) };
+    batch.leads_anew(job, entry.dochash);
     if cut != Some(None) && to != entry.docid {
         let parent = Some((at.part, entry.dochash));
         let (hops, cut) = (entry.hops, cut.flatten());
-        let found = Found { hops, redirects, seed: false, parent, cut };
+        let found = Found { hops, redirects, seed: false, parent, link: REDIRECT, cut };
         batch.link((job, at.ids, at.known), (to.clone(), dochash), found);
     }
     let hop = Hop { url: entry.docid.clone(), status };
@@ -306,12 +310,19 @@ fn settle(
         None => to,
     };
     let class = class_of(&to, seen, compared.change);
+    let is_gone = matches!(seen, Seen::Missing { .. }) && to == Settlement::Done;
+    if is_gone
+        || matches!(seen, Seen::Forbidden { code, .. } if ![NOINDEX, hops::CODE].contains(code))
+    {
+        // It leads nowhere any more.
+        batch.leads_anew(job, entry.dochash);
+    }
     // What was not read says what it said before, as far as anybody knows.
     if matches!(seen, Seen::NotModified(_)) || matches!(to, Settlement::Failed(_)) {
         unread(batch, &entry, &compared.document);
     }
     let to = again(at, job, Some(&compared.document), to);
-    push(at, batch, &entry, to);
+    push(at, batch, (job, &entry), to);
     batch.documents.push(compared.document);
     class
 }
@@ -336,12 +347,16 @@ fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {
     }
 }
 
-fn push(at: Finishing<'_>, batch: &mut Batch, entry: &Entry, to: Settlement) {
+fn push(at: Finishing<'_>, batch: &mut Batch, (job, entry): (&JobWork, &Entry), to: Settlement) {
     if let Settlement::Retry { check_ms, .. } | Settlement::Again { check_ms, .. } = &to {
         batch.due_ms = Some(batch.due_ms.map_or(*check_ms, |due_ms| due_ms.min(*check_ms)));
     }
     if to == Settlement::Deleted {
         batch.gone.push(entry.dochash);
+        batch.leads_anew(job, entry.dochash);
+    }
+    if job.is_no_seed_any_more(entry) {
+        batch.no_seeds.push(entry.dochash);
     }
     batch.first_ms.get_or_insert(at.now_ms);
     batch.settled.push(Settled { id: entry.id, generation: entry.generation + 1, to });

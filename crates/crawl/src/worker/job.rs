@@ -4,6 +4,7 @@ use crate::connectors;
 use crate::definitions::{BadSpec, CONNECTOR, MODEL, WebSpec};
 use crate::fetch::{Guard, HeaderValue, user_agent};
 use crate::frontier::{HostKey, Spot};
+use crate::hops::HopRules;
 use crate::lifecycle::Model;
 use crate::repository::Repository;
 use crate::scope::Scope;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
 use store::patience::Patience;
 use store::tables::counters;
+use store::tables::hops::Told;
 use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::Job;
 use store::tables::outlets::Outlet;
@@ -97,6 +99,8 @@ pub struct JobWork {
     pub authority: Option<String>,
     /// Where its documents go.
     pub outlets: Vec<Outlet>,
+    /// How far from its seeds it goes, if that is limited.
+    pub hops: Option<Arc<HopRules>>,
     /// What all jobs share.
     pub ground: Ground,
 }
@@ -115,8 +119,6 @@ pub struct Manners {
     pub bodies: bool,
     /// Documents the job takes in; `None` is no limit.
     pub pages_max: Option<i64>,
-    /// Whether the distance from a seed decides what is let in.
-    pub by_hops: bool,
 }
 
 impl Default for Manners {
@@ -137,7 +139,6 @@ impl Manners {
             },
             bodies: spec.bodies,
             pages_max: spec.pages_max,
-            by_hops: spec.scope.hops_max.is_some(),
         }
     }
 
@@ -218,6 +219,7 @@ impl JobWork {
             source,
             authority: attended.authority.clone(),
             outlets: attended.outlets.clone(),
+            hops: hop_rules(attended).map(Arc::new),
             ground: ground.clone(),
         })
     }
@@ -264,6 +266,7 @@ impl JobWork {
         self.definition == attended.job
             && self.outlets == attended.outlets
             && self.authority == attended.authority
+            && self.hops.as_deref() == hop_rules(attended).as_ref()
     }
 
     /// Whether a document has lived long enough, as far as the job still says so: the end
@@ -274,6 +277,12 @@ impl JobWork {
             && entry.done_run == Some(self.run)
             && definition.continuous
             && definition.expiration_ms.is_some()
+    }
+
+    /// Whether a document was a seed of an older run, and this one has named all of its own.
+    pub fn is_no_seed_any_more(&self, entry: &Entry) -> bool {
+        let names_all = self.kind == RunKind::Full || self.model() == Model::All;
+        names_all && entry.seed_run.is_some_and(|seed_run| seed_run < self.run)
     }
 
     /// Whether this is what is to be done for a job.
@@ -293,13 +302,27 @@ impl JobWork {
         Place { part, job: self.id }
     }
 
-    /// Adds candidates to one part of the queue, within the job's limit.
+    /// Adds candidates to one part of the queue, within the job's limits; its documents
+    /// are told how far they are.
     pub fn add(
         &self,
         tx: &mut Tx<'_>,
         (part, now_ms): (Part, i64),
-        candidates: &[Candidate],
+        (candidates, told): (&[Candidate], &[Told]),
     ) -> Result<Added, Error> {
+        let adding = self.adding(tx, (part, now_ms))?;
+        let Some(rules) = &self.hops else { return queue::add(tx, adding, candidates) };
+        let mut candidates = candidates.to_vec();
+        let woken = rules.hear(tx, adding, (told, &mut candidates))?;
+        // What was let in just now has taken its room.
+        let adding = if woken.is_empty() { adding } else { self.adding(tx, (part, now_ms))? };
+        let mut added = queue::add(tx, adding, &candidates)?;
+        added.woken.extend(woken);
+        Ok(added)
+    }
+
+    /// Where documents are added, and how many may be let in.
+    pub fn adding(&self, tx: &mut Tx<'_>, (part, now_ms): (Part, i64)) -> Result<Adding, Error> {
         let room = match self.manners.pages_max {
             Some(most) => {
                 job_states::lock(tx, self.id)?;
@@ -307,9 +330,7 @@ impl JobWork {
             }
             None => None,
         };
-        let (place, run) = (self.place(part), self.run);
-        let by_hops = self.manners.by_hops;
-        queue::add(tx, Adding { place, run, now_ms, room, by_hops }, candidates)
+        Ok(Adding { place: self.place(part), run: self.run, now_ms, room })
     }
 
     /// A candidate for the queue, for a URL at a distance.
@@ -333,6 +354,18 @@ impl JobWork {
     }
 }
 
+/// How far a job goes; of one that is deleted nothing is counted any more.
+fn hop_rules(attended: &Attended) -> Option<HopRules> {
+    let is_counted = Doing::of(&attended.state) != Doing::Sweep(Sweep::Delete);
+    let mut filters = attended.hops.clone();
+    if attended.connector == CONNECTOR
+        && let Ok(spec) = WebSpec::from_json(&attended.job.docspec)
+    {
+        spec.limit_hops(&mut filters);
+    }
+    HopRules::new(&filters, attended.job.hopcount).filter(|_| is_counted)
+}
+
 /// How a URL was found.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Found {
@@ -344,6 +377,8 @@ pub struct Found {
     pub seed: bool,
     /// Who named it.
     pub parent: Option<(Part, DocHash)>,
+    /// By which of the connector's kinds of links.
+    pub link: &'static str,
     /// Why it is known but not to be fetched.
     pub cut: Option<&'static str>,
 }

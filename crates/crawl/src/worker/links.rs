@@ -9,6 +9,7 @@ use super::batch::Batch;
 use super::job::{Found, JobWork};
 use super::known::KnownLinks;
 use super::reading;
+use crate::connectors::web::LINK;
 use page::facts::Facts;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,8 +60,10 @@ impl StoredLinks {
             let Some(web) = job.web() else { continue };
             let (targets, _) = reading::targets_of(web, (&it.docid, it.hops), (facts, &[]));
             let (hops, parent) = (it.hops + 1, Some((part, it.dochash)));
+            batch.leads_anew(job, it.dochash);
             for target in targets {
-                let found = Found { hops, parent, cut: target.cut, ..Found::default() };
+                let cut = target.cut;
+                let found = Found { hops, parent, link: LINK, cut, ..Found::default() };
                 batch.link((job, &self.ids, &self.known), (target.url, target.dochash), found);
             }
         }

@@ -10,11 +10,13 @@ use super::job::{Doing, JobWork};
 use super::{Older, Worker};
 use crate::conduct;
 use crate::frontier::HostKey;
+use crate::hops::Spread;
 use crate::lifecycle::Event;
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::bins::{self, Bin};
+use store::tables::hops;
 use store::tables::job_states::{self, Attended, RunKind};
 use store::tables::leases;
 use store::tables::queue::{self, Place};
@@ -44,6 +46,8 @@ struct Found {
     bins: Vec<(JobId, Bin)>,
     older: Vec<(JobId, Older)>,
     due: Vec<(JobId, Option<i64>)>,
+    /// Jobs whose graphs have something to be done for.
+    spread: Vec<JobId>,
 }
 
 impl Worker {
@@ -224,6 +228,8 @@ impl Worker {
             // There is nothing to look for: sweeping takes what there is.
             self.places.entry((part, work.id)).or_default();
         }
+        let counting: Vec<JobId> =
+            self.jobs.values().filter(|work| work.hops.is_some()).map(|work| work.id).collect();
         let works: Vec<(JobId, store::ids::Run, Older)> = self
             .jobs
             .values()
@@ -238,13 +244,24 @@ impl Worker {
                 (work.id, work.run, place.older)
             })
             .collect();
-        let found = self.db.read(move |tx| look_at(tx, (part, after), &works, limit));
+        let found = self.db.read(move |tx| {
+            let mut found = look_at(tx, (part, after), &works, limit)?;
+            for job in &counting {
+                if hops::is_due(tx, Place { part, job: *job })? {
+                    found.spread.push(*job);
+                }
+            }
+            Ok(found)
+        });
         let found = match found {
             Err(error) if error.passes() => return Ok(()),
             found => found?,
         };
         if let Some(held) = self.parts.get_mut(&part) {
             held.marked_after = found.marked_after;
+        }
+        for job in found.spread {
+            self.places.entry((part, job)).or_default().spread = Spread::More;
         }
         for (job, older) in found.older {
             self.places.entry((part, job)).or_default().older = older;
@@ -345,8 +362,8 @@ fn look_at(
     // A page that is not full was the last; the next look begins again.
     let last = marked.last().filter(|_| marked.len() == limit as usize);
     let marked_after = last.map_or(FIRST, |mark| (mark.job, mark.bin));
-    let (bins, older, due) = (Vec::new(), Vec::new(), Vec::new());
-    let mut found = Found { marked_after, bins, older, due };
+    let (bins, older, due, spread) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut found = Found { marked_after, bins, older, due, spread };
     let mut wanted: Vec<(JobId, BinId)> = marked
         .into_iter()
         .filter(|mark| works.iter().any(|work| work.0 == mark.job))

@@ -79,7 +79,7 @@ impl Worker {
         for (claimed, is_shared) in swept {
             let class = self.finish((part, job), 0, |at, batch| match reason {
                 Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
-                None => finish::given_up(at, batch, claimed),
+                None => finish::given_up(at, batch, (job, claimed)),
             });
             self.progress.finished(&class, "");
         }

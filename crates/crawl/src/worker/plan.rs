@@ -11,6 +11,7 @@ use super::turn::{Done, Turn};
 use super::turns::{TURNS_MAX, Turned};
 use super::{Item, Worker};
 use crate::frontier::Want;
+use crate::hops::Spread;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store::ids::{JobId, Part, QueueId};
@@ -36,7 +37,8 @@ impl Worker {
             let free = self.parts.get(&key.0).is_some_and(|held| !held.busy);
             let commits = commits && !self.places[&key].batch.is_empty();
             let sweeps = self.sweep_of(key).is_some() && !stopping && !self.paused;
-            let idle = !commits && asked.is_empty() && !sweeps;
+            let spreads = self.places[&key].spread == Spread::More && !closing;
+            let idle = !commits && asked.is_empty() && !sweeps && !spreads;
             if !free || self.turns_under_way >= TURNS_MAX || idle {
                 for want in asked {
                     self.frontier.claimed(want, Vec::new(), false);
@@ -205,6 +207,7 @@ impl Worker {
         if is_ours {
             let place = self.places.entry((part, job)).or_default();
             place.is_open = done.is_open;
+            place.spread = done.spread;
             if let Some(due_ms) = turn.commit.as_ref().and_then(|(_, batch)| batch.due_ms) {
                 place.due_ms = Some(place.due_ms.map_or(due_ms, |known| known.min(due_ms)));
             }

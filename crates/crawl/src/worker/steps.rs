@@ -14,6 +14,7 @@ use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
 use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Next, Pause};
+use crate::hops;
 use crate::robots::Verdict;
 use page::ids::DocHash;
 use page::url::origin_of;
@@ -56,7 +57,13 @@ impl Worker {
         };
         let entry = &claimed.entry;
         if entry.seen_run < work.run && work.kind == RunKind::Full {
-            self.skip(host, &work, |at, batch| finish::stale(at, batch, entry));
+            self.skip(host, &work, |at, batch| finish::stale(at, batch, (&work, entry)));
+            return Ok(());
+        }
+        if let Some(detail) = &claimed.too_far {
+            let why = (hops::CODE, detail.clone(), RemoveReason::HopLimit);
+            let why = (why.0, why.1.as_str(), why.2);
+            self.skip(host, &work, |at, batch| finish::forbidden(at, batch, (&work, claimed), why));
             return Ok(());
         }
         if work.ends(entry) {
@@ -80,13 +87,15 @@ impl Worker {
             && let Err(cut) = web.scope.judge(&entry.docid, entry.hops)
         {
             let detail = web.scope.explain(cut);
-            let why = (cut.code(), detail.as_str(), finish::removal(cut));
+            let why = (cut.code(), detail.as_str(), RemoveReason::OutOfScope);
             self.skip(host, &work, |at, batch| finish::forbidden(at, batch, (&work, claimed), why));
             return Ok(());
         }
         if let Some(closed) = self.closed(job, &claimed) {
             let entry = &claimed.entry;
-            self.skip(host, &work, |at, batch| finish::unwanted(at, batch, entry, &closed));
+            self.skip(host, &work, |at, batch| {
+                finish::unwanted(at, batch, (&work, entry), &closed)
+            });
             return Ok(());
         }
         let entry = &claimed.entry;

@@ -14,9 +14,10 @@ use super::links::StoredLinks;
 use super::prepare::{self, Prepared};
 use crate::conduct::cleans;
 use crate::frontier::Want;
+use crate::hops::{self, Spread, Telling};
 use crate::ingest::{self, Committing};
 use page::ids::DocHash;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use store::ids::{BinId, ChunkId, IdMaker, ObjectId, Part, QueueId};
 use store::objects::{ChunkKey, ObjectPath, Objects};
@@ -84,6 +85,8 @@ pub struct Done {
     pub is_open: bool,
     /// Documents that are new.
     pub new: u64,
+    /// How the job's graphs stand in this part.
+    pub spread: Spread,
 }
 
 /// Runs a turn, once. After an unknown outcome it may be run again with `again`.
@@ -147,14 +150,20 @@ impl Runner<'_> {
         if let Some(prepared) = &ready.prepared {
             prepared.put(self.objects)?;
         }
+        let telling = Arc::new(self.telling(&ready.turn)?);
         let mut foreign = Vec::new();
         if let Some((_, batch)) = &ready.turn.commit {
             let own = ready.turn.lease.part;
-            for part in batch.links.keys().copied().filter(|part| *part != own) {
-                let ready = ready.clone();
+            let parts: BTreeSet<Part> =
+                batch.links.keys().chain(telling.told.keys()).copied().collect();
+            for part in parts.into_iter().filter(|part| *part != own) {
+                let (ready, telling) = (ready.clone(), telling.clone());
                 let bins = self.db.write(move |tx| {
-                    let (_, batch) = ready.turn.commit.as_ref().expect("it was there before");
-                    let added = add_links(tx, &ready.turn, batch, part)?;
+                    if !telling.to(part).is_empty() {
+                        // What is told must not come after what the next holder tells.
+                        leases::fence(tx, &ready.turn.lease)?;
+                    }
+                    let added = add_links(tx, (&ready.turn, &telling), part)?;
                     woken(tx, part, &added.woken)
                 })?;
                 foreign.extend(bins.into_iter().map(|bin| (part, bin)));
@@ -166,11 +175,40 @@ impl Runner<'_> {
             if again && recover(tx, &ready.turn, &mut done)? {
                 return Ok(done);
             }
-            ready.turn.transact(tx, ready.prepared.as_ref(), &mut done)?;
+            ready.turn.transact(tx, (ready.prepared.as_ref(), &telling), &mut done)?;
             Ok(done)
         })?;
         done.woken.extend(foreign);
         Ok(done)
+    }
+
+    /// What the documents of a turn tell others of how far they are.
+    fn telling(&self, turn: &Turn) -> Result<Telling> {
+        match (&turn.commit, &turn.job.hops) {
+            (Some((_, batch)), Some(rules)) => {
+                let at = (rules.as_ref(), turn.place());
+                Telling::plan((self.db, &turn.lease), at, (&batch.leads, &batch.no_seeds))
+            }
+            _ => Ok(Telling::default()),
+        }
+    }
+
+    /// Passes on what is news of how far documents are; the turn is over.
+    pub fn spread(&self, turn: &Turn, done: &mut Done) -> Result<()> {
+        let Some(rules) = &turn.job.hops else { return Ok(()) };
+        let (job, now_ms) = (turn.job.clone(), turn.now_ms);
+        let adding = move |tx: &mut Tx<'_>, part| job.adding(tx, (part, now_ms));
+        let (bins, spread) = hops::spread(self.db, &turn.lease, (rules, turn.place()), adding)?;
+        done.spread = spread;
+        let mut by_part: BTreeMap<Part, Vec<BinId>> = BTreeMap::new();
+        for (part, bin) in bins {
+            by_part.entry(part).or_default().push(bin);
+        }
+        for (part, bins) in by_part {
+            let loaded = self.db.read(move |tx| bins::load(tx, part, &bins))?;
+            done.woken.extend(loaded.into_iter().map(|bin| (part, bin)));
+        }
+        Ok(())
     }
 }
 
@@ -194,7 +232,7 @@ impl Turn {
     fn transact(
         &self,
         tx: &mut Tx<'_>,
-        prepared: Option<&Prepared>,
+        (prepared, telling): (Option<&Prepared>, &Telling),
         done: &mut Done,
     ) -> Result<()> {
         let part = self.lease.part;
@@ -207,7 +245,10 @@ impl Turn {
         };
         let mut raised = BTreeSet::new();
         if let Some((chunk, batch)) = &self.commit {
-            let added = add_links(tx, self, batch, part)?;
+            let added = add_links(tx, (self, telling), part)?;
+            if let Some(rules) = &self.job.hops {
+                telling.is_told(tx, (rules, self.place()))?;
+            }
             done.new += added.new;
             raised = added.woken;
             queue::settle(tx, self.place(), (chunk.id, self.job.run), &batch.settled)?;
@@ -351,18 +392,28 @@ impl Turn {
             known.retain(|dochash, _| !shared.contains(dochash));
         }
         let token = self.lease.token;
+        let mut far: HashMap<DocHash, String> = match &self.job.hops {
+            Some(rules) => rules.too_far_among(tx, self.place(), &keys)?.into_iter().collect(),
+            None => HashMap::new(),
+        };
         let with = |entry: Entry| {
             let known = known.remove(&entry.dochash).map(Box::new);
-            Claimed { entry, known, token }
+            let too_far = far.remove(&entry.dochash);
+            Claimed { entry, known, token, too_far }
         };
         Ok(entries.into_iter().map(with).collect())
     }
 }
 
-/// Adds links of a batch to one part.
-fn add_links(tx: &mut Tx<'_>, turn: &Turn, batch: &Batch, part: Part) -> Result<Added> {
-    let Some(links) = batch.links.get(&part) else { return Ok(Added::default()) };
-    turn.job.add(tx, (part, turn.now_ms), links)
+/// Adds links of a batch to one part, and tells its documents how far they are.
+fn add_links(tx: &mut Tx<'_>, (turn, telling): (&Turn, &Telling), part: Part) -> Result<Added> {
+    let batch = turn.commit.as_ref().map(|(_, batch)| batch);
+    let links = batch.and_then(|batch| batch.links.get(&part)).map_or(&[][..], Vec::as_slice);
+    let told = telling.to(part);
+    if links.is_empty() && told.is_empty() {
+        return Ok(Added::default());
+    }
+    turn.job.add(tx, (part, turn.now_ms), (links, told))
 }
 
 fn woken(tx: &mut Tx<'_>, part: Part, raised: &BTreeSet<BinId>) -> Result<Vec<Bin>> {

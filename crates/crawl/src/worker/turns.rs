@@ -7,6 +7,7 @@
 use super::links::StoredLinks;
 use super::progress::Progress;
 use super::turn::{Done, Ready, Runner, Turn};
+use crate::hops::Spread;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -142,11 +143,19 @@ fn run(runner: &Runner<'_>, ready: &Arc<Ready>, patience: &Patience<'_>) -> Resu
     let mut again = false;
     loop {
         match runner.run(ready, again) {
-            Ok(done) => {
+            Ok(mut done) => {
                 if wait > WAIT_MIN {
                     patience.progress.waits_for(None);
                 }
-                return Ok(done);
+                return match runner.spread(ready.turn(), &mut done) {
+                    Ok(()) => Ok(done),
+                    // The next turn meets it, too, and goes on from there.
+                    Err(error) if error.passes() || matches!(error, Error::LeaseLost { .. }) => {
+                        done.spread = Spread::More;
+                        Ok(done)
+                    }
+                    Err(error) => Err(error),
+                };
             }
             Err(error) if patience.bears(&error, &mut wait) => again = true,
             Err(error) => return Err(error),

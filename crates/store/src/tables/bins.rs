@@ -261,8 +261,7 @@ mod tests {
                 let place = Place { part: Part(part), job: JobId(job) };
                 db.write(move |tx| {
                     let all: Vec<Candidate> = ids.clone().map(candidate).collect();
-                    let adding =
-                        Adding { place, run: Run(1), now_ms: 0, room: None, by_hops: false };
+                    let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
                     queue::add(tx, adding, &all).map(|_| ())
                 })?;
             }
@@ -294,7 +293,7 @@ mod tests {
             let due = |before_ms| db.read(move |tx| has_due(tx, (Part(1), JobId(1)), before_ms));
             assert!(!due(100)?, "there is none");
             db.write(move |tx| {
-                let adding = Adding { place, run: Run(1), now_ms: 0, room: None, by_hops: false };
+                let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
                 queue::add(tx, adding, &[candidate(7)]).map(|_| ())
             })?;
             assert!(due(0)?);

@@ -12,6 +12,7 @@ pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
 
 use crate::ids::{JobId, NodeId, Part, Run};
 use crate::tables::connections;
+use crate::tables::hopfilters::{self, HopFilters};
 use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job, StartMethod};
 use crate::tables::outlets::{self, Outlet};
 use crate::{Error, Result, Tx, Value};
@@ -107,7 +108,8 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, job: JobId, limit: u32) -> Result<u64
     for (table, key) in [
         ("traps", "part, jobid, bin, pattern"),
         ("bin_work", "part, jobid, bin"),
-        ("edges", "part, jobid, sourcehash, targethash, linktype"),
+        ("outlinks", "part, jobid, dochash"),
+        ("edges", "part, jobid, targethash, counts, sourcehash, linktype"),
         ("distances", "part, jobid, dochash, linktype"),
         ("carrydowns", "part, jobid, childhash, parenthash, dataname, datavaluehash"),
         ("counters", "part, jobid, name"),
@@ -174,6 +176,8 @@ pub struct Attended {
     pub authority: Option<String>,
     /// Where its documents go.
     pub outlets: Vec<Outlet>,
+    /// How far from its seeds it goes.
+    pub hops: HopFilters,
 }
 
 impl Attended {
@@ -183,8 +187,9 @@ impl Attended {
             return Err(Error::Refused("its repository connection is gone".to_owned()));
         };
         let outlets = outlets::of_job(tx, job.id)?;
+        let hops = hopfilters::load(tx, job.id)?;
         let (connector, authority) = (connection.classname, connection.groupname);
-        Ok(Attended { job, state, connector, authority, outlets })
+        Ok(Attended { job, state, connector, authority, outlets, hops })
     }
 }
 
@@ -216,11 +221,13 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         |row| {
             let state = State::from_row(row, COLUMNS_COUNT)?;
             let at = COLUMNS_COUNT + STATE.split(", ").count();
-            let (connector, authority, outlets) = (row.get(at)?, row.get(at + 1)?, Vec::new());
-            Ok(Attended { job: Job::from_row(row)?, state, connector, authority, outlets })
+            let (connector, authority) = (row.get(at)?, row.get(at + 1)?);
+            let (outlets, hops) = (Vec::new(), HopFilters::new());
+            Ok(Attended { job: Job::from_row(row)?, state, connector, authority, outlets, hops })
         },
     )?;
     for it in &mut found {
+        it.hops = hopfilters::load(tx, it.job.id)?;
         it.outlets = outlets::of_job(tx, it.job.id)?;
     }
     Ok(found)

@@ -15,6 +15,7 @@
 //! its links first, settles then, and books visits to bins last.
 
 mod add;
+mod again;
 mod due;
 pub mod list;
 pub mod retry;
@@ -22,6 +23,7 @@ mod settle;
 pub mod sweep;
 
 pub use add::{Added, Adding, Candidate, add};
+pub use again::{let_in, look_again};
 pub use due::{next_due, unschedule, wake};
 pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
 
@@ -89,6 +91,8 @@ pub struct Entry {
     pub state: State,
     /// The last run that named it.
     pub seen_run: Run,
+    /// The last run whose seed it was.
+    pub seed_run: Option<Run>,
     /// The last run that settled it; `None` if none has.
     pub done_run: Option<Run>,
     /// Generation of the links and carried values it has asserted.
@@ -99,7 +103,7 @@ pub struct Entry {
     pub failtime: Option<i64>,
 }
 
-const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime, q.seen_run";
+const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime, q.seen_run, q.seed_run";
 
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
@@ -117,6 +121,7 @@ impl Entry {
             failcount: row.get(10)?,
             failtime: row.get(11)?,
             seen_run: row.get(12)?,
+            seed_run: row.get(13)?,
         })
     }
 }

@@ -27,7 +27,7 @@ pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
         Looked::Container { references } => {
             name(at, batch, (job, &claimed.entry), references);
             let to = again(at, job, None, Settlement::Done);
-            push(at, batch, &claimed.entry, to);
+            push(at, batch, (job, &claimed.entry), to);
             Class::Kept { not_modified: true }
         }
         Looked::Same => {
@@ -51,7 +51,7 @@ pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
 /// A document that is not there: it leaves the job.
 fn gone(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed)) -> Class {
     let Claimed { entry, known, .. } = claimed;
-    push(at, batch, &entry, Settlement::Deleted);
+    push(at, batch, (job, &entry), Settlement::Deleted);
     let Some(known) = known else { return Class::Missing };
     let seen = Seen::Forbidden { code: "gone", reason: RemoveReason::Gone };
     let compared = compare(&known, &seen, looking(at, job, batch));
@@ -96,7 +96,7 @@ fn with_content(
     }
     batch.record(record);
     let to = again(at, job, Some(&compared.document), Settlement::Done);
-    push(at, batch, &claimed.entry, to);
+    push(at, batch, (job, &claimed.entry), to);
     batch.documents.push(compared.document);
     match change {
         Change::Add => Class::Added,
@@ -113,9 +113,10 @@ fn name(
     references: Vec<Reference>,
 ) {
     let (hops, parent) = (entry.hops + 1, Some((at.part, entry.dochash)));
+    batch.leads_anew(job, entry.dochash);
     for reference in references {
         let dochash = DocHash::of(&reference.docid);
-        let found = Found { hops, parent, ..Found::default() };
+        let found = Found { hops, parent, link: reference.link, ..Found::default() };
         batch.link((job, at.ids, at.known), (reference.docid, dochash), found);
     }
 }

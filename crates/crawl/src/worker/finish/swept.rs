@@ -4,8 +4,9 @@
 //! Invariant: outputs hear of a removal exactly when the document was theirs and no other
 //! job keeps it.
 
-use super::{Class, Finishing, looking, push, removal, unread};
+use super::{Class, Finishing, looking, push, unread};
 use crate::compare::{self, Seen, compare};
+use crate::hops;
 use crate::worker::batch::Batch;
 use crate::worker::fetching::Claimed;
 use crate::worker::job::JobWork;
@@ -15,8 +16,8 @@ use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, Settlement};
 
 /// A document that an older run queued and this one has not found: it is not looked at.
-pub fn stale(at: Finishing<'_>, batch: &mut Batch, entry: &Entry) -> Class {
-    push(at, batch, entry, Settlement::Stale);
+pub fn stale(at: Finishing<'_>, batch: &mut Batch, (job, entry): (&JobWork, &Entry)) -> Class {
+    push(at, batch, (job, entry), Settlement::Stale);
     Class::Forbidden("stale")
 }
 
@@ -27,22 +28,28 @@ pub fn swept(
     (job, claimed): (&JobWork, Claimed),
     (reason, is_shared): (RemoveReason, bool),
 ) -> Class {
-    let Claimed { entry, known, .. } = claimed;
+    let Claimed { entry, known, too_far, .. } = claimed;
     batch.swept += 1;
     // One that the run has named, but does not let in, stays known for that.
     let scope = job.web().map(|web| &web.scope);
     let cut = scope.and_then(|scope| Some((scope, scope.judge(&entry.docid, entry.hops).err()?)));
-    let to = match cut {
-        Some((scope, cut)) if entry.seen_run >= job.run => {
-            Settlement::Cut(Reason::new(cut.code(), Some(&scope.explain(cut))))
+    let cut = match (cut, too_far) {
+        (Some((scope, cut)), _) => Some((cut.code(), scope.explain(cut), RemoveReason::OutOfScope)),
+        (None, Some(detail)) => Some((hops::CODE, detail, RemoveReason::HopLimit)),
+        (None, None) => None,
+    };
+    let is_named = entry.seen_run >= job.run;
+    let (to, cut) = match cut {
+        Some((code, detail, reason)) if is_named => {
+            (Settlement::Cut(Reason::new(code, Some(&detail))), Some(reason))
         }
-        _ => Settlement::Deleted,
+        cut => (Settlement::Deleted, cut.map(|it| it.2)),
     };
     let reason = match (reason, cut) {
-        (RemoveReason::Unreachable, Some((_, cut))) => removal(cut),
+        (RemoveReason::Unreachable, Some(cut)) => cut,
         _ => reason,
     };
-    push(at, batch, &entry, to);
+    push(at, batch, (job, &entry), to);
     remove(at, batch, (job, &entry), (known.filter(|_| !is_shared), reason))
 }
 
@@ -50,7 +57,7 @@ pub fn swept(
 /// looked at. Nothing is known of one that another job keeps.
 pub fn expired(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed)) -> Class {
     let Claimed { entry, known, .. } = claimed;
-    push(at, batch, &entry, Settlement::Deleted);
+    push(at, batch, (job, &entry), Settlement::Deleted);
     remove(at, batch, (job, &entry), (known, RemoveReason::Expired))
 }
 
@@ -80,13 +87,18 @@ fn remove(
 pub const GIVEN_UP: &str = "host-left-alone";
 
 /// A document that cannot be looked at before the run's patience ends.
-pub fn given_up(at: Finishing<'_>, batch: &mut Batch, claimed: Claimed) -> Class {
+pub fn given_up(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+) -> Class {
     batch.swept += 1;
     if let Some(known) = &claimed.known {
         unread(batch, &claimed.entry, known);
     }
     let detail = "its host was left alone for longer than the run waits";
-    push(at, batch, &claimed.entry, Settlement::Failed(Reason::new(GIVEN_UP, Some(detail))));
+    let to = Settlement::Failed(Reason::new(GIVEN_UP, Some(detail)));
+    push(at, batch, (job, &claimed.entry), to);
     Class::Failed(GIVEN_UP.to_owned())
 }
 

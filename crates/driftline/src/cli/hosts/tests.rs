@@ -39,7 +39,7 @@ fn fill(db: &Db) -> store::Result<()> {
             let documents: Vec<Candidate> =
                 (0..number).map(|n| candidate(&host, n, number)).collect();
             let place = QueuePlace { part, job: JobId(1 + number % 2) };
-            let adding = Adding { place, run: Run(1), now_ms: 0, room: None, by_hops: false };
+            let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
             queue::add(tx, adding, &documents)?;
             bins::visited(tx, part, &[visit(&host, number)])
         })?;

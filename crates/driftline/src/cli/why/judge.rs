@@ -11,6 +11,7 @@ use crate::cli::words::{count, counted, quoted, span, when};
 use crawl::budget::Closed;
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
+use crawl::hops;
 use crawl::scope::Cut;
 use crawl::worker::finish::GIVEN_UP;
 use page::robots::{Robots, Verdict};
@@ -114,7 +115,6 @@ fn out_of_scope(job: &JobLook, cut: Cut, words: &str) -> Because {
         Cut::Reach => (Cause::OutOfScope, "--scope domain"),
         Cut::NotIncluded => (Cause::NotIncluded, "--include EXPRESSION"),
         Cut::Excluded(_) => (Cause::Excluded, "--exclude ''"),
-        Cut::Hops => (Cause::Hops, "--max-hops N"),
         Cut::Trap(_) => {
             return Because::new(Cause::Trap, format!("It looks like a trap: {words}.")).next(
                 "If it is a real page, name it as a seed: seeds are not judged by their shape.",
@@ -132,7 +132,15 @@ fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
         None => Ok(()),
     };
     match code {
-        "scope" | "hops" => match verdict() {
+        hops::CODE => match &looked.too_far {
+            Some(words) => {
+                let sentence = format!("It does not belong to job {}: {words}.", job.name);
+                Because::new(Cause::Hops, sentence)
+                    .run("If it should, change the job", crawl(job, "--max-hops N"))
+            }
+            None => lifted(job, code),
+        },
+        "scope" => match verdict() {
             Err((cut, words)) => out_of_scope(job, cut, &words),
             Ok(()) => lifted(job, code),
         },

@@ -5,6 +5,7 @@
 
 use crawl::budget::{self, Closed};
 use crawl::definitions::WebSpec;
+use crawl::hops::HopRules;
 use crawl::scope::Scope;
 use crawl::throttle::Throttles;
 use page::domain::SuffixList;
@@ -18,9 +19,10 @@ use store::tables::documents::{self, Document};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::tables::overview::{self, Standing};
+use store::tables::queue::Place;
 use store::tables::queue::list::{self, Listed};
 use store::tables::robots::{self, Stored};
-use store::tables::{connections, counters, settings, throttles, traps};
+use store::tables::{connections, counters, hopfilters, settings, throttles, traps};
 use store::{Error, Result, Tx};
 
 /// Jobs that are looked at when none is named.
@@ -63,6 +65,8 @@ pub struct Looked {
     pub parent: Option<String>,
     /// What has closed, if it is cut for that.
     pub closed: Option<Closed>,
+    /// Why it is too far from every seed, if it is.
+    pub too_far: Option<String>,
 }
 
 /// What is known of a job.
@@ -167,6 +171,7 @@ impl View<'_> {
             original: None,
             parent: None,
             closed: None,
+            too_far: None,
         }
     }
 
@@ -196,6 +201,11 @@ impl View<'_> {
         };
         let mut looked = self.nothing(Ok(url.clone()));
         looked.robots = robots::find(tx, part, origin_of(&url))?;
+        if let Some(rules) = hop_rules(tx, job, spec.as_ref())? {
+            let place = Place { part, job: job.id };
+            looked.too_far =
+                rules.too_far_among(tx, place, &[DocHash::of(&url)])?.pop().map(|it| it.1);
+        }
         looked.job = Some(self.job(tx, job, spec)?);
         if let Some(row) = &row {
             looked.bin = bins::load(tx, part, &[row.bin])?.pop();
@@ -251,6 +261,15 @@ impl View<'_> {
             taken,
         })
     }
+}
+
+/// How far a job goes, if that is limited.
+fn hop_rules(tx: &mut Tx<'_>, job: &Job, spec: Option<&WebSpec>) -> Result<Option<HopRules>> {
+    let mut filters = hopfilters::load(tx, job.id)?;
+    if let Some(spec) = spec {
+        spec.limit_hops(&mut filters);
+    }
+    Ok(HopRules::new(&filters, job.hopcount))
 }
 
 /// The connection that lets nothing of a host start, and by which expression.

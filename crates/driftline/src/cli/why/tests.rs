@@ -144,7 +144,7 @@ impl<'a> World<'a> {
         };
         let (place, id) = (Place { part: part(url), job }, candidate.id);
         self.db.write(move |tx| {
-            let adding = Adding { place, run: RUN, now_ms: 5, room: None, by_hops: false };
+            let adding = Adding { place, run: RUN, now_ms: 5, room: None };
             queue::add(tx, adding, std::slice::from_ref(&candidate)).map(|_| ())
         })?;
         Ok(id)

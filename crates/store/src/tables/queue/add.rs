@@ -10,7 +10,7 @@ mod known;
 use super::{Place, State, count_moves};
 use crate::ids::{BinId, Part, QueueId, Run};
 use crate::{Result, Tx, Value};
-use known::{find_known, process_again, rediscover, revive, update_known};
+use known::{find_known, rediscover, revive, update_known};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -71,9 +71,6 @@ pub struct Adding {
     pub now_ms: i64,
     /// New documents that may be let in; those beyond are cut with the reason `limit`.
     pub room: Option<i64>,
-    /// Whether hops decide what is let in: then a document that turns out to be nearer
-    /// is processed again, because what lies behind it is nearer too.
-    pub by_hops: bool,
 }
 
 /// Adds documents to a job in a part.
@@ -96,9 +93,6 @@ pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<
         update_known(tx, place, run, (&known, &changed))?;
         revive(tx, place, (&known, &changed), (&mut added, &mut room))?;
         rediscover(tx, (place, run), (&known, &changed), &mut added)?;
-        if adding.by_hops {
-            process_again(tx, adding, (&known, &changed), &mut added)?;
-        }
         // Another process may have added one between the look and the insert; it is
         // known then, and the next round treats it so.
         rest = insert_new(tx, adding, new, (&mut added, &mut room))?;
@@ -108,7 +102,7 @@ pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<
 }
 
 /// Takes one place, if there is a limit and room within it.
-fn take_room(room: &mut Option<i64>) -> bool {
+pub(super) fn take_room(room: &mut Option<i64>) -> bool {
     match room {
         None => true,
         Some(left) if *left > 0 => {

@@ -105,8 +105,8 @@ const KINDS: &[Kind] = &[
     Kind::Int,
 ];
 
-/// Settles documents of a chunk. A processed document whose carried values changed
-/// while it was active (`rescan`) is ready again at once instead.
+/// Settles documents of a chunk. One whose carried values or distance changed while it was
+/// active (`rescan`) is ready again at once instead.
 pub fn settle(
     tx: &mut Tx<'_>,
     place: Place,
@@ -115,7 +115,8 @@ pub fn settle(
 ) -> Result<()> {
     let active = active(tx, place, chunk)?;
     let is_deleted = |it: &&Settled| match it.to {
-        Settlement::Deleted => true,
+        // One that is to be looked at again stays, whatever was found this time.
+        Settlement::Deleted => !active.get(&it.id).is_some_and(|row| row.rescan),
         Settlement::Stale => active.get(&it.id).is_some_and(|row| row.is_new && row.seen_run < run),
         _ => false,
     };
@@ -213,7 +214,8 @@ fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
         // Somebody has found it since it was claimed.
         Settlement::Stale if row.is_some_and(|row| row.seen_run >= run) => State::Ready,
         Settlement::Stale => State::Done,
-        Settlement::Done | Settlement::Again { .. } if rescan => State::Ready,
+        Settlement::Done | Settlement::Again { .. } | Settlement::Cut(_) if rescan => State::Ready,
+        Settlement::Deleted if rescan => State::Ready,
         Settlement::Back { .. } => State::Ready,
         Settlement::Done => State::Done,
         Settlement::Again { .. } | Settlement::Retry { .. } => State::Waiting,
@@ -242,11 +244,11 @@ fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
         }
         Settlement::Unwanted(reason) => (Some("fetch"), Some(reason), null, null, null, null),
         Settlement::Stale => (Some("fetch"), None, null, null, null, null),
-        Settlement::Deleted => unreachable!("deleted documents are not updated"),
+        Settlement::Deleted => (Some("fetch"), None, run.into(), null, null, null),
     };
     let (code, detail) = match reason {
-        Some(reason) => ((&reason.code).into(), (&reason.detail).into()),
-        None => (null, null),
+        Some(reason) if state != State::Ready => ((&reason.code).into(), (&reason.detail).into()),
+        Some(_) | None => (null, null),
     };
     let check = if state == State::Ready { null } else { check };
     vec![

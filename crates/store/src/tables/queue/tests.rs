@@ -88,7 +88,7 @@ fn claim_ids(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, ids: &[QueueId]) -> 
 }
 
 fn at(place: Place, run: Run, now_ms: i64) -> Adding {
-    Adding { place, run, now_ms, room: None, by_hops: false }
+    Adding { place, run, now_ms, room: None }
 }
 
 #[derive(Debug, Clone, PartialEq)]

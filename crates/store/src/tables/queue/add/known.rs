@@ -4,7 +4,7 @@
 //! whatever others have written since the look; rows are locked in one order by
 //! everybody.
 
-use super::{Added, Adding, Candidate, take_room};
+use super::{Added, Candidate, take_room};
 use crate::dialect::Kind;
 use crate::ids::{BinId, QueueId, Run};
 use crate::tables::queue::{Place, State, count_moves, state_from};
@@ -178,33 +178,5 @@ fn ready_again(
     let count = bins.len() as i64;
     count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
     added.woken.extend(&bins);
-    Ok(())
-}
-
-/// Documents that this run is done with, or is at work on, and that are nearer now.
-pub(super) fn process_again(
-    tx: &mut Tx<'_>,
-    Adding { place, run, .. }: Adding,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
-    added: &mut Added,
-) -> Result<()> {
-    let nearer: Vec<Value<'_>> = changed
-        .iter()
-        .filter(|it| it.hops < known[&it.dochash].hops)
-        .map(|it| known[&it.dochash].id.into())
-        .collect();
-    tx.query_in(
-        "UPDATE queue SET rescan = 1 WHERE part = $1 AND state = 'active' AND id",
-        &[place.part.into()],
-        &nearer,
-        "RETURNING id",
-        |_| Ok(()),
-    )?;
-    for state in [State::Done, State::Waiting] {
-        let text = "UPDATE queue SET state = 'ready', action = 'fetch', checktime = NULL
-             WHERE part = $1 AND state = $2 AND done_run = $3
-               AND (state <> 'waiting' OR reason IS NULL) AND id";
-        ready_again(tx, (place, run), (state, text, &nearer), added)?;
-    }
     Ok(())
 }

@@ -34,7 +34,7 @@ fn candidate(number: i64, cut: Option<&'static str>) -> Candidate {
 }
 
 fn adding(place: Place, now_ms: i64) -> Adding {
-    Adding { place, run: RUN, now_ms, room: None, by_hops: false }
+    Adding { place, run: RUN, now_ms, room: None }
 }
 
 /// Ten documents in each state.

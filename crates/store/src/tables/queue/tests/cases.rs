@@ -285,7 +285,7 @@ fn a_new_run_walks_from_bin_to_bin_and_finds_what_older_ones_settled() {
 }
 
 #[test]
-fn what_turns_out_to_be_nearer_is_processed_again_where_hops_count() {
+fn what_is_done_or_at_work_is_looked_at_again_and_what_was_too_far_let_in() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
         let held = lease(db, place.part, 1)?;
@@ -297,19 +297,31 @@ fn what_turns_out_to_be_nearer_is_processed_again_where_hops_count() {
             let done = Settled { id: QueueId(1), generation: 0, to: Settlement::Done };
             settle(tx, place, (ChunkId(1), Run(1)), &[done])
         })?;
-        let nearer = |by_hops| {
-            let named = [candidate(3, 0, 1, None), candidate(4, 1, 1, None)];
-            let adding = Adding { by_hops, ..at(place, Run(1), 0) };
-            db.write(move |tx| add(tx, adding, &named))
+        let keys = [hash(0), hash(1)];
+        let woken = db.write(move |tx| look_again(tx, place, &keys))?;
+        assert_eq!(woken.len(), 1);
+        let rows = || -> Result<Vec<(String, bool)>> {
+            db.read(|tx| {
+                let sql = "SELECT state, rescan FROM queue ORDER BY id LIMIT 9";
+                tx.query(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))
+            })
         };
-        let added = nearer(true)?;
-        assert_eq!((added.seen, added.woken.len()), (2, 1));
-        let rows: Vec<(String, bool)> = db.read(|tx| {
-            let sql = "SELECT state, rescan FROM queue ORDER BY id LIMIT 9";
-            tx.query(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))
+        assert_eq!(rows()?, [("ready".to_owned(), false), ("active".to_owned(), true)]);
+        assert!(db.write(move |tx| look_again(tx, place, &keys))?.is_empty(), "it is already");
+        let gone = Settled { id: QueueId(2), generation: 0, to: Settlement::Deleted };
+        db.write(move |tx| settle(tx, place, (ChunkId(1), Run(1)), std::slice::from_ref(&gone)))?;
+        assert_eq!(rows()?[1], ("ready".to_owned(), false), "it stays, to be looked at again");
+        let far: Vec<Candidate> =
+            (3..6).map(|it| candidate(i64::from(it), it, 9, Some("hops"))).collect();
+        let keys: Vec<DocHash> = far.iter().map(|it| it.dochash).collect();
+        let adding = Adding { room: Some(2), ..at(place, Run(1), 0) };
+        db.write(move |tx| add(tx, adding, &far))?;
+        assert_eq!(db.write(move |tx| let_in(tx, adding, &keys))?.len(), 2);
+        let reasons: Vec<Option<String>> = db.read(|tx| {
+            let sql = "SELECT reason FROM queue WHERE id > 2 ORDER BY id LIMIT 9";
+            tx.query(sql, &[], |row| row.get(0))
         })?;
-        assert_eq!(rows, [("ready".to_owned(), false), ("active".to_owned(), true)]);
-        assert_eq!(nearer(true)?, Added::default(), "nothing is nearer the second time");
+        assert_eq!(reasons, [None, None, Some("limit".to_owned())], "there is room for two");
         Ok(())
     });
 }

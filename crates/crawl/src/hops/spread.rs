@@ -1,0 +1,143 @@
+//! News of distances, passed on by the holder of a part; and the lost, found again.
+//!
+//! Invariants: other parts hear before the own part notes that they have, so news that a
+//! crash interrupts is told again; all of it is told under the lease of the part that
+//! tells, so nobody hears what is out of date.
+
+use super::HopRules;
+use super::telling::says;
+use page::ids::DocHash;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use store::ids::{BinId, Part};
+use store::tables::hops::{self, News, Told};
+use store::tables::leases::{self, Lease};
+use store::tables::queue::{Adding, Place};
+use store::{Db, Result, Tx};
+
+/// News told in one go.
+const NEWS_MAX: u32 = 200;
+/// Lost documents that are looked at in one go.
+const LOST_MAX: u32 = 500;
+/// Steps of one call, so that others have their turn.
+const STEPS_MAX: usize = 50;
+
+/// Where a part stands when it has told its news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Spread {
+    /// There is nothing to do for it.
+    #[default]
+    Done,
+    /// There is more to do.
+    More,
+    /// It waits for what others have to tell.
+    Waits,
+}
+
+/// What was ready because of it, and how it stands.
+pub type Outcome = (BTreeSet<(Part, BinId)>, Spread);
+
+/// Passes the news of a part on, and finds the lost again as far as that can be done.
+pub fn spread<A>(
+    db: &Db,
+    lease: &Lease,
+    (rules, place): (&Arc<HopRules>, Place),
+    adding: A,
+) -> Result<Outcome>
+where
+    A: Fn(&mut Tx<'_>, Part) -> Result<Adding> + Clone + Send + 'static,
+{
+    let at = Spreading { db, lease, rules, place, adding };
+    let mut woken = BTreeSet::new();
+    for _ in 0..STEPS_MAX {
+        let news = db.read(move |tx| hops::untold(tx, place, NEWS_MAX))?;
+        let moves = if news.is_empty() { at.find(&mut woken)? } else { at.tell(news, &mut woken)? };
+        if !moves {
+            let due = db.read(move |tx| hops::is_due(tx, place))?;
+            return Ok((woken, if due { Spread::Waits } else { Spread::Done }));
+        }
+    }
+    Ok((woken, Spread::More))
+}
+
+struct Spreading<'a, A> {
+    db: &'a Db,
+    lease: &'a Lease,
+    rules: &'a Arc<HopRules>,
+    place: Place,
+    /// Where documents of a part are added, and how many may be let in.
+    adding: A,
+}
+
+impl<A> Spreading<'_, A>
+where
+    A: Fn(&mut Tx<'_>, Part) -> Result<Adding> + Clone + Send + 'static,
+{
+    /// Tells news to all they concern.
+    fn tell(&self, news: Vec<News>, woken: &mut BTreeSet<(Part, BinId)>) -> Result<bool> {
+        let (place, rules) = (self.place, self.rules.clone());
+        let keys: Vec<DocHash> = news.iter().map(|it| it.dochash).collect();
+        let leads = self.db.read(move |tx| hops::leads(tx, rules.graphs(place), &keys))?;
+        let mut told: BTreeMap<Part, Vec<Told>> = BTreeMap::new();
+        for it in &news {
+            let kind = self.rules.kinds.iter().position(|kind| *kind == it.kind);
+            let (Some(kind), Some((leads, _))) = (kind, leads.get(&it.dochash)) else { continue };
+            for (link, targets) in leads {
+                let link: Arc<str> = link.as_str().into();
+                for (target, part) in targets {
+                    let (source, link, says) =
+                        ((place.part, it.dochash), link.clone(), says(it.distance));
+                    let to = told.entry(*part).or_default();
+                    to.push(Told { target: *target, source, link, kind, says });
+                }
+            }
+        }
+        let own = told.remove(&place.part).unwrap_or_default();
+        for (part, told) in told {
+            woken.extend(self.hear(part, told, Vec::new())?);
+        }
+        woken.extend(self.hear(place.part, own, news)?);
+        Ok(true)
+    }
+
+    /// Has a part hear; `news` have been told to all with that.
+    fn hear(&self, part: Part, told: Vec<Told>, news: Vec<News>) -> Result<Vec<(Part, BinId)>> {
+        let (lease, rules) = (self.lease.clone(), self.rules.clone());
+        let (place, adding) = (Place { part, ..self.place }, self.adding.clone());
+        let bins = self.db.write(move |tx| {
+            leases::fence(tx, &lease)?;
+            let adding = adding(tx, part)?;
+            let bins = rules.hear(tx, adding, (&told, &mut []))?;
+            hops::told(tx, place, &news)?;
+            Ok(bins)
+        })?;
+        Ok(bins.into_iter().map(|bin| (part, bin)).collect())
+    }
+
+    /// Finds lost documents again, once everybody who rested on them knows; when nothing
+    /// else is under way, looks what is too far. Returns whether anything came of it.
+    fn find(&self, woken: &mut BTreeSet<(Part, BinId)>) -> Result<bool> {
+        let (lease, rules, adding) = (self.lease.clone(), self.rules.clone(), self.adding.clone());
+        let place = self.place;
+        let (moves, bins) = self.db.write(move |tx| {
+            leases::fence(tx, &lease)?;
+            let graphs = rules.graphs(place);
+            let under_way = hops::under_way(tx, place.job)?;
+            if under_way.lost && !under_way.losses {
+                let found = hops::find_again(tx, graphs, LOST_MAX)?;
+                if !found.is_empty() {
+                    return Ok((true, BTreeSet::new()));
+                }
+            }
+            if under_way.news || (under_way.lost && hops::is_hopeful(tx, place.job)?) {
+                return Ok((false, BTreeSet::new()));
+            }
+            let mut grown = hops::unreachable(tx, graphs, LOST_MAX)?;
+            grown.extend(hops::grown(tx, graphs, LOST_MAX)?);
+            let adding = adding(tx, place.part)?;
+            Ok((!grown.is_empty(), rules.judge_again(tx, adding, &grown)?))
+        })?;
+        woken.extend(bins.into_iter().map(|bin| (place.part, bin)));
+        Ok(moves)
+    }
+}

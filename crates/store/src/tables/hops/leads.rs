@@ -1,0 +1,173 @@
+//! Where a document leads, as the parts of its targets were told.
+//!
+//! One row for each document, so that a page's hundred links cost one row in its own part.
+//! Invariant: what stands here has been told, or is told again after a crash.
+
+use super::Graphs;
+use crate::ids::Part;
+use crate::{Error, Result, Tx, Value};
+use page::ids::DocHash;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Where a document leads, by kind of link.
+pub type Leads = BTreeMap<String, BTreeSet<(DocHash, Part)>>;
+
+/// Bytes of a target: its key and its part.
+const TARGET_BYTES: usize = 16 + 4;
+
+/// What its targets know of where a document leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// All have heard of it.
+    Told,
+    /// All have heard of it, and keep the links.
+    Kept,
+    /// They are being told; if that is interrupted, nobody knows who has heard what.
+    Telling,
+}
+
+impl Known {
+    const ALL: [Known; 3] = [Known::Told, Known::Kept, Known::Telling];
+
+    /// What is known when all have been told.
+    pub fn when_told(graphs: Graphs<'_>) -> Known {
+        if graphs.keeps_links { Known::Kept } else { Known::Told }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Known::Told => "told",
+            Known::Kept => "kept",
+            Known::Telling => "telling",
+        }
+    }
+}
+
+/// Where documents lead, each with what its targets know. Of those that lead nowhere, as
+/// far as anybody knows, nothing.
+pub fn leads(
+    tx: &mut Tx<'_>,
+    graphs: Graphs<'_>,
+    keys: &[DocHash],
+) -> Result<HashMap<DocHash, (Leads, Known)>> {
+    let place = graphs.place;
+    let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
+    let rows = tx.query_in(
+        "SELECT dochash, targets, known FROM outlinks WHERE part = $1 AND jobid = $2 AND dochash",
+        &[place.part.into(), place.job.into()],
+        &keys,
+        "",
+        |row| Ok((row.get::<DocHash>(0)?, row.get::<Vec<u8>>(1)?, row.get::<String>(2)?)),
+    )?;
+    rows.into_iter()
+        .map(|(dochash, bytes, known)| {
+            let leads = decode(&bytes);
+            let known = Known::ALL.into_iter().find(|it| it.name() == known);
+            match leads.zip(known) {
+                Some(found) => Ok((dochash, found)),
+                None => Err(Error::corrupt("outlinks of", dochash.to_hex())),
+            }
+        })
+        .collect()
+}
+
+/// Writes where documents lead.
+pub fn save_leads(
+    tx: &mut Tx<'_>,
+    graphs: Graphs<'_>,
+    (leads, known): (&[(DocHash, Leads)], Known),
+) -> Result<()> {
+    let place = graphs.place;
+    let (some, none): (Vec<_>, Vec<_>) =
+        leads.iter().partition(|(_, leads)| leads.values().any(|it| !it.is_empty()));
+    let encoded: Vec<(DocHash, Vec<u8>)> =
+        some.into_iter().map(|(dochash, leads)| (*dochash, encode(leads))).collect();
+    let rows: Vec<Vec<Value<'_>>> = encoded
+        .iter()
+        .map(|(dochash, bytes)| {
+            let bytes: &[u8] = bytes;
+            let known = known.name().into();
+            vec![place.part.into(), place.job.into(), dochash.into(), bytes.into(), known]
+        })
+        .collect();
+    tx.insert_rows(
+        "INSERT INTO outlinks (part, jobid, dochash, targets, known)",
+        &rows,
+        "ON CONFLICT (part, jobid, dochash)
+         DO UPDATE SET targets = excluded.targets, known = excluded.known",
+    )?;
+    for (dochash, _) in none {
+        tx.execute(
+            "DELETE FROM outlinks WHERE part = $1 AND jobid = $2 AND dochash = $3",
+            &[place.part.into(), place.job.into(), dochash.into()],
+        )?;
+    }
+    Ok(())
+}
+
+/// For each kind: the bytes of its name and their number, how many targets, the targets.
+fn encode(leads: &Leads) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (kind, targets) in leads.iter().filter(|(_, targets)| !targets.is_empty()) {
+        let name = &kind.as_bytes()[..kind.len().min(usize::from(u8::MAX))];
+        out.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
+        out.extend(name);
+        out.extend(u32::try_from(targets.len()).unwrap_or(u32::MAX).to_le_bytes());
+        for (dochash, part) in targets {
+            out.extend(dochash.0);
+            out.extend(u32::try_from(part.0).unwrap_or(u32::MAX).to_le_bytes());
+        }
+    }
+    out
+}
+
+fn decode(mut bytes: &[u8]) -> Option<Leads> {
+    let mut leads = Leads::new();
+    while let Some((length, rest)) = bytes.split_first() {
+        let (name, rest) = rest.split_at_checked(usize::from(*length))?;
+        let (count, rest) = rest.split_first_chunk::<4>()?;
+        let size = usize::try_from(u32::from_le_bytes(*count)).ok()?.checked_mul(TARGET_BYTES)?;
+        let (targets, rest) = rest.split_at_checked(size)?;
+        let mut decoded = BTreeSet::new();
+        for target in targets.chunks_exact(TARGET_BYTES) {
+            let (key, part) = target.split_first_chunk::<16>()?;
+            let part = u32::from_le_bytes(*part.first_chunk()?);
+            decoded.insert((DocHash(*key), Part(part.into())));
+        }
+        leads.insert(String::from_utf8(name.to_vec()).ok()?, decoded);
+        bytes = rest;
+    }
+    Some(leads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn leads_come_back_and_damage_is_found(
+            leads in prop::collection::btree_map(
+                "[a-z]{1,9}",
+                prop::collection::btree_set((any::<[u8; 16]>(), 0u16..), 1..9),
+                0..4,
+            ),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let leads: Leads = leads
+                .into_iter()
+                .map(|(kind, targets)| {
+                    let targets = targets.into_iter();
+                    (kind, targets.map(|(key, part)| (DocHash(key), Part(part.into()))).collect())
+                })
+                .collect();
+            let bytes = encode(&leads);
+            prop_assert_eq!(decode(&bytes), Some(leads.clone()));
+            if !bytes.is_empty() {
+                let cut = &bytes[..cut.index(bytes.len())];
+                prop_assert_ne!(decode(cut), Some(leads));
+            }
+        }
+    }
+}
