@@ -9,8 +9,8 @@
 
 use crate::refetch;
 use page::facts::Facts;
-use page::ids::DocHash;
-use store::chunkfile::document::{Change, RemoveReason};
+use page::ids::{DocHash, hash128};
+use store::chunkfile::document::{Change, Field, RemoveReason};
 use store::ids::{ChunkId, DocumentId, Part, Run};
 use store::tables::documents::Document;
 
@@ -60,6 +60,8 @@ pub struct Content<'a> {
     pub status: i64,
     /// What was parsed.
     pub facts: &'a Facts,
+    /// What others say of it.
+    pub fields: &'a [Field],
     /// Bytes of the body.
     pub length: i64,
     /// What to ask with next time.
@@ -139,7 +141,7 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
 /// Only what outputs have can change; a gap that ended in trouble tells nothing.
 fn watched(known: &Document, seen: &Seen<'_>, now_ms: i64) -> (i64, i64) {
     let changed = match seen {
-        Seen::Content(content) => !is_same(known, content.facts),
+        Seen::Content(content) => !is_same(known, content),
         Seen::NotModified(_) => false,
         _ => return (known.quiet_ms, known.restless_ms),
     };
@@ -149,14 +151,29 @@ fn watched(known: &Document, seen: &Seen<'_>, now_ms: i64) -> (i64, i64) {
     }
 }
 
-fn is_same(document: &Document, facts: &Facts) -> bool {
-    document.content_hash.as_deref() == Some(facts.content_hash.as_slice())
+fn is_same(document: &Document, content: &Content<'_>) -> bool {
+    document.content_hash.as_deref() == Some(content_of(content).as_slice())
+}
+
+/// What a document is recognised by: its bytes, and what others say of it.
+fn content_of(content: &Content<'_>) -> [u8; 16] {
+    if content.fields.is_empty() {
+        return content.facts.content_hash;
+    }
+    let mut bytes = content.facts.content_hash.to_vec();
+    for field in content.fields {
+        for text in std::iter::once(&field.name).chain(&field.values) {
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend(text.as_bytes());
+        }
+    }
+    hash128(&bytes)
 }
 
 fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -> Compared {
     let facts = content.facts;
     let live = is_live(&document);
-    let same = live && is_same(&document, facts);
+    let same = live && is_same(&document, content);
     document.outcome = "ok".into();
     document.http_status = Some(content.status);
     document.fetched_ms = Some(looked.now_ms);
@@ -172,7 +189,7 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
     document.language = facts.language.clone();
     document.title = (!facts.title.is_empty()).then(|| facts.title.clone());
     document.length = Some(content.length);
-    document.content_hash = Some(facts.content_hash.to_vec());
+    document.content_hash = Some(content_of(content).to_vec());
     document.text_hash = Some(facts.text_hash.to_vec());
     document.simhash = Some(facts.simhash.cast_signed());
     document.changed_ms = Some(looked.now_ms);

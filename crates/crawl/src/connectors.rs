@@ -3,6 +3,7 @@
 //! Help, checks, forms and documents come from this list; a test of the program loops
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
+pub mod feed;
 pub mod files;
 pub mod web;
 
@@ -15,9 +16,15 @@ use store::catalog::Connector;
 /// Makes a repository of a job's specification.
 pub type Make = fn(&str) -> Result<Arc<dyn Repository>, String>;
 
-/// Every repository connector, and what makes its repositories; the web works by itself.
+/// Every repository connector, and what makes its repositories; those of the web are
+/// worked on by the worker itself.
 pub const ALL: &[(Connector, Option<Make>)] =
-    &[(web::CONNECTOR, None), (files::CONNECTOR, Some(files::repository))];
+    &[(web::CONNECTOR, None), (feed::CONNECTOR, None), (files::CONNECTOR, Some(files::repository))];
+
+/// Whether a connector's documents are on the web.
+pub fn is_web(connector: &str) -> bool {
+    [web::CONNECTOR.name, feed::NAME].contains(&connector)
+}
 
 /// A connector with a job's specification.
 pub fn repository(connector: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {

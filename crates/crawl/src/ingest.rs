@@ -146,6 +146,7 @@ pub fn commit(tx: &mut Tx<'_>, at: Committing<'_>, job: &JobWork, batch: &Batch)
     for record in &batch.records {
         let there = match record.change {
             Change::Remove(_) => None,
+            _ if batch.unlisted.contains(&record.dochash) => None,
             Change::Add | Change::Update | Change::Keep => {
                 let document = documents.get(&record.dochash);
                 let hash = document.and_then(|it| it.content_hash.as_deref());

@@ -12,6 +12,7 @@
 
 pub mod begin;
 pub mod budget;
+pub mod carrydown;
 pub mod compare;
 pub mod conduct;
 pub mod connectors;

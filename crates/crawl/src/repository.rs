@@ -8,6 +8,7 @@
 use crate::lifecycle::Model;
 use bytes::Bytes;
 use page::facts::Facts;
+use store::tables::carrydown::Data;
 
 /// A connector with a job's specification.
 pub trait Repository: Send + Sync {
@@ -44,8 +45,22 @@ pub trait Repository: Send + Sync {
         None
     }
 
-    /// Looks at a document. `version` is what it said of it when it was read last.
-    fn look(&self, docid: &str, version: Option<&str>) -> Looked;
+    /// Whether documents hand values to those they lead to.
+    fn carries(&self) -> bool {
+        false
+    }
+
+    /// Looks at a document.
+    fn look(&self, docid: &str, known: Known<'_>) -> Looked;
+}
+
+/// What is known of a document before it is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// What the connector said of it when it was read last; `None` has it read again.
+    pub version: Option<&'a str>,
+    /// What those that lead to it have handed it.
+    pub data: &'a Data,
 }
 
 /// What was found.
@@ -93,4 +108,6 @@ pub struct Reference {
     pub docid: String,
     /// How: one of the connector's link types.
     pub link: &'static str,
+    /// What it is handed.
+    pub data: Data,
 }

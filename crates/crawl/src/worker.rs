@@ -13,6 +13,7 @@
 
 mod allowances;
 pub mod batch;
+mod effects;
 mod ending;
 pub mod fetching;
 pub mod finish;

@@ -151,8 +151,7 @@ CREATE INDEX distances_news ON distances (part, jobid, dochash, linktype) WHERE 
 CREATE INDEX distances_lost ON distances (part, jobid, dochash, linktype) WHERE distance IS NULL;
 CREATE INDEX distances_grown ON distances (part, jobid, dochash, linktype) WHERE grown = 1;
 
--- Table 11.21 is the view carrydown. Rows live in the child's part; a generation
--- older than the parent's own is a value that is no longer carried.
+-- Table 11.21 is the view carrydown. Rows live in the child's part.
 CREATE TABLE carrydowns (
     part          BIGINT NOT NULL,
     jobid         BIGINT NOT NULL,
@@ -162,8 +161,18 @@ CREATE TABLE carrydowns (
     dataname      TEXT NOT NULL,
     datavaluehash BLOB NOT NULL,
     datavalue     TEXT NOT NULL,
-    generation    BIGINT NOT NULL,
     PRIMARY KEY (part, jobid, childhash, parenthash, dataname, datavaluehash)
+);
+
+-- Whom a document has handed something, in its own part, each with a hash of it. arrived
+-- is 0 while it is being handed over: if that is interrupted, all of it is done again.
+CREATE TABLE handed (
+    part     BIGINT NOT NULL,
+    jobid    BIGINT NOT NULL,
+    dochash  BLOB NOT NULL,
+    children BLOB NOT NULL,
+    arrived  BIGINT NOT NULL CHECK (arrived IN (0, 1)),
+    PRIMARY KEY (part, jobid, dochash)
 );
 
 -- Table 11.22: owner is the id of a queue row.

@@ -156,9 +156,8 @@ CREATE VIEW hopdeletedeps AS
 CREATE VIEW carrydown AS
     SELECT c.jobid, c.parenthash AS parentidhash, c.childhash AS childidhash, c.dataname,
            c.datavalue, c.datavaluehash,
-           CASE WHEN c.generation > q.generation THEN 'new' ELSE 'base' END AS isnew
-    FROM carrydowns c
-    LEFT JOIN queue q ON q.part = c.parentpart AND q.dochash = c.parenthash AND q.jobid = c.jobid;
+           'base' AS isnew
+    FROM carrydowns c;
 
 -- Table 11.26. dockey is the connection's id and the document's key together.
 CREATE VIEW ingeststatus AS

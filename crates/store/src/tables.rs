@@ -6,6 +6,7 @@
 pub mod addresses;
 pub mod authorities;
 pub mod bins;
+pub mod carrydown;
 pub mod chunk_storage;
 pub mod chunks;
 pub mod connections;

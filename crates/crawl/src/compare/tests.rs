@@ -21,7 +21,7 @@ fn looked(run: i64, now_ms: i64) -> Looked {
 
 fn content<'a>(facts: &'a Facts, etag: Option<&str>) -> Seen<'a> {
     let validators = Validators { etag: etag.map(str::to_owned), last_modified: None };
-    Seen::Content(Content { status: 200, facts, length: 10, validators })
+    Seen::Content(Content { status: 200, facts, fields: &[], length: 10, validators })
 }
 
 fn new() -> Document {

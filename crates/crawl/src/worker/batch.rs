@@ -7,15 +7,17 @@
 
 use super::job::JobWork;
 use crate::budget::Closed;
+use crate::carrydown::Hands;
 use crate::fetch::HeaderMap;
 use bytes::Bytes;
 use page::ids::DocHash;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 use store::chunkfile::document::{Change, DocumentRecord};
 use store::ids::{BinId, ChunkId, IdMaker, JobId, Part, QueueId};
 use store::tables::bins::Visit;
+use store::tables::carrydown::{Data, limited};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::hops::Leads;
@@ -126,8 +128,12 @@ pub struct Batch {
     pub gone: Vec<DocHash>,
     /// Where documents lead, of jobs that count hops; of what was not read, nothing.
     pub leads: HashMap<DocHash, Leads>,
+    /// What documents hand to those they lead to, of jobs whose connector does so.
+    pub hands: HashMap<DocHash, Hands>,
     /// Documents that were seeds, and are none any more.
     pub no_seeds: Vec<DocHash>,
+    /// Documents that outputs do not hear of: they only lead to others.
+    pub unlisted: HashSet<DocHash>,
     /// Documents that were swept, and so never waited in the frontier.
     pub swept: usize,
     named: HashMap<DocHash, i64>,
@@ -181,6 +187,22 @@ impl Batch {
     pub fn leads_anew(&mut self, job: &JobWork, dochash: DocHash) {
         if job.hops.is_some() {
             self.leads.insert(dochash, Leads::new());
+        }
+    }
+
+    /// A document says what it hands to others: nothing, but for what comes after this.
+    pub fn hands_anew(&mut self, job: &JobWork, dochash: DocHash) {
+        if job.carries {
+            self.hands.insert(dochash, Hands::new());
+        }
+    }
+
+    /// A document hands something to another.
+    pub fn hand(&mut self, parent: DocHash, child: (Part, DocHash), data: Data) {
+        self.bytes_held += data.values().flatten().map(String::len).sum::<usize>() + LEAD_BYTES;
+        let handed = self.hands.entry(parent).or_default().entry(child).or_default();
+        for (name, values) in limited(data) {
+            handed.entry(name).or_default().extend(values);
         }
     }
 

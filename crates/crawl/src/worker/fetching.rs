@@ -11,13 +11,15 @@ use super::job::{JobWork, Source, Web};
 use super::now::Now;
 use super::reading::{self, Reading};
 use super::sure::Sure;
+use crate::carrydown::opened;
 use crate::fetch::{self, Ask, Bandwidth, Fetcher, Followed, HopVerdict, Outcome};
 use crate::frontier::HostKey;
-use crate::repository::{Looked, Repository};
+use crate::repository::{Known, Looked, Repository};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use store::ids::Part;
+use store::tables::carrydown::Data;
 use store::tables::documents::Document;
 use store::tables::queue::Entry;
 use store::{Error, Result};
@@ -34,6 +36,8 @@ pub struct Claimed {
     pub token: i64,
     /// Why it is too far from every seed, if it is.
     pub too_far: Option<String>,
+    /// What it was handed by those that lead to it.
+    pub data: Data,
 }
 
 /// Something to fetch.
@@ -268,8 +272,10 @@ async fn looked_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>, now
     let docid = task.claimed.entry.docid.clone();
     let known = task.claimed.known.as_deref();
     let known = known.filter(|it| task.may_be_same(it));
-    let version = known.and_then(|it| it.version.clone());
-    let look = move || repository.look(&docid, version.as_deref());
+    let data = task.claimed.data.clone();
+    let version = known.and_then(|it| opened(it.version.as_deref(), &data)).flatten();
+    let version = version.map(str::to_owned);
+    let look = move || repository.look(&docid, Known { version: version.as_deref(), data: &data });
     let looked = tokio::task::spawn_blocking(look).await.unwrap_or_else(|_| Looked::Trouble {
         code: "connector",
         detail: "the connector has failed on it".to_owned(),
@@ -291,7 +297,8 @@ impl DocumentTask {
     /// its bytes are there if they are wanted.
     fn may_be_same(&self, known: &Document) -> bool {
         let lacks_body = self.job.manners.bodies && known.body_chunk.is_none();
-        self.is_recheck() && crate::compare::is_live(known) && !lacks_body
+        let same = opened(known.version.as_deref(), &self.claimed.data).is_some();
+        self.is_recheck() && crate::compare::is_live(known) && !lacks_body && same
     }
 }
 

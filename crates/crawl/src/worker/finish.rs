@@ -16,8 +16,9 @@ use super::batch::{Batch, Had, KeptBody, Unread};
 use super::fetching::{Claimed, DocumentDone};
 use super::job::{Found, JobWork};
 use super::known::KnownLinks;
-use super::reading::Reading;
+use super::reading::{Reading, Target};
 use crate::budget::Closed;
+use crate::carrydown;
 use crate::compare::{self, Content, Looked, Seen, Validators, compare};
 use crate::connectors::web::{LINK, REDIRECT};
 use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
@@ -166,21 +167,17 @@ pub fn back(batch: &mut Batch, entry: &Entry) {
 fn with_body(
     at: Finishing<'_>,
     batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
+    (job, mut claimed): (&JobWork, Claimed),
     (body, reading, began_ms): (Fetched, Reading, i64),
 ) -> Class {
     let Reading { facts, targets, length, noindex, .. } = reading;
+    let data = std::mem::take(&mut claimed.data);
+    let fields = carrydown::fields(&data);
     let host = host_of(&claimed.entry.docid);
     if !batch.addresses.contains_key(host) {
         batch.addresses.insert(host.to_owned(), body.peer.ip().to_string());
     }
-    let parent = Some((at.part, claimed.entry.dochash));
-    let hops = claimed.entry.hops + 1;
-    batch.leads_anew(job, claimed.entry.dochash);
-    for target in targets {
-        let found = Found { hops, parent, link: LINK, cut: target.cut, ..Found::default() };
-        batch.link((job, at.ids, at.known), (target.url, target.dochash), found);
-    }
+    name(at, batch, (job, &claimed.entry), targets);
     let status = Some(body.status);
     if noindex {
         let seen = Seen::Forbidden { code: NOINDEX, reason: RemoveReason::Robots };
@@ -190,12 +187,17 @@ fn with_body(
     let content = Content {
         status: i64::from(body.status),
         facts: &facts,
+        fields: &fields,
         length,
         validators: validators(&body.headers),
     };
     let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
     let looked = looking(at, job, batch);
     let mut compared = compare(&known, &Seen::Content(content), looked);
+    compared.document.version = carrydown::sealed(None, &data);
+    if job.web().is_some_and(|web| web.feeds) && claimed.entry.hops == 0 {
+        batch.unlisted.insert(claimed.entry.dochash);
+    }
     let fetch = Fetch {
         status: body.status,
         fetched_ms: began_ms,
@@ -207,7 +209,7 @@ fn with_body(
     let mut record = DocumentRecord::new(claimed.entry.docid.clone(), job.id.0, change);
     record.fetch = Some(fetch);
     if is_stored(job, change, &mut compared.document, looked) {
-        record.facts = Some(facts);
+        (record.facts, record.fields) = (Some(facts), fields);
         if job.manners.bodies {
             let (ip, status, headers) = (body.peer.ip(), body.status, body.headers);
             batch.body(KeptBody {
@@ -228,6 +230,26 @@ fn with_body(
         Change::Add => Class::Added,
         Change::Update => Class::Updated,
         _ => Class::Kept { not_modified: false },
+    }
+}
+
+/// Names what a page leads to.
+fn name(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, entry): (&JobWork, &Entry),
+    targets: Vec<Target>,
+) {
+    let (hops, parent) = (entry.hops + 1, Some((at.part, entry.dochash)));
+    batch.leads_anew(job, entry.dochash);
+    batch.hands_anew(job, entry.dochash);
+    for target in targets {
+        if !target.data.is_empty() {
+            let child = (job.address(&target.url).part, target.dochash);
+            batch.hand(entry.dochash, child, target.data);
+        }
+        let found = Found { hops, parent, link: LINK, cut: target.cut, ..Found::default() };
+        batch.link((job, at.ids, at.known), (target.url, target.dochash), found);
     }
 }
 
@@ -316,6 +338,7 @@ fn settle(
     {
         // It leads nowhere any more.
         batch.leads_anew(job, entry.dochash);
+        batch.hands_anew(job, entry.dochash);
     }
     // What was not read says what it said before, as far as anybody knows.
     if matches!(seen, Seen::NotModified(_)) || matches!(to, Settlement::Failed(_)) {
@@ -354,6 +377,7 @@ fn push(at: Finishing<'_>, batch: &mut Batch, (job, entry): (&JobWork, &Entry), 
     if to == Settlement::Deleted {
         batch.gone.push(entry.dochash);
         batch.leads_anew(job, entry.dochash);
+        batch.hands_anew(job, entry.dochash);
     }
     if job.is_no_seed_any_more(entry) {
         batch.no_seeds.push(entry.dochash);

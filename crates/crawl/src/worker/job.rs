@@ -1,7 +1,8 @@
 //! A job as the worker knows it while it runs: its specification, compiled.
 
 use crate::connectors;
-use crate::definitions::{BadSpec, CONNECTOR, MODEL, WebSpec};
+use crate::connectors::feed;
+use crate::definitions::{BadSpec, MODEL, WebSpec};
 use crate::fetch::{Guard, HeaderValue, user_agent};
 use crate::frontier::{HostKey, Spot};
 use crate::hops::HopRules;
@@ -101,6 +102,8 @@ pub struct JobWork {
     pub outlets: Vec<Outlet>,
     /// How far from its seeds it goes, if that is limited.
     pub hops: Option<Arc<HopRules>>,
+    /// Whether its documents hand values to those they lead to.
+    pub carries: bool,
     /// What all jobs share.
     pub ground: Ground,
 }
@@ -145,7 +148,9 @@ impl Manners {
     /// How a job of a connector works.
     pub fn of(connector: &str, docspec: &str) -> Result<Manners, BadSpec> {
         match connector {
-            CONNECTOR => Ok(Manners::of_web(&WebSpec::from_json(docspec)?)),
+            _ if connectors::is_web(connector) => {
+                Ok(Manners::of_web(&WebSpec::from_json(docspec)?))
+            }
             _ => Ok(Manners::of_others()),
         }
     }
@@ -175,11 +180,15 @@ pub struct Web {
     pub guard: Guard,
     /// Who it says it is.
     pub user_agent: HeaderValue,
+    /// Whether its seeds are feeds, and what these announce leads nowhere.
+    pub feeds: bool,
 }
 
 impl Web {
-    fn new(docspec: &str, ground: &Ground) -> Result<Web, BadSpec> {
+    fn new(connector: &str, docspec: &str, ground: &Ground) -> Result<Web, BadSpec> {
+        let feeds = connector == feed::NAME;
         let spec = WebSpec::from_json(docspec)?;
+        let spec = if feeds { feed::spec(spec) } else { spec };
         let scope = spec.compile(ground.suffixes.clone())?;
         let user_agent =
             user_agent(&spec.agent, &spec.contact).map_err(|_| BadSpec::Agent("--user-agent"))?;
@@ -188,7 +197,7 @@ impl Web {
             own: ground.own.clone(),
             ..Guard::default()
         };
-        Ok(Web { spec, scope, guard, user_agent })
+        Ok(Web { spec, scope, guard, user_agent, feeds })
     }
 }
 
@@ -196,14 +205,18 @@ impl JobWork {
     /// Compiles a job that somebody attends to.
     pub fn new(attended: &Attended, ground: &Ground) -> Result<JobWork, BadSpec> {
         let docspec = &attended.job.docspec;
-        let (source, mut manners) = if attended.connector == CONNECTOR {
-            let web = Web::new(docspec, ground)?;
+        let (source, mut manners) = if connectors::is_web(&attended.connector) {
+            let web = Web::new(&attended.connector, docspec, ground)?;
             let manners = Manners::of_web(&web.spec);
             (Source::Web(Box::new(web)), manners)
         } else {
             let repository =
                 connectors::repository(&attended.connector, docspec).map_err(BadSpec::Json)?;
             (Source::Other(repository), Manners::of_others())
+        };
+        let carries = match &source {
+            Source::Web(web) => web.feeds,
+            Source::Other(repository) => repository.carries(),
         };
         // What an output takes must be there, whatever the job would keep for itself.
         manners.bodies |= attended.outlets.iter().any(|outlet| outlet.bodies);
@@ -220,6 +233,7 @@ impl JobWork {
             authority: attended.authority.clone(),
             outlets: attended.outlets.clone(),
             hops: hop_rules(attended).map(Arc::new),
+            carries,
             ground: ground.clone(),
         })
     }
@@ -358,7 +372,7 @@ impl JobWork {
 fn hop_rules(attended: &Attended) -> Option<HopRules> {
     let is_counted = Doing::of(&attended.state) != Doing::Sweep(Sweep::Delete);
     let mut filters = attended.hops.clone();
-    if attended.connector == CONNECTOR
+    if connectors::is_web(&attended.connector)
         && let Ok(spec) = WebSpec::from_json(&attended.job.docspec)
     {
         spec.limit_hops(&mut filters);

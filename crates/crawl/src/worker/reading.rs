@@ -5,6 +5,7 @@
 //! known but not to be fetched carries the code that says why.
 
 use super::job::Web;
+use crate::connectors::feed as feed_connector;
 use crate::fetch::Fetched;
 use crate::scope::Cut;
 use page::facts::{Directives, Facts, LINKS_MAX, Link, LinkKind, Rel, TEXT_BYTES_MAX};
@@ -12,6 +13,8 @@ use page::html::{self, Input, header_directives};
 use page::ids::DocHash;
 use page::url::Resolver;
 use page::{charset, feed, fingerprint, sitemap, sniff};
+use std::collections::HashMap;
+use store::tables::carrydown::Data;
 use store::tables::queue::Entry;
 
 /// A link that belongs to the crawl.
@@ -23,6 +26,8 @@ pub struct Target {
     pub dochash: DocHash,
     /// Why it is not to be fetched, if it is not.
     pub cut: Option<&'static str>,
+    /// What it is handed.
+    pub data: Data,
 }
 
 /// What a document says.
@@ -43,10 +48,27 @@ pub struct Reading {
 pub fn read(web: &Web, entry: &Entry, fetched: &Fetched) -> Reading {
     let mut more = Vec::new();
     let facts = facts_of(web, &entry.docid, fetched, &mut more);
-    let (targets, outside) = targets_of(web, (&entry.docid, entry.hops), (&facts, &more));
+    let (mut targets, outside) = targets_of(web, (&entry.docid, entry.hops), (&facts, &more));
+    if web.feeds && entry.hops == 0 {
+        announce(web, &entry.docid, &fetched.body, &mut targets);
+    }
     let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
     let noindex = facts.directives.noindex && !web.spec.ignore_robots;
     Reading { facts, targets, outside, length, noindex }
+}
+
+/// Hands the articles of a feed what it says of them.
+fn announce(web: &Web, url: &str, body: &[u8], targets: &mut [Target]) {
+    let Ok(mut base) = Resolver::new(url, &web.spec.policy) else { return };
+    let mut announced: HashMap<String, Data> = HashMap::new();
+    for (href, data) in feed_connector::announced(url, body) {
+        if let Ok(found) = base.resolve(&href) {
+            announced.entry(found.to_owned()).or_default().extend(data);
+        }
+    }
+    for target in targets {
+        target.data = announced.remove(&target.url).unwrap_or_default();
+    }
 }
 
 /// `more` takes the links of a long sitemap that facts have no room for.
@@ -130,7 +152,8 @@ pub fn targets_of(
     (facts, more): (&Facts, &[Link]),
 ) -> (Vec<Target>, u64) {
     let polite = !web.spec.ignore_robots;
-    if polite && facts.directives.nofollow {
+    let is_article = web.feeds && hops > 0;
+    if is_article || (polite && facts.directives.nofollow) {
         return (Vec::new(), 0);
     }
     let mut targets = Vec::with_capacity(facts.links.len().min(128));
@@ -151,7 +174,7 @@ pub fn targets_of(
             Err(cut) => Some(cut.code()),
         };
         let dochash = DocHash::of(&link.url);
-        targets.push(Target { url: link.url.clone(), dochash, cut });
+        targets.push(Target { url: link.url.clone(), dochash, cut, data: Data::new() });
     }
     (targets, outside)
 }

@@ -8,13 +8,14 @@
 //! unknown does nothing twice.
 
 use super::batch::Batch;
+use super::effects::Effects;
 use super::fetching::Claimed;
 use super::job::JobWork;
 use super::links::StoredLinks;
 use super::prepare::{self, Prepared};
 use crate::conduct::cleans;
 use crate::frontier::Want;
-use crate::hops::{self, Spread, Telling};
+use crate::hops::{self, Spread};
 use crate::ingest::{self, Committing};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -27,8 +28,8 @@ use store::tables::job_states::RunKind;
 use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
 use store::tables::queue::sweep::{self, Sweep};
-use store::tables::queue::{self, Added, Entry, Place};
-use store::tables::{addresses, chunks, history, robots, traps};
+use store::tables::queue::{self, Entry, Place};
+use store::tables::{addresses, carrydown, chunks, history, robots, traps};
 use store::{Db, Error, Result, Tx};
 
 /// Documents that can be active in one chunk.
@@ -150,24 +151,15 @@ impl Runner<'_> {
         if let Some(prepared) = &ready.prepared {
             prepared.put(self.objects)?;
         }
-        let telling = Arc::new(self.telling(&ready.turn)?);
+        let effects = Arc::new(Effects::plan(self.db, &ready.turn)?);
         let mut foreign = Vec::new();
-        if let Some((_, batch)) = &ready.turn.commit {
-            let own = ready.turn.lease.part;
-            let parts: BTreeSet<Part> =
-                batch.links.keys().chain(telling.told.keys()).copied().collect();
-            for part in parts.into_iter().filter(|part| *part != own) {
-                let (ready, telling) = (ready.clone(), telling.clone());
-                let bins = self.db.write(move |tx| {
-                    if !telling.to(part).is_empty() {
-                        // What is told must not come after what the next holder tells.
-                        leases::fence(tx, &ready.turn.lease)?;
-                    }
-                    let added = add_links(tx, (&ready.turn, &telling), part)?;
-                    woken(tx, part, &added.woken)
-                })?;
-                foreign.extend(bins.into_iter().map(|bin| (part, bin)));
-            }
+        for part in effects.others(&ready.turn) {
+            let (ready, effects) = (ready.clone(), effects.clone());
+            let bins = self.db.write(move |tx| {
+                let added = effects.apply(tx, &ready.turn, part)?;
+                woken(tx, part, &added.woken)
+            })?;
+            foreign.extend(bins.into_iter().map(|bin| (part, bin)));
         }
         let ready = ready.clone();
         let mut done = self.db.write(move |tx| {
@@ -175,22 +167,11 @@ impl Runner<'_> {
             if again && recover(tx, &ready.turn, &mut done)? {
                 return Ok(done);
             }
-            ready.turn.transact(tx, (ready.prepared.as_ref(), &telling), &mut done)?;
+            ready.turn.transact(tx, (ready.prepared.as_ref(), &effects), &mut done)?;
             Ok(done)
         })?;
         done.woken.extend(foreign);
         Ok(done)
-    }
-
-    /// What the documents of a turn tell others of how far they are.
-    fn telling(&self, turn: &Turn) -> Result<Telling> {
-        match (&turn.commit, &turn.job.hops) {
-            (Some((_, batch)), Some(rules)) => {
-                let at = (rules.as_ref(), turn.place());
-                Telling::plan((self.db, &turn.lease), at, (&batch.leads, &batch.no_seeds))
-            }
-            _ => Ok(Telling::default()),
-        }
     }
 
     /// Passes on what is news of how far documents are; the turn is over.
@@ -225,14 +206,15 @@ impl Ready {
 }
 
 impl Turn {
-    fn place(&self) -> Place {
+    /// The job in the part.
+    pub fn place(&self) -> Place {
         self.job.place(self.lease.part)
     }
 
     fn transact(
         &self,
         tx: &mut Tx<'_>,
-        (prepared, telling): (Option<&Prepared>, &Telling),
+        (prepared, effects): (Option<&Prepared>, &Effects),
         done: &mut Done,
     ) -> Result<()> {
         let part = self.lease.part;
@@ -245,10 +227,8 @@ impl Turn {
         };
         let mut raised = BTreeSet::new();
         if let Some((chunk, batch)) = &self.commit {
-            let added = add_links(tx, (self, telling), part)?;
-            if let Some(rules) = &self.job.hops {
-                telling.is_told(tx, (rules, self.place()))?;
-            }
+            let added = effects.apply(tx, self, part)?;
+            effects.is_done(tx, self)?;
             done.new += added.new;
             raised = added.woken;
             queue::settle(tx, self.place(), (chunk.id, self.job.run), &batch.settled)?;
@@ -396,24 +376,18 @@ impl Turn {
             Some(rules) => rules.too_far_among(tx, self.place(), &keys)?.into_iter().collect(),
             None => HashMap::new(),
         };
+        let mut data = match self.job.carries {
+            true => carrydown::data(tx, self.place(), &keys)?,
+            false => HashMap::new(),
+        };
         let with = |entry: Entry| {
             let known = known.remove(&entry.dochash).map(Box::new);
             let too_far = far.remove(&entry.dochash);
-            Claimed { entry, known, token, too_far }
+            let data = data.remove(&entry.dochash).unwrap_or_default();
+            Claimed { entry, known, token, too_far, data }
         };
         Ok(entries.into_iter().map(with).collect())
     }
-}
-
-/// Adds links of a batch to one part, and tells its documents how far they are.
-fn add_links(tx: &mut Tx<'_>, (turn, telling): (&Turn, &Telling), part: Part) -> Result<Added> {
-    let batch = turn.commit.as_ref().map(|(_, batch)| batch);
-    let links = batch.and_then(|batch| batch.links.get(&part)).map_or(&[][..], Vec::as_slice);
-    let told = telling.to(part);
-    if links.is_empty() && told.is_empty() {
-        return Ok(Added::default());
-    }
-    turn.job.add(tx, (part, turn.now_ms), (links, told))
 }
 
 fn woken(tx: &mut Tx<'_>, part: Part, raised: &BTreeSet<BinId>) -> Result<Vec<Bin>> {

@@ -111,6 +111,7 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, job: JobId, limit: u32) -> Result<u64
         ("outlinks", "part, jobid, dochash"),
         ("edges", "part, jobid, targethash, counts, sourcehash, linktype"),
         ("distances", "part, jobid, dochash, linktype"),
+        ("handed", "part, jobid, dochash"),
         ("carrydowns", "part, jobid, childhash, parenthash, dataname, datavaluehash"),
         ("counters", "part, jobid, name"),
     ] {

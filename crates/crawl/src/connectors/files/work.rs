@@ -7,7 +7,7 @@
 
 use super::{By, FilesSpec, PATTERNS_BYTES_MAX};
 use crate::lifecycle::Model;
-use crate::repository::{Looked, Read, Reference, Repository};
+use crate::repository::{Known, Looked, Read, Reference, Repository};
 use bytes::Bytes;
 use page::facts::{Facts, TEXT_BYTES_MAX};
 use page::html::{self, Input};
@@ -18,6 +18,7 @@ use std::fs::Metadata;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use store::tables::carrydown::Data;
 
 /// How what is in a directory is linked to it.
 pub const CHILD: &str = "child";
@@ -70,7 +71,11 @@ impl Files {
             // A name that is no text cannot be an identifier.
             let Some(docid) = path.to_str() else { continue };
             if self.unwanted(docid).is_none() && self.is_worth(&entry, &path, &here) {
-                references.push(Reference { docid: docid.to_owned(), link: CHILD });
+                references.push(Reference {
+                    docid: docid.to_owned(),
+                    link: CHILD,
+                    data: Data::new(),
+                });
             }
         }
         references.sort_by(|one, other| one.docid.cmp(&other.docid));
@@ -160,7 +165,7 @@ impl Repository for Files {
         None
     }
 
-    fn look(&self, docid: &str, version: Option<&str>) -> Looked {
+    fn look(&self, docid: &str, known: Known<'_>) -> Looked {
         let path = Path::new(docid);
         let metadata = match self.metadata(path) {
             Ok(metadata) => metadata,
@@ -171,7 +176,7 @@ impl Repository for Files {
         }
         let included = self.spec.include.is_empty() || self.include.is_match(docid);
         match metadata.is_file() && included {
-            true => self.file(path, &metadata, version),
+            true => self.file(path, &metadata, known.version),
             false => Looked::Missing,
         }
     }

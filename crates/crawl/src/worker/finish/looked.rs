@@ -4,6 +4,7 @@
 //! is gone at once, because whoever says so has looked.
 
 use super::{Class, Finishing, again, is_stored, looking, push, retry, settle, unknown};
+use crate::carrydown;
 use crate::compare::{Content, Seen, Validators, compare};
 use crate::repository::{Looked, Read, Reference};
 use crate::worker::batch::{Batch, Had, KeptBody};
@@ -69,19 +70,26 @@ fn gone(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed
 fn with_content(
     at: Finishing<'_>,
     batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
+    (job, mut claimed): (&JobWork, Claimed),
     read: Read,
 ) -> Class {
     let Read { version, facts, body, modified_ms: _, references } = read;
+    let data = std::mem::take(&mut claimed.data);
+    let fields = carrydown::fields(&data);
     name(at, batch, (job, &claimed.entry), references);
     let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
     batch.counts.bytes += length;
     let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
-    let content =
-        Content { status: i64::from(OK), facts: &facts, length, validators: Validators::default() };
+    let content = Content {
+        status: i64::from(OK),
+        facts: &facts,
+        fields: &fields,
+        length,
+        validators: Validators::default(),
+    };
     let here = looking(at, job, batch);
     let mut compared = compare(&known, &Seen::Content(content), here);
-    compared.document.version = Some(version);
+    compared.document.version = carrydown::sealed(Some(version), &data);
     let change = compared.change.unwrap_or(Change::Keep);
     let mut record = DocumentRecord::new(claimed.entry.docid.clone(), job.id.0, change);
     record.fetch = Some(Fetch { status: OK, fetched_ms: at.now_ms, ..Fetch::default() });
@@ -92,7 +100,7 @@ fn with_content(
             let record = batch.records.len();
             batch.body(KeptBody { record, url, date_ms, had, body, truncated: false });
         }
-        record.facts = Some(facts);
+        (record.facts, record.fields) = (Some(facts), fields);
     }
     batch.record(record);
     let to = again(at, job, Some(&compared.document), Settlement::Done);
@@ -114,8 +122,13 @@ fn name(
 ) {
     let (hops, parent) = (entry.hops + 1, Some((at.part, entry.dochash)));
     batch.leads_anew(job, entry.dochash);
+    batch.hands_anew(job, entry.dochash);
     for reference in references {
         let dochash = DocHash::of(&reference.docid);
+        if !reference.data.is_empty() {
+            let child = (job.address(&reference.docid).part, dochash);
+            batch.hand(entry.dochash, child, reference.data);
+        }
         let found = Found { hops, parent, link: reference.link, ..Found::default() };
         batch.link((job, at.ids, at.known), (reference.docid, dochash), found);
     }

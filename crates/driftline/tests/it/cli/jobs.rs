@@ -288,3 +288,9 @@ fn every_command_of_the_guide_to_looking_again_runs() {
         ],
     );
 }
+
+#[test]
+fn every_command_of_the_guide_to_hops_and_feeds_runs() {
+    let told = run_guide("graph.md", 6);
+    assert_says(&told, &["job site: new", "hops.link 3 -> 4", "job headlines: new"]);
+}

@@ -9,6 +9,7 @@ mod cycle;
 mod deregistered;
 mod edited;
 mod ending;
+mod feeds;
 mod hops;
 
 use std::path::Path;

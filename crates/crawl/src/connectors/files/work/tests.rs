@@ -41,6 +41,12 @@ fn version(looked: Looked) -> String {
     read.version
 }
 
+static NOTHING: Data = Data::new();
+
+fn known(version: Option<&str>) -> Known<'_> {
+    Known { version, data: &NOTHING }
+}
+
 #[test]
 fn a_directory_leads_to_what_is_in_it_and_a_file_says_what_it_contains() {
     let tree = Tree::new();
@@ -48,10 +54,12 @@ fn a_directory_leads_to_what_is_in_it_and_a_file_says_what_it_contains() {
     let mut seeds = Vec::new();
     files.seed(None, 5, &mut |seed| seeds.push(seed)).unwrap();
     assert_eq!(seeds, [tree.path("root")]);
-    assert_eq!(children(&files.look(&seeds[0], None)), ["one.txt", "sub"]);
-    let Looked::Read(read) = files.look(&tree.path("root/sub/two.html"), None) else { panic!() };
+    assert_eq!(children(&files.look(&seeds[0], known(None))), ["one.txt", "sub"]);
+    let Looked::Read(read) = files.look(&tree.path("root/sub/two.html"), known(None)) else {
+        panic!()
+    };
     assert_eq!((read.facts.title.as_str(), read.facts.text.trim()), ("Two", "two"));
-    assert!(matches!(files.look(&tree.path("root/three"), None), Looked::Missing));
+    assert!(matches!(files.look(&tree.path("root/three"), known(None)), Looked::Missing));
 }
 
 #[test]
@@ -59,16 +67,16 @@ fn a_file_that_is_as_it_was_is_not_read_and_a_hash_sees_through_its_time() {
     let tree = Tree::new();
     let one = tree.path("root/one.txt");
     let by_time = tree.files(|_| ());
-    let stamp = version(by_time.look(&one, None));
-    assert!(matches!(by_time.look(&one, Some(&stamp)), Looked::Same));
+    let stamp = version(by_time.look(&one, known(None)));
+    assert!(matches!(by_time.look(&one, known(Some(&stamp))), Looked::Same));
     let by_hash = tree.files(|spec| spec.by = By::Hash);
-    let hash = version(by_hash.look(&one, None));
+    let hash = version(by_hash.look(&one, known(None)));
     let file = std::fs::File::options().write(true).open(&one).unwrap();
     file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(1_000)).unwrap();
-    assert_ne!(version(by_time.look(&one, Some(&stamp))), stamp, "its time has changed");
-    assert!(matches!(by_hash.look(&one, Some(&hash)), Looked::Same), "its bytes have not");
+    assert_ne!(version(by_time.look(&one, known(Some(&stamp)))), stamp, "its time has changed");
+    assert!(matches!(by_hash.look(&one, known(Some(&hash))), Looked::Same), "its bytes have not");
     tree.write("root/one.txt", "won");
-    assert_ne!(version(by_hash.look(&one, Some(&hash))), hash);
+    assert_ne!(version(by_hash.look(&one, known(Some(&hash)))), hash);
 }
 
 #[test]
@@ -80,21 +88,21 @@ fn what_is_left_out_is_neither_named_nor_read() {
     let root = tree.path("root");
     for follow_links in [false, true] {
         let files = tree.files(|spec| spec.follow_links = follow_links);
-        assert_eq!(children(&files.look(&root, None)), ["one.txt", "sub"]);
-        let sub = files.look(&tree.path("root/sub"), None);
+        assert_eq!(children(&files.look(&root, known(None))), ["one.txt", "sub"]);
+        let sub = files.look(&tree.path("root/sub"), known(None));
         assert_eq!(children(&sub), ["two.html"], "a link to where it is leads nowhere");
         assert!(files.unwanted(&tree.path("outside.txt")).is_some());
     }
     let files = tree.files(|spec| spec.exclude = vec!["/sub$".into()]);
-    assert_eq!(children(&files.look(&root, None)), ["one.txt"]);
+    assert_eq!(children(&files.look(&root, known(None))), ["one.txt"]);
     let files = tree.files(|spec| spec.include = vec![r"\.html$".into()]);
-    assert!(matches!(files.look(&tree.path("root/one.txt"), None), Looked::Missing));
+    assert!(matches!(files.look(&tree.path("root/one.txt"), known(None)), Looked::Missing));
 }
 
 #[test]
 fn a_file_beyond_the_limit_is_known_by_its_name_only() {
     let tree = Tree::new();
     let files = tree.files(|spec| spec.max_bytes = 2);
-    let Looked::Read(read) = files.look(&tree.path("root/one.txt"), None) else { panic!() };
+    let Looked::Read(read) = files.look(&tree.path("root/one.txt"), known(None)) else { panic!() };
     assert_eq!((read.facts.title.as_str(), read.body.len()), ("one.txt", 0));
 }
