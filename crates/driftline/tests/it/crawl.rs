@@ -16,12 +16,14 @@ mod limits;
 mod nodes;
 mod outage;
 mod outputs;
+mod receivers;
 mod refused;
 mod scenarios;
 mod server;
 mod signals;
 mod throttled;
 mod timed;
+mod transformed;
 mod whole;
 
 use std::collections::BTreeSet;

@@ -4,6 +4,7 @@
 //! and the bytes of one batch.
 
 use super::Means;
+use crate::fields;
 use crate::output::{Content, Wants};
 use bytes::Bytes;
 use page::facts::Facts;
@@ -39,9 +40,9 @@ impl Contents {
         (part, document): (Part, &Document),
         wants: Wants,
     ) -> Result<Option<Content>> {
-        let changed_ms = document.changed_ms;
+        let (changed_ms, length) = (document.changed_ms, document.length);
         if wants == Wants::Name {
-            return Ok(Some(Content { changed_ms, ..Content::default() }));
+            return Ok(Some(Content { changed_ms, length, ..Content::default() }));
         }
         let Some((chunk, ordinal)) = document.chunk.zip(document.ordinal) else { return Ok(None) };
         let Some((facts, body)) = self.records(means, (part, chunk))?.get(&ordinal) else {
@@ -58,7 +59,8 @@ impl Contents {
             let record = bodies::read(&means.objects, ChunkKey::new(part, chunk)?, place)?;
             body_of(record)
         });
-        Ok(Some(Content { facts, bytes: bytes.transpose()?, authority: None, changed_ms }))
+        let (fields, bytes) = (fields::of(&facts), bytes.transpose()?);
+        Ok(Some(Content { facts, fields, length, bytes, authority: None, changed_ms }))
     }
 
     fn records(&mut self, means: &Means, key: (Part, ChunkId)) -> Result<&Records> {

@@ -64,7 +64,7 @@ fn tried(answers: &Answers, it: &Shown) -> anyhow::Result<Option<String>> {
     let known = answers.db.read(move |tx| connections::find(tx, Kind::Output, &name))?;
     let Some(known) = known else { return Ok(None) };
     let opened = outputs::connectors::open(&known.classname, &known.config);
-    Ok(opened.and_then(|mut output| output.check().map_err(|away| away.0)).err())
+    Ok(opened.and_then(|mut output| output.check().map_err(|away| away.why)).err())
 }
 
 fn look(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> store::Result<Shown> {
