@@ -18,6 +18,7 @@ pub fn all() -> impl Iterator<Item = &'static Connector> {
     repositories
         .chain(outputs::connectors::ALL.iter().map(|it| &it.0))
         .chain(outputs::transformations::ALL.iter().map(|it| &it.0))
+        .chain(outputs::notifications::ALL.iter().map(|it| &it.0))
 }
 
 /// The connector of a kind and a name.

@@ -10,6 +10,7 @@
 pub mod opensearch;
 pub mod receiver;
 pub mod server;
+pub mod smtp;
 
 pub mod solr;
 

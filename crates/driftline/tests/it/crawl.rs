@@ -14,6 +14,7 @@ mod files;
 mod killed;
 mod limits;
 mod nodes;
+mod notified;
 mod outage;
 mod outputs;
 mod receivers;

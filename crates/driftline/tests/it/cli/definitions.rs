@@ -265,6 +265,12 @@ fn every_command_of_the_guide_to_transformations_runs() {
     }
 }
 
+#[test]
+fn every_command_of_the_guide_to_notifications_runs() {
+    let told = said(&follow(&Place::new(), "notifications.md", 7));
+    assert!(told.contains("job docs: new") && told.contains("INACTIVE"), "{told}");
+}
+
 /// Runs the indented lines of a guide in a directory.
 fn follow(place: &Place, guide: &str, commands_min: usize) -> std::process::Output {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
