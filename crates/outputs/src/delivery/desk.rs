@@ -230,8 +230,8 @@ impl Desk {
             Carried::Away(Away { why, retry_ms }) => {
                 known.idle.clear();
                 let usual_ms = (REST_MS << known.failures.min(10)).min(REST_MS_MAX);
-                // Whoever says how long knows best.
-                let rest_ms = retry_ms.unwrap_or(usual_ms).max(1);
+                // Whoever says how long knows best, but is not asked without a rest.
+                let rest_ms = retry_ms.map_or(usual_ms, |it| it.max(REST_MS));
                 known.failures += 1;
                 known.rests_until_ms = clock::now_ms() + rest_ms;
                 known.why = Some(format!("output {}: {why}; it is tried again", load.opening.name));
