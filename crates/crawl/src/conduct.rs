@@ -258,8 +258,12 @@ impl Podium {
     }
 
     fn change(&self, job: JobId, event: Event) -> Result<State> {
-        let now_ms = self.means.now.ms();
-        self.means.db.write(move |tx| change(tx, job, &event, now_ms))
+        let (now_ms, told) = (self.means.now.ms(), event.clone());
+        let state = self.means.db.write(move |tx| change(tx, job, &event, now_ms))?;
+        if let Some(occasion) = herald::occasion(&told, &state) {
+            self.means.herald.happened(job, occasion, &state);
+        }
+        Ok(state)
     }
 
     /// Moves one job on, if it can be.

@@ -3,20 +3,32 @@
 //! Help, checks, forms and documents come from this list; a test of the program loops
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
+#[cfg(test)]
+mod deeds;
 pub mod files;
+mod isolating;
 pub mod null;
+pub mod opensearch;
+pub mod solr;
+pub mod webhook;
 
-use crate::output::Output;
+use crate::http::Login;
+use crate::output::{Outcome, Output};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use store::catalog::Connector;
+use store::catalog::{Connector, Setting, SettingKind};
 
 /// Opens a connection with its configuration. The error is a sentence.
 pub type Open = fn(&str) -> Result<Box<dyn Output>, String>;
 
 /// Every output connector, and what opens its connections.
-pub const ALL: &[(Connector, Open)] =
-    &[(files::CONNECTOR, files::open), (null::CONNECTOR, null::open)];
+pub const ALL: &[(Connector, Open)] = &[
+    (files::CONNECTOR, files::open),
+    (null::CONNECTOR, null::open),
+    (opensearch::CONNECTOR, opensearch::open),
+    (solr::CONNECTOR, solr::open),
+    (webhook::CONNECTOR, webhook::open),
+];
 
 /// Opens an output connection. The error is a sentence.
 pub fn open(class: &str, config: &str) -> Result<Box<dyn Output>, String> {
@@ -28,7 +40,7 @@ pub fn open(class: &str, config: &str) -> Result<Box<dyn Output>, String> {
 
 /// Reads JSON of a connector's form. The error is a sentence that names the field,
 /// without the line and column, which nobody who typed a setting knows.
-fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
         message.split(" at line ").next().unwrap_or(&message).to_owned()
@@ -36,6 +48,69 @@ fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 }
 
 /// Its form with every field, as JSON.
-fn written(form: &impl Serialize) -> Result<String, String> {
+pub(crate) fn written(form: &impl Serialize) -> Result<String, String> {
     serde_json::to_string(form).map_err(|error| error.to_string())
 }
+
+/// Refuses a word that is none of those there are.
+pub(crate) fn check_choice(field: &str, word: &str, choices: &[&str]) -> Result<(), String> {
+    match choices.contains(&word) {
+        true => Ok(()),
+        false => Err(format!("{field}: one of {}, not {word:?}", choices.join(", "))),
+    }
+}
+
+/// Who asks: nobody in particular, unless there is a user.
+pub(crate) fn login(user: &str, password: Option<&str>) -> Login {
+    match user {
+        "" => Login::None,
+        user => Login::Basic(user.to_owned(), password.unwrap_or_default().to_owned()),
+    }
+}
+
+/// What came of several things that belong together: what keeps them from being done.
+fn worst(outcomes: &[Outcome]) -> Outcome {
+    let weight = |outcome: &Outcome| match outcome {
+        Outcome::Taken => 0,
+        Outcome::Rejected { .. } => 1,
+        Outcome::Trouble { .. } => 2,
+        Outcome::Later(_) => 3,
+    };
+    outcomes.iter().max_by_key(|it| weight(it)).cloned().unwrap_or(Outcome::Taken)
+}
+
+/// The user of a server that asks for one.
+pub(crate) const USER: Setting = Setting {
+    name: "user",
+    about: "the user, where the server asks for one",
+    example: "driftline",
+    default: Some(""),
+    kind: SettingKind::Text,
+};
+
+/// The user's password.
+pub(crate) const PASSWORD: Setting = Setting {
+    name: "password",
+    about: "the user's password",
+    example: "correct horse battery staple",
+    default: None,
+    kind: SettingKind::Secret,
+};
+
+/// Whom to trust beside the usual authorities.
+pub(crate) const CA_FILE: Setting = Setting {
+    name: "ca_file",
+    about: "a file with certificates (PEM) of authorities that are trusted beside the usual ones",
+    example: "/etc/ssl/certs/ca-certificates.crt",
+    default: Some(""),
+    kind: SettingKind::Text,
+};
+
+/// How long a request may take.
+pub(crate) const TIMEOUT: Setting = Setting {
+    name: "timeout_ms",
+    about: "how long a request may take",
+    example: "1min",
+    default: Some("30s"),
+    kind: SettingKind::Seconds,
+};

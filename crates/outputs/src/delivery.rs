@@ -11,6 +11,7 @@ mod carry;
 mod content;
 mod desk;
 mod rights;
+mod way;
 
 use crate::connectors;
 use crate::output::{Away, Output};
@@ -204,7 +205,7 @@ fn tell_each(
         let outcome = match output {
             Err(why) => Err(Error::Refused(format!("{what}: {why}"))),
             Ok(mut output) => {
-                let away = |away: Away| Error::Unavailable { what, reason: away.0 };
+                let away = |away: Away| Error::Unavailable { what, reason: away.why };
                 output.job_over().map_err(away)
             }
         };

@@ -2,11 +2,17 @@
 //! idempotently, and keeps its cursor in the same atomic write as its effect.
 //!
 //! The crate meets `crawl` only in the committed chunk and in what its commit has decided
-//! for each output; neither may depend on the other. [`delivery`] takes decisions to
-//! [`output`]s, of which [`connectors`] has one file each. The link index and the text
-//! index move in with their own first queries, and nothing of them lives elsewhere until
-//! then.
+//! for each output; neither may depend on the other. [`delivery`] takes decisions through
+//! [`transformations`] to [`output`]s, of which [`connectors`] has one file each;
+//! [`notifications`] tell people what became of jobs. The link index and the text index
+//! move in with their own first queries, and nothing of them lives elsewhere until then.
 
 pub mod connectors;
 pub mod delivery;
+pub mod fields;
+pub mod http;
+pub mod notifications;
 pub mod output;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod transformations;

@@ -3,6 +3,7 @@
 //! Invariant: whatever an output is told, it may be told again, and the second time
 //! changes nothing; only what it answers to is taken as done.
 
+use crate::fields::Fields;
 use bytes::Bytes;
 use page::facts::Facts;
 
@@ -54,6 +55,10 @@ pub struct Deed {
 pub struct Content {
     /// What it says; empty unless wanted.
     pub facts: Facts,
+    /// What is said of it, by name: made of the facts, changed by transformations.
+    pub fields: Fields,
+    /// Its size in bytes, as far as it is known.
+    pub length: Option<i64>,
     /// Its bytes; `None` unless wanted, or if nobody has kept them.
     pub bytes: Option<Bytes>,
     /// The authority group that says who may see it.
@@ -81,8 +86,23 @@ pub enum Outcome {
         /// A sentence for people.
         detail: String,
     },
+    /// It is not done, because the output has no room for it just now: the document is
+    /// not to blame, and the output rests.
+    Later(Away),
 }
 
-/// Nothing can be said to an output: why, in a sentence.
+/// Nothing can be said to an output just now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Away(pub String);
+pub struct Away {
+    /// Why, in a sentence.
+    pub why: String,
+    /// After how long it wants to be asked again, if it says so.
+    pub retry_ms: Option<i64>,
+}
+
+impl Away {
+    /// For a reason, without a word on how long.
+    pub fn because(why: impl Into<String>) -> Away {
+        Away { why: why.into(), retry_ms: None }
+    }
+}

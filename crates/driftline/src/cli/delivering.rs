@@ -1,9 +1,9 @@
 //! Deliveries beside the work: every verb that crawls also takes to outputs what its
-//! commits decide.
+//! commits decide, and tells people what became of jobs.
 //!
 //! Joins `crawl`, which decides, and `outputs`, which delivers; neither knows the other.
-//! Invariant: the worker learns of every delivery that may end a job, and the deliveries
-//! of every commit that decides something.
+//! Invariants: the worker learns of every delivery that may end a job, and the deliveries
+//! of every commit that decides something; no job waits for a notification.
 
 use super::place::Held;
 use ::crawl::conduct::{self, Herald};
@@ -12,22 +12,41 @@ use ::crawl::worker::job::Manners;
 use ::crawl::worker::progress::Progress;
 use ::crawl::worker::{Settings, Stopper};
 use outputs::delivery::{self, Bell, Delivery, Listener, Means, Ready};
+use outputs::notifications::telling::{self, Board, Teller};
 use std::sync::{Arc, OnceLock};
 use store::ids::{IdMaker, JobId};
 use store::patience::Patience;
+use store::tables::job_states::State;
 use store::tables::jobs::{self, OnFailure};
+use store::tables::notifications::Occasion;
 use store::{Db, clock};
 
 /// Deliveries that begin when the worker is there.
 pub struct Delivering {
     ready: Ready,
+    telling: telling::Ready,
     post: Arc<Post>,
+}
+
+/// Deliveries that are made, and news that are told.
+pub struct Delivered {
+    delivery: Delivery,
+    teller: Teller,
+}
+
+impl Delivered {
+    /// Ends, when what is under way has arrived.
+    pub fn stop(self) {
+        self.delivery.stop();
+        self.teller.stop();
+    }
 }
 
 /// What stands between the worker and the deliveries.
 struct Post {
     db: Db,
     bell: Bell,
+    board: Board,
     /// Wakes the worker, once it is there.
     worker: OnceLock<Stopper>,
     progress: Arc<Progress>,
@@ -36,14 +55,15 @@ struct Post {
 impl Delivering {
     /// Makes them ready.
     pub fn new(held: &Held, progress: &Arc<Progress>) -> Delivering {
-        let ready = delivery::ready();
+        let (ready, telling) = (delivery::ready(), telling::ready());
         let post = Post {
             db: held.db.clone(),
             bell: ready.bell(),
+            board: telling.board(),
             worker: OnceLock::new(),
             progress: progress.clone(),
         };
-        Delivering { ready, post: Arc::new(post) }
+        Delivering { ready, telling, post: Arc::new(post) }
     }
 
     /// Whom the worker tells.
@@ -57,8 +77,14 @@ impl Delivering {
         (held, ids): (&Held, Arc<IdMaker>),
         settings: &Settings,
         worker: &Stopper,
-    ) -> store::Result<Delivery> {
+    ) -> store::Result<Delivered> {
         let _ = self.post.worker.set(worker.clone());
+        let means = telling::Means {
+            db: held.db.clone(),
+            ids: ids.clone(),
+            waits_ms: telling::WAITS_MS.to_vec(),
+        };
+        let teller = self.telling.start(means)?;
         let means = Means {
             db: held.db.clone(),
             objects: held.objects.clone(),
@@ -68,7 +94,7 @@ impl Delivering {
             skew_ms: settings.skew_ms,
             poll_ms: settings.poll_ms,
         };
-        self.ready.start(means, self.post)
+        Ok(Delivered { delivery: self.ready.start(means, self.post)?, teller })
     }
 }
 
@@ -79,6 +105,10 @@ impl Herald for Post {
 
     fn run_over(&self, job: JobId) -> store::Result<()> {
         delivery::job_over(&self.db, job)
+    }
+
+    fn happened(&self, job: JobId, occasion: Occasion, state: &State) {
+        self.board.leave(job, occasion, state);
     }
 }
 

@@ -14,14 +14,17 @@ mod files;
 mod killed;
 mod limits;
 mod nodes;
+mod notified;
 mod outage;
 mod outputs;
+mod receivers;
 mod refused;
 mod scenarios;
 mod server;
 mod signals;
 mod throttled;
 mod timed;
+mod transformed;
 mod whole;
 
 use std::collections::BTreeSet;

@@ -5,9 +5,11 @@
 //! removal is never given up, an addition when the job's patience ends.
 
 use super::content::Contents;
+use super::way::Way;
 use super::{Listener, Load, Means};
 use crate::connectors;
 use crate::output::{Away, Content, Deed, Outcome, Output, Wants};
+use crate::transformations::Refusal;
 use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -30,8 +32,8 @@ pub(super) enum Carried {
     Delivered(usize),
     /// The part is somebody else's.
     Lost,
-    /// The output, or the store, cannot be reached: why.
-    Away(String),
+    /// The output, or the store, cannot be reached.
+    Away(Away),
 }
 
 /// One who carries.
@@ -46,6 +48,19 @@ struct Item {
     row: Ingest,
     pending: Pending,
     document: Option<Document>,
+}
+
+/// What one batch is made with.
+struct Batch<'a> {
+    load: &'a Load,
+    way: Way,
+    wants: Wants,
+}
+
+/// A deed, and why it is a removal if a transformation wants it to be.
+struct Ordered {
+    deed: Deed,
+    refusal: Option<Refusal>,
 }
 
 /// A decision and what came of it.
@@ -65,8 +80,8 @@ impl Carrier {
         match self.try_to_carry(load) {
             Ok(count) => Carried::Delivered(count),
             Err(Trouble::Store(Error::LeaseLost { .. })) => Carried::Lost,
-            Err(Trouble::Store(error)) => Carried::Away(error.to_string()),
-            Err(Trouble::Output(Away(why))) => Carried::Away(why),
+            Err(Trouble::Store(error)) => Carried::Away(Away::because(error.to_string())),
+            Err(Trouble::Output(away)) => Carried::Away(away),
         }
     }
 
@@ -74,14 +89,20 @@ impl Carrier {
         let mut output = match load.output.take() {
             Some(output) => output,
             None => connectors::open(&load.opening.classname, &load.opening.config)
-                .map_err(|why| Trouble::Output(Away(why)))?,
+                .map_err(|why| Trouble::Output(Away::because(why)))?,
         };
         let mut items = self.items(load)?;
         let count = items.len();
         while !items.is_empty() {
             let began_ms = clock::now_ms();
             let met = self.hand_over(&mut *output, load, &mut items)?;
+            let is_later = |it: &Met| matches!(it.outcome, Outcome::Later(_));
+            let (later, met): (Vec<Met>, Vec<Met>) = met.into_iter().partition(is_later);
             self.record(load, met, began_ms)?;
+            // What there is no room for stays as it was, and so does the rest.
+            if let Some(Outcome::Later(away)) = later.into_iter().next().map(|it| it.outcome) {
+                return Err(Trouble::Output(away));
+            }
         }
         load.output = Some(output);
         Ok(count)
@@ -118,17 +139,25 @@ impl Carrier {
         items: &mut VecDeque<Item>,
     ) -> std::result::Result<Vec<Met>, Trouble> {
         let job = items.front().map_or(JobId(0), |item| item.pending.job);
+        let connection = load.due.output;
+        let (spec, steps) = self.means.db.read(move |tx| {
+            let spec = outlets::spec_of(tx, job, connection)?;
+            Ok((spec, outlets::steps_of(tx, job, connection)?))
+        })?;
+        let way = Way::open(&steps).map_err(|why| Trouble::Output(Away::because(why)))?;
+        let wants = output.wants().max(way.wants());
+        let batch = Batch { load, way, wants };
         let (mut deeds, mut taken, mut met) = (Vec::new(), Vec::new(), Vec::new());
         let mut bytes_held = 0;
         while bytes_held < BYTES_MAX
             && let Some(item) = items.pop_front_if(|it| it.pending.job == job)
         {
-            match self.deed(&item, load, output.wants())? {
-                Ok(deed) => {
+            match self.order(&item, &batch)? {
+                Ok(Ordered { deed, refusal }) => {
                     let bytes = size_of(&deed);
                     bytes_held += bytes;
                     deeds.push(deed);
-                    taken.push((item, i64::try_from(bytes).unwrap_or(i64::MAX)));
+                    taken.push((item, refusal, i64::try_from(bytes).unwrap_or(i64::MAX)));
                 }
                 Err(detail) => {
                     let outcome = Outcome::Trouble { code: "NOCONTENT", detail };
@@ -136,39 +165,51 @@ impl Carrier {
                 }
             }
         }
-        let connection = load.due.output;
-        let spec = self.means.db.read(move |tx| outlets::spec_of(tx, job, connection))?;
-        let outcomes = output.take(spec.as_deref().unwrap_or("{}"), &deeds);
-        let outcomes = outcomes.map_err(Trouble::Output)?;
+        let outcomes = match deeds.is_empty() {
+            true => Vec::new(),
+            false => {
+                output.take(spec.as_deref().unwrap_or("{}"), &deeds).map_err(Trouble::Output)?
+            }
+        };
         if outcomes.len() != taken.len() {
-            let why = "it did not answer to everything".to_owned();
-            return Err(Trouble::Output(Away(why)));
+            return Err(Trouble::Output(Away::because("it did not answer to everything")));
         }
-        let with = |((item, bytes), outcome)| Met { item, outcome, bytes };
-        met.extend(taken.into_iter().zip(outcomes).map(with));
+        for ((item, refusal, bytes), outcome) in taken.into_iter().zip(outcomes) {
+            let outcome = match (refusal, outcome) {
+                (Some(Refusal { code, detail }), Outcome::Taken) => {
+                    Outcome::Rejected { code, detail }
+                }
+                (_, outcome) => outcome,
+            };
+            met.push(Met { item, outcome, bytes });
+        }
         Ok(met)
     }
 
     /// What is to be done, or why the document is not to be had.
-    fn deed(
+    fn order(
         &mut self,
         item: &Item,
-        load: &Load,
-        wants: Wants,
-    ) -> Result<std::result::Result<Deed, String>> {
+        batch: &Batch<'_>,
+    ) -> Result<std::result::Result<Ordered, String>> {
         let uri = item.row.uri.clone().unwrap_or_default();
         let stale = item.row.stale_uris.iter().flat_map(|it| it.lines());
         let stale = stale.map(str::to_owned).collect();
+        let mut deed = Deed { uri, stale, content: None };
         if item.pending.decision == Decision::Remove {
-            return Ok(Ok(Deed { uri, stale, content: None }));
+            return Ok(Ok(Ordered { deed, refusal: None }));
         }
         let document = item.document.as_ref().filter(|it| it.removed_ms.is_none());
-        let content = document
-            .map(|document| self.contents.of(&self.means, (load.due.part, document), wants));
+        let part = batch.load.due.part;
+        let content =
+            document.map(|document| self.contents.of(&self.means, (part, document), batch.wants));
         match content.transpose() {
             Ok(Some(Some(content))) => {
-                let content = Content { authority: item.row.authority.clone(), ..content };
-                Ok(Ok(Deed { uri, stale, content: Some(content) }))
+                let mut content = Content { authority: item.row.authority.clone(), ..content };
+                let refusal = batch.way.walk(&deed.uri, &mut content).err();
+                // What is refused on the way must not be there in an older version.
+                deed.content = refusal.is_none().then_some(content);
+                Ok(Ok(Ordered { deed, refusal }))
             }
             Ok(_) => Ok(Err("what it says is not in the store".to_owned())),
             Err(error) if error.passes() => Err(error),
@@ -217,6 +258,7 @@ impl Carrier {
             Outcome::Rejected { code, detail } | Outcome::Trouble { code, detail } => {
                 (*code, Some(detail.clone()))
             }
+            Outcome::Later(away) => ("LATER", Some(away.why.clone())),
         };
         let uri = met.item.row.uri.clone();
         Activity {
@@ -240,6 +282,7 @@ pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now
         Outcome::Taken => return Fate::Taken,
         Outcome::Rejected { .. } => return Fate::Rejected,
         Outcome::Trouble { detail, .. } => detail.clone(),
+        Outcome::Later(away) => away.why.clone(),
     };
     let again = patience.again((pending.failcount, pending.failtime), now_ms);
     let is_given_up = again.is_over && pending.decision != Decision::Remove;

@@ -4,11 +4,12 @@
 //! and the bytes of one batch.
 
 use super::Means;
+use crate::fields;
 use crate::output::{Content, Wants};
 use bytes::Bytes;
 use page::facts::Facts;
 use std::collections::{HashMap, VecDeque};
-use store::chunkfile::document::Body;
+use store::chunkfile::document::{Body, Field};
 use store::chunkfile::warc::Record;
 use store::chunkfile::warc_reader::Place;
 use store::chunkfile::{bodies, http_head};
@@ -20,7 +21,8 @@ use store::{Error, Result, pack};
 /// Chunks whose facts are kept in memory.
 const CHUNKS_MAX: usize = 2;
 
-type Records = HashMap<i64, (Facts, Body)>;
+/// What documents of a chunk say, what others say of them, and where their bytes are.
+type Records = HashMap<i64, (Facts, Vec<Field>, Body)>;
 
 /// Reads what documents say.
 pub(super) struct Contents {
@@ -39,15 +41,15 @@ impl Contents {
         (part, document): (Part, &Document),
         wants: Wants,
     ) -> Result<Option<Content>> {
-        let changed_ms = document.changed_ms;
+        let (changed_ms, length) = (document.changed_ms, document.length);
         if wants == Wants::Name {
-            return Ok(Some(Content { changed_ms, ..Content::default() }));
+            return Ok(Some(Content { changed_ms, length, ..Content::default() }));
         }
         let Some((chunk, ordinal)) = document.chunk.zip(document.ordinal) else { return Ok(None) };
-        let Some((facts, body)) = self.records(means, (part, chunk))?.get(&ordinal) else {
+        let Some((facts, said, body)) = self.records(means, (part, chunk))?.get(&ordinal) else {
             return Ok(None);
         };
-        let (facts, body) = (facts.clone(), *body);
+        let (facts, fields, body) = (facts.clone(), fields::of(facts, said), *body);
         let bytes = match body {
             _ if wants < Wants::Bytes => None,
             Body::None => None,
@@ -58,7 +60,8 @@ impl Contents {
             let record = bodies::read(&means.objects, ChunkKey::new(part, chunk)?, place)?;
             body_of(record)
         });
-        Ok(Some(Content { facts, bytes: bytes.transpose()?, authority: None, changed_ms }))
+        let bytes = bytes.transpose()?;
+        Ok(Some(Content { facts, fields, length, bytes, authority: None, changed_ms }))
     }
 
     fn records(&mut self, means: &Means, key: (Part, ChunkId)) -> Result<&Records> {
@@ -79,7 +82,7 @@ fn read(means: &Means, (part, chunk): (Part, ChunkId)) -> Result<Records> {
     for (ordinal, record) in (0..).zip(found.into_iter().flatten()) {
         let record = record?;
         if let Some(facts) = record.facts {
-            records.insert(ordinal, (facts, record.body));
+            records.insert(ordinal, (facts, record.fields, record.body));
         }
     }
     Ok(records)

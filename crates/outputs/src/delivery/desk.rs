@@ -7,7 +7,7 @@
 use super::carry::{BATCH, Carried};
 use super::rights::Rights;
 use super::{Back, CARRIERS, Event, Listener, Load, Means};
-use crate::output::Output;
+use crate::output::{Away, Output};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -227,9 +227,11 @@ impl Desk {
                 }
             }
             Carried::Lost => {}
-            Carried::Away(why) => {
+            Carried::Away(Away { why, retry_ms }) => {
                 known.idle.clear();
-                let rest_ms = (REST_MS << known.failures.min(10)).min(REST_MS_MAX);
+                let usual_ms = (REST_MS << known.failures.min(10)).min(REST_MS_MAX);
+                // Whoever says how long knows best, but is not asked without a rest.
+                let rest_ms = retry_ms.map_or(usual_ms, |it| it.max(REST_MS));
                 known.failures += 1;
                 known.rests_until_ms = clock::now_ms() + rest_ms;
                 known.why = Some(format!("output {}: {why}; it is tried again", load.opening.name));

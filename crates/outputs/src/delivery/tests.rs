@@ -183,7 +183,7 @@ impl Output for Over {
 
     fn job_over(&mut self) -> std::result::Result<(), Away> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        if self.1 { Ok(()) } else { Err(Away("it is away".into())) }
+        if self.1 { Ok(()) } else { Err(Away::because("it is away")) }
     }
 }
 

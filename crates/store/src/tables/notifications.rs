@@ -12,6 +12,47 @@ use crate::{Error, Result, Tx};
 /// Notifications of one job.
 pub const NOTIFICATIONS_MAX: usize = 100;
 
+/// What a job tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Occasion {
+    /// Its run is over.
+    End,
+    /// Its run was aborted because something failed.
+    ErrorAbort,
+    /// Somebody has aborted its run.
+    ManualAbort,
+    /// Somebody has paused it.
+    ManualPause,
+    /// Its window is over, and it waits for the next.
+    SchedulePause,
+    /// Its run was given up for another.
+    Restart,
+}
+
+impl Occasion {
+    /// All of them.
+    pub const ALL: [Occasion; 6] = [
+        Occasion::End,
+        Occasion::ErrorAbort,
+        Occasion::ManualAbort,
+        Occasion::ManualPause,
+        Occasion::SchedulePause,
+        Occasion::Restart,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Occasion::End => "end",
+            Occasion::ErrorAbort => "error abort",
+            Occasion::ManualAbort => "manual abort",
+            Occasion::ManualPause => "manual pause",
+            Occasion::SchedulePause => "schedule pause",
+            Occasion::Restart => "restart",
+        }
+    }
+}
+
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {

@@ -5,7 +5,7 @@
 //! must be sent to it again.
 
 use crate::ids::{ConnectionId, JobId};
-use crate::tables::pipelines::{self, STAGES_MAX, StageKind};
+use crate::tables::pipelines::{self, STAGES_MAX, Stage, StageKind};
 use crate::{Result, Tx};
 use page::ids::hash128;
 
@@ -21,7 +21,7 @@ pub struct Outlet {
     pub version: String,
     /// Stands for the transformations on the way.
     pub transformations: String,
-    /// Whether it takes the bytes of documents.
+    /// Whether it, or a transformation on the way, takes the bytes of documents.
     pub bodies: bool,
     /// Whether another job of the same repository connection sends documents to it.
     pub shared: bool,
@@ -39,6 +39,17 @@ pub struct Opening {
     pub version: i64,
     /// Whether its connector is registered.
     pub present: bool,
+}
+
+/// A transformation on the way to an output, as it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Step {
+    pub name: String,
+    pub classname: String,
+    pub config: String,
+    /// What the job tells it.
+    pub spec: String,
 }
 
 /// The outlets of a job, in the order of its pipeline.
@@ -72,35 +83,59 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    let ways = ways(tx, job)?;
-    let with = |(ordinal, mut outlet): (i64, Outlet)| {
-        let way = usize::try_from(ordinal).ok().and_then(|ordinal| ways.get(ordinal));
-        outlet.transformations = way.cloned().unwrap_or_default();
-        outlet
-    };
-    Ok(found.into_iter().map(with).collect())
+    let stages = pipelines::load(tx, job)?;
+    let mut outlets = Vec::with_capacity(found.len());
+    for (ordinal, mut outlet) in found {
+        let way = way(tx, &stages, usize::try_from(ordinal).unwrap_or(usize::MAX))?;
+        outlet.bodies |= way.iter().any(|it| it.bodies);
+        // What stands for the transformations on the way: nothing when there are none.
+        let said: String = way
+            .iter()
+            .map(|Leg { step, .. }| format!("{}+{}!{}\n", step.classname, step.config, step.spec))
+            .collect();
+        outlet.transformations = if said.is_empty() { said } else { short(&said) };
+        outlets.push(outlet);
+    }
+    Ok(outlets)
 }
 
-/// For each stage of a job's pipeline, what stands for the transformations before it:
-/// empty when there are none.
-fn ways(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<String>> {
+/// The transformations on the way of a job's documents to an output, in order.
+pub fn steps_of(tx: &mut Tx<'_>, job: JobId, output: ConnectionId) -> Result<Vec<Step>> {
     let stages = pipelines::load(tx, job)?;
-    let mut ways: Vec<String> = Vec::with_capacity(stages.len());
-    for stage in &stages {
-        let mut way = String::new();
-        let mut before = stage.prerequisite;
-        while let Some(at) = before.and_then(|at| stages.get(usize::try_from(at).ok()?)) {
-            let opening = match at.kind {
-                StageKind::Transformation => opening(tx, at.connection)?,
-                StageKind::Output => None,
-            };
-            let said = opening.map(|it| format!("{}+{}", it.classname, it.config));
-            way = format!("{}!{}\n{way}", said.unwrap_or_default(), at.spec);
-            before = at.prerequisite;
-        }
-        ways.push(if way.is_empty() { way } else { short(&way) });
+    let is_it = |it: &Stage| it.kind == StageKind::Output && it.connection == output;
+    let Some(ordinal) = stages.iter().position(is_it) else { return Ok(Vec::new()) };
+    Ok(way(tx, &stages, ordinal)?.into_iter().map(|it| it.step).collect())
+}
+
+/// A step, and whether it takes the bytes of documents.
+struct Leg {
+    step: Step,
+    bodies: bool,
+}
+
+/// The transformations before a stage, from the repository on.
+fn way(tx: &mut Tx<'_>, stages: &[Stage], ordinal: usize) -> Result<Vec<Leg>> {
+    let mut legs = Vec::new();
+    let mut before = stages.get(ordinal).and_then(|it| it.prerequisite);
+    // A stage hears an earlier one, so this ends.
+    while let Some(at) = before.and_then(|at| stages.get(usize::try_from(at).ok()?)) {
+        let spec = at.spec.clone();
+        legs.extend(tx.query_opt(
+            "SELECT c.connectionname, c.classname, c.config, COALESCE(r.bodies, 0)
+             FROM connections c
+             LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
+             WHERE c.id = $1",
+            &[at.connection.into()],
+            |row| {
+                let (name, classname, config) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let bodies = row.get::<i64>(3)? != 0;
+                Ok(Leg { step: Step { name, classname, config, spec: spec.clone() }, bodies })
+            },
+        )?);
+        before = at.prerequisite;
     }
-    Ok(ways)
+    legs.reverse();
+    Ok(legs)
 }
 
 /// An output connection, as it is opened.

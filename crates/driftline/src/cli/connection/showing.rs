@@ -56,15 +56,21 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
 
 /// Opens a connection. Why it cannot be used, if it cannot.
 fn tried(answers: &Answers, it: &Shown) -> anyhow::Result<Option<String>> {
-    let name = it.name.clone();
-    if Kind::parse(&it.kind) != Some(Kind::Output) {
+    let (kind, name) = (Kind::parse(&it.kind), it.name.clone());
+    let Some(kind @ (Kind::Output | Kind::Notification)) = kind else {
         // Others say what they reach in their jobs.
         return Ok(None);
-    }
-    let known = answers.db.read(move |tx| connections::find(tx, Kind::Output, &name))?;
+    };
+    let known = answers.db.read(move |tx| connections::find(tx, kind, &name))?;
     let Some(known) = known else { return Ok(None) };
-    let opened = outputs::connectors::open(&known.classname, &known.config);
-    Ok(opened.and_then(|mut output| output.check().map_err(|away| away.0)).err())
+    let (class, config) = (&known.classname, &known.config);
+    let tried = match kind {
+        Kind::Notification => outputs::notifications::open(class, config)
+            .and_then(|mut it| it.check().map_err(|away| away.why)),
+        _ => outputs::connectors::open(class, config)
+            .and_then(|mut it| it.check().map_err(|away| away.why)),
+    };
+    Ok(tried.err())
 }
 
 fn look(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> store::Result<Shown> {

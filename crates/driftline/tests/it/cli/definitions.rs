@@ -253,6 +253,24 @@ fn every_command_of_the_guide_to_outputs_runs() {
     assert!(!copied.join("two.txt").exists());
 }
 
+#[test]
+fn every_command_of_the_guide_to_transformations_runs() {
+    let place = Place::new();
+    let told = said(&follow(&place, "transformations.md", 11));
+    let at = |name: &str| format!("out/file/%nil{}/site/{name}", place.folder.path().display());
+    assert_eq!(told.matches(&at("one.html")).count(), 2, "{told}");
+    assert_eq!(told.matches(&at("two.txt")).count(), 1, "only after the change: {told}");
+    for name in ["allowed", "metadata", "limiter", "html", "language"] {
+        assert!(told.contains(&format!("transformation {name:<8}")), "{name}: {told}");
+    }
+}
+
+#[test]
+fn every_command_of_the_guide_to_notifications_runs() {
+    let told = said(&follow(&Place::new(), "notifications.md", 7));
+    assert!(told.contains("job docs: new") && told.contains("INACTIVE"), "{told}");
+}
+
 /// Runs the indented lines of a guide in a directory.
 fn follow(place: &Place, guide: &str, commands_min: usize) -> std::process::Output {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");

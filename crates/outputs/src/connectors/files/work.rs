@@ -34,7 +34,7 @@ impl Files {
     }
 
     fn away(&self, error: &io::Error) -> Away {
-        Away(format!("directory {} cannot be used: {error}", self.directory.display()))
+        Away::because(format!("directory {} cannot be used: {error}", self.directory.display()))
     }
 
     fn put(&self, uri: &str, bytes: &[u8]) -> io::Result<()> {
@@ -253,9 +253,9 @@ mod tests {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let config = serde_json::json!({ "directory": file.path() });
         let mut files = Files::open(&config.to_string()).expect("it opens");
-        assert!(files.check().unwrap_err().0.contains("cannot be used"));
+        assert!(files.check().unwrap_err().why.contains("cannot be used"));
         let away = files.take("{}", &[put("https://a/", "1")]).unwrap_err();
-        assert!(away.0.contains("cannot be used"), "{}", away.0);
+        assert!(away.why.contains("cannot be used"), "{}", away.why);
     }
 
     proptest! {

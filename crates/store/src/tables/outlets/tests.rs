@@ -86,3 +86,47 @@ fn an_outlet_is_shared_with_jobs_of_the_same_repository() {
         Ok(())
     });
 }
+
+/// What stands for the transformations changes with their settings, for the outputs
+/// behind them alone, and what is stored is looked at again.
+#[test]
+fn settings_of_a_transformation_count_for_the_outputs_behind_it() {
+    both_databases(|db| {
+        make(db)?;
+        let stages = [
+            stage(None, StageKind::Transformation, 2, "{\"first\":1}"),
+            stage(Some(0), StageKind::Transformation, 2, "{\"second\":1}"),
+            stage(Some(1), StageKind::Output, 3, "{}"),
+            stage(None, StageKind::Output, 4, "{}"),
+        ];
+        db.write(move |tx| pipelines::replace(tx, JOB, &stages, 0))?;
+        let steps = db.read(|tx| steps_of(tx, JOB, ConnectionId(3)))?;
+        let said: Vec<(&str, &str)> =
+            steps.iter().map(|it| (it.name.as_str(), it.spec.as_str())).collect();
+        let name = "transformation2";
+        assert_eq!(said, [(name, "{\"first\":1}"), (name, "{\"second\":1}")], "in order");
+        assert_eq!(db.read(|tx| steps_of(tx, JOB, ConnectionId(4)))?, []);
+        assert_eq!(db.read(|tx| steps_of(tx, JOB, ConnectionId(9)))?, []);
+        let first = outlets(db)?;
+        assert!(!first[0].bodies && !first[1].bodies);
+        db.write(|tx| {
+            tx.execute("UPDATE job_states SET seedingversion = 'so far'", &[])?;
+            let it = Connection::new(ConnectionId(2), name, "html");
+            let it = Connection { config: "{\"main\":true}".into(), ..it };
+            connections::save(tx, Kind::Transformation, &it, 1)?;
+            tx.execute(
+                "INSERT INTO registrations (kind, classname, description, bodies, registered_ms)
+                 VALUES ('transformation', 'html', '', 1, 0)",
+                &[],
+            )
+        })?;
+        let second = outlets(db)?;
+        assert_eq!(second[0].version, first[0].version);
+        assert_ne!(second[0].transformations, first[0].transformations);
+        assert!(second[0].bodies, "a transformation on the way takes them");
+        assert_eq!(second[1], first[1]);
+        let sql = "SELECT COUNT(*) FROM job_states WHERE seedingversion IS NULL AND jobid = 1";
+        assert_eq!(db.read(move |tx| tx.query_one(sql, &[], |row| row.get::<i64>(0)))?, 1);
+        Ok(())
+    });
+}

@@ -1,0 +1,17 @@
+//! Deeds for tests of outputs: a document is put, a document goes.
+
+use crate::fields;
+use crate::output::{Content, Deed};
+use page::facts::Facts;
+
+/// A document with a text.
+pub fn put(uri: &str, text: &str) -> Deed {
+    let facts = Facts { title: "A title".into(), text: text.to_owned(), ..Facts::default() };
+    let content = Some(Content { fields: fields::of(&facts, &[]), facts, ..Content::default() });
+    Deed { uri: uri.to_owned(), stale: Vec::new(), content }
+}
+
+/// A document that goes.
+pub fn drop_(uri: &str) -> Deed {
+    Deed { uri: uri.to_owned(), stale: Vec::new(), content: None }
+}

@@ -1,0 +1,125 @@
+//! The OpenSearch output, which speaks to Elasticsearch as well: documents in an index,
+//! through the bulk interface.
+
+mod bulk;
+pub mod work;
+
+use super::{read, written};
+use crate::http;
+use crate::output::Output;
+use serde::{Deserialize, Serialize};
+use store::catalog::{Connector, Setting, SettingKind};
+use store::tables::connections::Kind;
+
+/// Bytes of an index's name.
+const INDEX_BYTES_MAX: usize = 255;
+
+/// An OpenSearch output's configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct OpenSearchConfig {
+    pub url: String,
+    pub index: String,
+    pub refresh: bool,
+    pub user: String,
+    pub password: Option<String>,
+    pub api_key: Option<String>,
+    pub ca_file: String,
+    pub timeout_ms: i64,
+}
+
+impl Default for OpenSearchConfig {
+    fn default() -> OpenSearchConfig {
+        OpenSearchConfig {
+            url: String::new(),
+            index: "documents".to_owned(),
+            refresh: true,
+            user: String::new(),
+            password: None,
+            api_key: None,
+            ca_file: String::new(),
+            timeout_ms: http::TIMEOUT_MS,
+        }
+    }
+}
+
+impl OpenSearchConfig {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(self) -> Result<OpenSearchConfig, String> {
+        http::address("url", &self.url)?;
+        http::check_timeout(self.timeout_ms)?;
+        let is_plain = |it: char| it.is_ascii_graphic() && !r##"\/*?"<>|,#:"##.contains(it);
+        let fits = (1..=INDEX_BYTES_MAX).contains(&self.index.len());
+        let begins = !self.index.starts_with(['-', '_', '+', '.']);
+        let is_small = !self.index.bytes().any(|it| it.is_ascii_uppercase());
+        if !fits || !begins || !is_small || !self.index.chars().all(is_plain) {
+            return Err(format!(
+                "index: {:?} is no name of an index; use small letters, digits, - and _",
+                self.index
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// Opens it.
+pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
+    Ok(Box::new(work::OpenSearch::open(config)?))
+}
+
+/// What a job says to it: nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OpenSearchSpec {}
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Output,
+    name: "opensearch",
+    about: "documents in an index of OpenSearch or Elasticsearch",
+    settings: &[
+        Setting {
+            name: "url",
+            about: "the address of the server",
+            example: "http://localhost:9200",
+            default: None,
+            kind: SettingKind::Text,
+        },
+        Setting {
+            name: "index",
+            about: "the index",
+            example: "web",
+            default: Some("documents"),
+            kind: SettingKind::Text,
+        },
+        Setting {
+            name: "refresh",
+            about: "whether the end of a run makes all of it visible to searches",
+            example: "no",
+            default: Some("yes"),
+            kind: SettingKind::Flag,
+        },
+        super::USER,
+        super::PASSWORD,
+        Setting {
+            name: "api_key",
+            about: "a key in place of user and password, as the server gives it out encoded",
+            example: "VnVhQ2ZHY0JDZGJrU",
+            default: None,
+            kind: SettingKind::Secret,
+        },
+        super::CA_FILE,
+        super::TIMEOUT,
+    ],
+    spec: &[],
+    link_types: &[],
+    takes_bodies: false,
+    check_config: |text| written(&read::<OpenSearchConfig>(text)?.check()?),
+    check_spec: |text| written(&read::<OpenSearchSpec>(text)?),
+    install: None,
+    deinstall: None,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Puts documents into an index, and removes them.
+//!
+//! Invariants: a document has one identifier for ever, so that whatever is sent may be
+//! sent again; one that the index does not take is removed from it, so that no older
+//! version stays; what a server has no room for is nobody's fault.
+
+use super::OpenSearchConfig;
+use super::bulk::{self, Action};
+use crate::connectors::isolating::unless_away;
+use crate::connectors::{login, read, worst};
+use crate::http::{Access, Answer, Ask, Login, Method, Server};
+use crate::output::{Away, Deed, Outcome, Output, Wants};
+
+/// An OpenSearch output, open.
+pub struct OpenSearch {
+    server: Server,
+    config: OpenSearchConfig,
+}
+
+impl OpenSearch {
+    /// Opens it; nothing is asked yet.
+    pub fn open(config: &str) -> Result<OpenSearch, String> {
+        let config = read::<OpenSearchConfig>(config)?.check()?;
+        let login = match &config.api_key {
+            Some(key) => Login::Header(format!("ApiKey {key}")),
+            None => login(&config.user, config.password.as_deref()),
+        };
+        let (ca_file, timeout_ms) = (config.ca_file.as_str(), config.timeout_ms);
+        let server = Server::new(Access { url: &config.url, login, ca_file, timeout_ms })?;
+        Ok(OpenSearch { server, config })
+    }
+
+    /// Sends actions, in order, and says what came of each. When the server is away, so
+    /// it is for all that follow.
+    fn send_all(&self, actions: &[Action]) -> Vec<Outcome> {
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(actions.len());
+        // After a request that was too large, smaller ones are sent.
+        let mut most = usize::MAX;
+        while outcomes.len() < actions.len() {
+            let rest = &actions[outcomes.len()..];
+            let count = bulk::fitting(rest).min(most);
+            match self.send(&rest[..count]) {
+                Ok(Sent::Each(each)) => outcomes.extend(each),
+                Ok(Sent::TooLarge) if count > 1 => most = count / 2,
+                Ok(Sent::TooLarge) => {
+                    let detail = "the server takes no request of this size".to_owned();
+                    outcomes.push(Outcome::Rejected { code: "TOOLARGE", detail });
+                }
+                Err(away) => {
+                    let later = |_: &Action| Outcome::Later(away.clone());
+                    outcomes.extend(rest.iter().map(later));
+                }
+            }
+        }
+        outcomes
+    }
+
+    fn send(&self, actions: &[Action]) -> Result<Sent, Away> {
+        let lines: String = actions.iter().map(|it| it.lines.as_str()).collect();
+        let url = self.server.at(&[&self.config.index, "_bulk"]);
+        let ask = Ask {
+            content_type: "application/x-ndjson",
+            body: lines.into_bytes(),
+            ..Ask::new(Method::POST, url)
+        };
+        let answer = self.server.ask(ask)?;
+        match answer.status {
+            413 => Ok(Sent::TooLarge),
+            // An index that is gone has nothing that could be removed.
+            404 if is_no_index(&answer) && actions.iter().all(|it| it.is_delete) => {
+                Ok(Sent::Each(vec![Outcome::Taken; actions.len()]))
+            }
+            _ if answer.is_done() => {
+                let each = bulk::outcomes(&answer.body, actions);
+                let mut each = each.map_err(|why| self.server.away(&why))?;
+                for outcome in &mut each {
+                    if let Outcome::Later(away) = outcome {
+                        let why = self.server.away(&away.why).why;
+                        *outcome = Outcome::Later(Away { why, retry_ms: answer.retry_ms });
+                    }
+                }
+                Ok(Sent::Each(each))
+            }
+            _ => Err(self.server.puzzled(&answer)),
+        }
+    }
+}
+
+/// What came of a request.
+enum Sent {
+    /// This, of each action.
+    Each(Vec<Outcome>),
+    /// It is too large.
+    TooLarge,
+}
+
+impl Output for OpenSearch {
+    fn check(&mut self) -> Result<(), Away> {
+        let answer =
+            self.server.ask(Ask::new(Method::GET, self.server.at(&[&self.config.index])))?;
+        // One that is not there yet is made by the first document.
+        match answer.is_done() || is_no_index(&answer) {
+            true => Ok(()),
+            false => Err(self.server.puzzled(&answer)),
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants::Facts
+    }
+
+    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+        let (mut actions, mut ends) = (Vec::new(), Vec::new());
+        for deed in deeds {
+            let stale = deed.stale.iter().filter(|uri| **uri != deed.uri);
+            actions.extend(stale.map(|uri| Action::delete(uri)));
+            actions.push(match &deed.content {
+                Some(content) => Action::index(&deed.uri, content),
+                None => Action::delete(&deed.uri),
+            });
+            ends.push(actions.len());
+        }
+        let sent = self.send_all(&actions);
+        let mut outcomes = Vec::with_capacity(deeds.len());
+        let mut begin = 0;
+        for end in ends {
+            outcomes.push(worst(&sent[begin..end]));
+            begin = end;
+        }
+        self.remove_rejected(deeds, &mut outcomes);
+        unless_away(outcomes)
+    }
+
+    fn job_over(&mut self) -> Result<(), Away> {
+        if !self.config.refresh {
+            return Ok(());
+        }
+        let url = self.server.at(&[&self.config.index, "_refresh"]);
+        let answer = self.server.ask(Ask::new(Method::POST, url))?;
+        match answer.is_done() || is_no_index(&answer) {
+            true => Ok(()),
+            false => Err(self.server.puzzled(&answer)),
+        }
+    }
+}
+
+impl OpenSearch {
+    /// What is rejected must not stay in an older version.
+    fn remove_rejected(&self, deeds: &[Deed], outcomes: &mut [Outcome]) {
+        let is_rejected = |it: &Outcome| matches!(it, Outcome::Rejected { .. });
+        let rejected: Vec<usize> =
+            (0..deeds.len()).filter(|at| is_rejected(&outcomes[*at])).collect();
+        let removals: Vec<Action> =
+            rejected.iter().map(|at| Action::delete(&deeds[*at].uri)).collect();
+        for (at, removed) in rejected.into_iter().zip(self.send_all(&removals)) {
+            if removed != Outcome::Taken {
+                outcomes[at] = removed;
+            }
+        }
+    }
+}
+
+fn is_no_index(answer: &Answer) -> bool {
+    let said = String::from_utf8_lossy(&answer.body);
+    answer.status == 404 && said.contains("index_not_found_exception")
+}

@@ -1,0 +1,112 @@
+//! The Solr output: documents in a core or collection, through its JSON update handler.
+
+pub mod work;
+
+use super::{read, written};
+use crate::fields;
+use crate::http;
+use crate::output::Output;
+use serde::{Deserialize, Serialize};
+use store::catalog::{Connector, Setting, SettingKind};
+use store::tables::connections::Kind;
+
+/// A Solr output's configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct SolrConfig {
+    pub url: String,
+    pub id_field: String,
+    pub commit_within_ms: i64,
+    pub commit: bool,
+    pub user: String,
+    pub password: Option<String>,
+    pub ca_file: String,
+    pub timeout_ms: i64,
+}
+
+impl Default for SolrConfig {
+    fn default() -> SolrConfig {
+        SolrConfig {
+            url: String::new(),
+            id_field: "id".to_owned(),
+            commit_within_ms: 10_000,
+            commit: true,
+            user: String::new(),
+            password: None,
+            ca_file: String::new(),
+            timeout_ms: http::TIMEOUT_MS,
+        }
+    }
+}
+
+impl SolrConfig {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(self) -> Result<SolrConfig, String> {
+        http::address("url", &self.url)?;
+        http::check_timeout(self.timeout_ms)?;
+        fields::check_name(&self.id_field).map_err(|why| format!("id_field: {why}"))?;
+        Ok(self)
+    }
+}
+
+/// Opens it.
+pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
+    Ok(Box::new(work::Solr::open(config)?))
+}
+
+/// What a job says to it: nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SolrSpec {}
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Output,
+    name: "solr",
+    about: "documents in a core or collection of Solr",
+    settings: &[
+        Setting {
+            name: "url",
+            about: "the address of the core or collection",
+            example: "http://localhost:8983/solr/web",
+            default: None,
+            kind: SettingKind::Text,
+        },
+        Setting {
+            name: "id_field",
+            about: "the field that documents are known by: the schema's unique key",
+            example: "id",
+            default: Some("id"),
+            kind: SettingKind::Text,
+        },
+        Setting {
+            name: "commit_within_ms",
+            about: "how long a change may take to be visible to searches; 0 leaves it to the server",
+            example: "1min",
+            default: Some("10s"),
+            kind: SettingKind::Seconds,
+        },
+        Setting {
+            name: "commit",
+            about: "whether the end of a run makes all of it visible to searches",
+            example: "no",
+            default: Some("yes"),
+            kind: SettingKind::Flag,
+        },
+        super::USER,
+        super::PASSWORD,
+        super::CA_FILE,
+        super::TIMEOUT,
+    ],
+    spec: &[],
+    link_types: &[],
+    takes_bodies: false,
+    check_config: |text| written(&read::<SolrConfig>(text)?.check()?),
+    check_spec: |text| written(&read::<SolrSpec>(text)?),
+    install: None,
+    deinstall: None,
+};
+
+#[cfg(test)]
+mod tests;

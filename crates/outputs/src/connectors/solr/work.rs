@@ -1,0 +1,174 @@
+//! Puts documents into Solr, and removes them.
+//!
+//! Solr refuses a whole batch because of one document, so a batch that is refused is
+//! halved until the bad one is alone. Invariants: a document has one identifier for ever,
+//! so that whatever is sent may be sent again; one that Solr does not take is removed, so
+//! that no older version stays.
+
+use super::SolrConfig;
+use crate::connectors::isolating::{Verdict, isolate, unless_away};
+use crate::connectors::{login, read};
+use crate::fields::{id_of, to_json};
+use crate::http::{Access, Answer, Ask, Method, Server};
+use crate::output::{Away, Deed, Outcome, Output, Wants};
+use serde_json::{Value as Json, json};
+
+/// Documents of one request.
+const BATCH_MAX: usize = 100;
+/// Bytes of a request, beyond one document.
+const REQUEST_BYTES_MAX: usize = 8 << 20;
+
+/// A Solr output, open.
+pub struct Solr {
+    server: Server,
+    config: SolrConfig,
+}
+
+impl Solr {
+    /// Opens it; nothing is asked yet.
+    pub fn open(config: &str) -> Result<Solr, String> {
+        let config = read::<SolrConfig>(config)?.check()?;
+        let access = Access {
+            url: &config.url,
+            login: login(&config.user, config.password.as_deref()),
+            ca_file: &config.ca_file,
+            timeout_ms: config.timeout_ms,
+        };
+        Ok(Solr { server: Server::new(access)?, config })
+    }
+
+    fn update(&self, body: String) -> Result<Answer, Away> {
+        let mut url = self.server.at(&["update"]);
+        url.query_pairs_mut().append_pair("wt", "json");
+        if self.config.commit_within_ms > 0 {
+            let within = self.config.commit_within_ms.to_string();
+            url.query_pairs_mut().append_pair("commitWithin", &within);
+        }
+        self.server.ask(Ask::json(Method::POST, url, body.into_bytes()))
+    }
+
+    fn verdict(&self, answer: &Answer) -> Result<Verdict, Away> {
+        match answer.status {
+            200..300 => Ok(Verdict::Done),
+            // There is no such core, whatever is sent there.
+            404 | 405 => Err(self.server.puzzled(answer)),
+            _ if answer.away().is_some() => Err(self.server.puzzled(answer)),
+            409 => Ok(Verdict::Broken(self.server.puzzled(answer))),
+            413 => Ok(Verdict::Refused { code: "TOOLARGE", detail: said(answer) }),
+            400..500 => Ok(Verdict::Refused { code: "SCHEMA", detail: said(answer) }),
+            _ => Ok(Verdict::Broken(self.server.puzzled(answer))),
+        }
+    }
+
+    /// Removes documents; those that are not there are none.
+    fn remove(&self, uris: &[&str]) -> Result<(), Away> {
+        for some in uris.chunks(BATCH_MAX) {
+            let ids: Vec<String> = some.iter().map(|uri| id_of(uri)).collect();
+            let answer = self.update(json!({"delete": ids}).to_string())?;
+            if !matches!(self.verdict(&answer)?, Verdict::Done) {
+                return Err(self.server.puzzled(&answer));
+            }
+        }
+        Ok(())
+    }
+
+    fn document(&self, deed: &Deed) -> Option<String> {
+        let mut json = to_json(&deed.uri, deed.content.as_ref()?);
+        json.insert(self.config.id_field.clone(), id_of(&deed.uri).into());
+        Some(Json::Object(json).to_string())
+    }
+
+    /// Puts documents, a request's worth after the other.
+    fn put(&self, documents: &[String]) -> Vec<Outcome> {
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(documents.len());
+        while outcomes.len() < documents.len() {
+            let rest = &documents[outcomes.len()..];
+            if let Some(Outcome::Later(away)) = outcomes.last() {
+                let later = Outcome::Later(away.clone());
+                outcomes.extend(rest.iter().map(|_| later.clone()));
+                continue;
+            }
+            let mut bytes = 0;
+            let fits = |it: &&String| {
+                bytes += it.len();
+                bytes <= REQUEST_BYTES_MAX
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            outcomes.extend(isolate(count, BATCH_MAX, |range| {
+                let answer = self.update(format!("[{}]", rest[range].join(",")))?;
+                self.verdict(&answer)
+            }));
+        }
+        outcomes
+    }
+}
+
+impl Output for Solr {
+    fn check(&mut self) -> Result<(), Away> {
+        let url = self.server.at(&["schema", "uniquekey"]);
+        let answer = self.server.ask(Ask::new(Method::GET, url))?;
+        if !answer.is_done() {
+            return Err(self.server.puzzled(&answer));
+        }
+        let key: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        match key["uniqueKey"].as_str() {
+            Some(key) if key != self.config.id_field => Err(self.server.away(&format!(
+                "documents are known by the field {key:?} there; set id_field={key}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn wants(&self) -> Wants {
+        Wants::Facts
+    }
+
+    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+        let mut gone: Vec<&str> = Vec::new();
+        for deed in deeds {
+            gone.extend(deed.stale.iter().filter(|uri| **uri != deed.uri).map(String::as_str));
+            if deed.content.is_none() {
+                gone.push(&deed.uri);
+            }
+        }
+        self.remove(&gone)?;
+        let mut outcomes = vec![Outcome::Taken; deeds.len()];
+        let there: Vec<usize> =
+            (0..deeds.len()).filter(|at| deeds[*at].content.is_some()).collect();
+        let documents: Vec<String> =
+            there.iter().filter_map(|at| self.document(&deeds[*at])).collect();
+        let mut rejected = Vec::new();
+        for (at, outcome) in there.into_iter().zip(self.put(&documents)) {
+            if matches!(outcome, Outcome::Rejected { .. }) {
+                rejected.push(at);
+            }
+            outcomes[at] = outcome;
+        }
+        // What is rejected must not stay in an older version.
+        let uris: Vec<&str> = rejected.iter().map(|at| deeds[*at].uri.as_str()).collect();
+        if let Err(away) = self.remove(&uris) {
+            rejected.iter().for_each(|at| outcomes[*at] = Outcome::Later(away.clone()));
+        }
+        unless_away(outcomes)
+    }
+
+    fn job_over(&mut self) -> Result<(), Away> {
+        if !self.config.commit {
+            return Ok(());
+        }
+        let answer = self.update(json!({"commit": {}}).to_string())?;
+        match answer.is_done() {
+            true => Ok(()),
+            false => Err(self.server.puzzled(&answer)),
+        }
+    }
+}
+
+/// What Solr says is wrong, in its own words.
+fn said(answer: &Answer) -> String {
+    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+    match json.pointer("/error/msg").and_then(Json::as_str) {
+        Some(message) => format!("the server answers {}: {message}", answer.status),
+        None => format!("the server answers {}: {}", answer.status, answer.words()),
+    }
+}

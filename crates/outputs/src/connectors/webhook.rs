@@ -1,0 +1,146 @@
+//! The webhook output: documents as JSON messages to an address.
+
+pub mod signature;
+pub mod work;
+
+use super::{check_choice, read, written};
+use crate::http;
+use crate::output::Output;
+use serde::{Deserialize, Serialize};
+use store::catalog::{Connector, Setting, SettingKind};
+use store::tables::connections::Kind;
+
+/// Documents of one message at most.
+pub const BATCH_MAX: i64 = 200;
+/// Stands for the document's URI in an address.
+pub const URI: &str = "{uri}";
+/// Stands for a hash of the document's URI in an address.
+pub const ID: &str = "{id}";
+
+/// A webhook's configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct WebhookConfig {
+    pub url: String,
+    pub method: String,
+    pub batch: i64,
+    pub removal: String,
+    pub secret: Option<String>,
+    pub user: String,
+    pub password: Option<String>,
+    pub ca_file: String,
+    pub timeout_ms: i64,
+}
+
+impl Default for WebhookConfig {
+    fn default() -> WebhookConfig {
+        WebhookConfig {
+            url: String::new(),
+            method: "post".to_owned(),
+            batch: 1,
+            removal: "message".to_owned(),
+            secret: None,
+            user: String::new(),
+            password: None,
+            ca_file: String::new(),
+            timeout_ms: http::TIMEOUT_MS,
+        }
+    }
+}
+
+impl WebhookConfig {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(self) -> Result<WebhookConfig, String> {
+        http::address("url", &self.url)?;
+        http::check_timeout(self.timeout_ms)?;
+        check_choice("method", &self.method, METHODS)?;
+        check_choice("removal", &self.removal, REMOVALS)?;
+        if !(1..=BATCH_MAX).contains(&self.batch) {
+            return Err(format!("batch: 1 to {BATCH_MAX} documents, not {}", self.batch));
+        }
+        if self.batch > 1 && self.names_documents() {
+            return Err(format!("url: {URI} and {ID} are for one document; set batch to 1"));
+        }
+        if self.batch > 1 && self.removal == "delete" {
+            return Err("removal: delete is for one document; set batch to 1".to_owned());
+        }
+        Ok(self)
+    }
+
+    /// Whether each document has an address of its own.
+    pub fn names_documents(&self) -> bool {
+        self.url.contains(URI) || self.url.contains(ID)
+    }
+}
+
+/// Opens it.
+pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
+    Ok(Box::new(work::Webhook::open(config)?))
+}
+
+/// What a job says to it: nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookSpec {}
+
+const METHODS: &[&str] = &["post", "put"];
+const REMOVALS: &[&str] = &["message", "delete"];
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Output,
+    name: "webhook",
+    about: "documents as JSON messages to an address",
+    settings: &[
+        Setting {
+            name: "url",
+            about: "the address; {uri} and {id} stand for the document's URI and a hash of it",
+            example: "http://localhost:8080/documents",
+            default: None,
+            kind: SettingKind::Text,
+        },
+        Setting {
+            name: "method",
+            about: "how messages are sent",
+            example: "put",
+            default: Some("post"),
+            kind: SettingKind::Choice(METHODS),
+        },
+        Setting {
+            name: "batch",
+            about: "documents of one message; with more than 1, a message is a list of changes",
+            example: "100",
+            default: Some("1"),
+            kind: SettingKind::Number { least: 1, most: BATCH_MAX },
+        },
+        Setting {
+            name: "removal",
+            about: "how a removal is told: as a message, or by DELETE",
+            example: "message",
+            default: Some("message"),
+            kind: SettingKind::Choice(REMOVALS),
+        },
+        Setting {
+            name: "secret",
+            about: "signs every request, so that the receiver knows whom it is from",
+            example: "correct horse battery staple",
+            default: None,
+            kind: SettingKind::Secret,
+        },
+        super::USER,
+        super::PASSWORD,
+        super::CA_FILE,
+        super::TIMEOUT,
+    ],
+    spec: &[],
+    link_types: &[],
+    takes_bodies: false,
+    check_config: |text| written(&read::<WebhookConfig>(text)?.check()?),
+    check_spec: |text| written(&read::<WebhookSpec>(text)?),
+    install: None,
+    deinstall: None,
+};
+
+#[cfg(test)]
+mod tests;

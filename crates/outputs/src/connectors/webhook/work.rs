@@ -1,0 +1,203 @@
+//! Sends messages, one for each document or for several.
+//!
+//! A message is `{"action": "put", "uri": …, "document": {…}}` or `{"action": "remove",
+//! "uri": …}`; several are `{"changes": […]}`. Invariants: whatever is sent may be sent
+//! again; a document that the receiver does not want is removed there, so that no older
+//! version stays.
+
+use super::signature::sign;
+use super::{ID, URI, WebhookConfig};
+use crate::connectors::isolating::{Verdict, isolate, unless_away};
+use crate::connectors::{login, read, worst};
+use crate::fields;
+use crate::http::{Access, Answer, Ask, Method, Server};
+use crate::output::{Away, Deed, Outcome, Output, Wants};
+use data_encoding::HEXLOWER;
+use page::ids::hash128;
+use serde_json::{Value as Json, json};
+use store::clock;
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+
+/// Bytes of one message, beyond one document.
+const MESSAGE_BYTES_MAX: usize = 8 << 20;
+
+/// A webhook, open.
+pub struct Webhook {
+    server: Server,
+    config: WebhookConfig,
+}
+
+/// Something to be told.
+#[derive(Clone)]
+struct Change {
+    uri: String,
+    /// The message about it, as JSON.
+    message: String,
+    is_removal: bool,
+}
+
+impl Webhook {
+    /// Opens it; nothing is asked yet.
+    pub fn open(config: &str) -> Result<Webhook, String> {
+        let config = read::<WebhookConfig>(config)?.check()?;
+        let access = Access {
+            url: &config.url,
+            login: login(&config.user, config.password.as_deref()),
+            ca_file: &config.ca_file,
+            timeout_ms: config.timeout_ms,
+        };
+        Ok(Webhook { server: Server::new(access)?, config })
+    }
+
+    /// Where a document is told of.
+    fn address(&self, uri: &str, is_removal: bool) -> Result<Url, Away> {
+        let id = || HEXLOWER.encode(&hash128(uri.as_bytes()));
+        let escaped: String = byte_serialize(uri.as_bytes()).collect();
+        let text = self.config.url.replace(URI, &escaped.replace('+', "%20")).replace(ID, &id());
+        let mut url = Url::parse(&text).map_err(|error| self.server.away(&error.to_string()))?;
+        if is_removal && !self.config.names_documents() {
+            url.query_pairs_mut().append_pair("uri", uri);
+        }
+        Ok(url)
+    }
+
+    fn request(&self, changes: &[Change]) -> Result<Ask<'static>, Away> {
+        let method = match self.config.method.as_str() {
+            "put" => Method::PUT,
+            _ => Method::POST,
+        };
+        let [one] = changes else {
+            let all: Vec<&str> = changes.iter().map(|it| it.message.as_str()).collect();
+            let body = format!(r#"{{"changes":[{}]}}"#, all.join(","));
+            return Ok(Ask::json(method, self.server.base().clone(), body.into_bytes()));
+        };
+        if one.is_removal && self.config.removal == "delete" {
+            return Ok(Ask::new(Method::DELETE, self.address(&one.uri, true)?));
+        }
+        let body = match self.config.batch {
+            1 => one.message.clone(),
+            _ => format!(r#"{{"changes":[{}]}}"#, one.message),
+        };
+        Ok(Ask::json(method, self.address(&one.uri, false)?, body.into_bytes()))
+    }
+
+    fn send(&self, changes: &[Change]) -> Result<Verdict, Away> {
+        let mut ask = self.request(changes)?;
+        let is_delete = ask.method == Method::DELETE;
+        if let Some(secret) = &self.config.secret {
+            sign(&mut ask, secret, clock::now_ms());
+        }
+        let answer = self.server.ask(ask)?;
+        match answer.status {
+            200..300 => Ok(Verdict::Done),
+            404 | 410 if is_delete => Ok(Verdict::Done),
+            // The address itself is wrong, whatever is sent there.
+            404 | 405 | 410 => Err(self.server.puzzled(&answer)),
+            _ if answer.away().is_some() => Err(self.server.puzzled(&answer)),
+            400..500 => Ok(Verdict::Refused { code: "REFUSED", detail: said(&answer) }),
+            _ => Ok(Verdict::Broken(self.server.puzzled(&answer))),
+        }
+    }
+
+    /// Sends changes. What is refused is removed, so that nothing of it stays.
+    fn send_all(&self, changes: &[Change]) -> Vec<Outcome> {
+        let most = usize::try_from(self.config.batch).unwrap_or(1);
+        let ranges = by_size(changes);
+        let mut outcomes = Vec::with_capacity(changes.len());
+        for range in ranges {
+            let part = &changes[range];
+            if let Some(Outcome::Later(away)) = outcomes.last() {
+                // Who is away is not asked again in the same breath.
+                let later = Outcome::Later(away.clone());
+                outcomes.extend(part.iter().map(|_| later.clone()));
+                continue;
+            }
+            let sent = isolate(part.len(), most, |range| self.send(&part[range]));
+            for (change, outcome) in part.iter().zip(sent) {
+                outcomes.push(match outcome {
+                    Outcome::Rejected { .. } if !change.is_removal => {
+                        self.after_refusal(change, outcome)
+                    }
+                    outcome => outcome,
+                });
+            }
+        }
+        outcomes
+    }
+
+    fn after_refusal(&self, change: &Change, rejected: Outcome) -> Outcome {
+        match self.send(&[removal(&change.uri)]) {
+            Ok(Verdict::Done) => rejected,
+            // It has not wanted the document, nor does it know what a removal is.
+            Ok(Verdict::Refused { .. }) => rejected,
+            Ok(Verdict::Broken(away)) => Outcome::Trouble { code: "SERVER", detail: away.why },
+            Err(away) => Outcome::Later(away),
+        }
+    }
+}
+
+impl Output for Webhook {
+    fn check(&mut self) -> Result<(), Away> {
+        // Whatever it says to this, it is there and can be spoken to.
+        self.server.ask(Ask::new(Method::OPTIONS, self.address("check", false)?)).map(|_| ())
+    }
+
+    fn wants(&self) -> Wants {
+        Wants::Facts
+    }
+
+    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+        let (mut changes, mut ends) = (Vec::new(), Vec::new());
+        for deed in deeds {
+            let stale = deed.stale.iter().filter(|uri| **uri != deed.uri);
+            changes.extend(stale.map(|uri| removal(uri)));
+            changes.push(match &deed.content {
+                Some(content) => {
+                    let document = Json::Object(fields::to_json(&deed.uri, content));
+                    let message = json!({"action": "put", "uri": deed.uri, "document": document});
+                    let (uri, message) = (deed.uri.clone(), message.to_string());
+                    Change { uri, message, is_removal: false }
+                }
+                None => removal(&deed.uri),
+            });
+            ends.push(changes.len());
+        }
+        let outcomes = self.send_all(&changes);
+        let mut begin = 0;
+        let mut by_deed = Vec::with_capacity(deeds.len());
+        for end in ends {
+            by_deed.push(worst(&outcomes[begin..end]));
+            begin = end;
+        }
+        unless_away(by_deed)
+    }
+}
+
+fn removal(uri: &str) -> Change {
+    let message = json!({"action": "remove", "uri": uri}).to_string();
+    Change { uri: uri.to_owned(), message, is_removal: true }
+}
+
+fn said(answer: &Answer) -> String {
+    match answer.words() {
+        words if words.is_empty() => format!("the receiver answers {}", answer.status),
+        words => format!("the receiver answers {}: {words}", answer.status),
+    }
+}
+
+/// Ranges of changes whose messages are not too long together.
+fn by_size(changes: &[Change]) -> Vec<std::ops::Range<usize>> {
+    let (mut ranges, mut begin, mut bytes) = (Vec::new(), 0, 0);
+    for (at, change) in changes.iter().enumerate() {
+        if at > begin && bytes + change.message.len() > MESSAGE_BYTES_MAX {
+            ranges.push(begin..at);
+            (begin, bytes) = (at, 0);
+        }
+        bytes += change.message.len();
+    }
+    if begin < changes.len() {
+        ranges.push(begin..changes.len());
+    }
+    ranges
+}

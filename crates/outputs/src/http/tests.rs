@@ -1,0 +1,117 @@
+//! Requests to servers that behave badly: each ends in time, with a sentence.
+
+use super::*;
+use crate::testing::server::{Reply, Request, Server as Fake};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+fn server(url: &str) -> Server {
+    Server::new(Access { url, timeout_ms: 2_000, ..Access::default() }).unwrap()
+}
+
+fn asked(url: &str) -> Result<Answer, Away> {
+    let server = server(url);
+    let url = server.at(&["a b", "c"]);
+    server.ask(Ask::new(Method::GET, url))
+}
+
+#[test]
+fn an_answer_is_read_with_its_status_and_its_wish() {
+    let fake = Fake::start(|request: &Request| {
+        assert_eq!(request.target, "/base/a%20b/c");
+        Reply::json(429, &serde_json::json!("later")).with("retry-after", "7")
+    });
+    let answer = asked(&format!("{}/base/", fake.url())).unwrap();
+    assert_eq!((answer.status, answer.retry_ms), (429, Some(7_000)));
+    let away = answer.away().unwrap();
+    assert!(away.why.contains("later") && away.retry_ms == Some(7_000), "{away:?}");
+}
+
+#[test]
+fn whoever_does_not_answer_well_is_away() {
+    let refused = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = refused.local_addr().unwrap().port();
+    drop(refused);
+    let away = asked(&format!("http://127.0.0.1:{port}")).unwrap_err();
+    assert!(away.why.contains("refused"), "{}", away.why);
+
+    let half = Fake::start(|_| Reply::Half);
+    let away = asked(&half.url()).unwrap_err();
+    assert!(away.why.contains("broke off"), "{}", away.why);
+
+    let closed = Fake::start(|_| Reply::Close);
+    assert!(asked(&closed.url()).unwrap_err().why.contains("cannot be used"));
+
+    let endless = Fake::serving(0, |mut stream| {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
+        let piece = [&b"100000\r\n"[..], &vec![b'x'; 1 << 20], b"\r\n"].concat();
+        while stream.write_all(&piece).is_ok() {}
+    });
+    let away = asked(&endless.url()).unwrap_err();
+    assert!(away.why.contains("longer than"), "{}", away.why);
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_in_time() {
+    let silent = Fake::serving(0, |stream| {
+        let _held = stream;
+        std::thread::park();
+    });
+    let access = Access { url: &silent.url(), timeout_ms: 100, ..Access::default() };
+    let server = Server::new(access).unwrap();
+    let away = server.ask(Ask::new(Method::GET, server.at(&[]))).unwrap_err();
+    assert!(away.why.contains("in time"), "{}", away.why);
+}
+
+/// T26: neither a document nor a login goes where nobody sent it.
+#[test]
+fn no_redirect_is_followed() {
+    let trap = Fake::start(|_| panic!("nobody asks here"));
+    for status in [301, 302, 303, 307, 308] {
+        let place = trap.url();
+        let fake = Fake::start(move |_| Reply::status(status).with("location", place.clone()));
+        let login = Login::Basic("user".into(), "hunter2".into());
+        let url = fake.url();
+        let access = Access { url: &url, login, timeout_ms: 2_000, ca_file: "" };
+        let server = Server::new(access).unwrap();
+        let ask = Ask::json(Method::POST, server.base().clone(), b"{}".to_vec());
+        let away = server.ask(ask).unwrap_err();
+        assert!(away.why.contains("redirects to") && !away.why.contains("hunter2"), "{}", away.why);
+    }
+}
+
+#[test]
+fn a_wish_is_a_number_or_a_date_and_has_a_bound() {
+    assert_eq!(retry_ms(" 3 "), Some(3_000));
+    assert_eq!(retry_ms("-3"), Some(0));
+    assert_eq!(retry_ms("999999999"), Some(RETRY_MS_MAX));
+    assert_eq!(retry_ms("Sun, 06 Nov 1994 08:49:37 GMT"), Some(0), "it is over");
+    assert_eq!(retry_ms("Sat, 06 Nov 2094 08:49:37 GMT"), Some(RETRY_MS_MAX));
+    for text in ["", "soon", "99999999999999999999", "1.5"] {
+        assert_eq!(retry_ms(text), None, "{text}");
+    }
+}
+
+#[test]
+fn an_address_is_of_the_web_and_has_no_login() {
+    assert!(address("url", "https://a.example:9200/x").is_ok());
+    for bad in ["", "a.example", "ftp://a.example", "http://", "http://user:hunter2@a.example"] {
+        let refused = address("url", bad).unwrap_err();
+        assert!(refused.starts_with("url:") && !refused.contains("hunter2"), "{bad}: {refused}");
+    }
+}
+
+#[test]
+fn a_file_of_authorities_must_have_some() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    assert!(authorities(path).unwrap_err().contains("no certificate"));
+    assert!(authorities("/nowhere.pem").unwrap_err().contains("cannot be read"));
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    std::fs::write(path, crate::testing::pem(made.cert.der())).unwrap();
+    assert_eq!(authorities(path).unwrap().len(), 1);
+    let access =
+        Access { url: "https://localhost", timeout_ms: 100, ca_file: path, login: Login::None };
+    assert!(Server::new(access).is_ok());
+}

@@ -1,0 +1,265 @@
+//! The e-mail notification: a short message through a mail server.
+//!
+//! Invariant: with `starttls` and `tls` nothing is said in the open, neither the message
+//! nor the login, and a server whose certificate is not good hears nothing.
+
+use super::{EVENTS, Nothing, Notice, Notification, check_events, is_among, time};
+use crate::connectors::{CA_FILE, PASSWORD, TIMEOUT, USER, check_choice, read, written};
+use crate::http;
+use crate::output::Away;
+use lettre::message::header::ContentType;
+use lettre::message::{Mailbox, Message};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Certificate, CertificateStore, Tls, TlsParameters};
+use lettre::{SmtpTransport, Transport};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use store::catalog::{Connector, Setting, SettingKind};
+use store::tables::connections::Kind;
+use store::tables::notifications::Occasion;
+
+/// Who may be written to at once.
+const RECIPIENTS_MAX: usize = 100;
+const SECURITIES: &[&str] = &["starttls", "tls", "plain"];
+
+/// Its configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct EmailConfig {
+    pub server: String,
+    pub port: u16,
+    pub security: String,
+    pub from: String,
+    pub to: Vec<String>,
+    pub events: Vec<String>,
+    pub user: String,
+    pub password: Option<String>,
+    pub ca_file: String,
+    pub timeout_ms: i64,
+}
+
+impl Default for EmailConfig {
+    fn default() -> EmailConfig {
+        EmailConfig {
+            server: String::new(),
+            port: 0,
+            security: "starttls".to_owned(),
+            from: String::new(),
+            to: Vec::new(),
+            events: Vec::new(),
+            user: String::new(),
+            password: None,
+            ca_file: String::new(),
+            timeout_ms: http::TIMEOUT_MS,
+        }
+    }
+}
+
+impl EmailConfig {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(self) -> Result<EmailConfig, String> {
+        if self.server.is_empty() || self.server.contains(['/', ':', '@', ' ']) {
+            return Err("server: name the mail server, such as mail.example.com".to_owned());
+        }
+        check_choice("security", &self.security, SECURITIES)?;
+        http::check_timeout(self.timeout_ms)?;
+        check_events(&self.events)?;
+        mailbox("from", &self.from)?;
+        if !(1..=RECIPIENTS_MAX).contains(&self.to.len()) {
+            return Err(format!("to: 1 to {RECIPIENTS_MAX} addresses"));
+        }
+        for to in &self.to {
+            mailbox("to", to)?;
+        }
+        Ok(self)
+    }
+
+    fn port(&self) -> u16 {
+        match (self.port, self.security.as_str()) {
+            (0, "tls") => 465,
+            (0, "plain") => 25,
+            (0, _) => 587,
+            (port, _) => port,
+        }
+    }
+}
+
+fn mailbox(field: &str, text: &str) -> Result<Mailbox, String> {
+    text.parse().map_err(|_| {
+        format!("{field}: {text:?} is no address; write one such as crawler@example.com")
+    })
+}
+
+struct Email {
+    transport: SmtpTransport,
+    config: EmailConfig,
+}
+
+/// Opens it; nothing is asked yet.
+pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
+    let config = read::<EmailConfig>(config)?.check()?;
+    let tls = match config.security.as_str() {
+        "plain" => Tls::None,
+        "tls" => Tls::Wrapper(trust(&config)?),
+        _ => Tls::Required(trust(&config)?),
+    };
+    let timeout = Duration::from_millis(config.timeout_ms.unsigned_abs());
+    let mut builder = SmtpTransport::builder_dangerous(&config.server)
+        .port(config.port())
+        .timeout(Some(timeout))
+        .tls(tls);
+    if !config.user.is_empty() {
+        let password = config.password.clone().unwrap_or_default();
+        builder = builder.credentials(Credentials::new(config.user.clone(), password));
+    }
+    Ok(Box::new(Email { transport: builder.build(), config }))
+}
+
+/// Whom we trust: Mozilla's roots, as everywhere, and those of a file.
+fn trust(config: &EmailConfig) -> Result<TlsParameters, String> {
+    let unusable = |error: lettre::transport::smtp::Error| format!("TLS cannot be used: {error}");
+    let mut builder = TlsParameters::builder(config.server.clone())
+        .certificate_store(CertificateStore::WebpkiRoots);
+    for root in http::authorities(&config.ca_file)? {
+        builder =
+            builder.add_root_certificate(Certificate::from_der(root.to_vec()).map_err(unusable)?);
+    }
+    builder.build_rustls().map_err(unusable)
+}
+
+impl Email {
+    fn away(&self, why: &str) -> Away {
+        let (server, port) = (&self.config.server, self.config.port());
+        Away::because(format!("mail server {server}:{port} cannot be used: {why}"))
+    }
+
+    fn message(&self, notice: &Notice) -> Result<Message, String> {
+        let subject: String =
+            notice.sentence().chars().filter(|it| !it.is_control()).take(200).collect();
+        let id = format!(
+            "<{}.{}.{}@driftline>",
+            notice.at_ms,
+            notice.run,
+            notice.occasion.name().replace(' ', "-")
+        );
+        let mut builder = Message::builder()
+            .from(mailbox("from", &self.config.from)?)
+            // The same message, told again, is the same one.
+            .message_id(Some(id))
+            .subject(subject)
+            .header(ContentType::TEXT_PLAIN);
+        for to in &self.config.to {
+            builder = builder.to(mailbox("to", to)?);
+        }
+        builder.body(text(notice)).map_err(|error| error.to_string())
+    }
+}
+
+/// What a message says.
+fn text(notice: &Notice) -> String {
+    let mut lines = vec![notice.sentence(), String::new()];
+    let mut line = |label: &str, value: &str| lines.push(format!("{label}: {value}"));
+    line("event", notice.occasion.name());
+    if !notice.description.is_empty() {
+        line("job", &notice.description);
+    }
+    if let Some(started) = notice.started_ms.and_then(time) {
+        line("started", &started);
+    }
+    if let Some(at) = time(notice.at_ms) {
+        line("time", &at);
+    }
+    for (state, count) in &notice.documents {
+        line(&format!("documents {state}"), &count.to_string());
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+impl Notification for Email {
+    fn check(&mut self) -> Result<(), Away> {
+        match self.transport.test_connection() {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.away("it does not answer as a mail server does")),
+            Err(error) => Err(self.away(&error.to_string())),
+        }
+    }
+
+    fn wants(&self, occasion: Occasion) -> bool {
+        is_among(&self.config.events, occasion)
+    }
+
+    fn tell(&mut self, notice: &Notice) -> Result<(), Away> {
+        let message = self.message(notice).map_err(|why| self.away(&why))?;
+        let sent = self.transport.send(&message);
+        sent.map(|_| ()).map_err(|error| self.away(&deepest(&error)))
+    }
+}
+
+/// The error at the bottom, which says most.
+fn deepest(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut at = error.source();
+    while let Some(next) = at {
+        said = format!("{said}: {next}");
+        at = next.source();
+    }
+    said
+}
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Notification,
+    name: "email",
+    about: "what became of a job, by e-mail",
+    settings: &[
+        Setting {
+            name: "server",
+            about: "the mail server",
+            example: "mail.example.com",
+            default: None,
+            kind: SettingKind::Text,
+        },
+        Setting {
+            name: "port",
+            about: "its port; 0 is the usual one: 587 with starttls, 465 with tls, 25 with plain",
+            example: "2525",
+            default: Some("0"),
+            kind: SettingKind::Number { least: 0, most: 65_535 },
+        },
+        Setting {
+            name: "security",
+            about: "whether it is spoken to secretly after a first word, from the start, or never",
+            example: "tls",
+            default: Some("starttls"),
+            kind: SettingKind::Choice(SECURITIES),
+        },
+        Setting {
+            name: "from",
+            about: "whom messages are from",
+            example: "Crawler <crawler@example.com>",
+            default: None,
+            kind: SettingKind::Text,
+        },
+        Setting {
+            name: "to",
+            about: "who is written to",
+            example: "admin@example.com",
+            default: None,
+            kind: SettingKind::List,
+        },
+        EVENTS,
+        USER,
+        PASSWORD,
+        CA_FILE,
+        TIMEOUT,
+    ],
+    spec: &[],
+    link_types: &[],
+    takes_bodies: false,
+    check_config: |text| written(&read::<EmailConfig>(text)?.check()?),
+    check_spec: |text| written(&read::<Nothing>(text)?),
+    install: None,
+    deinstall: None,
+};
