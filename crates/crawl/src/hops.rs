@@ -10,6 +10,7 @@ mod telling;
 pub use spread::{Spread, spread};
 pub use telling::Telling;
 
+use crate::connectors::web::LINK;
 use page::ids::DocHash;
 use std::collections::{BTreeSet, HashSet};
 use store::ids::BinId;
@@ -88,10 +89,13 @@ impl HopRules {
         (told, candidates): (&[Told], &mut [Candidate]),
     ) -> Result<BTreeSet<BinId>> {
         let place = adding.place;
-        let seeds: Vec<DocHash> =
-            candidates.iter().filter(|it| it.seed).map(|it| it.dochash).collect();
-        let seeds = self.root(&seeds, (SEED_LINK, Says::At(0)));
-        let told: Vec<Told> = told.iter().cloned().chain(seeds).collect();
+        let (seeds, listed): (Vec<&Candidate>, Vec<&Candidate>) =
+            candidates.iter().filter(|it| it.seed || it.parent.is_none()).partition(|it| it.seed);
+        let keys = |of: Vec<&Candidate>| of.iter().map(|it| it.dochash).collect::<Vec<_>>();
+        let seeds = self.root(&keys(seeds), (SEED_LINK, Says::At(0)));
+        // What no document names, such as the sitemaps of a robots.txt, is a link away.
+        let listed = self.root(&keys(listed), (LINK, Says::At(0)));
+        let told: Vec<Told> = told.iter().cloned().chain(seeds).chain(listed).collect();
         let moved = hops::hear(tx, self.graphs(place), &told)?;
         let keys: Vec<DocHash> =
             candidates.iter().filter(|it| it.cut.is_none()).map(|it| it.dochash).collect();

@@ -253,7 +253,7 @@ fn forget(db: &Db) {
 #[test]
 fn distances_are_exact_whatever_comes_and_goes() {
     both_databases(|db| {
-        let cases = ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() };
+        let cases = ProptestConfig { cases: 32, failure_persistence: None, ..Default::default() };
         let mut runner = proptest::test_runner::TestRunner::new(cases);
         runner
             .run(&prop::collection::vec(step(), 1..40), |steps| {

@@ -132,3 +132,23 @@ fn a_shorter_path_that_is_found_later_lets_in_what_lies_behind() {
     let (first, traffic) = crawled(&home, &site, &["--max-hops", "3"]);
     assert_eq!(traffic.counts().len(), 6, "{first:?}");
 }
+
+/// A sitemap that robots.txt names is a link away, and what it lists is two.
+#[test]
+fn what_a_listed_sitemap_leads_to_is_counted_from_it() {
+    let (home, site) = (Home::directory(), Site::with_pages(1).serve());
+    let origin = site.seed().trim_end_matches("/p/0").to_owned();
+    site.intercept(move |request| match request.path.as_str() {
+        "/robots.txt" => Some(Answer::text(format!("Sitemap: {origin}/map.xml\n"))),
+        "/map.xml" => Some(Answer::of(
+            "application/xml",
+            format!("<urlset><url><loc>{origin}/listed</loc></url></urlset>"),
+        )),
+        "/listed" => Some(Answer::html("<p>Listed, with <a href=\"/beyond\">more</a>.")),
+        _ => None,
+    });
+    let (first, traffic) = crawled(&home, &site, &["--max-hops", "2"]);
+    let asked = traffic.counts();
+    assert!(asked.keys().any(|place| place.ends_with("/listed")), "{first:?}");
+    assert!(!asked.keys().any(|place| place.ends_with("/beyond")), "{first:?}");
+}
