@@ -18,7 +18,7 @@ use store::chunkfile::document::DocumentRecord;
 use store::chunkfile::facts::FactsStream;
 use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
 use store::tables::job_states::{self, Attended, Phase, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
@@ -205,7 +205,7 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
         groupname: None,
         authdomainname: None,
         prerequisite: None,
-        history_ms: None,
+        history_ms: Some(HISTORY_MS),
     };
     connections::save(tx, Kind::Repository, &connection, now_ms)?;
     Ok(id)

@@ -9,6 +9,8 @@
 
 mod ending;
 mod herald;
+mod journal;
+mod retention;
 mod startup;
 mod timetable;
 mod trouble;
@@ -22,6 +24,7 @@ pub use trouble::patience;
 use crate::lifecycle::{Event, after};
 use crate::worker::job::Ground;
 use crate::worker::now::Now;
+use retention::Retention;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -98,6 +101,7 @@ pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
         .ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))?;
     let next = after(&before, event, now_ms).map_err(|refused| Error::Refused(refused.0))?;
     job_states::save(tx, job, (&before, &next), now_ms)?;
+    journal::note(tx, (job, event), (&before, &next), now_ms)?;
     Ok(next)
 }
 
@@ -165,6 +169,7 @@ impl Conductor {
                     watch.note();
                     // A database that is away is met again at the next look.
                     let wait_ms = podium.look(&changed).unwrap_or(terms.poll_ms);
+                    let wait_ms = wait_ms.min(podium.forget_history());
                     let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
                     if watch.wait(&woken, wait) {
                         changed();
@@ -205,12 +210,21 @@ struct Podium {
     timetable: HashMap<JobId, timetable::Entry>,
     /// Until when jobs are left alone that were in trouble themselves.
     resting: Arc<Mutex<HashMap<JobId, i64>>>,
+    /// What is forgotten of the history.
+    retention: Retention,
 }
 
 impl Podium {
     fn new(means: Means, terms: Terms, again: SyncSender<()>) -> Podium {
         let (working, timetable, resting) = (HashMap::new(), HashMap::new(), Arc::default());
-        Podium { means, terms, working, again, timetable, resting }
+        let retention = Retention::default();
+        Podium { means, terms, working, again, timetable, resting, retention }
+    }
+
+    /// Forgets history that is not kept any longer. Returns how long to wait for more.
+    fn forget_history(&mut self) -> i64 {
+        let step = self.retention.step(&self.means.db, self.means.now.ms());
+        step.unwrap_or(self.terms.poll_ms)
     }
 
     /// Forgets work that is done.

@@ -30,6 +30,7 @@ mod init;
 mod job;
 mod man;
 mod place;
+mod report;
 mod restore;
 mod robots;
 mod status;
@@ -67,6 +68,7 @@ enum Verb {
     Urls(urls::Args),
     Why(why::Args),
     Hosts(hosts::Args),
+    Report(report::Args),
     Doctor(doctor::Args),
     Verify(verify::Args),
     Backup(backup::Args),
@@ -134,6 +136,7 @@ pub fn main() -> ExitCode {
         Verb::Urls(args) => urls::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Hosts(args) => hosts::run(args),
+        Verb::Report(args) => report::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),
         Verb::Backup(args) => backup::run(args),

@@ -114,7 +114,7 @@ pub struct ConnectionForm {
     /// The mapping that is asked first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prerequisite: Option<String>,
-    /// How long its history is kept; without it, for ever.
+    /// How long its history is kept: without it, 90 days; 0 is for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_ms: Option<i64>,
     /// The connector's settings.

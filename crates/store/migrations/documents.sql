@@ -92,7 +92,8 @@ CREATE INDEX ingests_undelivered ON ingests (part, outputid, decided_seq, id)
 CREATE INDEX ingests_retry ON ingests (part, outputid, checktime, id)
     WHERE decision IS NOT NULL AND checktime IS NOT NULL;
 
--- Table 11.11 is the view repohistory.
+-- Table 11.11 is the view repohistory. Reports walk a connection's activities by time,
+-- over all parts.
 CREATE TABLE history (
     part         BIGINT NOT NULL,
     id           BIGINT NOT NULL,
@@ -107,4 +108,19 @@ CREATE TABLE history (
     endtime      BIGINT NOT NULL,
     PRIMARY KEY (part, id)
 );
-CREATE INDEX history_by_time ON history (part, connectionid, starttime, id);
+CREATE INDEX history_by_time ON history (connectionid, starttime, id);
+
+-- How many activities there are of each hour, with their bytes, so that nobody has to
+-- count them. jobid is 0 and resultcode is empty where an activity has none.
+CREATE TABLE history_counts (
+    part         BIGINT NOT NULL,
+    connectionid BIGINT NOT NULL,
+    hour         BIGINT NOT NULL,
+    jobid        BIGINT NOT NULL,
+    activitytype TEXT NOT NULL,
+    resultcode   TEXT NOT NULL,
+    activities   BIGINT NOT NULL,
+    bytes        BIGINT NOT NULL,
+    PRIMARY KEY (part, connectionid, hour, jobid, activitytype, resultcode)
+);
+CREATE INDEX history_counts_by_hour ON history_counts (connectionid, hour);

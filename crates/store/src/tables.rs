@@ -33,6 +33,7 @@ pub mod robots;
 pub mod schedules;
 pub mod settings;
 pub mod slots;
+pub mod standings;
 pub mod statistics;
 pub mod throttles;
 pub mod traps;

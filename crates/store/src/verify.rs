@@ -8,6 +8,7 @@ use crate::chunkfile::facts::FactsStream;
 use crate::dialect::Dialect;
 use crate::ids::{ChunkId, JobId, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
+use crate::tables::history::counts;
 use crate::tables::objects::{self, Published};
 use crate::tables::{chunks, counters, ingests, queue, settings};
 use crate::{Db, Error, Result};
@@ -69,6 +70,7 @@ pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
     report.parts = parts.into();
     for part in (0..i64::from(parts)).map(Part) {
         check_counters(db, part, &mut report)?;
+        check_history(db, part, &mut report)?;
         check_bins(db, part, &mut report)?;
         check_claims(db, part, &mut report)?;
         check_chunks(db, part, &mut report)?;
@@ -126,6 +128,25 @@ fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
                 );
             }
         }
+    }
+    Ok(())
+}
+
+/// I7 for the history: what is counted of an hour is what its rows say.
+fn check_history(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+    for it in db.read(move |tx| counts::differences(tx, part))? {
+        let counts::Difference { connection, hour, kind, result, kept, counted } = it;
+        report.find(
+            format!(
+                "the count of {kind} {result} of connection {connection} in the hour {hour} in \
+                 part {part}"
+            ),
+            format!(
+                "it says {} activities and {} bytes, there are {} and {}",
+                kept.0, kept.1, counted.0, counted.1
+            ),
+            REPORT_BUG,
+        );
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 
 use super::changes::Changes;
 use super::{
-    authority, connection, connector, doctor, export, hosts, job, shown, status, urls, why,
+    authority, connection, connector, doctor, export, hosts, job, report, shown, status, urls, why,
 };
 use anyhow::Context;
 use serde::de::DeserializeOwned;
@@ -106,6 +106,7 @@ impl Answers {
             "status" => status::answer(self, read(args)?),
             "doctor" => doctor::answer(self, read(args)?),
             "hosts" => hosts::answer(self, read(args)?),
+            "report" => report::answer(self, read(args)?),
             "urls" => urls::answer(self, read(args)?),
             "why" => why::answer(self, read(args)?),
             verb => anyhow::bail!(

@@ -97,7 +97,7 @@ pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
             shown(&name),
             it.verb
         );
-        return Ok(Changed { changes: vec![format!("{word} {name}: deleted")], applied: true });
+        return Ok(Changed::done(vec![format!("{word} {name}: deleted")]));
     };
     changes.define(false, move |stored| {
         let mut new = Definitions::default();

@@ -31,6 +31,16 @@ pub struct Changed {
     pub changes: Vec<String>,
     /// Whether it was done; otherwise it was only looked at.
     pub applied: bool,
+    /// Whether only a piece of it was done: asking again does the next one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+}
+
+impl Changed {
+    /// All of it was done, and came to this.
+    pub fn done(changes: Vec<String>) -> Changed {
+        Changed { changes, applied: true, more: false }
+    }
 }
 
 impl Changes {
@@ -70,7 +80,7 @@ impl Changes {
             true => self.db.read(move |tx| compare(tx, &mut make).map(|it| it.lines))?,
             false => self.db.write(move |tx| define(tx, now_ms, &mut make))?,
         };
-        Ok(Changed { changes, applied: !dry_run })
+        Ok(Changed { changes, applied: !dry_run, more: false })
     }
 }
 

@@ -5,6 +5,7 @@
 //! transaction.
 
 mod flags;
+mod history;
 mod showing;
 
 use super::answers::Answers;
@@ -70,6 +71,12 @@ Example: driftline connection edit web --throttle '^www\\.example\\.com$=12/min,
     /// not removed from it any more, and what the next runs look at is added anew.
     #[command(after_help = "Example: driftline connection forget copy")]
     Forget(OneArgs),
+    /// Clear the history of a repository connection, all of it
+    ///
+    /// Documents, queue and outputs stay as they are. What is older than the connection keeps
+    /// its history is forgotten without this.
+    #[command(after_help = "Example: driftline connection clear-history web")]
+    ClearHistory(OneArgs),
 }
 
 #[derive(ClapArgs)]
@@ -165,6 +172,13 @@ pub enum Change {
         /// Which.
         one: One,
     },
+    /// Clears its history, a piece of it at a time.
+    ClearHistory {
+        /// Which.
+        one: One,
+        /// What began before.
+        before_ms: i64,
+    },
 }
 
 /// A question, as it goes through a socket.
@@ -204,6 +218,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Delete(OneArgs { place, one }) => (place, Change::Delete { one }),
         Action::Reindex(OneArgs { place, one }) => (place, Change::Reindex { one }),
         Action::Forget(OneArgs { place, one }) => (place, Change::Forget { one }),
+        Action::ClearHistory(OneArgs { place, one }) => return history::clear(&place, one),
     };
     let answer = place.change("connection", &change)?;
     told(&place, answer, "nothing has changed: it was so already")
@@ -230,7 +245,7 @@ pub fn change(changes: &Changes, change: Change) -> anyhow::Result<Changed> {
                 Ok((it.id, format!("{} connection {}: deleted", kind.name(), it.name)))
             })?;
             forget(&changes.db, id)?;
-            Ok(Changed { changes: vec![line], applied: true })
+            Ok(Changed::done(vec![line]))
         }
         Change::Reindex { one } => {
             let now_ms = clock::now_ms();
@@ -240,15 +255,16 @@ pub fn change(changes: &Changes, change: Change) -> anyhow::Result<Changed> {
                 Ok(it.name)
             })?;
             let line = format!("output connection {name}: the next runs send it everything again");
-            Ok(Changed { changes: vec![line], applied: true })
+            Ok(Changed::done(vec![line]))
         }
         Change::Forget { one } => {
             let it = changes.db.read(move |tx| output(tx, &one))?;
             let count = forget(&changes.db, it.id)?;
             let many = words::count(i64::try_from(count).unwrap_or(i64::MAX), "document");
             let line = format!("output connection {}: {many} forgotten", it.name);
-            Ok(Changed { changes: vec![line], applied: true })
+            Ok(Changed::done(vec![line]))
         }
+        Change::ClearHistory { one, before_ms } => history::piece(changes, one, before_ms),
     }
 }
 
@@ -321,7 +337,7 @@ fn edit(
         })?);
         Ok(lines)
     })?;
-    Ok(Changed { changes: lines, applied: true })
+    Ok(Changed::done(lines))
 }
 
 fn renamed(

@@ -119,7 +119,7 @@ pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
     })?;
     let done = if it.register { "registered" } else { "deregistered" };
     let line = format!("{} connector {}: {done}", connector.kind.name(), connector.name);
-    Ok(Changed { changes: changed.then_some(line).into_iter().collect(), applied: true })
+    Ok(Changed::done(changed.then_some(line).into_iter().collect()))
 }
 
 fn set(args: &OneArgs, register: bool) -> anyhow::Result<ExitCode> {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use store::catalog::{Check, Connector};
 use store::ids::{ConnectionId, IdMaker, JobId};
 use store::tables::authorities::{self, Named, Realm};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
 use store::tables::jobs::{self, HopcountMode, Job, OnFailure, Refetch, StartMethod};
 use store::tables::nodes::{self, NewNode};
 use store::tables::notifications::{self, Notification};
@@ -122,7 +122,7 @@ impl Writing {
             groupname: form.group.clone(),
             authdomainname: form.domain.clone(),
             prerequisite: form.prerequisite.clone(),
-            history_ms: form.history_ms,
+            history_ms: Some(form.history_ms.unwrap_or(HISTORY_MS)).filter(|kept_ms| *kept_ms > 0),
         };
         connections::save(tx, kind, &it, self.now_ms)?;
         if kind == Kind::Repository {

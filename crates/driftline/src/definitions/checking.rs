@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use store::catalog::{Check, Connector, Setting};
-use store::tables::connections::{Kind, NAME_BYTES_MAX};
+use store::tables::connections::{HISTORY_MS, Kind, NAME_BYTES_MAX};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 use store::tables::schedules::SCHEDULES_MAX;
 
@@ -55,9 +55,11 @@ fn check_connection(
         crawl::throttle::expression(expression)?;
     }
     ensure!(
-        form.history_ms.is_none_or(|kept_ms| kept_ms > 0),
-        "history_ms must be more than 0; leave it out to keep history for ever"
+        form.history_ms.is_none_or(|kept_ms| kept_ms >= 0),
+        "history_ms cannot be less than 0; 0 keeps history for ever"
     );
+    // The usual is the same whether it is said or not.
+    form.history_ms = form.history_ms.filter(|kept_ms| *kept_ms != HISTORY_MS);
     Ok(())
 }
 

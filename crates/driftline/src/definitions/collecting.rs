@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use store::ids::ConnectionId;
 use store::tables::authorities::{self, Realm};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
 use store::tables::jobs::{self, Job};
 use store::tables::pipelines::{self, StageKind};
 use store::tables::{hopfilters, notifications, schedules, throttles};
@@ -87,7 +87,8 @@ pub fn connection_form(tx: &mut Tx<'_>, it: &Connection) -> Result<ConnectionFor
         group: it.groupname.clone(),
         domain: it.authdomainname.clone(),
         prerequisite: it.prerequisite.clone(),
-        history_ms: it.history_ms,
+        // The usual is not said; what is kept for ever has no time.
+        history_ms: Some(it.history_ms.unwrap_or(0)).filter(|kept_ms| *kept_ms != HISTORY_MS),
         settings: json(&it.config, &it.name)?,
         throttles,
     })

@@ -13,6 +13,7 @@ mod in_use;
 mod jobs;
 mod json;
 mod looking;
+mod reports;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -108,14 +108,12 @@ fn two_processes_deliver_everything_once() {
         }
         drop(heard);
         begun.into_iter().for_each(Delivery::stop);
-        let mut told = 0;
-        for part in (0..PARTS).map(Part) {
-            told += db
-                .read(move |tx| history::page(tx, (part, REPOSITORY), (0, 0), 1_000))?
-                .iter()
-                .filter(|it| it.kind == "document ingest (nowhere)")
-                .count();
-        }
+        let walk = history::Walk::all(REPOSITORY);
+        let told = db
+            .read(move |tx| history::page(tx, &walk, walk.start(), 1_000))?
+            .iter()
+            .filter(|it| it.kind == "document ingest (nowhere)")
+            .count();
         assert_eq!(told, DOCUMENTS as usize, "none was told twice");
         Ok(())
     });

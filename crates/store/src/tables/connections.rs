@@ -16,6 +16,8 @@ use crate::{Error, Result, Tx, Value};
 pub const NAME_BYTES_MAX: usize = 255;
 /// Connections open at once, where nothing else is said.
 pub const MAXCOUNT: i64 = 10;
+/// How long the history of a connection is kept when nothing else is said: 90 days.
+pub const HISTORY_MS: i64 = 90 * 24 * 3_600_000;
 /// Mappings that may be asked one after the other; a longer chain is a circle.
 const CHAIN_MAX: usize = 20;
 /// Users of a connection that a refusal names.
@@ -110,7 +112,7 @@ impl Connection {
             groupname: None,
             authdomainname: None,
             prerequisite: None,
-            history_ms: None,
+            history_ms: Some(HISTORY_MS),
         }
     }
 

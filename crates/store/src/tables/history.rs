@@ -1,7 +1,25 @@
-//! Every activity, as the reports show it (table 11.11), with retention.
+//! Every activity, as the reports show it (table 11.11), with counts and retention.
+//!
+//! Whoever does something appends it in the transaction of what it tells of. Invariants:
+//! an activity is one row; the counts of its hour ([`counts`]) change in the same
+//! transaction, when it is written and when it is forgotten, so that at every commit they
+//! equal the rows.
+
+pub mod counts;
+mod reading;
+mod retention;
+
+pub use reading::{Key, Walk, page, reach};
+pub use retention::{kept, oldest, remove, step};
 
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::{Result, Tx, Value};
+use page::ids::hash128;
+
+/// Bytes of a result's class: it is part of a key.
+const RESULT_BYTES_MAX: usize = 255;
+/// The part that what jobs do as a whole is written to.
+const JOBS_PART: Part = Part(0);
 
 /// One thing that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +41,14 @@ pub struct Activity {
     pub end_ms: i64,
 }
 
+impl Activity {
+    /// The class of its result, as it is stored.
+    fn result_class(&self) -> Option<&str> {
+        let result = self.result.as_deref()?;
+        Some(&result[..result.floor_char_boundary(RESULT_BYTES_MAX)])
+    }
+}
+
 /// Writes activities, in the transaction of what they tell of.
 pub fn append(tx: &mut Tx<'_>, part: Part, activities: &[Activity]) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> = activities
@@ -36,7 +62,7 @@ pub fn append(tx: &mut Tx<'_>, part: Part, activities: &[Activity]) -> Result<()
                 (&it.kind).into(),
                 (&it.entity).into(),
                 it.bytes.into(),
-                (&it.result).into(),
+                it.result_class().into(),
                 (&it.description).into(),
                 it.start_ms.into(),
                 it.end_ms.into(),
@@ -49,97 +75,58 @@ pub fn append(tx: &mut Tx<'_>, part: Part, activities: &[Activity]) -> Result<()
         &rows,
         "",
     )?;
-    Ok(())
+    counts::add(tx, part, activities)
 }
 
-/// Activities of a connection in a part, oldest first, after a time and an id.
-pub fn page(
-    tx: &mut Tx<'_>,
-    (part, connection): (Part, ConnectionId),
-    (start_ms, id): (i64, i64),
-    limit: u32,
-) -> Result<Vec<Activity>> {
-    tx.query(
-        "SELECT id, connectionid, jobid, activitytype, entityid, datasize, resultcode, resultdesc,
-                starttime, endtime
-         FROM history
-         WHERE part = $1 AND connectionid = $2 AND (starttime, id) > ($3, $4)
-         ORDER BY starttime, id LIMIT $5",
-        &[part.into(), connection.into(), start_ms.into(), id.into(), limit.into()],
-        |row| {
-            Ok(Activity {
-                id: row.get(0)?,
-                connection: row.get(1)?,
-                job: row.get(2)?,
-                kind: row.get(3)?,
-                entity: row.get(4)?,
-                bytes: row.get(5)?,
-                result: row.get(6)?,
-                description: row.get(7)?,
-                start_ms: row.get(8)?,
-                end_ms: row.get(9)?,
-            })
-        },
-    )
+/// What a job as a whole did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JobActivity<'a> {
+    /// The job.
+    pub job: JobId,
+    /// Such as `job start`.
+    pub kind: &'a str,
+    /// The class of the result.
+    pub result: &'a str,
+    /// The result in words.
+    pub description: Option<&'a str>,
 }
 
-/// Forgets activities of a connection that began before a time, at most `limit`.
-/// Returns how many; call again while it is `limit`.
-pub fn trim(
-    tx: &mut Tx<'_>,
-    (part, connection): (Part, ConnectionId),
-    before_ms: i64,
-    limit: u32,
-) -> Result<u64> {
-    tx.execute(
-        "DELETE FROM history WHERE part = $1 AND id IN (
-             SELECT id FROM history WHERE part = $1 AND connectionid = $2 AND starttime < $3
-             ORDER BY starttime, id LIMIT $4)",
-        &[part.into(), connection.into(), before_ms.into(), limit.into()],
-    )
+/// Writes what a job as a whole did, in the transaction that changed where it stands:
+/// its connection's history tells of it. Nothing is written for a job that is not there.
+pub fn append_job(tx: &mut Tx<'_>, it: JobActivity<'_>, now_ms: i64) -> Result<()> {
+    let known: Option<(ConnectionId, String, i64)> = tx.query_opt(
+        "SELECT d.connectionid, d.name, s.changed_ms FROM job_definitions d
+         JOIN job_states s ON s.jobid = d.id WHERE d.id = $1",
+        &[it.job.into()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    let Some((connection, name, stamp)) = known else { return Ok(()) };
+    let activity = Activity {
+        id: job_activity_id(it.job, stamp),
+        connection,
+        job: Some(it.job),
+        kind: it.kind.to_owned(),
+        entity: name,
+        bytes: None,
+        result: Some(it.result.to_owned()),
+        description: it.description.map(str::to_owned),
+        start_ms: now_ms,
+        end_ms: now_ms,
+    };
+    append(tx, JOBS_PART, &[activity])
+}
+
+/// A number for what a job did. Whoever tells a job something need not be a node, so it
+/// has no ids of its own; but a job's stamp grows with every change, under its row's lock.
+/// Below zero there are no ids of nodes.
+fn job_activity_id(job: JobId, stamp: i64) -> i64 {
+    let mut key = job.0.to_be_bytes().to_vec();
+    key.extend(stamp.to_be_bytes());
+    let hash = hash128(&key);
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash[..8]);
+    i64::from_be_bytes(first) | i64::MIN
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::both_databases;
-
-    fn activity(id: i64, start_ms: i64) -> Activity {
-        Activity {
-            id,
-            connection: ConnectionId(1),
-            job: None,
-            kind: "fetch".into(),
-            entity: format!("http://example.com/{id}"),
-            bytes: Some(id),
-            result: Some("OK".into()),
-            description: None,
-            start_ms,
-            end_ms: start_ms + 1,
-        }
-    }
-
-    #[test]
-    fn pages_follow_each_other_and_trimming_takes_the_oldest() {
-        both_databases(|db| {
-            let all: Vec<Activity> = (0..10).map(|id| activity(id, 100 + id / 3)).collect();
-            let rows = all.clone();
-            db.write(move |tx| append(tx, Part(0), &rows))?;
-            let key = (Part(0), ConnectionId(1));
-            let mut read = Vec::new();
-            let mut after = (i64::MIN, i64::MIN);
-            loop {
-                let page = db.read(move |tx| page(tx, key, after, 4))?;
-                let Some(last) = page.last() else { break };
-                after = (last.start_ms, last.id);
-                read.extend(page);
-            }
-            assert_eq!(read, all);
-            assert_eq!(db.write(move |tx| trim(tx, key, 102, 4))?, 4);
-            assert_eq!(db.write(move |tx| trim(tx, key, 102, 4))?, 2);
-            let left = db.read(move |tx| super::page(tx, key, (i64::MIN, i64::MIN), 100))?;
-            assert_eq!(left, all[6..]);
-            Ok(())
-        });
-    }
-}
+mod tests;

@@ -32,7 +32,7 @@ pub struct Flags {
     /// The mapping connection that is asked first
     #[arg(long, value_name = "NAME")]
     prerequisite: Option<String>,
-    /// Keep its history so long, such as 30d; "" keeps it for ever
+    /// Keep its history so long, such as 30d; "" keeps it for ever [default: 90 days]
     #[arg(long, value_name = "SPAN")]
     keep_history: Option<String>,
     /// Ask hosts that an expression matches so fast at most, such as '^a\.example$=12/min,conns=2,kb=100';
@@ -60,7 +60,7 @@ impl Flags {
         form.max_connections = self.max_connections.unwrap_or(form.max_connections);
         match self.keep_history.as_deref() {
             None => {}
-            Some("") => form.history_ms = None,
+            Some("") => form.history_ms = Some(0),
             Some(span) => {
                 let ms = typed::milliseconds(span).with_context(|| {
                     format!("--keep-history is a span of time such as 30d, not {span:?}")
@@ -177,7 +177,7 @@ mod tests {
             ..Flags::default()
         };
         second.apply(connector, &mut form).unwrap();
-        assert_eq!((form.group.as_ref(), form.history_ms), (None, None));
+        assert_eq!((form.group.as_ref(), form.history_ms), (None, Some(0)));
         assert_eq!(form.throttles.keys().collect::<Vec<_>>(), ["b"]);
         let bad = Flags { keep_history: said("long"), ..Flags::default() };
         assert!(bad.apply(connector, &mut form).unwrap_err().to_string().contains("30d"));

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
 use store::Tx;
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
 use store::tables::registrations;
 
 /// Connections of a kind listed at most.
@@ -163,7 +163,10 @@ pub fn show(place: &Place, ask: &Ask) -> anyhow::Result<ExitCode> {
             say(&format!("    {label} {}", shown(value)));
         }
     }
-    let kept = form.history_ms.map_or("for ever".to_owned(), |ms| format!("for {}", span(ms)));
+    let kept = match form.history_ms.unwrap_or(HISTORY_MS) {
+        0 => "for ever".to_owned(),
+        kept_ms => format!("for {}", span(kept_ms)),
+    };
     say(&format!("    history is kept {kept}"));
     for (name, value) in typed::fields(&form.settings).iter().filter(|(name, _)| !name.is_empty()) {
         say(&format!("    {} = {}", shown(name), shown(&value.to_string())));

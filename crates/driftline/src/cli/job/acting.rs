@@ -165,7 +165,7 @@ pub fn reset_seeding(db: &Db, name: String) -> anyhow::Result<Changed> {
         jobs::reseed(tx, job.id)?;
         Ok(format!("job {name}: its seeding begins anew, so the next run looks at everything"))
     })?;
-    Ok(Changed { changes: vec![line], applied: true })
+    Ok(Changed::done(vec![line]))
 }
 
 /// Runs an action, and tells what came of it.

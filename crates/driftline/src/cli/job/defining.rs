@@ -64,7 +64,7 @@ pub fn edit(changes: &Changes, name: String, edit: Edit) -> anyhow::Result<Chang
         })?);
         Ok(lines)
     })?;
-    Ok(Changed { changes: lines, applied: true })
+    Ok(Changed::done(lines))
 }
 
 fn renamed(tx: &mut Tx<'_>, job: Job, name: &str, now_ms: i64) -> store::Result<Job> {

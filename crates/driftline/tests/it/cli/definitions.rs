@@ -272,7 +272,7 @@ fn every_command_of_the_guide_to_notifications_runs() {
 }
 
 /// Runs the indented lines of a guide in a directory.
-fn follow(place: &Place, guide: &str, commands_min: usize) -> std::process::Output {
+pub(super) fn follow(place: &Place, guide: &str, commands_min: usize) -> std::process::Output {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
     let guide = std::fs::read_to_string(format!("{path}/{guide}")).unwrap();
     let commands: Vec<&str> = guide.lines().filter_map(|line| line.strip_prefix("    ")).collect();

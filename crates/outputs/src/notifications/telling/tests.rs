@@ -45,7 +45,8 @@ fn url(receiver: &Receiver) -> String {
 
 /// What the history says: results by connection.
 fn results(db: &Db) -> Result<Vec<String>> {
-    let found = db.read(|tx| history::page(tx, (Part(0), REPOSITORY), (0, 0), 100))?;
+    let walk = history::Walk::all(REPOSITORY);
+    let found = db.read(move |tx| history::page(tx, &walk, walk.start(), 100))?;
     let mut found: Vec<String> = found
         .into_iter()
         .map(|it| format!("{} {} {}", it.kind, it.entity, it.result.unwrap_or_default()))

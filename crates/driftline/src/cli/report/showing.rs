@@ -1,0 +1,187 @@
+//! Reports as people read them: a table, the time it covers, and how to go on.
+
+use super::columns::{Column, Kind, Report};
+use super::selection::Row;
+use super::{Answer, Ask};
+use crate::cli::words::{counted, date, quoted, size, span};
+use crate::cli::{say, shown};
+use serde_json::Value as Json;
+
+/// Characters of a column that is not the last.
+const WIDTH_MAX: usize = 40;
+
+/// Prints an answer.
+pub fn print(ask: &Ask, answer: &Answer) {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    lines(ask, answer, &words).iter().for_each(|line| say(line));
+}
+
+/// The lines of an answer. `words` are those of the command that asked.
+fn lines(ask: &Ask, answer: &Answer, words: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    if answer.rows.is_empty() {
+        lines.push("nothing of the kind was found".to_owned());
+    } else {
+        lines.extend(table(ask, answer));
+    }
+    if let Some(covered) = covered(answer) {
+        lines.push(covered);
+    }
+    for (word, cursor) in [("go on", &answer.next), ("go back", &answer.previous)] {
+        if let Some(cursor) = cursor {
+            lines.push(format!("{word} with: {}", command(words, cursor)));
+        }
+    }
+    lines
+}
+
+fn table(ask: &Ask, answer: &Answer) -> Vec<String> {
+    // A column that says nothing on this page is left out.
+    let says = |row: &Row, column: &Column| match row.get(column.name) {
+        None | Some(Json::Null) => false,
+        Some(value) => ask.report != Report::Queue || *value != 0,
+    };
+    let columns = ask.report.columns().iter();
+    let columns: Vec<&Column> =
+        columns.filter(|column| answer.rows.iter().any(|row| says(row, column))).collect();
+    let text = |column: &Column, row: &Row| cell(ask, column, row.get(column.name));
+    let mut grid: Vec<Vec<String>> =
+        vec![columns.iter().map(|column| column.title.to_owned()).collect()];
+    for row in &answer.rows {
+        grid.push(columns.iter().map(|column| text(column, row)).collect());
+    }
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|at| grid.iter().map(|row| row[at].chars().count()).max().unwrap_or(0).min(WIDTH_MAX))
+        .collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&columns)
+            .zip(&widths)
+            .map(|((text, column), width)| match column.kind {
+                Kind::Text => format!("{text:<width$}"),
+                _ => format!("{text:>width$}"),
+            })
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    grid.iter().map(line).collect()
+}
+
+fn cell(ask: &Ask, column: &Column, value: Option<&Json>) -> String {
+    match (column.kind, value) {
+        (_, None | Some(Json::Null)) => "-".to_owned(),
+        (Kind::Text, Some(Json::String(text))) if text.is_empty() => match column.name {
+            // All are of one class unless they are told apart.
+            "class" if ask.class.is_none() => "(all)".to_owned(),
+            "class" => "(other)".to_owned(),
+            _ => "(none)".to_owned(),
+        },
+        (_, Some(Json::String(text))) => shown(text),
+        (Kind::Rate, Some(value)) => format!("{:.1}", value.as_f64().unwrap_or(0.0)),
+        (kind, Some(value)) => match (kind, value.as_i64()) {
+            (Kind::Time, Some(moment_ms)) => moment(moment_ms),
+            (Kind::Span, Some(ms)) => span(ms),
+            (Kind::Bytes, Some(bytes)) => size(bytes),
+            _ => value.to_string(),
+        },
+    }
+}
+
+/// A moment to the second, in UTC.
+fn moment(moment_ms: i64) -> String {
+    let calendar = super::moments::calendar(moment_ms);
+    calendar.get(..19).map_or(calendar.clone(), |text| text.replace('T', " "))
+}
+
+fn covered(answer: &Answer) -> Option<String> {
+    if !answer.report.has_time() {
+        return None;
+    }
+    let from = answer.since_ms.map_or("the beginning".to_owned(), date);
+    let to = answer.until_ms.map_or("now".to_owned(), date);
+    let walked = i64::try_from(answer.walked).unwrap_or(i64::MAX);
+    let looked = match answer.walked {
+        0 => String::new(),
+        _ => format!(", {} looked at", counted(walked, "activity", "activities")),
+    };
+    Some(format!("connection {} from {from} to {to}{looked}", shown(&answer.connection)))
+}
+
+/// The command that goes on: the one that was given, with a cursor. A database's URL may
+/// have a password in it and is not repeated.
+fn command(words: &[String], cursor: &str) -> String {
+    let mut out = vec!["driftline".to_owned()];
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (flag, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(f, v)| (f, Some(v)));
+        match (flag, value) {
+            ("--after", None) => {
+                words.next();
+            }
+            ("--after", Some(_)) => {}
+            ("--database", given) => {
+                if given.is_none() {
+                    words.next();
+                }
+                out.push("--database URL".to_owned());
+            }
+            _ => out.push(quoted(word)),
+        }
+    }
+    out.push(format!("--after {}", quoted(cursor)));
+    out.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn answer(report: Report, rows: Vec<Json>) -> Answer {
+        let rows = rows.into_iter().filter_map(|row| row.as_object().cloned()).collect();
+        Answer {
+            report,
+            connection: "web".into(),
+            since_ms: None,
+            until_ms: Some(0),
+            rows,
+            walked: 2,
+            next: Some("abc".into()),
+            previous: None,
+        }
+    }
+
+    #[test]
+    fn a_table_has_its_columns_and_shows_nothing_strange() {
+        let rows = vec![json!({
+            "start_ms": 1_769_860_800_000_i64, "activity": "fetch", "identifier": "http://a/\u{1b}[2J",
+            "result": "", "bytes": 2_500, "time_ms": 61_000, "description": null, "job": null
+        })];
+        let ask = Ask { report: Report::History, ..Ask::default() };
+        let words: Vec<String> =
+            ["report", "history", "--after", "old", "--database", "postgres://me:pw@db/x"]
+                .map(str::to_owned)
+                .into();
+        let expected = [
+            "              start  activity  result   bytes   time  identifier",
+            "2026-01-31 12:00:00  fetch     (none)  2.5 kB  1 min  http://a/\\u{1b}[2J",
+            "connection web from the beginning to 1970-01-01 00:00 UTC, 2 activities looked at",
+            "go on with: driftline report history --database URL --after abc",
+        ];
+        assert_eq!(lines(&ask, &answer(Report::History, rows), &words), expected);
+    }
+
+    #[test]
+    fn classes_without_a_name_are_told_apart_from_all() {
+        let row = || vec![json!({"class": "", "result": "OK", "activities": 3})];
+        let ask = Ask { report: Report::Results, ..Ask::default() };
+        let words = ["report".to_owned(), "results".to_owned()];
+        let all = lines(&ask, &answer(Report::Results, row()), &words);
+        assert_eq!(all[1], "(all)  OK               3");
+        let ask = Ask { class: Some("x".into()), ..ask };
+        let other = lines(&ask, &answer(Report::Results, row()), &words);
+        assert!(other[1].starts_with("(other)"), "{other:?}");
+    }
+}

@@ -1,0 +1,147 @@
+//! The states and statuses of the original, by every way a document can stand.
+
+use super::*;
+use crate::Db;
+use crate::ids::ConnectionId;
+use crate::tables::connections::{self, Connection, Kind};
+use crate::tables::jobs::{self, Job};
+use crate::testing::both_databases;
+use std::collections::BTreeMap;
+
+const NOW_MS: i64 = 1_000;
+
+fn shape(state: queue::State) -> Shape {
+    Shape { seen: true, ..Shape::plain(state) }
+}
+
+#[test]
+fn every_way_to_stand_has_a_state_and_a_status() {
+    let active = Ground { phase: Phase::Active, run_kind: RunKind::Full };
+    let incremental = Ground { run_kind: RunKind::Incremental, ..active };
+    let idle = Ground { phase: Phase::Inactive, ..incremental };
+    let deleting = Ground { phase: Phase::Deleting, ..active };
+    let action = |state, action: &str| Shape { action: action.into(), ..shape(state) };
+    let due = |due, act: &str| Shape { due, ..action(queue::State::Waiting, act) };
+    let done = Shape { processed: true, ..shape(queue::State::Done) };
+    let older = Shape { older: true, seen: false, ..done.clone() };
+    let cases = [
+        (shape(queue::State::Ready), active, Status::ReadyForProcessing),
+        (action(queue::State::Ready, "expire"), active, Status::ReadyForExpiration),
+        (shape(queue::State::Active), active, Status::Processing),
+        (action(queue::State::Active, "expire"), active, Status::Expiring),
+        (action(queue::State::Active, "clean"), active, Status::Deleting),
+        (due(Due::Never, "fetch"), active, Status::WaitingForever),
+        (due(Due::Now, "fetch"), active, Status::ReadyForProcessing),
+        (due(Due::Now, "expire"), active, Status::ReadyForExpiration),
+        (due(Due::Later, "fetch"), active, Status::WaitingForProcessing),
+        (due(Due::Later, "expire"), active, Status::WaitingForExpiration),
+        (shape(queue::State::Cut), active, Status::Inactive),
+        (Shape { too_far: true, ..shape(queue::State::Cut) }, active, Status::HopcountExceeded),
+        (shape(queue::State::Failed), active, Status::Inactive),
+        (done.clone(), active, Status::Inactive),
+        (older.clone(), active, Status::Inactive),
+        (Shape { seen: true, ..older.clone() }, active, Status::ReadyForProcessing),
+        (older.clone(), incremental, Status::ReadyForProcessing),
+        (older, idle, Status::Inactive),
+        (done.clone(), deleting, Status::Deleting),
+    ];
+    for (shape, ground, expected) in cases {
+        assert_eq!(shape.status(ground), expected, "{shape:?} {ground:?}");
+    }
+    assert_eq!(done.state(), State::PreviouslyProcessed);
+    assert_eq!(shape(queue::State::Ready).state(), State::NeverProcessed);
+    assert_eq!(shape(queue::State::Cut).state(), State::OutOfScope);
+    assert_eq!(Status::named("waiting forever"), Some(Status::WaitingForever));
+    assert_eq!((Status::ALL.len(), State::ALL.len()), (10, 3));
+}
+
+/// Documents of two jobs that stand in many ways.
+fn fill(db: &Db) -> Result<()> {
+    db.write(|tx| {
+        let web = ConnectionId(1);
+        connections::save(tx, Kind::Repository, &Connection::new(web, "web", "web"), 1)?;
+        jobs::save(tx, &Job::new(JobId(1), "one", web), 1)?;
+        jobs::save(tx, &Job::new(JobId(2), "two", web), 1)?;
+        tx.execute("UPDATE job_states SET run = 2", &[])?;
+        let states = ["ready", "waiting", "done", "cut", "failed"];
+        for number in 0..60_i64 {
+            let state = states[number as usize % 5];
+            let check = (state == "waiting").then_some(NOW_MS + (number % 7 - 3) * 100);
+            let reason = (state == "cut").then_some(if number % 2 == 0 { "hops" } else { "scope" });
+            let done = (state == "done" || number % 4 == 0).then_some(1 + number % 2);
+            let action = if number % 3 == 0 { "expire" } else { "fetch" };
+            tx.execute(
+                "INSERT INTO queue (part, id, jobid, bin, dochash, docid, state, action, reason,
+                     docpriority, hops, redirects, seen_run, done_run, rescan, generation,
+                     checktime, added_ms)
+                 VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, 0, 0, 0, $9, $10, 0, 0, $11, 0)",
+                &[
+                    (number % 2).into(),
+                    number.into(),
+                    (1 + number % 3 / 2).into(),
+                    (&number.to_be_bytes()[..]).into(),
+                    format!("http://a.example/{number}").as_str().into(),
+                    state.into(),
+                    action.into(),
+                    reason.into(),
+                    (1 + number / 30).into(),
+                    done.into(),
+                    check.into(),
+                ],
+            )?;
+            let place = (Part(number % 2), JobId(1 + number % 3 / 2));
+            counters::add(tx, place.0, place.1, &[(state, 1)])?;
+        }
+        Ok(())
+    })
+}
+
+/// Documents by state and status.
+type Counts = BTreeMap<(JobId, State, Status), i64>;
+
+#[test]
+fn counts_are_those_of_the_list() {
+    both_databases(|db| {
+        fill(db)?;
+        let grounds = [
+            (Phase::Inactive, RunKind::Full),
+            (Phase::Active, RunKind::Full),
+            (Phase::Active, RunKind::Incremental),
+            (Phase::Active, RunKind::ChangesOnly),
+            (Phase::Deleting, RunKind::Full),
+        ];
+        for (phase, run_kind) in grounds {
+            let ground = Ground { phase, run_kind };
+            for part in [Part(0), Part(1)] {
+                let (mut listed, mut seen) = (Counts::new(), Vec::new());
+                let mut after = QueueId(i64::MIN);
+                loop {
+                    let page = db.read(move |tx| page(tx, (part, after), (NOW_MS, false), 7))?;
+                    let Some(last) = page.last() else { break };
+                    after = last.id;
+                    for it in page {
+                        seen.push(it.id);
+                        let key = (it.job, it.shape.state(), it.shape.status(ground));
+                        *listed.entry(key).or_default() += 1;
+                    }
+                }
+                assert_eq!(seen.len(), 30);
+                let mut counted = Counts::new();
+                for job in [JobId(1), JobId(2)] {
+                    let place = queue::Place { part, job };
+                    let found = db.read(move |tx| counts(tx, place, (ground, Run(2)), NOW_MS))?;
+                    for (shape, count) in found {
+                        let key = (job, shape.state(), shape.status(ground));
+                        *counted.entry(key).or_default() += count;
+                    }
+                }
+                assert_eq!(counted, listed, "{ground:?}");
+                let top = (part, QueueId(i64::MAX));
+                let mut back = db.read(move |tx| page(tx, top, (NOW_MS, true), 100))?;
+                back.reverse();
+                assert_eq!(back.iter().map(|it| it.id).collect::<Vec<_>>(), seen);
+            }
+        }
+        Ok(())
+    });
+}
