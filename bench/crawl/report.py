@@ -26,6 +26,7 @@ for name, peer, limit in [
     ("driftline, bodies", "spider", None),
     ("driftline", "floor", None),
     ("driftline again", "floor", 2.0),
+    ("driftline, hops", "driftline", 1.5),
 ]:
     if name in cost and peer in cost:
         bar = f" (at most {limit})" if limit else ""
