@@ -13,8 +13,9 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use store::catalog::Connector;
 
-/// Makes a repository of a job's specification.
-pub type Make = fn(&str) -> Result<Arc<dyn Repository>, String>;
+/// Makes a repository of a connection's configuration and a job's specification, in this
+/// order.
+pub type Make = fn(&str, &str) -> Result<Arc<dyn Repository>, String>;
 
 /// Every repository connector, and what makes its repositories; those of the web are
 /// worked on by the worker itself.
@@ -26,10 +27,14 @@ pub fn is_web(connector: &str) -> bool {
     [web::CONNECTOR.name, feed::NAME].contains(&connector)
 }
 
-/// A connector with a job's specification.
-pub fn repository(connector: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
+/// A connector with its connection's configuration and a job's specification.
+pub fn repository(
+    connector: &str,
+    config: &str,
+    docspec: &str,
+) -> Result<Arc<dyn Repository>, String> {
     match ALL.iter().find(|it| it.0.name == connector).and_then(|it| it.1) {
-        Some(make) => make(docspec),
+        Some(make) => make(config, docspec),
         None => Err(format!("there is no repository connector {connector:?} in this program")),
     }
 }
