@@ -11,6 +11,7 @@ mod edited;
 mod ending;
 mod feeds;
 mod hops;
+mod rows;
 
 use std::path::Path;
 use std::time::Instant;
