@@ -7,6 +7,7 @@ mod content;
 pub mod feed;
 pub mod files;
 pub mod sql;
+pub mod warc;
 pub mod web;
 
 use crate::repository::Repository;
@@ -29,6 +30,7 @@ pub const ALL: &[(Connector, Option<Make>, Option<Open>)] = &[
     (feed::CONNECTOR, None, None),
     (files::CONNECTOR, Some(files::repository), None),
     (sql::CONNECTOR, Some(sql::repository), Some(sql::open)),
+    (warc::CONNECTOR, Some(warc::repository), None),
 ];
 
 /// Whether a connector's documents are on the web.

@@ -297,6 +297,6 @@ fn every_command_of_the_guide_to_hops_and_feeds_runs() {
 
 #[test]
 fn every_command_of_the_guide_to_rows_and_archives_runs() {
-    let told = run_guide("sources.md", 5);
-    assert_says(&told, &["job products: new", "https://shop.example/item/{id}"]);
+    let told = run_guide("sources.md", 8);
+    assert_says(&told, &["job products: new", "https://shop.example/item/{id}", "job pages: new"]);
 }
