@@ -3,8 +3,11 @@
 //! Help, checks, forms and documents come from this list; a test of the program loops
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
+mod content;
 pub mod feed;
 pub mod files;
+pub mod sql;
+pub mod warc;
 pub mod web;
 
 use crate::repository::Repository;
@@ -13,24 +16,45 @@ use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use store::catalog::Connector;
 
-/// Makes a repository of a job's specification.
-pub type Make = fn(&str) -> Result<Arc<dyn Repository>, String>;
+/// Makes a repository of a connection's configuration and a job's specification, in this
+/// order.
+pub type Make = fn(&str, &str) -> Result<Arc<dyn Repository>, String>;
 
-/// Every repository connector, and what makes its repositories; those of the web are
-/// worked on by the worker itself.
-pub const ALL: &[(Connector, Option<Make>)] =
-    &[(web::CONNECTOR, None), (feed::CONNECTOR, None), (files::CONNECTOR, Some(files::repository))];
+/// Opens what a connection's configuration leads to. The error says why it cannot be used.
+pub type Open = fn(&str) -> Result<(), String>;
+
+/// Every repository connector, what makes its repositories, and what tries a connection
+/// that leads somewhere by itself. Those of the web are worked on by the worker itself.
+pub const ALL: &[(Connector, Option<Make>, Option<Open>)] = &[
+    (web::CONNECTOR, None, None),
+    (feed::CONNECTOR, None, None),
+    (files::CONNECTOR, Some(files::repository), None),
+    (sql::CONNECTOR, Some(sql::repository), Some(sql::open)),
+    (warc::CONNECTOR, Some(warc::repository), None),
+];
 
 /// Whether a connector's documents are on the web.
 pub fn is_web(connector: &str) -> bool {
     [web::CONNECTOR.name, feed::NAME].contains(&connector)
 }
 
-/// A connector with a job's specification.
-pub fn repository(connector: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
+/// A connector with its connection's configuration and a job's specification.
+pub fn repository(
+    connector: &str,
+    config: &str,
+    docspec: &str,
+) -> Result<Arc<dyn Repository>, String> {
     match ALL.iter().find(|it| it.0.name == connector).and_then(|it| it.1) {
-        Some(make) => make(docspec),
+        Some(make) => make(config, docspec),
         None => Err(format!("there is no repository connector {connector:?} in this program")),
+    }
+}
+
+/// Tries what a connection leads to, if it leads somewhere without a job.
+pub fn open(connector: &str, config: &str) -> Result<(), String> {
+    match ALL.iter().find(|it| it.0.name == connector).and_then(|it| it.2) {
+        Some(open) => open(config),
+        None => Ok(()),
     }
 }
 

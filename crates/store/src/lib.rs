@@ -29,6 +29,7 @@ pub mod db;
 pub mod dialect;
 pub mod disk;
 pub mod error;
+pub mod foreign;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

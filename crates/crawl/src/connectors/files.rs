@@ -111,7 +111,7 @@ impl FilesSpec {
 }
 
 /// A repository of a job's specification.
-pub fn repository(docspec: &str) -> Result<Arc<dyn Repository>, String> {
+pub fn repository(_config: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
     let spec: FilesSpec = read(docspec)?;
     Ok(Arc::new(work::Files::new(spec.check()?)?))
 }

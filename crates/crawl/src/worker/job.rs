@@ -92,6 +92,8 @@ pub struct JobWork {
     pub doing: Doing,
     /// Where its documents come from.
     pub connection: ConnectionId,
+    /// As that connection was configured when this was made.
+    pub config: String,
     /// How it works.
     pub manners: Manners,
     /// What it works on.
@@ -210,8 +212,9 @@ impl JobWork {
             let manners = Manners::of_web(&web.spec);
             (Source::Web(Box::new(web)), manners)
         } else {
+            let (connector, config) = (&attended.connector, &attended.config);
             let repository =
-                connectors::repository(&attended.connector, docspec).map_err(BadSpec::Json)?;
+                connectors::repository(connector, config, docspec).map_err(BadSpec::Json)?;
             (Source::Other(repository), Manners::of_others())
         };
         let carries = match &source {
@@ -228,6 +231,7 @@ impl JobWork {
             kind: attended.state.run_kind,
             doing: Doing::of(&attended.state),
             connection: attended.job.connection,
+            config: attended.config.clone(),
             manners,
             source,
             authority: attended.authority.clone(),
@@ -278,6 +282,7 @@ impl JobWork {
     /// Whether a job is defined as it was when this was made.
     pub fn is_defined_as(&self, attended: &Attended) -> bool {
         self.definition == attended.job
+            && self.config == attended.config
             && self.outlets == attended.outlets
             && self.authority == attended.authority
             && self.hops.as_deref() == hop_rules(attended).as_ref()

@@ -173,6 +173,8 @@ pub struct Attended {
     pub state: State,
     /// The name of its repository connector.
     pub connector: String,
+    /// The configuration of its connection.
+    pub config: String,
     /// The authority group that secures its documents.
     pub authority: Option<String>,
     /// Where its documents go.
@@ -190,7 +192,8 @@ impl Attended {
         let outlets = outlets::of_job(tx, job.id)?;
         let hops = hopfilters::load(tx, job.id)?;
         let (connector, authority) = (connection.classname, connection.groupname);
-        Ok(Attended { job, state, connector, authority, outlets, hops })
+        let config = connection.config;
+        Ok(Attended { job, state, connector, config, authority, outlets, hops })
     }
 }
 
@@ -207,7 +210,7 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
     };
     let mut found = tx.query(
         &format!(
-            "SELECT {}, {}, c.classname, c.groupname FROM job_states s
+            "SELECT {}, {}, c.classname, c.groupname, c.config FROM job_states s
              JOIN nodes n ON n.id = s.node
              JOIN job_definitions d ON d.id = s.jobid
              JOIN connections c ON c.id = d.connectionid
@@ -222,9 +225,15 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         |row| {
             let state = State::from_row(row, COLUMNS_COUNT)?;
             let at = COLUMNS_COUNT + STATE.split(", ").count();
-            let (connector, authority) = (row.get(at)?, row.get(at + 1)?);
-            let (outlets, hops) = (Vec::new(), HopFilters::new());
-            Ok(Attended { job: Job::from_row(row)?, state, connector, authority, outlets, hops })
+            Ok(Attended {
+                job: Job::from_row(row)?,
+                state,
+                connector: row.get(at)?,
+                authority: row.get(at + 1)?,
+                config: row.get(at + 2)?,
+                outlets: Vec::new(),
+                hops: HopFilters::new(),
+            })
         },
     )?;
     for it in &mut found {
@@ -366,6 +375,18 @@ mod tests {
             let found: Vec<(&Job, Run)> =
                 attended.iter().map(|it| (&it.job, it.state.run)).collect();
             assert_eq!(found, [(&job(1, "a"), Run(1))]);
+            assert_eq!((&*attended[0].connector, &*attended[0].config), ("web", "{}"));
+            db.write(|tx| {
+                let web = Connection::new(ConnectionId(1), "web", "web");
+                let changed = Connection { config: r#"{"a":1}"#.into(), ..web };
+                connections::save(tx, Kind::Repository, &changed, 12)
+            })?;
+            let again = db.read(|tx| super::attended(tx, 5, 9))?;
+            assert_eq!(again[0].config, r#"{"a":1}"#, "a changed configuration is seen");
+            let known = again[0].clone();
+            let one =
+                db.read(move |tx| Attended::new(tx, known.job.clone(), known.state.clone()))?;
+            assert_eq!(one, again[0]);
             assert_eq!(db.read(|tx| super::attended(tx, 6, 9))?, [], "its node is silent");
             let other = NewNode {
                 name: "m".into(),

@@ -5,14 +5,12 @@
 //! is ever read, whatever symbolic links say; a file is read to its limit and no
 //! further; what cannot be read is trouble of that file alone.
 
+use super::super::content;
 use super::{By, FilesSpec, PATTERNS_BYTES_MAX};
 use crate::lifecycle::Model;
 use crate::repository::{Known, Looked, Read, Reference, Repository};
 use bytes::Bytes;
-use page::facts::{Facts, TEXT_BYTES_MAX};
-use page::html::{self, Input};
-use page::url::Policy;
-use page::{charset, fingerprint, sniff};
+use page::facts::Facts;
 use regex::{RegexSet, RegexSetBuilder};
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read as _};
@@ -216,33 +214,15 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a file says: HTML is parsed, text is kept, of the rest only the kind is known.
+/// What a file says.
 fn facts(path: &Path, body: &[u8]) -> Facts {
-    let content_type = media_type(path);
-    let media = sniff::media_of(content_type, false, body);
-    if media.kind == sniff::Kind::Html {
-        let (url, policy) = (format!("file://{}", path.display()), Policy::default());
-        let mut facts = html::extract(&Input::new(body, &url, &policy));
-        // Links of a file lead to the web, not to files.
-        facts.links.clear();
-        return facts;
+    let mut facts = content::facts(&format!("file://{}", path.display()), media_type(path), body);
+    // Links of a file lead to the web, not to files.
+    facts.links.clear();
+    if facts.media_type != "text/html" {
+        facts.title =
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     }
-    let mut facts = Facts {
-        media_type: media.essence.clone().into_owned(),
-        content_hash: fingerprint::content_hash(body),
-        ..Facts::default()
-    };
-    if media.kind == sniff::Kind::Text || media.kind == sniff::Kind::Xml {
-        let encoding = charset::decide(body, content_type).encoding;
-        facts.charset = encoding.name().to_owned();
-        let text = charset::decode(body, encoding);
-        facts.text = text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
-        facts.truncated.text = facts.text.len() < text.len();
-    }
-    facts.title =
-        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    facts.text_hash = fingerprint::text_hash(&facts.text);
-    facts.simhash = fingerprint::simhash(&facts.text);
     facts
 }
 

@@ -57,7 +57,7 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
 /// Opens a connection. Why it cannot be used, if it cannot.
 fn tried(answers: &Answers, it: &Shown) -> anyhow::Result<Option<String>> {
     let (kind, name) = (Kind::parse(&it.kind), it.name.clone());
-    let Some(kind @ (Kind::Output | Kind::Notification)) = kind else {
+    let Some(kind @ (Kind::Repository | Kind::Output | Kind::Notification)) = kind else {
         // Others say what they reach in their jobs.
         return Ok(None);
     };
@@ -65,6 +65,7 @@ fn tried(answers: &Answers, it: &Shown) -> anyhow::Result<Option<String>> {
     let Some(known) = known else { return Ok(None) };
     let (class, config) = (&known.classname, &known.config);
     let tried = match kind {
+        Kind::Repository => crawl::connectors::open(class, config),
         Kind::Notification => outputs::notifications::open(class, config)
             .and_then(|mut it| it.check().map_err(|away| away.why)),
         _ => outputs::connectors::open(class, config)

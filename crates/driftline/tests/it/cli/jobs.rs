@@ -294,3 +294,9 @@ fn every_command_of_the_guide_to_hops_and_feeds_runs() {
     let told = run_guide("graph.md", 6);
     assert_says(&told, &["job site: new", "hops.link 3 -> 4", "job headlines: new"]);
 }
+
+#[test]
+fn every_command_of_the_guide_to_rows_and_archives_runs() {
+    let told = run_guide("sources.md", 8);
+    assert_says(&told, &["job products: new", "https://shop.example/item/{id}", "job pages: new"]);
+}

@@ -4,6 +4,7 @@
 //! Jobs are defined, started and edited by verbs beside `driftline work`. Invariant: every
 //! step is waited for in what the program says, never for time to pass.
 
+mod archives;
 mod bins;
 mod cycle;
 mod deregistered;
@@ -11,6 +12,7 @@ mod edited;
 mod ending;
 mod feeds;
 mod hops;
+mod rows;
 
 use std::path::Path;
 use std::time::Instant;

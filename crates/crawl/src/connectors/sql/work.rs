@@ -1,0 +1,199 @@
+//! Rows as documents.
+//!
+//! A document's identifier is its id, as text. Its version is the column of that name, or
+//! a hash of all columns where there is none. Invariants: a row's version says whether it
+//! is the same; a database that is away is trouble that passes, a wrong query is not.
+
+use super::super::content;
+use super::{ID, SqlSpec};
+use crate::lifecycle::Model;
+use crate::repository::{Known, Looked, Read, Repository};
+use bytes::Bytes;
+use page::facts::{Facts, SHORT_TEXT_BYTES_MAX};
+use page::ids::{DocHash, hash128};
+use page::url::{Policy, canonical};
+use std::fmt::Write as _;
+use store::Error;
+use store::foreign::{Cell, Columns, Foreign};
+
+/// A sql job at work.
+pub struct Rows {
+    theirs: Foreign,
+    spec: SqlSpec,
+}
+
+impl Rows {
+    /// A job over a database, with a specification that has been checked.
+    pub fn new(theirs: Foreign, spec: SqlSpec) -> Rows {
+        Rows { theirs, spec }
+    }
+
+    fn row(&self, docid: &str, columns: Columns, known: Option<&str>) -> Looked {
+        let hash = hash_of(&columns);
+        let row = Row::of(columns);
+        let version = match &row.version {
+            Some(version) => format!("column {version}"),
+            None => format!("hash {}", DocHash(hash).to_hex()),
+        };
+        if known == Some(version.as_str()) {
+            return Looked::Same;
+        }
+        let uri = self.uri(docid);
+        let (facts, body) = row.read((docid, &uri), hash);
+        let (body, references, modified_ms) = (Bytes::from(body), Vec::new(), None);
+        Looked::Read(Box::new(Read { version, facts, body, modified_ms, references }))
+    }
+}
+
+impl Repository for Rows {
+    fn model(&self) -> Model {
+        Model::All
+    }
+
+    fn seed(
+        &self,
+        _since: Option<&str>,
+        now_ms: i64,
+        name: &mut dyn FnMut(String),
+    ) -> Result<Option<String>, String> {
+        // One that no document can be found with is told before anything is named.
+        self.theirs
+            .check_query(&self.spec.document, true)
+            .map_err(|error| format!("document: {error}"))?;
+        self.theirs.ids(&self.spec.ids, name).map_err(|error| format!("ids: {error}"))?;
+        Ok(Some(now_ms.to_string()))
+    }
+
+    fn uri(&self, docid: &str) -> String {
+        let id = escaped(docid);
+        match self.spec.url.is_empty() {
+            true => format!("sql:{id}"),
+            false => self.spec.url.replace(ID, &id),
+        }
+    }
+
+    fn look(&self, docid: &str, known: Known<'_>) -> Looked {
+        match self.theirs.row(&self.spec.document, docid) {
+            Ok(None) => Looked::Missing,
+            Ok(Some(columns)) => self.row(docid, columns, known.version),
+            Err(error) => trouble(&error),
+        }
+    }
+}
+
+fn trouble(error: &Error) -> Looked {
+    let (code, passes) = match error {
+        Error::TooLarge { .. } => ("size", false),
+        error if error.passes() => ("database", true),
+        _ => ("query", false),
+    };
+    Looked::Trouble { code, detail: error.to_string(), passes }
+}
+
+/// The columns of a row, by what they mean.
+#[derive(Default)]
+struct Row {
+    version: Option<String>,
+    url: Option<String>,
+    title: Option<String>,
+    media_type: Option<String>,
+    content: Option<Cell>,
+    /// What is said beside that, in the order of the columns.
+    more: Vec<(String, String)>,
+}
+
+impl Row {
+    fn of(columns: Columns) -> Row {
+        let mut row = Row::default();
+        for (name, cell) in columns {
+            let place = match name.as_str() {
+                "content" => {
+                    row.content = Some(cell);
+                    continue;
+                }
+                "version" => &mut row.version,
+                "url" => &mut row.url,
+                "title" => &mut row.title,
+                "media_type" => &mut row.media_type,
+                _ => {
+                    // Bytes of another column say nothing that could be read.
+                    if let Cell::Text(text) = cell {
+                        row.more.push((name, text));
+                    }
+                    continue;
+                }
+            };
+            *place = Some(match cell {
+                Cell::Text(text) => text,
+                Cell::Bytes(bytes) => DocHash(hash128(&bytes)).to_hex(),
+            });
+        }
+        row
+    }
+
+    /// What the row says, and its bytes.
+    fn read(self, (docid, uri): (&str, &str), hash: [u8; 16]) -> (Facts, Vec<u8>) {
+        let (body, is_text) = match self.content {
+            Some(Cell::Text(text)) => (text.into_bytes(), true),
+            Some(Cell::Bytes(bytes)) => (bytes, false),
+            None => (Vec::new(), true),
+        };
+        let media_type = match (self.media_type, is_text) {
+            (Some(declared), true) => Some(format!("{declared}; charset=utf-8")),
+            (declared, false) => declared,
+            (None, true) => Some("text/plain; charset=utf-8".to_owned()),
+        };
+        let address = self.url.as_deref().and_then(|it| canonical(it, &Policy::default()).ok());
+        let base = address.as_deref().unwrap_or(uri);
+        let mut facts = content::facts(base, media_type.as_deref(), &body);
+        if let Some(title) = self.title {
+            facts.title = title[..title.floor_char_boundary(SHORT_TEXT_BYTES_MAX)].to_owned();
+        }
+        if facts.title.is_empty() {
+            facts.title = docid.to_owned();
+        }
+        if address.is_some() {
+            facts.canonical = address;
+        }
+        let more: Vec<String> =
+            self.more.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        if !more.is_empty() {
+            content::say(&mut facts, &more.join("\n"));
+        }
+        // A row is all of its columns.
+        facts.content_hash = hash;
+        (facts, body)
+    }
+}
+
+/// What a row is recognised by.
+fn hash_of(columns: &Columns) -> [u8; 16] {
+    let mut bytes = Vec::new();
+    for (name, cell) in columns {
+        let value = match cell {
+            Cell::Text(text) => text.as_bytes(),
+            Cell::Bytes(bytes) => bytes,
+        };
+        for piece in [name.as_bytes(), &hash128(value)] {
+            bytes.extend((piece.len() as u64).to_le_bytes());
+            bytes.extend(piece);
+        }
+    }
+    hash128(&bytes)
+}
+
+/// An id as it can stand in a URL.
+fn escaped(id: &str) -> String {
+    let mut out = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! The warc connector: the pages that WARC and WAT archives hold.
+//!
+//! Archives lead to the pages that were captured in them, and hand each of these where its
+//! capture is; a page is a document at its URL, and is what its newest capture says.
+//! Invariant: whatever is stored as a specification has passed [`WarcSpec::check`].
+
+mod archive;
+mod wat;
+mod work;
+
+use super::{read, written};
+use crate::repository::Repository;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use store::catalog::{Connector, Setting, SettingKind};
+use store::tables::connections::Kind;
+
+/// Paths of one job.
+const PATHS_MAX: usize = 1_000;
+
+/// A warc connection's configuration: nothing so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WarcConfig {}
+
+/// A warc job's document specification.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WarcSpec {
+    /// Absolute paths of archives, or of directories with archives anywhere under them.
+    pub paths: Vec<String>,
+}
+
+impl WarcSpec {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(mut self) -> Result<WarcSpec, String> {
+        if self.paths.is_empty() || self.paths.len() > PATHS_MAX {
+            return Err(format!("paths: a job has 1 to {PATHS_MAX} archives or directories"));
+        }
+        for path in &mut self.paths {
+            if !path.starts_with('/') {
+                return Err(format!(
+                    "paths: {path:?} is not absolute; write it from the root on, such as \
+                     /srv/archives"
+                ));
+            }
+            while path.len() > 1 && path.ends_with('/') {
+                path.pop();
+            }
+        }
+        self.paths.sort();
+        self.paths.dedup();
+        Ok(self)
+    }
+}
+
+/// A repository of a job's specification.
+pub fn repository(_config: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
+    let spec: WarcSpec = read(docspec)?;
+    Ok(Arc::new(work::Archives::new(spec.check()?)))
+}
+
+/// The connector.
+pub const CONNECTOR: Connector = Connector {
+    kind: Kind::Repository,
+    name: "warc",
+    about: "pages that WARC and WAT archives of this machine hold",
+    settings: &[],
+    spec: &[Setting {
+        name: "paths",
+        about: "absolute paths of archives (.warc, .warc.gz, .wat, .wat.gz), or of directories \
+                with archives under them",
+        example: "/srv/archives",
+        default: None,
+        kind: SettingKind::List,
+    }],
+    link_types: &[work::CHILD, work::RECORD],
+    takes_bodies: false,
+    check_config: |text| written(&read::<WarcConfig>(text)?),
+    check_spec: |text| written(&read::<WarcSpec>(text)?.check()?),
+    install: None,
+    deinstall: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_plain_and_must_be_absolute() {
+        let check = CONNECTOR.check_spec;
+        assert_eq!(check(r#"{"paths": ["/b/", "/a", "/b"]}"#).unwrap(), r#"{"paths":["/a","/b"]}"#);
+        for (text, word) in [
+            ("{}", "paths"),
+            (r#"{"paths": ["archives"]}"#, "absolute"),
+            (r#"{"path": ["/a"]}"#, "path"),
+        ] {
+            let refused = check(text).unwrap_err();
+            assert!(refused.contains(word), "{text}: {refused}");
+        }
+    }
+}

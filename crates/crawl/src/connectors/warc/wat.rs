@@ -1,0 +1,212 @@
+//! What a WAT record tells of a page: its title, its description and its links, as JSON.
+//!
+//! WAT archives are made from WARC archives, with a record for each of theirs; only those
+//! that tell of a page that was there count. Invariant: the facts keep to the limits of
+//! `page::facts`, whatever the JSON says; of its depth the parser takes 128 levels.
+
+use page::facts::{Facts, LINKS_MAX, Link, LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
+use page::fingerprint;
+use page::sniff::ContentType;
+use page::url::{Policy, Resolver};
+use serde::Deserialize;
+use serde_json::Value as Json;
+use std::collections::HashMap;
+
+/// What is told of a page.
+#[derive(Debug, Default, Deserialize)]
+pub struct Extract {
+    #[serde(rename = "Headers", default)]
+    headers: HashMap<String, Json>,
+    #[serde(rename = "Response-Message", default)]
+    message: Message,
+    #[serde(rename = "HTML-Metadata", default)]
+    html: Html,
+}
+
+#[derive(Deserialize)]
+struct Root {
+    #[serde(rename = "Envelope")]
+    envelope: Envelope,
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(rename = "Payload-Metadata")]
+    payload: Payload,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    #[serde(rename = "HTTP-Response-Metadata")]
+    response: Extract,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Message {
+    #[serde(rename = "Status", default)]
+    status: Json,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Html {
+    #[serde(rename = "Head", default)]
+    head: Head,
+    #[serde(rename = "Links", default)]
+    links: Vec<Named>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Head {
+    #[serde(rename = "Title", default)]
+    title: String,
+    #[serde(rename = "Base", default)]
+    base: Option<String>,
+    #[serde(rename = "Metas", default)]
+    metas: Vec<Meta>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Meta {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    content: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    rel: String,
+}
+
+/// Reads a record. `None` when it tells of no page that was there.
+pub fn read(block: &[u8]) -> Option<Extract> {
+    let root: Root = serde_json::from_slice(block).ok()?;
+    let told = root.envelope.payload.response;
+    let is_there = match &told.message.status {
+        Json::String(text) => text == "200",
+        number => number == &Json::from(200),
+    };
+    is_there.then_some(told)
+}
+
+impl Extract {
+    /// What it says of the page at a URL.
+    pub fn facts(&self, url: &str) -> Facts {
+        let declared = self
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+            .and_then(|(_, value)| ContentType::parse(value.as_str()?));
+        let head = &self.html.head;
+        let description = head.metas.iter().find(|it| it.name.eq_ignore_ascii_case("description"));
+        let mut facts = Facts {
+            media_type: declared.map_or_else(|| "text/html".to_owned(), |it| it.essence),
+            title: short(&head.title),
+            description: description.map(|it| short(&it.content)).unwrap_or_default(),
+            ..Facts::default()
+        };
+        self.take_links(url, &mut facts);
+        let mut said = format!("{}\n{}\n{}", facts.media_type, facts.title, facts.description);
+        for link in &facts.links {
+            said.push('\n');
+            said.push_str(&link.url);
+        }
+        // There are no bytes to tell it by; what is told stands for them.
+        facts.content_hash = fingerprint::content_hash(said.as_bytes());
+        facts.text_hash = fingerprint::text_hash("");
+        facts.simhash = fingerprint::simhash("");
+        facts
+    }
+
+    fn take_links(&self, url: &str, facts: &mut Facts) {
+        let base = self.html.head.base.as_deref().unwrap_or(url);
+        let policy = Policy::default();
+        let Ok(mut base) = Resolver::new(base, &policy).or_else(|_| Resolver::new(url, &policy))
+        else {
+            return;
+        };
+        for named in &self.html.links {
+            let kind = match named.path.split('@').next().unwrap_or_default() {
+                "A" => LinkKind::A,
+                "AREA" => LinkKind::Area,
+                "FRAME" | "IFRAME" => LinkKind::Frame,
+                _ => continue,
+            };
+            let Ok(target) = base.resolve(&named.url) else { continue };
+            if facts.links.len() == LINKS_MAX {
+                facts.truncated.links = true;
+                return;
+            }
+            let is_refused = named.rel.split_ascii_whitespace().any(|it| it == "nofollow");
+            let rel = if is_refused { Rel::NOFOLLOW } else { Rel::default() };
+            let (url, anchor) = (target.to_owned(), short(&named.text));
+            facts.links.push(Link { url, anchor, kind, rel });
+        }
+    }
+}
+
+/// A short text, its white space collapsed.
+fn short(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text[..text.floor_char_boundary(SHORT_TEXT_BYTES_MAX)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Common Crawl writes them.
+    fn record(status: &str, html: &str) -> String {
+        format!(
+            r#"{{"Container": {{}}, "Envelope": {{"WARC-Header-Metadata": {{"WARC-Type": "response"}},
+            "Payload-Metadata": {{"HTTP-Response-Metadata": {{
+                "Response-Message": {{"Status": {status}, "Reason": "OK"}},
+                "Headers": {{"content-type": "text/html; charset=utf-8"}},
+                "HTML-Metadata": {html}}}}}}}}}"#
+        )
+    }
+
+    #[test]
+    fn title_description_and_links_are_taken() {
+        let html = r#"{"Head": {"Title": " One \n page ", "Metas": [{"name": "Description",
+            "content": "About it"}]}, "Links": [{"path": "A@/href", "url": "/two", "text": "Two",
+            "rel": "nofollow"}, {"path": "IMG@/src", "url": "/i.png"}, {"path": "A@/href",
+            "url": "mailto:me"}]}"#;
+        let facts =
+            read(record(r#""200""#, html).as_bytes()).unwrap().facts("https://a.example/one");
+        assert_eq!((&*facts.title, &*facts.description), ("One page", "About it"));
+        assert_eq!(facts.media_type, "text/html");
+        let links: Vec<(&str, &str)> =
+            facts.links.iter().map(|it| (&*it.url, &*it.anchor)).collect();
+        assert_eq!(links, [("https://a.example/two", "Two")]);
+        assert!(facts.links[0].rel.has(Rel::NOFOLLOW));
+    }
+
+    #[test]
+    fn what_tells_of_no_page_is_nothing() {
+        assert!(read(record("200", "{}").as_bytes()).is_some());
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        for block in [
+            record(r#""404""#, "{}"),
+            record("null", "{}"),
+            record("200", r#"{"Links": 7}"#),
+            r#"{"Envelope": {"Payload-Metadata": {"HTTP-Request-Metadata": {}}}}"#.to_owned(),
+            "{".to_owned(),
+            String::new(),
+            deep,
+        ] {
+            assert!(read(block.as_bytes()).is_none(), "{block:.80}");
+        }
+        let link = r#"{"path": "A@/href", "url": "/x"},"#.repeat(LINKS_MAX + 1);
+        let html = format!(r#"{{"Links": [{}]}}"#, link.trim_end_matches(','));
+        let facts = read(record("200", &html).as_bytes()).unwrap().facts("https://a.example/");
+        assert!(facts.links.len() == LINKS_MAX && facts.truncated.links);
+    }
+}
