@@ -234,9 +234,7 @@ pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seed
             web.spec.seeds.iter().cloned().for_each(&mut name);
             Some(now_ms.to_string())
         }
-        Source::Other(repository) => {
-            repository.seed(since, now_ms, &mut name).map_err(Error::Refused)?
-        }
+        Source::Other(repository) => repository.seed(since, now_ms, &mut name)?,
     };
     if let Some(over) = over {
         return over.map(|()| Seeded::Over);

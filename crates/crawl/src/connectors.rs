@@ -4,6 +4,8 @@
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
 mod content;
+#[cfg(test)]
+mod example;
 pub mod feed;
 pub mod files;
 pub mod sql;
@@ -31,6 +33,9 @@ pub const ALL: &[(Connector, Option<Make>, Option<Open>)] = &[
     (files::CONNECTOR, Some(files::repository), None),
     (sql::CONNECTOR, Some(sql::repository), Some(sql::open)),
     (warc::CONNECTOR, Some(warc::repository), None),
+    // Of the guide to connectors, which the tests hold true.
+    #[cfg(test)]
+    (example::CONNECTOR, Some(example::repository), None),
 ];
 
 /// Whether a connector's documents are on the web.
@@ -74,22 +79,4 @@ fn without_place(message: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_connector_has_a_name_of_its_own() {
-        let mut names: Vec<&str> = ALL.iter().map(|it| it.0.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), ALL.len());
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_told_with_its_field_and_no_column() {
-        let refused = (web::CONNECTOR.check_spec)(r#"{"sedes": []}"#).unwrap_err();
-        assert!(refused.contains("`sedes`") && !refused.contains("column"), "{refused}");
-        let refused = (web::CONNECTOR.check_config)(r#"{"x": 1}"#).unwrap_err();
-        assert!(refused.contains("`x`"), "{refused}");
-    }
-}
+mod tests;

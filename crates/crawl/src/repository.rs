@@ -16,13 +16,14 @@ pub trait Repository: Send + Sync {
     fn model(&self) -> Model;
 
     /// Names the documents where a run begins. `since` is what it returned last time, if
-    /// anything; what it returns says how far it has come.
+    /// anything; what it returns says how far it has come. An error that passes has it
+    /// tried again, any other ends the run.
     fn seed(
         &self,
         since: Option<&str>,
         now_ms: i64,
         name: &mut dyn FnMut(String),
-    ) -> Result<Option<String>, String>;
+    ) -> store::Result<Option<String>>;
 
     /// What a document's turn is counted by; the same for all, unless it says otherwise.
     fn bin<'a>(&self, _docid: &'a str) -> &'a str {

@@ -27,6 +27,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("text", documents::text),
     ("uri", addresses::uri),
     ("url", addresses::url),
+    ("wat", documents::wat),
 ];
 
 /// Runs the target of this name, for the programs in `fuzz/`.

@@ -5,7 +5,7 @@
 //!
 //! In the order a page meets them: a link is cleaned by [`url`], placed by
 //! [`domain`] and [`ids`], allowed by [`robots`]; the answer is named by
-//! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`])
+//! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`], [`wat`])
 //! into [`facts`], and recognised again by [`fingerprint`]. [`uri`] is the row
 //! form that the link index sorts by.
 
@@ -25,3 +25,4 @@ pub mod sniff;
 pub mod text;
 pub mod uri;
 pub mod url;
+pub mod wat;

@@ -5,7 +5,6 @@
 //! Invariant: whatever is stored as a specification has passed [`WarcSpec::check`].
 
 mod archive;
-mod wat;
 mod work;
 
 use super::{read, written};

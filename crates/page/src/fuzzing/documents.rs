@@ -34,6 +34,13 @@ pub(super) fn html(input: &[u8]) {
     assert!(alone.eq(among_facts), "the links alone: {links:?}");
 }
 
+/// The input is a record of a WAT archive.
+pub(super) fn wat(input: &[u8]) {
+    if let Some(told) = crate::wat::read(input) {
+        within_limits(&told.facts(URL));
+    }
+}
+
 fn within_limits(facts: &Facts) {
     let policy = Policy::default();
     assert!(facts.links.len() <= LINKS_MAX && facts.headings.len() <= HEADINGS_MAX);

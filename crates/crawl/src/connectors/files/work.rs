@@ -137,7 +137,7 @@ impl Repository for Files {
         _since: Option<&str>,
         now_ms: i64,
         name: &mut dyn FnMut(String),
-    ) -> Result<Option<String>, String> {
+    ) -> store::Result<Option<String>> {
         for root in &self.spec.roots {
             name(root.clone());
         }

@@ -55,12 +55,16 @@ impl Repository for Rows {
         _since: Option<&str>,
         now_ms: i64,
         name: &mut dyn FnMut(String),
-    ) -> Result<Option<String>, String> {
+    ) -> store::Result<Option<String>> {
         // One that no document can be found with is told before anything is named.
-        self.theirs
-            .check_query(&self.spec.document, true)
-            .map_err(|error| format!("document: {error}"))?;
-        self.theirs.ids(&self.spec.ids, name).map_err(|error| format!("ids: {error}"))?;
+        let of = |query: &'static str| {
+            move |error: Error| match error.passes() {
+                true => error,
+                false => Error::Refused(format!("{query}: {error}")),
+            }
+        };
+        self.theirs.check_query(&self.spec.document, true).map_err(of("document"))?;
+        self.theirs.ids(&self.spec.ids, name).map_err(of("ids"))?;
         Ok(Some(now_ms.to_string()))
     }
 

@@ -6,13 +6,13 @@
 //! only where a record of its URL begins.
 
 use super::super::content;
-use super::wat;
 use crate::fetch::decode::Decoder;
 use crate::fetch::{HeaderMap, HeaderValue};
 use bytes::Bytes;
 use hyper::header::CONTENT_ENCODING;
 use page::facts::Facts;
 use page::url::{Policy, canonical};
+use page::wat;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -25,8 +25,6 @@ use store::chunkfile::warc_reader::{Found, WarcReader};
 pub const RECORDS_AT_ONCE: u64 = 5_000;
 /// Bytes of a record that are read for its page; the rest is left out.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
-/// Bytes of a record of a WAT archive; longer ones are no captures.
-const WAT_BYTES_MAX: usize = 4 << 20;
 /// The status of a page that was there.
 const OK: u16 = 200;
 
@@ -90,7 +88,8 @@ impl Fault {
 /// Lists the captures of an archive, from a record on.
 pub fn list(path: &Path, from: u64) -> Result<Listed, Fault> {
     let is_wat = is_wat(&path.to_string_lossy());
-    let kept = if is_wat { WAT_BYTES_MAX } else { HEAD_BYTES_MAX };
+    // One byte more shows that a record is too long.
+    let kept = if is_wat { wat::BYTES_MAX + 1 } else { HEAD_BYTES_MAX };
     let mut listed = Listed::default();
     let (mut records, mut end) = (0, from);
     for found in open(path, from, kept)? {

@@ -111,7 +111,7 @@ impl Repository for Archives {
         _since: Option<&str>,
         now_ms: i64,
         name: &mut dyn FnMut(String),
-    ) -> Result<Option<String>, String> {
+    ) -> store::Result<Option<String>> {
         self.spec.paths.iter().cloned().for_each(name);
         Ok(Some(now_ms.to_string()))
     }

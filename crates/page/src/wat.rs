@@ -2,15 +2,20 @@
 //!
 //! WAT archives are made from WARC archives, with a record for each of theirs; only those
 //! that tell of a page that was there count. Invariant: the facts keep to the limits of
-//! `page::facts`, whatever the JSON says; of its depth the parser takes 128 levels.
+//! [`crate::facts`], whatever the JSON says; of its depth the parser takes 128 levels, and
+//! of its length what it is given: callers give at most [`BYTES_MAX`].
 
-use page::facts::{Facts, LINKS_MAX, Link, LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
-use page::fingerprint;
-use page::sniff::ContentType;
-use page::url::{Policy, Resolver};
+use crate::facts::{Facts, LINKS_MAX, Link, LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
+use crate::fingerprint;
+use crate::sniff::ContentType;
+use crate::text::collapse;
+use crate::url::{Policy, Resolver};
 use serde::Deserialize;
 use serde_json::Value as Json;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// Bytes of a record.
+pub const BYTES_MAX: usize = 4 << 20;
 
 /// What is told of a page.
 #[derive(Debug, Default, Deserialize)]
@@ -85,8 +90,9 @@ struct Named {
     rel: String,
 }
 
-/// Reads a record. `None` when it tells of no page that was there.
+/// Reads a record. `None` when it tells of no page that was there, or is too long.
 pub fn read(block: &[u8]) -> Option<Extract> {
+    let block = Some(block).filter(|it| it.len() <= BYTES_MAX)?;
     let root: Root = serde_json::from_slice(block).ok()?;
     let told = root.envelope.payload.response;
     let is_there = match &told.message.status {
@@ -132,6 +138,7 @@ impl Extract {
         else {
             return;
         };
+        let mut seen = HashSet::new();
         for named in &self.html.links {
             let kind = match named.path.split('@').next().unwrap_or_default() {
                 "A" => LinkKind::A,
@@ -140,6 +147,9 @@ impl Extract {
                 _ => continue,
             };
             let Ok(target) = base.resolve(&named.url) else { continue };
+            if !seen.insert((target.to_owned(), kind)) {
+                continue;
+            }
             if facts.links.len() == LINKS_MAX {
                 facts.truncated.links = true;
                 return;
@@ -154,8 +164,7 @@ impl Extract {
 
 /// A short text, its white space collapsed.
 fn short(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    text[..text.floor_char_boundary(SHORT_TEXT_BYTES_MAX)].to_owned()
+    collapse(text, SHORT_TEXT_BYTES_MAX)
 }
 
 #[cfg(test)]
@@ -204,9 +213,28 @@ mod tests {
         ] {
             assert!(read(block.as_bytes()).is_none(), "{block:.80}");
         }
-        let link = r#"{"path": "A@/href", "url": "/x"},"#.repeat(LINKS_MAX + 1);
-        let html = format!(r#"{{"Links": [{}]}}"#, link.trim_end_matches(','));
-        let facts = read(record("200", &html).as_bytes()).unwrap().facts("https://a.example/");
-        assert!(facts.links.len() == LINKS_MAX && facts.truncated.links);
+    }
+
+    #[test]
+    fn links_are_taken_once_and_up_to_their_limit() {
+        let links = |count: usize| {
+            let link = |it: usize| format!(r#"{{"path": "A@/href", "url": "/{}"}}"#, it % count);
+            let links: Vec<String> = (0..2 * count).map(link).collect();
+            let html = format!(r#"{{"Links": [{}]}}"#, links.join(","));
+            let facts = read(record("200", &html).as_bytes()).unwrap().facts("https://a.example/");
+            (facts.links.len(), facts.truncated.links)
+        };
+        assert_eq!(links(LINKS_MAX), (LINKS_MAX, false));
+        assert_eq!(links(LINKS_MAX + 1), (LINKS_MAX, true));
+    }
+
+    #[test]
+    fn a_record_may_be_so_long_and_no_longer() {
+        let padded = |bytes: usize| {
+            let mut record = record("200", "{}");
+            record.extend(std::iter::repeat_n(' ', bytes - record.len()));
+            read(record.as_bytes()).is_some()
+        };
+        assert!(padded(BYTES_MAX) && !padded(BYTES_MAX + 1));
     }
 }
