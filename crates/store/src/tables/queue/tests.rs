@@ -297,7 +297,9 @@ impl Model {
         let run = self.run;
         let stale = &self.documents[&entry.dochash];
         let gone = *to == Settlement::Stale && stale.done_run.is_none() && stale.seen_run < run;
-        if *to == Settlement::Deleted || gone {
+        // One that is to be looked at again is, whatever came of it this time.
+        let deleted = *to == Settlement::Deleted && !stale.rescan;
+        if deleted || gone {
             self.documents.remove(&entry.dochash);
             return;
         }
@@ -321,7 +323,10 @@ impl Model {
             Settlement::Unwanted(_) => (known.state, known.reason_limits) = (State::Cut, true),
             _ => (known.state, known.done_run) = (State::Cut, Some(run)),
         }
-        let processed = matches!(to, Settlement::Done | Settlement::Again { .. });
+        let processed = matches!(
+            to,
+            Settlement::Done | Settlement::Again { .. } | Settlement::Cut(_) | Settlement::Deleted
+        );
         if known.rescan && processed {
             (known.state, known.check_ms) = (State::Ready, None);
         }
