@@ -200,7 +200,7 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
         name: CONNECTION.to_owned(),
         description: None,
         classname: CONNECTOR.to_owned(),
-        config: "{}".to_owned(),
+        config: crate::connectors::web::no_config(),
         maxcount: CONNECTIONS_MAX,
         groupname: None,
         authdomainname: None,

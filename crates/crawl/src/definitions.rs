@@ -25,6 +25,19 @@ pub const DELAY_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 /// Requests under way at once in one process.
 pub const CONCURRENCY_MAX: usize = crate::worker::CLAIMED_MAX;
 
+/// What robots.txt is obeyed for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RobotsFor {
+    /// All that is asked for, the pages of a login too.
+    All,
+    /// Documents; a login that a connection describes goes where it is told.
+    #[default]
+    Data,
+    /// Nothing.
+    None,
+}
+
 /// A web job's document specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -42,8 +55,10 @@ pub struct WebSpec {
     pub crawl_delay_max_ms: i64,
     /// Requests under way at once, over all hosts.
     pub concurrency: usize,
-    /// Whether robots.txt, `nofollow` and `noindex` are disregarded.
-    pub ignore_robots: bool,
+    /// What robots.txt is obeyed for.
+    pub robots: RobotsFor,
+    /// Whether pages are obeyed that say `nofollow` or `noindex` of themselves.
+    pub meta_robots: bool,
     /// Whether addresses that are not on the public internet may be reached.
     pub allow_private: bool,
     /// Whether the bytes of documents are kept.
@@ -73,7 +88,8 @@ impl Default for WebSpec {
             delay_ms: 1_000,
             crawl_delay_max_ms: 30_000,
             concurrency: 32,
-            ignore_robots: false,
+            robots: RobotsFor::Data,
+            meta_robots: true,
             allow_private: false,
             bodies: true,
             agent: concat!("driftline/", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -193,7 +209,7 @@ impl WebSpec {
     /// What decides which links are let in. Links that were judged by other settings
     /// must be judged again.
     pub fn admission(&self) -> String {
-        let settings = (&self.seeds, &self.scope, self.pages_max, &self.policy, self.ignore_robots);
+        let settings = (&self.seeds, &self.scope, self.pages_max, &self.policy, self.meta_robots);
         serde_json::to_string(&settings).expect("settings have no map with odd keys")
     }
 }

@@ -344,6 +344,14 @@ impl<T> Frontier<T> {
         self.settle(spot.host);
     }
 
+    /// Asks a host for nothing until it is opened again, whatever ends meanwhile.
+    pub fn close(&mut self, host: HostKey, is_closed: bool) {
+        if let Some(known) = self.hosts.get_mut(&host) {
+            known.closed = is_closed;
+        }
+        self.settle(host);
+    }
+
     /// A request has ended; the host may be asked again after its pause. Its document
     /// stays claimed until [`Frontier::committed`].
     pub fn finished(&mut self, spot: Spot, pause: Pause) {

@@ -8,6 +8,7 @@
 
 use crate::trap::{self, Trap};
 use page::domain::SuffixList;
+use page::ids::DocHash;
 use page::url::{host_of, origin_of};
 use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,10 @@ pub struct Rules {
     pub include: Vec<String>,
     /// A URL that matches one of these is left out.
     pub exclude: Vec<String>,
+    /// A page whose title or text matches one of these is not kept.
+    pub exclude_content: Vec<String>,
+    /// If there are any, only documents of these types are taken: `text/html`, `text/*`.
+    pub media_types: Vec<String>,
     /// Links from the nearest seed: a hop filter, which the job's distances are held
     /// against, not a URL.
     pub hops_max: Option<i64>,
@@ -54,7 +59,20 @@ impl Rules {
     pub fn check(&self) -> Result<(), BadRule> {
         compile("--include", &self.include)?;
         compile("--exclude", &self.exclude)?;
-        Ok(())
+        compile("--exclude-content", &self.exclude_content)?;
+        let is_one = |text: &str| {
+            text.split_once('/').is_some_and(|(kind, rest)| {
+                let plain = |word: &str| !word.is_empty() && !word.contains(['/', ';', ' ', '*']);
+                plain(kind) && (plain(rest) || rest == "*")
+            })
+        };
+        match self.media_types.iter().find(|text| !is_one(text)) {
+            Some(text) => Err(BadRule {
+                what: "--media-type",
+                reason: format!("{text:?} is none; write one such as text/html or text/*"),
+            }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -91,6 +109,7 @@ pub struct Scope {
     inside: BTreeSet<String>,
     include: Option<RegexSet>,
     exclude: RegexSet,
+    exclude_content: RegexSet,
 }
 
 /// A rule that cannot be used, and why.
@@ -112,6 +131,7 @@ impl Scope {
     ) -> Result<Scope, BadRule> {
         let include = compile("--include", &rules.include)?;
         let exclude = compile("--exclude", &rules.exclude)?;
+        let exclude_content = compile("--exclude-content", &rules.exclude_content)?;
         let inside = seeds
             .into_iter()
             .map(|seed| match rules.reach {
@@ -122,7 +142,7 @@ impl Scope {
             })
             .collect();
         let include = (!rules.include.is_empty()).then_some(include);
-        Ok(Scope { rules: rules.clone(), suffixes, inside, include, exclude })
+        Ok(Scope { rules: rules.clone(), suffixes, inside, include, exclude, exclude_content })
     }
 
     /// Whether a canonical URL at a distance belongs; if not, why.
@@ -142,6 +162,19 @@ impl Scope {
             Some(trap) if hops > 0 => Err(Cut::Trap(trap)),
             _ => Ok(()),
         }
+    }
+
+    /// The expression that keeps a page out because of what it says.
+    pub fn judge_content(&self, title: &str, text: &str) -> Option<&str> {
+        let found = |words: &str| self.exclude_content.matches(words).iter().next();
+        let number = found(title).or_else(|| found(text))?;
+        self.rules.exclude_content.get(number).map(String::as_str)
+    }
+
+    /// What the pages that were kept have passed, if there is anything to pass.
+    pub fn content_rules(&self) -> Option<String> {
+        let rules = &self.rules.exclude_content;
+        (!rules.is_empty()).then(|| DocHash::of(&rules.join("\n")).to_hex())
     }
 
     fn reaches(&self, url: &str) -> bool {

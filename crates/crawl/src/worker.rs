@@ -22,6 +22,7 @@ pub mod hosts;
 pub mod job;
 pub mod known;
 pub mod links;
+mod logins;
 mod looking;
 pub mod now;
 mod others;
@@ -53,6 +54,7 @@ use hosts::Hosts;
 use job::{Ground, JobWork};
 use known::KnownLinks;
 use links::StoredLinks;
+use logins::Sessions;
 use now::Now;
 use progress::Progress;
 use statistics::Statistics;
@@ -210,6 +212,7 @@ pub struct Worker {
     hosts: Hosts,
     throttling: Throttling,
     robots: RobotsCache,
+    sessions: Sessions,
     known: KnownLinks,
     budgets: Budgets,
     allowances: Allowances,
@@ -285,7 +288,8 @@ impl Worker {
         let now = Now::start();
         let (events, incoming) = sync_channel(EVENTS_SPARE + settings.in_flight_max);
         let sure = Sure::default();
-        let threads = (settings.fetch_threads, settings.in_flight_max, now, &sure);
+        let room = settings.in_flight_max + logins::LOGINS_MAX;
+        let threads = (settings.fetch_threads, room, now, &sure);
         let fetching = Fetching::start(&settings.fetch, threads, &events, Event::Fetched)?;
         let turned = events.clone();
         let known = KnownLinks::default();
@@ -323,6 +327,7 @@ impl Worker {
             hosts: Hosts::default(),
             throttling: Throttling::default(),
             robots: RobotsCache::default(),
+            sessions: Sessions::default(),
             known,
             jobs: BTreeMap::new(),
             former_jobs: BTreeMap::new(),
@@ -396,7 +401,8 @@ impl Worker {
         let mut next = Some(first);
         while let Some(event) = next {
             match event {
-                Event::Fetched(Fetched::Document(done)) => self.document(*done),
+                Event::Fetched(Fetched::Document(done)) => self.document(*done)?,
+                Event::Fetched(Fetched::Login(done)) => self.logged_in(*done),
                 Event::Fetched(Fetched::Robots(done)) => self.robots_txt(*done),
                 Event::Fetched(Fetched::Looked(done)) => self.looked(*done),
                 Event::Fetched(Fetched::NotAsked(task)) => self.not_asked(task),

@@ -20,6 +20,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("directives", documents::directives),
     ("domain", addresses::domain),
     ("feed", documents::feed),
+    ("forms", documents::forms),
     ("html", documents::html),
     ("robots", addresses::robots),
     ("sitemap", documents::sitemap),

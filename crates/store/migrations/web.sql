@@ -27,3 +27,17 @@ CREATE TABLE IF NOT EXISTS addresses (
     found_ms BIGINT NOT NULL,
     PRIMARY KEY (part, host, address)
 );
+
+-- The session that a connection has with a site it logs in to. login is a hash of how:
+-- a session that was begun in another way is not used. A login that failed says when and
+-- why, and leaves the session before it.
+CREATE TABLE IF NOT EXISTS sessions (
+    connectionid BIGINT NOT NULL,
+    login        TEXT NOT NULL,
+    number       BIGINT NOT NULL,
+    cookies      TEXT NOT NULL,
+    since_ms     BIGINT NOT NULL,
+    failed_ms    BIGINT,
+    failure      TEXT,
+    PRIMARY KEY (connectionid)
+);

@@ -238,6 +238,7 @@ fn sample_candidate(id: i64) -> Candidate {
         seed: true,
         parent: None,
         cut: None,
+        events: Vec::new(),
     }
 }
 

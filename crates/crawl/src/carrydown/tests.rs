@@ -90,6 +90,7 @@ impl Stage<'_> {
                 seed: false,
                 parent: None,
                 cut: None,
+                events: Vec::new(),
             };
             let adding = Adding { place: place(part(child)), run: RUN, now_ms: 0, room: None };
             db.write(move |tx| queue::add(tx, adding, std::slice::from_ref(&candidate))).unwrap();

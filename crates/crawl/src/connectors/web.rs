@@ -1,19 +1,44 @@
 //! The web connector: what it says of itself, and its own tables.
 //!
-//! A job's specification is [`WebSpec`]; the connection itself says nothing yet. The
-//! work is done by the [`crate::worker`].
+//! A job's specification is [`WebSpec`]; the connection says who it is to sites that want
+//! to know ([`crate::login`]). The work is done by the [`crate::worker`].
 
 use super::{read, written};
 use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, WebSpec};
+use crate::login::{Basic, BasicConfig, Login, LoginConfig};
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
 use store::owned;
 use store::tables::connections::Kind;
 
-/// A web connection's configuration: nothing so far.
+/// A web connection's configuration: who it is to the sites it visits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct WebConfig {}
+pub struct WebConfig {
+    /// A name and a password that go with requests.
+    pub basic: BasicConfig,
+    /// How it logs in.
+    pub login: LoginConfig,
+}
+
+impl WebConfig {
+    /// Refuses what cannot be used, with a sentence that names the field.
+    pub fn check(self) -> Result<WebConfig, String> {
+        Basic::new(&self.basic)?;
+        Login::new(&self.login)?;
+        Ok(self)
+    }
+}
+
+/// The configuration of a connection that is nobody to anybody, as it is stored.
+pub fn no_config() -> String {
+    serde_json::to_string(&WebConfig::default()).expect("it has no map with odd keys")
+}
+
+/// Reads a connection's configuration.
+pub fn config(text: &str) -> Result<WebConfig, String> {
+    read::<WebConfig>(text)
+}
 
 /// A link from a page.
 pub const LINK: &str = "link";
@@ -25,11 +50,11 @@ pub const CONNECTOR: Connector = Connector {
     kind: Kind::Repository,
     name: NAME,
     about: "pages and files of the web, found by following links from seeds",
-    settings: &[],
+    settings: SETTINGS,
     spec: SPEC,
     link_types: &[LINK, REDIRECT],
     takes_bodies: false,
-    check_config: |text| written(&read::<WebConfig>(text)?),
+    check_config: |text| written(&config(text)?.check()?),
     check_spec,
     install: Some(|tx| owned::WEB.install(tx)),
     deinstall: Some(|tx| owned::WEB.deinstall(tx)),
@@ -50,6 +75,49 @@ const fn setting(
 ) -> Setting {
     Setting { name, about, example, default, kind }
 }
+
+const SETTINGS: &[Setting] = &[
+    setting(
+        "basic.urls",
+        SettingKind::Text,
+        Some(""),
+        (
+            r"^https://docs\.example/",
+            "which URLs the name and the password below go to: an expression from the front on",
+        ),
+    ),
+    setting("basic.user", SettingKind::Text, Some(""), ("crawler", "the name")),
+    setting("basic.password", SettingKind::Secret, None, ("secret", "the password")),
+    setting(
+        "login.urls",
+        SettingKind::Text,
+        Some(""),
+        (r"^https://wiki\.example/", "which documents need a session: an expression"),
+    ),
+    setting(
+        "login.pages",
+        SettingKind::List,
+        Some(""),
+        (
+            r"form ^https://wiki\.example/login ^signin$",
+            "pages on the way to one, each as KIND URLS MATCH [TARGET]; kinds are form, link, \
+             redirect and content",
+        ),
+    ),
+    setting(
+        "login.fields",
+        SettingKind::List,
+        Some(""),
+        ("user=crawler", "what is filled into their forms, each as NAME=VALUE"),
+    ),
+    setting(
+        "login.password_field",
+        SettingKind::Text,
+        Some(""),
+        ("password", "the field of a form that takes the password"),
+    ),
+    setting("login.password", SettingKind::Secret, None, ("secret", "the password of a form")),
+];
 
 const SPEC: &[Setting] = &[
     setting(
@@ -75,6 +143,21 @@ const SPEC: &[Setting] = &[
         SettingKind::List,
         Some(""),
         (r"\.zip$", "a URL that matches one of these expressions is left out"),
+    ),
+    setting(
+        "scope.exclude_content",
+        SettingKind::List,
+        Some(""),
+        (
+            "(?i)page not found",
+            "a page whose title or text matches one of these expressions is not kept",
+        ),
+    ),
+    setting(
+        "scope.media_types",
+        SettingKind::List,
+        Some(""),
+        ("text/*", "if there are any, only documents of these types are taken"),
     ),
     setting("scope.hops_max", NUMBER, None, ("5", "links from the nearest seed, at most")),
     setting(
@@ -102,10 +185,20 @@ const SPEC: &[Setting] = &[
         ("64", "requests under way at once, over all hosts"),
     ),
     setting(
-        "ignore_robots",
+        "robots",
+        SettingKind::Choice(&["all", "data", "none"]),
+        Some("data"),
+        (
+            "none",
+            "what robots.txt is obeyed for: documents (data), the pages of a login as well (all), \
+             or nothing",
+        ),
+    ),
+    setting(
+        "meta_robots",
         SettingKind::Flag,
-        Some("no"),
-        ("no", "whether robots.txt, nofollow and noindex are disregarded"),
+        Some("yes"),
+        ("no", "whether pages are obeyed that say nofollow or noindex"),
     ),
     setting(
         "allow_private",

@@ -11,7 +11,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue, LOCATION, RETRY_AFTER};
+use hyper::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE,
+};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
 use rustls::pki_types::CertificateDer;
@@ -116,7 +118,9 @@ impl Fetcher {
         let waiting = self.pool.lease(origin);
         let lease = watch.within(self.limits.total, Reason::TotalTimeout, waiting).await?;
         loop {
-            let kept = lease.take(ask.guard);
+            // What is posted must not be posted twice, so it never goes where the other side
+            // may have left.
+            let kept = lease.take(ask.guard).filter(|_| ask.form.is_none());
             let was_kept = kept.is_some();
             let mut held = match kept {
                 Some(held) => held,
@@ -175,6 +179,7 @@ impl Fetcher {
         let is_clear = framing::check(&head, held.wire.is_h2(), &self.limits)?;
         let outcome = match head.status.as_u16() {
             206 => on_status(206, None),
+            200..=299 if !ask.wants(head.headers.get(CONTENT_TYPE)) => Reason::MediaType.outcome(),
             status @ 200..=299 => {
                 let body = self.read_body(ask, &head, &mut held.wire, &mut payload, watch).await?;
                 let (body, wire_bytes, truncated) = body;
@@ -285,7 +290,8 @@ fn redirect(url: &str, status: u16, headers: &HeaderMap) -> Result<Outcome, Reas
     let policy = page::url::Policy::NOTHING;
     let mut base = page::url::Resolver::new(url, &policy).map_err(|_| Reason::Url)?;
     let to = base.resolve(&text).map_err(|_| Reason::RedirectTarget)?.to_owned();
-    Ok(Outcome::Redirect(Redirect { status, to }))
+    let cookies = headers.get_all(SET_COOKIE).iter().cloned().collect();
+    Ok(Outcome::Redirect(Redirect { status, to, cookies }))
 }
 
 /// Headers are bytes: UTF-8 where they can be, Latin-1 as they once were otherwise.

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use hyper::HeaderMap;
+use hyper::header::HeaderValue;
 use thiserror::Error;
 
 /// What came of asking for one URL.
@@ -82,6 +83,8 @@ pub struct Redirect {
     pub status: u16,
     /// The target in canonical form.
     pub to: String,
+    /// What the answer wants to be reminded of.
+    pub cookies: Vec<HeaderValue>,
 }
 
 impl Redirect {
@@ -156,6 +159,9 @@ pub enum Reason {
     /// A redirect without a target, or to something that is no web address.
     #[error("a redirect has no target that is a web address")]
     RedirectTarget,
+    /// A type that the job does not take.
+    #[error("it is of a type that the job does not take")]
+    MediaType,
     /// The certificate is too old.
     #[error("the server's certificate has expired")]
     TlsExpired,
@@ -251,6 +257,7 @@ impl Reason {
             Reason::RedirectLimit => "redirect-limit",
             Reason::RedirectLoop => "redirect-loop",
             Reason::RedirectTarget => "redirect-target",
+            Reason::MediaType => "media-type",
             Reason::TlsExpired => "tls-expired",
             Reason::TlsNotYetValid => "tls-not-yet-valid",
             Reason::TlsWrongHost => "tls-wrong-host",
@@ -291,6 +298,7 @@ impl Reason {
             | Reason::OwnAddress
             | Reason::HopScope
             | Reason::HopRobots
+            | Reason::MediaType
             | Reason::TlsExpired
             | Reason::TlsNotYetValid
             | Reason::TlsWrongHost

@@ -111,6 +111,8 @@ fn hop_ask<'a>(ask: &Ask<'a>, url: &'a str, is_at_home: bool, is_first: bool) ->
         last_modified: ask.last_modified.filter(|_| is_first),
         referer: ask.referer.filter(|_| is_at_home),
         headers: if is_at_home { ask.headers } else { &[] },
+        form: ask.form.filter(|_| is_first),
+        media_types: ask.media_types,
         body_bytes_max: ask.body_bytes_max,
         bandwidth: ask.bandwidth,
         user_agent: ask.user_agent,

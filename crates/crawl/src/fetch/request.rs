@@ -5,19 +5,22 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, REFERER, TE, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName,
+    HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, REFERER, TE, TRANSFER_ENCODING, UPGRADE,
+    USER_AGENT,
 };
 use hyper::{HeaderMap, Method, Request, Uri};
 
 use super::bandwidth::Bandwidth;
 use super::guard::Guard;
 use super::outcome::Reason;
-use super::wire::NoBody;
+use super::wire::Sent;
 
 const ACCEPTED: HeaderValue =
     HeaderValue::from_static("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
+const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const ENCODINGS: HeaderValue = HeaderValue::from_static("gzip, br, zstd, deflate");
 /// Headers that belong to the connection and not to whoever asks.
 const OUR_OWN: [HeaderName; 7] =
@@ -39,6 +42,11 @@ pub struct Ask<'a> {
     /// Headers of this request: credentials, cookies, languages. On a redirect they
     /// go no further than the origin (T25, T26).
     pub headers: &'a [(HeaderName, HeaderValue)],
+    /// A form to be posted, as `application/x-www-form-urlencoded`. A redirect is never
+    /// followed with it.
+    pub form: Option<&'a Bytes>,
+    /// If there are any, only documents of these types are wanted: `text/html`, `text/*`.
+    pub media_types: &'a [String],
     /// How much is kept of the body, instead of the general limits.
     pub body_bytes_max: Option<usize>,
     /// How fast the body may be read, together with all others that share this.
@@ -57,10 +65,26 @@ impl<'a> Ask<'a> {
             last_modified: None,
             referer: None,
             headers: &[],
+            form: None,
+            media_types: &[],
             body_bytes_max: None,
             bandwidth: None,
             user_agent: None,
         }
+    }
+
+    /// Whether a document is of a type that is wanted. One that does not say what it is may
+    /// be.
+    pub fn wants(&self, content_type: Option<&HeaderValue>) -> bool {
+        let Some(given) = content_type.and_then(|value| value.to_str().ok()) else { return true };
+        let essence = given.split(';').next().unwrap_or(given).trim();
+        let is_of = |wanted: &String| match wanted.strip_suffix('*') {
+            Some(kind) => {
+                essence.get(..kind.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(kind))
+            }
+            None => essence.eq_ignore_ascii_case(wanted),
+        };
+        self.media_types.is_empty() || self.media_types.iter().any(is_of)
     }
 
     /// Whether "nothing new" is an answer that helps us.
@@ -83,7 +107,7 @@ pub(super) fn build(
     ask: &Ask<'_>,
     user_agent: &HeaderValue,
     is_h2: bool,
-) -> Result<Request<NoBody>, Reason> {
+) -> Result<Request<Sent>, Reason> {
     let origin = page::url::origin_of(ask.url);
     let path = page::url::path_of(ask.url);
     let path = path.split_once('#').map_or(path, |(before, _)| before);
@@ -115,8 +139,11 @@ pub(super) fn build(
             headers.insert(name.clone(), value.clone());
         }
     }
-    let mut request = Request::new(NoBody);
-    *request.method_mut() = Method::GET;
+    let mut request = Request::new(Sent(ask.form.cloned()));
+    if ask.form.is_some() {
+        *request.method_mut() = Method::POST;
+        headers.insert(CONTENT_TYPE, FORM);
+    }
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
     Ok(request)

@@ -14,7 +14,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -44,7 +44,7 @@ pub(super) struct Wire {
 type Io = Box<dyn Stream>;
 
 enum Speaks {
-    H1 { sender: http1::SendRequest<NoBody>, driver: Box<http1::Connection<TokioIo<Io>, NoBody>> },
+    H1 { sender: http1::SendRequest<Sent>, driver: Box<http1::Connection<TokioIo<Io>, Sent>> },
     H2 { sender: h2::client::SendRequest<Bytes>, driver: Box<h2::client::Connection<Io, Bytes>> },
 }
 
@@ -54,22 +54,27 @@ pub(super) enum Payload {
     H2(h2::RecvStream),
 }
 
-/// We only ever ask; what is sent has no body.
-pub(super) struct NoBody;
+/// What is sent with a request: a form, or nothing.
+#[derive(Default)]
+pub(super) struct Sent(pub Option<Bytes>);
 
-impl Body for NoBody {
+impl Body for Sent {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Poll::Ready(None)
+        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        true
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
     }
 }
 
@@ -125,7 +130,7 @@ impl Wire {
     }
 
     /// Sends a request and waits for the head of the answer.
-    pub async fn ask(&mut self, request: Request<NoBody>) -> Result<Response<Payload>, Reason> {
+    pub async fn ask(&mut self, request: Request<Sent>) -> Result<Response<Payload>, Reason> {
         match &mut self.speaks {
             Speaks::H1 { sender, .. } => {
                 let answer = sender.send_request(request);
@@ -137,9 +142,15 @@ impl Wire {
                 self.driven(poll_fn(|cx| sender.poll_ready(cx)))
                     .await
                     .map_err(|error| h2_reason(&error))?;
-                let request = request.map(|NoBody| ());
-                let (answer, _) =
-                    sender.send_request(request, true).map_err(|error| h2_reason(&error))?;
+                let (head, Sent(form)) = request.into_parts();
+                let request = Request::from_parts(head, ());
+                let (answer, mut sending) = sender
+                    .send_request(request, form.is_none())
+                    .map_err(|error| h2_reason(&error))?;
+                if let Some(form) = form {
+                    // h2 keeps what the other side has no window for yet.
+                    sending.send_data(form, true).map_err(|error| h2_reason(&error))?;
+                }
                 let answer = self.driven(answer).await.map_err(|error| h2_reason(&error))?;
                 Ok(answer.map(Payload::H2))
             }

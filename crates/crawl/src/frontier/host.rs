@@ -64,13 +64,15 @@ pub(super) struct Host<T> {
     pub in_flight: usize,
     /// Nothing may start until something else was asked: robots.txt.
     pub held: bool,
+    /// Nothing may start until somebody says so: a login is under way.
+    pub closed: bool,
     /// Where the line stood that was served last.
     pub clock: u64,
 }
 
 impl<T> Host<T> {
     pub fn new(politeness: Politeness) -> Host<T> {
-        Host { politeness, lines: Vec::new(), in_flight: 0, held: false, clock: 0 }
+        Host { politeness, lines: Vec::new(), in_flight: 0, held: false, closed: false, clock: 0 }
     }
 
     pub fn line(&mut self, job: JobId) -> Option<&mut Line<T>> {
@@ -88,7 +90,7 @@ impl<T> Host<T> {
 
     /// Whether nothing but its clock keeps it from being asked.
     pub fn is_free(&self) -> bool {
-        !self.held && (self.in_flight == 0 || self.politeness.delay_ms == 0)
+        !self.held && !self.closed && (self.in_flight == 0 || self.politeness.delay_ms == 0)
     }
 
     /// Documents have come for a line; one that had none joins where the others are.

@@ -130,6 +130,8 @@ pub struct Batch {
     pub leads: HashMap<DocHash, Leads>,
     /// What documents hand to those they lead to, of jobs whose connector does so.
     pub hands: HashMap<DocHash, Hands>,
+    /// Documents that go back to wait for an event.
+    pub waits: Vec<(QueueId, String)>,
     /// Documents that were seeds, and are none any more.
     pub no_seeds: Vec<DocHash>,
     /// Documents that outputs do not hear of: they only lead to others.

@@ -18,7 +18,7 @@ use store::ids::{BinId, JobId, Part, Run};
 use store::tables::job_states::{self, Phase, RunKind};
 use store::tables::queue::sweep;
 use store::tables::queue::{self, Place};
-use store::tables::{bins, counters, hops, ingests};
+use store::tables::{bins, counters, events, hops, ingests};
 use store::{Error, Result, Tx};
 
 impl Worker {
@@ -253,7 +253,12 @@ fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> R
         }
         idle += open + i64::from(is_older);
     }
-    Ok(if idle == 0 { Left::Nothing } else { Left::Idle(idle) })
+    Ok(match idle {
+        0 => Left::Nothing,
+        // Some of it may only wait for somebody to log in.
+        _ if events::is_any(tx)? => Left::AtWork,
+        _ => Left::Idle(idle),
+    })
 }
 
 /// How many documents a run has given up.

@@ -12,12 +12,17 @@ use super::now::Now;
 use super::reading::{self, Reading};
 use super::sure::Sure;
 use crate::carrydown::opened;
+use crate::definitions::RobotsFor;
 use crate::fetch::{self, Ask, Bandwidth, Fetcher, Followed, HopVerdict, Outcome};
+use crate::fetch::{HeaderName, HeaderValue};
 use crate::frontier::HostKey;
+use crate::login::sequence::{Walk, Walked};
+use crate::login::session::Session;
 use crate::repository::{Known, Looked, Repository};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use store::ids::Part;
 use store::tables::carrydown::Data;
 use store::tables::documents::Document;
@@ -46,6 +51,8 @@ pub enum Task {
     Robots(RobotsTask),
     /// A document.
     Document(Box<DocumentTask>),
+    /// A session with a site.
+    Login(Box<LoginTask>),
 }
 
 impl Task {
@@ -54,6 +61,7 @@ impl Task {
         match self {
             Task::Robots(task) => (task.host.part, task.token),
             Task::Document(task) => (task.host.part, task.claimed.token),
+            Task::Login(task) => (task.host.part, task.token),
         }
     }
 }
@@ -72,6 +80,32 @@ pub struct RobotsTask {
     pub bandwidth: Option<Arc<Bandwidth>>,
 }
 
+/// A login, on the way to a document.
+pub struct LoginTask {
+    /// Whose turn it takes.
+    pub host: HostKey,
+    /// For which job.
+    pub job: Arc<JobWork>,
+    /// The lease of the part.
+    pub token: i64,
+    /// The document that asked for it.
+    pub document: String,
+    /// The number of the session.
+    pub number: i64,
+}
+
+/// What came of a login.
+pub struct LoginDone {
+    /// What was asked.
+    pub task: Box<LoginTask>,
+    /// What came of it.
+    pub walked: Walked,
+    /// When it began.
+    pub began_ms: i64,
+    /// When it ended.
+    pub ended_ms: i64,
+}
+
 /// A document to fetch.
 pub struct DocumentTask {
     /// Whose turn it takes.
@@ -82,6 +116,8 @@ pub struct DocumentTask {
     pub job: Arc<JobWork>,
     /// How fast it may be read.
     pub bandwidth: Option<Arc<Bandwidth>>,
+    /// The session that it needs, as far as there is one.
+    pub session: Option<Arc<Session>>,
 }
 
 /// What came of a document.
@@ -92,6 +128,8 @@ pub struct DocumentDone {
     pub outcome: Outcome,
     /// What it says, if there was a body.
     pub reading: Option<Reading>,
+    /// It is not the document, but asks for a login.
+    pub asks_login: bool,
     /// When it began.
     pub began_ms: i64,
     /// When it ended.
@@ -130,6 +168,8 @@ pub enum Fetched {
     Robots(Box<RobotsDone>),
     /// Of a document.
     Document(Box<DocumentDone>),
+    /// Of a login.
+    Login(Box<LoginDone>),
     /// Of something that was not asked for, because others may be asking for it.
     NotAsked(Task),
 }
@@ -238,6 +278,7 @@ async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
             let ended_ms = now.ms();
             Fetched::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
         }
+        Task::Login(task) => logged_in(fetcher, task, now).await,
         Task::Document(task) => {
             let job = task.job.clone();
             match &job.source {
@@ -252,8 +293,11 @@ async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now:
     let began_ms = now.ms();
     let mut outcome = ask_for(fetcher, &task, web).await;
     let ended_ms = now.ms();
+    let asks_login = web
+        .login_for(&task.claimed.entry.docid)
+        .is_some_and(|login| login.asks(&task.claimed.entry.docid, &outcome));
     let reading = match &mut outcome {
-        Outcome::Body(body) => {
+        Outcome::Body(body) if !asks_login => {
             let reading = reading::read(web, &task.claimed.entry, body);
             if !task.job.manners.bodies {
                 // Nobody will store the bytes, so nobody needs to hold them.
@@ -263,7 +307,28 @@ async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now:
         }
         _ => None,
     };
-    Fetched::Document(Box::new(DocumentDone { task, outcome, reading, began_ms, ended_ms }))
+    let done = DocumentDone { task, outcome, reading, asks_login, began_ms, ended_ms };
+    Fetched::Document(Box::new(done))
+}
+
+async fn logged_in(fetcher: &Fetcher, task: Box<LoginTask>, now: Now) -> Fetched {
+    let job = task.job.clone();
+    let web = job.web();
+    let Some((web, login)) = web.and_then(|web| Some((web, web.login_for(&task.document)?))) else {
+        return Fetched::NotAsked(Task::Login(task));
+    };
+    let walk = Walk {
+        fetcher,
+        guard: &web.guard,
+        user_agent: &web.user_agent,
+        suffixes: &job.ground.suffixes,
+        delay: Duration::from_millis(u64::try_from(job.manners.delay_ms).unwrap_or(0)),
+        robots: (web.spec.robots == RobotsFor::All).then(|| web.spec.product()),
+    };
+    let began_ms = now.ms();
+    let walked = login.walk(&walk, &task.document, task.number).await;
+    let ended_ms = now.ms();
+    Fetched::Login(Box::new(LoginDone { task, walked, began_ms, ended_ms }))
 }
 
 /// Looks at a document that is not on the web, where it disturbs no request.
@@ -293,18 +358,24 @@ impl DocumentTask {
         self.claimed.entry.done_run.is_some_and(|done_run| done_run < run || continuous)
     }
 
-    /// Whether it is enough to hear that a document is as it was: outputs have it, and
-    /// its bytes are there if they are wanted.
+    /// Whether it is enough to hear that a document is as it was: outputs have it, its bytes
+    /// are there if they are wanted, and it was read by the rules that hold now.
     fn may_be_same(&self, known: &Document) -> bool {
         let lacks_body = self.job.manners.bodies && known.body_chunk.is_none();
-        let same = opened(known.version.as_deref(), &self.claimed.data).is_some();
+        let rules = self.job.web().map(|web| web.scope.content_rules());
+        let same = opened(known.version.as_deref(), &self.claimed.data)
+            .is_some_and(|version| rules.is_none_or(|rules| rules.as_deref() == version));
         self.is_recheck() && crate::compare::is_live(known) && !lacks_body && same
     }
 }
 
 async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
-    let mut ask = Ask::new(&task.claimed.entry.docid, &web.guard);
+    let url = &task.claimed.entry.docid;
+    let headers = identity(task, web);
+    let mut ask = Ask::new(url, &web.guard);
     ask.user_agent = Some(&web.user_agent);
+    ask.headers = &headers;
+    ask.media_types = &web.spec.scope.media_types;
     ask.bandwidth = task.bandwidth.as_deref();
     // "Nothing new" is an answer only for what outputs have, and when this job has read
     // the document's links before and does not want to read them again.
@@ -314,5 +385,27 @@ async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
         ask.etag = known.etag.as_deref();
         ask.last_modified = known.last_modified.as_deref();
     }
-    fetcher.get(&ask).await
+    let outcome = fetcher.get(&ask).await;
+    if let Some(session) = &task.session {
+        let suffixes = &task.job.ground.suffixes;
+        match &outcome {
+            Outcome::Redirect(redirect) => session.take(url, redirect.cookies.iter(), suffixes),
+            Outcome::Body(body) => {
+                session.take(url, body.headers.get_all("set-cookie").iter(), suffixes);
+            }
+            _ => {}
+        }
+    }
+    outcome
+}
+
+/// By what a site knows who asks, if it wants to know.
+fn identity(task: &DocumentTask, web: &Web) -> Vec<(HeaderName, HeaderValue)> {
+    let url = &task.claimed.entry.docid;
+    let basic = web.basic.as_ref().and_then(|basic| basic.header(url)).cloned();
+    let cookie = task.session.as_ref().and_then(|session| session.header(url));
+    [("authorization", basic), ("cookie", cookie)]
+        .into_iter()
+        .filter_map(|(name, value)| Some((HeaderName::from_static(name), value?)))
+        .collect()
 }

@@ -82,7 +82,7 @@ pub enum Class {
 
 /// Takes the outcome of a document into the batch.
 pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Class {
-    let DocumentDone { task, outcome, reading, began_ms, ended_ms } = done;
+    let DocumentDone { task, outcome, reading, began_ms, ended_ms, .. } = done;
     let (job, claimed) = (&*task.job, task.claimed);
     let bytes = match &outcome {
         Outcome::Body(body) => i64::try_from(body.wire_bytes).unwrap_or(i64::MAX),
@@ -104,6 +104,10 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
         Outcome::Gone { status } => {
             let seen = Seen::Missing { status: i64::from(status) };
             settle(at, batch, (job, claimed), (&seen, Settlement::Done, Some(status)))
+        }
+        Outcome::Refused { reason: reason @ fetch::Reason::MediaType } => {
+            let seen = Seen::Forbidden { code: "media-type", reason: RemoveReason::OutOfScope };
+            settle(at, batch, (job, claimed), (&seen, Settlement::Cut(said(reason)), None))
         }
         Outcome::Refused { reason } | Outcome::Failed { reason } => {
             batch.counts.errors += 1;
@@ -143,18 +147,55 @@ pub fn unwanted(
 
 /// The code of a page that asks not to be indexed.
 const NOINDEX: &str = "noindex";
+/// The code of a page that says what the job does not want.
+const EXCLUDED_CONTENT: &str = "excluded-content";
 
-/// robots.txt cannot be had: the document waits, or is given up for this run.
-pub fn closed(
+/// A page that the job does not keep for what it says; it leads on all the same. History
+/// tells of it in the words of the original.
+fn said_too_much(
     at: Finishing<'_>,
     batch: &mut Batch,
     (job, claimed): (&JobWork, Claimed),
-    until_ms: i64,
+    (expression, status): (&str, Option<u16>),
 ) -> Class {
-    let reason = Reason::new("robots-unreachable", Some("its host's robots.txt cannot be had"));
+    batch.history.push(Activity {
+        id: at.ids.next(),
+        connection: job.connection,
+        job: Some(job.id),
+        kind: "process".to_owned(),
+        entity: claimed.entry.docid.clone(),
+        bytes: None,
+        result: Some("EXCLUDEDCONTENT".to_owned()),
+        description: Some("Rejected due to content exclusion rule".to_owned()),
+        start_ms: at.now_ms,
+        end_ms: at.now_ms,
+    });
+    let detail = format!("what it says matches --exclude-content {expression:?}");
+    let to = Settlement::Cut(Reason::new(EXCLUDED_CONTENT, Some(&detail)));
+    let seen = Seen::Forbidden { code: EXCLUDED_CONTENT, reason: RemoveReason::OutOfScope };
+    settle(at, batch, (job, claimed), (&seen, to, status))
+}
+
+/// A document was asked for, and its site wants a login first: it is as it was.
+pub fn asks_login(at: Finishing<'_>, batch: &mut Batch, done: &DocumentDone) -> Class {
+    let DocumentDone { task, outcome, began_ms, ended_ms, .. } = done;
+    let mut row = activity(at, &task.job, &task.claimed.entry, (outcome, 0, *began_ms, *ended_ms));
+    row.description = Some("the site asks for a login".to_owned());
+    batch.history.push(row);
+    Class::Again("login".to_owned())
+}
+
+/// What it takes to ask for a document cannot be had (robots.txt, a session): it waits, or is
+/// given up for this run.
+pub fn later(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    (reason, until_ms): (Reason, i64),
+) -> Class {
     let at = Finishing { not_before_ms: at.not_before_ms.max(until_ms), ..at };
+    let seen = Seen::Trouble { status: None, code: reason.code().to_owned() };
     let to = retry(at, job, &claimed.entry, reason);
-    let seen = Seen::Trouble { status: None, code: "robots-unreachable".into() };
     settle(at, batch, (job, claimed), (&seen, to, None))
 }
 
@@ -170,7 +211,7 @@ fn with_body(
     (job, mut claimed): (&JobWork, Claimed),
     (body, reading, began_ms): (Fetched, Reading, i64),
 ) -> Class {
-    let Reading { facts, targets, length, noindex, .. } = reading;
+    let Reading { facts, targets, length, noindex, excluded, .. } = reading;
     let data = std::mem::take(&mut claimed.data);
     let fields = carrydown::fields(&data);
     let host = host_of(&claimed.entry.docid);
@@ -184,6 +225,9 @@ fn with_body(
         let to = Settlement::Cut(Reason::new(NOINDEX, Some("the page asks not to be indexed")));
         return settle(at, batch, (job, claimed), (&seen, to, status));
     }
+    if let Some(expression) = excluded {
+        return said_too_much(at, batch, (job, claimed), (&expression, status));
+    }
     let content = Content {
         status: i64::from(body.status),
         facts: &facts,
@@ -194,7 +238,8 @@ fn with_body(
     let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
     let looked = looking(at, job, batch);
     let mut compared = compare(&known, &Seen::Content(content), looked);
-    compared.document.version = carrydown::sealed(None, &data);
+    let rules = job.web().and_then(|web| web.scope.content_rules());
+    compared.document.version = carrydown::sealed(rules, &data);
     if job.web().is_some_and(|web| web.feeds) && claimed.entry.hops == 0 {
         batch.unlisted.insert(claimed.entry.dochash);
     }
@@ -269,7 +314,7 @@ fn redirected(
     at: Finishing<'_>,
     batch: &mut Batch,
     (job, claimed): (&JobWork, Claimed),
-    Redirect { status, to }: Redirect,
+    Redirect { status, to, .. }: Redirect,
 ) -> Class {
     let entry = &claimed.entry;
     let Some(web) = job.web() else { return given_up(at, batch, (job, claimed)) };
@@ -333,9 +378,8 @@ fn settle(
     };
     let class = class_of(&to, seen, compared.change);
     let is_gone = matches!(seen, Seen::Missing { .. }) && to == Settlement::Done;
-    if is_gone
-        || matches!(seen, Seen::Forbidden { code, .. } if ![NOINDEX, hops::CODE].contains(code))
-    {
+    let leads_on = [NOINDEX, EXCLUDED_CONTENT, hops::CODE];
+    if is_gone || matches!(seen, Seen::Forbidden { code, .. } if !leads_on.contains(code)) {
         // It leads nowhere any more.
         batch.leads_anew(job, entry.dochash);
         batch.hands_anew(job, entry.dochash);

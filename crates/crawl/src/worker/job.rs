@@ -1,12 +1,13 @@
 //! A job as the worker knows it while it runs: its specification, compiled.
 
 use crate::connectors;
-use crate::connectors::feed;
+use crate::connectors::{feed, web};
 use crate::definitions::{BadSpec, MODEL, WebSpec};
 use crate::fetch::{Guard, HeaderValue, user_agent};
 use crate::frontier::{HostKey, Spot};
 use crate::hops::HopRules;
 use crate::lifecycle::Model;
+use crate::login::{Basic, Login};
 use crate::repository::Repository;
 use crate::scope::Scope;
 use page::domain::SuffixList;
@@ -16,13 +17,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
 use store::patience::Patience;
-use store::tables::counters;
 use store::tables::hops::Told;
 use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::Job;
 use store::tables::outlets::Outlet;
 use store::tables::queue::sweep::Sweep;
 use store::tables::queue::{self, Added, Adding, Candidate, Entry, Place};
+use store::tables::{counters, events};
 use store::{Error, Tx};
 
 /// What all jobs of a database share.
@@ -184,10 +185,16 @@ pub struct Web {
     pub user_agent: HeaderValue,
     /// Whether its seeds are feeds, and what these announce leads nowhere.
     pub feeds: bool,
+    /// Credentials for some of its sites.
+    pub basic: Option<Basic>,
+    /// How it logs in.
+    login: Option<Login>,
 }
 
 impl Web {
-    fn new(connector: &str, docspec: &str, ground: &Ground) -> Result<Web, BadSpec> {
+    fn new(attended: &Attended, ground: &Ground) -> Result<Web, BadSpec> {
+        let (connector, docspec) = (&attended.connector, &attended.job.docspec);
+        let config = web::config(&attended.config).map_err(BadSpec::Json)?;
         let feeds = connector == feed::NAME;
         let spec = WebSpec::from_json(docspec)?;
         let spec = if feeds { feed::spec(spec) } else { spec };
@@ -199,7 +206,14 @@ impl Web {
             own: ground.own.clone(),
             ..Guard::default()
         };
-        Ok(Web { spec, scope, guard, user_agent, feeds })
+        let basic = Basic::new(&config.basic).map_err(BadSpec::Json)?;
+        let login = Login::new(&config.login).map_err(BadSpec::Json)?;
+        Ok(Web { spec, scope, guard, user_agent, feeds, basic, login })
+    }
+
+    /// The login that a document needs, if it needs one.
+    pub fn login_for(&self, url: &str) -> Option<&Login> {
+        self.login.as_ref().filter(|login| login.guards(url))
     }
 }
 
@@ -208,7 +222,7 @@ impl JobWork {
     pub fn new(attended: &Attended, ground: &Ground) -> Result<JobWork, BadSpec> {
         let docspec = &attended.job.docspec;
         let (source, mut manners) = if connectors::is_web(&attended.connector) {
-            let web = Web::new(&attended.connector, docspec, ground)?;
+            let web = Web::new(attended, ground)?;
             let manners = Manners::of_web(&web.spec);
             (Source::Web(Box::new(web)), manners)
         } else {
@@ -311,6 +325,12 @@ impl JobWork {
         is_it && self.run == state.run && self.doing == Doing::of(state)
     }
 
+    /// The event that documents wait for while somebody logs in for them, if they need that.
+    pub fn login_event(&self, docid: &str) -> Option<String> {
+        let login = self.web().and_then(|web| web.login_for(docid));
+        login.map(|_| events::Scope::Connection(self.connection).event("login"))
+    }
+
     /// The job at a host.
     pub fn spot(&self, host: HostKey) -> Spot {
         Spot { host, job: self.id, connection: self.connection }
@@ -354,6 +374,7 @@ impl JobWork {
 
     /// A candidate for the queue, for a URL at a distance.
     pub fn candidate(&self, id: QueueId, url: String, found: Found) -> (Part, Candidate) {
+        let events = self.login_event(&url).into_iter().collect();
         let address = self.address(&url);
         let (part, bin, bin_name) = (address.part, address.bin, address.host.to_owned());
         let candidate = Candidate {
@@ -368,6 +389,7 @@ impl JobWork {
             seed: found.seed,
             parent: found.parent,
             cut: found.cut,
+            events,
         };
         (part, candidate)
     }

@@ -67,6 +67,7 @@ impl Worker {
         // Before the look, so that whatever asks for another one meanwhile gets it.
         self.looked_ms = now_ms;
         self.look_at_disk()?;
+        self.save_sessions();
         self.look_for_jobs(now_ms)?;
         self.look_at_allowances(now_ms)?;
         self.forget_links(now_ms);

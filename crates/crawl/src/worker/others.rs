@@ -28,7 +28,7 @@ impl Worker {
                     finish::forbidden(at, batch, (&work, claimed), why)
                 });
             }
-            None => self.fetch(host, work, claimed),
+            None => self.send(host, work, claimed, None),
         }
     }
 

@@ -6,6 +6,7 @@
 use super::batch::{Batch, Had, KeptBody};
 use super::job::JobWork;
 use super::turn::OpenChunk;
+use crate::definitions::RobotsFor;
 use bytes::Bytes;
 use store::chunkfile::bodies::BodiesWriter;
 use store::chunkfile::document::Body;
@@ -101,7 +102,8 @@ fn bodies(key: ChunkKey, job: &JobWork, batch: &mut Batch) -> Result<Vec<u8>> {
     let date_ms = batch.bodies.first().map_or(0, |body| body.date_ms);
     let web = job.web();
     let agent = web.map_or("", |web| web.user_agent.to_str().unwrap_or_default());
-    let robots = if web.is_some_and(|web| web.spec.ignore_robots) { "ignore" } else { "obey" };
+    let robots =
+        if web.is_some_and(|web| web.spec.robots == RobotsFor::None) { "ignore" } else { "obey" };
     let software = concat!("driftline/", env!("CARGO_PKG_VERSION"));
     let fields = [
         ("software", software),

@@ -42,6 +42,8 @@ pub struct Reading {
     pub length: i64,
     /// It asks not to be kept, and the job obeys.
     pub noindex: bool,
+    /// The job's expression that keeps it out because of what it says.
+    pub excluded: Option<String>,
 }
 
 /// Reads a document that was fetched.
@@ -53,8 +55,9 @@ pub fn read(web: &Web, entry: &Entry, fetched: &Fetched) -> Reading {
         announce(web, &entry.docid, &fetched.body, &mut targets);
     }
     let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
-    let noindex = facts.directives.noindex && !web.spec.ignore_robots;
-    Reading { facts, targets, outside, length, noindex }
+    let noindex = facts.directives.noindex && web.spec.meta_robots;
+    let excluded = web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
+    Reading { facts, targets, outside, length, noindex, excluded }
 }
 
 /// Hands the articles of a feed what it says of them.
@@ -151,7 +154,7 @@ pub fn targets_of(
     (docid, hops): (&str, i64),
     (facts, more): (&Facts, &[Link]),
 ) -> (Vec<Target>, u64) {
-    let polite = !web.spec.ignore_robots;
+    let polite = web.spec.meta_robots;
     let is_article = web.feeds && hops > 0;
     if is_article || (polite && facts.directives.nofollow) {
         return (Vec::new(), 0);

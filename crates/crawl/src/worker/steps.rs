@@ -9,12 +9,15 @@ use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
 use super::job::{Found, JobWork, Source};
+use super::logins::Access;
 use super::looking::FIRST;
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
+use crate::definitions::RobotsFor;
 use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Next, Pause};
 use crate::hops;
+use crate::login::session::Session;
 use crate::robots::Verdict;
 use page::ids::DocHash;
 use page::url::origin_of;
@@ -24,6 +27,7 @@ use store::chunkfile::document::RemoveReason;
 use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
 use store::tables::bins::Visit;
 use store::tables::job_states::RunKind;
+use store::tables::queue::Reason;
 use store::tables::robots;
 
 /// A host that is left alone for longer than this gives its documents back.
@@ -99,9 +103,8 @@ impl Worker {
             return Ok(());
         }
         let entry = &claimed.entry;
-        if web.spec.ignore_robots {
-            self.fetch(host, work.clone(), claimed);
-            return Ok(());
+        if web.spec.robots == RobotsFor::None {
+            return self.fetch(host, work.clone(), claimed);
         }
         let origin = origin_of(&entry.docid).to_owned();
         if !self.robots.has(&origin) {
@@ -121,7 +124,7 @@ impl Worker {
         self.tell_sitemaps(host.part, &work, &origin);
         let product = web.spec.product();
         match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
-            Verdict::Allowed => self.fetch(host, work.clone(), claimed),
+            Verdict::Allowed => return self.fetch(host, work.clone(), claimed),
             Verdict::Unknown => {
                 let (token, bandwidth) = (claimed.token, self.bandwidth(host, &work));
                 self.frontier.hold(work.spot(host), Item { job, claimed });
@@ -140,17 +143,53 @@ impl Worker {
                 });
             }
             Verdict::Closed { until_ms } => {
+                let words = "its host's robots.txt cannot be had";
+                let reason = Reason::new("robots-unreachable", Some(words));
                 self.skip(host, &work, |at, batch| {
-                    finish::closed(at, batch, (&work, claimed), until_ms)
+                    finish::later(at, batch, (&work, claimed), (reason, until_ms))
                 });
             }
         }
         Ok(())
     }
 
-    pub(super) fn fetch(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) {
+    fn fetch(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) -> Result<()> {
+        let session = match self.access(&job, &claimed.entry.docid) {
+            Ok(Access::Open) => None,
+            Ok(Access::In(session)) => Some(session),
+            Ok(Access::Waits(event)) => {
+                self.frontier.skipped(job.spot(host));
+                self.waits(host, (&job, claimed), event);
+                return Ok(());
+            }
+            Ok(Access::Failed(until_ms, why)) => {
+                let reason = Reason::new("login", Some(&why));
+                self.skip(host, &job, |at, batch| {
+                    finish::later(at, batch, (&job, claimed), (reason, until_ms))
+                });
+                return Ok(());
+            }
+            Err(error) if error.passes() => {
+                self.frontier.skipped(job.spot(host));
+                self.give_back(host.part, Item::new(job.id, claimed));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        self.send(host, job, claimed, session);
+        Ok(())
+    }
+
+    /// Sends a document to be had.
+    pub(super) fn send(
+        &mut self,
+        host: HostKey,
+        job: Arc<JobWork>,
+        claimed: Claimed,
+        session: Option<Arc<Session>>,
+    ) {
         let bandwidth = self.bandwidth(host, &job);
-        let task = DocumentTask { host, claimed, job, bandwidth };
+        let task = DocumentTask { host, claimed, job, bandwidth, session };
         self.fetching.send(Task::Document(Box::new(task)));
     }
 
@@ -193,7 +232,7 @@ impl Worker {
     }
 
     /// A document has been fetched, or not.
-    pub(super) fn document(&mut self, mut done: DocumentDone) {
+    pub(super) fn document(&mut self, mut done: DocumentDone) -> Result<()> {
         let (host, job) = (done.task.host, done.task.job.clone());
         let url = done.task.claimed.entry.docid.clone();
         let bytes = match &done.outcome {
@@ -206,8 +245,12 @@ impl Worker {
         if !self.holds(host.part, done.task.claimed.token) {
             // The part is somebody else's: what came of this is not ours to tell.
             self.frontier.committed(1);
-            return;
+            return Ok(());
         }
+        if done.asks_login {
+            return self.asks_login(done);
+        }
+        self.proves(&done);
         if let Outcome::Retry { reason, .. } = &done.outcome {
             self.progress.troubled(&reason.code(), &url);
         }
@@ -220,6 +263,7 @@ impl Worker {
         let class = self
             .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
         self.finished(&job, &class, &url);
+        Ok(())
     }
 
     /// Something was not asked for after all: it is as it was.
@@ -229,6 +273,7 @@ impl Worker {
                 self.frontier.skipped(task.job.spot(task.host));
                 self.give_back(task.host.part, Item::new(task.job.id, task.claimed));
             }
+            Task::Login(task) => self.not_logged_in(&task),
             Task::Robots(RobotsTask { host, job, .. }) => {
                 let delays = (job.manners.delay_ms, job.manners.crawl_delay_max_ms);
                 let delay_ms = self.hosts.get(host).delay_ms(delays.0, delays.1);

@@ -29,7 +29,7 @@ use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
 use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Entry, Place};
-use store::tables::{addresses, carrydown, chunks, history, robots, traps};
+use store::tables::{addresses, carrydown, chunks, events, history, robots, traps};
 use store::{Db, Error, Result, Tx};
 
 /// Documents that can be active in one chunk.
@@ -232,6 +232,9 @@ impl Turn {
             done.new += added.new;
             raised = added.woken;
             queue::settle(tx, self.place(), (chunk.id, self.job.run), &batch.settled)?;
+            let waits: Vec<(QueueId, &str)> =
+                batch.waits.iter().map(|(id, event)| (*id, event.as_str())).collect();
+            events::depend(tx, part, &waits)?;
         }
         done.is_open |= self.is_open && self.commit.is_none();
         if let Some((chunk, _)) = self.commit.as_ref().filter(|_| !self.active.is_empty()) {
@@ -326,7 +329,7 @@ impl Turn {
         if claimed.len() < count {
             // Another job has them just now; a later look finds them again.
             exhausted = true;
-        } else if exhausted && mark > 0 {
+        } else if exhausted && mark > 0 && !queue::is_held_back(tx, place, bin)? {
             exhausted = bins::unmark(tx, part, Marked { job: self.job.id, bin, mark })?;
         }
         let claimed = self.with_documents(tx, claimed)?;

@@ -61,10 +61,11 @@ fn converse(shared: &Shared, mut stream: &TcpStream, number: u64) -> io::Result<
                 parsed
             }
         };
-        let request = match parsed {
+        let mut request = match parsed {
             Ok(request) => request,
             Err(Refusal(status)) => return refuse(stream, status),
         };
+        request.body = read_body(stream, &mut buffer, request.body_bytes().unwrap_or(0))?;
         let visit = shared.log.begin(&request)?;
         let answer = (shared.handler)(&request);
         if !shared.gate.pause(answer.delay) {
@@ -109,6 +110,18 @@ fn read_head(mut stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<Head> {
             read => buffer.extend_from_slice(&piece[..read]),
         }
     }
+}
+
+/// The body of a request, as long as its head says.
+fn read_body(mut stream: &TcpStream, buffer: &mut Vec<u8>, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut piece = [0; PIECE_BYTES];
+    while buffer.len() < bytes {
+        match stream.read(&mut piece)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => buffer.extend_from_slice(&piece[..read]),
+        }
+    }
+    Ok(buffer.drain(..bytes).collect())
 }
 
 /// Says why nobody was asked, and hangs up.

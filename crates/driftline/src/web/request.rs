@@ -1,11 +1,13 @@
 //! One request as the answering function sees it, and how its head is read.
 //!
 //! Invariant: whatever bytes come, the head is at most [`HEAD_BYTES_MAX`] long and has
-//! at most [`HEADERS_MAX`] headers, the path begins with `/` and holds neither blanks nor
+//! at most [`HEADERS_MAX`] headers, the body at most [`BODY_BYTES_MAX`], the path begins with `/` and holds neither blanks nor
 //! controls, and the host is in small letters without its port.
 
 /// The longest head of a request that is read.
 pub const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// The longest body of a request that is read.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// The headers a request may have.
 pub const HEADERS_MAX: usize = 100;
 
@@ -20,6 +22,8 @@ pub struct Request {
     pub path: String,
     /// Names in small letters, values trimmed.
     pub headers: Vec<(String, String)>,
+    /// What was sent with it.
+    pub body: Vec<u8>,
     /// Whether the connection is to be closed after the answer.
     pub(super) is_last: bool,
 }
@@ -37,6 +41,7 @@ impl Request {
             host: host.to_ascii_lowercase(),
             path: path.to_owned(),
             headers: vec![("host".to_owned(), authority.to_owned())],
+            body: Vec::new(),
             is_last: false,
         }
     }
@@ -71,6 +76,7 @@ impl Request {
             host: String::new(),
             path: path.to_owned(),
             headers,
+            body: Vec::new(),
             is_last: version == "HTTP/1.0",
         };
         let authority = request.header("host").ok_or(Refusal(400))?;
@@ -79,16 +85,19 @@ impl Request {
             return Err(Refusal(400));
         }
         request.host = host.to_ascii_lowercase();
-        // Nobody sends us anything but questions, and a body that is not read would be
-        // taken for the next of them.
-        let has_body = request.header("content-length").is_some_and(|length| length != "0")
-            || request.header("transfer-encoding").is_some();
-        if has_body {
+        // A body that is not read would be taken for the next request.
+        let has_length = request.body_bytes().is_some_and(|bytes| bytes <= BODY_BYTES_MAX);
+        if !has_length || request.header("transfer-encoding").is_some() {
             return Err(Refusal(413));
         }
         let closes = |value: &str| value.eq_ignore_ascii_case("close");
         request.is_last |= request.header("connection").is_some_and(closes);
         Ok(request)
+    }
+
+    /// How long its body is; none if it does not say so in a number.
+    pub(super) fn body_bytes(&self) -> Option<usize> {
+        self.header("content-length").map_or(Some(0), |length| length.parse().ok())
     }
 
     /// The value of a header, by its name in small letters.

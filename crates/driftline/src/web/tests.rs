@@ -184,7 +184,8 @@ fn what_is_no_request_is_refused_and_the_connection_closed() {
         ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),
         ("GET / HTTP/1.1\r\nHost a\r\n\r\n".to_owned(), 400),
         ("GET / HTTP/2.0\r\nHost: a\r\n\r\n".to_owned(), 505),
-        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n".to_owned(), 413),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n".to_owned(), 413),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n".to_owned(), 413),
         (format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n"), 431),
         (format!("GET /{long}"), 431),
     ] {

@@ -34,6 +34,19 @@ pub(super) fn html(input: &[u8]) {
     assert!(alone.eq(among_facts), "the links alone: {links:?}");
 }
 
+/// The input is a page with forms.
+pub(super) fn forms(input: &[u8]) {
+    let found = crate::forms::forms(&String::from_utf8_lossy(input));
+    assert!(found.len() <= crate::forms::FORMS_MAX);
+    for form in &found {
+        assert!(form.fields.len() <= crate::forms::FIELDS_MAX);
+        for (name, value) in &form.fields {
+            assert!(!name.is_empty() && name.len() <= crate::forms::VALUE_BYTES_MAX);
+            assert!(value.len() <= crate::forms::VALUE_BYTES_MAX);
+        }
+    }
+}
+
 /// The input is a record of a WAT archive.
 pub(super) fn wat(input: &[u8]) {
     if let Some(told) = crate::wat::read(input) {

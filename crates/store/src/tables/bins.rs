@@ -251,6 +251,7 @@ mod tests {
             seed: true,
             parent: None,
             cut: None,
+            events: Vec::new(),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use crate::ids::ConnectionId;
 use crate::tables::authorities::{self, Realm};
-use crate::tables::{jobs, registrations};
+use crate::tables::{jobs, registrations, sessions};
 use crate::value::Row;
 use crate::{Error, Result, Tx, Value};
 
@@ -292,6 +292,7 @@ pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
     {
         tx.execute(&format!("DELETE FROM {table} WHERE {owner} = $1"), &[it.id.into()])?;
     }
+    sessions::forget(tx, it.id)?;
     tx.execute("DELETE FROM connections WHERE id = $1", &[it.id.into()])?;
     Ok(true)
 }

@@ -1,8 +1,10 @@
 //! Processes that work on this database: one row for each start.
 //!
-//! Invariant: a node's number is given once; ids are made from it (see `ids`).
+//! Invariants: a node's number is given once; ids are made from it (see `ids`). What it
+//! had begun as events ends with it.
 
 use crate::ids::NodeId;
+use crate::tables::events;
 use crate::{Result, Tx, Value};
 
 /// What a process says of itself when it starts.
@@ -63,6 +65,7 @@ pub fn register(tx: &mut Tx<'_>, node: &NewNode, now_ms: i64) -> Result<NodeId> 
             now_ms.into(),
         ],
     )?;
+    events::end_of_the_gone(tx)?;
     Ok(id)
 }
 
@@ -115,18 +118,23 @@ pub fn stop(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<()> {
         "UPDATE nodes SET state = 'stopped', stopped_ms = $2 WHERE id = $1",
         &[node.into(), now_ms.into()],
     )?;
+    events::end_of_the_gone(tx)?;
     Ok(())
 }
 
 /// Declares nodes absent that have not been heard of since `before_ms`.
 pub fn mark_absent(tx: &mut Tx<'_>, before_ms: i64) -> Result<Vec<NodeId>> {
-    tx.query(
+    let absent = tx.query(
         "UPDATE nodes SET state = 'absent', health = 'failure'
          WHERE state IN ('joining', 'ready', 'draining') AND heartbeat_ms < $1
          RETURNING id",
         &[before_ms.into()],
         |row| row.get(0),
-    )
+    )?;
+    if !absent.is_empty() {
+        events::end_of_the_gone(tx)?;
+    }
+    Ok(absent)
 }
 
 /// Nodes from the newest start on.

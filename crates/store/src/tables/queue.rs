@@ -29,7 +29,7 @@ pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
 
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
-use crate::tables::counters;
+use crate::tables::{counters, events};
 use crate::value::Row;
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
@@ -168,6 +168,21 @@ pub fn peek_ready(tx: &mut Tx<'_>, place: Place, bin: BinId, limit: u32) -> Resu
         &[place.part.into(), place.job.into(), bin.into(), limit.into()],
         Entry::from_row,
     )
+}
+
+/// Whether a bin from which all was claimed that could be has more: documents that wait
+/// for an event.
+pub fn is_held_back(tx: &mut Tx<'_>, place: Place, bin: BinId) -> Result<bool> {
+    if !events::is_any(tx)? {
+        return Ok(false);
+    }
+    let found = tx.query_opt(
+        "SELECT 1 FROM queue q
+         WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND q.state = 'ready' LIMIT 1",
+        &[place.part.into(), place.job.into(), bin.into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(found.is_some())
 }
 
 /// The next documents of a bin that an older run settled and this one rechecks.

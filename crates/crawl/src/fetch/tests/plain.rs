@@ -65,7 +65,10 @@ async fn answers_without_a_document_keep_the_connection_too() {
     let gone = fetcher.get(&Ask::new(&url("/gone"), &guard)).await;
     assert_eq!(gone, Outcome::Gone { status: 404 });
     let moved = fetcher.get(&Ask::new(&url("/moved"), &guard)).await;
-    assert_eq!(moved, Outcome::Redirect(Redirect { status: 301, to: url("/there") }));
+    assert_eq!(
+        moved,
+        Outcome::Redirect(Redirect { status: 301, to: url("/there"), cookies: vec![] })
+    );
     let busy = fetcher.get(&Ask::new(&url("/busy"), &guard)).await;
     let reason = Reason::Status(503);
     assert_eq!(busy, Outcome::Retry { after_ms: Some(7_000), reason });

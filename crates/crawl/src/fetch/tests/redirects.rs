@@ -45,10 +45,16 @@ async fn a_chain_is_followed_and_recorded() {
     assert!(!server.requests()[1].contains("if-none-match"));
 
     let followed = fetcher.follow(&ask, 0, anywhere).await;
-    assert_eq!(followed.outcome, Outcome::Redirect(Redirect { status: 301, to: b.clone() }));
+    assert_eq!(
+        followed.outcome,
+        Outcome::Redirect(Redirect { status: 301, to: b.clone(), cookies: vec![] })
+    );
     let followed = fetcher.follow(&ask, 10, |_| HopVerdict::Report).await;
     assert_eq!((followed.url, followed.hops.len()), (a.clone(), 1));
-    assert_eq!(followed.outcome, Outcome::Redirect(Redirect { status: 301, to: b }));
+    assert_eq!(
+        followed.outcome,
+        Outcome::Redirect(Redirect { status: 301, to: b, cookies: vec![] })
+    );
 }
 
 #[tokio::test]

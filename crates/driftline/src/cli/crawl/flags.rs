@@ -3,7 +3,7 @@
 //! Invariant: a flag that is not given changes nothing, so a job keeps what it was
 //! told before.
 
-use ::crawl::definitions::WebSpec;
+use ::crawl::definitions::{RobotsFor, WebSpec};
 use ::crawl::fetch::Lookup;
 use ::crawl::scope::Reach;
 use anyhow::{Context, bail};
@@ -46,6 +46,12 @@ pub struct Flags {
     /// Leave out URLs that match one of these expressions; "" forgets them
     #[arg(long, value_name = "REGEX")]
     exclude: Vec<String>,
+    /// Do not keep pages whose title or text matches one of these expressions; "" forgets them
+    #[arg(long, value_name = "REGEX")]
+    exclude_content: Vec<String>,
+    /// Take only documents of these types, such as text/html or text/*; "" forgets them
+    #[arg(long, value_name = "TYPE")]
+    media_type: Vec<String>,
     /// Take in at most so many documents; 0 is no limit
     #[arg(long, value_name = "N")]
     max_pages: Option<i64>,
@@ -142,9 +148,12 @@ impl Flags {
         if let Some(scope) = self.scope {
             spec.scope.reach = scope.into();
         }
-        for (given, kept) in
-            [(&self.include, &mut spec.scope.include), (&self.exclude, &mut spec.scope.exclude)]
-        {
+        for (given, kept) in [
+            (&self.include, &mut spec.scope.include),
+            (&self.exclude, &mut spec.scope.exclude),
+            (&self.exclude_content, &mut spec.scope.exclude_content),
+            (&self.media_type, &mut spec.scope.media_types),
+        ] {
             if !given.is_empty() {
                 *kept = given.iter().filter(|pattern| !pattern.is_empty()).cloned().collect();
             }
@@ -166,7 +175,10 @@ impl Flags {
             }
         }
         spec.concurrency = self.concurrency.unwrap_or(spec.concurrency);
-        spec.ignore_robots = self.ignore_robots.unwrap_or(spec.ignore_robots);
+        if let Some(ignores) = self.ignore_robots {
+            spec.robots = if ignores { RobotsFor::None } else { RobotsFor::default() };
+            spec.meta_robots = !ignores;
+        }
         spec.allow_private = self.allow_private.unwrap_or(spec.allow_private);
         spec.bodies = self.no_bodies.map_or(spec.bodies, |without| !without);
         spec.retries = self.retries.unwrap_or(spec.retries);

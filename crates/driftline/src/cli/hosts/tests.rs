@@ -61,6 +61,7 @@ fn candidate(host: &str, n: i64, number: i64) -> Candidate {
         seed: true,
         parent: None,
         cut: None,
+        events: Vec::new(),
     }
 }
 

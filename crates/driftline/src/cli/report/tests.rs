@@ -311,6 +311,7 @@ fn fill_queue(db: &Db) -> store::Result<()> {
                 seed: false,
                 parent: None,
                 cut: [None, Some("hops"), Some("robots")][number as usize % 3],
+                events: Vec::new(),
             };
             let place = Place { part: Part(number % 2), job: JobId(1 + number % 5 / 4) };
             let adding = Adding { place, run: Run(1), now_ms: 1, room: None };

@@ -141,6 +141,7 @@ impl<'a> World<'a> {
             seed: false,
             parent: Some((part("http://site.example/"), DocHash::of("http://site.example/stored"))),
             cut,
+            events: Vec::new(),
         };
         let (place, id) = (Place { part: part(url), job }, candidate.id);
         self.db.write(move |tx| {

@@ -296,6 +296,13 @@ fn every_command_of_the_guide_to_hops_and_feeds_runs() {
 }
 
 #[test]
+fn every_command_of_the_guide_to_the_web_runs() {
+    let told = run_guide("web.md", 9);
+    assert_says(&told, &["job docs: new", "robots data -> all", "job wiki: new", "***"]);
+    assert!(!told.contains("password=secret") && !told.contains("\"secret\""), "{told}");
+}
+
+#[test]
 fn every_command_of_the_guide_to_rows_and_archives_runs() {
     let told = run_guide("sources.md", 8);
     assert_says(&told, &["job products: new", "https://shop.example/item/{id}", "job pages: new"]);

@@ -10,8 +10,10 @@ mod cycle;
 mod deregistered;
 mod edited;
 mod ending;
+mod excluded;
 mod feeds;
 mod hops;
+mod logins;
 mod rows;
 
 use std::path::Path;

@@ -9,6 +9,7 @@ mod known;
 
 use super::{Place, State, count_moves};
 use crate::ids::{BinId, Part, QueueId, Run};
+use crate::tables::events;
 use crate::{Result, Tx, Value};
 use known::{find_known, rediscover, revive, update_known};
 use page::ids::DocHash;
@@ -40,6 +41,8 @@ pub struct Candidate {
     /// Why it is known but not to be fetched: `scope`, `hops`, `limit` or another
     /// reason; `None` lets it in.
     pub cut: Option<&'static str>,
+    /// Events that it depends on: while one of them is in play, it waits.
+    pub events: Vec<String>,
 }
 
 /// The reason of what there was no room for.
@@ -152,6 +155,8 @@ fn insert_new<'a>(
         (new, late) = new.into_iter().partition(|(it, _)| there.contains(&it.id));
         lost = late.into_iter().map(|(it, _)| it).collect();
     }
+    let named = new.iter().flat_map(|(it, _)| it.events.iter().map(|name| (it.id, name.as_str())));
+    events::depend(tx, place.part, &named.collect::<Vec<_>>())?;
     let mut documents: BTreeMap<BinId, (&str, i64)> = BTreeMap::new();
     for (candidate, _) in &new {
         documents.entry(candidate.bin).or_insert((&candidate.bin_name, 0)).1 += 1;

@@ -6,6 +6,7 @@
 use super::{Place, State, count_moves};
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
+use crate::tables::events;
 use crate::{Error, Result, Tx, Value};
 use std::collections::{BTreeMap, HashMap};
 
@@ -159,6 +160,7 @@ pub fn settle(
     let again = kept.iter().filter(|(_, state)| *state == State::Ready);
     let woken: Vec<BinId> = again.filter_map(|(it, _)| Some(active.get(&it.id)?.bin)).collect();
     count_out_of_bins(tx, place, &removed)?;
+    events::forget(tx, place.part, &deleted)?;
     super::add::mark_bins(tx, place, woken)?;
     let mut moves: Vec<(State, i64)> = kept.iter().map(|(_, state)| (*state, 1)).collect();
     moves.push((State::Active, -(settled.len() as i64)));

@@ -7,6 +7,7 @@
 
 use super::{Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older};
 use crate::ids::{BinId, ChunkId, ConnectionId, QueueId, Run};
+use crate::tables::events;
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::HashSet;
@@ -183,6 +184,7 @@ pub fn forget_cut(
         |row| row.get(0),
     )?;
     super::settle::count_out_of_bins(tx, place, &removed)?;
+    events::forget(tx, place.part, &stale)?;
     count_moves(tx, place, &[(State::Cut, -(removed.len() as i64))])?;
     let full = looked.len() as u64 == u64::from(limit);
     Ok(looked.into_iter().next_back().filter(|_| full).map(|it| (it.0, it.1)))

@@ -36,6 +36,7 @@ fn candidate(id: i64, document: u8, hops: i64, cut: Option<&'static str>) -> Can
         seed: hops == 0,
         parent: None,
         cut,
+        events: Vec::new(),
     }
 }
 

@@ -36,6 +36,7 @@ fn candidate(host: &str, number: i64, id: i64) -> Candidate {
         seed: false,
         parent: None,
         cut: (number % 6 == 4).then_some("scope"),
+        events: Vec::new(),
     }
 }
 

@@ -62,7 +62,7 @@ fn make(home: &Home, site: &Served) {
         (0..FEEDS).map(|feed| format!("seeds={}/feed/{feed}.xml", origin(site))).collect();
     let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
     let create = ["job", "create", "news", "--connection", "news", "--pipeline", "sink"];
-    let settings = ["allow_private=yes", "delay_ms=0", "ignore_robots=yes"];
+    let settings = ["allow_private=yes", "delay_ms=0", "robots=none"];
     told(home, &[&create[..], &settings, &seeds].concat());
 }
 

@@ -95,7 +95,7 @@ fn pages_are_taken_one_hop_from_the_seeds_then_two(home: Home) {
         .iter()
         .map(|seed| format!("{}/", seed.rsplit_once("/p").map_or(&**seed, |it| it.0)))
         .collect();
-    web_job(&home, &seeds, &["--hops", "link=1", "delay_ms=0", "ignore_robots=yes"]);
+    web_job(&home, &seeds, &["--hops", "link=1", "delay_ms=0", "robots=none"]);
     assert_eq!(run(&home, "site"), 110);
     told(&home, &["job", "edit", "site", "--hops", "link=2"]);
     assert_eq!(run(&home, "site"), 1_110);
@@ -135,7 +135,7 @@ fn what_a_vanished_link_made_near_goes(home: Home) {
         Some(Answer::html(format!("<p>{}</p>{}", request.path, links.join(" "))))
     });
     let seed = format!("{}/", site.seed().rsplit_once("/p").map_or(site.seed(), |it| it.0.into()));
-    let flags = ["--hops", "link=4", "delay_ms=0", "ignore_robots=yes"];
+    let flags = ["--hops", "link=4", "delay_ms=0", "robots=none"];
     web_job(&home, &[seed], &flags);
     assert_eq!(run(&home, "site"), 7, "all of it: /end is four links away");
     is_cut.store(true, Ordering::SeqCst);

@@ -30,6 +30,7 @@ fn candidate(number: i64, cut: Option<&'static str>) -> Candidate {
         seed: false,
         parent: Some((Part(0), DocHash::of("http://parent.example/"))),
         cut,
+        events: Vec::new(),
     }
 }
 

@@ -47,6 +47,7 @@ fn settled(db: &Db) -> Result<()> {
             seed: true,
             parent: None,
             cut: None,
+            events: Vec::new(),
         })
         .collect();
     db.write(move |tx| {

@@ -1,6 +1,7 @@
 //! The queue's rules one by one: what is settled, marked, looked up, let in, rechecked.
 
 use super::*;
+use crate::ids::NodeId;
 
 #[test]
 fn settling_what_is_not_in_the_chunk_changes_nothing() {
@@ -40,18 +41,37 @@ fn a_mark_is_lowered_only_if_nothing_was_queued_since() {
 fn a_document_that_depends_on_an_event_waits_while_it_is_in_play() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
-        let one = candidate(5, 0, 0, None);
+        let event = events::Scope::Job(JOB).event("login");
+        let one = Candidate { events: vec![event.clone()], ..candidate(5, 0, 0, None) };
+        let other = Candidate { bin: BinId(0), ..candidate(6, 1, 0, None) };
+        let (begun, ended) = (event.clone(), event);
         db.write(move |tx| {
-            add(tx, at(place, Run(1), 0), std::slice::from_ref(&one))?;
-            tx.execute(
-                "INSERT INTO prereqevents (part, owner, eventname) VALUES (1, 5, 'login')",
-                &[],
-            )?;
-            tx.execute("INSERT INTO events (name, node, begun_ms) VALUES ('login', 1, 0)", &[])
+            add(tx, at(place, Run(1), 0), &[one.clone(), other.clone()])?;
+            events::begin(tx, &begun, NodeId(1), 0)
         })?;
-        assert_eq!(db.read(move |tx| peek_ready(tx, place, BinId(0), 9))?, []);
-        db.write(|tx| tx.execute("DELETE FROM events WHERE name = 'login'", &[]))?;
-        assert_eq!(db.read(move |tx| peek_ready(tx, place, BinId(0), 9))?.len(), 1);
+        let ready = || {
+            let found = db.read(move |tx| peek_ready(tx, place, BinId(0), 9))?;
+            Ok::<Vec<i64>, Error>(found.iter().map(|entry| entry.id.0).collect())
+        };
+        assert_eq!(ready()?, [6], "what does not depend on it does not wait");
+        assert!(db.read(move |tx| is_held_back(tx, place, BinId(0)))?);
+        assert!(db.write(move |tx| events::complete(tx, &ended, NodeId(1)))?);
+        assert_eq!(ready()?, [5, 6]);
+        assert!(!db.read(move |tx| is_held_back(tx, place, BinId(0)))?);
+        // What it depended on goes with it.
+        let rows = || {
+            db.read(|tx| tx.query("SELECT owner FROM prereqevents", &[], |row| row.get::<i64>(0)))
+        };
+        db.write(move |tx| {
+            events::depend(tx, place.part, &[(QueueId(6), "x"), (QueueId(6), "x")])
+        })?;
+        assert_eq!(rows()?.len(), 2);
+        let deleted = |id| Settled { id: QueueId(id), generation: 1, to: Settlement::Deleted };
+        db.write(move |tx| {
+            claim_ids(tx, place, ChunkId(3), &[QueueId(5), QueueId(6)])?;
+            settle(tx, place, (ChunkId(3), Run(1)), &[deleted(5), deleted(6)])
+        })?;
+        assert_eq!(rows()?, [0; 0]);
         Ok(())
     });
 }

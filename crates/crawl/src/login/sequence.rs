@@ -1,0 +1,169 @@
+//! The way through a login: one page after the other, until one asks for nothing more.
+//!
+//! Relies on the fetcher, whose guard sees every address. Invariant: at most
+//! [`STEPS_MAX`] requests are made, the job's delay apart, and no form is sent twice.
+
+use super::session::Session;
+use super::{Login, Step};
+use crate::fetch::{Ask, Fetcher, Guard, HeaderName, HeaderValue, HopVerdict, Outcome};
+use crate::robots::{RobotsCache, Verdict};
+use bytes::Bytes;
+use page::domain::SuffixList;
+use page::url::origin_of;
+use std::time::Duration;
+
+/// Requests of one login.
+pub const STEPS_MAX: usize = 20;
+
+/// What is needed on the way.
+pub struct Walk<'a> {
+    /// Asks.
+    pub fetcher: &'a Fetcher,
+    /// What may be reached.
+    pub guard: &'a Guard,
+    /// Who asks.
+    pub user_agent: &'a HeaderValue,
+    /// Whose domains are whose.
+    pub suffixes: &'a SuffixList,
+    /// From the end of one request to the start of the next.
+    pub delay: Duration,
+    /// The name that robots.txt is read for, if it is obeyed here.
+    pub robots: Option<&'a str>,
+}
+
+/// One request of a login, as history keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// What was asked for, without what was sent.
+    pub url: String,
+    /// The status, or the code of a reason.
+    pub result: String,
+    /// Milliseconds since the login began.
+    pub began_ms: i64,
+    /// Until then.
+    pub ended_ms: i64,
+}
+
+/// What came of a login.
+#[derive(Debug)]
+pub struct Walked {
+    /// The session, or why there is none.
+    pub outcome: Result<Session, String>,
+    /// What was asked on the way.
+    pub asked: Vec<Asked>,
+}
+
+impl Login {
+    /// Logs in, on the way to a document. The session gets this number.
+    pub async fn walk(&self, walk: &Walk<'_>, document: &str, number: i64) -> Walked {
+        let session = Session::new(number);
+        let mut asked = Vec::new();
+        let outcome = self.steps(walk, document, (&session, &mut asked)).await;
+        Walked { outcome: outcome.map(|()| session), asked }
+    }
+
+    async fn steps(
+        &self,
+        walk: &Walk<'_>,
+        document: &str,
+        (session, asked): (&Session, &mut Vec<Asked>),
+    ) -> Result<(), String> {
+        let start = tokio::time::Instant::now();
+        let (mut url, mut form) = (document.to_owned(), None);
+        let mut filled: Vec<usize> = Vec::new();
+        let mut robots = RobotsCache::default();
+        while asked.len() < STEPS_MAX {
+            if !asked.is_empty() {
+                tokio::time::sleep(walk.delay).await;
+            }
+            if let Some(product) = walk.robots {
+                is_allowed(walk, &mut robots, (&url, product)).await?;
+            }
+            let began_ms = since(start);
+            let outcome = ask(walk, session, (&url, form.as_ref())).await;
+            let reason = outcome.reason();
+            let result = match outcome.status() {
+                Some(status) => status.to_string(),
+                None => reason.map_or_else(String::new, |reason| reason.code().into_owned()),
+            };
+            let shown = url.split('?').next().unwrap_or_default().to_owned();
+            asked.push(Asked { url: shown.clone(), result, began_ms, ended_ms: since(start) });
+            let next = match (&outcome, self.next(&url, &outcome)) {
+                (_, Some(step)) => step,
+                // What a page does not say is followed as a browser would.
+                (Outcome::Redirect(redirect), None) => {
+                    Step { page: usize::MAX, url: redirect.to.clone(), form: None, is_form: false }
+                }
+                (Outcome::Body(_), None) => return Ok(()),
+                (_, None) => {
+                    let why = reason.map_or_else(|| "no answer".to_owned(), |it| it.to_string());
+                    return Err(format!("at {shown}: {why}"));
+                }
+            };
+            if next.is_form && filled.contains(&next.page) {
+                return Err(format!(
+                    "at {shown}: the form comes again after it was sent; the name or the \
+                     password may be wrong"
+                ));
+            }
+            if next.is_form {
+                filled.push(next.page);
+            }
+            (url, form) = (next.url, next.form);
+        }
+        Err(format!("after {STEPS_MAX} requests there was still no page of the site"))
+    }
+}
+
+/// Whether robots.txt lets a page of the login be asked for. It is asked for again by every
+/// login: there are few.
+async fn is_allowed(
+    walk: &Walk<'_>,
+    robots: &mut RobotsCache,
+    (url, product): (&str, &str),
+) -> Result<(), String> {
+    let origin = origin_of(url);
+    if !robots.has(origin) {
+        let its = format!("{origin}/robots.txt");
+        let mut ask = Ask::new(&its, walk.guard);
+        ask.user_agent = Some(walk.user_agent);
+        ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
+        let most = page::robots::answer::REDIRECTS_MAX;
+        let followed = walk.fetcher.follow(&ask, most, |_| HopVerdict::Follow).await;
+        robots.answered(origin, &followed, 0);
+    }
+    let shown = url.split('?').next().unwrap_or_default();
+    match robots.verdict(origin, url, product, 0) {
+        Verdict::Allowed => Ok(()),
+        Verdict::Forbidden { rule } => Err(format!(
+            "at {shown}: robots.txt forbids it ({rule}); with robots=data it is obeyed for \
+             documents only"
+        )),
+        Verdict::Unknown | Verdict::Closed { .. } => {
+            Err(format!("at {shown}: the robots.txt of its host cannot be had"))
+        }
+    }
+}
+
+async fn ask(walk: &Walk<'_>, session: &Session, (url, form): (&str, Option<&Bytes>)) -> Outcome {
+    let cookie = session.header(url).map(|value| (HeaderName::from_static("cookie"), value));
+    let headers: Vec<(HeaderName, HeaderValue)> = cookie.into_iter().collect();
+    let mut ask = Ask::new(url, walk.guard);
+    ask.user_agent = Some(walk.user_agent);
+    ask.body_bytes_max = Some(super::LOOKED_BYTES_MAX);
+    ask.headers = &headers;
+    ask.form = form;
+    let outcome = walk.fetcher.get(&ask).await;
+    match &outcome {
+        Outcome::Redirect(redirect) => session.take(url, redirect.cookies.iter(), walk.suffixes),
+        Outcome::Body(body) => {
+            session.take(url, body.headers.get_all("set-cookie").iter(), walk.suffixes);
+        }
+        _ => {}
+    }
+    outcome
+}
+
+fn since(start: tokio::time::Instant) -> i64 {
+    i64::try_from(start.elapsed().as_millis()).unwrap_or(i64::MAX)
+}

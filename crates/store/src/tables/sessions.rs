@@ -1,0 +1,133 @@
+//! Sessions of connections with sites they log in to: the web connector's own table.
+//! While that connector is not registered there is no such table: nothing is found, and
+//! what is saved is lost.
+//!
+//! Kept so that a restart, or another process, goes on in the same session. Invariant:
+//! a session's number grows with every login, so whoever was answered in an older one
+//! knows that there is a newer.
+
+use crate::ids::ConnectionId;
+use crate::owned::WEB;
+use crate::{Result, Tx};
+
+/// Bytes of a session's cookies.
+pub const COOKIES_BYTES_MAX: usize = 256 << 10;
+
+/// A connection's session, as it stands.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// A hash of how it was begun.
+    pub login: String,
+    /// How many logins there have been.
+    pub number: i64,
+    /// What the site knows us by.
+    pub cookies: String,
+    /// When it was begun.
+    pub since_ms: i64,
+    /// When and why a login failed, if that was the last thing that happened.
+    pub failed: Option<(i64, String)>,
+}
+
+/// Cookies are secrets.
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Stored { number, since_ms, failed, .. } = self;
+        f.debug_struct("Stored")
+            .field("number", number)
+            .field("since_ms", since_ms)
+            .field("failed", failed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The session of a connection, if there has been any.
+pub fn find(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Stored>> {
+    if !WEB.is_there(tx)? {
+        return Ok(None);
+    }
+    let found = tx.query_opt(
+        "SELECT login, number, cookies, since_ms, failed_ms, failure FROM sessions
+         WHERE connectionid = $1",
+        &[connection.into()],
+        |row| {
+            let failure: Option<String> = row.get(5)?;
+            Ok(Stored {
+                login: row.get(0)?,
+                number: row.get(1)?,
+                cookies: row.get(2)?,
+                since_ms: row.get(3)?,
+                failed: row.get::<Option<i64>>(4)?.zip(failure),
+            })
+        },
+    );
+    WEB.explained(found)
+}
+
+/// Takes a session over, unless there is a newer one.
+pub fn save(tx: &mut Tx<'_>, connection: ConnectionId, it: &Stored) -> Result<()> {
+    if !WEB.is_there(tx)? {
+        return Ok(());
+    }
+    let saved = tx.execute(
+        "INSERT INTO sessions (connectionid, login, number, cookies, since_ms, failed_ms, failure)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (connectionid) DO UPDATE SET login = excluded.login,
+             number = excluded.number, cookies = excluded.cookies, since_ms = excluded.since_ms,
+             failed_ms = excluded.failed_ms, failure = excluded.failure
+         WHERE sessions.number <= excluded.number",
+        &[
+            connection.into(),
+            (&it.login).into(),
+            it.number.into(),
+            (&it.cookies).into(),
+            it.since_ms.into(),
+            it.failed.as_ref().map(|failed| failed.0).into(),
+            it.failed.as_ref().map(|failed| failed.1.as_str()).into(),
+        ],
+    );
+    WEB.explained(saved)?;
+    Ok(())
+}
+
+/// The session of a connection that goes.
+pub(super) fn forget(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<()> {
+    if WEB.is_there(tx)? {
+        let gone = tx.execute("DELETE FROM sessions WHERE connectionid = $1", &[connection.into()]);
+        WEB.explained(gone)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::both_databases;
+
+    #[test]
+    fn a_newer_session_stays_whatever_an_older_one_says() {
+        both_databases(|db| {
+            let id = ConnectionId(4);
+            let second = Stored {
+                login: "how".into(),
+                number: 2,
+                cookies: "a=b".into(),
+                since_ms: 7,
+                failed: None,
+            };
+            let first = Stored { number: 1, cookies: "old".into(), ..second.clone() };
+            let failed = Stored { failed: Some((9, "refused".into())), ..second.clone() };
+            assert_eq!(db.read(move |tx| find(tx, id))?, None);
+            for (saved, stays) in
+                [(&first, &first), (&second, &second), (&first, &second), (&failed, &failed)]
+            {
+                let saved = saved.clone();
+                db.write(move |tx| save(tx, id, &saved))?;
+                assert_eq!(db.read(move |tx| find(tx, id))?.as_ref(), Some(stays));
+            }
+            assert!(!format!("{second:?}").contains("a=b"), "cookies are shown to nobody");
+            db.write(move |tx| forget(tx, id))?;
+            assert_eq!(db.read(move |tx| find(tx, id))?, None);
+            Ok(())
+        });
+    }
+}
