@@ -10,6 +10,11 @@ use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 
 /// A lost document that somebody leads to who knows where it is.
+pub(super) const LOST: &str = "SELECT dochash, linktype FROM distances
+     WHERE part = $1 AND jobid = $2 AND distance IS NULL ORDER BY dochash, linktype LIMIT $3";
+pub(super) const GROWN: &str = "SELECT dochash FROM distances
+     WHERE part = $1 AND jobid = $2 AND grown = 1 ORDER BY dochash, linktype LIMIT $3";
+
 const HOPEFUL: &str = "distance IS NULL AND EXISTS (
     SELECT 1 FROM edges e WHERE e.part = d.part AND e.jobid = d.jobid AND e.targethash = d.dochash
       AND e.counts = d.linktype AND e.offer IS NOT NULL)";
@@ -65,12 +70,9 @@ pub fn find_again(tx: &mut Tx<'_>, graphs: Graphs<'_>, limit: u32) -> Result<Vec
 /// news, and that nobody is hopeful. No way to them is known from now on. Returns them.
 pub fn unreachable(tx: &mut Tx<'_>, graphs: Graphs<'_>, limit: u32) -> Result<Vec<DocHash>> {
     let place = graphs.place;
-    let lost = tx.query(
-        "SELECT dochash, linktype FROM distances
-         WHERE part = $1 AND jobid = $2 AND distance IS NULL ORDER BY dochash, linktype LIMIT $3",
-        &[place.part.into(), place.job.into(), limit.into()],
-        |row| Ok((row.get::<DocHash>(0)?, row.get::<String>(1)?)),
-    )?;
+    let lost = tx.query(LOST, &[place.part.into(), place.job.into(), limit.into()], |row| {
+        Ok((row.get::<DocHash>(0)?, row.get::<String>(1)?))
+    })?;
     for (dochash, kind) in &lost {
         let values: [Value<'_>; 4] =
             [place.part.into(), place.job.into(), dochash.into(), kind.into()];
@@ -89,12 +91,8 @@ pub fn unreachable(tx: &mut Tx<'_>, graphs: Graphs<'_>, limit: u32) -> Result<Ve
 /// is under way, and looks what that means for them. Returns them, once.
 pub fn grown(tx: &mut Tx<'_>, graphs: Graphs<'_>, limit: u32) -> Result<Vec<DocHash>> {
     let place = graphs.place;
-    let mut grown: Vec<DocHash> = tx.query(
-        "SELECT dochash FROM distances WHERE part = $1 AND jobid = $2 AND grown = 1
-         ORDER BY dochash, linktype LIMIT $3",
-        &[place.part.into(), place.job.into(), limit.into()],
-        |row| row.get(0),
-    )?;
+    let mut grown: Vec<DocHash> =
+        tx.query(GROWN, &[place.part.into(), place.job.into(), limit.into()], |row| row.get(0))?;
     grown.dedup();
     for dochash in &grown {
         tx.execute(

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Where a document leads, by kind of link.
 pub type Leads = BTreeMap<String, BTreeSet<(DocHash, Part)>>;
 
-/// Bytes of a target: its key and its part.
-const TARGET_BYTES: usize = 16 + 4;
+/// Bytes of a target's key.
+const KEY_BYTES: usize = 16;
 
 /// What its targets know of where a document leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,17 +105,22 @@ pub fn save_leads(
     Ok(())
 }
 
-/// For each kind: the bytes of its name and their number, how many targets, the targets.
+/// For each kind and part: the bytes of the kind's name and their number, the part, how many
+/// targets, and their keys. Most of a page's links lead to few parts.
 fn encode(leads: &Leads) -> Vec<u8> {
     let mut out = Vec::new();
-    for (kind, targets) in leads.iter().filter(|(_, targets)| !targets.is_empty()) {
+    for (kind, targets) in leads {
         let name = &kind.as_bytes()[..kind.len().min(usize::from(u8::MAX))];
-        out.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
-        out.extend(name);
-        out.extend(u32::try_from(targets.len()).unwrap_or(u32::MAX).to_le_bytes());
+        let mut parts: BTreeMap<Part, Vec<&DocHash>> = BTreeMap::new();
         for (dochash, part) in targets {
-            out.extend(dochash.0);
+            parts.entry(*part).or_default().push(dochash);
+        }
+        for (part, keys) in parts {
+            out.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
+            out.extend(name);
             out.extend(u32::try_from(part.0).unwrap_or(u32::MAX).to_le_bytes());
+            out.extend(u32::try_from(keys.len()).unwrap_or(u32::MAX).to_le_bytes());
+            keys.iter().for_each(|key| out.extend(key.0));
         }
     }
     out
@@ -125,16 +130,14 @@ fn decode(mut bytes: &[u8]) -> Option<Leads> {
     let mut leads = Leads::new();
     while let Some((length, rest)) = bytes.split_first() {
         let (name, rest) = rest.split_at_checked(usize::from(*length))?;
+        let (part, rest) = rest.split_first_chunk::<4>()?;
         let (count, rest) = rest.split_first_chunk::<4>()?;
-        let size = usize::try_from(u32::from_le_bytes(*count)).ok()?.checked_mul(TARGET_BYTES)?;
-        let (targets, rest) = rest.split_at_checked(size)?;
-        let mut decoded = BTreeSet::new();
-        for target in targets.chunks_exact(TARGET_BYTES) {
-            let (key, part) = target.split_first_chunk::<16>()?;
-            let part = u32::from_le_bytes(*part.first_chunk()?);
-            decoded.insert((DocHash(*key), Part(part.into())));
-        }
-        leads.insert(String::from_utf8(name.to_vec()).ok()?, decoded);
+        let part = Part(u32::from_le_bytes(*part).into());
+        let size = usize::try_from(u32::from_le_bytes(*count)).ok()?.checked_mul(KEY_BYTES)?;
+        let (keys, rest) = rest.split_at_checked(size)?;
+        let targets = leads.entry(String::from_utf8(name.to_vec()).ok()?).or_default();
+        let keys = keys.as_chunks::<KEY_BYTES>().0.iter();
+        targets.extend(keys.map(|key| (DocHash(*key), part)));
         bytes = rest;
     }
     Some(leads)

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::Db;
+use crate::dialect::Dialect;
 use crate::testing::both_databases;
 
 const PLACE: Place = Place { part: Part(1), job: JobId(1) };
@@ -95,5 +96,29 @@ fn where_documents_lead_is_kept_by_kind() {
             assert_eq!(found, [(key(1), (some.clone(), Known::Telling))].into());
             Ok(())
         })
+    });
+}
+
+/// However many documents a job has: only those are walked that something is to be done for.
+#[test]
+fn what_is_to_be_done_is_found_by_an_index_of_its_own() {
+    both_databases(|db| {
+        if db.dialect() != Dialect::Sqlite {
+            return Ok(());
+        }
+        for (sql, index) in [
+            (UNTOLD, "distances_news"),
+            (find::LOST, "distances_lost"),
+            (find::GROWN, "distances_grown"),
+        ] {
+            let sql = format!("EXPLAIN QUERY PLAN {sql}");
+            let plan: Vec<String> = db.read(move |tx| {
+                tx.query(&sql, &[1.into(), 1.into(), 9.into()], |row| row.get(3))
+            })?;
+            let plan = plan.join("; ");
+            assert!(plan.contains(&format!("COVERING INDEX {index}")), "{plan}");
+            assert!(!plan.contains("TEMP B-TREE"), "{plan}");
+        }
+        Ok(())
     });
 }
