@@ -13,6 +13,7 @@ mod ending;
 mod feeds;
 mod hops;
 mod rows;
+mod unsteady;
 
 use std::path::Path;
 use std::time::Instant;
