@@ -12,6 +12,7 @@ mod edited;
 mod ending;
 mod feeds;
 mod hops;
+mod hostile;
 mod rows;
 mod unsteady;
 
