@@ -8,9 +8,8 @@ mod spread;
 mod telling;
 
 pub use spread::{Spread, spread};
-pub use telling::Telling;
+pub use telling::{Spoken, Telling};
 
-use crate::connectors::web::LINK;
 use page::ids::DocHash;
 use std::collections::{BTreeSet, HashSet};
 use store::ids::BinId;
@@ -89,13 +88,10 @@ impl HopRules {
         (told, candidates): (&[Told], &mut [Candidate]),
     ) -> Result<BTreeSet<BinId>> {
         let place = adding.place;
-        let (seeds, listed): (Vec<&Candidate>, Vec<&Candidate>) =
-            candidates.iter().filter(|it| it.seed || it.parent.is_none()).partition(|it| it.seed);
-        let keys = |of: Vec<&Candidate>| of.iter().map(|it| it.dochash).collect::<Vec<_>>();
-        let seeds = self.root(&keys(seeds), (SEED_LINK, Says::At(0)));
-        // What no document names, such as the sitemaps of a robots.txt, is a link away.
-        let listed = self.root(&keys(listed), (LINK, Says::At(0)));
-        let told: Vec<Told> = told.iter().cloned().chain(seeds).chain(listed).collect();
+        let seeds: Vec<DocHash> =
+            candidates.iter().filter(|it| it.seed).map(|it| it.dochash).collect();
+        let seeds = self.root(&seeds, Says::At(0));
+        let told: Vec<Told> = told.iter().cloned().chain(seeds).collect();
         let moved = hops::hear(tx, self.graphs(place), &told)?;
         let keys: Vec<DocHash> =
             candidates.iter().filter(|it| it.cut.is_none()).map(|it| it.dochash).collect();
@@ -107,11 +103,11 @@ impl HopRules {
         self.let_in(tx, adding, &moved)
     }
 
-    /// What documents are told that are named by no document.
-    pub fn root(&self, keys: &[DocHash], (link, says): (&str, Says)) -> Vec<Told> {
+    /// What documents are told that are seeds, or are none any more.
+    pub fn root(&self, keys: &[DocHash], says: Says) -> Vec<Told> {
         let kinds = 0..self.kinds.len();
         let all = keys.iter().flat_map(|key| kinds.clone().map(move |kind| (*key, kind)));
-        let link = link.into();
+        let link = SEED_LINK.into();
         let told = |(target, kind): (DocHash, usize)| {
             let link = std::sync::Arc::clone(&link);
             Told { target, source: NOWHERE, link, kind, says }

@@ -450,4 +450,6 @@ fn ending(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
 }
 
 #[cfg(test)]
+mod liveness_tests;
+#[cfg(test)]
 mod tests;

@@ -94,6 +94,8 @@ pub struct Read {
     pub version: String,
     /// What it says.
     pub facts: Facts,
+    /// What its repository says of it beside that, by name; outputs get it as fields.
+    pub fields: Data,
     /// Its bytes.
     pub body: Bytes,
     /// When it was changed, if anybody knows.

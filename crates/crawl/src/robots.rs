@@ -80,9 +80,12 @@ impl RobotsCache {
         Some(i64::try_from(asked).unwrap_or(i64::MAX))
     }
 
-    /// Sitemaps that an origin's robots.txt names.
-    pub fn sitemaps(&self, origin: &str) -> impl Iterator<Item = &str> {
-        self.origins.get(origin).into_iter().flat_map(|known| known.robots.sitemaps())
+    /// Sitemaps that an origin's robots.txt names; `None` where it is not known, or cannot
+    /// be had just now.
+    pub fn sitemaps(&self, origin: &str) -> Option<impl Iterator<Item = &str>> {
+        let known = self.origins.get(origin)?;
+        let is_had = known.stored.body.is_some() || !known.stored.closed;
+        is_had.then(|| known.robots.sitemaps())
     }
 
     /// Takes over what the database remembers.
@@ -198,7 +201,7 @@ mod tests {
         let rule = "line 2: Disallow: /x".to_owned();
         assert_eq!(verdict(&cache, "/x/y", 1), Verdict::Forbidden { rule });
         assert_eq!(cache.crawl_delay_ms(ORIGIN, "driftline"), Some(2_000));
-        assert!(cache.sitemaps(ORIGIN).eq(["http://a.example/s.xml"]));
+        assert!(cache.sitemaps(ORIGIN).unwrap().eq(["http://a.example/s.xml"]));
         assert_eq!(verdict(&cache, "/", DAY_MS), Verdict::Unknown);
         let mut restarted = RobotsCache::default();
         restarted.restore(stored);

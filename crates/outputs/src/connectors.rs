@@ -14,8 +14,8 @@ pub mod webhook;
 
 use crate::http::Login;
 use crate::output::{Outcome, Output};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
 
 /// Opens a connection with its configuration. The error is a sentence.
@@ -50,6 +50,16 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 /// Its form with every field, as JSON.
 pub(crate) fn written(form: &impl Serialize) -> Result<String, String> {
     serde_json::to_string(form).map_err(|error| error.to_string())
+}
+
+/// What is said where nothing can be said.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Nothing {}
+
+/// Refuses everything that is said to what takes no settings.
+pub(crate) fn check_nothing(text: &str) -> Result<String, String> {
+    written(&read::<Nothing>(text)?)
 }
 
 /// Refuses a word that is none of those there are.
@@ -92,6 +102,15 @@ pub(crate) const USER: Setting = Setting {
 pub(crate) const PASSWORD: Setting = Setting {
     name: "password",
     about: "the user's password",
+    example: "correct horse battery staple",
+    default: None,
+    kind: SettingKind::Secret,
+};
+
+/// What requests are signed with.
+pub(crate) const SECRET: Setting = Setting {
+    name: "secret",
+    about: "signs every request, so that the receiver knows whom it is from",
     example: "correct horse battery staple",
     default: None,
     kind: SettingKind::Secret,

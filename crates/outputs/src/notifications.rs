@@ -10,7 +10,6 @@ pub mod webhook;
 
 use crate::output::Away;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use store::catalog::{Connector, Setting, SettingKind};
 use store::tables::notifications::Occasion;
@@ -104,11 +103,6 @@ pub fn open(class: &str, config: &str) -> Result<Box<dyn Notification>, String> 
         None => Err(format!("this program has no notification connector {class}")),
     }
 }
-
-/// What a job says to a notification: nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Nothing {}
 
 /// On which occasions a connection is told.
 const EVENTS: Setting = Setting {

@@ -12,7 +12,6 @@ pub mod limiter;
 pub mod metadata;
 
 use crate::output::{Content, Wants};
-use serde::{Deserialize, Serialize};
 use store::catalog::Connector;
 
 /// Something that changes documents.
@@ -55,8 +54,3 @@ pub fn open(class: &str, config: &str, spec: &str) -> Result<Box<dyn Transformat
     (connector.check_spec)(spec)?;
     open(config)
 }
-
-/// What a job says to a transformation: nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Nothing {}

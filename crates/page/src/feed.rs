@@ -213,4 +213,6 @@ fn reference(text: &str) -> (char, usize) {
 }
 
 #[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
 mod tests;

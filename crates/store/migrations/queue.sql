@@ -45,6 +45,11 @@ CREATE INDEX queue_older ON queue (part, jobid, bin, done_run, id)
     WHERE done_run IS NOT NULL
       AND (state IN ('done', 'failed', 'cut') OR (state = 'waiting' AND reason IS NULL));
 CREATE INDEX queue_cut ON queue (part, jobid, reason, id) WHERE state = 'cut';
+-- What is ready or waits in another way than nearly all do; the rest follows from counters.
+CREATE INDEX queue_ready_apart ON queue (part, jobid, action, done_run)
+    WHERE state = 'ready' AND (action <> 'fetch' OR done_run IS NOT NULL);
+CREATE INDEX queue_waiting_apart ON queue (part, jobid, action, done_run, checktime)
+    WHERE state = 'waiting' AND (action <> 'fetch' OR done_run IS NULL);
 CREATE INDEX queue_failed ON queue (part, jobid, id) WHERE state = 'failed';
 
 -- A bin is what politeness counts by: for the web, a host.

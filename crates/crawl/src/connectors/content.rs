@@ -30,26 +30,9 @@ pub fn facts(url: &str, content_type: Option<&str>, body: &[u8]) -> Facts {
         facts.text = text[..text.floor_char_boundary(TEXT_BYTES_MAX)].to_owned();
         facts.truncated.text = facts.text.len() < text.len();
     }
-    hash(&mut facts);
-    facts
-}
-
-/// Takes more into a document's text, in a line of its own, as far as there is room.
-pub fn say(facts: &mut Facts, more: &str) {
-    if !facts.text.is_empty() {
-        facts.text.push('\n');
-    }
-    facts.text.push_str(more);
-    let end = facts.text.floor_char_boundary(TEXT_BYTES_MAX);
-    facts.truncated.text |= end < facts.text.len();
-    facts.text.truncate(end);
-    hash(facts);
-}
-
-/// What the text is recognised by.
-fn hash(facts: &mut Facts) {
     facts.text_hash = fingerprint::text_hash(&facts.text);
     facts.simhash = fingerprint::simhash(&facts.text);
+    facts
 }
 
 #[cfg(test)]
@@ -57,30 +40,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn html_has_a_title_and_links_text_is_kept_and_more_can_be_said() {
+    fn html_has_a_title_and_links_and_text_is_kept() {
         let page = b"<title>One</title><p>words <a href=\"/two\">two</a>";
         let facts = facts("https://a.example/one", Some("text/html"), page);
         assert_eq!((&*facts.title, &*facts.links[0].url), ("One", "https://a.example/two"));
-        let mut text = super::facts("sql:1", Some("text/plain; charset=utf-8"), "é".as_bytes());
-        let before = text.text_hash;
+        let text = super::facts("sql:1", Some("text/plain; charset=utf-8"), "é".as_bytes());
         assert_eq!((&*text.text, &*text.media_type), ("é", "text/plain"));
-        say(&mut text, "author: me");
-        assert_eq!(text.text, "é\nauthor: me");
-        assert_ne!(text.text_hash, before);
     }
 
     #[test]
     fn text_is_cut_at_its_limit_between_characters() {
-        let mut long = facts(
+        let long = facts(
             "sql:1",
             Some("text/plain; charset=utf-8"),
             "é".repeat(TEXT_BYTES_MAX).as_bytes(),
         );
         assert_eq!((long.text.len(), long.truncated.text), (TEXT_BYTES_MAX, true));
-        say(&mut long, "more");
-        assert_eq!(long.text.len(), TEXT_BYTES_MAX);
-        let mut odd = facts("sql:1", Some("text/plain"), b"xy");
-        say(&mut odd, &"é".repeat(TEXT_BYTES_MAX));
+        let odd = format!("x{}", "é".repeat(TEXT_BYTES_MAX));
+        let odd = facts("sql:1", Some("text/plain; charset=utf-8"), odd.as_bytes());
         assert!(odd.truncated.text && odd.text.len() < TEXT_BYTES_MAX);
     }
 }

@@ -91,6 +91,7 @@ impl Repository for Notes {
             body: Bytes::from(version.clone()),
             version,
             facts,
+            fields: Data::new(),
             modified_ms: None,
             references: names.iter().map(reference).collect(),
         }))

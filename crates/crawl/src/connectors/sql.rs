@@ -124,8 +124,7 @@ pub const CONNECTOR: Connector = Connector {
         Setting {
             name: "document",
             about: "a query that finds the row of the id $1; of its columns, version, title, \
-                    content, media_type and url mean what they are called, others are added to \
-                    the text",
+                    content, media_type and url mean what they are called, others become fields",
             example: "select changed as version, name as title, body as content from products \
                       where id = $1",
             default: None,

@@ -10,10 +10,21 @@ use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use store::ids::Part;
-use store::tables::hops::{self, Distance, Known, Leads, SEED_LINK, Says, Told};
+use store::tables::hops::{self, Distance, Known, Leads, Says, Told};
 use store::tables::leases::{self, Lease};
 use store::tables::queue::Place;
 use store::{Db, Result, Tx};
+
+/// What a batch says of where things lead.
+#[derive(Clone, Copy)]
+pub struct Spoken<'a> {
+    /// Documents, and where they lead now.
+    pub leads: &'a HashMap<DocHash, Leads>,
+    /// What is no document and is there from the beginning, and what it lists now.
+    pub lists: &'a HashMap<DocHash, Leads>,
+    /// Documents that are no seeds any more.
+    pub dropped: &'a [DocHash],
+}
 
 /// What is told, and what is written of it.
 #[derive(Debug, Default)]
@@ -27,14 +38,14 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// Works out what documents tell that lead somewhere now; those that are no seeds any
-    /// more are told so.
+    /// Works out what documents and lists tell that lead somewhere now; those that are no
+    /// seeds any more are told so.
     pub fn plan(
         (db, lease): (&Db, &Lease),
         (rules, place): (&HopRules, Place),
-        (leads, dropped): (&HashMap<DocHash, Leads>, &[DocHash]),
+        spoken: Spoken<'_>,
     ) -> Result<Telling> {
-        let keys: Vec<DocHash> = leads.keys().copied().collect();
+        let keys: Vec<DocHash> = spoken.leads.keys().chain(spoken.lists.keys()).copied().collect();
         let known = rules.clone();
         let (before, distances) = db.read(move |tx| {
             let graphs = known.graphs(place);
@@ -42,12 +53,15 @@ impl Telling {
         })?;
         let graphs = rules.graphs(place);
         let mut telling = Telling::default();
-        telling.tell(place.part, rules.root(dropped, (SEED_LINK, Says::Gone)));
-        for (dochash, now) in leads {
+        telling.tell(place.part, rules.root(spoken.dropped, Says::Gone));
+        let at_once = vec![Distance::At(0); graphs.kinds.len()];
+        let documents = spoken.leads.iter().map(|it| (it, distances.get(it.0)));
+        let lists = spoken.lists.iter().map(|it| (it, Some(&at_once)));
+        for ((dochash, now), distances) in documents.chain(lists) {
+            let Some(distances) = distances else { continue };
             let nothing = (Leads::new(), Known::when_told(graphs));
             let (before, known) = before.get(dochash).unwrap_or(&nothing);
             let source = (place.part, *dochash);
-            let distances = &distances[dochash];
             telling.document(
                 rules,
                 (source, distances),

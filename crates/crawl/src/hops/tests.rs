@@ -18,6 +18,8 @@ const KINDS: [&str; 2] = ["link", "redirect"];
 
 /// Documents are numbers; their part is theirs modulo the parts.
 type Node = u8;
+/// These are no documents but lists, and are there from the beginning.
+const LISTS: std::ops::Range<Node> = 20..23;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -51,8 +53,9 @@ fn rules(mode: HopcountMode) -> Arc<HopRules> {
 fn step() -> impl Strategy<Value = Step> {
     let node = 0..9u8;
     let targets = prop::collection::vec((node.clone(), any::<bool>()), 0..4);
+    let source = prop_oneof![7 => node.clone(), 1 => LISTS];
     prop_oneof![
-        6 => (node.clone(), targets).prop_map(|(node, targets)| Step::Read(node, targets)),
+        6 => (source, targets).prop_map(|(node, targets)| Step::Read(node, targets)),
         2 => node.clone().prop_map(Step::Seed),
         1 => node.prop_map(Step::NoSeed),
         4 => (0..3u8).prop_map(Step::Spread),
@@ -71,7 +74,8 @@ impl Model {
     /// Least numbers of links of a kind from any seed, computed from scratch.
     fn distances(&self, kind: usize) -> BTreeMap<Node, i64> {
         let mut best: BTreeMap<Node, i64> = BTreeMap::new();
-        let mut open: VecDeque<(Node, i64)> = self.seeds.iter().map(|it| (*it, 0)).collect();
+        let roots = self.seeds.iter().copied().chain(LISTS);
+        let mut open: VecDeque<(Node, i64)> = roots.map(|it| (it, 0)).collect();
         while let Some((node, distance)) = open.pop_front() {
             if best.get(&node).is_some_and(|known| *known <= distance) {
                 continue;
@@ -84,6 +88,7 @@ impl Model {
                 }
             }
         }
+        best.retain(|node, _| !LISTS.contains(node));
         best
     }
 }
@@ -121,7 +126,12 @@ impl Graph<'_> {
             leads.entry(kind).or_default().insert((key(*target), part(*target)));
         }
         let (at, leads) = ((&*self.rules, place(own)), HashMap::from([(key(node), leads)]));
-        let telling = Telling::plan((self.db, self.lease(own)), at, (&leads, &[])).unwrap();
+        let (none, dropped) = (HashMap::new(), &[][..]);
+        let spoken = match LISTS.contains(&node) {
+            true => Spoken { leads: &none, lists: &leads, dropped },
+            false => Spoken { leads: &leads, lists: &none, dropped },
+        };
+        let telling = Telling::plan((self.db, self.lease(own)), at, spoken).unwrap();
         let telling = Arc::new(telling);
         for part in telling.told.keys().copied().filter(|part| *part != own) {
             self.hear(part, &telling, false);
@@ -145,7 +155,7 @@ impl Graph<'_> {
         let (rules, to) = (self.rules.clone(), part(node));
         self.db
             .write(move |tx| {
-                let told = rules.root(&[key(node)], (SEED_LINK, says));
+                let told = rules.root(&[key(node)], says);
                 rules.hear(tx, adding(to), (&told, &mut [])).map(|_| ())
             })
             .unwrap();

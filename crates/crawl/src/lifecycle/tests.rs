@@ -34,7 +34,7 @@ fn table() -> Table {
 
 const NODE: NodeId = NodeId(7);
 
-fn events() -> Vec<(&'static str, Event)> {
+pub(super) fn events() -> Vec<(&'static str, Event)> {
     let version = || Some("v".to_owned());
     vec![
         ("start", Event::Start { minimal: false }),
@@ -96,7 +96,7 @@ fn check(table: &Table, state: &State, (trigger, event): &(&str, Event)) -> Opti
 }
 
 /// Without what only grows, so that there are finitely many.
-fn plain(state: State) -> State {
+pub(super) fn plain(state: State) -> State {
     State { run: Run(1), ..state }
 }
 

@@ -8,6 +8,7 @@
 use super::job::JobWork;
 use crate::budget::Closed;
 use crate::carrydown::Hands;
+use crate::connectors::web::LINK;
 use crate::fetch::HeaderMap;
 use bytes::Bytes;
 use page::ids::DocHash;
@@ -128,6 +129,8 @@ pub struct Batch {
     pub gone: Vec<DocHash>,
     /// Where documents lead, of jobs that count hops; of what was not read, nothing.
     pub leads: HashMap<DocHash, Leads>,
+    /// The same of what is no document and is there from the beginning: robots.txt.
+    pub lists: HashMap<DocHash, Leads>,
     /// What documents hand to those they lead to, of jobs whose connector does so.
     pub hands: HashMap<DocHash, Hands>,
     /// Documents that go back to wait for an event.
@@ -183,6 +186,26 @@ impl Batch {
         let (part, candidate) = job.candidate(QueueId(ids.next()), url, found);
         self.bytes_held += candidate.docid.len() + 200;
         self.links.entry(part).or_default().push(candidate);
+    }
+
+    /// Takes in what an origin's robots.txt lists now; what it listed before is no more.
+    pub fn list(
+        &mut self,
+        (job, ids, known): (&JobWork, &IdMaker, &KnownLinks),
+        origin: &str,
+        urls: Vec<String>,
+    ) {
+        let mut leads = Leads::new();
+        for url in urls {
+            let dochash = DocHash::of(&url);
+            leads.entry(LINK.to_owned()).or_default().insert((dochash, job.address(&url).part));
+            let found = Found { hops: 1, ..Found::default() };
+            self.link((job, ids, known), (url, dochash), found);
+        }
+        if job.hops.is_some() {
+            // No document has this name, not even robots.txt where it is one.
+            self.lists.insert(DocHash::of(&format!("robots.txt of {origin}")), leads);
+        }
     }
 
     /// A document says where it leads: nowhere, but for what is named after this.

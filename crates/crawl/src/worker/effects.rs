@@ -5,9 +5,10 @@
 //! the lease of the own, which comes last. Invariant: whatever is repeated after a crash
 //! finds itself already there, or is taken back by whoever commits next.
 
+use super::batch::Batch;
 use super::turn::Turn;
 use crate::carrydown::HandingOver;
-use crate::hops::Telling;
+use crate::hops::{Spoken, Telling};
 use std::collections::BTreeSet;
 use store::ids::Part;
 use store::tables::leases;
@@ -28,7 +29,8 @@ impl Effects {
         let (at, place) = ((db, &turn.lease), turn.place());
         let telling = match &turn.job.hops {
             Some(rules) => {
-                Telling::plan(at, (rules.as_ref(), place), (&batch.leads, &batch.no_seeds))?
+                let Batch { leads, lists, no_seeds: dropped, .. } = batch;
+                Telling::plan(at, (rules.as_ref(), place), Spoken { leads, lists, dropped })?
             }
             None => Telling::default(),
         };

@@ -8,7 +8,7 @@ use super::fetching::{Claimed, DocumentDone, DocumentTask, RobotsDone, RobotsTas
 use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
-use super::job::{Found, JobWork, Source};
+use super::job::{JobWork, Source};
 use super::logins::Access;
 use super::looking::FIRST;
 use super::turn::OpenChunk;
@@ -19,7 +19,6 @@ use crate::frontier::{HostKey, Next, Pause};
 use crate::hops;
 use crate::login::session::Session;
 use crate::robots::Verdict;
-use page::ids::DocHash;
 use page::url::origin_of;
 use std::sync::Arc;
 use store::Result;
@@ -313,26 +312,21 @@ impl Worker {
     fn tell_sitemaps(&mut self, part: Part, job: &JobWork, origin: &str) {
         let key = (job.id, origin.to_owned());
         let Some(web) = job.web() else { return };
-        if !self.robots.has(origin) || self.told.contains(&key) {
+        let Some(sitemaps) = self.robots.sitemaps(origin) else { return };
+        if self.told.contains(&key) {
             return;
         }
-        if self.told.len() >= TOLD_MAX {
-            self.told.clear();
-        }
-        self.told.insert(key);
-        let sitemaps: Vec<String> = self
-            .robots
-            .sitemaps(origin)
+        let sitemaps: Vec<String> = sitemaps
             .take(SITEMAPS_MAX)
             .filter_map(|url| page::url::canonical(url, &web.spec.policy).ok())
             .filter(|url| web.scope.judge(url, 1).is_ok())
             .collect();
-        let place = self.places.entry((part, job.id)).or_default();
-        for url in sitemaps {
-            let found = Found { hops: 1, ..Found::default() };
-            let dochash = DocHash::of(&url);
-            place.batch.link((job, &self.ids, &self.known), (url, dochash), found);
+        if self.told.len() >= TOLD_MAX {
+            self.told.clear();
         }
+        self.told.insert(key);
+        let place = self.places.entry((part, job.id)).or_default();
+        place.batch.list((job, &self.ids, &self.known), origin, sitemaps);
     }
 
     /// Books a request to a host. Returns until when the host is left alone.

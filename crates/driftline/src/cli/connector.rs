@@ -6,7 +6,7 @@
 use super::answers::Answers;
 use super::changes::{Changed, Changes};
 use super::place::Place;
-use super::words::quoted;
+use super::words::{self, quoted};
 use super::{kind_of, say, shown, told};
 use crate::catalog;
 use anyhow::Context;
@@ -143,10 +143,12 @@ fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
         say(&answer.to_string());
         return Ok(ExitCode::SUCCESS);
     }
-    for it in listed {
+    let row = |it: Listed| {
         let standing = if it.registered { "" } else { " (not registered)" };
-        say(&format!("{:<12} {:<8} {}{standing}", it.kind, it.name, it.about));
-    }
+        vec![it.kind, it.name, format!("{}{standing}", it.about)]
+    };
+    let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();
+    words::table(&rows, |_| false).iter().for_each(|line| say(line));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,4 +1,4 @@
-//! Figures as people read them: times, spans, sizes.
+//! Figures as people read them: times, spans, sizes, tables.
 //!
 //! Only for terminals: JSON answers have plain numbers, with their unit in the name.
 
@@ -8,6 +8,30 @@ use jiff::Timestamp;
 /// Units of a span, the largest first: its milliseconds and its name.
 const SPANS: [(i64, &str); 4] =
     [(24 * 3_600_000, "days"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")];
+
+/// Characters of a table's column that is not the last; what is longer pushes the rest on.
+const COLUMN_CHARS_MAX: usize = 40;
+
+/// The lines of a table, each column as wide as what stands in it; figures stand on the
+/// right. Every row has as many cells as there are columns.
+pub fn table(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> Vec<String> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(|at| width(at).min(COLUMN_CHARS_MAX)).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(at, (cell, width))| match is_figure(at) {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
+            })
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
 
 /// A span of time in its largest unit that has at least one of it, such as `3 min`.
 pub fn span(ms: i64) -> String {
@@ -118,6 +142,20 @@ mod tests {
         for (moment_ms, now_ms) in [(i64::MIN, i64::MAX), (i64::MAX, i64::MIN)] {
             assert!(!when(moment_ms, now_ms).is_empty(), "nothing overflows");
         }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_stands_in_them() {
+        let rows = [["name", "n", "about"], ["é", "12", "x"], ["", "3", ""]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        let lines = table(&rows, |at| at == 1);
+        assert_eq!(lines, ["name   n  about", "é     12  x", "       3"]);
+        assert!(table(&[], |_| true).is_empty());
+        let long = "x".repeat(COLUMN_CHARS_MAX + 10);
+        let rows = [vec![long.clone(), "y".to_owned()], vec!["z".to_owned(), "y".to_owned()]];
+        let lines = table(&rows, |_| false);
+        assert_eq!(lines[0], format!("{long}  y"));
+        assert_eq!(lines[1].len(), COLUMN_CHARS_MAX + 3, "one that is long widens no other");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 pub mod signature;
 pub mod work;
 
-use super::{check_choice, read, written};
+use super::{check_choice, check_nothing, read, written};
 use crate::http;
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
@@ -79,11 +79,6 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::Webhook::open(config)?))
 }
 
-/// What a job says to it: nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WebhookSpec {}
-
 const METHODS: &[&str] = &["post", "put"];
 const REMOVALS: &[&str] = &["message", "delete"];
 
@@ -121,13 +116,7 @@ pub const CONNECTOR: Connector = Connector {
             default: Some("message"),
             kind: SettingKind::Choice(REMOVALS),
         },
-        Setting {
-            name: "secret",
-            about: "signs every request, so that the receiver knows whom it is from",
-            example: "correct horse battery staple",
-            default: None,
-            kind: SettingKind::Secret,
-        },
+        super::SECRET,
         super::USER,
         super::PASSWORD,
         super::CA_FILE,
@@ -137,7 +126,7 @@ pub const CONNECTOR: Connector = Connector {
     link_types: &[],
     takes_bodies: false,
     check_config: |text| written(&read::<WebhookConfig>(text)?.check()?),
-    check_spec: |text| written(&read::<WebhookSpec>(text)?),
+    check_spec: check_nothing,
     install: None,
     deinstall: None,
 };

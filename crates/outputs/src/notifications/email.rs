@@ -3,8 +3,10 @@
 //! Invariant: with `starttls` and `tls` nothing is said in the open, neither the message
 //! nor the login, and a server whose certificate is not good hears nothing.
 
-use super::{EVENTS, Nothing, Notice, Notification, check_events, is_among, time};
-use crate::connectors::{CA_FILE, PASSWORD, TIMEOUT, USER, check_choice, read, written};
+use super::{EVENTS, Notice, Notification, check_events, is_among, time};
+use crate::connectors::{
+    CA_FILE, PASSWORD, TIMEOUT, USER, check_choice, check_nothing, read, written,
+};
 use crate::http;
 use crate::output::Away;
 use lettre::message::header::ContentType;
@@ -259,7 +261,7 @@ pub const CONNECTOR: Connector = Connector {
     link_types: &[],
     takes_bodies: false,
     check_config: |text| written(&read::<EmailConfig>(text)?.check()?),
-    check_spec: |text| written(&read::<Nothing>(text)?),
+    check_spec: check_nothing,
     install: None,
     deinstall: None,
 };

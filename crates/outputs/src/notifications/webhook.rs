@@ -1,8 +1,10 @@
 //! The webhook notification: a JSON message to an address.
 
-use super::{EVENTS, Nothing, Notice, Notification, check_events, is_among};
+use super::{EVENTS, Notice, Notification, check_events, is_among};
 use crate::connectors::webhook::signature::sign;
-use crate::connectors::{CA_FILE, PASSWORD, TIMEOUT, USER, login, read, written};
+use crate::connectors::{
+    CA_FILE, PASSWORD, SECRET, TIMEOUT, USER, check_nothing, login, read, written,
+};
 use crate::http::{self, Access, Ask, Method, Server};
 use crate::output::Away;
 use serde::{Deserialize, Serialize};
@@ -105,13 +107,7 @@ pub const CONNECTOR: Connector = Connector {
             kind: SettingKind::Text,
         },
         EVENTS,
-        Setting {
-            name: "secret",
-            about: "signs every request, so that the receiver knows whom it is from",
-            example: "correct horse battery staple",
-            default: None,
-            kind: SettingKind::Secret,
-        },
+        SECRET,
         USER,
         PASSWORD,
         CA_FILE,
@@ -121,7 +117,7 @@ pub const CONNECTOR: Connector = Connector {
     link_types: &[],
     takes_bodies: false,
     check_config: |text| written(&read::<WebhookConfig>(text)?.check()?),
-    check_spec: |text| written(&read::<Nothing>(text)?),
+    check_spec: check_nothing,
     install: None,
     deinstall: None,
 };

@@ -3,8 +3,8 @@
 //! A document that is not allowed is removed from the output, and the history says why
 //! with the original's words. Invariant: an expression is matched in linear time.
 
-use super::{Nothing, Refusal, Transformation};
-use crate::connectors::{read, written};
+use super::{Refusal, Transformation};
+use crate::connectors::{check_nothing, read, written};
 use crate::output::Content;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ pub const CONNECTOR: Connector = Connector {
     link_types: &[],
     takes_bodies: false,
     check_config: |text| written(&Allowed::read(read(text)?)?.config),
-    check_spec: |text| written(&read::<Nothing>(text)?),
+    check_spec: check_nothing,
     install: None,
     deinstall: None,
 };

@@ -5,8 +5,8 @@
 //! the page is neither too large nor too deep (T14). Invariant: whatever the page, there
 //! is a text afterwards; where no main text is found, it is the one there was.
 
-use super::{Nothing, Refusal, Transformation};
-use crate::connectors::{read, written};
+use super::{Refusal, Transformation};
+use crate::connectors::{check_nothing, read, written};
 use crate::output::{Content, Wants};
 use dom_query::Document;
 use page::charset;
@@ -124,7 +124,7 @@ pub const CONNECTOR: Connector = Connector {
     link_types: &[],
     takes_bodies: true,
     check_config: |text| written(&read::<HtmlConfig>(text)?),
-    check_spec: |text| written(&read::<Nothing>(text)?),
+    check_spec: check_nothing,
     install: None,
     deinstall: None,
 };

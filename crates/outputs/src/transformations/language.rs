@@ -3,8 +3,8 @@
 //! By trigrams and scripts, on the beginning of the text. Invariant: where the text does
 //! not tell, nothing is said that was not said before.
 
-use super::{Nothing, Refusal, Transformation};
-use crate::connectors::{read, written};
+use super::{Refusal, Transformation};
+use crate::connectors::{check_nothing, read, written};
 use crate::fields::check_name;
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
@@ -174,7 +174,7 @@ pub const CONNECTOR: Connector = Connector {
     link_types: &[],
     takes_bodies: false,
     check_config: |text| written(&read::<LanguageConfig>(text)?.check()?),
-    check_spec: |text| written(&read::<Nothing>(text)?),
+    check_spec: check_nothing,
     install: None,
     deinstall: None,
 };

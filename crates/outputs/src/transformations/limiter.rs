@@ -2,8 +2,8 @@
 //!
 //! Invariant: a cut lies between characters, and where one is made a field says so.
 
-use super::{Nothing, Refusal, Transformation};
-use crate::connectors::{read, written};
+use super::{Refusal, Transformation};
+use crate::connectors::{check_nothing, read, written};
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -68,7 +68,7 @@ pub const CONNECTOR: Connector = Connector {
     link_types: &[],
     takes_bodies: false,
     check_config: |text| written(&read::<LimiterConfig>(text)?),
-    check_spec: |text| written(&read::<Nothing>(text)?),
+    check_spec: check_nothing,
     install: None,
     deinstall: None,
 };

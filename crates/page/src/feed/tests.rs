@@ -219,6 +219,28 @@ fn a_feed_beyond_the_limit_of_bytes_keeps_what_came_first() {
 }
 
 #[test]
+fn bytes_that_are_no_utf_8_are_replaced_and_cost_nothing_else() {
+    let mut xml = RSS.as_bytes().to_vec();
+    let at = RSS.find("Two").unwrap();
+    xml.splice(at..at + 3, *b"T\xff\xc0\x80\xed\xa0\x80o");
+    let feed = read(&xml).unwrap();
+    assert_eq!((feed.entries.len(), feed.malformed), (2, false));
+    assert!(feed.entries[1].title.starts_with("T\u{fffd}") && feed.entries[1].title.ends_with('o'));
+}
+
+#[test]
+fn a_feed_that_unpacks_to_far_more_than_it_is_keeps_what_came_first() {
+    use std::io::Write as _;
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(RSS.replace("</channel></rss>", "").as_bytes()).unwrap();
+    packed.write_all(&vec![b' '; 64 << 20]).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 1 << 17, "{} bytes", packed.len());
+    let feed = read(&packed).unwrap();
+    assert_eq!((feed.entries.len(), feed.truncated), (2, true));
+}
+
+#[test]
 fn titles_become_plain_text() {
     for (markup, plain) in [
         ("  a \n b\u{0}c ", "a b c"),

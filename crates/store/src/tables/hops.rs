@@ -7,10 +7,11 @@
 //! the holder of its part passes on ([`untold`], [`hear()`], [`told`]).
 //!
 //! Invariants, of every graph: a distance is that of the best parent and the link from
-//! it, as the parent said it; following best parents leads to a seed. A document whose
-//! best parent is lost is **lost** itself, and stays so until everybody who rests on it
-//! has heard of it: only then may it rest on others, who cannot rest on it any more
-//! ([`find_again`]). So circles that no seed leads to do not hold each other up.
+//! it, as the parent said it; following best parents leads to a seed, or to a list that is
+//! no document and is there from the beginning (robots.txt). A document whose best parent
+//! is lost is **lost** itself, and stays so until everybody who rests on it has heard of
+//! it: only then may it rest on others, who cannot rest on it any more ([`find_again`]).
+//! So circles that no seed leads to do not hold each other up.
 
 mod find;
 mod hear;

@@ -8,7 +8,7 @@ use super::job_states::{Phase, RunKind};
 use super::{counters, queue};
 use crate::ids::{JobId, Part, QueueId, Run};
 use crate::value::Row;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, Value};
 
 /// Shapes that documents of one state have at most: a few dozen.
 const SHAPES_MAX: u32 = 1_000;
@@ -201,11 +201,15 @@ fn shape(row: &Row<'_>, at: usize) -> Result<Shape> {
         processed: is(3)?,
         older: is(4)?,
         seen: is(5)?,
-        due: match row.get::<i64>(at + 6)? {
-            0 => Due::Never,
-            1 => Due::Now,
-            _ => Due::Later,
-        },
+        due: due(row, at + 6)?,
+    })
+}
+
+fn due(row: &Row<'_>, at: usize) -> Result<Due> {
+    Ok(match row.get::<i64>(at)? {
+        0 => Due::Never,
+        1 => Due::Now,
+        _ => Due::Later,
     })
 }
 
@@ -243,9 +247,10 @@ pub fn page(
     )
 }
 
-/// How many documents of each shape a job has in a part, seen from a moment. What is done or
-/// cut is told by counters and an index; the others are looked at. Where a field of a shape
-/// does not matter for its state and status, it is not told apart.
+/// How many documents of each shape a job has in a part, seen from a moment. Nearly all are
+/// told by counters and indexes; only what is active, has failed, or is done while a run may
+/// look at it again is looked at. Where a field of a shape does not matter for its state and
+/// status, it is not told apart.
 pub fn counts(
     tx: &mut Tx<'_>,
     place: queue::Place,
@@ -266,6 +271,8 @@ pub fn counts(
                 found.push((Shape { too_far: true, ..Shape::plain(state) }, too_far));
                 found.push((Shape::plain(state), count - too_far));
             }
+            queue::State::Ready => found.extend(count_ready(tx, place, count)?),
+            queue::State::Waiting => found.extend(count_waiting(tx, place, now_ms, count)?),
             _ => found.extend(count_shapes(tx, place, (state, run), now_ms)?),
         }
     }
@@ -280,6 +287,75 @@ fn count_too_far(tx: &mut Tx<'_>, place: queue::Place) -> Result<i64> {
         &[place.part.into(), place.job.into()],
         |row| row.get(0),
     )
+}
+
+/// What is ready in another way than to be fetched for the first time, in the words of an index.
+const READY_APART: &str =
+    "SELECT action, CAST(CASE WHEN done_run IS NULL THEN 0 ELSE 1 END AS BIGINT), COUNT(*)
+     FROM queue
+     WHERE part = $1 AND jobid = $2 AND state = 'ready'
+       AND (action <> 'fetch' OR done_run IS NOT NULL)
+     GROUP BY 1, 2 LIMIT $3";
+
+fn count_ready(tx: &mut Tx<'_>, place: queue::Place, count: i64) -> Result<Vec<(Shape, i64)>> {
+    let ready = Shape::plain(queue::State::Ready);
+    let mut found =
+        tx.query(READY_APART, &[place.part.into(), place.job.into(), SHAPES_MAX.into()], |row| {
+            let (action, processed) = (row.get(0)?, row.get::<i64>(1)? == 1);
+            Ok((Shape { action, processed, ..ready.clone() }, row.get(2)?))
+        })?;
+    let apart: i64 = found.iter().map(|it| it.1).sum();
+    found.push((ready, count - apart));
+    Ok(found)
+}
+
+/// When what waits is due, in the order of [`Due`], seen from the moment `$3`.
+const DUE: &str =
+    "CAST(CASE WHEN checktime IS NULL THEN 0 WHEN checktime <= $3 THEN 1 ELSE 2 END AS BIGINT)";
+
+/// What waits in another way than to be fetched again, in the words of an index.
+fn waiting_apart() -> String {
+    format!(
+        "SELECT action, CAST(CASE WHEN done_run IS NULL THEN 0 ELSE 1 END AS BIGINT), {DUE},
+                COUNT(*)
+         FROM queue
+         WHERE part = $1 AND jobid = $2 AND state = 'waiting'
+           AND (action <> 'fetch' OR done_run IS NULL)
+         GROUP BY 1, 2, 3 LIMIT $4"
+    )
+}
+
+/// What waits and is due, or never will be: the two ends of an index.
+const WAITING_ENDS: [&str; 2] = [
+    "SELECT COUNT(*) FROM queue
+     WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime IS NULL",
+    "SELECT COUNT(*) FROM queue
+     WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime <= $3",
+];
+
+fn count_waiting(
+    tx: &mut Tx<'_>,
+    place: queue::Place,
+    now_ms: i64,
+    count: i64,
+) -> Result<Vec<(Shape, i64)>> {
+    let waiting = Shape { processed: true, ..Shape::plain(queue::State::Waiting) };
+    let place: [Value<'_>; 2] = [place.part.into(), place.job.into()];
+    let [part, job] = place;
+    let mut found =
+        tx.query(&waiting_apart(), &[part, job, now_ms.into(), SHAPES_MAX.into()], |row| {
+            let (action, processed) = (row.get(0)?, row.get::<i64>(1)? == 1);
+            let shape = Shape { action, processed, due: due(row, 2)?, ..waiting.clone() };
+            Ok((shape, row.get(3)?))
+        })?;
+    let never: i64 = tx.query_one(WAITING_ENDS[0], &place, |row| row.get(0))?;
+    let now: i64 = tx.query_one(WAITING_ENDS[1], &[part, job, now_ms.into()], |row| row.get(0))?;
+    let ends = [(Due::Never, never), (Due::Now, now), (Due::Later, count - never - now)];
+    for (due, all) in ends {
+        let apart: i64 = found.iter().filter(|it| it.0.due == due).map(|it| it.1).sum();
+        found.push((Shape { due, ..waiting.clone() }, all - apart));
+    }
+    Ok(found)
 }
 
 fn count_shapes(

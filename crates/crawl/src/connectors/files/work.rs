@@ -120,6 +120,7 @@ impl Files {
         Looked::Read(Box::new(Read {
             version: version_now,
             facts,
+            fields: Data::new(),
             body: Bytes::from(body),
             modified_ms: modified_ms(metadata),
             references: Vec::new(),

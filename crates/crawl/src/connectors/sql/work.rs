@@ -9,12 +9,13 @@ use super::{ID, SqlSpec};
 use crate::lifecycle::Model;
 use crate::repository::{Known, Looked, Read, Repository};
 use bytes::Bytes;
-use page::facts::{Facts, SHORT_TEXT_BYTES_MAX};
+use page::facts::SHORT_TEXT_BYTES_MAX;
 use page::ids::{DocHash, hash128};
 use page::url::{Policy, canonical};
 use std::fmt::Write as _;
 use store::Error;
 use store::foreign::{Cell, Columns, Foreign};
+use store::tables::carrydown::{Data, VALUE_BYTES_MAX};
 
 /// A sql job at work.
 pub struct Rows {
@@ -39,9 +40,7 @@ impl Rows {
             return Looked::Same;
         }
         let uri = self.uri(docid);
-        let (facts, body) = row.read((docid, &uri), hash);
-        let (body, references, modified_ms) = (Bytes::from(body), Vec::new(), None);
-        Looked::Read(Box::new(Read { version, facts, body, modified_ms, references }))
+        Looked::Read(Box::new(row.read((docid, &uri), version, hash)))
     }
 }
 
@@ -102,8 +101,8 @@ struct Row {
     title: Option<String>,
     media_type: Option<String>,
     content: Option<Cell>,
-    /// What is said beside that, in the order of the columns.
-    more: Vec<(String, String)>,
+    /// What is said beside that.
+    fields: Data,
 }
 
 impl Row {
@@ -121,8 +120,9 @@ impl Row {
                 "media_type" => &mut row.media_type,
                 _ => {
                     // Bytes of another column say nothing that could be read.
-                    if let Cell::Text(text) = cell {
-                        row.more.push((name, text));
+                    if let Cell::Text(mut text) = cell {
+                        text.truncate(text.floor_char_boundary(VALUE_BYTES_MAX));
+                        row.fields.entry(name).or_default().insert(text);
                     }
                     continue;
                 }
@@ -136,7 +136,7 @@ impl Row {
     }
 
     /// What the row says, and its bytes.
-    fn read(self, (docid, uri): (&str, &str), hash: [u8; 16]) -> (Facts, Vec<u8>) {
+    fn read(self, (docid, uri): (&str, &str), version: String, hash: [u8; 16]) -> Read {
         let (body, is_text) = match self.content {
             Some(Cell::Text(text)) => (text.into_bytes(), true),
             Some(Cell::Bytes(bytes)) => (bytes, false),
@@ -159,14 +159,10 @@ impl Row {
         if address.is_some() {
             facts.canonical = address;
         }
-        let more: Vec<String> =
-            self.more.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-        if !more.is_empty() {
-            content::say(&mut facts, &more.join("\n"));
-        }
         // A row is all of its columns.
         facts.content_hash = hash;
-        (facts, body)
+        let (body, fields) = (Bytes::from(body), self.fields);
+        Read { version, facts, fields, body, modified_ms: None, references: Vec::new() }
     }
 }
 

@@ -83,6 +83,7 @@ impl Archives {
                     return Looked::Read(Box::new(Read {
                         version,
                         facts: found.facts,
+                        fields: Data::new(),
                         body: found.body,
                         modified_ms: Some(place.date_ms),
                         references: Vec::new(),

@@ -73,9 +73,12 @@ fn with_content(
     (job, mut claimed): (&JobWork, Claimed),
     read: Read,
 ) -> Class {
-    let Read { version, facts, body, modified_ms: _, references } = read;
+    let Read { version, facts, fields: mut said, body, modified_ms: _, references } = read;
     let data = std::mem::take(&mut claimed.data);
-    let fields = carrydown::fields(&data);
+    for (name, values) in &data {
+        said.entry(name.clone()).or_default().extend(values.iter().cloned());
+    }
+    let fields = carrydown::fields(&said);
     name(at, batch, (job, &claimed.entry), references);
     let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
     batch.counts.bytes += length;

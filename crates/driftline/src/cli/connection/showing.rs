@@ -2,7 +2,7 @@
 
 use super::super::answers::Answers;
 use super::super::place::Place;
-use super::super::words::span;
+use super::super::words::{self, span};
 use super::super::{say, shown};
 use super::{Ask, One, find};
 use crate::catalog::{self, typed};
@@ -131,13 +131,14 @@ pub fn list(place: &Place, ask: &Ask) -> anyhow::Result<ExitCode> {
     if found.is_empty() {
         say("there is none; make one: driftline connection create NAME --connector CONNECTOR");
     }
-    for it in found {
+    let row = |it: Shown| {
         let trouble = if it.findings.is_empty() { "" } else { " (cannot be used)" };
         let description = it.definition.description.as_deref().map_or(String::new(), shown);
         let (name, connector) = (shown(&it.name), shown(&it.definition.connector));
-        let line = format!("{:<12} {name:<20} {connector:<8} {description}{trouble}", it.kind);
-        say(line.trim_end());
-    }
+        vec![it.kind, name, connector, format!("{description}{trouble}")]
+    };
+    let rows: Vec<Vec<String>> = found.into_iter().map(row).collect();
+    words::table(&rows, |_| false).iter().for_each(|line| say(line));
     Ok(ExitCode::SUCCESS)
 }
 

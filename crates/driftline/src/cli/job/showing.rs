@@ -2,7 +2,7 @@
 
 use super::super::answers::Answers;
 use super::super::place::Place;
-use super::super::words::{count, exact_span, span, when};
+use super::super::words::{self, count, exact_span, span, when};
 use super::super::{say, shown};
 use super::standing::{self, Line};
 use super::{Ask, find};
@@ -114,9 +114,9 @@ pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
 
 fn table(lines: &[Line]) -> Vec<String> {
     let heads = ["name", "connection", "state", "", "run", "documents", "outstanding", "processed"];
-    let mut rows = vec![heads.map(str::to_owned)];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(lines.iter().map(|it| {
-        [
+        vec![
             shown(&it.name),
             shown(&it.connection),
             shown(&it.state),
@@ -127,20 +127,9 @@ fn table(lines: &[Line]) -> Vec<String> {
             it.processed.to_string(),
         ]
     }));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..heads.len()).map(|column| width(column).unwrap_or(0)).collect();
     let mut out = Vec::new();
-    for (at, row) in rows.iter().enumerate() {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, width))| match column < 4 {
-                true => format!("{cell:<width$}"),
-                false => format!("{cell:>width$}"),
-            })
-            .collect();
-        out.push(cells.join("  "));
+    for (at, line) in words::table(&rows, |column| column >= 4).into_iter().enumerate() {
+        out.push(line);
         let error = at.checked_sub(1).and_then(|at| lines[at].error.as_ref());
         out.extend(error.map(|error| format!("    error: {}", shown(error))));
     }

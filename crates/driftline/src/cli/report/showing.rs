@@ -3,12 +3,9 @@
 use super::columns::{Column, Kind, Report};
 use super::selection::Row;
 use super::{Answer, Ask};
-use crate::cli::words::{counted, date, quoted, size, span};
+use crate::cli::words::{self, counted, date, quoted, size, span};
 use crate::cli::{say, shown};
 use serde_json::Value as Json;
-
-/// Characters of a column that is not the last.
-const WIDTH_MAX: usize = 40;
 
 /// Prints an answer.
 pub fn print(ask: &Ask, answer: &Answer) {
@@ -50,22 +47,7 @@ fn table(ask: &Ask, answer: &Answer) -> Vec<String> {
     for row in &answer.rows {
         grid.push(columns.iter().map(|column| text(column, row)).collect());
     }
-    let widths: Vec<usize> = (0..columns.len())
-        .map(|at| grid.iter().map(|row| row[at].chars().count()).max().unwrap_or(0).min(WIDTH_MAX))
-        .collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&columns)
-            .zip(&widths)
-            .map(|((text, column), width)| match column.kind {
-                Kind::Text => format!("{text:<width$}"),
-                _ => format!("{text:>width$}"),
-            })
-            .collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    grid.iter().map(line).collect()
+    words::table(&grid, |at| columns[at].kind != Kind::Text)
 }
 
 fn cell(ask: &Ask, column: &Column, value: Option<&Json>) -> String {

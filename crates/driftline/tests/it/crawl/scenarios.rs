@@ -13,8 +13,10 @@ mod ending;
 mod excluded;
 mod feeds;
 mod hops;
+mod hostile;
 mod logins;
 mod rows;
+mod unsteady;
 
 use std::path::Path;
 use std::time::Instant;

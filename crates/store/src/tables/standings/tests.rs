@@ -66,7 +66,8 @@ fn fill(db: &Db) -> Result<()> {
         let states = ["ready", "waiting", "done", "cut", "failed"];
         for number in 0..60_i64 {
             let state = states[number as usize % 5];
-            let check = (state == "waiting").then_some(NOW_MS + (number % 7 - 3) * 100);
+            let has_time = state == "waiting" && number % 8 != 1;
+            let check = has_time.then_some(NOW_MS + (number % 7 - 3) * 100);
             let reason = (state == "cut").then_some(if number % 2 == 0 { "hops" } else { "scope" });
             let done = (state == "done" || number % 4 == 0).then_some(1 + number % 2);
             let action = if number % 3 == 0 { "expire" } else { "fetch" };
@@ -141,6 +142,26 @@ fn counts_are_those_of_the_list() {
                 back.reverse();
                 assert_eq!(back.iter().map(|it| it.id).collect::<Vec<_>>(), seen);
             }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_ready_and_waits_is_counted_in_indexes_alone() {
+    crate::testing::on_sqlite(|db| {
+        let [never, now] = WAITING_ENDS.map(str::to_owned);
+        for (text, words) in [
+            (READY_APART.to_owned(), "COVERING INDEX queue_ready_apart (part=? AND jobid=?"),
+            (waiting_apart(), "COVERING INDEX queue_waiting_apart (part=? AND jobid=?"),
+            (never, "COVERING INDEX queue_waiting (part=? AND jobid=? AND checktime=?"),
+            (now, "COVERING INDEX queue_waiting (part=? AND jobid=? AND checktime<?"),
+        ] {
+            let sql = format!("EXPLAIN QUERY PLAN {text}");
+            let values = vec![Value::Int(1); text.matches('$').count()];
+            let plan: Vec<String> = db.read(move |tx| tx.query(&sql, &values, |row| row.get(3)))?;
+            let whole = plan.join("; ");
+            assert!(whole.contains(words), "{text}: {whole}");
         }
         Ok(())
     });

@@ -4,7 +4,6 @@
 use super::*;
 use store::Db;
 use store::foreign::Address;
-use store::tables::carrydown::Data;
 
 struct Shop {
     _folder: tempfile::TempDir,
@@ -64,7 +63,8 @@ fn a_row_is_read_once_for_each_version_and_missing_when_it_is_gone() {
     rows.seed(None, 5, &mut |id| ids.push(id)).unwrap();
     assert_eq!(ids, ["a/1"]);
     let first = read(look(&rows, "a/1", None));
-    assert_eq!((&*first.facts.title, &*first.facts.text), ("First", "words\nauthor: Ada"));
+    assert_eq!((&*first.facts.title, &*first.facts.text), ("First", "words"));
+    assert_eq!(first.fields, Data::from([("author".to_owned(), ["Ada".to_owned()].into())]));
     assert_eq!((&*first.facts.media_type, &first.body[..]), ("text/plain", &b"words"[..]));
     assert!(matches!(look(&rows, "a/1", Some(&first.version)), Looked::Same));
     shop.run("UPDATE items SET title = 'Other'");
@@ -87,9 +87,20 @@ fn without_a_version_every_column_counts() {
     assert!(matches!(look(&rows, "a/1", Some(&first.version)), Looked::Same));
     shop.run("UPDATE items SET author = 'Eve'");
     let second = read(look(&rows, "a/1", Some(&first.version)));
-    assert_eq!(second.facts.text, "author: Eve");
+    assert!(second.facts.text.is_empty() && second.fields["author"].contains("Eve"));
     // A hash is never taken for a version that somebody wrote.
     assert!(first.version.starts_with("hash "), "{}", first.version);
+}
+
+#[test]
+fn a_field_that_is_too_long_is_cut_between_characters() {
+    let shop = Shop::new();
+    let document = "SELECT 'x' || replace(hex(zeroblob(40000)), '00', 'é') AS long, x'00' AS raw, \
+                    NULL AS none FROM items WHERE id = $1";
+    let fields = read(look(&shop.rows(document, ""), "a/1", None)).fields;
+    let lengths: Vec<usize> = fields["long"].iter().map(String::len).collect();
+    assert_eq!(lengths, [VALUE_BYTES_MAX - 1]);
+    assert_eq!(fields.len(), 1, "bytes and nothing say nothing: {:?}", fields.keys());
 }
 
 #[test]

@@ -12,9 +12,14 @@ const FEEDS: usize = 10;
 const ITEMS: usize = 10;
 
 /// The titles that a feed gives its articles; without one it does not announce it.
-type Titles = Arc<Mutex<BTreeMap<(usize, usize), String>>>;
+pub(super) type Titles = Arc<Mutex<BTreeMap<(usize, usize), String>>>;
 
 fn feeds() -> (Served, Titles) {
+    feeds_after(|| ())
+}
+
+/// The same, with something that happens before every answer.
+pub(super) fn feeds_after(first: impl Fn() + Send + Sync + 'static) -> (Served, Titles) {
     let site = Site::with_pages(1).serve();
     let all = (0..FEEDS).flat_map(|feed| (0..ITEMS).map(move |item| (feed, item)));
     let titles: BTreeMap<(usize, usize), String> =
@@ -22,6 +27,7 @@ fn feeds() -> (Served, Titles) {
     let titles = Arc::new(Mutex::new(titles));
     let told = titles.clone();
     site.intercept(move |request| {
+        first();
         let numbers: Vec<usize> =
             request.path.split(['/', '.']).filter_map(|it| it.parse().ok()).collect();
         match numbers[..] {
@@ -54,7 +60,7 @@ fn origin(site: &Served) -> String {
     site.seed().rsplit_once("/p").map_or_else(|| site.seed(), |it| it.0.to_owned())
 }
 
-fn make(home: &Home, site: &Served) {
+pub(super) fn make(home: &Home, site: &Served) {
     told(home, &["init"]);
     told(home, &["connection", "create", "news", "--connector", "feed"]);
     told(home, &["connection", "create", "sink", "--connector", "null"]);

@@ -112,6 +112,69 @@ fn pages_are_taken_one_hop_from_the_seeds_then_two_on_postgres() {
     pages_are_taken_one_hop_from_the_seeds_then_two(home);
 }
 
+/// What robots.txt does not list any more is as far as links say.
+fn a_sitemap_that_robots_txt_does_not_name_any_more_is_near_no_longer(home: Home) {
+    let site = Site::with_pages(1).serve();
+    let (is_named, is_away) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));
+    let (named, away) = (is_named.clone(), is_away.clone());
+    let seed = format!("{}/", site.seed().rsplit_once("/p").map_or(site.seed(), |it| it.0.into()));
+    let origin = seed.trim_end_matches('/').to_owned();
+    site.intercept(move |request| {
+        let page = |link: &str| {
+            Some(Answer::html(format!("<p>{}</p><a href=\"{link}\">on</a>", request.path)))
+        };
+        match request.path.as_str() {
+            "/robots.txt" if away.load(Ordering::SeqCst) => Some(Answer::status(500)),
+            "/robots.txt" => Some(Answer::text(match named.load(Ordering::SeqCst) {
+                true => format!("Sitemap: {origin}/map.xml"),
+                false => "User-agent: *".to_owned(),
+            })),
+            "/map.xml" => {
+                let text = format!("<urlset><url><loc>{origin}/far</loc></url></urlset>");
+                Some(Answer::of("application/xml", text))
+            }
+            "/" => page("/a"),
+            "/a" => page("/b"),
+            "/b" => page("/map.xml"),
+            "/far" => page("/"),
+            _ => None,
+        }
+    });
+    web_job(&home, &[seed], &["--hops", "link=2", "delay_ms=0"]);
+    let asked_again = || {
+        home.rows().write(|tx| tx.execute("UPDATE robots SET expires_ms = 0", &[])).unwrap();
+    };
+    assert_eq!(run(&home, "site"), 5, "the sitemap is a link away, what it lists two");
+    assert_eq!(run(&home, "site"), 5, "and again");
+    is_named.store(false, Ordering::SeqCst);
+    asked_again();
+    assert_eq!(run(&home, "site"), 3, "the sitemap is three links away");
+    let far = "SELECT COUNT(*) FROM hopcount h JOIN queue q ON q.id = h.id
+               WHERE q.docid LIKE '%/map.xml' AND h.linktype = 'link' AND h.distance = 3";
+    assert_eq!(home.number(far), 1);
+    is_named.store(true, Ordering::SeqCst);
+    asked_again();
+    assert_eq!(run(&home, "site"), 5, "and back");
+    // One that cannot be had has taken nothing back.
+    is_away.store(true, Ordering::SeqCst);
+    asked_again();
+    run(&home, "site");
+    let near = "SELECT COUNT(*) FROM hopcount h JOIN queue q ON q.id = h.id
+                WHERE q.docid LIKE '%/map.xml' AND h.linktype = 'link' AND h.distance = 1";
+    assert_eq!(home.number(near), 1);
+}
+
+#[test]
+fn a_sitemap_that_robots_txt_does_not_name_any_more_is_near_no_longer_on_sqlite() {
+    a_sitemap_that_robots_txt_does_not_name_any_more_is_near_no_longer(Home::directory());
+}
+
+#[test]
+fn a_sitemap_that_robots_txt_does_not_name_any_more_is_near_no_longer_on_postgres() {
+    let Some(home) = Home::database() else { return };
+    a_sitemap_that_robots_txt_does_not_name_any_more_is_near_no_longer(home);
+}
+
 /// A short cut is taken away: what was near is far, in the same run, and goes; a ring that
 /// nothing leads to any more does not hold itself.
 fn what_a_vanished_link_made_near_goes(home: Home) {

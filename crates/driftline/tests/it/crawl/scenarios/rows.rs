@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use ::outputs::testing::receiver::Receiver;
 use store::Db;
 use store::testing::{FreshDatabase, skipped};
 
@@ -129,6 +130,27 @@ fn rows_are_added_changed_and_deleted_in_a_sqlite_file() {
 fn rows_are_added_changed_and_deleted_in_postgres_with_a_database_of_our_own_there() {
     let (Some(home), Some(shop)) = (Home::database(), Shop::on_postgres()) else { return };
     rows_are_added_changed_and_deleted(&home, &shop);
+}
+
+#[test]
+fn columns_without_a_meaning_of_their_own_are_fields_that_outputs_get() {
+    let home = Home::directory();
+    let shop = Shop::on_sqlite(home.folder.path());
+    let far = Receiver::start();
+    make(&home, &shop);
+    let url = format!("url={}", far.server.url());
+    told(
+        &home,
+        &["connection", "create", "far", "--kind", "output", "--connector", "webhook", &url],
+    );
+    told(&home, &["job", "edit", "products", "--pipeline", "far"]);
+    run(&home);
+    let price =
+        |id: &str| far.shelf.kept().documents[&format!("https://shop.example/item/{id}")].clone();
+    assert_eq!((&price("1")["price"], &price("1")["text"]), (&"20".into(), &"A lamp".into()));
+    shop.run("UPDATE products SET price = 25, changed = 2 WHERE id = 1");
+    run(&home);
+    assert_eq!(price("1")["price"], "25", "a field alone makes a document another one");
 }
 
 /// One row is read, and the others wait; meanwhile the connection is told of another file.

@@ -136,6 +136,27 @@ fn an_older_run_takes_nothing_back() {
     });
 }
 
+/// Defect 4: the original makes seeds of what are seeds already, and of nothing else.
+#[test]
+fn what_was_found_by_a_link_is_a_seed_when_it_is_named_as_one_and_stays_it() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let named = |run: i64, seed: bool| -> Result<Option<i64>> {
+            let it = Candidate { seed, ..candidate(run, 0, 0, None) };
+            db.write(move |tx| {
+                add(tx, at(place, Run(run), 0), std::slice::from_ref(&it))?;
+                tx.query_one("SELECT seed_run FROM queue WHERE part = 1", &[], |row| row.get(0))
+            })
+        };
+        assert_eq!(named(1, false)?, None, "a link leads to it");
+        assert_eq!(named(1, true)?, Some(1), "it is named in the same run");
+        assert_eq!(named(1, false)?, Some(1), "and a link leads to it again");
+        assert_eq!(named(2, true)?, Some(2), "it is a seed of the next run");
+        assert_eq!(named(3, false)?, Some(2), "and of none that does not name it");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_reason_of_any_length_can_be_kept() {
     both_databases(|db| {
