@@ -67,7 +67,8 @@ pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
     let (suffixes, parts, installation) = db.read(|tx| {
         Ok((settings::suffix_list(tx)?, settings::parts(tx)?, settings::installation(tx)?))
     })?;
-    Ok(Ground { suffixes: Arc::new(suffixes), parts, installation, own })
+    let (suffixes, extractor) = (Arc::new(suffixes), Arc::default());
+    Ok(Ground { suffixes, parts, installation, own, extractor })
 }
 
 /// Makes or edits a job, and begins its next run or goes on with the last.

@@ -7,7 +7,7 @@
 //! is; a tombstone says why; `changes` counts what outputs were told to update, and the
 //! time before each such look is restless, that before each look without a change quiet.
 
-use crate::refetch;
+use crate::{extract, refetch};
 use page::facts::Facts;
 use page::ids::{DocHash, hash128};
 use store::chunkfile::document::{Change, Field, RemoveReason};
@@ -64,6 +64,8 @@ pub struct Content<'a> {
     pub fields: &'a [Field],
     /// Bytes of the body.
     pub length: i64,
+    /// Why its text is not known, as a word for the tables.
+    pub unread: Option<&'static str>,
     /// What to ask with next time.
     pub validators: Validators,
 }
@@ -174,7 +176,7 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
     let facts = content.facts;
     let live = is_live(&document);
     let same = live && is_same(&document, content);
-    document.outcome = "ok".into();
+    document.outcome = content.unread.unwrap_or("ok").into();
     document.http_status = Some(content.status);
     document.fetched_ms = Some(looked.now_ms);
     document.redirect = None;
@@ -201,7 +203,10 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
 }
 
 fn not_modified(mut document: Document, validators: &Validators) -> Compared {
-    document.outcome = "not modified".into();
+    // A text that could not be read is no better known than it was.
+    if extract::words_of(&document.outcome).is_none() {
+        document.outcome = "not modified".into();
+    }
     document.http_status = Some(304);
     take_validators(&mut document, validators);
     found(&mut document);

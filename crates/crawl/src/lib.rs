@@ -6,9 +6,9 @@
 //! state to state. In the order a link meets them: [`definitions`] and [`begin`] say what a
 //! run is, [`scope`], [`trap`], [`budget`] and [`hops`] decide whether a link belongs,
 //! [`throttle`] and [`frontier`] when its turn comes, [`robots`] whether it may be asked for,
-//! [`fetch`] asks, as whoever [`login`] has made of us, [`compare`] says what has changed,
-//! [`refetch`] when it is looked at again. [`connectors`] are the other repositories there
-//! are, and [`worker`] joins them all.
+//! [`fetch`] asks, as whoever [`login`] has made of us, [`extract`] has read what is neither
+//! HTML nor text, [`compare`] says what has changed, [`refetch`] when it is looked at again.
+//! [`connectors`] are the other repositories there are, and [`worker`] joins them all.
 
 pub mod begin;
 pub mod budget;
@@ -17,6 +17,7 @@ pub mod compare;
 pub mod conduct;
 pub mod connectors;
 pub mod definitions;
+pub mod extract;
 pub mod fetch;
 pub mod frontier;
 pub mod hops;

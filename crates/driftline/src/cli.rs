@@ -23,6 +23,7 @@ mod demo;
 mod doctor;
 mod endless;
 mod export;
+mod extract;
 mod gc;
 mod hosts;
 mod import;
@@ -85,6 +86,7 @@ enum Verb {
     Robots(robots::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Extract(extract::Args),
 }
 
 /// What every verb about a data directory takes.
@@ -153,6 +155,7 @@ pub fn main() -> ExitCode {
         Verb::Robots(args) => robots::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Man(args) => man::run(args),
+        Verb::Extract(args) => extract::run(args),
     };
     result.unwrap_or_else(|error| {
         // A script that reads answers as JSON reads failures so, too.

@@ -22,6 +22,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("feed", documents::feed),
     ("forms", documents::forms),
     ("html", documents::html),
+    ("office", documents::office),
+    ("reply", documents::reply),
     ("robots", addresses::robots),
     ("sitemap", documents::sitemap),
     ("sniff", documents::sniff),

@@ -5,12 +5,13 @@
 //!
 //! In the order a page meets them: a link is cleaned by [`url`], placed by
 //! [`domain`] and [`ids`], allowed by [`robots`]; the answer is named by
-//! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`], [`wat`])
-//! into [`facts`], and recognised again by [`fingerprint`]. [`forms`] is what a login
-//! needs; [`uri`] is the row form that the link index sorts by.
+//! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`], [`wat`],
+//! [`extract`]) into [`facts`], and recognised again by [`fingerprint`]. [`forms`] is what
+//! a login needs; [`uri`] is the row form that the link index sorts by.
 
 pub mod charset;
 pub mod domain;
+pub mod extract;
 pub mod facts;
 pub mod feed;
 pub mod fingerprint;

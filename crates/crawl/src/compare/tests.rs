@@ -21,7 +21,7 @@ fn looked(run: i64, now_ms: i64) -> Looked {
 
 fn content<'a>(facts: &'a Facts, etag: Option<&str>) -> Seen<'a> {
     let validators = Validators { etag: etag.map(str::to_owned), last_modified: None };
-    Seen::Content(Content { status: 200, facts, fields: &[], length: 10, validators })
+    Seen::Content(Content { status: 200, facts, fields: &[], length: 10, unread: None, validators })
 }
 
 fn new() -> Document {
@@ -43,6 +43,23 @@ fn new_same_and_other_content_are_added_kept_and_updated() {
     assert_eq!(other.change, Some(Change::Update));
     assert_eq!((other.document.changes, other.document.checks), (1, 3));
     assert_eq!((other.document.changed_ms, other.document.first_ms), (Some(300), 0));
+}
+
+#[test]
+fn a_document_whose_text_could_not_be_read_is_there_and_says_so() {
+    let facts = facts(1);
+    let seen = |unread| match content(&facts, None) {
+        Seen::Content(content) => Seen::Content(Content { unread, ..content }),
+        other => other,
+    };
+    let unread = compare(&new(), &seen(Some("unread-time")), looked(1, 100));
+    assert_eq!(unread.change, Some(Change::Add));
+    assert_eq!(unread.document.outcome, "unread-time");
+    let same = Seen::NotModified(Validators::default());
+    let kept = compare(&unread.document, &same, looked(2, 200));
+    assert_eq!(kept.document.outcome, "unread-time", "it was not read this time either");
+    let read = compare(&kept.document, &seen(None), looked(3, 300));
+    assert_eq!(read.document.outcome, "ok");
 }
 
 #[test]

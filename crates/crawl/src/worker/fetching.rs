@@ -13,12 +13,15 @@ use super::reading::{self, Reading};
 use super::sure::Sure;
 use crate::carrydown::opened;
 use crate::definitions::RobotsFor;
+use crate::extract::{self, Beside};
 use crate::fetch::{self, Ask, Bandwidth, Fetcher, Followed, HopVerdict, Outcome};
 use crate::fetch::{HeaderName, HeaderValue};
 use crate::frontier::HostKey;
 use crate::login::sequence::{Walk, Walked};
 use crate::login::session::Session;
-use crate::repository::{Known, Looked, Repository};
+use crate::repository::{Known, Looked, Read, Repository};
+use page::sniff;
+use page::url::Policy;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
@@ -154,6 +157,8 @@ pub struct LookedDone {
     pub task: Box<DocumentTask>,
     /// What it found.
     pub looked: Looked,
+    /// What is known of it beside its facts.
+    pub beside: Beside,
     /// When it began.
     pub began_ms: i64,
     /// When it ended.
@@ -298,7 +303,10 @@ async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now:
         .is_some_and(|login| login.asks(&task.claimed.entry.docid, &outcome));
     let reading = match &mut outcome {
         Outcome::Body(body) if !asks_login => {
-            let reading = reading::read(web, &task.claimed.entry, body);
+            let extractor = &task.job.ground.extractor;
+            let media = reading::media_of(body);
+            let said = extractor.ask(&media, &body.body, body.truncated).await;
+            let reading = reading::read(web, &task.claimed.entry, body, said);
             if !task.job.manners.bodies {
                 // Nobody will store the bytes, so nobody needs to hold them.
                 body.body.clear();
@@ -341,13 +349,29 @@ async fn looked_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>, now
     let version = known.and_then(|it| opened(it.version.as_deref(), &data)).flatten();
     let version = version.map(str::to_owned);
     let look = move || repository.look(&docid, Known { version: version.as_deref(), data: &data });
-    let looked = tokio::task::spawn_blocking(look).await.unwrap_or_else(|_| Looked::Trouble {
+    let mut looked = tokio::task::spawn_blocking(look).await.unwrap_or_else(|_| Looked::Trouble {
         code: "connector",
         detail: "the connector has failed on it".to_owned(),
         passes: false,
     });
+    let beside = match &mut looked {
+        Looked::Read(read) => extracted(&task, read).await,
+        _ => Beside::default(),
+    };
     let ended_ms = now.ms();
-    Fetched::Looked(Box::new(LookedDone { task, looked, began_ms, ended_ms }))
+    Fetched::Looked(Box::new(LookedDone { task, looked, beside, began_ms, ended_ms }))
+}
+
+/// Has a document read that its connector cannot read, whichever it is.
+async fn extracted(task: &DocumentTask, read: &mut Read) -> Beside {
+    if read.body.is_empty() {
+        // Only its name is known: it is too long for the job, or an extract of a page.
+        return Beside::default();
+    }
+    let media = sniff::media_of(Some(&read.facts.media_type), true, &read.body);
+    let said = task.job.ground.extractor.ask(&media, &read.body, false).await;
+    let docid = &task.claimed.entry.docid;
+    extract::take(said, &mut read.facts, (docid, &Policy::default()))
 }
 
 impl DocumentTask {

@@ -89,7 +89,9 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
         _ => 0,
     };
     batch.counts.bytes += bytes;
-    batch.history.push(activity(at, job, &claimed.entry, (&outcome, bytes, began_ms, ended_ms)));
+    let mut fetch = activity(at, job, &claimed.entry, (&outcome, bytes, began_ms, ended_ms));
+    fetch.description = fetch.description.or(reading.as_ref().and_then(|it| it.beside.sentence()));
+    batch.history.push(fetch);
     let status = outcome.status();
     match outcome {
         Outcome::Body(body) => {
@@ -211,9 +213,10 @@ fn with_body(
     (job, mut claimed): (&JobWork, Claimed),
     (body, reading, began_ms): (Fetched, Reading, i64),
 ) -> Class {
-    let Reading { facts, targets, length, noindex, excluded, .. } = reading;
+    let Reading { facts, targets, length, noindex, excluded, beside, .. } = reading;
     let data = std::mem::take(&mut claimed.data);
-    let fields = carrydown::fields(&data);
+    let (unread, is_due) = (beside.code(), beside.is_due());
+    let fields = beside.with(carrydown::fields(&data));
     let host = host_of(&claimed.entry.docid);
     if !batch.addresses.contains_key(host) {
         batch.addresses.insert(host.to_owned(), body.peer.ip().to_string());
@@ -233,6 +236,7 @@ fn with_body(
         facts: &facts,
         fields: &fields,
         length,
+        unread,
         validators: validators(&body.headers),
     };
     let known = claimed.known.map_or_else(|| unknown(at, &claimed.entry), |known| *known);
@@ -240,6 +244,10 @@ fn with_body(
     let mut compared = compare(&known, &Seen::Content(content), looked);
     let rules = job.web().and_then(|web| web.scope.content_rules());
     compared.document.version = carrydown::sealed(rules, &data);
+    if is_due {
+        // Asked for without them, it comes and is read again.
+        (compared.document.etag, compared.document.last_modified) = (None, None);
+    }
     if job.web().is_some_and(|web| web.feeds) && claimed.entry.hops == 0 {
         batch.unlisted.insert(claimed.entry.dochash);
     }

@@ -3,6 +3,7 @@
 use crate::connectors;
 use crate::connectors::{feed, web};
 use crate::definitions::{BadSpec, MODEL, WebSpec};
+use crate::extract::Extractor;
 use crate::fetch::{Guard, HeaderValue, user_agent};
 use crate::frontier::{HostKey, Spot};
 use crate::hops::HopRules;
@@ -37,6 +38,8 @@ pub struct Ground {
     pub installation: [u8; 16],
     /// Where this program and its stores listen: no crawl may go there (T7).
     pub own: Vec<SocketAddr>,
+    /// Has documents read that are neither HTML nor text.
+    pub extractor: Arc<Extractor>,
 }
 
 /// Where a URL lives.

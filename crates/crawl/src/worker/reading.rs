@@ -6,6 +6,7 @@
 
 use super::job::Web;
 use crate::connectors::feed as feed_connector;
+use crate::extract::{self, Beside, Said};
 use crate::fetch::Fetched;
 use crate::scope::Cut;
 use page::facts::{Directives, Facts, LINKS_MAX, Link, LinkKind, Rel, TEXT_BYTES_MAX};
@@ -44,12 +45,25 @@ pub struct Reading {
     pub noindex: bool,
     /// The job's expression that keeps it out because of what it says.
     pub excluded: Option<String>,
+    /// What is known of it beside its facts.
+    pub beside: Beside,
 }
 
-/// Reads a document that was fetched.
-pub fn read(web: &Web, entry: &Entry, fetched: &Fetched) -> Reading {
+/// What kind of document was fetched.
+pub fn media_of(fetched: &Fetched) -> sniff::Media {
+    sniff::media_of(fetched.header("content-type"), is_nosniff(fetched), &fetched.body)
+}
+
+fn is_nosniff(fetched: &Fetched) -> bool {
+    let header = fetched.header("x-content-type-options");
+    header.is_some_and(|value| value.eq_ignore_ascii_case("nosniff"))
+}
+
+/// Reads a document that was fetched, and takes in what another process has read of it.
+pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> Reading {
     let mut more = Vec::new();
-    let facts = facts_of(web, &entry.docid, fetched, &mut more);
+    let mut facts = facts_of(web, &entry.docid, fetched, &mut more);
+    let beside = extract::take(said, &mut facts, (&entry.docid, &web.spec.policy));
     let (mut targets, outside) = targets_of(web, (&entry.docid, entry.hops), (&facts, &more));
     if web.feeds && entry.hops == 0 {
         announce(web, &entry.docid, &fetched.body, &mut targets);
@@ -57,7 +71,7 @@ pub fn read(web: &Web, entry: &Entry, fetched: &Fetched) -> Reading {
     let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
     let noindex = facts.directives.noindex && web.spec.meta_robots;
     let excluded = web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
-    Reading { facts, targets, outside, length, noindex, excluded }
+    Reading { facts, targets, outside, length, noindex, excluded, beside }
 }
 
 /// Hands the articles of a feed what it says of them.
@@ -78,9 +92,7 @@ fn announce(web: &Web, url: &str, body: &[u8], targets: &mut [Target]) {
 fn facts_of(web: &Web, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -> Facts {
     let body = &fetched.body[..];
     let content_type = fetched.header("content-type");
-    let nosniff = fetched
-        .header("x-content-type-options")
-        .is_some_and(|value| value.eq_ignore_ascii_case("nosniff"));
+    let nosniff = is_nosniff(fetched);
     let directives = fetched
         .headers
         .get_all("x-robots-tag")

@@ -116,7 +116,8 @@ fn work(
     nudging: &OnceLock<Stopper>,
 ) -> anyhow::Result<Ended> {
     let ids = Arc::new(IdMaker::new(node)?);
-    let ground = begin::ground(&held.db, args.place.addresses()?)?;
+    let mut ground = begin::ground(&held.db, args.place.addresses()?)?;
+    ground.extractor = Arc::new(super::extract::extractor());
     let progress = Arc::new(Progress::default());
     let delivering = Delivering::new(held, &progress);
     let herald = delivering.herald();

@@ -4,6 +4,7 @@
 mod cli;
 mod crawl;
 mod demo;
+mod extract;
 #[path = "../../src/cli/demo/sample.rs"]
 mod sample;
 mod site;

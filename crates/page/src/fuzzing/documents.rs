@@ -6,6 +6,7 @@ use std::io::Write;
 
 use super::addresses::is_canonical;
 use super::first_line;
+use crate::extract::{self, Extract};
 use crate::facts::{Facts, HEADINGS_MAX, LINKS_MAX, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::html::{self, Input};
 use crate::text::{Collapsed, collapse, for_each_token};
@@ -52,6 +53,34 @@ pub(super) fn wat(input: &[u8]) {
     if let Some(told) = crate::wat::read(input) {
         within_limits(&told.facts(URL));
     }
+}
+
+/// The input is an archive of Office, OpenDocument or a book. PDF has no target: its reader is
+/// not ours and known to panic, which is why it runs in a process of its own.
+pub(super) fn office(input: &[u8]) {
+    let read = extract::extract(media::Kind::Office, input);
+    let json = serde_json::to_vec(&read).expect("an answer is JSON");
+    assert!(json.len() <= extract::REPLY_BYTES_MAX);
+    assert_eq!(extract::reply(&json).as_ref(), Some(&read), "there and back");
+    read.iter().for_each(extract_within_limits);
+}
+
+/// The input is what a process has answered that read a document.
+pub(super) fn reply(input: &[u8]) {
+    let Some(reply) = extract::reply(input) else { return };
+    reply.iter().for_each(extract_within_limits);
+    let again = serde_json::to_vec(&reply).expect("an answer is JSON");
+    assert_eq!(extract::reply(&again), Some(reply), "bounded twice");
+}
+
+fn extract_within_limits(read: &Extract) {
+    assert!(read.text.len() <= TEXT_BYTES_MAX && read.links.len() <= LINKS_MAX);
+    assert_eq!(collapse(&read.text, TEXT_BYTES_MAX), read.text.replace('\n', " "));
+    for short in [&read.title, &read.description].into_iter().chain(&read.authors) {
+        assert_eq!(collapse(short, SHORT_TEXT_BYTES_MAX), *short, "a short text");
+    }
+    assert!(read.authors.len() <= extract::AUTHORS_MAX);
+    assert!(read.links.iter().map(String::len).sum::<usize>() <= extract::LINK_BYTES_MAX);
 }
 
 fn within_limits(facts: &Facts) {

@@ -235,6 +235,14 @@ fn media_type(path: &Path) -> Option<&'static str> {
         "txt" | "md" | "text" | "log" | "csv" => "text/plain",
         "xml" => "application/xml",
         "pdf" => "application/pdf",
+        "epub" => "application/epub+zip",
+        "doc" | "xls" | "ppt" => "application/x-ole-storage",
+        "docx" | "docm" | "xlsx" | "xlsm" | "pptx" | "pptm" => {
+            "application/vnd.openxmlformats-officedocument"
+        }
+        "odt" => "application/vnd.oasis.opendocument.text",
+        "ods" => "application/vnd.oasis.opendocument.spreadsheet",
+        "odp" => "application/vnd.oasis.opendocument.presentation",
         _ => return None,
     })
 }

@@ -6,6 +6,7 @@
 use super::{Class, Finishing, again, is_stored, looking, push, retry, settle, unknown};
 use crate::carrydown;
 use crate::compare::{Content, Seen, Validators, compare};
+use crate::extract::Beside;
 use crate::repository::{Looked, Read, Reference};
 use crate::worker::batch::{Batch, Had, KeptBody};
 use crate::worker::fetching::{Claimed, LookedDone};
@@ -20,9 +21,11 @@ const OK: u16 = 200;
 
 /// Takes what was found into the batch.
 pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
-    let LookedDone { task, looked, began_ms, ended_ms } = done;
+    let LookedDone { task, looked, beside, began_ms, ended_ms } = done;
     let (job, claimed) = (&*task.job, task.claimed);
-    batch.history.push(activity(at, (job, &claimed.entry), &looked, (began_ms, ended_ms)));
+    let mut read = activity(at, (job, &claimed.entry), &looked, (began_ms, ended_ms));
+    read.description = read.description.or(beside.sentence());
+    batch.history.push(read);
     match looked {
         Looked::Missing => gone(at, batch, (job, claimed)),
         Looked::Container { references } => {
@@ -35,7 +38,7 @@ pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
             let seen = Seen::NotModified(Validators::default());
             settle(at, batch, (job, claimed), (&seen, Settlement::Done, None))
         }
-        Looked::Read(read) => with_content(at, batch, (job, claimed), *read),
+        Looked::Read(read) => with_content(at, batch, (job, claimed), (*read, beside)),
         Looked::Trouble { code, detail, passes } => {
             batch.counts.errors += 1;
             let reason = Reason::new(code, Some(&detail));
@@ -71,14 +74,15 @@ fn with_content(
     at: Finishing<'_>,
     batch: &mut Batch,
     (job, mut claimed): (&JobWork, Claimed),
-    read: Read,
+    (read, beside): (Read, Beside),
 ) -> Class {
     let Read { version, facts, fields: mut said, body, modified_ms: _, references } = read;
     let data = std::mem::take(&mut claimed.data);
     for (name, values) in &data {
         said.entry(name.clone()).or_default().extend(values.iter().cloned());
     }
-    let fields = carrydown::fields(&said);
+    let (unread, is_due) = (beside.code(), beside.is_due());
+    let fields = beside.with(carrydown::fields(&said));
     name(at, batch, (job, &claimed.entry), references);
     let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
     batch.counts.bytes += length;
@@ -88,11 +92,12 @@ fn with_content(
         facts: &facts,
         fields: &fields,
         length,
+        unread,
         validators: Validators::default(),
     };
     let here = looking(at, job, batch);
     let mut compared = compare(&known, &Seen::Content(content), here);
-    compared.document.version = carrydown::sealed(Some(version), &data);
+    compared.document.version = carrydown::sealed(Some(version).filter(|_| !is_due), &data);
     let change = compared.change.unwrap_or(Change::Keep);
     let mut record = DocumentRecord::new(claimed.entry.docid.clone(), job.id.0, change);
     record.fetch = Some(Fetch { status: OK, fetched_ms: at.now_ms, ..Fetch::default() });

@@ -5,6 +5,7 @@
 
 use super::{show, stopping};
 use crate::cli::delivering::Delivering;
+use crate::cli::extract;
 use crate::cli::place::Held;
 use ::crawl::begin::{self, Begun};
 use ::crawl::conduct::Attends;
@@ -67,7 +68,8 @@ impl Work<'_> {
     fn attend(self, node: NodeId, announce: impl FnOnce(&Begun)) -> anyhow::Result<Worked> {
         let (db, objects) = (&self.held.db, &self.held.objects);
         let ids = Arc::new(IdMaker::new(node)?);
-        let ground = begin::ground(db, self.own)?;
+        let mut ground = begin::ground(db, self.own)?;
+        ground.extractor = Arc::new(extract::extractor());
         let progress = Arc::new(Progress::default());
         let delivering = Delivering::new(self.held, &progress);
         let (herald, progress) = (delivering.herald(), progress.clone());

@@ -94,6 +94,8 @@ causes! {
     Gone = "gone",
     /// It is stored.
     Stored = "stored",
+    /// It is stored without its text, which could not be read.
+    Unread = "unread",
     /// It is stored, and the last look found nothing new.
     Unchanged = "unchanged",
     /// It is known from an older run, and this run will look again.

@@ -6,6 +6,7 @@ use super::cause::{Because, Cause};
 use super::judge::{crawl, noindex, robots, robots_unreachable};
 use super::look::{JobLook, Looked};
 use crate::cli::words::{quoted, when};
+use ::crawl::extract;
 use ::crawl::fetch::sentences;
 use store::tables::overview::Standing;
 use store::tables::queue::list::Listed;
@@ -85,6 +86,7 @@ pub fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
             Because::new(Cause::Stored, sentence)
                 .run("The next run looks at it again", crawl(job, ""))
         }
+        code if live && extract::words_of(code).is_some() => unread(code, job),
         code if live => {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
             let sentence = format!("It is stored; the last look {seen} failed: {words}.");
@@ -95,6 +97,17 @@ pub fn done(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
             Because::new(Cause::Failed, format!("It could not be had: {words}."))
                 .run("The next run asks again", crawl(job, ""))
         }
+    }
+}
+
+/// It is there, but nobody knows what it says.
+fn unread(code: &str, job: &JobLook) -> Because {
+    let words = extract::words_of(code).unwrap_or_default();
+    let sentence = format!("It is stored, but its text is not known: {words}.");
+    let because = Because::new(Cause::Unread, sentence);
+    match code {
+        "unread-program" => because.run("The next run reads it again", crawl(job, "")),
+        _ => because.next("When it changes, it is read again."),
     }
 }
 

@@ -358,6 +358,10 @@ fn seed_settled(world: &World<'_>) -> Result<()> {
         world.settle(&url(path), RUN, failed(code))?;
     }
     world.done(&url("stored"), |it| it.chunk = Some(ChunkId(1)))?;
+    world.done(&url("unread"), |it| {
+        it.chunk = Some(ChunkId(1));
+        it.outcome = "unread-locked".into();
+    })?;
     world.done(&url("unchanged"), |it| {
         it.chunk = Some(ChunkId(1));
         it.outcome = "not modified".into();
@@ -439,6 +443,7 @@ const CASES: &[Case] = &[
     ("insecure", None, Cause::Insecure, "has expired"),
     ("gone", None, Cause::Gone, "no such page"),
     ("stored", None, Cause::Stored, "last fetched 1 h ago, in run 2"),
+    ("unread", None, Cause::Unread, "its text is not known: it is locked with a password"),
     ("unchanged", None, Cause::Unchanged, "found it unchanged"),
     ("recheck", None, Cause::Recheck, "in run 1; run 2 is under way"),
     ("copy", None, Cause::Duplicate, "copy of http://site.example/stored"),

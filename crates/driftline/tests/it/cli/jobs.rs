@@ -303,6 +303,12 @@ fn every_command_of_the_guide_to_the_web_runs() {
 }
 
 #[test]
+fn every_command_of_the_guide_to_documents_runs() {
+    let told = run_guide("documents.md", 6);
+    assert_says(&told, &["its text is not known: it is damaged"]);
+}
+
+#[test]
 fn every_command_of_the_guide_to_rows_and_archives_runs() {
     let told = run_guide("sources.md", 8);
     assert_says(&told, &["job products: new", "https://shop.example/item/{id}", "job pages: new"]);

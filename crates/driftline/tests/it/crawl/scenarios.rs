@@ -8,6 +8,7 @@ mod archives;
 mod bins;
 mod cycle;
 mod deregistered;
+mod documents;
 mod edited;
 mod ending;
 mod excluded;

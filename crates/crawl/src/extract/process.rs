@@ -1,0 +1,150 @@
+//! One process that reads one document.
+//!
+//! Relies on the process to limit itself, and on nothing that it says. Invariants: it gets no
+//! environment and no file but its three pipes; what it writes is read to a limit; it is
+//! killed when its time is over, and when nobody waits for it any more.
+
+use super::{MEMORY_BYTES_MAX, Program, Said, Unread};
+use page::extract::{REPLY_BYTES_MAX, reply};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+/// What is kept of its messages.
+const MESSAGE_BYTES_MAX: u64 = 4_096;
+/// How long a process that was killed is waited for; after that nobody does.
+const GONE: Duration = Duration::from_secs(1);
+/// The signal of one that has used its processor time.
+const SIGXCPU: i32 = 24;
+/// The signal of one that the system has killed.
+const SIGKILL: i32 = 9;
+
+/// Has a document of a media type read.
+pub(super) async fn read(
+    program: &Program,
+    (media_type, document): (&str, &[u8]),
+    wall: Duration,
+) -> Said {
+    let mut child = match start(program, media_type) {
+        Ok(child) => child,
+        Err(error) => return Err(not_started(&error.to_string())),
+    };
+    let ended = match tokio::time::timeout(wall, exchange(&mut child, document)).await {
+        Ok(ended) => ended,
+        Err(_) => Err(Unread::new(
+            "unread-time",
+            format!("reading it takes longer than {}", words_of(wall)),
+        )),
+    };
+    if ended.is_err() {
+        // Dropped, it would be killed too, but not waited for.
+        let _ = child.start_kill();
+        let _ = tokio::time::timeout(GONE, child.wait()).await;
+    }
+    judged(ended?)
+}
+
+fn start(program: &Program, media_type: &str) -> std::io::Result<Child> {
+    Command::new(&program.path)
+        .args(&program.arguments)
+        .arg(media_type)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+}
+
+/// How a process ended.
+struct Ended {
+    status: ExitStatus,
+    said: Vec<u8>,
+    message: String,
+}
+
+/// Hands the document over and takes the answer.
+async fn exchange(child: &mut Child, document: &[u8]) -> Result<Ended, Unread> {
+    let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(not_started("it has no pipes"));
+    };
+    let hand_over = async {
+        // It may have seen enough, or be gone: what it says tells.
+        let _ = stdin.write_all(document).await;
+        drop(stdin);
+    };
+    let most = REPLY_BYTES_MAX as u64 + 1;
+    let message = async {
+        let message = beginning(&mut stderr, MESSAGE_BYTES_MAX).await;
+        // The rest is thrown away, so that it never waits for a reader.
+        let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+        message
+    };
+    let answer = async {
+        let said = beginning(&mut stdout, most).await;
+        let is_long = said.len() as u64 == most;
+        // Without its reader it cannot go on writing.
+        drop(stdout);
+        (said, is_long)
+    };
+    let ((), (said, is_long), message) = tokio::join!(hand_over, answer, message);
+    let message = String::from_utf8_lossy(&message).into_owned();
+    if is_long {
+        return Err(Unread::new("unread-crash", "its reader answered without end"));
+    }
+    let status = child.wait().await.map_err(|error| not_started(&error.to_string()))?;
+    Ok(Ended { status, said, message })
+}
+
+async fn beginning(pipe: &mut (impl AsyncRead + Unpin), most: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What came before it broke is all there is.
+    let _ = pipe.take(most).read_to_end(&mut bytes).await;
+    bytes
+}
+
+/// What a process that has ended comes to.
+fn judged(Ended { status, said, message }: Ended) -> Said {
+    if status.success() {
+        let said = reply(&said);
+        let no_answer = || Unread::new("unread-crash", "its reader answered nothing of use");
+        return said.ok_or_else(no_answer)?.map_err(Unread::from);
+    }
+    let has_overflowed = message.contains("has overflowed its stack");
+    let is_memory = message.contains("memory allocation of");
+    Err(match (status.signal(), status.code()) {
+        (Some(SIGXCPU), _) => Unread::new("unread-time", "reading it takes too much time"),
+        (Some(_), _) if has_overflowed => {
+            Unread::new("unread-memory", "its parts are nested too deeply")
+        }
+        (Some(SIGKILL), _) => {
+            Unread::new("unread-memory", "its reader was killed by the system, for lack of memory")
+        }
+        (Some(_), _) if is_memory => {
+            let most = MEMORY_BYTES_MAX >> 20;
+            Unread::new("unread-memory", format!("reading it takes more than {most} MiB"))
+        }
+        (Some(signal), _) => {
+            Unread::new("unread-crash", format!("its reader failed on it (signal {signal})"))
+        }
+        (None, _) => not_started(message.lines().next().unwrap_or("it said nothing")),
+    })
+}
+
+/// The reader is to blame, not the document.
+fn not_started(reason: &str) -> Unread {
+    let detail = format!("its reader could not work: {}", page::text::collapse(reason, 200));
+    Unread { passes: true, ..Unread::new("unread-program", detail) }
+}
+
+fn words_of(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{} ms", time.as_millis()),
+        seconds => format!("{seconds} s"),
+    }
+}
