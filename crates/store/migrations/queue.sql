@@ -50,6 +50,7 @@ CREATE INDEX queue_ready_apart ON queue (part, jobid, action, done_run)
     WHERE state = 'ready' AND (action <> 'fetch' OR done_run IS NOT NULL);
 CREATE INDEX queue_waiting_apart ON queue (part, jobid, action, done_run, checktime)
     WHERE state = 'waiting' AND (action <> 'fetch' OR done_run IS NULL);
+CREATE INDEX queue_done ON queue (part, jobid, done_run, seen_run) WHERE state = 'done';
 CREATE INDEX queue_failed ON queue (part, jobid, id) WHERE state = 'failed';
 
 -- A bin is what politeness counts by: for the web, a host.

@@ -1,11 +1,13 @@
 //! The states and statuses of the original, by every way a document can stand.
 
+use super::counting::{DONE_BEFORE, READY_APART, WAITING_ENDS, waiting_apart};
 use super::*;
-use crate::Db;
-use crate::ids::ConnectionId;
+use crate::ids::{ConnectionId, Run};
 use crate::tables::connections::{self, Connection, Kind};
+use crate::tables::counters;
 use crate::tables::jobs::{self, Job};
 use crate::testing::both_databases;
+use crate::{Db, Value};
 use std::collections::BTreeMap;
 
 const NOW_MS: i64 = 1_000;
@@ -148,17 +150,22 @@ fn counts_are_those_of_the_list() {
 }
 
 #[test]
-fn what_is_ready_and_waits_is_counted_in_indexes_alone() {
+fn what_is_ready_waits_or_is_done_is_counted_in_indexes_alone() {
     crate::testing::on_sqlite(|db| {
         let [never, now] = WAITING_ENDS.map(str::to_owned);
         for (text, words) in [
+            (
+                DONE_BEFORE.to_owned(),
+                "COVERING INDEX queue_done (part=? AND jobid=? AND done_run<?",
+            ),
             (READY_APART.to_owned(), "COVERING INDEX queue_ready_apart (part=? AND jobid=?"),
             (waiting_apart(), "COVERING INDEX queue_waiting_apart (part=? AND jobid=?"),
             (never, "COVERING INDEX queue_waiting (part=? AND jobid=? AND checktime=?"),
             (now, "COVERING INDEX queue_waiting (part=? AND jobid=? AND checktime<?"),
         ] {
             let sql = format!("EXPLAIN QUERY PLAN {text}");
-            let values = vec![Value::Int(1); text.matches('$').count()];
+            let count = (1..9).filter(|it| text.contains(&format!("${it}"))).count();
+            let values = vec![Value::Int(1); count];
             let plan: Vec<String> = db.read(move |tx| tx.query(&sql, &values, |row| row.get(3)))?;
             let whole = plan.join("; ");
             assert!(whole.contains(words), "{text}: {whole}");
