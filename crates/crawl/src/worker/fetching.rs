@@ -7,18 +7,18 @@
 //! Invariant: every task that was sent is answered by exactly one event, unless the
 //! threads are told to end.
 
-use super::job::{JobWork, Source, Web};
+use super::job::{Source, Web};
 use super::now::Now;
-use super::reading::{self, Reading};
+use super::reading;
 use super::sure::Sure;
+use super::tasks::{DocumentDone, DocumentTask, Fetched, LoginDone, LoginTask};
+use super::tasks::{LookedDone, RobotsDone, Task};
 use crate::carrydown::opened;
 use crate::definitions::RobotsFor;
 use crate::extract::{self, Beside};
-use crate::fetch::{self, Ask, Bandwidth, Fetcher, Followed, HopVerdict, Outcome};
+use crate::fetch::{self, Ask, Fetcher, HopVerdict, Outcome};
 use crate::fetch::{HeaderName, HeaderValue};
-use crate::frontier::HostKey;
-use crate::login::sequence::{Walk, Walked};
-use crate::login::session::Session;
+use crate::login::sequence::Walk;
 use crate::repository::{Known, Looked, Read, Repository};
 use page::sniff;
 use page::url::Policy;
@@ -26,158 +26,9 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::ids::Part;
-use store::tables::carrydown::Data;
-use store::tables::documents::Document;
-use store::tables::queue::Entry;
 use store::{Error, Result};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-
-/// A document that was claimed, and what is known of it.
-pub struct Claimed {
-    /// Its row of the queue.
-    pub entry: Entry,
-    /// Its row of documents, if there is one.
-    pub known: Option<Box<Document>>,
-    /// The lease it was claimed under.
-    pub token: i64,
-    /// Why it is too far from every seed, if it is.
-    pub too_far: Option<String>,
-    /// What it was handed by those that lead to it.
-    pub data: Data,
-}
-
-/// Something to fetch.
-pub enum Task {
-    /// robots.txt of an origin.
-    Robots(RobotsTask),
-    /// A document.
-    Document(Box<DocumentTask>),
-    /// A session with a site.
-    Login(Box<LoginTask>),
-}
-
-impl Task {
-    /// The lease that allows it.
-    fn right(&self) -> (Part, i64) {
-        match self {
-            Task::Robots(task) => (task.host.part, task.token),
-            Task::Document(task) => (task.host.part, task.claimed.token),
-            Task::Login(task) => (task.host.part, task.token),
-        }
-    }
-}
-
-/// robots.txt of an origin.
-pub struct RobotsTask {
-    /// Whose turn it takes.
-    pub host: HostKey,
-    /// Scheme, host and port.
-    pub origin: String,
-    /// For which job.
-    pub job: Arc<JobWork>,
-    /// The lease of the part.
-    pub token: i64,
-    /// How fast it may be read.
-    pub bandwidth: Option<Arc<Bandwidth>>,
-}
-
-/// A login, on the way to a document.
-pub struct LoginTask {
-    /// Whose turn it takes.
-    pub host: HostKey,
-    /// For which job.
-    pub job: Arc<JobWork>,
-    /// The lease of the part.
-    pub token: i64,
-    /// The document that asked for it.
-    pub document: String,
-    /// The number of the session.
-    pub number: i64,
-}
-
-/// What came of a login.
-pub struct LoginDone {
-    /// What was asked.
-    pub task: Box<LoginTask>,
-    /// What came of it.
-    pub walked: Walked,
-    /// When it began.
-    pub began_ms: i64,
-    /// When it ended.
-    pub ended_ms: i64,
-}
-
-/// A document to fetch.
-pub struct DocumentTask {
-    /// Whose turn it takes.
-    pub host: HostKey,
-    /// The document.
-    pub claimed: Claimed,
-    /// For which job.
-    pub job: Arc<JobWork>,
-    /// How fast it may be read.
-    pub bandwidth: Option<Arc<Bandwidth>>,
-    /// The session that it needs, as far as there is one.
-    pub session: Option<Arc<Session>>,
-}
-
-/// What came of a document.
-pub struct DocumentDone {
-    /// What was asked.
-    pub task: Box<DocumentTask>,
-    /// What came back.
-    pub outcome: Outcome,
-    /// What it says, if there was a body.
-    pub reading: Option<Reading>,
-    /// It is not the document, but asks for a login.
-    pub asks_login: bool,
-    /// When it began.
-    pub began_ms: i64,
-    /// When it ended.
-    pub ended_ms: i64,
-}
-
-/// What came of robots.txt.
-pub struct RobotsDone {
-    /// What was asked.
-    pub task: RobotsTask,
-    /// What came back.
-    pub followed: Followed,
-    /// When it began.
-    pub began_ms: i64,
-    /// When it ended.
-    pub ended_ms: i64,
-}
-
-/// What a connector found.
-pub struct LookedDone {
-    /// What was asked.
-    pub task: Box<DocumentTask>,
-    /// What it found.
-    pub looked: Looked,
-    /// What is known of it beside its facts.
-    pub beside: Beside,
-    /// When it began.
-    pub began_ms: i64,
-    /// When it ended.
-    pub ended_ms: i64,
-}
-
-/// What fetching threads report.
-pub enum Fetched {
-    /// Of a document that is not on the web.
-    Looked(Box<LookedDone>),
-    /// Of robots.txt.
-    Robots(Box<RobotsDone>),
-    /// Of a document.
-    Document(Box<DocumentDone>),
-    /// Of a login.
-    Login(Box<LoginDone>),
-    /// Of something that was not asked for, because others may be asking for it.
-    NotAsked(Task),
-}
 
 /// The threads.
 pub struct Fetching {
@@ -372,26 +223,6 @@ async fn extracted(task: &DocumentTask, read: &mut Read) -> Beside {
     let said = task.job.ground.extractor.ask(&media, &read.body, false).await;
     let docid = &task.claimed.entry.docid;
     extract::take(said, &mut read.facts, (docid, &Policy::default()))
-}
-
-impl DocumentTask {
-    /// Whether the job has read it before, in an earlier run or at an earlier look of a
-    /// continuous one, and does not want to read it again.
-    fn is_recheck(&self) -> bool {
-        let (run, continuous) = (self.job.run, self.job.definition.continuous);
-        self.claimed.entry.done_run.is_some_and(|done_run| done_run < run || continuous)
-    }
-
-    /// Whether it is enough to hear that a document is as it was: outputs have it, its bytes
-    /// are there if they are wanted, and it was read by the rules that hold now.
-    fn may_be_same(&self, known: &Document) -> bool {
-        let lacks_body = self.job.manners.bodies && known.body_chunk.is_none();
-        let rules = self.job.web().map(|web| web.scope.content_rules());
-        let same = opened(known.version.as_deref(), &self.claimed.data)
-            .map(|version| version.filter(|it| !it.is_empty()))
-            .is_some_and(|version| rules.is_none_or(|rules| rules.as_deref() == version));
-        self.is_recheck() && crate::compare::is_live(known) && !lacks_body && same
-    }
 }
 
 async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {

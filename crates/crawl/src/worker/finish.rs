@@ -5,19 +5,21 @@
 //! is tried again.
 
 mod again;
+mod left_out;
 mod looked;
 mod swept;
 
+pub use left_out::{asks_login, forbidden, later, unwanted};
 pub use looked::looked;
 pub use swept::{GIVEN_UP, expired, given_up, stale, swept};
 
 use self::again::again;
+use self::left_out::{EXCLUDED_CONTENT, NOINDEX, said_too_much};
 use super::batch::{Batch, Had, KeptBody, Unread};
-use super::fetching::{Claimed, DocumentDone};
 use super::job::{Found, JobWork};
 use super::known::KnownLinks;
 use super::reading::{Reading, Target};
-use crate::budget::Closed;
+use super::tasks::{Claimed, DocumentDone};
 use crate::carrydown;
 use crate::compare::{self, Content, Looked, Seen, Validators, compare};
 use crate::connectors::web::{LINK, REDIRECT};
@@ -122,83 +124,6 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
             settle(at, batch, (job, claimed), (&trouble(status, reason), to, status))
         }
     }
-}
-
-/// A document that needs no request, because a rule forbids it.
-pub fn forbidden(
-    at: Finishing<'_>,
-    batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
-    (code, detail, reason): (&'static str, &str, RemoveReason),
-) -> Class {
-    let to = Settlement::Cut(Reason::new(code, Some(detail)));
-    settle(at, batch, (job, claimed), (&Seen::Forbidden { code, reason }, to, None))
-}
-
-/// A document that nobody has looked at and that is not wanted any more.
-pub fn unwanted(
-    at: Finishing<'_>,
-    batch: &mut Batch,
-    (job, entry): (&JobWork, &Entry),
-    closed: &Closed,
-) -> Class {
-    let reason = Reason::new(Closed::CODE, Some(&closed.explain()));
-    push(at, batch, (job, entry), Settlement::Unwanted(reason));
-    Class::Forbidden(Closed::CODE)
-}
-
-/// The code of a page that asks not to be indexed.
-const NOINDEX: &str = "noindex";
-/// The code of a page that says what the job does not want.
-const EXCLUDED_CONTENT: &str = "excluded-content";
-
-/// A page that the job does not keep for what it says; it leads on all the same. History
-/// tells of it in the words of the original.
-fn said_too_much(
-    at: Finishing<'_>,
-    batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
-    (expression, status): (&str, Option<u16>),
-) -> Class {
-    batch.history.push(Activity {
-        id: at.ids.next(),
-        connection: job.connection,
-        job: Some(job.id),
-        kind: "process".to_owned(),
-        entity: claimed.entry.docid.clone(),
-        bytes: None,
-        result: Some("EXCLUDEDCONTENT".to_owned()),
-        description: Some("Rejected due to content exclusion rule".to_owned()),
-        start_ms: at.now_ms,
-        end_ms: at.now_ms,
-    });
-    let detail = format!("what it says matches --exclude-content {expression:?}");
-    let to = Settlement::Cut(Reason::new(EXCLUDED_CONTENT, Some(&detail)));
-    let seen = Seen::Forbidden { code: EXCLUDED_CONTENT, reason: RemoveReason::OutOfScope };
-    settle(at, batch, (job, claimed), (&seen, to, status))
-}
-
-/// A document was asked for, and its site wants a login first: it is as it was.
-pub fn asks_login(at: Finishing<'_>, batch: &mut Batch, done: &DocumentDone) -> Class {
-    let DocumentDone { task, outcome, began_ms, ended_ms, .. } = done;
-    let mut row = activity(at, &task.job, &task.claimed.entry, (outcome, 0, *began_ms, *ended_ms));
-    row.description = Some("the site asks for a login".to_owned());
-    batch.history.push(row);
-    Class::Again("login".to_owned())
-}
-
-/// What it takes to ask for a document cannot be had (robots.txt, a session): it waits, or is
-/// given up for this run.
-pub fn later(
-    at: Finishing<'_>,
-    batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
-    (reason, until_ms): (Reason, i64),
-) -> Class {
-    let at = Finishing { not_before_ms: at.not_before_ms.max(until_ms), ..at };
-    let seen = Seen::Trouble { status: None, code: reason.code().to_owned() };
-    let to = retry(at, job, &claimed.entry, reason);
-    settle(at, batch, (job, claimed), (&seen, to, None))
 }
 
 /// A document that was not asked for after all: it is as it was.

@@ -8,9 +8,9 @@
 
 use super::Item;
 use super::Worker;
-use super::fetching::{DocumentDone, LoginDone, LoginTask, Task};
 use super::finish;
 use super::job::JobWork;
+use super::tasks::{DocumentDone, LoginDone, LoginTask, Task};
 use crate::fetch::Outcome;
 use crate::frontier::HostKey;
 use crate::login::sequence::Asked;
@@ -212,7 +212,7 @@ impl Worker {
     pub(super) fn waits(
         &mut self,
         host: HostKey,
-        (job, claimed): (&JobWork, super::fetching::Claimed),
+        (job, claimed): (&JobWork, super::tasks::Claimed),
         event: String,
     ) {
         let id = claimed.entry.id;

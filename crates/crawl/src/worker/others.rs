@@ -5,9 +5,9 @@
 //! every other document.
 
 use super::Worker;
-use super::fetching::{Claimed, LookedDone};
 use super::finish::{self, Class};
 use super::job::{JobWork, Source};
+use super::tasks::{Claimed, LookedDone};
 use crate::conduct;
 use crate::frontier::{HostKey, Pause};
 use crate::lifecycle::Event;

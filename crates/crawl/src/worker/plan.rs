@@ -4,9 +4,9 @@
 //! Invariants: one turn of a part at a time; what is claimed of a part that is to be
 //! given back goes back with it.
 
-use super::fetching::Claimed;
 use super::job::Doing;
 use super::steps::fresh_chunk;
+use super::tasks::Claimed;
 use super::turn::{Done, Turn};
 use super::turns::{TURNS_MAX, Turned};
 use super::{Item, Worker};

@@ -1,16 +1,16 @@
-//! What the worker does with one document, one robots.txt, one lease.
+//! What the worker does with one document, one lease.
 //!
 //! Invariant: an item that the frontier gave out ends in its batch, whatever happens:
 //! finished, forbidden, or back as it was.
 
 use super::batch::Batch;
-use super::fetching::{Claimed, DocumentDone, DocumentTask, RobotsDone, RobotsTask, Task};
 use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
 use super::job::{JobWork, Source};
 use super::logins::Access;
 use super::looking::FIRST;
+use super::tasks::{Claimed, DocumentDone, DocumentTask, RobotsTask, Task};
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
 use crate::definitions::RobotsFor;
@@ -31,11 +31,6 @@ use store::tables::robots;
 
 /// A host that is left alone for longer than this gives its documents back.
 const BLOCKED_MS_MAX: i64 = 5_000;
-/// Origins that are remembered for having told their sitemaps; to tell them twice is
-/// only work.
-const TOLD_MAX: usize = 100_000;
-/// Sitemaps taken from one robots.txt.
-const SITEMAPS_MAX: usize = 100;
 
 impl Worker {
     /// Asks for all that may be asked for now.
@@ -282,55 +277,14 @@ impl Worker {
         }
     }
 
-    /// robots.txt has been fetched, or not.
-    pub(super) fn robots_txt(&mut self, done: RobotsDone) {
-        let RobotsDone { task, followed, began_ms, ended_ms } = done;
-        let RobotsTask { host, origin, job, .. } = task;
-        if let Outcome::Retry { reason, .. } = &followed.outcome {
-            self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
-        }
-        let stored = self.robots.answered(&origin, &followed, ended_ms);
-        let product = job.web().map_or("", |web| web.spec.product());
-        self.hosts.get(host).crawl_delay_ms = self.robots.crawl_delay_ms(&origin, product);
-        let outcome = match &followed.outcome {
-            // A robots.txt that is not there is a good answer.
-            Outcome::Failed { .. } | Outcome::Gone { .. } => &Outcome::Gone { status: 404 },
-            other => other,
-        };
-        self.visited(host, &job, Request { outcome, began_ms, ended_ms }, 0);
-        if !self.parts.contains_key(&host.part) {
-            return;
-        }
-        // What it names now may be news.
-        self.told.remove(&(job.id, origin.clone()));
-        self.tell_sitemaps(host.part, &job, &origin);
-        let place = self.places.entry((host.part, job.id)).or_default();
-        place.batch.robots.push(stored);
-    }
-
-    /// Names the sitemaps of an origin to a job, once in a run.
-    fn tell_sitemaps(&mut self, part: Part, job: &JobWork, origin: &str) {
-        let key = (job.id, origin.to_owned());
-        let Some(web) = job.web() else { return };
-        let Some(sitemaps) = self.robots.sitemaps(origin) else { return };
-        if self.told.contains(&key) {
-            return;
-        }
-        let sitemaps: Vec<String> = sitemaps
-            .take(SITEMAPS_MAX)
-            .filter_map(|url| page::url::canonical(url, &web.spec.policy).ok())
-            .filter(|url| web.scope.judge(url, 1).is_ok())
-            .collect();
-        if self.told.len() >= TOLD_MAX {
-            self.told.clear();
-        }
-        self.told.insert(key);
-        let place = self.places.entry((part, job.id)).or_default();
-        place.batch.list((job, &self.ids, &self.known), origin, sitemaps);
-    }
-
     /// Books a request to a host. Returns until when the host is left alone.
-    fn visited(&mut self, host: HostKey, job: &JobWork, request: Request<'_>, bytes: i64) -> i64 {
+    pub(super) fn visited(
+        &mut self,
+        host: HostKey,
+        job: &JobWork,
+        request: Request<'_>,
+        bytes: i64,
+    ) -> i64 {
         let known = self.hosts.get(host);
         let blocked_ms = known.ended(request);
         let delay_ms = known.delay_ms(job.manners.delay_ms, job.manners.crawl_delay_max_ms);

@@ -9,10 +9,10 @@
 
 use super::batch::Batch;
 use super::effects::Effects;
-use super::fetching::Claimed;
 use super::job::JobWork;
 use super::links::StoredLinks;
 use super::prepare::{self, Prepared};
+use super::tasks::Claimed;
 use crate::conduct::cleans;
 use crate::frontier::Want;
 use crate::hops::{self, Spread};

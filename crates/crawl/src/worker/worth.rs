@@ -5,8 +5,8 @@
 //! before is looked at again whatever its pattern has come to.
 
 use super::Worker;
-use super::fetching::{Claimed, DocumentTask};
 use super::reading::Reading;
+use super::tasks::{Claimed, DocumentTask};
 use crate::budget::{Closed, Link, Look, Novelty, Said, Seen};
 use page::facts::Facts;
 use page::ids::bin_of;
