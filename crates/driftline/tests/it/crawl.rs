@@ -41,7 +41,7 @@ use store::testing::{FreshDatabase, environment, skipped};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_driftline");
 /// How long anything may take on a busy machine before it counts as stuck.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// How long to wait before a condition is looked at again, if nothing happens.
 const GLANCE: Duration = Duration::from_millis(20);
 /// Times are kept in milliseconds, so a pause may seem shorter by one at each end, and
