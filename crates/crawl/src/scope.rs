@@ -110,6 +110,7 @@ pub struct Scope {
     include: Option<RegexSet>,
     exclude: RegexSet,
     exclude_content: RegexSet,
+    content_rules: Option<String>,
 }
 
 /// A rule that cannot be used, and why.
@@ -142,7 +143,11 @@ impl Scope {
             })
             .collect();
         let include = (!rules.include.is_empty()).then_some(include);
-        Ok(Scope { rules: rules.clone(), suffixes, inside, include, exclude, exclude_content })
+        let of_content = &rules.exclude_content;
+        let content_rules =
+            (!of_content.is_empty()).then(|| DocHash::of(&of_content.join("\n")).to_hex());
+        let rules = rules.clone();
+        Ok(Scope { rules, suffixes, inside, include, exclude, exclude_content, content_rules })
     }
 
     /// Whether a canonical URL at a distance belongs; if not, why.
@@ -172,9 +177,8 @@ impl Scope {
     }
 
     /// What the pages that were kept have passed, if there is anything to pass.
-    pub fn content_rules(&self) -> Option<String> {
-        let rules = &self.rules.exclude_content;
-        (!rules.is_empty()).then(|| DocHash::of(&rules.join("\n")).to_hex())
+    pub fn content_rules(&self) -> Option<&str> {
+        self.content_rules.as_deref()
     }
 
     fn reaches(&self, url: &str) -> bool {

@@ -168,7 +168,7 @@ fn with_body(
     let looked = looking(at, job, batch);
     let mut compared = compare(&known, &Seen::Content(content), looked);
     let rules = job.web().and_then(|web| web.scope.content_rules());
-    compared.document.version = carrydown::sealed(rules, &data);
+    compared.document.version = carrydown::sealed(rules.map(str::to_owned), &data);
     if is_due {
         // Asked for without them, it comes and is read again.
         (compared.document.etag, compared.document.last_modified) = (None, None);

@@ -179,7 +179,7 @@ impl DocumentTask {
         let rules = self.job.web().map(|web| web.scope.content_rules());
         let same = opened(known.version.as_deref(), &self.claimed.data)
             .map(|version| version.filter(|it| !it.is_empty()))
-            .is_some_and(|version| rules.is_none_or(|rules| rules.as_deref() == version));
+            .is_some_and(|version| rules.is_none_or(|rules| rules == version));
         self.is_recheck() && crate::compare::is_live(known) && !lacks_body && same
     }
 }
