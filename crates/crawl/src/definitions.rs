@@ -9,6 +9,7 @@ use crate::connectors::web::LINK;
 use crate::lifecycle::Model;
 use crate::scope::{BadRule, Rules, Scope};
 use page::domain::SuffixList;
+use page::outlinks::LinkPolicy;
 use page::url::Policy;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -63,6 +64,9 @@ pub struct WebSpec {
     pub allow_private: bool,
     /// Whether the bytes of documents are kept.
     pub bodies: bool,
+    /// Which of its links the link index counts; `None` when it feeds none.
+    #[serde(with = "links_setting")]
+    pub links: Option<LinkPolicy>,
     /// The crawler's name, such as `driftline/0.1`; robots.txt is read for what
     /// stands before the slash.
     pub agent: String,
@@ -92,12 +96,40 @@ impl Default for WebSpec {
             meta_robots: true,
             allow_private: false,
             bodies: true,
+            links: Some(LinkPolicy::All),
             agent: concat!("driftline/", env!("CARGO_PKG_VERSION")).to_owned(),
             contact: "https://crates.io/crates/driftline".to_owned(),
             retries: 3,
             retry_ms: 10_000,
             patience_ms: 5 * 60 * 1_000,
             policy: Policy::default(),
+        }
+    }
+}
+
+/// The word of a job that feeds no link index.
+pub const NO_LINKS: &str = "off";
+
+/// The link policy as it is stored. Nothing is written as a word, because documents of
+/// definitions have no `null`, and what is left out of them takes its default.
+mod links_setting {
+    use super::NO_LINKS;
+    use page::outlinks::LinkPolicy;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(links: &Option<LinkPolicy>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(links.map_or(NO_LINKS, LinkPolicy::name))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LinkPolicy>, D::Error> {
+        match Option::<String>::deserialize(from)?.as_deref() {
+            None | Some(NO_LINKS) => Ok(None),
+            Some(name) => LinkPolicy::parse(name).map(Some).ok_or_else(|| {
+                D::Error::custom(format!(
+                    "links is one of all, external, webindex, {NO_LINKS}, not {name:?}"
+                ))
+            }),
         }
     }
 }
@@ -233,6 +265,21 @@ mod tests {
         let older = WebSpec::from_json(r#"{"seeds": ["http://a.example/"]}"#).unwrap();
         assert_eq!(older, of(&["http://a.example/"]));
         assert!(WebSpec::from_json(r#"{"sedes": []}"#).is_err(), "an unknown field is refused");
+    }
+
+    #[test]
+    fn links_are_counted_unless_a_job_says_otherwise() {
+        let links = |json: &str| WebSpec::from_json(json).map(|spec| spec.links);
+        assert_eq!(links("{}"), Ok(Some(LinkPolicy::All)), "as of a job that is older");
+        assert_eq!(links(r#"{"links": "external"}"#), Ok(Some(LinkPolicy::External)));
+        for off in [r#"{"links": null}"#, r#"{"links": "off"}"#] {
+            assert_eq!(links(off), Ok(None));
+        }
+        assert!(links(r#"{"links": "some"}"#).unwrap_err().to_string().contains("webindex"));
+        for links in [None, Some(LinkPolicy::Webindex)] {
+            let spec = WebSpec { links, ..of(&[]) };
+            assert_eq!(WebSpec::from_json(&spec.to_json()), Ok(spec));
+        }
     }
 
     #[test]

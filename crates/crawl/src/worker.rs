@@ -21,6 +21,7 @@ pub mod holdings;
 pub mod hosts;
 pub mod job;
 pub mod known;
+mod lagging;
 pub mod links;
 mod logins;
 mod looking;
@@ -142,6 +143,8 @@ struct PartWork {
     busy: bool,
     /// It is to be given back.
     leaving: bool,
+    /// A consumer of what is committed is far behind: nothing is claimed.
+    lags: bool,
     /// The tallies of its patterns are in memory.
     weighed: bool,
     /// Where the walk over its marked bins stands.

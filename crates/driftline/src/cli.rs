@@ -18,9 +18,11 @@ mod connection;
 mod connector;
 mod copy;
 mod crawl;
+mod csv;
 mod delivering;
 mod demo;
 mod doctor;
+mod domains;
 mod endless;
 mod export;
 mod extract;
@@ -29,12 +31,17 @@ mod hosts;
 mod import;
 mod init;
 mod job;
+mod linked;
+mod links;
+mod load;
 mod man;
+mod page;
 mod place;
 mod report;
 mod restore;
 mod robots;
 mod status;
+mod top;
 mod urls;
 mod verify;
 mod why;
@@ -69,6 +76,11 @@ enum Verb {
     Urls(urls::Args),
     Why(why::Args),
     Hosts(hosts::Args),
+    Links(links::Args),
+    Load(load::Args),
+    Page(page::Args),
+    Top(top::Args),
+    Domains(domains::Args),
     Report(report::Args),
     Doctor(doctor::Args),
     Verify(verify::Args),
@@ -138,6 +150,11 @@ pub fn main() -> ExitCode {
         Verb::Urls(args) => urls::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Hosts(args) => hosts::run(args),
+        Verb::Links(args) => links::run(args),
+        Verb::Load(args) => load::run(args),
+        Verb::Page(args) => page::run(args),
+        Verb::Top(args) => top::run(args),
+        Verb::Domains(args) => domains::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Why(args) => why::run(args),
         Verb::Verify(args) => verify::run(args),

@@ -10,17 +10,17 @@
 mod carry;
 mod content;
 mod desk;
-mod rights;
 mod way;
 
 use crate::connectors;
 use crate::output::{Away, Output};
+use crate::rights::Claimant;
 use desk::Desk;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use store::ids::{IdMaker, JobId};
+use store::ids::JobId;
 use store::objects::Objects;
 use store::patience::Patience;
 use store::tables::ingests::Due;
@@ -42,14 +42,8 @@ pub struct Means {
     pub db: Db,
     /// The objects.
     pub objects: Objects,
-    /// Makes ids for this node, which is registered.
-    pub ids: Arc<IdMaker>,
-    /// Its name.
-    pub node_name: String,
-    /// How long a lease lasts.
-    pub lease_ms: i64,
-    /// How far clocks may differ.
-    pub skew_ms: i64,
+    /// Who delivers.
+    pub claimant: Claimant,
     /// How often it looks for what others decided.
     pub poll_ms: i64,
 }

@@ -11,8 +11,10 @@ pub mod connectors;
 pub mod delivery;
 pub mod fields;
 pub mod http;
+pub mod links;
 pub mod notifications;
 pub mod output;
+pub mod rights;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod transformations;

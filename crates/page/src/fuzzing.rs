@@ -31,6 +31,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("uri", addresses::uri),
     ("url", addresses::url),
     ("wat", documents::wat),
+    ("webindex", addresses::webindex),
 ];
 
 /// Runs the target of this name, for the programs in `fuzz/`.

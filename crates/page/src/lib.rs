@@ -7,7 +7,8 @@
 //! [`domain`] and [`ids`], allowed by [`robots`]; the answer is named by
 //! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`], [`wat`],
 //! [`extract`]) into [`facts`], and recognised again by [`fingerprint`]. [`forms`] is what
-//! a login needs; [`uri`] is the row form that the link index sorts by.
+//! a login needs. For the link index, [`uri`] is the row form that it sorts by, [`outlinks`]
+//! says which links count, and [`webindex`] reads pages as the original stored them.
 
 pub mod charset;
 pub mod domain;
@@ -21,6 +22,7 @@ pub mod forms;
 pub mod fuzzing;
 pub mod html;
 pub mod ids;
+pub mod outlinks;
 pub mod robots;
 pub mod sitemap;
 pub mod sniff;
@@ -28,3 +30,4 @@ pub mod text;
 pub mod uri;
 pub mod url;
 pub mod wat;
+pub mod webindex;

@@ -105,11 +105,7 @@ impl<'a> Uri<'a> {
             return Err(Invalid::Host);
         }
         let port = Some(i32::from(url::port_of(url))).filter(|port| *port != default_port(secure));
-        let path = match url::path_of(url) {
-            "" => Cow::Borrowed("/"),
-            path if path.contains(SEPARATOR) => Cow::Owned(path.replace(SEPARATOR, "%3E")),
-            path => Cow::Borrowed(path),
-        };
+        let path = canonical_path(url::path_of(url));
         let domain_bytes = list.grouping_domain(host).len();
         Ok(Uri { secure, host: Cow::Borrowed(host), domain_bytes, port, path })
     }
@@ -136,6 +132,13 @@ impl<'a> Uri<'a> {
     /// The whole host.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// What its row begins with: all of it but the path. URLs of one origin have it in common.
+    pub fn row_of_origin(&self) -> String {
+        let mut row = self.to_uri();
+        row.truncate(row.len() - self.path.len());
+        row
     }
 
     /// The row.
@@ -181,6 +184,15 @@ impl<'a> Uri<'a> {
         if let Some(port) = self.port {
             let _ = write!(out, "{before}{port}");
         }
+    }
+}
+
+/// The last part of a row, from what stands behind the origin of a canonical URL.
+pub(crate) fn canonical_path(path: &str) -> Cow<'_, str> {
+    match path {
+        "" => Cow::Borrowed("/"),
+        path if path.contains(SEPARATOR) => Cow::Owned(path.replace(SEPARATOR, "%3E")),
+        path => Cow::Borrowed(path),
     }
 }
 

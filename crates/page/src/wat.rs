@@ -11,11 +11,14 @@ use crate::sniff::ContentType;
 use crate::text::collapse;
 use crate::url::{Policy, Resolver};
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value as Json;
 use std::collections::{HashMap, HashSet};
 
 /// Bytes of a record.
 pub const BYTES_MAX: usize = 4 << 20;
+/// The status of a page that was there.
+const OK: u16 = 200;
 
 /// What is told of a page.
 #[derive(Debug, Default, Deserialize)]
@@ -29,21 +32,40 @@ pub struct Extract {
 }
 
 #[derive(Deserialize)]
-struct Root {
+struct Root<Response> {
     #[serde(rename = "Envelope")]
-    envelope: Envelope,
+    envelope: Option<Envelope<Response>>,
 }
 
 #[derive(Deserialize)]
-struct Envelope {
+struct Envelope<Response> {
     #[serde(rename = "Payload-Metadata")]
-    payload: Payload,
+    payload: Option<Payload<Response>>,
 }
 
 #[derive(Deserialize)]
-struct Payload {
+struct Payload<Response> {
     #[serde(rename = "HTTP-Response-Metadata")]
-    response: Extract,
+    response: Option<Response>,
+}
+
+/// As much of an [`Extract`] as tells its status, field for field.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(rename = "Headers", default)]
+    _headers: IgnoredAny,
+    #[serde(rename = "Response-Message", default)]
+    message: Message,
+    #[serde(rename = "HTML-Metadata", default)]
+    _html: IgnoredAny,
+}
+
+/// Reads a record about an answer of any kind. The error is that it is no record.
+fn response<Response: DeserializeOwned>(block: &[u8]) -> Result<Option<Response>, ()> {
+    let block = Some(block).filter(|it| it.len() <= BYTES_MAX).ok_or(())?;
+    let root: Root<Response> = serde_json::from_slice(block).map_err(|_| ())?;
+    let payload = root.envelope.and_then(|it| it.payload);
+    Ok(payload.and_then(|it| it.response))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -92,24 +114,52 @@ struct Named {
 
 /// Reads a record. `None` when it tells of no page that was there, or is too long.
 pub fn read(block: &[u8]) -> Option<Extract> {
-    let block = Some(block).filter(|it| it.len() <= BYTES_MAX)?;
-    let root: Root = serde_json::from_slice(block).ok()?;
-    let told = root.envelope.payload.response;
-    let is_there = match &told.message.status {
-        Json::String(text) => text == "200",
-        number => number == &Json::from(200),
-    };
-    is_there.then_some(told)
+    let told: Extract = response(block).ok()??;
+    Some(told).filter(|told| told.message.status() == Some(OK))
+}
+
+/// What a record tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// It cannot be read, or is too long.
+    Unreadable,
+    /// No answer of a server: a request, or something about the crawl.
+    NoAnswer,
+    /// An answer with this status.
+    Answer(u16),
+}
+
+/// Tells what a record is about, also when that is no page.
+pub fn told(block: &[u8]) -> Told {
+    let Ok(answer) = response::<Answer>(block) else { return Told::Unreadable };
+    let status = answer.and_then(|it| it.message.status());
+    status.map_or(Told::NoAnswer, Told::Answer)
+}
+
+impl Message {
+    /// Writers give it as text or as a number.
+    fn status(&self) -> Option<u16> {
+        match &self.status {
+            Json::String(text) => text.parse().ok(),
+            number => number.as_u64().and_then(|number| u16::try_from(number).ok()),
+        }
+    }
 }
 
 impl Extract {
+    /// The server's name for itself.
+    pub fn server(&self) -> Option<&str> {
+        self.header("server")
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.and_then(|(_, value)| value.as_str())
+    }
+
     /// What it says of the page at a URL.
     pub fn facts(&self, url: &str) -> Facts {
-        let declared = self
-            .headers
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-            .and_then(|(_, value)| ContentType::parse(value.as_str()?));
+        let declared = self.header("content-type").and_then(ContentType::parse);
         let head = &self.html.head;
         let description = head.metas.iter().find(|it| it.name.eq_ignore_ascii_case("description"));
         let mut facts = Facts {
@@ -216,6 +266,29 @@ mod tests {
     }
 
     #[test]
+    fn a_record_tells_its_status_also_when_that_is_no_page() {
+        for (status, expected) in [
+            (r#""200""#, Told::Answer(200)),
+            ("301", Told::Answer(301)),
+            (r#""404""#, Told::Answer(404)),
+            ("null", Told::NoAnswer),
+            ("-1", Told::NoAnswer),
+            (r#""99999""#, Told::NoAnswer),
+        ] {
+            assert_eq!(told(record(status, "{}").as_bytes()), expected, "{status}");
+        }
+        // What is wrong with its links is no matter here.
+        assert_eq!(told(record("404", r#"{"Links": 7}"#).as_bytes()), Told::Answer(404));
+        let request = r#"{"Envelope": {"Payload-Metadata": {"HTTP-Request-Metadata": {}}}}"#;
+        assert_eq!(told(request.as_bytes()), Told::NoAnswer);
+        assert_eq!(told(br#"{"Envelope": {}}"#), Told::NoAnswer);
+        assert_eq!(told(b"{}"), Told::NoAnswer, "JSON about something else");
+        for block in ["", "{", "7", r#"{"Envelope": 7}"#] {
+            assert_eq!(told(block.as_bytes()), Told::Unreadable, "{block}");
+        }
+    }
+
+    #[test]
     fn links_are_taken_once_and_up_to_their_limit() {
         let links = |count: usize| {
             let link = |it: usize| format!(r#"{{"path": "A@/href", "url": "/{}"}}"#, it % count);
@@ -233,8 +306,9 @@ mod tests {
         let padded = |bytes: usize| {
             let mut record = record("200", "{}");
             record.extend(std::iter::repeat_n(' ', bytes - record.len()));
-            read(record.as_bytes()).is_some()
+            (read(record.as_bytes()).is_some(), told(record.as_bytes()))
         };
-        assert!(padded(BYTES_MAX) && !padded(BYTES_MAX + 1));
+        assert_eq!(padded(BYTES_MAX), (true, Told::Answer(200)));
+        assert_eq!(padded(BYTES_MAX + 1), (false, Told::Unreadable));
     }
 }

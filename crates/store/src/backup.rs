@@ -1,15 +1,16 @@
 //! Backup and restore of an embedded data directory.
 //!
-//! A backup is a directory with a copy of the rows, the objects they name, and a
-//! manifest with the BLAKE3 hash of every file. It can be made while the program
-//! runs: rows are copied as one snapshot, and the objects that snapshot names are
-//! never changed and not collected until long after.
+//! A backup is a directory with a copy of the rows, the objects they name, the link index
+//! written out, and a manifest with the BLAKE3 hash of every file. It can be made while the
+//! program runs: rows are copied as one snapshot, and the objects that snapshot names are
+//! never changed and not collected until long after. The link index comes first: it may be
+//! behind the rows, from which it goes on, but never before them.
 //!
 //! Invariants: a backup or a restored directory is either whole or not there, since
 //! both are built beside their name and renamed last, after everything is synced.
 //! Nothing is restored that does not match the manifest byte by byte.
 
-use crate::datadir::{Layout, make_directory};
+use crate::datadir::{Layout, WRITTEN_LINKS, make_directory};
 use crate::ids::{ObjectId, Part};
 use crate::{Db, Error, Result, migrate};
 use std::fs::{File, OpenOptions};
@@ -39,8 +40,13 @@ pub struct Copied {
     pub bytes: u64,
 }
 
-/// Copies a data directory, held by another process or by none, to `target`.
-pub fn backup(source: &Layout, target: &Path) -> Result<Copied> {
+/// Copies a data directory, held by another process or by none, to `target`. `links` writes
+/// the link index into a file and says whether there is one; whoever has it open can.
+pub fn backup(
+    source: &Layout,
+    target: &Path,
+    links: &mut dyn FnMut(&Path) -> Result<bool>,
+) -> Result<Copied> {
     if !source.exists() {
         return Err(Error::Refused(format!(
             "there is no data directory at {}; name one with --data",
@@ -57,6 +63,7 @@ pub fn backup(source: &Layout, target: &Path) -> Result<Copied> {
     }
     let building = Building::start(target)?;
     let copy = Layout::new(&building.path);
+    let has_links = links(&copy.written_links())?;
     snapshot_rows(&source.database(), &copy.database())?;
 
     let manifest_path = building.path.join(MANIFEST);
@@ -64,6 +71,9 @@ pub fn backup(source: &Layout, target: &Path) -> Result<Copied> {
     let mut manifest =
         Manifest { out: BufWriter::new(file), path: manifest_path, copied: Copied::default() };
     manifest.line(FORMAT)?;
+    if has_links {
+        manifest.entry(&hash_file(&copy.written_links())?, WRITTEN_LINKS)?;
+    }
     copy_objects(source, &copy, &mut manifest)?;
     // Hashed last: listing the objects opens the copy, which writes to its header.
     manifest.entry(&hash_file(&copy.database())?, "driftline.sqlite")?;

@@ -22,7 +22,7 @@ use crate::ids::{ObjectId, Part};
 use crate::objects::{ObjectPath, Objects};
 use crate::owned::{self, Owned};
 use crate::tables::objects::{self, Published};
-use crate::tables::settings;
+use crate::tables::{link_rows, settings};
 use crate::{Db, Error, Result, Tx, migrate};
 use schema::Table;
 
@@ -54,18 +54,26 @@ pub struct Copied {
 }
 
 /// Copies all of `source` to `target`, which must be empty or left over from a copy
-/// that was cut off. The caller holds the data directory that takes part, if any.
-pub fn copy(source: &Home, target: &Home, now_ms: i64) -> Result<Copied> {
+/// that was cut off. The caller holds the data directory that takes part, if any. `links`
+/// copies the link index, which is rows on one side and files on the other.
+pub fn copy(
+    source: &Home,
+    target: &Home,
+    now_ms: i64,
+    links: &mut dyn FnMut() -> Result<()>,
+) -> Result<Copied> {
     check_source(source, now_ms)?;
     migrate::apply(&target.db, now_ms)?;
     let owned = source.db.read(owned::present)?;
-    let tables = schema::tables(&owned);
+    let mut tables = schema::tables(&owned);
+    tables.retain(|table| table.name != link_rows::TABLE);
     let mark = begin(target, &owned, now_ms)?;
 
     let mut copied = Copied { tables: tables.len() as u64, ..Copied::default() };
     let writer = rows::Writer { db: target.db.clone(), mark: mark.clone(), now_ms };
     copied.rows = copy_rows(&source.db, tables, writer)?;
     copy_objects(source, target, &mut copied)?;
+    links()?;
     target.db.write(move |tx| {
         fence(tx, &mark)?;
         settings::clear_copying(tx)

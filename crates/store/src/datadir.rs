@@ -3,6 +3,8 @@
 //! ```text
 //! driftline.sqlite   the rows
 //! objects/           the objects
+//! links/             the link index, made when it is first needed
+//! links.rows         the link index as a backup wrote it, until it is needed
 //! lock               held by the process that has the directory open; names it
 //! socket             where that process answers other commands
 //! ```
@@ -21,6 +23,10 @@ use std::path::{Path, PathBuf};
 const DATABASE: &str = "driftline.sqlite";
 /// The objects.
 const OBJECTS: &str = "objects";
+/// The link index.
+const LINKS: &str = "links";
+/// The link index, written out.
+pub(crate) const WRITTEN_LINKS: &str = "links.rows";
 /// The node's name of every process that holds an embedded directory. They are one
 /// node that was restarted, so that each takes its predecessor's leases at once.
 pub const NODE_NAME: &str = "local";
@@ -52,6 +58,16 @@ impl Layout {
     /// The directory of the objects.
     pub fn objects(&self) -> PathBuf {
         self.root.join(OBJECTS)
+    }
+
+    /// The directory of the link index.
+    pub fn links(&self) -> PathBuf {
+        self.root.join(LINKS)
+    }
+
+    /// The link index as a backup wrote it, if it was not read in yet.
+    pub fn written_links(&self) -> PathBuf {
+        self.root.join(WRITTEN_LINKS)
     }
 
     /// The lock file.
@@ -129,7 +145,7 @@ fn refuse_foreign(layout: &Layout) -> Result<()> {
     };
     for entry in entries {
         let name = entry.map_err(|error| Error::io(root, error))?.file_name();
-        let ours = [OBJECTS, LOCK, SOCKET].iter().any(|known| name == *known);
+        let ours = [OBJECTS, LINKS, LOCK, SOCKET].iter().any(|known| name == *known);
         if !ours {
             return Err(Error::Refused(format!(
                 "{} is not a driftline data directory: it has {} in it but no {DATABASE}; \

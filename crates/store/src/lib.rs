@@ -8,6 +8,7 @@
 //!
 //! Objects (chunk files, later shards and generations) live in a directory or an
 //! S3 bucket behind [`objects`]; [`chunkfile`] is what a chunk's files look like.
+//! [`sorted`] are maps for indexes that write at random.
 //! [`datadir`] is all of it in one directory, with its lock; [`socket`] is how other
 //! commands ask the process that holds it; [`backup`] copies it, [`copy`] moves it to
 //! PostgreSQL and back, [`verify`] checks it, [`gc`] gives back what nothing needs any
@@ -41,6 +42,7 @@ pub mod owned;
 pub mod pack;
 pub mod patience;
 pub mod socket;
+pub mod sorted;
 pub mod tables;
 pub mod tx;
 pub mod value;

@@ -14,21 +14,24 @@ struct Migration {
     texts: &'static [&'static str],
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "ground",
-    texts: &[
-        include_str!("../migrations/definitions.sql"),
-        include_str!("../migrations/jobs.sql"),
-        include_str!("../migrations/queue.sql"),
-        include_str!("../migrations/chunks.sql"),
-        include_str!("../migrations/documents.sql"),
-        include_str!("../migrations/views.sql"),
-    ],
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "ground",
+        texts: &[
+            include_str!("../migrations/definitions.sql"),
+            include_str!("../migrations/jobs.sql"),
+            include_str!("../migrations/queue.sql"),
+            include_str!("../migrations/chunks.sql"),
+            include_str!("../migrations/documents.sql"),
+            include_str!("../migrations/views.sql"),
+        ],
+    },
+    Migration { version: 2, name: "links", texts: &[include_str!("../migrations/links.sql")] },
+];
 
 /// The newest schema this program knows.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// A hash of the whole schema: databases made from equal texts are equal.
 pub fn fingerprint() -> String {

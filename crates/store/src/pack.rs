@@ -102,8 +102,12 @@ pub fn records(
 ) -> Result<Option<FactsStream<Cursor<Vec<u8>>>>> {
     let facts = db.read(move |tx| chunks::facts_of(tx, part, chunk))?;
     let bytes = facts.map(|facts| read_facts(db, objects, part, facts)).transpose()?.flatten();
-    let open = |bytes| FactsStream::open(ChunkKey::new(part, chunk)?, Cursor::new(bytes));
-    bytes.map(open).transpose()
+    bytes.map(|bytes| stream(part, chunk, bytes)).transpose()
+}
+
+/// The records in the facts of a chunk.
+pub fn stream(part: Part, chunk: ChunkId, facts: Vec<u8>) -> Result<FactsStream<Cursor<Vec<u8>>>> {
+    FactsStream::open(ChunkKey::new(part, chunk)?, Cursor::new(facts))
 }
 
 fn to_i64(bytes: usize) -> i64 {

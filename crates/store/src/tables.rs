@@ -22,6 +22,7 @@ pub mod ingests;
 pub mod job_states;
 pub mod jobs;
 pub mod leases;
+pub mod link_rows;
 pub mod nodes;
 pub mod notifications;
 pub mod objects;

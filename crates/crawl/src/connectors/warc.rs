@@ -4,7 +4,7 @@
 //! capture is; a page is a document at its URL, and is what its newest capture says.
 //! Invariant: whatever is stored as a specification has passed [`WarcSpec::check`].
 
-mod archive;
+pub mod archive;
 mod work;
 
 use super::{read, written};

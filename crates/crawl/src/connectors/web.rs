@@ -4,7 +4,7 @@
 //! to know ([`crate::login`]). The work is done by the [`crate::worker`].
 
 use super::{read, written};
-use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, WebSpec};
+use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, NO_LINKS, WebSpec};
 use crate::login::{Basic, BasicConfig, Login, LoginConfig};
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -211,6 +211,16 @@ const SPEC: &[Setting] = &[
         SettingKind::Flag,
         Some("yes"),
         ("no", "whether the bytes of documents are kept"),
+    ),
+    setting(
+        "links",
+        SettingKind::Choice(&["all", "external", "webindex", NO_LINKS]),
+        Some("all"),
+        (
+            "external",
+            "which links the link index counts: all, those to other domains (external), those \
+             that the original counted (webindex), or none (off)",
+        ),
     ),
     setting(
         "agent",

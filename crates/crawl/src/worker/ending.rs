@@ -48,6 +48,10 @@ impl Worker {
                 return Ok(Some(Ended::Finished { left: 0 }));
             }
         }
+        if self.is_any_lagging() {
+            // What waits for a consumer looks as if nothing could be done for it.
+            return Ok(None);
+        }
         let works: Vec<Arc<JobWork>> = self.jobs.values().cloned().collect();
         for work in works {
             if work.doing == Doing::Crawl && self.attends.includes(work.id) {

@@ -9,7 +9,7 @@ use super::steps::fresh_chunk;
 use super::tasks::Claimed;
 use super::turn::{Done, Turn};
 use super::turns::{TURNS_MAX, Turned};
-use super::{Item, Worker};
+use super::{Item, PartWork, Worker};
 use crate::frontier::Want;
 use crate::hops::Spread;
 use std::collections::BTreeMap;
@@ -65,8 +65,8 @@ impl Worker {
     /// What of a job in a part is to be swept, as far as anybody knows.
     fn sweep_of(&self, (part, job): (Part, JobId)) -> Option<Sweep> {
         let place = self.places.get(&(part, job))?;
-        let leaving = self.parts.get(&part).is_none_or(|held| held.leaving);
-        if place.is_swept || leaving {
+        let claims = self.parts.get(&part).is_some_and(PartWork::claims);
+        if place.is_swept || !claims {
             return None;
         }
         match self.jobs.get(&job)?.doing {
@@ -82,7 +82,7 @@ impl Worker {
             return by_place;
         }
         let parts = &self.parts;
-        let free = |part: Part| parts.get(&part).is_some_and(|held| !held.busy && !held.leaving);
+        let free = |part: Part| parts.get(&part).is_some_and(|held| !held.busy && held.claims());
         for want in self.frontier.wants(now_ms, false, free) {
             by_place.entry((want.host.part, want.job)).or_default().push(want);
         }
@@ -94,9 +94,10 @@ impl Worker {
         let Some(work) = self.jobs.get(&job).or_else(|| self.former_jobs.get(&job)).cloned() else {
             return;
         };
-        let leaving = self.parts.get(&part).is_none_or(|held| held.leaving);
-        let claims =
-            !leaving && !self.is_stopping() && !self.paused && self.jobs.contains_key(&job);
+        let claims = self.parts.get(&part).is_some_and(PartWork::claims)
+            && !self.is_stopping()
+            && !self.paused
+            && self.jobs.contains_key(&job);
         if commits && wants.is_empty() && claims {
             // A commit may as well fill up.
             let more = self.frontier.wants(now_ms, true, |other| other == part);

@@ -342,6 +342,7 @@ impl Worker {
                     since_ms,
                     busy: false,
                     leaving: false,
+                    lags: false,
                     weighed: false,
                     marked_after: FIRST,
                 };

@@ -6,8 +6,10 @@
 //! in the rows it looks at, so that a question never holds up a crawl.
 
 use super::changes::Changes;
+use super::linked::Linked;
 use super::{
-    authority, connection, connector, doctor, export, hosts, job, report, shown, status, urls, why,
+    authority, backup, connection, connector, doctor, domains, export, hosts, job, links, page,
+    report, shown, status, top, urls, why,
 };
 use anyhow::Context;
 use serde::de::DeserializeOwned;
@@ -28,11 +30,18 @@ const JOBS_NAMED_MAX: u32 = 20;
 pub struct Answers {
     /// The rows.
     pub db: Db,
+    /// The link index.
+    pub links: Arc<Linked>,
     /// What the process that holds the directory is doing; `None` when nobody holds it.
     pub doing: Option<String>,
 }
 
 impl Answers {
+    /// From rows that this process has opened beside whoever holds them.
+    pub fn of_rows(db: Db) -> Answers {
+        Answers { links: Arc::new(Linked::new(&db, None)), db, doing: None }
+    }
+
     /// Answers a question; the error is a sentence for people.
     pub fn answer(&self, question: &Question) -> Result<Json, String> {
         self.dispatch(question).map_err(|error| format!("{error:#}"))
@@ -100,13 +109,18 @@ impl Answers {
         match question.verb.as_str() {
             "authorities" => authority::answer(self, read(args)?),
             "connections" => connection::answer(self, read(args)?),
+            backup::EXPORT => backup::answer(self, read(args)?),
             "connectors" => connector::answer(self, read(args)?),
             "export" => export::all::answer(self, read(args)?),
             "jobs" => job::answer(self, read(args)?),
             "status" => status::answer(self, read(args)?),
             "doctor" => doctor::answer(self, read(args)?),
+            "domains" => domains::answer(self, read(args)?),
             "hosts" => hosts::answer(self, read(args)?),
+            "links" => links::answer(self, read(args)?),
+            "page" => page::answer(self, read(args)?),
             "report" => report::answer(self, read(args)?),
+            "top" => top::answer(self, read(args)?),
             "urls" => urls::answer(self, read(args)?),
             "why" => why::answer(self, read(args)?),
             verb => anyhow::bail!(
@@ -137,7 +151,7 @@ mod tests {
     fn a_holder_says_what_it_is_doing_and_refuses_what_it_does_not_know() {
         store::testing::on_sqlite(|db| {
             db.write(|tx| settings::freeze(tx, 4))?;
-            let answers = Answers { db: db.clone(), doing: Some("gc".into()) };
+            let answers = Answers { doing: Some("gc".into()), ..Answers::of_rows(db.clone()) };
             let question = |verb: &str| Question { verb: verb.into(), args: Json::Null };
             let status = answers.answer(&question("status")).unwrap();
             assert_eq!(status["holder"]["doing"], "gc");

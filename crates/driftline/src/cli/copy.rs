@@ -1,6 +1,7 @@
 //! `driftline copy`: moves from one data directory to PostgreSQL and an object
 //! store, or back.
 
+use super::linked::Linked;
 use super::place::S3;
 use super::{Data, say, shown};
 use anyhow::{Context, bail};
@@ -80,7 +81,10 @@ fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, Stri
     let now_ms = clock::now_ms();
     let held = DataDir::open(args.data.root(), settings::PARTS_DEFAULT, now_ms)?;
     let target = shared(url, place, &location, "--to")?;
-    let copied = store::copy::copy(&embedded(&held)?, &target, now_ms)?;
+    let links = Linked::new(held.db(), Some(held.layout()));
+    let copied = store::copy::copy(&embedded(&held)?, &target, now_ms, &mut || {
+        links.copy_to(&Linked::new(&target.db, None))
+    })?;
     Ok((copied, target.db.place().to_owned()))
 }
 
@@ -91,7 +95,10 @@ fn copy_back(args: &Args, url: &str, place: &str, dir: &Path) -> anyhow::Result<
     let now_ms = clock::now_ms();
     store::copy::check_source(&source, now_ms)?;
     let held = DataDir::open_for_copy(dir)?;
-    let copied = store::copy::copy(&source, &embedded(&held)?, now_ms)?;
+    let links = Linked::new(&source.db, None);
+    let copied = store::copy::copy(&source, &embedded(&held)?, now_ms, &mut || {
+        links.copy_to(&Linked::new(held.db(), Some(held.layout())))
+    })?;
     Ok((copied, dir.display().to_string()))
 }
 

@@ -1,5 +1,5 @@
 //! Deliveries beside the work: every verb that crawls also takes to outputs what its
-//! commits decide, and tells people what became of jobs.
+//! commits decide, keeps the link index up to date, and tells people what became of jobs.
 //!
 //! Joins `crawl`, which decides, and `outputs`, which delivers; neither knows the other.
 //! Invariants: the worker learns of every delivery that may end a job, and the deliveries
@@ -12,7 +12,9 @@ use ::crawl::worker::job::Manners;
 use ::crawl::worker::progress::Progress;
 use ::crawl::worker::{Settings, Stopper};
 use outputs::delivery::{self, Bell, Delivery, Listener, Means, Ready};
+use outputs::links::follow::{self, Follower};
 use outputs::notifications::telling::{self, Board, Teller};
+use outputs::rights::Claimant;
 use std::sync::{Arc, OnceLock};
 use store::ids::{IdMaker, JobId};
 use store::patience::Patience;
@@ -25,12 +27,14 @@ use store::{Db, clock};
 pub struct Delivering {
     ready: Ready,
     telling: telling::Ready,
+    following: follow::Ready,
     post: Arc<Post>,
 }
 
-/// Deliveries that are made, and news that are told.
+/// Deliveries that are made, news that are told, and an index that follows.
 pub struct Delivered {
     delivery: Delivery,
+    follower: Follower,
     teller: Teller,
 }
 
@@ -38,6 +42,7 @@ impl Delivered {
     /// Ends, when what is under way has arrived.
     pub fn stop(self) {
         self.delivery.stop();
+        self.follower.stop();
         self.teller.stop();
     }
 }
@@ -46,6 +51,7 @@ impl Delivered {
 struct Post {
     db: Db,
     bell: Bell,
+    links: follow::Bell,
     board: Board,
     /// Wakes the worker, once it is there.
     worker: OnceLock<Stopper>,
@@ -55,15 +61,16 @@ struct Post {
 impl Delivering {
     /// Makes them ready.
     pub fn new(held: &Held, progress: &Arc<Progress>) -> Delivering {
-        let (ready, telling) = (delivery::ready(), telling::ready());
+        let (ready, telling, following) = (delivery::ready(), telling::ready(), follow::ready());
         let post = Post {
             db: held.db.clone(),
             bell: ready.bell(),
+            links: following.bell(),
             board: telling.board(),
             worker: OnceLock::new(),
             progress: progress.clone(),
         };
-        Delivering { ready, telling, post: Arc::new(post) }
+        Delivering { ready, telling, following, post: Arc::new(post) }
     }
 
     /// Whom the worker tells.
@@ -85,22 +92,33 @@ impl Delivering {
             waits_ms: telling::WAITS_MS.to_vec(),
         };
         let teller = self.telling.start(means)?;
-        let means = Means {
+        let claimant = Claimant {
             db: held.db.clone(),
-            objects: held.objects.clone(),
             ids,
             node_name: settings.node_name.clone(),
             lease_ms: settings.lease_ms,
             skew_ms: settings.skew_ms,
+        };
+        let (db, objects) = (held.db.clone(), held.objects.clone());
+        let means = follow::Means {
+            db: db.clone(),
+            objects: objects.clone(),
+            index: held.links()?,
+            claimant: claimant.clone(),
             poll_ms: settings.poll_ms,
         };
-        Ok(Delivered { delivery: self.ready.start(means, self.post)?, teller })
+        let progress = self.post.progress.clone();
+        let listener: follow::Listener = Arc::new(move |why| progress.waits_for(why));
+        let follower = self.following.start(means, listener)?;
+        let means = Means { db, objects, claimant, poll_ms: settings.poll_ms };
+        Ok(Delivered { delivery: self.ready.start(means, self.post)?, follower, teller })
     }
 }
 
 impl Herald for Post {
     fn committed(&self) {
         self.bell.ring();
+        self.links.ring();
     }
 
     fn run_over(&self, job: JobId) -> store::Result<()> {

@@ -6,16 +6,21 @@
 //! Invariants: looking makes nothing, neither a directory nor a schema; at most one
 //! process holds a directory, any number hold a database.
 
+mod session;
+
 use super::answers::Answers;
 use super::changes::Changes;
+use super::linked::Linked;
 use super::words::quoted;
 use super::{Data, shown};
 use crate::catalog;
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
+use outputs::links::LinkIndex;
 use serde_json::Value as Json;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use store::datadir::{DataDir, Layout};
 use store::objects::{Location, Objects, S3Settings};
@@ -98,7 +103,25 @@ impl Place {
         {
             return Ok(answer);
         }
-        Answers { db: self.rows()?, doing: None }.answer(&question).map_err(anyhow::Error::msg)
+        Answers::of_rows(self.rows()?).answer(&question).map_err(anyhow::Error::msg)
+    }
+
+    /// Asks the process that holds the directory, and holds it when nobody does.
+    fn ask_or_hold(&self, layout: &Layout, question: &Question) -> anyhow::Result<Asked> {
+        let mut tries = 0;
+        loop {
+            if let Some(answer) = socket::ask(layout, question)? {
+                return Ok(Asked::Answered(answer));
+            }
+            tries += 1;
+            match self.hold() {
+                // It may be about to listen, or about to end: another such verb, perhaps.
+                Err(error) if tries < TRIES_MAX && is_in_use(&error) => {
+                    std::thread::park_timeout(TRY_AGAIN);
+                }
+                held => return held.map(|held| Asked::Held(Box::new(held))),
+            }
+        }
     }
 
     /// Changes definitions: by the process that holds the directory, or by this one, which
@@ -110,19 +133,9 @@ impl Place {
             return Changes { db }.change(&question).map_err(anyhow::Error::msg);
         }
         let layout = self.data.existing()?;
-        let mut tries = 0;
-        let held = loop {
-            if let Some(answer) = socket::ask(&layout, &question)? {
-                return Ok(answer);
-            }
-            tries += 1;
-            match self.hold() {
-                // It may be about to listen, or about to end: another such verb, perhaps.
-                Err(error) if tries < TRIES_MAX && is_in_use(&error) => {
-                    std::thread::park_timeout(TRY_AGAIN);
-                }
-                held => break held?,
-            }
+        let held = match self.ask_or_hold(&layout, &question)? {
+            Asked::Answered(answer) => return Ok(answer),
+            Asked::Held(held) => held,
         };
         Changes { db: held.db.clone() }.change(&question).map_err(anyhow::Error::msg)
     }
@@ -189,10 +202,7 @@ impl Place {
                 self.data.existing()?;
                 self.hold_directory(settings::PARTS_DEFAULT)
             }
-            Some(_) => {
-                let held = Held { db: self.rows()?, objects: self.objects()?, directory: None };
-                Ok(held)
-            }
+            Some(_) => Ok(Held::of_database(self.rows()?, self.objects()?)),
         }
     }
 
@@ -206,7 +216,7 @@ impl Place {
         migrate::migrate(&db, clock::now_ms())?;
         db.write(move |tx| settings::freeze(tx, parts))?;
         catalog::register_new(&db, clock::now_ms())?;
-        Ok(Held { db, objects: Objects::open(&location)?, directory: None })
+        Ok(Held::of_database(db, Objects::open(&location)?))
     }
 
     /// Opens the place for a process that stays. A verb that has the directory for a moment
@@ -231,12 +241,22 @@ impl Place {
     }
 }
 
+/// What came of asking.
+enum Asked {
+    /// Somebody held the directory, and said this.
+    Answered(Json),
+    /// Nobody did, and this process does now.
+    Held(Box<Held>),
+}
+
 /// A place that this process works on.
 pub struct Held {
     /// Its rows.
     pub db: Db,
     /// Its objects.
     pub objects: Objects,
+    /// Its link index, opened when it is first needed.
+    links: Arc<Linked>,
     // Declared last and so dropped last: the directory's lock outlives all use of it.
     directory: Option<DataDir>,
 }
@@ -247,7 +267,24 @@ impl Held {
         let directory = DataDir::open(root, parts, clock::now_ms())?;
         catalog::register_new(directory.db(), clock::now_ms())?;
         let objects = Objects::open(&Location::Directory(directory.layout().objects()))?;
-        Ok(Held { db: directory.db().clone(), objects, directory: Some(directory) })
+        let links = Arc::new(Linked::new(directory.db(), Some(directory.layout())));
+        Ok(Held { db: directory.db().clone(), objects, links, directory: Some(directory) })
+    }
+
+    /// A database that others may work on, too.
+    fn of_database(db: Db, objects: Objects) -> Held {
+        let links = Arc::new(Linked::new(&db, None));
+        Held { db, objects, links, directory: None }
+    }
+
+    /// Its link index.
+    pub fn links(&self) -> store::Result<LinkIndex> {
+        self.links.open()
+    }
+
+    /// Answers questions about it, as a process that is doing something.
+    pub fn answers(&self, doing: &str) -> Answers {
+        Answers { db: self.db.clone(), links: self.links.clone(), doing: Some(doing.to_owned()) }
     }
 
     /// Where things are, if it is a data directory.
@@ -269,8 +306,7 @@ impl Held {
         changed: impl Fn() + Send + Sync + 'static,
     ) -> store::Result<Option<Listening>> {
         let Some(layout) = self.layout() else { return Ok(None) };
-        let answers = Answers { db: self.db.clone(), doing: Some(doing.to_owned()) };
-        answers.listen(layout, changed).map(Some)
+        self.answers(doing).listen(layout, changed).map(Some)
     }
 }
 

@@ -13,7 +13,7 @@ mod columns;
 mod csv;
 mod documents;
 mod history;
-mod moments;
+pub mod moments;
 mod queue;
 mod results;
 mod selection;
@@ -65,7 +65,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let page = |ask: &Ask| -> anyhow::Result<Json> {
         match ask.whole {
             // It may take long, so nobody else is asked to do it.
-            true => Ok(answer(&Answers { db: place.rows()?, doing: None }, ask.clone())?),
+            true => Ok(answer(&Answers::of_rows(place.rows()?), ask.clone())?),
             false => place.ask("report", ask),
         }
     };

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::clock;
 use store::ids::JobId;
+use store::tables::cursors::Lag;
 use store::tables::overview::{self, RunTotals, Standing};
 use store::tables::queue::State;
 
@@ -86,6 +87,15 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
         }));
     }
     out.push(format!("{} chunks committed", overview.commits));
+    if let Some(lag) = &overview.links {
+        out.push(match lag.behind_chunks {
+            0 => "the link index is up to date".to_owned(),
+            chunks => {
+                let (chunks, since) = (count(chunks, "chunk"), span(lag.behind_ms));
+                format!("the link index is {chunks} behind, for {since}")
+            }
+        });
+    }
     if overview.hosts_blocked > 0 {
         let hosts = count(overview.hosts_blocked, "host");
         out.push(format!("{hosts} blocked after trouble; see: driftline hosts --by errors"));
@@ -179,6 +189,8 @@ struct ShownOverview {
     #[serde(default)]
     hosts_blocked: i64,
     #[serde(default)]
+    links: Option<Lag>,
+    #[serde(default)]
     nodes: Vec<ShownNode>,
     jobs: Vec<ShownJob>,
 }
@@ -254,6 +266,19 @@ mod tests {
             ended[2],
             "    run 2: 3 added, 0 updated, 0 removed, 0 unchanged, 1 error, 2.5 kB"
         );
+    }
+
+    #[test]
+    fn how_far_the_link_index_is_behind_is_told() {
+        let third = |behind_chunks, behind_ms| {
+            let links = Some(Lag { behind_chunks, behind_ms });
+            shown_lines(None, Overview { links, ..Overview::default() }).remove(3)
+        };
+        assert_eq!(third(0, 0), "the link index is up to date");
+        assert_eq!(third(1, 900), "the link index is 1 chunk behind, for 900 ms");
+        assert_eq!(third(213, 120_000), "the link index is 213 chunks behind, for 2 min");
+        let without = shown_lines(None, Overview::default());
+        assert!(!without.iter().any(|line| line.contains("link")), "{without:?}");
     }
 
     #[test]

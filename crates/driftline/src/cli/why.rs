@@ -12,6 +12,8 @@ mod settled;
 #[cfg(test)]
 mod tests;
 
+pub use look::spellings;
+
 use super::answers::Answers;
 use super::place::Place;
 use super::words::{count, when};

@@ -53,6 +53,7 @@ schedules = ["days=mon-fri hours=3 zone=europe/berlin window=120m", "dates=1 min
 [jobs.docs.spec]
 seeds = ["http://intra.example/"]
 scope.reach = "domain"
+links = "off"
 
 [[jobs.docs.pipeline]]
 output = "copy"
@@ -119,6 +120,7 @@ fn what_goes_out_comes_in_the_same_as_toml_and_as_json() {
         assert_eq!(form.schedules, schedules, "each is written in one way");
         assert_eq!(form.spec["scope"]["reach"], "domain");
         assert_eq!(form.spec["delay_ms"], 1000, "what is left out is filled in");
+        assert_eq!(form.spec["links"], "off", "nothing is something to say");
         assert_eq!(stored.connections.repository["intranet"].throttles.len(), 1);
         Ok(())
     });

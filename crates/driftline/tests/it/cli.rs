@@ -12,6 +12,8 @@ mod generated;
 mod in_use;
 mod jobs;
 mod json;
+mod links;
+mod load;
 mod looking;
 mod reports;
 

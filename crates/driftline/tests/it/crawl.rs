@@ -13,6 +13,7 @@ mod failing;
 mod files;
 mod killed;
 mod limits;
+mod links;
 mod nodes;
 mod notified;
 mod outage;
@@ -158,6 +159,19 @@ impl Home {
         let output = self.command(&["verify"]).output().unwrap();
         let (said, errors) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success() && errors.is_empty(), "{said}{errors}");
+    }
+
+    /// Asserts that the link index knows every page that is stored, and is what they say.
+    /// Returns how many links there are.
+    #[track_caller]
+    fn verify_links(&self) -> u64 {
+        let output = self.command(&["links", "verify", "--json"]).output().unwrap();
+        let (said, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && errors.is_empty(), "{said}{errors}");
+        let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let stored = self.number("SELECT COUNT(*) FROM documents WHERE removed_ms IS NULL");
+        assert_eq!(answer["pages"], stored, "{answer}");
+        answer["links"].as_u64().unwrap()
     }
 
     /// The rows, beside whoever works on them.

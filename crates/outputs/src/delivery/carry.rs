@@ -262,7 +262,7 @@ impl Carrier {
         };
         let uri = met.item.row.uri.clone();
         Activity {
-            id: self.means.ids.next(),
+            id: self.means.claimant.ids.next(),
             connection: met.item.row.connection,
             job: Some(pending.job),
             kind: format!("{deed} ({})", load.opening.name),

@@ -5,9 +5,9 @@
 //! and comes less and less often.
 
 use super::carry::{BATCH, Carried};
-use super::rights::Rights;
-use super::{Back, CARRIERS, Event, Listener, Load, Means};
+use super::{Back, CARRIERS, Event, Listener, Load, Means, ROLE};
 use crate::output::{Away, Output};
+use crate::rights::Rights;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +68,7 @@ pub(super) struct Desk {
 impl Desk {
     pub fn new(means: Means, loads: SyncSender<Load>, listener: Arc<dyn Listener>) -> Desk {
         Desk {
-            rights: Rights::new(means.clone()),
+            rights: Rights::new(means.claimant.clone(), ROLE),
             means,
             loads: Some(loads),
             listener,
@@ -84,7 +84,7 @@ impl Desk {
 
     /// Works until it is told to stop and everything that is carried has arrived.
     pub fn serve(&mut self, incoming: &Receiver<Event>, stop: &AtomicBool) {
-        let poll_ms = self.means.poll_ms.min(self.means.lease_ms / 4).max(1);
+        let poll_ms = self.means.poll_ms.min(self.means.claimant.lease_ms / 4).max(1);
         loop {
             let stopping = stop.load(Ordering::SeqCst);
             if stopping && self.carried.is_empty() {

@@ -9,7 +9,7 @@ use std::sync::Condvar;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use store::clock;
-use store::ids::{ConnectionId, DocumentId, Part};
+use store::ids::{ConnectionId, DocumentId, IdMaker, Part};
 use store::objects::Location;
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::documents::{self, Document};
@@ -58,10 +58,13 @@ fn means(db: &Db, name: &str, folder: &std::path::Path) -> Result<Means> {
     Ok(Means {
         db: db.clone(),
         objects: Objects::open(&Location::Directory(folder.to_owned()))?,
-        ids: Arc::new(IdMaker::new(node)?),
-        node_name: name.to_owned(),
-        lease_ms: 1_000,
-        skew_ms: 100,
+        claimant: Claimant {
+            db: db.clone(),
+            ids: Arc::new(IdMaker::new(node)?),
+            node_name: name.to_owned(),
+            lease_ms: 1_000,
+            skew_ms: 100,
+        },
         poll_ms: 100,
     })
 }
@@ -98,7 +101,7 @@ fn two_processes_deliver_everything_once() {
             let output = Connection::new(OUTPUT, "nowhere", "null");
             connections::save(tx, Kind::Output, &output, 1)
         })?;
-        decide(db, &one.ids)?;
+        decide(db, &one.claimant.ids)?;
         let ear = Arc::new(Ear::default());
         let begun = [ready().start(one, ear.clone())?, ready().start(two, ear.clone())?];
         let left = || db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED));
@@ -124,7 +127,7 @@ fn an_output_that_is_gone_is_forgotten() {
     both_databases(|db| {
         let folder = tempfile::tempdir().expect("a folder");
         let one = means(db, "one", folder.path())?;
-        decide(db, &one.ids)?;
+        decide(db, &one.claimant.ids)?;
         let delivery = ready().start(one, Arc::new(Ear::default()))?;
         while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
             std::thread::yield_now();

@@ -1,10 +1,13 @@
-//! What must hold for addresses, domains and the rules about them.
+//! What must hold for addresses, domains, the rules about them, and pages of addresses.
 
 use super::first_line;
 use crate::domain::{SuffixList, is_ip};
+use crate::facts::{LINKS_MAX, SHORT_TEXT_BYTES_MAX};
+use crate::outlinks::domain_of;
 use crate::robots::{CRAWL_DELAY_MS_MAX, Robots, RuleKind};
 use crate::uri::Uri;
 use crate::url::{self, Policy, Resolver, URL_BYTES_MAX};
+use crate::webindex;
 
 /// Lines of an input that are asked about, so that an execution stays short.
 const QUESTIONS_MAX: usize = 8;
@@ -122,6 +125,35 @@ fn there_and_back(uri: &Uri) {
     assert_eq!(row.split('>').count(), 4, "{row:?}");
     assert_eq!(Uri::from_uri(&row).as_ref(), Ok(uri), "{row:?}");
     assert!(uri.host().ends_with(uri.domain()));
+}
+
+/// The input is a line of page JSON, and a WAT record behind the URL in its first line.
+pub(super) fn webindex(input: &[u8]) {
+    let list = SuffixList::bundled();
+    let (url, block) = first_line(input);
+    let url = String::from_utf8_lossy(url);
+    let told = webindex::from_wat(block, &url, Some(&url), list);
+    for page in webindex::from_json(input, list).iter().chain(&told) {
+        assert_eq!(Uri::webindex(&page.url, list).map(|uri| uri.to_uri()).as_ref(), Ok(&page.uri));
+        assert!(page.links.len() <= LINKS_MAX);
+        assert!(page.links.is_sorted_by(|one, next| one.uri < next.uri), "{:?}", page.links);
+        for link in &page.links {
+            there_and_back(&Uri::from_uri(&link.uri).expect("a link leads to a row"));
+            assert_ne!(domain_of(&link.uri), domain_of(&page.uri));
+        }
+        let texts = [&page.crawl_date, &page.server, &page.title].into_iter().flatten();
+        for short in texts.chain(page.links.iter().map(|link| &link.anchor)) {
+            assert!(short.len() <= SHORT_TEXT_BYTES_MAX && !short.contains('\0'));
+        }
+        let json = webindex::to_json(page);
+        let is_short = json.len() <= webindex::JSON_BYTES_MAX;
+        assert!(!is_short || webindex::from_json(json.as_bytes(), list).as_ref() == Some(page));
+    }
+    if let Some(given) = webindex::given(input) {
+        assert!(given.links.len() <= LINKS_MAX);
+        let urls = given.links.iter().map(|link| &link.url).chain([&given.url]);
+        urls.for_each(|url| is_canonical(url, &Policy::default()));
+    }
 }
 
 /// The input is a list; behind a line `===` stand the hosts asked about. Without

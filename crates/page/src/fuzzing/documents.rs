@@ -11,7 +11,7 @@ use crate::facts::{Facts, HEADINGS_MAX, LINKS_MAX, SHORT_TEXT_BYTES_MAX, TEXT_BY
 use crate::html::{self, Input};
 use crate::text::{Collapsed, collapse, for_each_token};
 use crate::url::Policy;
-use crate::{feed as feeds, fingerprint, sitemap as sitemaps, sniff as media};
+use crate::{feed as feeds, fingerprint, sitemap as sitemaps, sniff as media, wat as extracts};
 
 const URL: &str = "http://example.com/dir/page.html?q";
 /// A page up to this long is given to lol_html byte by byte, which is slow.
@@ -50,8 +50,10 @@ pub(super) fn forms(input: &[u8]) {
 
 /// The input is a record of a WAT archive.
 pub(super) fn wat(input: &[u8]) {
-    if let Some(told) = crate::wat::read(input) {
-        within_limits(&told.facts(URL));
+    let told = extracts::told(input);
+    if let Some(extract) = extracts::read(input) {
+        assert_eq!(told, extracts::Told::Answer(200), "a page was there");
+        within_limits(&extract.facts(URL));
     }
 }
 

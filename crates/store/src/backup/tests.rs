@@ -6,6 +6,29 @@ use crate::objects::{Location, Objects};
 use crate::testing::commit_sample;
 use crate::verify::verify;
 
+/// A backup of what has no link index.
+fn backup(source: &Layout, target: &Path) -> Result<Copied> {
+    super::backup(source, target, &mut |_| Ok(false))
+}
+
+#[test]
+fn a_link_index_is_part_of_a_backup_and_checked_like_all_of_it() {
+    let place = tempfile::tempdir().unwrap();
+    let data = DataDir::open(&place.path().join("data"), 2, 0).unwrap();
+    let saved = place.path().join("saved");
+    let mut write = |path: &Path| {
+        std::fs::write(path, "the rows").map_err(|error| Error::io(path, error))?;
+        Ok(true)
+    };
+    super::backup(data.layout(), &saved, &mut write).unwrap();
+    let restored = place.path().join("restored");
+    restore(&saved, &restored).unwrap();
+    let rows = std::fs::read_to_string(Layout::new(&restored).written_links()).unwrap();
+    assert_eq!(rows, "the rows");
+    std::fs::write(Layout::new(&saved).written_links(), "other rows").unwrap();
+    assert!(restore(&saved, &place.path().join("again")).is_err());
+}
+
 fn filled(root: &Path) -> DataDir {
     let data = DataDir::open(root, 4, 0).unwrap();
     let store = objects_of(data.layout());

@@ -5,7 +5,19 @@
 //! step is refused instead of applied twice.
 
 use crate::ids::Part;
+use crate::tables::settings::PARTS_MAX;
 use crate::{Error, Result, Tx};
+
+/// The link index, as a consumer and as the role of who runs it.
+pub const LINKS: &str = "links";
+
+/// What people call a consumer.
+pub fn title(consumer: &str) -> String {
+    match consumer {
+        LINKS => "the link index".to_owned(),
+        other => format!("the output {other}"),
+    }
+}
 
 /// The number of the last commit that `consumer` has applied; 0 before the first.
 pub fn get(tx: &mut Tx<'_>, part: Part, consumer: &str) -> Result<i64> {
@@ -56,10 +68,83 @@ pub fn advance(
     )))
 }
 
+/// Tells how far a consumer is that keeps its cursor with its own effect; this is only what
+/// others are told of it. It never goes back.
+pub fn set(tx: &mut Tx<'_>, (part, consumer): (Part, &str), seq: i64, now_ms: i64) -> Result<()> {
+    tx.execute(
+        "INSERT INTO cursors (part, consumer, seq, changed_ms) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (part, consumer) DO UPDATE SET
+             seq = excluded.seq, changed_ms = excluded.changed_ms
+         WHERE cursors.seq < excluded.seq",
+        &[part.into(), consumer.into(), seq.into(), now_ms.into()],
+    )?;
+    Ok(())
+}
+
+/// A consumer that is behind in a part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    /// The part.
+    pub part: Part,
+    /// Who it is.
+    pub consumer: String,
+    /// Commits of the part that it has not applied.
+    pub chunks: i64,
+}
+
+/// Consumers that are at work, which is who holds the part's lease in the role of that
+/// name, and more than so many commits behind the crawl. One that nobody runs is not
+/// waited for.
+pub fn behind(tx: &mut Tx<'_>, chunks_over: i64, now_ms: i64, limit: u32) -> Result<Vec<Behind>> {
+    tx.query(
+        "SELECT c.part, c.consumer, l.seq - c.seq
+         FROM cursors c
+         JOIN leases l ON l.part = c.part AND l.role = 'crawl'
+         JOIN leases own ON own.part = c.part AND own.role = c.consumer
+         WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2
+         ORDER BY c.part, c.consumer LIMIT $3",
+        &[chunks_over.into(), now_ms.into(), limit.into()],
+        |row| Ok(Behind { part: row.get(0)?, consumer: row.get(1)?, chunks: row.get(2)? }),
+    )
+}
+
+/// How far a consumer is behind the crawl, over all parts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Lag {
+    /// Commits that it has not applied.
+    pub behind_chunks: i64,
+    /// How long ago the first of them was made.
+    pub behind_ms: i64,
+}
+
+/// How far a consumer is behind the crawl, whether it is at work or not. One that has no
+/// cursor is behind by all there is.
+pub fn lag(tx: &mut Tx<'_>, consumer: &str, now_ms: i64) -> Result<Lag> {
+    let behind: Vec<(i64, Option<i64>)> = tx.query(
+        "SELECT l.seq - COALESCE(c.seq, 0),
+                (SELECT k.committed_ms FROM chunks k
+                 WHERE k.part = l.part AND k.state = 'crawled' AND k.seq > COALESCE(c.seq, 0)
+                 ORDER BY k.seq LIMIT 1)
+         FROM leases l LEFT JOIN cursors c ON c.part = l.part AND c.consumer = $1
+         WHERE l.role = 'crawl' AND l.seq > COALESCE(c.seq, 0)
+         ORDER BY l.part LIMIT $2",
+        &[consumer.into(), PARTS_MAX.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let first_ms = behind.iter().filter_map(|(_, first_ms)| *first_ms).min();
+    Ok(Lag {
+        behind_chunks: behind.iter().map(|(chunks, _)| chunks).sum(),
+        behind_ms: first_ms.map_or(0, |first_ms| now_ms.saturating_sub(first_ms).max(0)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::both_databases;
+    use crate::ids::NodeId;
+    use crate::objects::{Location, Objects};
+    use crate::tables::leases::{self, Asking};
+    use crate::testing::{both_databases, commit_sample};
 
     #[test]
     fn a_cursor_moves_only_from_where_it_is() {
@@ -75,6 +160,65 @@ mod tests {
             assert_eq!(db.read(|tx| slowest(tx, Part(4)))?, None);
             db.write(|tx| advance(tx, (Part(3), "search"), 0, 3, 0))?;
             assert_eq!(db.read(|tx| slowest(tx, Part(3)))?, Some(3));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn what_others_are_told_never_goes_back() {
+        both_databases(|db| {
+            for (seq, expected) in [(3, 3), (9, 9), (5, 9)] {
+                db.write(move |tx| set(tx, (Part(1), "links"), seq, 7))?;
+                assert_eq!(db.read(|tx| get(tx, Part(1), "links"))?, expected);
+            }
+            Ok(())
+        });
+    }
+
+    fn asking(now_ms: i64) -> Asking {
+        let (node, node_name) = (NodeId(9), "follower".to_owned());
+        Asking { node, node_name, now_ms, lease_ms: 100, skew_ms: 0 }
+    }
+
+    #[test]
+    fn only_a_consumer_that_somebody_runs_is_behind() {
+        both_databases(|db| {
+            let place = tempfile::tempdir().expect("a temporary directory can be made");
+            let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+            for round in 0..3 {
+                commit_sample(db, &store, Part(1), round)?;
+            }
+            let behind = |over, now_ms| db.read(move |tx| behind(tx, over, now_ms, 9));
+            db.write(|tx| leases::take(tx, Part(1), "links", &asking(1_000)))?;
+            assert_eq!(behind(0, 1_000)?, [], "it has no cursor yet");
+            db.write(|tx| set(tx, (Part(1), "links"), 1, 0))?;
+            db.write(|tx| set(tx, (Part(1), "search"), 1, 0))?;
+            let links = Behind { part: Part(1), consumer: "links".into(), chunks: 2 };
+            assert_eq!(behind(1, 1_099)?, [links], "nobody runs the other");
+            assert_eq!(behind(2, 1_099)?, [], "it is not so far behind");
+            assert_eq!(behind(1, 1_100)?, [], "its lease is over");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_lag_is_counted_over_all_parts_from_the_first_commit_that_is_missed() {
+        both_databases(|db| {
+            let place = tempfile::tempdir().expect("a temporary directory can be made");
+            let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+            let lag = || db.read(|tx| lag(tx, "links", 5_000));
+            assert_eq!(lag()?, Lag::default(), "nothing is committed");
+            // Samples are committed at 0.
+            for (part, round) in [(1, 0), (1, 1), (2, 0)] {
+                commit_sample(db, &store, Part(part), round)?;
+            }
+            assert_eq!(lag()?, Lag { behind_chunks: 3, behind_ms: 5_000 });
+            for (part, seq, behind_chunks) in [(1, 1, 2), (2, 1, 1)] {
+                db.write(move |tx| set(tx, (Part(part), "links"), seq, 0))?;
+                assert_eq!(lag()?, Lag { behind_chunks, behind_ms: 5_000 });
+            }
+            db.write(|tx| set(tx, (Part(1), "links"), 2, 0))?;
+            assert_eq!(lag()?, Lag::default(), "it is up to date");
             Ok(())
         });
     }

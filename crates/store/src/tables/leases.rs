@@ -154,6 +154,15 @@ pub fn last_commit(tx: &mut Tx<'_>, part: Part, role: &str) -> Result<i64> {
     Ok(seq.unwrap_or(0))
 }
 
+/// The number of every part's last commit in a role, of up to `limit` parts.
+pub fn last_commits(tx: &mut Tx<'_>, role: &str, limit: u32) -> Result<Vec<(Part, i64)>> {
+    tx.query(
+        "SELECT part, seq FROM leases WHERE role = $1 ORDER BY part LIMIT $2",
+        &[role.into(), limit.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
 fn held(lease: &Lease, touched: u64) -> Result<()> {
     if touched == 1 { Ok(()) } else { Err(lost(lease)) }
 }

@@ -5,6 +5,7 @@
 //! one for a hundred documents or more; the sum has a bound and says when it was hit.
 
 use crate::ids::{JobId, Run};
+use crate::tables::cursors::{self, LINKS, Lag};
 use crate::{Result, Tx};
 use std::collections::BTreeMap;
 
@@ -28,6 +29,8 @@ pub struct Overview {
     pub commits: i64,
     /// Bins whose breaker is open.
     pub hosts_blocked: i64,
+    /// How far the link index is behind the crawl, where there is or will be one.
+    pub links: Option<Lag>,
     /// Processes that hold a lease.
     pub nodes: Vec<NodeOverview>,
     /// Jobs with their documents by state.
@@ -123,9 +126,24 @@ pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
         |row| row.get(0),
     )?;
     let parts = super::settings::parts(tx)?;
+    let links = links(tx, now_ms)?;
     let nodes = holders(tx, now_ms)?;
     let jobs = jobs(tx, &nodes)?;
-    Ok(Overview { parts, schema, commits, hosts_blocked, nodes, jobs })
+    Ok(Overview { parts, schema, commits, hosts_blocked, links, nodes, jobs })
+}
+
+/// The link index is nobody's business where it has read nothing and no job is of the web.
+fn links(tx: &mut Tx<'_>, now_ms: i64) -> Result<Option<Lag>> {
+    let concerns: Option<i64> = tx.query_opt(
+        "SELECT part FROM cursors WHERE consumer = $1
+         UNION ALL
+         SELECT d.id FROM job_definitions d JOIN connections c ON c.id = d.connectionid
+         WHERE c.classname = 'web'
+         LIMIT 1",
+        &[LINKS.into()],
+        |row| row.get(0),
+    )?;
+    concerns.map(|_| cursors::lag(tx, LINKS, now_ms)).transpose()
 }
 
 /// Processes that hold a lease now.
@@ -244,6 +262,7 @@ mod tests {
     use super::*;
     use crate::ids::{ConnectionId, NodeId, Part};
     use crate::objects::{Location, Objects};
+    use crate::tables::connections::{self, Connection, Kind};
     use crate::tables::leases::{self, Asking};
     use crate::tables::nodes::{self, NewNode};
     use crate::tables::{bins, job_states, jobs};
@@ -263,6 +282,27 @@ mod tests {
             let totals = db.read(|tx| run_totals(tx, SAMPLE_JOB, Run(1)))?;
             assert_eq!((totals.chunks, totals.documents, totals.adds), (2, 4, 4));
             assert_eq!(db.read(|tx| run_totals(tx, SAMPLE_JOB, Run(2)))?, RunTotals::default());
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_link_index_is_told_of_where_somebody_may_ask_for_it() {
+        both_databases(|db| {
+            let place = tempfile::tempdir().expect("a temporary directory can be made");
+            let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+            commit_sample(db, &store, Part(0), 0)?;
+            let links = || db.read(|tx| read(tx, 5_000)).map(|it| it.links);
+            assert_eq!(links()?, None, "no job is of the web");
+            db.write(|tx| {
+                let web = Connection::new(ConnectionId(1), "pages", "web");
+                connections::save(tx, Kind::Repository, &web, 0)?;
+                jobs::save(tx, &jobs::Job::new(JobId(1), "a", ConnectionId(1)), 0)
+            })?;
+            assert_eq!(links()?, Some(Lag { behind_chunks: 1, behind_ms: 5_000 }));
+            db.write(|tx| cursors::set(tx, (Part(0), LINKS), 1, 0))?;
+            db.write(|tx| jobs::delete(tx, JobId(1)))?;
+            assert_eq!(links()?, Some(Lag::default()), "its cursor is there still");
             Ok(())
         });
     }

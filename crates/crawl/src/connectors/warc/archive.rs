@@ -5,6 +5,8 @@
 //! next one begins; what was readable before a damaged record is listed; a capture is read
 //! only where a record of its URL begins.
 
+pub mod stream;
+
 use super::super::content;
 use crate::fetch::decode::Decoder;
 use crate::fetch::{HeaderMap, HeaderValue};
@@ -69,7 +71,7 @@ pub fn is_archive(name: &str) -> bool {
 }
 
 /// Whether a name is one of an archive of extracts.
-fn is_wat(name: &str) -> bool {
+pub fn is_wat(name: &str) -> bool {
     [".wat", ".wat.gz"].iter().any(|it| name.ends_with(it))
 }
 
@@ -82,6 +84,15 @@ fn open(path: &Path, from: u64, kept: usize) -> Result<WarcReader<File>, Fault> 
 impl Fault {
     fn format(error: store::Error) -> Fault {
         Fault::Format(error.to_string())
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Io(error) => error.fmt(f),
+            Fault::Format(reason) => reason.fmt(f),
+        }
     }
 }
 

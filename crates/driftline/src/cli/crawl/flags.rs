@@ -8,6 +8,7 @@ use ::crawl::fetch::Lookup;
 use ::crawl::scope::Reach;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use page::outlinks::LinkPolicy;
 use page::url::{Policy, canonical};
 
 /// How far a crawl reaches from its seeds.
@@ -30,6 +31,30 @@ impl From<ScopeFlag> for Reach {
             ScopeFlag::Domain => Reach::Domain,
             ScopeFlag::Prefix => Reach::Prefix,
             ScopeFlag::Any => Reach::Any,
+        }
+    }
+}
+
+/// Which links the link index counts.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum LinksFlag {
+    /// All that lead to a page
+    All,
+    /// Those that lead to another domain
+    External,
+    /// Those that the original link index counted, by its rules for URLs
+    Webindex,
+    /// None: the job feeds no link index
+    Off,
+}
+
+impl From<LinksFlag> for Option<LinkPolicy> {
+    fn from(flag: LinksFlag) -> Option<LinkPolicy> {
+        match flag {
+            LinksFlag::All => Some(LinkPolicy::All),
+            LinksFlag::External => Some(LinkPolicy::External),
+            LinksFlag::Webindex => Some(LinkPolicy::Webindex),
+            LinksFlag::Off => None,
         }
     }
 }
@@ -76,6 +101,9 @@ pub struct Flags {
     /// Keep facts only, not the bytes of documents
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     no_bodies: Option<bool>,
+    /// Which links the link index counts [default: all]
+    #[arg(long, value_enum, value_name = "POLICY")]
+    link_policy: Option<LinksFlag>,
     /// The crawler's name, such as FooBot/1.0; robots.txt is read for FooBot
     #[arg(long, value_name = "NAME")]
     user_agent: Option<String>,
@@ -181,6 +209,7 @@ impl Flags {
         }
         spec.allow_private = self.allow_private.unwrap_or(spec.allow_private);
         spec.bodies = self.no_bodies.map_or(spec.bodies, |without| !without);
+        spec.links = self.link_policy.map_or(spec.links, Into::into);
         spec.retries = self.retries.unwrap_or(spec.retries);
         spec.agent = self.user_agent.clone().unwrap_or(spec.agent);
         spec.contact = self.contact.clone().unwrap_or(spec.contact);
@@ -234,6 +263,16 @@ mod tests {
         assert_eq!((second.pages_max, second.scope.hops_max, second.bodies), (None, None, true));
         assert!(second.scope.exclude.is_empty());
         assert_eq!(second.delay_ms, 250);
+    }
+
+    #[test]
+    fn the_link_policy_is_edited_and_kept() {
+        let first = applied(WebSpec::default(), &["--link-policy", "external"]);
+        assert_eq!(first.links, Some(LinkPolicy::External));
+        let off = applied(applied(first, &[]), &["--link-policy", "off"]);
+        assert_eq!(off.links, None);
+        assert_eq!(applied(off.clone(), &["--delay", "2"]).links, None);
+        assert_eq!(applied(off, &["--link-policy", "all"]).links, Some(LinkPolicy::All));
     }
 
     #[test]

@@ -19,9 +19,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use store::Db;
 use store::ids::JobId;
 use store::tables::counters;
+use store::tables::cursors::{self, LINKS};
+use store::{Db, clock};
 
 /// How often the line is drawn.
 const EVERY: Duration = Duration::from_millis(250);
@@ -29,6 +30,8 @@ const EVERY: Duration = Duration::from_millis(250);
 const RATE_OVER: usize = 40;
 /// Errors and hosts that a summary names.
 const EXAMPLES_MAX: usize = 10;
+/// A link index that is no more chunks behind than this follows as it should.
+const BEHIND_SHOWN: i64 = 20;
 
 /// Draws until it is stopped.
 pub struct Watching {
@@ -54,7 +57,7 @@ pub fn watch(
                 line.note(&notice);
             }
             if live {
-                line.draw(&counted, open_documents(&db, job));
+                line.draw(&counted, &Standing::read(&db, job));
             }
         }
         line.bar.finish_and_clear();
@@ -72,12 +75,27 @@ impl Watching {
     }
 }
 
-/// Documents that are still to be done; unknown while the database is busy or away.
-fn open_documents(db: &Db, job: JobId) -> Option<i64> {
-    let counted: BTreeMap<String, i64> =
-        db.read(move |tx| counters::of_job(tx, job)).ok()?.into_iter().collect();
-    let count = |name: &str| counted.get(name).copied().unwrap_or(0);
-    Some(count("ready") + count("waiting") + count("active"))
+/// What the tables tell; nothing while the database is busy or away.
+#[derive(Default)]
+struct Standing {
+    /// Documents that are still to be done.
+    open: Option<i64>,
+    /// Chunks that the link index is behind by.
+    behind: i64,
+}
+
+impl Standing {
+    fn read(db: &Db, job: JobId) -> Standing {
+        let now_ms = clock::now_ms();
+        let read = db.read(move |tx| {
+            Ok((counters::of_job(tx, job)?, cursors::lag(tx, LINKS, now_ms)?.behind_chunks))
+        });
+        let Ok((counted, behind)) = read else { return Standing::default() };
+        let counted: BTreeMap<String, i64> = counted.into_iter().collect();
+        let count = |name: &str| counted.get(name).copied().unwrap_or(0);
+        let open = count("ready") + count("waiting") + count("active");
+        Standing { open: Some(open), behind }
+    }
 }
 
 struct Line {
@@ -105,7 +123,7 @@ impl Line {
         }
     }
 
-    fn draw(&mut self, counted: &Counted, open: Option<i64>) {
+    fn draw(&mut self, counted: &Counted, standing: &Standing) {
         let (now, documents) = (Instant::now(), counted.documents());
         self.recent.push_back((now, documents));
         if self.recent.len() > RATE_OVER {
@@ -120,13 +138,16 @@ impl Line {
             counted.failed(),
             HumanBytes(counted.bytes)
         );
-        if let Some(open) = open {
+        if let Some(open) = standing.open {
             text += &format!(", {open} to do");
             #[allow(clippy::cast_precision_loss)] // A guess for people.
             if rate >= 0.5 && open > 0 {
                 let left = Duration::from_secs_f64(open as f64 / rate);
                 text += &format!(", about {} left", HumanDuration(left));
             }
+        }
+        if standing.behind > BEHIND_SHOWN {
+            text += &format!(", the link index {} chunks behind", standing.behind);
         }
         if let Some(what) = &counted.waiting_for {
             text += &format!("; waiting: {}", shown(what));

@@ -16,6 +16,11 @@ pub struct Stopping {
 
 /// Stops the worker at the first signal and the process at the second.
 pub fn listen(stopper: Stopper) -> anyhow::Result<Stopping> {
+    heed("crawl", move || stopper.stop())
+}
+
+/// The same for a verb that stops when it is told.
+pub fn heed(verb: &'static str, stop: impl Fn() + Send + 'static) -> anyhow::Result<Stopping> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
     let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
@@ -23,7 +28,7 @@ pub fn listen(stopper: Stopper) -> anyhow::Result<Stopping> {
         for signal in signals.forever() {
             if asked {
                 eprintln!(
-                    "driftline: stopped at once; the next crawl goes on from the last commit"
+                    "driftline: stopped at once; the next {verb} goes on from the last commit"
                 );
                 #[allow(clippy::disallowed_methods, reason = "at once is what was asked for")]
                 std::process::exit(128 + signal);
@@ -32,7 +37,7 @@ pub fn listen(stopper: Stopper) -> anyhow::Result<Stopping> {
             eprintln!(
                 "driftline: stopping when what is under way is committed; again to stop at once"
             );
-            stopper.stop();
+            stop();
         }
     })?;
     Ok(Stopping { handle, thread: Some(thread) })

@@ -7,7 +7,6 @@
 
 use super::round::Round;
 use super::sample::Sample;
-use crate::cli::answers::Answers;
 use crate::cli::place::Held;
 use crate::cli::words::quoted;
 use crate::cli::{say, shown};
@@ -115,7 +114,7 @@ impl Stage {
 
     /// Asks what a verb would be asked, by the same code.
     pub fn ask(&self, verb: &str, args: Json) -> anyhow::Result<Json> {
-        let answers = Answers { db: self.held.db.clone(), doing: Some("demo".to_owned()) };
+        let answers = self.held.answers("demo");
         let question = Question { verb: verb.to_owned(), args };
         answers.answer(&question).map_err(anyhow::Error::msg)
     }

@@ -236,7 +236,7 @@ mod tests {
     fn a_sound_database_is_well_and_a_wrong_counter_is_found() {
         both_databases(|db| {
             db.write(|tx| settings::freeze(tx, 4))?;
-            let answers = Answers { db: db.clone(), doing: None };
+            let answers = Answers::of_rows(db.clone());
             let found = checks(&answers)?;
             let bad = |found: &[Check]| -> Vec<String> {
                 let is_bad = |it: &&Check| matches!(it.verdict, Verdict::Fail | Verdict::Warn);

@@ -85,7 +85,7 @@ fn ask(by: By) -> Ask {
 }
 
 fn asked(db: &Db, ask: Ask) -> Answer {
-    let answers = Answers { db: db.clone(), doing: None };
+    let answers = Answers::of_rows(db.clone());
     serde_json::from_value(answer(&answers, ask).unwrap()).unwrap()
 }
 
@@ -119,7 +119,7 @@ fn hosts_come_in_the_order_that_is_asked_for_in_pages_of_any_size() {
         let odd = asked(db, Ask { job: Some("odd".into()), ..ask(By::Documents) });
         let odd: Vec<String> = odd.hosts.into_iter().map(|host| host.host).collect();
         assert_eq!(odd, [11, 9, 7, 5, 3, 1].map(name));
-        let answers = Answers { db: db.clone(), doing: None };
+        let answers = Answers::of_rows(db.clone());
         let bad = Ask { cursor: Some("1.x".into()), ..ask(By::Errors) };
         assert!(answer(&answers, bad).unwrap_err().to_string().contains("--cursor"));
         Ok(())

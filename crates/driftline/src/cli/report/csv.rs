@@ -1,15 +1,16 @@
 //! Reports as comma-separated values (RFC 4180), page after page to the end.
 //!
-//! Invariants: one page is in memory at a time; no value from outside is a formula to a
-//! spreadsheet (T21): text that could begin one gets an apostrophe before it.
+//! Relies on `cli::csv` for cells that are no formulas. Invariant: one page is in memory at
+//! a time.
 
 use super::columns::{Column, Kind};
 use super::selection::Row;
 use super::{Answer, Ask, LIMIT_MAX, moments};
+use crate::cli::csv;
 use anyhow::Context;
 use serde_json::Value as Json;
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// Writes the rows of a report to a file, or to standard output if it is `-`: as many as
@@ -20,12 +21,7 @@ pub fn write(
     page: impl FnMut(&Ask) -> anyhow::Result<Answer>,
 ) -> anyhow::Result<u64> {
     if path.as_os_str() == "-" {
-        let written = write_to(&mut BufWriter::new(std::io::stdout().lock()), ask, page);
-        return match written {
-            // A reader that has gone away is no failure.
-            Err(error) if is_broken_pipe(&error) => Ok(0),
-            written => written.context("cannot write to standard output"),
-        };
+        return Ok(csv::to_stdout(|out| write_to(out, ask, page))?.unwrap_or(0));
     }
     let name = || crate::cli::shown(&path.display().to_string());
     let file = File::create(path).with_context(|| format!("cannot make {}", name()))?;
@@ -33,13 +29,8 @@ pub fn write(
         .with_context(|| format!("cannot write {}", name()))
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-    kind == Some(ErrorKind::BrokenPipe)
-}
-
 fn write_to(
-    out: &mut impl Write,
+    out: &mut (impl Write + ?Sized),
     ask: &Ask,
     mut page: impl FnMut(&Ask) -> anyhow::Result<Answer>,
 ) -> anyhow::Result<u64> {
@@ -75,27 +66,12 @@ fn line(columns: &[Column], row: &Row) -> String {
 fn cell(kind: Kind, value: &Json) -> String {
     match value {
         Json::Null => String::new(),
-        Json::String(text) => quoted(&harmless(text)),
+        Json::String(text) => csv::cell(text),
         Json::Number(number) => match (kind, number.as_i64()) {
             (Kind::Time, Some(moment_ms)) => moments::calendar(moment_ms),
             _ => number.to_string(),
         },
-        other => quoted(&harmless(&other.to_string())),
-    }
-}
-
-/// Text that no spreadsheet takes for a formula.
-fn harmless(text: &str) -> String {
-    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true => format!("'{text}"),
-        false => text.to_owned(),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\r', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+        other => csv::cell(&other.to_string()),
     }
 }
 
@@ -106,21 +82,8 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_value_is_a_formula_and_each_is_one_cell() {
-        let cases = [
-            ("=HYPERLINK(\"http://x\")", "\"'=HYPERLINK(\"\"http://x\"\")\""),
-            ("+1", "'+1"),
-            ("-1", "'-1"),
-            ("@SUM(A1)", "'@SUM(A1)"),
-            ("\tx", "'\tx"),
-            ("\rx", "\"'\rx\""),
-            ("a,b", "\"a,b\""),
-            ("two\nlines", "\"two\nlines\""),
-            ("plain = fine", "plain = fine"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(cell(Kind::Text, &json!(text)), expected);
-        }
+    fn text_is_no_formula_and_a_figure_is_as_it_is() {
+        assert_eq!(cell(Kind::Text, &json!("=1,2")), "\"'=1,2\"");
         assert_eq!(cell(Kind::Count, &json!(-5)), "-5", "a number of ours is one");
         assert_eq!(cell(Kind::Time, &json!(0)), "1970-01-01T00:00:00.000Z");
         assert_eq!(cell(Kind::Text, &Json::Null), "");

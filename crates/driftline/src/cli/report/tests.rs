@@ -107,7 +107,7 @@ fn class_of(ask: &Ask, text: &str) -> String {
 
 /// All rows of a report, page after page; and back again.
 fn all(db: &Db, ask: &Ask) -> Vec<Row> {
-    let answers = Answers { db: db.clone(), doing: None };
+    let answers = Answers::of_rows(db.clone());
     let page = |after: Option<String>| {
         let json = answer(&answers, Ask { after, limit: Some(7), ..ask.clone() }).unwrap();
         read(json).unwrap()
@@ -251,7 +251,7 @@ fn a_long_history_is_looked_at_within_bounds() {
                 .collect();
             db.write(move |tx| table::append(tx, Part(first / 5_000 % 2), &rows))?;
         }
-        let answers = Answers { db: db.clone(), doing: None };
+        let answers = Answers::of_rows(db.clone());
         let ask = |ask: &Ask| answer(&answers, ask.clone()).map(|json| read(json).unwrap());
         let of = |report| Ask { report, window_ms: 60_000, ..Ask::default() };
         let page = ask(&of(Report::History)).unwrap();

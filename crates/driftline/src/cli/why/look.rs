@@ -33,7 +33,7 @@ const STRANGERS_MAX: usize = 10;
 const CHAIN_MAX: usize = 10;
 
 /// What a text may mean, or why it is not a web address.
-type Spelled<T> = std::result::Result<T, Refused>;
+pub type Spelled<T> = std::result::Result<T, Refused>;
 
 /// What is known of a URL in one job.
 pub struct Looked {
@@ -121,7 +121,7 @@ fn unknown_job(name: &str) -> Error {
 }
 
 /// The URLs that may be meant. A name without a scheme may be either.
-fn spellings(asked: &str, policy: &Policy) -> Spelled<Vec<String>> {
+pub fn spellings(asked: &str, policy: &Policy) -> Spelled<Vec<String>> {
     match canonical(asked, policy) {
         Ok(url) => Ok(vec![url]),
         Err(_) if looks_like_a_host(asked) => ["https://", "http://"]

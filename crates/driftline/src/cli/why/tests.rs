@@ -246,7 +246,7 @@ impl<'a> World<'a> {
 
     /// Everything about a URL that has one answer.
     fn ask(&self, url: &str, job: Option<&str>) -> Json {
-        let answers = Answers { db: self.db.clone(), doing: Some("crawl".into()) };
+        let answers = Answers { doing: Some("crawl".into()), ..Answers::of_rows(self.db.clone()) };
         let ask = Ask { url: url.into(), job: job.map(str::to_owned) };
         let mut answer = answer(&answers, ask).unwrap();
         let found = answer["answers"].as_array_mut().unwrap();
@@ -505,7 +505,7 @@ fn another_spelling_is_understood_and_every_job_that_knows_it_answers() {
             assert_eq!(world.ask(asked, None)["url"], url("x"), "{asked}");
         }
         world.add(IDLE, &url("x"), None, 1)?;
-        let answers = Answers { db: db.clone(), doing: None };
+        let answers = Answers::of_rows(db.clone());
         let ask = |job: Option<&str>| {
             answer(&answers, Ask { url: url("x"), job: job.map(str::to_owned) })
         };

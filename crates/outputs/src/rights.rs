@@ -1,34 +1,51 @@
-//! The leases of the parts that this process speaks for.
+//! The leases of the parts that this process works on in one role.
 //!
-//! Invariant: a lease is kept while something of its part is carried, and a little
+//! Invariant: a lease is kept while something of its part is under way, and a little
 //! longer; it is given back when there is nothing, so that others get their share.
 
-use super::{Means, ROLE};
 use std::collections::BTreeMap;
-use store::clock;
-use store::ids::Part;
+use std::sync::Arc;
+use store::ids::{IdMaker, Part};
 use store::tables::leases::{self, Asking, Lease};
-use store::{Error, Result};
+use store::{Db, Error, Result, clock};
+
+/// Who asks for leases, and on what terms.
+#[derive(Clone)]
+pub struct Claimant {
+    /// The rows.
+    pub db: Db,
+    /// Makes ids for this node, which is registered.
+    pub ids: Arc<IdMaker>,
+    /// Its name.
+    pub node_name: String,
+    /// How long a lease lasts.
+    pub lease_ms: i64,
+    /// How far clocks may differ.
+    pub skew_ms: i64,
+}
 
 struct Right {
     lease: Lease,
-    /// What is carried of it.
+    /// What is under way of it.
     uses: usize,
     used_ms: i64,
+    /// Whether nobody has asked since it was taken.
+    is_new: bool,
 }
 
 /// The leases.
-pub(super) struct Rights {
-    means: Means,
+pub(crate) struct Rights {
+    means: Claimant,
+    role: &'static str,
     held: BTreeMap<Part, Right>,
 }
 
 impl Rights {
-    pub fn new(means: Means) -> Rights {
-        Rights { means, held: BTreeMap::new() }
+    pub fn new(means: Claimant, role: &'static str) -> Rights {
+        Rights { means, role, held: BTreeMap::new() }
     }
 
-    /// The right to speak for a part, if it is to be had.
+    /// The right to work on a part, if it is to be had.
     pub fn claim(&mut self, part: Part) -> Result<Option<Lease>> {
         let now_ms = clock::now_ms();
         if !self.held.contains_key(&part) {
@@ -39,9 +56,10 @@ impl Rights {
                 lease_ms: self.means.lease_ms,
                 skew_ms: self.means.skew_ms,
             };
-            let taken = self.means.db.write(move |tx| leases::take(tx, part, ROLE, &asking))?;
+            let role = self.role;
+            let taken = self.means.db.write(move |tx| leases::take(tx, part, role, &asking))?;
             let Some(lease) = taken else { return Ok(None) };
-            self.held.insert(part, Right { lease, uses: 0, used_ms: now_ms });
+            self.held.insert(part, Right { lease, uses: 0, used_ms: now_ms, is_new: true });
         }
         Ok(self.held.get_mut(&part).map(|right| {
             right.uses += 1;
@@ -50,7 +68,12 @@ impl Rights {
         }))
     }
 
-    /// Something of a part has been carried.
+    /// Whether a right was taken since this was last asked: somebody else may have had it.
+    pub fn is_new(&mut self, part: Part) -> bool {
+        self.held.get_mut(&part).is_some_and(|right| std::mem::replace(&mut right.is_new, false))
+    }
+
+    /// Something of a part is done.
     pub fn done(&mut self, lease: &Lease, is_lost: bool) {
         let Some(right) = self.held.get_mut(&lease.part).filter(|it| it.lease.token == lease.token)
         else {

@@ -1,0 +1,53 @@
+//! Questions about the link index of a place, one after the other.
+//!
+//! The process that holds a directory is asked each time. When nobody holds it this process
+//! does, from the first question that finds it so to the last: the files of the index have
+//! one process at a time. Invariant: a directory is held at most once in a session, however
+//! many pages of a list are asked for.
+
+use super::{Asked, Held, Place};
+use crate::cli::answers::Answers;
+use serde_json::Value as Json;
+use store::socket::Question;
+
+/// Whoever answers.
+pub struct LinkSession<'a> {
+    place: &'a Place,
+    own: Option<Own>,
+}
+
+/// This process, once it answers itself.
+struct Own {
+    answers: Answers,
+    // Declared last and so dropped last: what answers uses what is held.
+    _held: Option<Box<Held>>,
+}
+
+impl Place {
+    /// Begins to ask about the link index.
+    pub fn link_session(&self) -> LinkSession<'_> {
+        LinkSession { place: self, own: None }
+    }
+}
+
+impl LinkSession<'_> {
+    /// Asks one question.
+    pub fn ask(&mut self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
+        let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
+        let own = match self.own.take() {
+            Some(own) => own,
+            None if self.place.database.is_some() => {
+                Own { answers: Answers::of_rows(self.place.rows()?), _held: None }
+            }
+            None => match self.place.ask_or_hold(&self.place.data.existing()?, &question)? {
+                Asked::Answered(answer) => return Ok(answer),
+                Asked::Held(held) => {
+                    let answers = Answers { doing: None, ..held.answers("") };
+                    Own { answers, _held: Some(held) }
+                }
+            },
+        };
+        let own = self.own.insert(own);
+        own.answers.answer(&question).map_err(anyhow::Error::msg)
+    }
+}

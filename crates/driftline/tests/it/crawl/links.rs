@@ -1,0 +1,86 @@
+//! The link index beside a crawl: it follows, it answers meanwhile, and it is exact.
+
+use super::{GLANCE, Home, PATIENCE, Running, text, words};
+use crate::site::Site;
+use serde_json::Value;
+
+const PAGES: usize = 60;
+
+/// The answer of a verb, as JSON.
+#[track_caller]
+fn asked(home: &Home, args: &[&str]) -> Value {
+    let output = home.command(&[args, &["--json"]].concat()).output().unwrap();
+    let (said, errors) = (text(&output.stdout), text(&output.stderr));
+    assert!(errors.is_empty(), "{errors}");
+    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+fn links_follow_what_a_crawl_finds(home: &Home) {
+    let site = Site::with_pages(PAGES).hosts(3).serve();
+    let seeds = site.seeds();
+    let args = words(&seeds, &[]);
+    home.crawled(&args);
+    let first = home.verify_links();
+    let page = site.page_url(5);
+    let before = asked(home, &["links", &page]);
+    assert_eq!(before["page"]["crawled"], true, "{before}");
+    let incount = before["page"]["incount"].as_u64().unwrap();
+    assert!(incount > 0, "{before}");
+    assert_eq!(before["in"]["items"].as_array().unwrap().len() as u64, incount.min(25));
+    assert!(before["out"]["items"].as_array().is_some_and(|it| !it.is_empty()), "{before}");
+    let top = asked(home, &["top", "--limit", "1"]);
+    assert!(top["items"][0]["incount"].as_u64().unwrap() >= incount, "{top}");
+    let domains = asked(home, &["domains"]);
+    let pages: u64 =
+        domains["items"].as_array().unwrap().iter().map(|it| it["pages"].as_u64().unwrap()).sum();
+    assert!(pages >= PAGES as u64, "{domains}");
+    // A page that is gone takes its links with it, and whoever it linked to hears why.
+    let source = before["in"]["items"][0]["url"].as_str().unwrap().to_owned();
+    let gone: Vec<usize> = (0..PAGES).filter(|it| site.page_url(*it) == source).collect();
+    site.remove(gone.clone());
+    for _ in 0..3 {
+        home.crawled(&args);
+    }
+    assert!(home.verify_links() < first);
+    if gone.is_empty() {
+        return;
+    }
+    let lost = asked(home, &["links", &page, "--lost"]);
+    let reasons: Vec<&Value> =
+        lost["lost"]["items"].as_array().unwrap().iter().map(|it| &it["reason"]).collect();
+    assert!(reasons.contains(&&Value::from("page gone")), "{lost}");
+}
+
+#[test]
+fn links_follow_what_a_crawl_finds_on_sqlite() {
+    links_follow_what_a_crawl_finds(&Home::directory());
+}
+
+#[test]
+fn links_follow_what_a_crawl_finds_on_postgres() {
+    let Some(home) = Home::database() else { return };
+    links_follow_what_a_crawl_finds(&home);
+}
+
+#[test]
+fn links_are_answered_while_a_crawl_runs() {
+    let home = Home::directory();
+    let site = Site::with_pages(400).answering_after(GLANCE).serve();
+    let seeds = site.seeds();
+    let mut running = Running::start(home.crawl(&words(&seeds, &["--concurrency", "2"])));
+    let began = std::time::Instant::now();
+    loop {
+        assert!(began.elapsed() < PATIENCE, "no link is visible");
+        assert!(!running.has_ended(), "the crawl was over before a link was seen");
+        let output = home.command(&["top", "--json", "--limit", "1"]).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        if answer["items"][0]["incount"].as_u64() > Some(0) {
+            break;
+        }
+        std::thread::park_timeout(GLANCE);
+    }
+    running.kill();
+    // What was committed before the kill is in the index when somebody goes on.
+    home.crawled(&words(&seeds, &["--concurrency", "16"]));
+    assert!(home.verify_links() > 400);
+}

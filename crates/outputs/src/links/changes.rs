@@ -1,0 +1,221 @@
+//! What the index is told: pages as they are now, pages that are gone, pages seen again.
+//!
+//! Invariant: a batch may be told again; what is older than what is known changes nothing.
+
+use super::codec::{self, Reader};
+use super::pages::{Page, PageLink};
+use page::outlinks::OutLink;
+use store::Result;
+use store::ids::Part;
+
+/// Changes that are applied together, and how far they bring their origin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// In the order they happened.
+    pub changes: Vec<Change>,
+    /// Written with the effect.
+    pub marks: Vec<Mark>,
+}
+
+/// How far an origin of changes has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mark {
+    /// The crawl's commits of a part.
+    Cursor {
+        /// The part.
+        part: Part,
+        /// The last commit.
+        seq: i64,
+    },
+    /// A file that is loaded.
+    File {
+        /// Its name in the index.
+        key: Vec<u8>,
+        /// How far it is.
+        value: Vec<u8>,
+    },
+}
+
+impl Mark {
+    /// Whether it is about this part.
+    pub fn is_of(&self, at: Part) -> bool {
+        matches!(self, Mark::Cursor { part, .. } if *part == at)
+    }
+}
+
+/// What happened to a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The page.
+    pub uri: String,
+    /// When that was seen.
+    pub date_ms: i64,
+    /// The job that tells, or [`super::pages::LOADED`].
+    pub job: i64,
+    /// Whether the changes of this job come in their order, whatever their dates say: a
+    /// clock may go back, a crawl does not.
+    pub in_order: bool,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// It is there, and says this.
+    Page(Box<Content>),
+    /// It is not there any more, and why.
+    Gone(String),
+    /// It was looked at, and is the same.
+    Seen,
+}
+
+/// What a page says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Content {
+    /// With which status; 0 if nobody knows.
+    pub status: u16,
+    /// Its title.
+    pub title: String,
+    /// The server's name for itself.
+    pub server: String,
+    /// Its links by URI, each once.
+    pub links: Vec<OutLink>,
+}
+
+const PAGE: u8 = 0;
+const GONE: u8 = 1;
+const SEEN: u8 = 2;
+const IN_ORDER: u8 = 4;
+
+impl Batch {
+    /// All of it as bytes: a batch that is under way is kept so.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        codec::put_number(&mut out, self.marks.len() as u64);
+        for mark in &self.marks {
+            match mark {
+                Mark::Cursor { part, seq } => {
+                    out.push(0);
+                    codec::put_signed(&mut out, part.0);
+                    codec::put_signed(&mut out, *seq);
+                }
+                Mark::File { key, value } => {
+                    out.push(1);
+                    for bytes in [key, value] {
+                        codec::put_number(&mut out, bytes.len() as u64);
+                        out.extend_from_slice(bytes);
+                    }
+                }
+            }
+        }
+        codec::put_number(&mut out, self.changes.len() as u64);
+        for change in &self.changes {
+            change.encode(&mut out);
+        }
+        out
+    }
+
+    /// Reads what was kept.
+    pub fn decode(bytes: &[u8]) -> Result<Batch> {
+        let mut reader = Reader::new("a pending batch", bytes);
+        let mut batch = Batch::default();
+        for _ in 0..reader.count()? {
+            batch.marks.push(match reader.byte()? {
+                0 => Mark::Cursor { part: Part(reader.signed()?), seq: reader.signed()? },
+                _ => {
+                    let key = reader.piece()?.to_vec();
+                    Mark::File { key, value: reader.piece()?.to_vec() }
+                }
+            });
+        }
+        for _ in 0..reader.count()? {
+            batch.changes.push(Change::decode(&mut reader)?);
+        }
+        Ok(batch)
+    }
+}
+
+impl Change {
+    /// A change is written as the page that it makes.
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut page = Page {
+            uri: self.uri.clone(),
+            date_ms: self.date_ms,
+            first_ms: self.date_ms,
+            teller: self.job,
+            ..Page::default()
+        };
+        let kind = match &self.what {
+            What::Seen => SEEN,
+            What::Gone(why) => {
+                page.gone = why.clone();
+                GONE
+            }
+            What::Page(content) => {
+                let Content { status, title, server, links } = &**content;
+                (page.status, page.title, page.server) = (*status, title.clone(), server.clone());
+                page.links = links.iter().map(|link| PageLink::new(link.clone(), 0)).collect();
+                PAGE
+            }
+        };
+        out.push(kind | if self.in_order { IN_ORDER } else { 0 });
+        let bytes = page.encode();
+        codec::put_number(out, bytes.len() as u64);
+        out.extend_from_slice(&bytes);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Change> {
+        let kind = reader.byte()?;
+        let page = Page::decode(reader.piece()?)?;
+        let what = match kind & !IN_ORDER {
+            SEEN => What::Seen,
+            GONE => What::Gone(page.gone),
+            _ => What::Page(Box::new(Content {
+                status: page.status,
+                title: page.title,
+                server: page.server,
+                links: page.links.into_iter().map(PageLink::into_link).collect(),
+            })),
+        };
+        let (uri, date_ms, job) = (page.uri, page.date_ms, page.teller);
+        Ok(Change { uri, date_ms, job, in_order: kind & IN_ORDER != 0, what })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use page::facts::{LinkKind, Rel};
+
+    #[test]
+    fn a_batch_is_read_as_it_was_kept() {
+        let link = |uri: &str| OutLink {
+            uri: uri.into(),
+            anchor: "x".into(),
+            kind: LinkKind::Area,
+            rel: Rel::NOFOLLOW,
+        };
+        let change = |what| Change { uri: "u".into(), date_ms: 7, job: 3, in_order: true, what };
+        let content = Content {
+            status: 200,
+            title: "T".into(),
+            server: "s".into(),
+            links: vec![link("a"), link("b")],
+        };
+        let batch = Batch {
+            changes: vec![
+                change(What::Page(Box::new(content))),
+                change(What::Gone("robots".into())),
+                Change { in_order: false, ..change(What::Seen) },
+            ],
+            marks: vec![
+                Mark::Cursor { part: Part(3), seq: 9 },
+                Mark::File { key: vec![1], value: vec![2, 3] },
+            ],
+        };
+        let bytes = batch.encode();
+        assert_eq!(Batch::decode(&bytes).unwrap(), batch);
+        assert!((0..bytes.len()).all(|end| Batch::decode(&bytes[..end]).is_err()));
+    }
+}

@@ -1,0 +1,163 @@
+//! What committed chunks say of pages, as changes of the index.
+//!
+//! Invariant: only web jobs that want a link index are taken; what a job that is gone has
+//! removed is taken all the same, so that nothing of it stays.
+
+use crate::links::changes::{Change, Content, What};
+use page::domain::SuffixList;
+use page::outlinks::{self, LinkPolicy};
+use page::uri::Uri;
+use serde::Deserialize;
+use std::collections::HashMap;
+use store::chunkfile::document::{self, DocumentRecord, RemoveReason};
+use store::ids::{JobId, Part};
+use store::objects::Objects;
+use store::tables::chunks::{self, Committed, Facts};
+use store::tables::{connections, jobs, settings};
+use store::{Db, Result, pack};
+
+/// The connector whose jobs have pages of the web.
+const WEB: &str = "web";
+/// Jobs whose policies are remembered.
+const JOBS_MAX: usize = 1_000;
+
+/// Reads chunks.
+pub struct Chunks {
+    db: Db,
+    objects: Objects,
+    list: SuffixList,
+    /// Policies of jobs as they were defined in a version.
+    policies: HashMap<JobId, (i64, Wanted)>,
+}
+
+/// What is wanted of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Links(LinkPolicy),
+    /// Only what it removes.
+    Removals,
+}
+
+/// What a job says of links, of all that it says.
+#[derive(Deserialize)]
+struct Told {
+    #[serde(default = "usual")]
+    links: Option<LinkPolicy>,
+}
+
+fn usual() -> Option<LinkPolicy> {
+    Some(LinkPolicy::default())
+}
+
+impl Chunks {
+    pub fn new(db: Db, objects: Objects) -> Result<Chunks> {
+        let list = db.read(settings::suffix_list)?;
+        Ok(Chunks { db, objects, list, policies: HashMap::new() })
+    }
+
+    /// Committed chunks behind a number.
+    pub fn after(&self, part: Part, seq: i64, limit: u32) -> Result<Vec<Committed>> {
+        self.db.read(move |tx| chunks::after(tx, part, seq, limit))
+    }
+
+    /// Adds what a chunk says to changes. Returns how many links it has.
+    pub fn read(
+        &mut self,
+        part: Part,
+        chunk: Committed,
+        changes: &mut Vec<Change>,
+    ) -> Result<usize> {
+        if chunk.facts == Facts::None {
+            return Ok(0);
+        }
+        let wanted = self.wanted(chunk.job)?;
+        let (id, committed_ms) = (chunk.id, chunk.committed_ms);
+        let Some(bytes) = pack::read_facts(&self.db, &self.objects, part, chunk.facts)? else {
+            return Ok(0);
+        };
+        let mut links = 0;
+        for record in pack::stream(part, id, bytes)? {
+            let Some(change) = self.change(&record?, wanted, committed_ms) else { continue };
+            if let What::Page(content) = &change.what {
+                links += content.links.len();
+            }
+            changes.push(change);
+        }
+        Ok(links)
+    }
+
+    fn wanted(&mut self, job: JobId) -> Result<Wanted> {
+        let version = self.db.read(move |tx| jobs::version(tx, job))?;
+        let known = self.policies.get(&job);
+        if let Some((_, wanted)) = known.filter(|(known, _)| version == Some(*known)) {
+            return Ok(*wanted);
+        }
+        let told = self.db.read(move |tx| {
+            let Some(found) = jobs::load(tx, job)? else { return Ok(None) };
+            let connector = connections::connector_of(tx, found.connection)?;
+            Ok(Some(found.docspec).filter(|_| connector.as_deref() == Some(WEB)))
+        })?;
+        let told = told.and_then(|docspec| serde_json::from_str::<Told>(&docspec).ok());
+        let policy = told.and_then(|told| told.links);
+        let wanted = policy.map_or(Wanted::Removals, Wanted::Links);
+        if self.policies.len() >= JOBS_MAX {
+            self.policies.clear();
+        }
+        if let Some(version) = version {
+            self.policies.insert(job, (version, wanted));
+        }
+        Ok(wanted)
+    }
+
+    fn change(&self, record: &DocumentRecord, wanted: Wanted, committed_ms: i64) -> Option<Change> {
+        let url = Some(&*record.docid).filter(|it| it.starts_with("http"))?;
+        let date_ms = record.fetch.as_ref().map_or(committed_ms, |fetch| fetch.fetched_ms);
+        let policy = match wanted {
+            Wanted::Links(policy) => policy,
+            Wanted::Removals => LinkPolicy::default(),
+        };
+        let (uri, what) = match (&record.change, &record.facts) {
+            (document::Change::Remove(reason), _) => {
+                (self.uri(url, policy)?, What::Gone(words(*reason).to_owned()))
+            }
+            _ if wanted == Wanted::Removals => return None,
+            (document::Change::Keep, _) => (self.uri(url, policy)?, What::Seen),
+            (_, None) => return None,
+            (_, Some(facts)) => {
+                let page = outlinks::of(url, &facts.links, policy, &self.list)?;
+                let status = record.fetch.as_ref().map_or(0, |fetch| fetch.status);
+                let content = Content {
+                    status,
+                    title: facts.title.clone(),
+                    server: String::new(),
+                    links: page.links,
+                };
+                (page.uri, What::Page(Box::new(content)))
+            }
+        };
+        Some(Change { uri, date_ms, job: record.job, in_order: true, what })
+    }
+
+    fn uri(&self, url: &str, policy: LinkPolicy) -> Option<String> {
+        let uri = match policy {
+            LinkPolicy::Webindex => Uri::webindex(url, &self.list),
+            LinkPolicy::All | LinkPolicy::External => Uri::canonical(url, &self.list),
+        };
+        uri.ok().map(|uri| uri.to_uri())
+    }
+}
+
+/// Why a page is gone, in a few words.
+fn words(reason: RemoveReason) -> &'static str {
+    match reason {
+        RemoveReason::Gone => "gone",
+        RemoveReason::OutOfScope => "out of scope",
+        RemoveReason::Robots => "robots",
+        RemoveReason::Expired => "expired",
+        RemoveReason::HopLimit => "hop limit",
+        RemoveReason::Unreachable => "unreachable",
+        RemoveReason::Redirected => "redirected",
+        RemoveReason::JobDeleted => "job deleted",
+        RemoveReason::Operator => "operator",
+    }
+}

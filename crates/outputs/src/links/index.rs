@@ -1,0 +1,297 @@
+//! Applies batches: one change over all parts where the map can do that, and otherwise
+//! part by part, the batch's own last.
+//!
+//! Where it cannot, a batch that reaches other parts is first written down in its own
+//! ([`keys::pending`]); the others take it once, because they know the number of the last
+//! batch they had from there; and with the pages' own rows it is struck out. So whoever
+//! comes next finishes a batch that was cut off anywhere, and finishes the same one.
+//!
+//! Invariant: what a mark stands for is applied when the mark is there.
+
+use super::changes::{Batch, Mark};
+use super::codec::{self, Reader};
+use super::fold::{Fold, Rows};
+use super::keys;
+use super::parts::Parts;
+use super::plan::{self, Differs, Plan, Planned};
+use super::state::State;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use store::ids::Part;
+use store::sorted::{Row, SortedMap, View};
+use store::tables::leases::Lease;
+use store::{Error, Result};
+
+/// The link index, over a map.
+#[derive(Clone)]
+pub struct LinkIndex {
+    map: Arc<dyn SortedMap>,
+    parts: Arc<Mutex<Parts>>,
+    count: u32,
+}
+
+/// What a batch came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Pages that were told of.
+    pub told: u64,
+    /// Pages that are different now.
+    pub changed: u64,
+    /// Links that are new.
+    pub added: u64,
+    /// Links that say something else.
+    pub altered: u64,
+    /// Links that are lost.
+    pub lost: u64,
+}
+
+impl Applied {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Applied) -> Applied {
+        Applied {
+            told: self.told + other.told,
+            changed: self.changed + other.changed,
+            added: self.added + other.added,
+            altered: self.altered + other.altered,
+            lost: self.lost + other.lost,
+        }
+    }
+
+    fn of(batch: &Batch, plan: &Plan) -> Applied {
+        let mut applied = Applied { told: batch.changes.len() as u64, ..Applied::default() };
+        applied.changed = plan.pages.iter().filter(|page| page.is_changed()).count() as u64;
+        for edit in &plan.edits {
+            match edit.what {
+                Differs::Added => applied.added += 1,
+                Differs::Changed => applied.altered += 1,
+                Differs::Lost(_) => applied.lost += 1,
+            }
+        }
+        applied
+    }
+}
+
+impl LinkIndex {
+    /// The index in a map, of a database with so many parts.
+    pub fn new(map: Arc<dyn SortedMap>, parts: u32) -> LinkIndex {
+        LinkIndex { map, parts: Arc::new(Mutex::new(Parts::new(parts))), count: parts }
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Arc<dyn SortedMap> {
+        &self.map
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> u32 {
+        self.count
+    }
+
+    /// The part of a URI.
+    pub fn part_of(&self, uri: &str) -> Part {
+        Part(self.parts.lock().unwrap_or_else(PoisonError::into_inner).of(uri).into())
+    }
+
+    /// Looks at what is there.
+    pub fn read<T: Send + 'static>(
+        &self,
+        look: impl Fn(&dyn View) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.map.read(look)
+    }
+
+    /// The last commit of the crawl in a part that is in the index.
+    pub fn cursor(&self, part: Part) -> Result<i64> {
+        self.read(move |view| Ok(State::load(view, part)?.cursor))
+    }
+
+    /// How far a file has been loaded, if at all.
+    pub fn file_mark(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let key = keys::loaded(key);
+        self.read(move |view| view.get(Part(0), &key))
+    }
+
+    /// Applies a batch. `leases` are those of the parts of its pages; a map that only one
+    /// process has needs none.
+    pub fn apply(&self, batch: Batch, leases: &[Lease]) -> Result<Applied> {
+        if self.map.spans_parts() {
+            return self.apply_whole(batch);
+        }
+        let mut own: BTreeMap<u16, Batch> = BTreeMap::new();
+        let mut files = Vec::new();
+        for change in batch.changes {
+            let part = self.part_of(&change.uri);
+            own.entry(narrow(part)).or_default().changes.push(change);
+        }
+        for mark in batch.marks {
+            match &mark {
+                Mark::Cursor { part, .. } => {
+                    own.entry(narrow(*part)).or_default().marks.push(mark);
+                }
+                Mark::File { .. } => files.push(mark),
+            }
+        }
+        let mut applied = Applied::default();
+        for (part, batch) in own {
+            let lease = leases.iter().find(|lease| lease.part == Part(part.into()));
+            applied = applied.with(self.apply_own(part, batch, lease)?);
+        }
+        if !files.is_empty() {
+            let rows = move |_: &dyn View| Ok(files.iter().filter_map(file_row).collect());
+            self.map.change(Part(0), None, Arc::new(rows))?;
+        }
+        Ok(applied)
+    }
+
+    /// Finishes the batch of a part that was cut off, if there is one.
+    pub fn recover(&self, part: Part, lease: Option<&Lease>) -> Result<()> {
+        let pending = self.read(move |view| view.get(part, &keys::pending()))?;
+        let Some(pending) = pending else { return Ok(()) };
+        let batch = Arc::new(Batch::decode(&pending)?);
+        let plan = Arc::new(self.planned(&batch)?);
+        self.finish(narrow(part), (batch, plan), lease)
+    }
+
+    fn planned(&self, batch: &Arc<Batch>) -> Result<Plan> {
+        let (batch, parts) = (batch.clone(), self.parts.clone());
+        self.read(move |view| {
+            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            plan::plan(view, &batch.changes, &mut parts)
+        })
+    }
+
+    /// All parts in one change.
+    fn apply_whole(&self, batch: Batch) -> Result<Applied> {
+        let applied = Arc::new(Mutex::new(Applied::default()));
+        let (parts, told) = (self.parts.clone(), applied.clone());
+        let work = move |view: &dyn View| {
+            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            let plan = plan::plan(view, &batch.changes, &mut parts)?;
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Applied::of(&batch, &plan);
+            let cursors = batch.marks.iter().filter_map(|mark| match mark {
+                Mark::Cursor { part, .. } => Some(narrow(*part)),
+                Mark::File { .. } => None,
+            });
+            let mut touched: BTreeSet<u16> = plan.edits.iter().map(|edit| edit.part).collect();
+            touched.extend(plan.states.keys().copied().chain(cursors));
+            let mut rows = Vec::new();
+            for part in touched {
+                rows.append(&mut own_rows(view, part, &batch, &plan)?);
+            }
+            rows.extend(batch.marks.iter().filter_map(file_row));
+            Ok(rows)
+        };
+        self.map.change(Part(0), None, Arc::new(work))?;
+        let applied = *applied.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(applied)
+    }
+
+    /// A batch whose pages are all of one part.
+    fn apply_own(&self, part: u16, batch: Batch, lease: Option<&Lease>) -> Result<Applied> {
+        self.recover(Part(part.into()), lease)?;
+        let batch = Arc::new(batch);
+        let plan = Arc::new(self.planned(&batch)?);
+        let applied = Applied::of(&batch, &plan);
+        if plan.edits.iter().any(|edit| edit.part != part) {
+            let own = Part(part.into());
+            let row = Row { part: own, key: keys::pending(), value: Some(batch.encode()) };
+            self.map.change(own, lease, Arc::new(move |_| Ok(vec![row.clone()])))?;
+        }
+        self.finish(part, (batch, plan), lease)?;
+        Ok(applied)
+    }
+
+    /// Other parts first, the own last.
+    fn finish(
+        &self,
+        own: u16,
+        (batch, plan): (Arc<Batch>, Arc<Plan>),
+        lease: Option<&Lease>,
+    ) -> Result<()> {
+        let others: BTreeSet<u16> = plan.edits.iter().map(|edit| edit.part).collect();
+        for part in others.into_iter().filter(|part| *part != own) {
+            let plan = plan.clone();
+            let work = move |view: &dyn View| foreign_rows(view, part, own, &plan);
+            self.map.change(Part(part.into()), None, Arc::new(work))?;
+        }
+        let work = move |view: &dyn View| own_rows(view, own, &batch, &plan);
+        self.map.change(Part(own.into()), lease, Arc::new(work))
+    }
+}
+
+/// What a batch does to another part, unless that has been done.
+fn foreign_rows(view: &dyn View, part: u16, own: u16, plan: &Plan) -> Result<Vec<Row>> {
+    let number = plan.states.get(&own).map_or(0, |state| state.batch);
+    let at = Part(part.into());
+    let applied = match view.get(at, &keys::applied(own))? {
+        Some(bytes) => Reader::new("meta", &bytes).number()?,
+        None => 0,
+    };
+    if applied >= number {
+        return Ok(Vec::new());
+    }
+    let mut state = State::load(view, at)?;
+    state.seq += 1;
+    let mut rows = Fold { plan, part, seq: state.seq }.rows(view)?;
+    let mut value = Vec::new();
+    codec::put_number(&mut value, number);
+    rows.push(Row { part: at, key: keys::applied(own), value: Some(value) });
+    rows.push(state.row(at));
+    Ok(rows)
+}
+
+/// What a batch does to a part of its own pages, the pages themselves included.
+fn own_rows(view: &dyn View, part: u16, batch: &Batch, plan: &Plan) -> Result<Vec<Row>> {
+    let at = Part(part.into());
+    let mut state = State::load(view, at)?;
+    state.seq += 1;
+    if let Some(planned) = plan.states.get(&part) {
+        if planned.batch != state.batch + 1 {
+            return Err(Error::Refused(format!(
+                "batch {} of part {part} is not the next one, which is {}; somebody else has \
+                 changed the link index",
+                planned.batch,
+                state.batch + 1
+            )));
+        }
+        (state.batch, state.next_page) = (planned.batch, planned.next_page);
+    }
+    let rows = Fold { plan, part, seq: state.seq }.rows(view)?;
+    let mut out = Rows { part: at, rows };
+    for page in plan.pages.iter().filter(|page| page.source.part == part) {
+        put_page(page, state.seq, &mut out);
+    }
+    for mark in &batch.marks {
+        if let Mark::Cursor { seq, .. } = mark
+            && mark.is_of(at)
+        {
+            state.cursor = state.cursor.max(*seq);
+        }
+    }
+    out.remove(keys::pending());
+    out.rows.push(state.row(at));
+    Ok(out.rows)
+}
+
+fn put_page(page: &Planned, seq: u64, out: &mut Rows) {
+    let Some(after) = &page.after else { return };
+    if page.is_changed() {
+        let mut row = after.clone();
+        row.seq = seq;
+        out.put(keys::page(page.source.number), row.encode());
+    }
+    if let Some(seen_ms) = page.seen_ms.filter(|seen_ms| *seen_ms > after.date_ms) {
+        out.put(keys::seen(page.source.number), seen_ms.to_be_bytes().to_vec());
+    }
+}
+
+fn file_row(mark: &Mark) -> Option<Row> {
+    let Mark::File { key, value } = mark else { return None };
+    Some(Row { part: Part(0), key: keys::loaded(key), value: Some(value.clone()) })
+}
+
+/// Parts are few; `settings::PARTS_MAX` sees to that.
+fn narrow(part: Part) -> u16 {
+    u16::try_from(part.0).unwrap_or(u16::MAX)
+}

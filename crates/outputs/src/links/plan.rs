@@ -1,0 +1,337 @@
+//! What a batch means: pages as they were and as they are, and what differs.
+//!
+//! Reads nothing but the batch's own pages. Invariant: planning a batch again before any
+//! of it is written gives the same, so a batch that is under way can be finished by anyone.
+
+use super::changes::{Change, What};
+use super::keys::{self, Source};
+use super::node::Node;
+use super::pages::{Page, PageLink, seconds};
+use super::parts::Parts;
+use super::state::State;
+use page::ids::DocHash;
+use std::cmp::Ordering;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use store::Result;
+use store::ids::Part;
+use store::sorted::View;
+
+/// A batch, worked out.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Pages that the batch is about.
+    pub pages: Vec<Planned>,
+    /// What differs for targets, by part, target and source.
+    pub edits: Vec<Edit>,
+    /// How far the parts of the pages are afterwards.
+    pub states: BTreeMap<u16, State>,
+}
+
+/// A page of the batch.
+#[derive(Debug)]
+pub struct Planned {
+    /// The hash of its URI.
+    pub hash: DocHash,
+    /// Where it is.
+    pub source: Source,
+    /// As it was; `None` if it was never known.
+    pub before: Option<Page>,
+    /// As it is; `None` if nobody knows it still.
+    pub after: Option<Page>,
+    /// When it was last seen, if that is news, in milliseconds.
+    pub seen_ms: Option<i64>,
+    /// As it was before.
+    known_seen_ms: Option<i64>,
+}
+
+/// What differs for one target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edit {
+    /// The target's part.
+    pub part: u16,
+    /// The target.
+    pub target: DocHash,
+    /// Who links.
+    pub source: Source,
+    /// The page in the plan.
+    pub page: u32,
+    /// The link: of the page as it is, or as it was if it is removed.
+    pub link: u32,
+    /// What.
+    pub what: Differs,
+}
+
+/// What differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Differs {
+    /// The link is new.
+    Added,
+    /// It says something else.
+    Changed,
+    /// It is lost.
+    Lost(Reason),
+}
+
+/// Why a link was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The page does not have it any more.
+    PageChanged,
+    /// The page is gone.
+    PageGone,
+    /// The page has it still, but it leads elsewhere.
+    TargetChanged,
+}
+
+impl Reason {
+    /// All of them, by their numbers in rows.
+    pub const ALL: [Reason; 3] = [Reason::PageChanged, Reason::PageGone, Reason::TargetChanged];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::PageChanged => "page changed",
+            Reason::PageGone => "page gone",
+            Reason::TargetChanged => "target changed",
+        }
+    }
+}
+
+impl Planned {
+    /// Whether it is or was there.
+    pub fn is_there(page: &Option<Page>) -> bool {
+        page.as_ref().is_some_and(Page::is_there)
+    }
+
+    /// Whether its own row is to be written.
+    pub fn is_changed(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// The moment up to which something is known of it.
+    fn known_ms(&self) -> i64 {
+        let page = self.after.as_ref().map_or(i64::MIN, |page| page.date_ms);
+        page.max(self.seen_ms.or(self.known_seen_ms).unwrap_or(i64::MIN))
+    }
+}
+
+/// Works out a batch.
+pub fn plan(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Plan> {
+    let mut plan = Plan { pages: load(view, changes, parts)?, ..Plan::default() };
+    let places: HashMap<DocHash, usize> =
+        plan.pages.iter().enumerate().map(|(place, page)| (page.hash, place)).collect();
+    for change in changes {
+        let place = places[&keys::hash(&change.uri)];
+        apply(&mut plan.pages[place], change);
+    }
+    plan.pages.retain(|page| page.after.is_some() && (page.is_changed() || page.seen_ms.is_some()));
+    number_pages(view, &mut plan)?;
+    for (place, page) in (0..).zip(&plan.pages) {
+        if page.is_changed() {
+            compare(page, place, parts, &mut plan.edits);
+        }
+    }
+    plan.edits.sort_unstable_by_key(|edit| (edit.part, edit.target, edit.source));
+    Ok(plan)
+}
+
+/// The pages of a batch, each once, as they are known.
+fn load(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Vec<Planned>> {
+    let mut by_part: BTreeMap<u16, Vec<DocHash>> = BTreeMap::new();
+    for change in changes {
+        by_part.entry(parts.of(&change.uri)).or_default().push(keys::hash(&change.uri));
+    }
+    let mut pages = Vec::with_capacity(changes.len());
+    for (part, mut hashes) in by_part {
+        hashes.sort_unstable();
+        hashes.dedup();
+        let node_keys: Vec<Vec<u8>> = hashes.iter().map(|hash| keys::node(*hash)).collect();
+        let nodes = view.get_many(Part(part.into()), &node_keys)?;
+        let mut known = Vec::new();
+        for (hash, node) in hashes.into_iter().zip(nodes) {
+            let node = node.map(|bytes| Node::decode(&bytes)).transpose()?;
+            let number = node.and_then(|node| node.page);
+            if let Some(number) = number {
+                known.push((pages.len(), number));
+            }
+            let source = Source { part, number: number.unwrap_or(u64::MAX) };
+            pages.push(Planned {
+                hash,
+                source,
+                before: None,
+                after: None,
+                seen_ms: None,
+                known_seen_ms: None,
+            });
+        }
+        let get = |key: fn(u64) -> Vec<u8>| {
+            let keys: Vec<Vec<u8>> = known.iter().map(|(_, number)| key(*number)).collect();
+            view.get_many(Part(part.into()), &keys)
+        };
+        for (((place, _), page), seen) in known.iter().zip(get(keys::page)?).zip(get(keys::seen)?) {
+            let page = page.map(|bytes| Page::decode(&bytes)).transpose()?;
+            pages[*place].before = page.clone();
+            pages[*place].after = page;
+            pages[*place].known_seen_ms = seen.as_deref().and_then(read_seen);
+        }
+    }
+    Ok(pages)
+}
+
+/// Reads the row of a last sighting.
+pub fn read_seen(bytes: &[u8]) -> Option<i64> {
+    bytes.try_into().ok().map(i64::from_be_bytes)
+}
+
+/// One change of one page.
+fn apply(planned: &mut Planned, change: &Change) {
+    let known_ms = planned.known_ms();
+    let teller = planned.after.as_ref().map(|page| page.teller);
+    let follows = change.in_order && teller == Some(change.job);
+    let is_news = follows || change.date_ms >= known_ms;
+    let date_ms = if change.in_order { change.date_ms.max(known_ms) } else { change.date_ms };
+    match &change.what {
+        What::Seen => {
+            if is_news && Planned::is_there(&planned.after) {
+                planned.seen_ms = Some(date_ms);
+            }
+        }
+        // Whose page it was is a matter of order; when it was last seen there is not.
+        What::Gone(why) if is_news || change.in_order => {
+            let Some(page) = planned.after.as_mut().filter(|page| page.is_there()) else { return };
+            page.owners.retain(|owner| *owner != change.job);
+            if page.owners.is_empty() {
+                page.gone = why.clone();
+                page.links.clear();
+                (page.date_ms, page.teller) = (date_ms, change.job);
+            }
+        }
+        What::Gone(_) => {}
+        What::Page(_) if is_news => renew(planned, change, date_ms),
+        What::Page(_) => {
+            if change.in_order
+                && let Some(page) = planned.after.as_mut().filter(|page| page.is_there())
+            {
+                own(&mut page.owners, change.job);
+            }
+        }
+    }
+}
+
+/// Adds an owner, in order.
+fn own(owners: &mut Vec<i64>, job: i64) {
+    if let Err(place) = owners.binary_search(&job) {
+        owners.insert(place, job);
+    }
+}
+
+/// A page says something. If it says what it said, it was only seen.
+fn renew(planned: &mut Planned, change: &Change, date_ms: i64) {
+    let What::Page(content) = &change.what else { return };
+    let old = planned.after.take();
+    let was_there = old.as_ref().is_some_and(Page::is_there);
+    let old_links = old.as_ref().map_or(&[][..], |page| &page.links);
+    let mut before = old_links.iter().peekable();
+    let mut links = Vec::with_capacity(content.links.len());
+    for link in &content.links {
+        while before.next_if(|it| it.uri < link.uri).is_some() {}
+        let known = before.next_if(|it| it.uri == link.uri);
+        let first_s = known.map_or(seconds(date_ms), |it| it.first_s);
+        links.push(PageLink::new(link.clone(), first_s));
+    }
+    let mut owners = old.as_ref().map_or_else(Vec::new, |page| page.owners.clone());
+    own(&mut owners, change.job);
+    let page = Page {
+        uri: change.uri.clone(),
+        date_ms,
+        first_ms: old.as_ref().map_or(date_ms, |page| page.first_ms),
+        teller: change.job,
+        owners,
+        // Given when it is written.
+        seq: old.as_ref().map_or(0, |page| page.seq),
+        status: content.status,
+        title: content.title.clone(),
+        server: content.server.clone(),
+        gone: String::new(),
+        links,
+    };
+    planned.after = match old {
+        Some(old) if was_there && says_the_same(&old, &page) => {
+            planned.seen_ms = Some(date_ms);
+            Some(Page { owners: page.owners, ..old })
+        }
+        _ => Some(page),
+    };
+}
+
+fn says_the_same(old: &Page, new: &Page) -> bool {
+    old.links == new.links
+        && (&old.title, &old.server, old.status) == (&new.title, &new.server, new.status)
+}
+
+/// New pages get their numbers, in the order of their hashes.
+fn number_pages(view: &dyn View, plan: &mut Plan) -> Result<()> {
+    for page in &mut plan.pages {
+        let part = page.source.part;
+        if let Entry::Vacant(vacant) = plan.states.entry(part) {
+            let mut state = State::load(view, Part(part.into()))?;
+            state.batch += 1;
+            vacant.insert(state);
+        }
+        let Some(state) = plan.states.get_mut(&part) else { continue };
+        if page.source.number == u64::MAX {
+            page.source.number = state.next_page;
+            state.next_page += 1;
+        }
+    }
+    Ok(())
+}
+
+/// What differs between a page as it was and as it is.
+fn compare(page: &Planned, place: u32, parts: &mut Parts, edits: &mut Vec<Edit>) {
+    let had_links = page.before.as_ref().is_some_and(|page| !page.links.is_empty());
+    let old_link = |at: usize| page.before.as_ref().and_then(|page| page.links.get(at));
+    let new_link = |at: usize| page.after.as_ref().and_then(|page| page.links.get(at));
+    let is_gone = !Planned::is_there(&page.after);
+    let (mut lost, mut added): (Vec<usize>, HashSet<&str>) = (Vec::new(), HashSet::new());
+    let mut push = |uri: &str, link: usize, what| {
+        let (part, target) = (parts.of(uri), keys::hash(uri));
+        let link = u32::try_from(link).unwrap_or(u32::MAX);
+        edits.push(Edit { part, target, source: page.source, page: place, link, what });
+    };
+    let (mut at_old, mut at_new) = (0, 0);
+    loop {
+        let order = match (old_link(at_old), new_link(at_new)) {
+            (None, None) => break,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => old.uri.cmp(&new.uri),
+        };
+        if order == Ordering::Less {
+            lost.push(at_old);
+        }
+        if let Some(new) = new_link(at_new).filter(|_| order == Ordering::Greater) {
+            if had_links && !new.anchor.is_empty() {
+                added.insert(&new.anchor);
+            }
+            push(&new.uri, at_new, Differs::Added);
+        }
+        if let (Ordering::Equal, Some(old), Some(new)) = (order, old_link(at_old), new_link(at_new))
+            && old != new
+        {
+            push(&new.uri, at_new, Differs::Changed);
+        }
+        at_old += usize::from(order != Ordering::Greater);
+        at_new += usize::from(order != Ordering::Less);
+    }
+    for at in lost {
+        let Some(link) = old_link(at) else { continue };
+        let reason = match () {
+            () if is_gone => Reason::PageGone,
+            () if added.contains(&*link.anchor) => Reason::TargetChanged,
+            () => Reason::PageChanged,
+        };
+        push(&link.uri, at, Differs::Lost(reason));
+    }
+}

@@ -1,0 +1,44 @@
+//! How far a part is: its changes counted, its pages numbered, its chunks read.
+
+use super::codec::{self, Reader};
+use super::keys;
+use store::Result;
+use store::ids::Part;
+use store::sorted::{Row, View};
+
+/// How far a part is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct State {
+    /// The last change, of whichever batch: what rows call their sequence number.
+    pub seq: u64,
+    /// The last batch of this part's own pages.
+    pub batch: u64,
+    /// The number that its next page gets.
+    pub next_page: u64,
+    /// The last commit of the crawl that is in the index.
+    pub cursor: i64,
+}
+
+impl State {
+    /// Reads it; all zero before the first change.
+    pub fn load(view: &dyn View, part: Part) -> Result<State> {
+        let Some(bytes) = view.get(part, &keys::state())? else { return Ok(State::default()) };
+        let mut reader = Reader::new("meta", &bytes);
+        Ok(State {
+            seq: reader.number()?,
+            batch: reader.number()?,
+            next_page: reader.number()?,
+            cursor: reader.signed()?,
+        })
+    }
+
+    /// As a row.
+    pub fn row(&self, part: Part) -> Row {
+        let mut value = Vec::new();
+        codec::put_number(&mut value, self.seq);
+        codec::put_number(&mut value, self.batch);
+        codec::put_number(&mut value, self.next_page);
+        codec::put_signed(&mut value, self.cursor);
+        Row { part, key: keys::state(), value: Some(value) }
+    }
+}

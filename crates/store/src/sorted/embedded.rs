@@ -1,0 +1,302 @@
+//! A sorted map in the data directory: LSM trees of fjall, one for each family.
+//!
+//! A key on disk is the part, two bytes, and the key behind its family's byte. A change
+//! is one atomic batch over all trees and parts, synced before it is told.
+//!
+//! Families that are replaced in bulk get new trees beside the old ones; which trees
+//! count is a row of a tree of its own, and one write of it switches. Invariant: trees
+//! that no row names are left over from a replacement that was cut off, and go.
+
+use super::{Family, Habit, Look, Pair, Row, Sorted, SortedMap, Span, View, Work};
+use crate::ids::Part;
+use crate::tables::leases::Lease;
+use crate::{Error, Result};
+use fjall::config::{
+    BlockSizePolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, RestartIntervalPolicy,
+};
+use fjall::{
+    CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+/// Which generation of each family counts.
+const GENERATIONS: &str = "generations";
+/// Bytes of blocks of all trees that are kept in memory.
+const CACHE_BYTES: u64 = 96 << 20;
+/// Bytes of a tree's newest rows before they are written out.
+const MEMTABLE_BYTES: u64 = 32 << 20;
+/// Bytes of the journal before the oldest rows are written out.
+const JOURNAL_BYTES: u64 = 256 << 20;
+/// Threads that write out and merge. Of two, one would do nothing but hand the other its
+/// work again and again while there is some.
+const WORKERS: usize = 1;
+/// Files that are kept open.
+const FILES_MAX: usize = 256;
+
+/// Where a map is, and of what it consists.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its directory, which is made if it is not there.
+    pub path: PathBuf,
+    /// Its families.
+    pub families: &'static [Family],
+}
+
+/// An open map. There is one process that has it open.
+pub struct Embedded {
+    db: Database,
+    generations: Keyspace,
+    trees: RwLock<BTreeMap<u8, Tree>>,
+    /// Changes come one after the other: each sees what the one before wrote.
+    changing: Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Tree {
+    family: Family,
+    generation: u64,
+    keyspace: Keyspace,
+}
+
+impl Embedded {
+    /// Opens a map, or makes it.
+    pub fn open(place: &Place) -> Result<Embedded> {
+        let failed = |error| fault(&place.path, error);
+        let db = Database::builder(&place.path)
+            .cache_size(CACHE_BYTES)
+            .max_journaling_size(JOURNAL_BYTES)
+            .worker_threads(WORKERS)
+            .max_cached_files(Some(FILES_MAX))
+            .open()
+            .map_err(failed)?;
+        let generations = db.keyspace(GENERATIONS, || options(Habit::Looked)).map_err(failed)?;
+        let mut trees = BTreeMap::new();
+        for family in place.families {
+            let found = generations.get([family.byte]).map_err(failed)?;
+            let generation = found.as_deref().and_then(number).unwrap_or(0);
+            let keyspace = tree(&db, *family, generation)?;
+            trees.insert(family.byte, Tree { family: *family, generation, keyspace });
+        }
+        let map = Embedded { db, generations, trees: RwLock::new(trees), changing: Mutex::new(()) };
+        map.drop_leftovers()?;
+        Ok(map)
+    }
+
+    fn trees(&self) -> BTreeMap<u8, Tree> {
+        self.trees.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn drop_leftovers(&self) -> Result<()> {
+        let trees = self.trees();
+        let known = |name: &str| {
+            name == GENERATIONS
+                || trees.values().any(|it| name == tree_name(it.family, it.generation))
+        };
+        for name in self.db.list_keyspace_names() {
+            if !known(&name) {
+                let open = || KeyspaceCreateOptions::default();
+                let leftover = self.db.keyspace(&name, open).map_err(|error| self.fault(error))?;
+                self.db.delete_keyspace(leftover).map_err(|error| self.fault(error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn fault(&self, error: fjall::Error) -> Error {
+        fault(self.generations.path(), error)
+    }
+}
+
+struct SnapshotView<'a> {
+    map: &'a Embedded,
+    trees: BTreeMap<u8, Tree>,
+    snapshot: Snapshot,
+}
+
+impl SnapshotView<'_> {
+    fn keyspace(&self, key: &[u8]) -> Result<&Keyspace> {
+        let found = key.first().and_then(|byte| self.trees.get(byte));
+        found.map(|it| &it.keyspace).ok_or_else(|| no_family(key))
+    }
+}
+
+impl View for SnapshotView<'_> {
+    fn get_many(&self, part: Part, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut at = Vec::new();
+        keys.iter()
+            .map(|key| {
+                store_into(&mut at, part, &key[1..]);
+                let found = self.snapshot.get(self.keyspace(key)?, &at);
+                Ok(found.map_err(|error| self.map.fault(error))?.map(|value| value.to_vec()))
+            })
+            .collect()
+    }
+
+    fn scan(&self, part: Part, span: &Span, limit: usize) -> Result<Vec<Pair>> {
+        let keyspace = self.keyspace(&span.from)?;
+        let family = span.from[0];
+        let to = match span.to.split_first() {
+            Some((first, rest)) if *first == family => stored(part, rest),
+            _ => stored(Part(part.0 + 1), &[]),
+        };
+        let from = stored(part, &span.from[1..]);
+        if from >= to {
+            return Ok(Vec::new());
+        }
+        let rows = self.snapshot.range(keyspace, from..to);
+        let read = |guard: fjall::Guard| {
+            let (key, value) = guard.into_inner().map_err(|error| self.map.fault(error))?;
+            Ok(([&[family], &key[2..]].concat(), value.to_vec()))
+        };
+        match span.backwards {
+            false => rows.take(limit).map(read).collect(),
+            true => rows.rev().take(limit).map(read).collect(),
+        }
+    }
+}
+
+impl SortedMap for Embedded {
+    fn spans_parts(&self) -> bool {
+        true
+    }
+
+    fn change(&self, _part: Part, _lease: Option<&Lease>, work: Work) -> Result<()> {
+        // Whoever holds the directory holds every lease in it.
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let trees = self.trees();
+        let view = SnapshotView { map: self, snapshot: self.db.snapshot(), trees };
+        let rows = work(&view)?;
+        let mut batch = fjall::OwnedWriteBatch::with_capacity(self.db.clone(), rows.len())
+            .durability(Some(PersistMode::SyncAll));
+        let mut at = Vec::new();
+        for Row { part, key, value } in rows {
+            let keyspace = view.keyspace(&key)?;
+            store_into(&mut at, part, &key[1..]);
+            match value {
+                Some(value) => batch.insert(keyspace, at.as_slice(), value),
+                None => batch.remove(keyspace, at.as_slice()),
+            }
+        }
+        drop(view.snapshot);
+        batch.commit().map_err(|error| self.fault(error))
+    }
+
+    fn look(&self, mut look: Look) -> Result<()> {
+        // The trees first: a snapshot that is older than a switch sees the old ones whole.
+        let trees = self.trees();
+        look(&SnapshotView { map: self, snapshot: self.db.snapshot(), trees })
+    }
+
+    fn replace(&self, families: &[Family], _parts: u32, rows: &mut Sorted<'_>) -> Result<()> {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.trees();
+        let mut new = BTreeMap::new();
+        for family in families {
+            let generation = old.get(&family.byte).map_or(0, |it| it.generation) + 1;
+            let keyspace = tree(&self.db, *family, generation)?;
+            new.insert(family.byte, Tree { family: *family, generation, keyspace });
+        }
+        let failed = |error| self.fault(error);
+        let mut filling = BTreeMap::new();
+        for (byte, tree) in &new {
+            filling.insert(*byte, tree.keyspace.start_ingestion().map_err(failed)?);
+        }
+        while let Some(Row { part, key, value }) = rows()? {
+            let into = key.first().and_then(|byte| filling.get_mut(byte));
+            let into = into.ok_or_else(|| no_family(&key))?;
+            let value = value.unwrap_or_default();
+            into.write(stored(part, &key[1..]), value).map_err(failed)?;
+        }
+        for filled in filling.into_values() {
+            filled.finish().map_err(failed)?;
+        }
+        let mut switch = self.db.batch().durability(Some(PersistMode::SyncAll));
+        for tree in new.values() {
+            switch.insert(&self.generations, [tree.family.byte], tree.generation.to_be_bytes());
+        }
+        switch.commit().map_err(failed)?;
+        self.trees.write().unwrap_or_else(PoisonError::into_inner).extend(new);
+        for family in families {
+            if let Some(tree) = old.get(&family.byte) {
+                self.db.delete_keyspace(tree.keyspace.clone()).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn disk_bytes(&self) -> Result<u64> {
+        self.db.disk_space().map_err(|error| self.fault(error))
+    }
+
+    fn compact(&self) -> Result<()> {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        for tree in self.trees().values() {
+            let keyspace = &tree.keyspace;
+            keyspace.rotate_memtable_and_wait().map_err(|error| self.fault(error))?;
+            keyspace.major_compact().map_err(|error| self.fault(error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A key as it is on disk.
+fn stored(part: Part, key: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 + key.len());
+    store_into(&mut out, part, key);
+    out
+}
+
+/// The same, into a buffer that is used again. Parts are fewer than two bytes can tell.
+fn store_into(out: &mut Vec<u8>, part: Part, key: &[u8]) {
+    out.clear();
+    out.extend_from_slice(&u16::try_from(part.0).unwrap_or(u16::MAX).to_be_bytes());
+    out.extend_from_slice(key);
+}
+
+fn number(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_be_bytes)
+}
+
+fn tree_name(family: Family, generation: u64) -> String {
+    format!("{}-{generation}", family.name)
+}
+
+fn tree(db: &Database, family: Family, generation: u64) -> Result<Keyspace> {
+    let name = tree_name(family, generation);
+    db.keyspace(&name, || options(family.habit)).map_err(|error| fault(Path::new(&name), error))
+}
+
+fn options(habit: Habit) -> KeyspaceCreateOptions {
+    let lz4 = CompressionPolicy::all(CompressionType::Lz4);
+    let options = KeyspaceCreateOptions::default()
+        .max_memtable_size(MEMTABLE_BYTES)
+        .data_block_compression_policy(lz4);
+    match habit {
+        Habit::Looked => options.data_block_size_policy(BlockSizePolicy::all(4 << 10)),
+        Habit::Ranked => options
+            .data_block_size_policy(BlockSizePolicy::all(16 << 10))
+            .data_block_restart_interval_policy(RestartIntervalPolicy::all(32))
+            // Nobody looks for one of them.
+            .filter_policy(FilterPolicy::all(FilterPolicyEntry::None)),
+        Habit::Kept => options.data_block_size_policy(BlockSizePolicy::all(32 << 10)),
+    }
+}
+
+fn no_family(key: &[u8]) -> Error {
+    Error::Statement { reason: format!("no family of this map has the key {key:x?}") }
+}
+
+/// A full disk is a reason to wait; a map that another process has open is one to ask it.
+fn fault(path: &Path, error: fjall::Error) -> Error {
+    let what = path.display().to_string();
+    match error {
+        fjall::Error::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            Error::Full { what }
+        }
+        fjall::Error::Io(error) => Error::Io { path: what, error },
+        fjall::Error::Locked => Error::InUse { path: what, owner: "unknown".into() },
+        error => Error::Corrupt { what, reason: error.to_string() },
+    }
+}

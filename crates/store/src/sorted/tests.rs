@@ -1,0 +1,275 @@
+//! What every sorted map promises, on each engine.
+
+use super::*;
+use crate::testing::both_databases;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const SMALL: Family = Family { byte: b'a', name: "small", habit: Habit::Looked };
+const MORE: Family = Family { byte: b'b', name: "more", habit: Habit::Ranked };
+const LARGE: Family = Family { byte: b'c', name: "large", habit: Habit::Kept };
+const FAMILIES: &[Family] = &[SMALL, MORE, LARGE];
+
+fn each_engine(test: impl Fn(Arc<dyn SortedMap>)) {
+    let place = tempfile::tempdir().unwrap();
+    let place = Place { path: place.path().join("map"), families: FAMILIES };
+    test(Arc::new(Embedded::open(&place).unwrap()));
+    both_databases(|db| {
+        test(Arc::new(InRows::new(db)));
+        Ok(())
+    });
+}
+
+fn row(part: i64, key: &[u8], value: Option<&[u8]>) -> Row {
+    Row { part: Part(part), key: key.to_vec(), value: value.map(<[u8]>::to_vec) }
+}
+
+fn write(map: &dyn SortedMap, part: i64, rows: Vec<Row>) {
+    map.change(Part(part), None, Arc::new(move |_| Ok(rows.clone()))).unwrap();
+}
+
+fn all(map: &Arc<dyn SortedMap>, part: i64, span: Span) -> Vec<Pair> {
+    map.read(move |view| view.scan(Part(part), &span, 1_000)).unwrap()
+}
+
+/// Rows of one part: a few keys, so that they meet.
+fn rows() -> impl Strategy<Value = Vec<(Vec<u8>, Option<Vec<u8>>)>> {
+    let key =
+        (prop::sample::select(vec![b'a', b'b', b'c']), prop::collection::vec(any::<u8>(), 0..3))
+            .prop_map(|(family, rest)| [vec![family], rest].concat());
+    prop::collection::vec((key, prop::option::of(prop::collection::vec(any::<u8>(), 0..4))), 0..12)
+}
+
+#[test]
+fn a_map_is_what_a_tree_in_memory_would_be() {
+    each_engine(|map| {
+        let mut runner = TestRunner::new(Config { cases: 24, ..Config::default() });
+        let mut model: BTreeMap<(i64, Vec<u8>), Vec<u8>> = BTreeMap::new();
+        let model = std::cell::RefCell::new(&mut model);
+        let outcome = runner.run(
+            &(0i64..3, rows(), rows(), any::<bool>()),
+            |(part, rows, ends, backwards)| {
+                let mut model = model.borrow_mut();
+                write(
+                    &*map,
+                    part,
+                    rows.iter().map(|(key, value)| row(part, key, value.as_deref())).collect(),
+                );
+                for (key, value) in rows {
+                    match value {
+                        Some(value) => model.insert((part, key), value),
+                        None => model.remove(&(part, key)),
+                    };
+                }
+                let found = |from: &[u8], to: &[u8]| -> Vec<Pair> {
+                    let within = model
+                        .iter()
+                        .filter(|((at, key), _)| *at == part && &key[..] >= from && &key[..] < to);
+                    let mut rows: Vec<Pair> =
+                        within.map(|((_, key), value)| (key.clone(), value.clone())).collect();
+                    if backwards {
+                        rows.reverse();
+                    }
+                    rows
+                };
+                for family in FAMILIES {
+                    let mut span = Span::prefix(&[family.byte]);
+                    span.backwards = backwards;
+                    prop_assert_eq!(
+                        all(&map, part, span),
+                        found(&[family.byte], &[family.byte + 1])
+                    );
+                }
+                for (key, _) in &ends {
+                    let family = key[0];
+                    let mut span = Span::prefix(&[family]);
+                    span.backwards = backwards;
+                    let behind = all(&map, part, span.behind(key));
+                    let expected = match backwards {
+                        true => found(&[family], key),
+                        false => found(&[key, &[0u8][..]].concat(), &[family + 1]),
+                    };
+                    prop_assert_eq!(behind, expected);
+                }
+                let keys: Vec<Vec<u8>> = ends.into_iter().map(|(key, _)| key).collect();
+                let expected: Vec<_> =
+                    keys.iter().map(|key| model.get(&(part, key.clone())).cloned()).collect();
+                let got = map.read(move |view| view.get_many(Part(part), &keys)).unwrap();
+                prop_assert_eq!(got, expected);
+                Ok(())
+            },
+        );
+        if let Err(failure) = outcome {
+            panic!("{failure}");
+        }
+    });
+}
+
+#[test]
+fn a_change_sees_the_one_before_and_is_whole() {
+    each_engine(|map| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let map = map.clone();
+                std::thread::spawn(move || {
+                    for _ in 0..20 {
+                        let add = |view: &dyn View| {
+                            let now = view.get(Part(1), b"an")?.map_or(0, |value| value[0]);
+                            Ok(vec![
+                                row(1, b"an", Some(&[now + 1])),
+                                row(1, &[b'b', now], Some(&[])),
+                            ])
+                        };
+                        map.change(Part(1), None, Arc::new(add)).unwrap();
+                        // Both rows, or neither.
+                        let seen = map.read(|view| {
+                            let count = view.get(Part(1), b"an")?.map_or(0, |value| value[0]);
+                            Ok((count, view.scan(Part(1), &Span::prefix(b"b"), 1_000)?.len()))
+                        });
+                        let (count, rows) = seen.unwrap();
+                        assert_eq!(usize::from(count), rows);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(all(&map, 1, Span::prefix(b"a")), [(b"an".to_vec(), vec![80])]);
+    });
+}
+
+#[test]
+fn a_change_that_fails_writes_nothing() {
+    each_engine(|map| {
+        let failed = map.change(Part(0), None, Arc::new(|_| Err(Error::Refused("no".into()))));
+        assert!(failed.is_err());
+        assert!(all(&map, 0, Span::prefix(b"a")).is_empty());
+        write(&*map, 0, vec![row(0, b"ax", Some(b"1"))]);
+        assert_eq!(all(&map, 0, Span::prefix(b"a")).len(), 1);
+    });
+}
+
+#[test]
+fn families_are_replaced_whole_and_others_stay() {
+    each_engine(|map| {
+        for part in 0..3 {
+            write(
+                &*map,
+                part,
+                vec![row(part, b"aold", Some(b"1")), row(part, b"cold", Some(b"2"))],
+            );
+        }
+        let mut new: Vec<Row> = Vec::new();
+        for part in [0, 2] {
+            new.push(row(part, b"bfirst", Some(b"")));
+            new.push(row(part, b"anew", Some(&[part as u8])));
+            new.push(row(part, b"bsecond", Some(b"x")));
+        }
+        let mut new = new.into_iter();
+        map.replace(&[SMALL, MORE], 3, &mut || Ok(new.next())).unwrap();
+        let keys = |part, family: &[u8]| -> Vec<Vec<u8>> {
+            all(&map, part, Span::prefix(family)).into_iter().map(|(key, _)| key).collect()
+        };
+        for part in 0..3 {
+            let is_filled = part != 1;
+            assert_eq!(keys(part, b"a"), if is_filled { vec![b"anew".to_vec()] } else { vec![] });
+            assert_eq!(keys(part, b"b").len(), if is_filled { 2 } else { 0 });
+            assert_eq!(keys(part, b"c"), [b"cold".to_vec()]);
+        }
+        write(&*map, 1, vec![row(1, b"alater", Some(b"3"))]);
+        assert_eq!(keys(1, b"a"), [b"alater".to_vec()]);
+        map.compact().unwrap();
+        assert!(map.disk_bytes().unwrap() > 0);
+    });
+}
+
+#[test]
+fn a_replacement_that_breaks_off_leaves_what_was_there() {
+    each_engine(|map| {
+        write(&*map, 0, vec![row(0, b"aold", Some(b"1"))]);
+        let mut left = 3;
+        let broken = map.replace(&[SMALL], 1, &mut || {
+            left -= 1;
+            match left {
+                0 => Err(Error::Refused("the source broke".into())),
+                left => Ok(Some(row(0, &[b'a', 9 - left], Some(b"")))),
+            }
+        });
+        assert!(broken.unwrap_err().to_string().contains("the source broke"));
+        assert_eq!(all(&map, 0, Span::prefix(b"a")).len(), 1);
+    });
+}
+
+#[test]
+fn a_directory_keeps_its_rows_and_loses_what_was_cut_off() {
+    let place = tempfile::tempdir().unwrap();
+    let place = Place { path: place.path().join("map"), families: FAMILIES };
+    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    write(&*map, 0, vec![row(0, b"akept", Some(b"1"))]);
+    let failed = AtomicBool::new(false);
+    let _ = map.replace(&[SMALL], 1, &mut || {
+        failed.store(true, Ordering::SeqCst);
+        Err(Error::Refused("cut off".into()))
+    });
+    assert!(failed.load(Ordering::SeqCst));
+    let second = Embedded::open(&place);
+    assert!(matches!(second, Err(Error::InUse { .. })), "one process at a time");
+    drop(map);
+    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"akept".to_vec(), b"1".to_vec())]);
+    let mut new = Some(row(0, b"anew", Some(b"2")));
+    map.replace(&[SMALL], 1, &mut || Ok(new.take())).unwrap();
+    drop(map);
+    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"anew".to_vec(), b"2".to_vec())]);
+}
+
+#[test]
+fn a_whole_map_is_carried_into_a_file_and_into_another_map() {
+    each_engine(|map| {
+        for part in 0..3 {
+            let rows =
+                (0..60u8).map(|number| row(part, &[b'a' + number % 3, number], Some(&[number; 3])));
+            write(&*map, part, rows.collect());
+        }
+        let whole = |map: &Arc<dyn SortedMap>| -> Vec<(i64, Pair)> {
+            let parts = 0..3i64;
+            let rows = |part| {
+                FAMILIES.iter().flat_map(move |it| {
+                    all(map, part, Span::prefix(&[it.byte]))
+                        .into_iter()
+                        .map(move |pair| (part, pair))
+                })
+            };
+            parts.flat_map(rows).collect()
+        };
+        let expected = whole(&map);
+        assert_eq!(expected.len(), 180);
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("rows");
+        moving::export(&*map, (FAMILIES, 3), &file).unwrap();
+        assert!(
+            moving::export(&*map, (FAMILIES, 3), &file).is_err(),
+            "a file is never overwritten"
+        );
+        let open = |name: &str| -> Arc<dyn SortedMap> {
+            let place = Place { path: place.path().join(name), families: FAMILIES };
+            Arc::new(Embedded::open(&place).unwrap())
+        };
+        let (read, copied) = (open("read"), open("copied"));
+        write(&*read, 1, vec![row(1, b"aown", Some(b"goes"))]);
+        moving::import(&*read, (FAMILIES, 3), &file).unwrap();
+        assert_eq!(whole(&read), expected);
+        moving::copy(&*map, &*copied, (FAMILIES, 3)).unwrap();
+        assert_eq!(whole(&copied), expected);
+        moving::copy(&*copied, &*map, (FAMILIES, 3)).unwrap();
+        assert_eq!(whole(&map), expected);
+        let bytes = std::fs::read(&file).unwrap();
+        for cut in [0, 5, 40, bytes.len() - 1] {
+            std::fs::write(&file, &bytes[..cut]).unwrap();
+            assert!(moving::import(&*read, (FAMILIES, 3), &file).is_err(), "cut at {cut}");
+            assert_eq!(whole(&read), expected, "cut at {cut}");
+        }
+    });
+}
