@@ -70,6 +70,11 @@ impl Layout {
         self.root.join(WRITTEN_LINKS)
     }
 
+    /// Whether there is a link index, in whichever form.
+    pub fn has_links(&self) -> bool {
+        self.links().is_dir() || self.written_links().is_file()
+    }
+
     /// The lock file.
     pub fn lock(&self) -> PathBuf {
         self.root.join(LOCK)

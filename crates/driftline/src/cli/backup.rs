@@ -46,6 +46,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let layout = existing(root)?;
     let copied = store::backup::backup(&layout, &args.target, &mut |path| {
+        if !layout.has_links() {
+            return Ok(false);
+        }
         let path = std::path::absolute(path).map_err(|error| store::Error::io(path, error))?;
         let answer = args.place.link_session().ask(EXPORT, Export { path });
         let answer = answer.map_err(|error| store::Error::Refused(format!("{error:#}")))?;

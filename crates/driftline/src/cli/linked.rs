@@ -70,7 +70,7 @@ impl Linked {
 
     /// Whether there is an index, or was never a need for one.
     fn is_there(&self) -> bool {
-        self.files.as_ref().is_none_or(|it| it.links().is_dir() || it.written_links().is_file())
+        self.files.as_ref().is_none_or(Layout::has_links)
     }
 
     /// Writes it into a file; `false` if there is none.

@@ -199,7 +199,12 @@ fn apply(planned: &mut Planned, change: &Change) {
         }
         // Whose page it was is a matter of order; when it was last seen there is not.
         What::Gone(why) if is_news || change.in_order => {
-            let Some(page) = planned.after.as_mut().filter(|page| page.is_there()) else { return };
+            let Some(page) = planned.after.as_mut().filter(|page| page.is_there()) else {
+                if !change.in_order {
+                    bury(planned, change, why);
+                }
+                return;
+            };
             page.owners.retain(|owner| *owner != change.job);
             if page.owners.is_empty() {
                 page.gone = why.clone();
@@ -217,6 +222,18 @@ fn apply(planned: &mut Planned, change: &Change) {
             }
         }
     }
+}
+
+/// Captures come in any order: that a page was gone counts against older ones also when
+/// nothing else is known of it.
+fn bury(planned: &mut Planned, change: &Change, why: &str) {
+    let page = planned.after.get_or_insert_with(|| Page {
+        uri: change.uri.clone(),
+        first_ms: change.date_ms,
+        teller: change.job,
+        ..Page::default()
+    });
+    (page.date_ms, page.gone) = (change.date_ms, why.to_owned());
 }
 
 /// Adds an owner, in order.

@@ -185,7 +185,6 @@ fn an_older_file_changes_nothing_that_a_newer_one_told() {
 }
 
 #[test]
-#[ignore = "the index forgets a page that it has only heard of as gone (outputs::links::plan)"]
 fn a_page_of_which_only_its_end_is_known_stays_gone() {
     let scene = Scene::new();
     let gone = answer((ONE, NEW_MS), 404, &[]);

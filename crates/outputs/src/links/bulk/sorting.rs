@@ -10,6 +10,7 @@ use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering as AtomicOrdering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use store::{Error, Result};
@@ -132,16 +133,36 @@ impl Drop for Sorter {
     }
 }
 
+/// Runs of this process so far: their files are told apart by it.
+static RUNS: AtomicU64 = AtomicU64::new(0);
+
 fn write_runs(
     directory: &Path,
     incoming: &Receiver<Buffer>,
     shorten: Shorten,
 ) -> Result<Vec<PathBuf>> {
     let mut runs = Vec::new();
+    let written = write_each(directory, incoming, shorten, &mut runs);
+    if written.is_err() {
+        for path in &runs {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    written.map(|()| runs)
+}
+
+fn write_each(
+    directory: &Path,
+    incoming: &Receiver<Buffer>,
+    shorten: Shorten,
+    runs: &mut Vec<PathBuf>,
+) -> Result<()> {
     let mut short = Vec::new();
     for mut buffer in incoming {
         buffer.sort();
-        let path = directory.join(format!("run-{:p}-{}", &raw const runs, runs.len()));
+        let number = RUNS.fetch_add(1, AtomicOrdering::Relaxed);
+        let path = directory.join(format!("run-{}-{number}", std::process::id()));
+        runs.push(path.clone());
         let failed = |error| Error::io(&path, error);
         let file = File::options().write(true).create_new(true).open(&path).map_err(failed)?;
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
@@ -156,9 +177,8 @@ fn write_runs(
             before = record;
         }
         out.flush().map_err(failed)?;
-        runs.push(path);
     }
-    Ok(runs)
+    Ok(())
 }
 
 /// All records in order.
@@ -276,6 +296,27 @@ mod tests {
             prop_assert_eq!(found, expected);
             drop(merge);
             prop_assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn sorters_of_one_directory_do_not_get_in_each_others_way() {
+        let place = tempfile::tempdir().unwrap();
+        let mut merges = Vec::new();
+        for _ in 0..3 {
+            let mut sorter = Sorter::new(place.path(), 64, whole).unwrap();
+            for number in 0..100u8 {
+                sorter.push(&[number; 8]).unwrap();
+            }
+            merges.push(sorter.finish().unwrap());
+        }
+        for mut merge in merges {
+            let (mut count, mut out) = (0, Vec::new());
+            while merge.next(&mut out).unwrap() {
+                assert_eq!(out, [count; 8]);
+                count += 1;
+            }
+            assert_eq!(count, 100);
         }
     }
 

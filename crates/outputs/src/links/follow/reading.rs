@@ -125,6 +125,17 @@ impl Chunks {
             (_, None) => return None,
             (_, Some(facts)) => {
                 let page = outlinks::of(url, &facts.links, policy, &self.list)?;
+                if policy == LinkPolicy::Webindex && page.links.is_empty() {
+                    // The original had no such pages, but kept the links they used to have.
+                    let what = What::Gone("no links".to_owned());
+                    return Some(Change {
+                        uri: page.uri,
+                        date_ms,
+                        job: record.job,
+                        in_order: true,
+                        what,
+                    });
+                }
                 let status = record.fetch.as_ref().map_or(0, |fetch| fetch.status);
                 let content = Content {
                     status,

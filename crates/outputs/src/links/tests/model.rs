@@ -54,6 +54,14 @@ impl Model {
                     (known.date_ms, known.teller) = (now_ms, change.job);
                 }
             }
+            What::Gone(_) if !is_there && is_news && !change.in_order => {
+                let is_new = known.is_none();
+                let known = self.known(&change.uri);
+                known.date_ms = now_ms;
+                if is_new {
+                    known.teller = change.job;
+                }
+            }
             What::Gone(_) => {}
             What::Page(content) if is_news => {
                 let known = self.known(&change.uri);
