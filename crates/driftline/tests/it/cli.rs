@@ -13,6 +13,7 @@ mod in_use;
 mod jobs;
 mod json;
 mod links;
+mod links_kept;
 mod load;
 mod looking;
 mod reports;

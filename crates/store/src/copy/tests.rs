@@ -195,7 +195,8 @@ fn there_and_back_again_every_row_is_the_same() {
     let (_held, source) = filled(folder.path());
     fill(&source.db);
     let before = at_rest(dump(&source.db));
-    assert!(before.values().all(|rows| rows.len() as i64 >= FILL));
+    let filled = before.iter().filter(|(name, _)| **name != link_rows::TABLE);
+    assert!(filled.into_iter().all(|(_, rows)| rows.len() as i64 >= FILL));
 
     let db = Db::open_postgres(&database.url).unwrap();
     let middle = home(db, &folder.path().join("objects"));
