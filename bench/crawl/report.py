@@ -27,6 +27,7 @@ for name, peer, limit in [
     ("driftline", "floor", None),
     ("driftline again", "floor", 2.0),
     ("driftline, hops", "driftline", 1.5),
+    ("driftline", "driftline, no links", 2.0),
 ]:
     if name in cost and peer in cost:
         bar = f" (at most {limit})" if limit else ""

@@ -255,26 +255,11 @@ fn remove(mut document: Document, reason: RemoveReason, now_ms: i64) -> Compared
         return Compared { change: None, document, confirm_ms: None };
     }
     document.removed_ms = Some(now_ms);
-    document.reason = Some(reason_name(reason).to_owned());
+    document.reason = Some(reason.name().to_owned());
     // A later answer must be whole: validators of what is gone would get a 304.
     document.etag = None;
     document.last_modified = None;
     Compared { change: Some(Change::Remove(reason)), document, confirm_ms: None }
-}
-
-/// The reason as tables and messages name it.
-pub fn reason_name(reason: RemoveReason) -> &'static str {
-    match reason {
-        RemoveReason::Gone => "gone",
-        RemoveReason::OutOfScope => "out of scope",
-        RemoveReason::Robots => "robots",
-        RemoveReason::Expired => "expired",
-        RemoveReason::HopLimit => "hop limit",
-        RemoveReason::Unreachable => "unreachable",
-        RemoveReason::Redirected => "redirected",
-        RemoveReason::JobDeleted => "job deleted",
-        RemoveReason::Operator => "operator",
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::connectors::web::LINK;
 use crate::lifecycle::Model;
 use crate::scope::{BadRule, Rules, Scope};
 use page::domain::SuffixList;
-use page::outlinks::LinkPolicy;
+use page::outlinks::{self, LinkPolicy};
 use page::url::Policy;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub struct WebSpec {
     /// Whether the bytes of documents are kept.
     pub bodies: bool,
     /// Which of its links the link index counts; `None` when it feeds none.
-    #[serde(with = "links_setting")]
+    #[serde(with = "outlinks::setting")]
     pub links: Option<LinkPolicy>,
     /// The crawler's name, such as `driftline/0.1`; robots.txt is read for what
     /// stands before the slash.
@@ -103,33 +103,6 @@ impl Default for WebSpec {
             retry_ms: 10_000,
             patience_ms: 5 * 60 * 1_000,
             policy: Policy::default(),
-        }
-    }
-}
-
-/// The word of a job that feeds no link index.
-pub const NO_LINKS: &str = "off";
-
-/// The link policy as it is stored. Nothing is written as a word, because documents of
-/// definitions have no `null`, and what is left out of them takes its default.
-mod links_setting {
-    use super::NO_LINKS;
-    use page::outlinks::LinkPolicy;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(links: &Option<LinkPolicy>, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(links.map_or(NO_LINKS, LinkPolicy::name))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LinkPolicy>, D::Error> {
-        match Option::<String>::deserialize(from)?.as_deref() {
-            None | Some(NO_LINKS) => Ok(None),
-            Some(name) => LinkPolicy::parse(name).map(Some).ok_or_else(|| {
-                D::Error::custom(format!(
-                    "links is one of all, external, webindex, {NO_LINKS}, not {name:?}"
-                ))
-            }),
         }
     }
 }

@@ -8,6 +8,7 @@
 //! move in with their own first queries, and nothing of them lives elsewhere until then.
 
 pub mod connectors;
+pub mod delays;
 pub mod delivery;
 pub mod fields;
 pub mod http;

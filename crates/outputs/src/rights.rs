@@ -86,6 +86,12 @@ impl Rights {
         }
     }
 
+    /// Holds on to everything for another while, used or not.
+    pub fn hold(&mut self) {
+        let now_ms = clock::now_ms();
+        self.held.values_mut().for_each(|right| right.used_ms = now_ms);
+    }
+
     /// Renews what is used, and gives back what is not.
     pub fn keep(&mut self) {
         let (now_ms, lease_ms) = (clock::now_ms(), self.means.lease_ms);

@@ -47,6 +47,34 @@ impl LinkPolicy {
     }
 }
 
+/// The word of a job that feeds no link index.
+pub const OFF: &str = "off";
+
+/// A job's link policy as it is stored, or none. None is written as a word, because
+/// documents of definitions have no `null`, and what is left out of them takes its default.
+pub mod setting {
+    use super::{LinkPolicy, OFF};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes it.
+    pub fn serialize<S: Serializer>(links: &Option<LinkPolicy>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(links.map_or(OFF, LinkPolicy::name))
+    }
+
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LinkPolicy>, D::Error> {
+        match Option::<String>::deserialize(from)?.as_deref() {
+            None | Some(OFF) => Ok(None),
+            Some(name) => LinkPolicy::parse(name).map(Some).ok_or_else(|| {
+                D::Error::custom(format!(
+                    "links is one of all, external, webindex, {OFF}, not {name:?}"
+                ))
+            }),
+        }
+    }
+}
+
 /// A link as the index knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutLink {

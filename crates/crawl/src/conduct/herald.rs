@@ -8,8 +8,11 @@ use store::tables::notifications::Occasion;
 
 /// Who is told.
 pub trait Herald: Send + Sync {
-    /// A commit has decided what outputs must hear.
+    /// Something was committed: a chunk for whoever consumes chunks.
     fn committed(&self);
+
+    /// A commit has decided what outputs must hear.
+    fn decided(&self);
 
     /// A run of a job is over. An error says that somebody could not be told; if it passes,
     /// they are told again.
@@ -39,6 +42,8 @@ pub struct Silence;
 
 impl Herald for Silence {
     fn committed(&self) {}
+
+    fn decided(&self) {}
 
     fn run_over(&self, _job: JobId) -> Result<()> {
         Ok(())

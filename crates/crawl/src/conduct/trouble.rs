@@ -82,6 +82,8 @@ mod tests {
     impl Herald for Deaf {
         fn committed(&self) {}
 
+        fn decided(&self) {}
+
         fn run_over(&self, _job: JobId) -> Result<()> {
             let told = self.told.fetch_add(1, Ordering::SeqCst);
             match told < self.times {

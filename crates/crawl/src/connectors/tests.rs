@@ -3,11 +3,12 @@
 
 use super::*;
 use crate::begin;
-use crate::conduct::{self, Attends, Silence};
+use crate::conduct::{self, Attends, Herald};
 use crate::definitions::WebSpec;
 use crate::lifecycle::Event;
 use crate::worker::progress::Progress;
 use crate::worker::{Parts, Settings, Worker};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use store::ids::{ConnectionId, IdMaker, JobId};
 use store::objects::{Location, Objects};
 use store::tables::connections::{self, Connection, Kind};
@@ -46,6 +47,27 @@ fn the_guide_shows_the_example_as_it_is() {
 
 const JOB: JobId = JobId(1);
 
+/// Counts what it is told.
+#[derive(Default)]
+struct Counting {
+    committed: AtomicUsize,
+    decided: AtomicUsize,
+}
+
+impl Herald for Counting {
+    fn committed(&self) {
+        self.committed.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn decided(&self) {
+        self.decided.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn run_over(&self, _job: JobId) -> store::Result<()> {
+        Ok(())
+    }
+}
+
 /// Says what the example's job holds, and runs it to its end.
 fn run((db, objects): (&Db, &Objects), (author, notes): (&str, &[&str])) -> store::Result<()> {
     let config = serde_json::json!({"author": author}).to_string();
@@ -63,13 +85,14 @@ fn run((db, objects): (&Db, &Objects), (author, notes): (&str, &[&str])) -> stor
         conduct::change(tx, JOB, &Event::Start { minimal: false }, clock::now_ms())?;
         nodes::register(tx, &node, clock::now_ms())
     })?;
+    let herald = Arc::new(Counting::default());
     let parts = Parts {
         db,
         objects,
         ids: Arc::new(IdMaker::new(node)?),
         ground: begin::ground(db, Vec::new())?,
         progress: Arc::new(Progress::default()),
-        herald: Arc::new(Silence),
+        herald: herald.clone(),
     };
     let mut settings = Settings::new("one", 4).with_lease(1_000);
     settings.until_idle = true;
@@ -79,6 +102,10 @@ fn run((db, objects): (&Db, &Objects), (author, notes): (&str, &[&str])) -> stor
     worker.run()?;
     let state = db.read(|tx| job_states::state(tx, JOB))?;
     assert_eq!((state.name().as_str(), state.error), ("INACTIVE", None));
+    let told = (&herald.committed, &herald.decided);
+    let (committed, decided) = (told.0.load(Ordering::SeqCst), told.1.load(Ordering::SeqCst));
+    assert!(committed > 0, "whoever consumes chunks hears of every commit");
+    assert_eq!(decided, 0, "there is no output that could be told something");
     Ok(())
 }
 

@@ -4,8 +4,9 @@
 //! to know ([`crate::login`]). The work is done by the [`crate::worker`].
 
 use super::{read, written};
-use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, NO_LINKS, WebSpec};
+use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, WebSpec};
 use crate::login::{Basic, BasicConfig, Login, LoginConfig};
+use page::outlinks;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
 use store::owned;
@@ -214,7 +215,7 @@ const SPEC: &[Setting] = &[
     ),
     setting(
         "links",
-        SettingKind::Choice(&["all", "external", "webindex", NO_LINKS]),
+        SettingKind::Choice(&["all", "external", "webindex", outlinks::OFF]),
         Some("all"),
         (
             "external",

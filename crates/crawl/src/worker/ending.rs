@@ -8,6 +8,7 @@
 
 use super::finish;
 use super::job::{Doing, JobWork};
+use super::progress::Waiter;
 use super::{Ended, Older, Worker};
 use crate::conduct::{self, Attends};
 use crate::frontier::NextHost;
@@ -203,7 +204,7 @@ impl Worker {
             }
             _ => None,
         };
-        self.progress.waits_for(what);
+        self.progress.waits_for(Waiter::Run, what);
     }
 }
 

@@ -8,6 +8,7 @@
 //! Invariants: what is claimed is worked on and committed, whoever is behind; a run does
 //! not end, and gives nothing up, because of what waits here.
 
+use super::progress::Waiter;
 use super::{PartWork, Worker};
 use std::collections::BTreeMap;
 use store::Result;
@@ -53,9 +54,9 @@ impl Worker {
                 let of_ours = self.parts.iter().filter(|(_, held)| held.lags);
                 let worst = of_ours.filter_map(|(part, _)| behind.get(part));
                 let worst = worst.max_by_key(|it| it.chunks);
-                self.progress.waits_for(worst.map(words));
+                self.progress.waits_for(Waiter::Claims, worst.map(words));
             }
-            (true, false) => self.progress.waits_for(None),
+            (true, false) => self.progress.waits_for(Waiter::Claims, None),
             _ => {}
         }
         Ok(())

@@ -7,6 +7,7 @@
 //! behind once its last commit is done.
 
 use super::job::{Doing, JobWork};
+use super::progress::Waiter;
 use super::{Older, Worker};
 use crate::conduct;
 use crate::frontier::HostKey;
@@ -99,13 +100,16 @@ impl Worker {
         let (least, was) = (self.settings.disk_free_percent, self.paused);
         self.paused = free_percent < least;
         if self.paused {
-            self.progress.waits_for(Some(format!(
-                "the disk that holds {} is almost full ({free_percent} % free, {least} % are \
+            self.progress.waits_for(
+                Waiter::Disk,
+                Some(format!(
+                    "the disk that holds {} is almost full ({free_percent} % free, {least} % are \
                  needed); the crawl goes on when there is room",
-                path.display()
-            )));
+                    path.display()
+                )),
+            );
         } else if was {
-            self.progress.waits_for(None);
+            self.progress.waits_for(Waiter::Disk, None);
         }
         Ok(())
     }

@@ -155,8 +155,9 @@ impl Worker {
                 if let Some((_, batch)) = &turn.commit {
                     batch.remember(turn.job.id, &self.known);
                     self.progress.committed(done.new);
+                    self.herald.committed();
                     if !turn.job.outlets.is_empty() {
-                        self.herald.committed();
+                        self.herald.decided();
                     }
                 }
                 self.take_over(part, turn, done);

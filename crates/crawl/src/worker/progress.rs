@@ -7,7 +7,6 @@
 use super::finish::Class;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use store::chunkfile::document::RemoveReason;
 
 /// Kinds of errors that are told apart.
 const ERRORS_MAX: usize = 100;
@@ -69,11 +68,31 @@ pub struct Counted {
     /// Hosts by the time spent waiting for them.
     #[serde(skip)]
     pub hosts: HashMap<String, HostTime>,
-    /// What the crawl waits for, if it does.
+    /// What is waited for, if anything: what keeps the most from being done.
     pub waiting_for: Option<String>,
+    /// All that is waited for, by who does.
+    #[serde(skip)]
+    pub waits: BTreeMap<Waiter, String>,
     /// Things that happened and are worth a line.
     #[serde(skip)]
     pub notices: Vec<String>,
+}
+
+/// Who waits, the ones first whose wait keeps the most from being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waiter {
+    /// Everything, for room on the disk.
+    Disk,
+    /// A commit, for the database or the store.
+    Commit,
+    /// Claims, for a consumer of chunks that is far behind.
+    Claims,
+    /// The link index, for what it needs.
+    Links,
+    /// Deliveries, for an output.
+    Outputs,
+    /// The run, for a host or a time.
+    Run,
 }
 
 impl Counted {
@@ -150,7 +169,7 @@ impl Progress {
                 counted.unchanged += 1;
                 counted.not_modified += u64::from(*not_modified);
             }
-            Class::Removed(reason) => *counted.removed.entry(word_of(*reason)).or_default() += 1,
+            Class::Removed(reason) => *counted.removed.entry(reason.name()).or_default() += 1,
             Class::Redirected => counted.redirected += 1,
             Class::Missing => counted.missing += 1,
             Class::Forbidden(code) => *counted.forbidden.entry(code).or_default() += 1,
@@ -171,17 +190,24 @@ impl Progress {
         counted.found += found;
     }
 
-    /// What the crawl waits for now; `None` when it does not.
-    pub fn waits_for(&self, what: Option<String>) {
+    /// What somebody waits for now; `None` when for nothing.
+    pub fn waits_for(&self, who: Waiter, what: Option<String>) {
         let mut counted = self.lock();
-        if counted.waiting_for != what {
-            if let Some(what) = &what
-                && counted.notices.len() < NOTICES_MAX
-            {
-                counted.notices.push(what.clone());
-            }
-            counted.waiting_for = what;
+        if counted.waits.get(&who) == what.as_ref() {
+            return;
         }
+        match what {
+            Some(what) => {
+                if counted.notices.len() < NOTICES_MAX {
+                    counted.notices.push(what.clone());
+                }
+                counted.waits.insert(who, what);
+            }
+            None => {
+                counted.waits.remove(&who);
+            }
+        }
+        counted.waiting_for = counted.waits.values().next().cloned();
     }
 
     /// Takes what is worth a line and was not shown yet.
@@ -195,8 +221,4 @@ fn group(groups: &mut BTreeMap<String, ErrorGroup>, code: &str, url: &str) {
     let code = if full { "other" } else { code };
     let first = || ErrorGroup { count: 0, example: url.to_owned() };
     groups.entry(code.to_owned()).or_insert_with(first).count += 1;
-}
-
-fn word_of(reason: RemoveReason) -> &'static str {
-    crate::compare::reason_name(reason)
 }

@@ -5,7 +5,7 @@
 //! turn that was sent is answered once.
 
 use super::links::StoredLinks;
-use super::progress::Progress;
+use super::progress::{Progress, Waiter};
 use super::turn::{Done, Ready, Runner, Turn};
 use crate::hops::Spread;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,7 +120,8 @@ impl Patience<'_> {
         if !error.passes() || self.ending.load(Ordering::SeqCst) {
             return false;
         }
-        self.progress.waits_for(Some(format!("{error}; trying again until it works")));
+        self.progress
+            .waits_for(Waiter::Commit, Some(format!("{error}; trying again until it works")));
         std::thread::park_timeout(*wait);
         *wait = (*wait * 2).min(WAIT_MAX);
         true
@@ -145,7 +146,7 @@ fn run(runner: &Runner<'_>, ready: &Arc<Ready>, patience: &Patience<'_>) -> Resu
         match runner.run(ready, again) {
             Ok(mut done) => {
                 if wait > WAIT_MIN {
-                    patience.progress.waits_for(None);
+                    patience.progress.waits_for(Waiter::Commit, None);
                 }
                 return match runner.spread(ready.turn(), &mut done) {
                     Ok(()) => Ok(done),

@@ -9,8 +9,9 @@ use super::place::Held;
 use ::crawl::conduct::{self, Herald};
 use ::crawl::lifecycle::Event;
 use ::crawl::worker::job::Manners;
-use ::crawl::worker::progress::Progress;
+use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Settings, Stopper};
+use outputs::delays::Delays;
 use outputs::delivery::{self, Bell, Delivery, Listener, Means, Ready};
 use outputs::links::follow::{self, Follower};
 use outputs::notifications::telling::{self, Board, Teller};
@@ -39,11 +40,13 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// Ends, when what is under way has arrived.
-    pub fn stop(self) {
+    /// Ends, when what is under way has arrived. Returns how long the links of chunks
+    /// took to be visible.
+    pub fn stop(self) -> Delays {
         self.delivery.stop();
-        self.follower.stop();
+        let delays = self.follower.stop();
         self.teller.stop();
+        delays
     }
 }
 
@@ -108,7 +111,8 @@ impl Delivering {
             poll_ms: settings.poll_ms,
         };
         let progress = self.post.progress.clone();
-        let listener: follow::Listener = Arc::new(move |why| progress.waits_for(why));
+        let listener: follow::Listener =
+            Arc::new(move |why| progress.waits_for(Waiter::Links, why));
         let follower = self.following.start(means, listener)?;
         let means = Means { db, objects, claimant, poll_ms: settings.poll_ms };
         Ok(Delivered { delivery: self.ready.start(means, self.post)?, follower, teller })
@@ -117,8 +121,11 @@ impl Delivering {
 
 impl Herald for Post {
     fn committed(&self) {
-        self.bell.ring();
         self.links.ring();
+    }
+
+    fn decided(&self) {
+        self.bell.ring();
     }
 
     fn run_over(&self, job: JobId) -> store::Result<()> {
@@ -154,6 +161,6 @@ impl Listener for Post {
     }
 
     fn waits_for(&self, why: Option<String>) {
-        self.progress.waits_for(why);
+        self.progress.waits_for(Waiter::Outputs, why);
     }
 }

@@ -129,7 +129,7 @@ fn work(
     let stopping = stopping::listen(stopper)?;
     let telling = (!args.place.json()).then(|| Telling::start(&held.db, progress)).transpose()?;
     let ended = worker.run();
-    delivery.stop();
+    let _ = delivery.stop();
     if let Some(telling) = telling {
         telling.stop();
     }

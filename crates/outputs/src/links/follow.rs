@@ -12,6 +12,7 @@ mod reading;
 
 use super::changes::{Batch, Mark};
 use super::index::LinkIndex;
+use crate::delays::Delays;
 use crate::rights::{Claimant, Rights};
 use reading::Chunks;
 use std::collections::BTreeMap;
@@ -109,6 +110,8 @@ impl Ready {
             at: BTreeMap::new(),
             told: BTreeMap::new(),
             told_ms: 0,
+            served: None,
+            delays: Delays::default(),
             listener,
         };
         let thread = std::thread::Builder::new()
@@ -123,15 +126,16 @@ impl Ready {
 pub struct Follower {
     bell: Bell,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Delays>,
 }
 
 impl Follower {
-    /// Applies what is committed, if that can be done, and ends.
-    pub fn stop(self) {
+    /// Applies what is committed, if that can be done, and ends. Returns how long it took
+    /// from the commits of chunks until their links were visible.
+    pub fn stop(self) -> Delays {
         self.stop.store(true, Ordering::SeqCst);
         self.bell.ring();
-        let _ = self.thread.join();
+        self.thread.join().unwrap_or_default()
     }
 }
 
@@ -145,6 +149,10 @@ struct Following {
     /// What the `cursors` table was told, and when.
     told: BTreeMap<Part, i64>,
     told_ms: i64,
+    /// The part that was served last, where parts are served in turn.
+    served: Option<Part>,
+    /// From the commits of chunks until their links are visible.
+    delays: Delays,
     listener: Listener,
 }
 
@@ -156,7 +164,7 @@ struct Work {
 }
 
 impl Following {
-    fn serve(mut self, rung: &Receiver<()>, stop: &AtomicBool) {
+    fn serve(mut self, rung: &Receiver<()>, stop: &AtomicBool) -> Delays {
         let poll_ms = self.means.poll_ms.min(self.means.claimant.lease_ms / 4).max(1);
         let (mut failures, mut rests_until_ms) = (0u32, 0);
         loop {
@@ -178,10 +186,14 @@ impl Following {
                     }
                 }
             }
+            if failures > 0 && self.means.index.map().spans_parts() {
+                // Nobody else can do it, and the crawl is to wait for it.
+                self.rights.hold();
+            }
             self.rights.keep();
             if stopping {
                 self.rights.end();
-                return;
+                return self.delays;
             }
             let gathers_ms = (began_ms + GATHER_MS - clock::now_ms()).clamp(0, GATHER_MS);
             if gathers_ms > 0 && rung_within(rung, gathers_ms, stop) {
@@ -189,7 +201,8 @@ impl Following {
             }
             let wait = Duration::from_millis(u64::try_from(poll_ms).unwrap_or(1));
             if let Err(RecvTimeoutError::Disconnected) = rung.recv_timeout(wait) {
-                return self.rights.end();
+                self.rights.end();
+                return self.delays;
             }
         }
     }
@@ -224,7 +237,9 @@ impl Following {
         let parts = self.parts;
         let heads = self.means.db.read(move |tx| leases::last_commits(tx, FOLLOWED, parts))?;
         let mut work = Vec::new();
-        for (part, head) in heads {
+        let (before, behind): (Vec<_>, Vec<_>) =
+            heads.into_iter().partition(|(part, _)| self.served.is_some_and(|it| *part <= it));
+        for (part, head) in behind.into_iter().chain(before) {
             if self.at.get(&part).is_some_and(|at| *at >= head) || head == 0 {
                 continue;
             }
@@ -244,7 +259,9 @@ impl Following {
             }
             work.push(Work { lease, head });
             if !self.means.index.map().spans_parts() {
-                // One part at a time is as good, and the batch is larger.
+                // One part at a time is as good, and the batch is larger. The others have
+                // their turn before this one has another.
+                self.served = Some(part);
                 break;
             }
         }
@@ -255,7 +272,7 @@ impl Following {
     fn apply(&mut self, work: &[Work]) -> Result<()> {
         let mut batch = Batch::default();
         let mut links = 0;
-        let mut reached = Vec::new();
+        let (mut reached, mut committed_ms) = (Vec::new(), Vec::new());
         for it in work {
             let part = it.lease.part;
             let mut at = self.at.get(&part).copied().unwrap_or(0);
@@ -270,6 +287,7 @@ impl Following {
                         break;
                     }
                     at = chunk.seq;
+                    committed_ms.push(chunk.committed_ms);
                     links += self.chunks.read(part, chunk, &mut batch.changes)?;
                 }
             }
@@ -279,6 +297,8 @@ impl Following {
         let leases: Vec<Lease> = work.iter().map(|it| it.lease.clone()).collect();
         self.means.index.apply(batch, &leases)?;
         self.at.extend(reached);
+        let now_ms = clock::now_ms();
+        committed_ms.into_iter().for_each(|ms| self.delays.count(now_ms - ms));
         Ok(())
     }
 

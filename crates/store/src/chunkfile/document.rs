@@ -72,6 +72,23 @@ pub enum RemoveReason {
     Operator,
 }
 
+impl RemoveReason {
+    /// The reason as tables and messages name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RemoveReason::Gone => "gone",
+            RemoveReason::OutOfScope => "out of scope",
+            RemoveReason::Robots => "robots",
+            RemoveReason::Expired => "expired",
+            RemoveReason::HopLimit => "hop limit",
+            RemoveReason::Unreachable => "unreachable",
+            RemoveReason::Redirected => "redirected",
+            RemoveReason::JobDeleted => "job deleted",
+            RemoveReason::Operator => "operator",
+        }
+    }
+}
+
 /// One exchange with the document's source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fetch {

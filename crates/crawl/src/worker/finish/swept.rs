@@ -5,7 +5,7 @@
 //! job keeps it.
 
 use super::{Class, Finishing, looking, push, unread};
-use crate::compare::{self, Seen, compare};
+use crate::compare::{Seen, compare};
 use crate::hops;
 use crate::worker::batch::Batch;
 use crate::worker::job::JobWork;
@@ -73,7 +73,7 @@ fn remove(
         batch.left.push(entry.dochash);
         return Class::Forbidden("shared");
     };
-    let code = compare::reason_name(reason);
+    let code = reason.name();
     let compared = compare(&known, &Seen::Forbidden { code, reason }, looking(at, job, batch));
     if let Some(change) = compared.change {
         batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
@@ -111,7 +111,7 @@ fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReaso
         entity: entry.docid.clone(),
         bytes: None,
         result: Some("OK".to_owned()),
-        description: Some(compare::reason_name(reason).to_owned()),
+        description: Some(reason.name().to_owned()),
         start_ms: at.now_ms,
         end_ms: at.now_ms,
     }

@@ -146,6 +146,7 @@ fn a_part_whose_consumer_is_behind_waits_for_it_and_says_so() {
         });
         assert_eq!(documents(db, last).1, 0, "nothing was claimed of this one");
         assert_eq!(said().as_deref(), Some(words), "it waits still");
+        assert!(!worker.is_finished(), "a run does not end because of what waits here");
 
         catch_up(db, last, LAG_CHUNKS_ENOUGH)?;
         assert_eq!(worker.join().unwrap()?, Ended::Finished { left: 0 });

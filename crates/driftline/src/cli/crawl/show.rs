@@ -174,6 +174,16 @@ pub struct Summary {
     documents: BTreeMap<String, i64>,
     /// Patterns of pages that look endless and are followed no further.
     endless: Vec<Endless>,
+    /// From the commits of chunks until their links were visible.
+    links_visible: Visible,
+}
+
+#[derive(serde::Serialize)]
+struct Visible {
+    chunks: u64,
+    median_ms: u64,
+    p99_ms: u64,
+    longest_ms: u64,
 }
 
 #[derive(serde::Serialize)]
@@ -186,7 +196,7 @@ struct Slow {
 impl Summary {
     /// Reads what there is to say.
     pub fn read(held: &Held, name: &str, worked: &Worked) -> anyhow::Result<Summary> {
-        let Worked { begun, did, ended } = worked;
+        let Worked { begun, did, ended, links } = worked;
         let job = begun.job;
         let of = name.to_owned();
         let (documents, endless) = held
@@ -216,6 +226,12 @@ impl Summary {
             slowest_hosts,
             did: did.clone(),
             endless,
+            links_visible: Visible {
+                chunks: links.counted(),
+                median_ms: links.percentile_ms(50),
+                p99_ms: links.percentile_ms(99),
+                longest_ms: links.longest_ms(),
+            },
             documents: documents.into_iter().filter(|(_, count)| *count != 0).collect(),
         })
     }

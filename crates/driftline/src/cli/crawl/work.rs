@@ -13,6 +13,7 @@ use ::crawl::definitions::WebSpec;
 use ::crawl::worker::now::Now;
 use ::crawl::worker::progress::{Counted, Progress};
 use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
+use outputs::delays::Delays;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::clock;
@@ -43,6 +44,8 @@ pub struct Worked {
     pub did: Counted,
     /// How it ended.
     pub ended: Ended,
+    /// From the commits of chunks until their links were visible.
+    pub links: Delays,
 }
 
 impl Work<'_> {
@@ -84,9 +87,9 @@ impl Work<'_> {
         let stopping = stopping::listen(stopper)?;
         let watching = show::watch(self.held, &progress, begun.job, self.quiet)?;
         let ended = worker.run();
-        delivery.stop();
+        let links = delivery.stop();
         watching.stop();
         drop(stopping);
-        Ok(Worked { begun, did: progress.snapshot(), ended: ended? })
+        Ok(Worked { begun, did: progress.snapshot(), ended: ended?, links })
     }
 }

@@ -8,7 +8,6 @@ use super::round::JOB;
 use super::sample::Fate;
 use super::stage::Stage;
 use ::crawl::begin::Begun;
-use ::crawl::compare::reason_name;
 use ::crawl::fetch::sentences;
 use anyhow::{Context, ensure};
 use serde::Deserialize;
@@ -148,7 +147,7 @@ fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&Found>) -> Fou
         Change::Remove(RemoveReason::Unreachable) => {
             (Fate::Removed, "no page leads to it any more".into())
         }
-        Change::Remove(reason) => (Fate::Removed, reason_name(reason).to_owned()),
+        Change::Remove(reason) => (Fate::Removed, reason.name().to_owned()),
     };
     Found { fate, why, links, text }
 }

@@ -9,15 +9,15 @@ use page::outlinks::{self, LinkPolicy};
 use page::uri::Uri;
 use serde::Deserialize;
 use std::collections::HashMap;
-use store::chunkfile::document::{self, DocumentRecord, RemoveReason};
+use store::chunkfile::document::{self, DocumentRecord};
 use store::ids::{JobId, Part};
 use store::objects::Objects;
 use store::tables::chunks::{self, Committed, Facts};
 use store::tables::{connections, jobs, settings};
-use store::{Db, Result, pack};
+use store::{Db, Error, Result, pack};
 
-/// The connector whose jobs have pages of the web.
-const WEB: &str = "web";
+/// Connectors whose jobs have pages of the web, and say which of their links count.
+const OF_THE_WEB: [&str; 2] = ["web", "feed"];
 /// Jobs whose policies are remembered.
 const JOBS_MAX: usize = 1_000;
 
@@ -41,7 +41,7 @@ enum Wanted {
 /// What a job says of links, of all that it says.
 #[derive(Deserialize)]
 struct Told {
-    #[serde(default = "usual")]
+    #[serde(default = "usual", with = "outlinks::setting")]
     links: Option<LinkPolicy>,
 }
 
@@ -95,10 +95,17 @@ impl Chunks {
         let told = self.db.read(move |tx| {
             let Some(found) = jobs::load(tx, job)? else { return Ok(None) };
             let connector = connections::connector_of(tx, found.connection)?;
-            Ok(Some(found.docspec).filter(|_| connector.as_deref() == Some(WEB)))
+            let is_ours = connector.is_some_and(|it| OF_THE_WEB.contains(&it.as_str()));
+            Ok(Some(found.docspec).filter(|_| is_ours))
         })?;
-        let told = told.and_then(|docspec| serde_json::from_str::<Told>(&docspec).ok());
-        let policy = told.and_then(|told| told.links);
+        let policy = match told.as_deref().map(serde_json::from_str::<Told>) {
+            None => None,
+            Some(Ok(told)) => told.links,
+            // Its pages wait in their chunks until somebody can read what is wanted of them.
+            Some(Err(error)) => {
+                return Err(Error::corrupt(format!("job {job}"), error.to_string()));
+            }
+        };
         let wanted = policy.map_or(Wanted::Removals, Wanted::Links);
         if self.policies.len() >= JOBS_MAX {
             self.policies.clear();
@@ -118,7 +125,7 @@ impl Chunks {
         };
         let (uri, what) = match (&record.change, &record.facts) {
             (document::Change::Remove(reason), _) => {
-                (self.uri(url, policy)?, What::Gone(words(*reason).to_owned()))
+                (self.uri(url, policy)?, What::Gone(reason.name().to_owned()))
             }
             _ if wanted == Wanted::Removals => return None,
             (document::Change::Keep, _) => (self.uri(url, policy)?, What::Seen),
@@ -155,20 +162,5 @@ impl Chunks {
             LinkPolicy::All | LinkPolicy::External => Uri::canonical(url, &self.list),
         };
         uri.ok().map(|uri| uri.to_uri())
-    }
-}
-
-/// Why a page is gone, in a few words.
-fn words(reason: RemoveReason) -> &'static str {
-    match reason {
-        RemoveReason::Gone => "gone",
-        RemoveReason::OutOfScope => "out of scope",
-        RemoveReason::Robots => "robots",
-        RemoveReason::Expired => "expired",
-        RemoveReason::HopLimit => "hop limit",
-        RemoveReason::Unreachable => "unreachable",
-        RemoveReason::Redirected => "redirected",
-        RemoveReason::JobDeleted => "job deleted",
-        RemoveReason::Operator => "operator",
     }
 }
