@@ -40,6 +40,8 @@ mod place;
 mod report;
 mod restore;
 mod robots;
+mod search;
+mod searched;
 mod status;
 mod top;
 mod urls;
@@ -76,6 +78,7 @@ enum Verb {
     Urls(urls::Args),
     Why(why::Args),
     Hosts(hosts::Args),
+    Search(search::Args),
     Links(links::Args),
     Load(load::Args),
     Page(page::Args),
@@ -150,6 +153,7 @@ pub fn main() -> ExitCode {
         Verb::Urls(args) => urls::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Hosts(args) => hosts::run(args),
+        Verb::Search(args) => search::run(args),
         Verb::Links(args) => links::run(args),
         Verb::Load(args) => load::run(args),
         Verb::Page(args) => page::run(args),

@@ -11,11 +11,13 @@ pub mod connectors;
 pub mod delays;
 pub mod delivery;
 pub mod fields;
+pub mod follow;
 pub mod http;
 pub mod links;
 pub mod notifications;
 pub mod output;
 pub mod rights;
+pub mod search;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod transformations;

@@ -86,6 +86,11 @@ impl Rights {
         }
     }
 
+    /// What is held.
+    pub fn leases(&self) -> Vec<Lease> {
+        self.held.values().map(|right| right.lease.clone()).collect()
+    }
+
     /// Holds on to everything for another while, used or not.
     pub fn hold(&mut self) {
         let now_ms = clock::now_ms();

@@ -4,7 +4,8 @@
 //! written out, and a manifest with the BLAKE3 hash of every file. It can be made while the
 //! program runs: rows are copied as one snapshot, and the objects that snapshot names are
 //! never changed and not collected until long after. The link index comes first: it may be
-//! behind the rows, from which it goes on, but never before them.
+//! behind the rows, from which it goes on, but never before them. The search index is not
+//! in it: its files come and go by the second, and it is made anew from the documents.
 //!
 //! Invariants: a backup or a restored directory is either whole or not there, since
 //! both are built beside their name and renamed last, after everything is synced.
@@ -12,6 +13,7 @@
 
 use crate::datadir::{Layout, WRITTEN_LINKS, make_directory};
 use crate::ids::{ObjectId, Part};
+use crate::tables::shards;
 use crate::{Db, Error, Result, migrate};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -124,6 +126,9 @@ fn snapshot_rows(from: &Path, to: &Path) -> Result<()> {
 fn copy_objects(source: &Layout, copy: &Layout, manifest: &mut Manifest) -> Result<()> {
     let db = Db::open_sqlite(&copy.database())?;
     migrate::refuse_incomplete(&db)?;
+    if migrate::check(&db).is_ok() {
+        db.write(shards::forget_all)?;
+    }
     let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
         let page = db.read(move |tx| crate::tables::objects::published_after(tx, after, PAGE))?;

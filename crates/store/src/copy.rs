@@ -22,7 +22,7 @@ use crate::ids::{ObjectId, Part};
 use crate::objects::{ObjectPath, Objects};
 use crate::owned::{self, Owned};
 use crate::tables::objects::{self, Published};
-use crate::tables::{link_rows, settings};
+use crate::tables::{link_rows, settings, shards};
 use crate::{Db, Error, Result, Tx, migrate};
 use schema::Table;
 
@@ -66,12 +66,18 @@ pub fn copy(
     migrate::apply(&target.db, now_ms)?;
     let owned = source.db.read(owned::present)?;
     let mut tables = schema::tables(&owned);
-    tables.retain(|table| table.name != link_rows::TABLE);
+    // The link index is copied by whoever has it open; the search index is made anew.
+    tables.retain(|table| table.name != link_rows::TABLE && !shards::TABLES.contains(&table.name));
     let mark = begin(target, &owned, now_ms)?;
 
     let mut copied = Copied { tables: tables.len() as u64, ..Copied::default() };
     let writer = rows::Writer { db: target.db.clone(), mark: mark.clone(), now_ms };
     copied.rows = copy_rows(&source.db, tables, writer)?;
+    let fenced = mark.clone();
+    target.db.write(move |tx| {
+        fence(tx, &fenced)?;
+        shards::forget_all(tx)
+    })?;
     copy_objects(source, target, &mut copied)?;
     links()?;
     target.db.write(move |tx| {

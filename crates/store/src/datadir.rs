@@ -4,6 +4,7 @@
 //! driftline.sqlite   the rows
 //! objects/           the objects
 //! links/             the link index, made when it is first needed
+//! search/            files of the search index that is being written
 //! links.rows         the link index as a backup wrote it, until it is needed
 //! lock               held by the process that has the directory open; names it
 //! socket             where that process answers other commands
@@ -25,6 +26,8 @@ const DATABASE: &str = "driftline.sqlite";
 const OBJECTS: &str = "objects";
 /// The link index.
 const LINKS: &str = "links";
+/// The search index, as its writer and its readers have it beside the objects.
+const SEARCH: &str = "search";
 /// The link index, written out.
 pub(crate) const WRITTEN_LINKS: &str = "links.rows";
 /// The node's name of every process that holds an embedded directory. They are one
@@ -73,6 +76,11 @@ impl Layout {
     /// Whether there is a link index, in whichever form.
     pub fn has_links(&self) -> bool {
         self.links().is_dir() || self.written_links().is_file()
+    }
+
+    /// The directory of the search index's writer; what counts is in the objects.
+    pub fn search(&self) -> PathBuf {
+        self.root.join(SEARCH)
     }
 
     /// The lock file.
@@ -150,7 +158,7 @@ fn refuse_foreign(layout: &Layout) -> Result<()> {
     };
     for entry in entries {
         let name = entry.map_err(|error| Error::io(root, error))?.file_name();
-        let ours = [OBJECTS, LINKS, LOCK, SOCKET].iter().any(|known| name == *known);
+        let ours = [OBJECTS, LINKS, SEARCH, LOCK, SOCKET].iter().any(|known| name == *known);
         if !ours {
             return Err(Error::Refused(format!(
                 "{} is not a driftline data directory: it has {} in it but no {DATABASE}; \

@@ -25,6 +25,7 @@ use object_store::{
 };
 
 mod directory;
+mod files;
 mod location;
 mod path;
 mod runtime;

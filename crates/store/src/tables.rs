@@ -35,6 +35,7 @@ pub mod robots;
 pub mod schedules;
 pub mod sessions;
 pub mod settings;
+pub mod shards;
 pub mod slots;
 pub mod standings;
 pub mod statistics;

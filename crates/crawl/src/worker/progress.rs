@@ -89,6 +89,8 @@ pub enum Waiter {
     Claims,
     /// The link index, for what it needs.
     Links,
+    /// The search index, likewise.
+    Search,
     /// Deliveries, for an output.
     Outputs,
     /// The run, for a host or a time.

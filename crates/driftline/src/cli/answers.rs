@@ -7,9 +7,10 @@
 
 use super::changes::Changes;
 use super::linked::Linked;
+use super::searched::Searched;
 use super::{
     authority, backup, connection, connector, doctor, domains, export, hosts, job, links, page,
-    report, shown, status, top, urls, why,
+    report, search, shown, status, top, urls, why,
 };
 use anyhow::Context;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use store::Db;
 use store::datadir::Layout;
 use store::dialect::Dialect;
+use store::objects::Objects;
 use store::socket::{self, Listening, Question};
 use store::tables::jobs::{self, Job};
 use store::tables::overview::Standing;
@@ -32,6 +34,8 @@ pub struct Answers {
     pub db: Db,
     /// The link index.
     pub links: Arc<Linked>,
+    /// The search index.
+    pub search: Arc<Searched>,
     /// What the process that holds the directory is doing; `None` when nobody holds it.
     pub doing: Option<String>,
 }
@@ -39,7 +43,14 @@ pub struct Answers {
 impl Answers {
     /// From rows that this process has opened beside whoever holds them.
     pub fn of_rows(db: Db) -> Answers {
-        Answers { links: Arc::new(Linked::new(&db, None)), db, doing: None }
+        Answers::of_database(db, None)
+    }
+
+    /// From a database, and its objects if they are known.
+    pub fn of_database(db: Db, objects: Option<Objects>) -> Answers {
+        let links = Arc::new(Linked::new(&db, None));
+        let search = Arc::new(Searched::new(&db, objects, None, links.clone()));
+        Answers { links, search, db, doing: None }
     }
 
     /// Answers a question; the error is a sentence for people.
@@ -120,6 +131,7 @@ impl Answers {
             "links" => links::answer(self, read(args)?),
             "page" => page::answer(self, read(args)?),
             "report" => report::answer(self, read(args)?),
+            "search" => search::answer(self, read(args)?),
             "top" => top::answer(self, read(args)?),
             "urls" => urls::answer(self, read(args)?),
             "why" => why::answer(self, read(args)?),

@@ -13,9 +13,11 @@ use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Settings, Stopper};
 use outputs::delays::Delays;
 use outputs::delivery::{self, Bell, Delivery, Listener, Means, Ready};
-use outputs::links::follow::{self, Follower};
+use outputs::follow::{self, Follower};
+use outputs::links::follow::Links;
 use outputs::notifications::telling::{self, Board, Teller};
 use outputs::rights::Claimant;
+use outputs::search::follow::Search;
 use std::sync::{Arc, OnceLock};
 use store::ids::{IdMaker, JobId};
 use store::patience::Patience;
@@ -29,24 +31,36 @@ pub struct Delivering {
     ready: Ready,
     telling: telling::Ready,
     following: follow::Ready,
+    finding: follow::Ready,
     post: Arc<Post>,
+}
+
+/// From the commits of chunks until they were visible in the indexes.
+#[derive(Default)]
+pub struct Visible {
+    /// In the link index.
+    pub links: Delays,
+    /// In the search index.
+    pub search: Delays,
 }
 
 /// Deliveries that are made, news that are told, and an index that follows.
 pub struct Delivered {
     delivery: Delivery,
     follower: Follower,
+    finder: Follower,
     teller: Teller,
 }
 
 impl Delivered {
-    /// Ends, when what is under way has arrived. Returns how long the links of chunks
-    /// took to be visible.
-    pub fn stop(self) -> Delays {
+    /// Ends, when what is under way has arrived.
+    pub fn stop(self) -> Visible {
         self.delivery.stop();
-        let delays = self.follower.stop();
+        let links = self.follower.stop();
+        // Behind the link index, whose words it takes.
+        let search = self.finder.stop();
         self.teller.stop();
-        delays
+        Visible { links, search }
     }
 }
 
@@ -55,6 +69,7 @@ struct Post {
     db: Db,
     bell: Bell,
     links: follow::Bell,
+    search: follow::Bell,
     board: Board,
     /// Wakes the worker, once it is there.
     worker: OnceLock<Stopper>,
@@ -64,16 +79,18 @@ struct Post {
 impl Delivering {
     /// Makes them ready.
     pub fn new(held: &Held, progress: &Arc<Progress>) -> Delivering {
-        let (ready, telling, following) = (delivery::ready(), telling::ready(), follow::ready());
+        let (ready, telling) = (delivery::ready(), telling::ready());
+        let (following, finding) = (follow::ready(), follow::ready());
         let post = Post {
             db: held.db.clone(),
             bell: ready.bell(),
             links: following.bell(),
+            search: finding.bell(),
             board: telling.board(),
             worker: OnceLock::new(),
             progress: progress.clone(),
         };
-        Delivering { ready, telling, following, post: Arc::new(post) }
+        Delivering { ready, telling, following, finding, post: Arc::new(post) }
     }
 
     /// Whom the worker tells.
@@ -103,25 +120,32 @@ impl Delivering {
             skew_ms: settings.skew_ms,
         };
         let (db, objects) = (held.db.clone(), held.objects.clone());
-        let means = follow::Means {
-            db: db.clone(),
-            objects: objects.clone(),
-            index: held.links()?,
-            claimant: claimant.clone(),
-            poll_ms: settings.poll_ms,
-        };
-        let progress = self.post.progress.clone();
-        let listener: follow::Listener =
-            Arc::new(move |why| progress.waits_for(Waiter::Links, why));
-        let follower = self.following.start(means, listener)?;
+        let means = follow::Means { claimant: claimant.clone(), poll_ms: settings.poll_ms };
+        let links = Links::new(db.clone(), objects.clone(), held.links()?)?;
+        let listener = self.post.listener(Waiter::Links);
+        let follower = self.following.start(means.clone(), Box::new(links), listener)?;
+        let search = held.search().clone();
+        let published = Box::new(move || search.refresh());
+        let search = Search::new(held.search_means(&claimant)?, published)?;
+        let listener = self.post.listener(Waiter::Search);
+        let finder = self.finding.start(means, Box::new(search), listener)?;
         let means = Means { db, objects, claimant, poll_ms: settings.poll_ms };
-        Ok(Delivered { delivery: self.ready.start(means, self.post)?, follower, teller })
+        Ok(Delivered { delivery: self.ready.start(means, self.post)?, follower, finder, teller })
+    }
+}
+
+impl Post {
+    /// Who hears what a follower waits for.
+    fn listener(&self, who: Waiter) -> follow::Listener {
+        let progress = self.progress.clone();
+        Arc::new(move |why| progress.waits_for(who, why))
     }
 }
 
 impl Herald for Post {
     fn committed(&self) {
         self.links.ring();
+        self.search.ring();
     }
 
     fn decided(&self) {

@@ -11,12 +11,15 @@ mod session;
 use super::answers::Answers;
 use super::changes::Changes;
 use super::linked::Linked;
+use super::searched::Searched;
 use super::words::quoted;
 use super::{Data, shown};
 use crate::catalog;
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
 use outputs::links::LinkIndex;
+use outputs::rights::Claimant;
+use outputs::search::shard::Means;
 use serde_json::Value as Json;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -257,6 +260,8 @@ pub struct Held {
     pub objects: Objects,
     /// Its link index, opened when it is first needed.
     links: Arc<Linked>,
+    /// Its search index, likewise.
+    search: Arc<Searched>,
     // Declared last and so dropped last: the directory's lock outlives all use of it.
     directory: Option<DataDir>,
 }
@@ -267,14 +272,18 @@ impl Held {
         let directory = DataDir::open(root, parts, clock::now_ms())?;
         catalog::register_new(directory.db(), clock::now_ms())?;
         let objects = Objects::open(&Location::Directory(directory.layout().objects()))?;
-        let links = Arc::new(Linked::new(directory.db(), Some(directory.layout())));
-        Ok(Held { db: directory.db().clone(), objects, links, directory: Some(directory) })
+        let (db, layout) = (directory.db().clone(), directory.layout());
+        let links = Arc::new(Linked::new(&db, Some(layout)));
+        let search = Searched::new(&db, Some(objects.clone()), Some(layout), links.clone());
+        let search = Arc::new(search);
+        Ok(Held { db, objects, links, search, directory: Some(directory) })
     }
 
     /// A database that others may work on, too.
     fn of_database(db: Db, objects: Objects) -> Held {
         let links = Arc::new(Linked::new(&db, None));
-        Held { db, objects, links, directory: None }
+        let search = Arc::new(Searched::new(&db, Some(objects.clone()), None, links.clone()));
+        Held { db, objects, links, search, directory: None }
     }
 
     /// Its link index.
@@ -282,9 +291,26 @@ impl Held {
         self.links.open()
     }
 
+    /// Its search index.
+    pub fn search(&self) -> &Arc<Searched> {
+        &self.search
+    }
+
+    /// What its search index is written with.
+    pub fn search_means(&self, claimant: &Claimant) -> store::Result<Means> {
+        Ok(Means {
+            claimant: claimant.clone(),
+            objects: self.objects.clone(),
+            home: self.search.home()?.join("written").join(&claimant.node_name),
+            spans_parts: self.search.spans_parts(),
+            links: Some(self.links()?),
+        })
+    }
+
     /// Answers questions about it, as a process that is doing something.
     pub fn answers(&self, doing: &str) -> Answers {
-        Answers { db: self.db.clone(), links: self.links.clone(), doing: Some(doing.to_owned()) }
+        let (db, links, search) = (self.db.clone(), self.links.clone(), self.search.clone());
+        Answers { db, links, search, doing: Some(doing.to_owned()) }
     }
 
     /// Where things are, if it is a data directory.

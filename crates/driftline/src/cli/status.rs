@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use store::clock;
 use store::ids::JobId;
 use store::tables::cursors::Lag;
+use store::tables::cursors::{self, LINKS, SEARCH};
 use store::tables::overview::{self, RunTotals, Standing};
 use store::tables::queue::State;
 
@@ -87,12 +88,14 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
         }));
     }
     out.push(format!("{} chunks committed", overview.commits));
-    if let Some(lag) = &overview.links {
+    for (consumer, lag) in [(LINKS, &overview.links), (SEARCH, &overview.search)] {
+        let Some(lag) = lag else { continue };
+        let title = cursors::title(consumer);
         out.push(match lag.behind_chunks {
-            0 => "the link index is up to date".to_owned(),
+            0 => format!("{title} is up to date"),
             chunks => {
                 let (chunks, since) = (count(chunks, "chunk"), span(lag.behind_ms));
-                format!("the link index is {chunks} behind, for {since}")
+                format!("{title} is {chunks} behind, for {since}")
             }
         });
     }
@@ -190,6 +193,8 @@ struct ShownOverview {
     hosts_blocked: i64,
     #[serde(default)]
     links: Option<Lag>,
+    #[serde(default)]
+    search: Option<Lag>,
     #[serde(default)]
     nodes: Vec<ShownNode>,
     jobs: Vec<ShownJob>,

@@ -21,6 +21,7 @@ mod outputs;
 mod receivers;
 mod refused;
 mod scenarios;
+mod search;
 mod server;
 mod signals;
 mod throttled;
@@ -172,6 +173,17 @@ impl Home {
         let stored = self.number("SELECT COUNT(*) FROM documents WHERE removed_ms IS NULL");
         assert_eq!(answer["pages"], stored, "{answer}");
         answer["links"].as_u64().unwrap()
+    }
+
+    /// Asserts that the search index is what is committed. Returns how many documents it has.
+    #[track_caller]
+    fn verify_search(&self) -> u64 {
+        let output = self.command(&["search", "verify", "--json"]).output().unwrap();
+        let (said, errors) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && errors.is_empty(), "{said}{errors}");
+        let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(answer["documents"], answer["indexed"], "{answer}");
+        answer["indexed"].as_u64().unwrap()
     }
 
     /// The rows, beside whoever works on them.

@@ -106,6 +106,15 @@ impl LinkIndex {
         self.read(move |view| Ok(State::load(view, part)?.cursor))
     }
 
+    /// How many changes it has seen, over all parts: another number when anything is new.
+    pub fn changes(&self) -> Result<u64> {
+        let parts = self.parts();
+        self.read(move |view| {
+            let seq = |part| Ok(State::load(view, Part(part))?.seq);
+            (0..i64::from(parts)).map(seq).sum()
+        })
+    }
+
     /// How far a file has been loaded, if at all.
     pub fn file_mark(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let key = keys::loaded(key);

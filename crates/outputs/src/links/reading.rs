@@ -130,6 +130,18 @@ pub fn inlinks(
     Ok(Listing { items: show(view, items)?, next, previous })
 }
 
+/// The words of the first in-links of a URI, as many as are asked for, and of whichever
+/// more are read with them.
+pub fn anchors(view: &dyn View, known: &Known, limit: usize) -> Result<Vec<String>> {
+    if known.node.inlinks == Inlinks::Wide {
+        let span = Span::prefix(&keys::inlinks_in(known.hash, Form::Wide));
+        let rows = view.scan(known.part, &span, limit)?;
+        return rows.iter().map(|(_, value)| Ok(inlinks::decode_wide(value)?.anchor)).collect();
+    }
+    let all = inlinks::list(view, known.part, known.hash, &known.node)?;
+    Ok(all.into_iter().filter_map(|edit| edit.link).map(|link| link.anchor).collect())
+}
+
 type Found = Vec<(Vec<u8>, (Source, Inlink))>;
 
 fn narrow(view: &dyn View, known: &Known, filter: &Filter, paging: &Paging) -> Result<Found> {

@@ -124,14 +124,39 @@ pub struct Field {
     pub values: Vec<String>,
 }
 
-/// Access tokens, as the authorities of a repository name them. A reader must
-/// hold one of `allow` and none of `deny`; both empty means everyone.
+/// Access tokens, as the authorities of a repository name them. A reader must pass every
+/// level: hold one of its `allow` tokens, if it has any, and none of its `deny` tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Access {
-    /// Any of these lets a reader in.
-    pub allow: Vec<String>,
+    /// Any of these lets a reader in, on its level.
+    pub allow: Vec<Token>,
     /// Any of these keeps a reader out.
-    pub deny: Vec<String>,
+    pub deny: Vec<Token>,
+}
+
+/// An access token of a level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Where it is asked for.
+    pub level: Level,
+    /// The token.
+    pub name: String,
+}
+
+impl Token {
+    /// A token of a level.
+    pub fn new(level: Level, name: impl Into<String>) -> Token {
+        Token { level, name: name.into() }
+    }
+}
+
+/// Where access is asked for, from the outermost in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Level {
+    Share,
+    Parent,
+    Document,
 }
 
 /// Where a document's bytes are kept: one record of a bodies file.

@@ -96,7 +96,7 @@ impl Directory {
         }
     }
 
-    fn file(&self, path: &ObjectPath) -> PathBuf {
+    pub(super) fn file(&self, path: &ObjectPath) -> PathBuf {
         self.root.join(path.as_str())
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::ids::{ChunkId, Part};
+use crate::ids::{ChunkId, ObjectId, Part};
 use crate::{Error, Result};
 
 /// Bytes of a whole path. S3 allows 1024; ours are far shorter.
@@ -44,7 +44,7 @@ pub struct ObjectPath(String);
 
 impl ObjectPath {
     /// What the paths below begin with; the part's number follows.
-    pub const ROOTS: [&'static str; 2] = ["chunks", "packs"];
+    pub const ROOTS: [&'static str; 3] = ["chunks", "packs", "shards"];
 
     /// The facts of one chunk.
     pub fn facts(chunk: ChunkKey) -> ObjectPath {
@@ -59,6 +59,11 @@ impl ObjectPath {
     /// The facts of many small chunks, packed.
     pub fn pack(part: u32, id: i64) -> ObjectPath {
         ObjectPath(format!("packs/{part}/{}.facts", non_negative(id)))
+    }
+
+    /// A file of a search shard, which is named as the index names it.
+    pub fn shard(part: Part, object: ObjectId, name: &str) -> Result<ObjectPath> {
+        ObjectPath::parse(&format!("shards/{part}/{}-{name}", non_negative(object.0)))
     }
 
     /// A path from text, as a row or another module holds it.

@@ -20,6 +20,7 @@ use fjall::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 /// Which generation of each family counts.
 const GENERATIONS: &str = "generations";
@@ -34,6 +35,11 @@ const JOURNAL_BYTES: u64 = 256 << 20;
 const WORKERS: usize = 1;
 /// Files that are kept open.
 const FILES_MAX: usize = 256;
+
+/// Bytes of the journal that the next process may read through when it opens the map.
+const JOURNAL_LEFT_BYTES: u64 = 4 << 20;
+/// How long it is waited, at the end, for rows to be written out.
+const END_MAX: Duration = Duration::from_secs(10);
 
 /// Where a map is, and of what it consists.
 #[derive(Debug, Clone)]
@@ -238,6 +244,26 @@ impl SortedMap for Embedded {
             keyspace.major_compact().map_err(|error| self.fault(error))?;
         }
         Ok(())
+    }
+}
+
+/// What is only in the journal is written out, so that the next process does not read it
+/// all before its first answer.
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        if self.db.journal_disk_space().is_ok_and(|bytes| bytes <= JOURNAL_LEFT_BYTES) {
+            return;
+        }
+        for tree in self.trees().values() {
+            if tree.keyspace.rotate_memtable().is_err() {
+                // The journal has it all.
+                return;
+            }
+        }
+        let until = Instant::now() + END_MAX;
+        while self.db.outstanding_flushes() > 0 && Instant::now() < until {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
     }
 }
 

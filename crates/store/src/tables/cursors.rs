@@ -10,11 +10,14 @@ use crate::{Error, Result, Tx};
 
 /// The link index, as a consumer and as the role of who runs it.
 pub const LINKS: &str = "links";
+/// The search index, likewise.
+pub const SEARCH: &str = "search";
 
 /// What people call a consumer.
 pub fn title(consumer: &str) -> String {
     match consumer {
         LINKS => "the link index".to_owned(),
+        SEARCH => "the search index".to_owned(),
         other => format!("the output {other}"),
     }
 }
@@ -78,6 +81,12 @@ pub fn set(tx: &mut Tx<'_>, (part, consumer): (Part, &str), seq: i64, now_ms: i6
          WHERE cursors.seq < excluded.seq",
         &[part.into(), consumer.into(), seq.into(), now_ms.into()],
     )?;
+    Ok(())
+}
+
+/// Forgets how far a consumer is: it begins anew.
+pub(crate) fn forget(tx: &mut Tx<'_>, consumer: &str) -> Result<()> {
+    tx.execute("DELETE FROM cursors WHERE consumer = $1", &[consumer.into()])?;
     Ok(())
 }
 

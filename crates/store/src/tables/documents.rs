@@ -245,6 +245,66 @@ impl Document {
     }
 }
 
+/// Where the content of a document is, of a connection that has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Pointer {
+    pub connection: ConnectionId,
+    pub dochash: DocHash,
+    pub chunk: Option<ChunkId>,
+    pub is_removed: bool,
+}
+
+/// What rows there are of documents, of every connection that has them.
+pub fn pointers(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<Pointer>> {
+    let keys: Vec<_> = hashes.iter().map(Value::from).collect();
+    tx.query_in(
+        "SELECT connectionid, dochash, chunk, removed_ms FROM documents WHERE part = $1 AND dochash",
+        &[part.into()],
+        &keys,
+        "",
+        |row| {
+            let removed_ms: Option<i64> = row.get(3)?;
+            Ok(Pointer {
+                connection: row.get(0)?,
+                dochash: row.get(1)?,
+                chunk: row.get(2)?,
+                is_removed: removed_ms.is_some(),
+            })
+        },
+    )
+}
+
+/// A document that is there, and where its content is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Live {
+    pub id: DocumentId,
+    pub connection: ConnectionId,
+    pub dochash: DocHash,
+    pub docid: String,
+    pub chunk: ChunkId,
+}
+
+/// Documents of a part that are there and have content, after one.
+pub fn live_after(tx: &mut Tx<'_>, part: Part, after: DocumentId, limit: u32) -> Result<Vec<Live>> {
+    tx.query(
+        "SELECT id, connectionid, dochash, docid, chunk FROM documents
+         WHERE part = $1 AND id > $2 AND removed_ms IS NULL AND chunk IS NOT NULL
+         ORDER BY id LIMIT $3",
+        &[part.into(), after.into(), limit.into()],
+        |row| {
+            Ok(Live {
+                id: row.get(0)?,
+                connection: row.get(1)?,
+                dochash: row.get(2)?,
+                docid: row.get(3)?,
+                chunk: row.get(4)?,
+            })
+        },
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

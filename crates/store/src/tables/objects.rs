@@ -142,6 +142,12 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<u64> {
     Ok(gone.len() as u64)
 }
 
+/// Forgets all objects of a kind, in a copy of the rows that is without them.
+pub(crate) fn forget_kind(tx: &mut Tx<'_>, kind: Kind) -> Result<()> {
+    tx.execute("DELETE FROM objects WHERE kind = $1", &[kind.name().into()])?;
+    Ok(())
+}
+
 /// Which of these paths have a row, in whatever state.
 pub fn known_paths(tx: &mut Tx<'_>, part: Part, paths: &[String]) -> Result<Vec<String>> {
     let keys: Vec<_> = paths.iter().map(|path| path.as_str().into()).collect();

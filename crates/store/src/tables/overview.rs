@@ -5,7 +5,7 @@
 //! one for a hundred documents or more; the sum has a bound and says when it was hit.
 
 use crate::ids::{JobId, Run};
-use crate::tables::cursors::{self, LINKS, Lag};
+use crate::tables::cursors::{self, LINKS, Lag, SEARCH};
 use crate::{Result, Tx};
 use std::collections::BTreeMap;
 
@@ -31,6 +31,8 @@ pub struct Overview {
     pub hosts_blocked: i64,
     /// How far the link index is behind the crawl, where there is or will be one.
     pub links: Option<Lag>,
+    /// How far the search index is behind, if anything was committed.
+    pub search: Option<Lag>,
     /// Processes that hold a lease.
     pub nodes: Vec<NodeOverview>,
     /// Jobs with their documents by state.
@@ -115,7 +117,7 @@ pub struct RunTotals {
 /// Reads the overview.
 pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
     let schema = tx.query_one("SELECT MAX(version) FROM schema_versions", &[], |row| row.get(0))?;
-    let commits = tx.query_one(
+    let commits: i64 = tx.query_one(
         "SELECT COALESCE(CAST(SUM(seq) AS BIGINT), 0) FROM leases WHERE role = 'crawl'",
         &[],
         |row| row.get(0),
@@ -127,9 +129,11 @@ pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
     )?;
     let parts = super::settings::parts(tx)?;
     let links = links(tx, now_ms)?;
+    let is_any = commits > 0;
+    let search = is_any.then(|| cursors::lag(tx, SEARCH, now_ms)).transpose()?;
     let nodes = holders(tx, now_ms)?;
     let jobs = jobs(tx, &nodes)?;
-    Ok(Overview { parts, schema, commits, hosts_blocked, links, nodes, jobs })
+    Ok(Overview { parts, schema, commits, hosts_blocked, links, search, nodes, jobs })
 }
 
 /// The link index is nobody's business where it has read nothing and no job is of the web.

@@ -13,6 +13,7 @@ use ::crawl::fetch::sentences;
 use ::crawl::worker::Ended;
 use ::crawl::worker::progress::{Counted, Progress};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use outputs::delays::Delays;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -175,15 +176,28 @@ pub struct Summary {
     /// Patterns of pages that look endless and are followed no further.
     endless: Vec<Endless>,
     /// From the commits of chunks until their links were visible.
-    links_visible: Visible,
+    links_visible: Delay,
+    /// The same until their documents were found.
+    search_visible: Delay,
 }
 
 #[derive(serde::Serialize)]
-struct Visible {
+struct Delay {
     chunks: u64,
     median_ms: u64,
     p99_ms: u64,
     longest_ms: u64,
+}
+
+impl Delay {
+    fn of(delays: &Delays) -> Delay {
+        Delay {
+            chunks: delays.counted(),
+            median_ms: delays.percentile_ms(50),
+            p99_ms: delays.percentile_ms(99),
+            longest_ms: delays.longest_ms(),
+        }
+    }
 }
 
 #[derive(serde::Serialize)]
@@ -196,7 +210,7 @@ struct Slow {
 impl Summary {
     /// Reads what there is to say.
     pub fn read(held: &Held, name: &str, worked: &Worked) -> anyhow::Result<Summary> {
-        let Worked { begun, did, ended, links } = worked;
+        let Worked { begun, did, ended, visible } = worked;
         let job = begun.job;
         let of = name.to_owned();
         let (documents, endless) = held
@@ -226,12 +240,8 @@ impl Summary {
             slowest_hosts,
             did: did.clone(),
             endless,
-            links_visible: Visible {
-                chunks: links.counted(),
-                median_ms: links.percentile_ms(50),
-                p99_ms: links.percentile_ms(99),
-                longest_ms: links.longest_ms(),
-            },
+            links_visible: Delay::of(&visible.links),
+            search_visible: Delay::of(&visible.search),
             documents: documents.into_iter().filter(|(_, count)| *count != 0).collect(),
         })
     }

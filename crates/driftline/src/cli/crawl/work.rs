@@ -4,7 +4,7 @@
 //! marked as stopped before the answer, so that nobody waits for it.
 
 use super::{show, stopping};
-use crate::cli::delivering::Delivering;
+use crate::cli::delivering::{Delivering, Visible};
 use crate::cli::extract;
 use crate::cli::place::Held;
 use ::crawl::begin::{self, Begun};
@@ -13,7 +13,6 @@ use ::crawl::definitions::WebSpec;
 use ::crawl::worker::now::Now;
 use ::crawl::worker::progress::{Counted, Progress};
 use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
-use outputs::delays::Delays;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::clock;
@@ -44,8 +43,8 @@ pub struct Worked {
     pub did: Counted,
     /// How it ended.
     pub ended: Ended,
-    /// From the commits of chunks until their links were visible.
-    pub links: Delays,
+    /// From the commits of chunks until they were visible in the indexes.
+    pub visible: Visible,
 }
 
 impl Work<'_> {
@@ -87,9 +86,9 @@ impl Work<'_> {
         let stopping = stopping::listen(stopper)?;
         let watching = show::watch(self.held, &progress, begun.job, self.quiet)?;
         let ended = worker.run();
-        let links = delivery.stop();
+        let visible = delivery.stop();
         watching.stop();
         drop(stopping);
-        Ok(Worked { begun, did: progress.snapshot(), ended: ended?, links })
+        Ok(Worked { begun, did: progress.snapshot(), ended: ended?, visible })
     }
 }

@@ -52,7 +52,7 @@ impl Scene {
         }
         let links = Arc::new(Linked::opened(&db, index));
         Scene {
-            answers: Answers { db, links, doing: None },
+            answers: Answers { links, ..Answers::of_rows(db) },
             _directory: directory,
             _folder: folder,
         }

@@ -6,12 +6,12 @@
 //! renewed until they are given back, whatever a batch takes.
 
 use super::super::place::Held;
-use outputs::links::follow::ROLE;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{NodeId, Part};
+use store::tables::cursors::LINKS as ROLE;
 use store::tables::leases::{self, Asking, Lease};
 use store::tables::nodes::{self, NewNode};
 use store::tables::settings;

@@ -1,4 +1,4 @@
-//! Questions about the link index of a place, one after the other.
+//! Questions about the indexes of a place, one after the other.
 //!
 //! The process that holds a directory is asked each time. When nobody holds it this process
 //! does, from the first question that finds it so to the last: the files of the index have
@@ -11,8 +11,9 @@ use serde_json::Value as Json;
 use store::socket::Question;
 
 /// Whoever answers.
-pub struct LinkSession<'a> {
+pub struct IndexSession<'a> {
     place: &'a Place,
+    needs_objects: bool,
     own: Option<Own>,
 }
 
@@ -25,19 +26,25 @@ struct Own {
 
 impl Place {
     /// Begins to ask about the link index.
-    pub fn link_session(&self) -> LinkSession<'_> {
-        LinkSession { place: self, own: None }
+    pub fn link_session(&self) -> IndexSession<'_> {
+        IndexSession { place: self, needs_objects: false, own: None }
+    }
+
+    /// Begins to ask about the search index, which is in the objects.
+    pub fn search_session(&self) -> IndexSession<'_> {
+        IndexSession { place: self, needs_objects: true, own: None }
     }
 }
 
-impl LinkSession<'_> {
+impl IndexSession<'_> {
     /// Asks one question.
     pub fn ask(&mut self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
         let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
         let own = match self.own.take() {
             Some(own) => own,
             None if self.place.database.is_some() => {
-                Own { answers: Answers::of_rows(self.place.rows()?), _held: None }
+                let objects = self.needs_objects.then(|| self.place.objects()).transpose()?;
+                Own { answers: Answers::of_database(self.place.rows()?, objects), _held: None }
             }
             None => match self.place.ask_or_hold(&self.place.data.existing()?, &question)? {
                 Asked::Answered(answer) => return Ok(answer),

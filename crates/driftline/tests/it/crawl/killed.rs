@@ -56,6 +56,7 @@ fn a_crawl_that_is_killed_again_and_again_loses_nothing(home: &Home, seed: u64) 
     home.verify();
     // I4: what the index says is what the pages say, wherever it was cut off.
     assert!(home.verify_links() > PAGES as u64);
+    assert_eq!(home.verify_search(), PAGES as u64);
     let traffic = site.traffic();
     assert_eq!(site.unfetched(&traffic), Vec::<String>::new());
     assert_eq!(summary.count("/documents/done"), PAGES as u64, "{summary:?}");

@@ -1,0 +1,201 @@
+//! `driftline search`: finds documents by their words; and keeps the index that does.
+//!
+//! Invariant: what comes from documents is shown without anything that a terminal would
+//! obey.
+
+mod keeping;
+
+use super::answers::Answers;
+use super::place::Place;
+use super::words::{date, quoted};
+use super::{say, shown};
+use anyhow::Context;
+use clap::Args as ClapArgs;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use keeping::Keeping;
+use outputs::search::ask::gather::Order;
+use outputs::search::ask::{Answer, Hit, Piece, Question};
+use serde_json::Value as Json;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// Find documents by their words
+///
+/// Words must all be there; \"a phrase\" as it is written; OR, -word and (parentheses) as usual;
+/// word* finds what begins so. Filters: site:host, domain:name, intitle:word, inurl:word,
+/// lang:en, type:pdf, before:2024-05, after:2024-01-31, links:>10.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example: driftline search 'hash map'
+Example: driftline search '\"borrow checker\" site:example.com -intitle:index'
+Example: driftline search --sort date 'release lang:en' --json
+Example: driftline search verify")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Args {
+    #[command(flatten)]
+    looking: Looking,
+    #[command(subcommand)]
+    keeping: Option<Keeping>,
+}
+
+/// A question.
+#[derive(ClapArgs)]
+struct Looking {
+    #[command(flatten)]
+    place: Place,
+    /// What to look for; write -- before it if it is one of the commands below
+    #[arg(required = true, value_name = "QUESTION")]
+    question: Vec<String>,
+    /// Hits of a page
+    #[arg(long, value_name = "N", default_value_t = 10,
+          value_parser = clap::value_parser!(u16).range(1..=100))]
+    limit: u16,
+    /// Go on where a page ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+    /// What comes first
+    #[arg(long, value_name = "ORDER", default_value = "relevance",
+          value_parser = PossibleValuesParser::new(["relevance", "date", "links"]).map(order_of))]
+    sort: Order,
+    /// Show near-duplicates each for itself
+    #[arg(long)]
+    duplicates: bool,
+    /// Show how hits divide by domain, language, type and year
+    #[arg(long)]
+    facets: bool,
+    /// Only what a reader with this access token may see; may be given several times
+    #[arg(long, value_name = "TOKEN")]
+    token: Vec<String>,
+    /// Only what everybody may see, or what readers with the tokens may
+    #[arg(long)]
+    restricted: bool,
+}
+
+fn order_of(name: String) -> Order {
+    match name.as_str() {
+        "date" => Order::Date,
+        "links" => Order::Links,
+        _ => Order::Relevance,
+    }
+}
+
+/// Answers the question.
+pub fn answer(answers: &Answers, question: Question) -> anyhow::Result<Json> {
+    Ok(serde_json::to_value(answers.search.answer(&question)?)?)
+}
+
+/// Runs the verb. Nothing found is a "no".
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.keeping {
+        Some(keeping) => keeping::run(keeping),
+        None => look(&args.looking),
+    }
+}
+
+fn look(args: &Looking) -> anyhow::Result<ExitCode> {
+    let is_restricted = args.restricted || !args.token.is_empty();
+    let question = Question {
+        text: args.question.join(" "),
+        limit: usize::from(args.limit),
+        cursor: args.cursor.clone(),
+        order: args.sort,
+        facets: args.facets || args.place.json(),
+        duplicates: args.duplicates,
+        tokens: is_restricted.then(|| args.token.clone()),
+    };
+    let json = args.place.search_session().ask("search", &question)?;
+    let answer: Answer = serde_json::from_value(json.clone())
+        .context("the process that holds the directory is of another version")?;
+    match args.place.json() {
+        true => say(&json.to_string()),
+        false => lines(args, &question, &answer).iter().for_each(|line| say(line)),
+    }
+    Ok(if answer.hits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
+    let is_bold = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut lines = Vec::new();
+    let least = if answer.is_partial { "at least " } else { "" };
+    let found = match answer.total {
+        0 => format!("nothing was found for {}", shown(&question.text)),
+        1 => format!("{least}1 document in {} ms", answer.took_ms),
+        many => format!("{least}{many} documents in {} ms", answer.took_ms),
+    };
+    lines.push(found);
+    if answer.is_relaxed {
+        lines.push("nothing has all the words; these have most of them".to_owned());
+    }
+    if let Some(better) = &answer.suggestion {
+        lines.push(format!("did you mean: {}", shown(better)));
+    }
+    for hit in &answer.hits {
+        lines.push(String::new());
+        lines.extend(hit_lines(hit, is_bold));
+    }
+    for facet in answer.facets.iter().filter(|it| args.facets && !it.values.is_empty()) {
+        let values: Vec<String> = facet
+            .values
+            .iter()
+            .map(|(value, count)| format!("{} ({count})", shown(value)))
+            .collect();
+        if lines.last().is_some_and(|line| !line.starts_with("by ")) {
+            lines.push(String::new());
+        }
+        lines.push(format!("by {}: {}", facet.name, values.join(", ")));
+    }
+    if let Some(next) = &answer.next {
+        lines.push(format!("go on with: {}", again(args, next)));
+    }
+    lines
+}
+
+fn hit_lines(hit: &Hit, is_bold: bool) -> Vec<String> {
+    let title = if hit.title.is_empty() { "(no title)".to_owned() } else { shown(&hit.title) };
+    let mut lines = vec![title, format!("    {}", shown(&hit.url))];
+    if !hit.snippet.is_empty() {
+        let pieces: String = hit.snippet.iter().map(|piece| piece_of(piece, is_bold)).collect();
+        lines.push(format!("    {pieces}"));
+    }
+    let links = match hit.links {
+        1 => "1 in-link".to_owned(),
+        many => format!("{many} in-links"),
+    };
+    let mut facts = vec![date(hit.date_ms), links];
+    facts.extend(Some(shown(&hit.language)).filter(|it| !it.is_empty()));
+    facts.extend(Some(shown(&hit.media)).filter(|it| !it.is_empty()));
+    if !hit.similar.is_empty() {
+        facts.push(format!("{} like it", hit.similar.len()));
+    }
+    lines.push(format!("    {}", facts.join(", ")));
+    lines
+}
+
+/// A piece of a snippet; what was asked for stands out where that can be shown.
+fn piece_of(piece: &Piece, is_bold: bool) -> String {
+    let text = shown(&piece.text);
+    if piece.hit && is_bold { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text }
+}
+
+/// The command that shows the next page.
+fn again(args: &Looking, next: &str) -> String {
+    let mut words = vec!["driftline search".to_owned(), quoted(&args.question.join(" "))];
+    words.extend(Some(args.place.flags().trim_start().to_owned()).filter(|it| !it.is_empty()));
+    if args.limit != 10 {
+        words.push(format!("--limit {}", args.limit));
+    }
+    match args.sort {
+        Order::Relevance => {}
+        Order::Date => words.push("--sort date".to_owned()),
+        Order::Links => words.push("--sort links".to_owned()),
+    }
+    if args.duplicates {
+        words.push("--duplicates".to_owned());
+    }
+    words.extend(args.token.iter().map(|token| format!("--token {}", quoted(token))));
+    if args.restricted {
+        words.push("--restricted".to_owned());
+    }
+    words.push(format!("--cursor {next}"));
+    words.join(" ")
+}

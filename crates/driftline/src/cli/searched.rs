@@ -1,0 +1,132 @@
+//! The search index of a place, opened when it is first asked.
+//!
+//! What is published is read where the objects are, or brought into a cache; what is newer
+//! is opened with the next question. Invariant: it is opened once in a process, however
+//! many ask.
+
+use super::linked::Linked;
+use anyhow::Context;
+use outputs::search::ask::plan::Weights;
+use outputs::search::ask::{Answer, Asking, Failed, Question};
+use outputs::search::keeping::{self, Verified};
+use outputs::search::said;
+use outputs::search::server::Server;
+use page::domain::SuffixList;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use store::datadir::Layout;
+use store::dialect::Dialect;
+use store::objects::Objects;
+use store::tables::settings;
+use store::{Db, Error};
+use tempfile::TempDir;
+
+/// The search index of a place.
+pub struct Searched {
+    db: Db,
+    /// Its objects, if this process knows where they are.
+    objects: Option<Objects>,
+    home: Home,
+    links: Arc<Linked>,
+    opened: Mutex<Option<Arc<Opened>>>,
+}
+
+/// Where files of the index are that are not in the objects.
+enum Home {
+    /// In the data directory.
+    Kept(PathBuf),
+    /// Where this process puts them, when it first has some, and takes them away.
+    Own(OnceLock<TempDir>),
+}
+
+struct Opened {
+    server: Server,
+    list: SuffixList,
+}
+
+impl Searched {
+    /// Of a directory or a database.
+    pub fn new(
+        db: &Db,
+        objects: Option<Objects>,
+        layout: Option<&Layout>,
+        links: Arc<Linked>,
+    ) -> Searched {
+        let home = match layout {
+            Some(layout) => Home::Kept(layout.search()),
+            None => Home::Own(OnceLock::new()),
+        };
+        Searched { db: db.clone(), objects, home, links, opened: Mutex::new(None) }
+    }
+
+    /// Where writers and caches have their files.
+    pub fn home(&self) -> store::Result<&Path> {
+        match &self.home {
+            Home::Kept(path) => Ok(path),
+            Home::Own(own) => {
+                if let Some(own) = own.get() {
+                    return Ok(own.path());
+                }
+                let made = tempfile::Builder::new().prefix("driftline-search-").tempdir();
+                let made = made.map_err(|error| Error::io(std::env::temp_dir(), error))?;
+                Ok(own.get_or_init(|| made).path())
+            }
+        }
+    }
+
+    /// Whether one shard covers all parts: a directory has one writer for all of them.
+    pub fn spans_parts(&self) -> bool {
+        self.db.dialect() == Dialect::Sqlite
+    }
+
+    fn open(&self) -> anyhow::Result<Arc<Opened>> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = &*opened {
+            return Ok(opened.clone());
+        }
+        let objects = self.objects.clone().context(
+            "the search index is in the database's objects; name the place with --objects",
+        )?;
+        let server = Server::new(self.db.clone(), objects, self.home()?.join("served"));
+        let list = self.db.read(settings::suffix_list)?;
+        let now = Arc::new(Opened { server, list });
+        *opened = Some(now.clone());
+        Ok(now)
+    }
+
+    /// Opens what was published since.
+    pub fn refresh(&self) {
+        // If this cannot be done now, the next question says why.
+        if let Ok(opened) = self.open() {
+            let _ = opened.server.refresh();
+        }
+    }
+
+    /// Compares what is published with what is committed.
+    pub fn verify(&self, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Verified> {
+        let opened = self.open()?;
+        let objects = self.objects.as_ref().context("it is not known where the objects are")?;
+        let shards = opened.server.refresh()?;
+        let index = (&shards, &opened.server.fields);
+        Ok(keeping::verify((&self.db, objects), index, tell)?)
+    }
+
+    /// Answers a question about what is published now.
+    pub fn answer(&self, question: &Question) -> anyhow::Result<Answer> {
+        let opened = self.open()?;
+        let shards = opened.server.refresh()?;
+        let in_links = |urls: &[String]| {
+            let index = self.links.open()?;
+            let targets: Vec<_> =
+                urls.iter().map(|url| said::target(&index, &opened.list, url)).collect();
+            said::in_links(&index, &targets)
+        };
+        let fields = &opened.server.fields;
+        let asking =
+            Asking { shards: &shards, fields, weights: Weights::default(), in_links: &in_links };
+        asking.answer(question).map_err(|error| match error {
+            Failed::Refused(refused) => anyhow::Error::new(refused),
+            Failed::Store(error) => anyhow::Error::new(error),
+        })
+    }
+}

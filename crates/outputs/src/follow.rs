@@ -1,0 +1,357 @@
+//! Follows the crawl: reads committed chunks in order and hands them to a consumer, which
+//! is an index that keeps up with them.
+//!
+//! One thread for each consumer, woken by every commit of this process and by a poll for
+//! those of others. It works on parts whose lease it gets; how far it is stands with the
+//! consumer's effect, and is told to the `cursors` table, where the crawl sees how far
+//! behind it is.
+//!
+//! Invariants: a chunk's changes are applied once, in the order of commits; trouble with
+//! the index or the store is waited out and said, and loses nothing.
+
+use crate::delays::Delays;
+use crate::rights::{Claimant, Rights};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use store::ids::Part;
+use store::tables::leases::Lease;
+use store::tables::{cursors, leases, settings};
+use store::{Error, Result, clock};
+
+/// Whose commits are followed.
+const FOLLOWED: &str = "crawl";
+/// How often the `cursors` table is told, unless nothing is left to do.
+const TELL_MS: i64 = 500;
+/// The first wait after trouble; it doubles up to [`REST_MS_MAX`].
+const REST_MS: i64 = 500;
+/// The longest wait after trouble.
+const REST_MS_MAX: i64 = 30_000;
+
+/// How long a follower tends what is left to do before it ends.
+const LAST_MS_MAX: i64 = 10_000;
+
+/// What consumes chunks.
+pub trait Consumer: Send + 'static {
+    /// What the leases and the cursor are called.
+    fn role(&self) -> &'static str;
+
+    /// Whether one change covers all parts; otherwise each part is served by itself.
+    fn spans_parts(&self) -> bool;
+
+    /// After a batch, commits are gathered for so long: a crawl in full swing costs one
+    /// batch for many chunks.
+    fn gather_ms(&self) -> i64;
+
+    /// Takes up a part that somebody else may have served: finishes what was left, and
+    /// returns the number of the last commit that is in.
+    fn take_up(&mut self, lease: &Lease) -> Result<i64>;
+
+    /// Applies chunks behind where each part is, as many as a batch has room for, and says
+    /// how far each part is then.
+    fn apply(&mut self, work: &[Work]) -> Result<Applied>;
+
+    /// Does what can be done when no chunk is left, a step of it, under the leases that are
+    /// held; whether there is more. The last time is before the follower ends.
+    fn tend(&mut self, _leases: &[Lease], _is_last: bool) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// A part with something to do.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// The right to it.
+    pub lease: Lease,
+    /// The last commit that is in.
+    pub at: i64,
+    /// The last commit there is.
+    pub head: i64,
+}
+
+/// What a batch came to.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// The last commit that is in, of each part.
+    pub reached: Vec<(Part, i64)>,
+    /// When the chunks were committed that are in now.
+    pub committed_ms: Vec<i64>,
+}
+
+/// On whose behalf a consumer is served, and how.
+#[derive(Clone)]
+pub struct Means {
+    /// Who follows.
+    pub claimant: Claimant,
+    /// How often it looks for what others committed.
+    pub poll_ms: i64,
+}
+
+/// Who wants to know what the follower waits for, if for anything.
+pub type Listener = Arc<dyn Fn(Option<String>) + Send + Sync>;
+
+/// Tells a follower that something was committed.
+#[derive(Clone)]
+pub struct Bell {
+    ring: SyncSender<()>,
+}
+
+impl Bell {
+    /// Something was committed.
+    pub fn ring(&self) {
+        // One that waits already is enough.
+        let _ = self.ring.try_send(());
+    }
+}
+
+/// A follower that has not begun.
+pub struct Ready {
+    bell: Bell,
+    rung: Receiver<()>,
+}
+
+/// A follower, and the bell that wakes it.
+pub fn ready() -> Ready {
+    let (ring, rung) = sync_channel(1);
+    Ready { bell: Bell { ring }, rung }
+}
+
+impl Ready {
+    /// The bell.
+    pub fn bell(&self) -> Bell {
+        self.bell.clone()
+    }
+
+    /// Begins.
+    pub fn start(
+        self,
+        means: Means,
+        consumer: Box<dyn Consumer>,
+        listener: Listener,
+    ) -> Result<Follower> {
+        let parts = means.claimant.db.read(settings::parts)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, rung, role) = (stop.clone(), self.rung, consumer.role());
+        let following = Following {
+            rights: Rights::new(means.claimant.clone(), role),
+            consumer,
+            means,
+            parts,
+            at: BTreeMap::new(),
+            told: BTreeMap::new(),
+            told_ms: 0,
+            served: None,
+            delays: Delays::default(),
+            listener,
+        };
+        let thread = std::thread::Builder::new()
+            .name(role.into())
+            .spawn(move || following.serve(&rung, &stopped))
+            .map_err(|error| Error::io(role, error))?;
+        Ok(Follower { bell: self.bell, stop, thread })
+    }
+}
+
+/// A follower at work.
+pub struct Follower {
+    bell: Bell,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Delays>,
+}
+
+impl Follower {
+    /// Applies what is committed, if that can be done, and ends. Returns how long it took
+    /// from the commits of chunks until they were in.
+    pub fn stop(self) -> Delays {
+        self.stop.store(true, Ordering::SeqCst);
+        self.bell.ring();
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+struct Following {
+    means: Means,
+    consumer: Box<dyn Consumer>,
+    parts: u32,
+    rights: Rights,
+    /// The last commit that is in, of parts whose lease is held.
+    at: BTreeMap<Part, i64>,
+    /// What the `cursors` table was told, and when.
+    told: BTreeMap<Part, i64>,
+    told_ms: i64,
+    /// The part that was served last, where parts are served in turn.
+    served: Option<Part>,
+    /// From the commits of chunks until they are in.
+    delays: Delays,
+    listener: Listener,
+}
+
+impl Following {
+    fn serve(mut self, rung: &Receiver<()>, stop: &AtomicBool) -> Delays {
+        let poll_ms = self.means.poll_ms.min(self.means.claimant.lease_ms / 4).max(1);
+        let gather_ms = self.consumer.gather_ms();
+        let (mut failures, mut rests_until_ms) = (0u32, 0);
+        loop {
+            let stopping = stop.load(Ordering::SeqCst);
+            let began_ms = clock::now_ms();
+            if began_ms >= rests_until_ms || stopping {
+                match self.look(stopping) {
+                    Ok(()) => {
+                        if failures > 0 {
+                            (self.listener)(None);
+                        }
+                        failures = 0;
+                    }
+                    Err(error) => {
+                        let rest_ms = (REST_MS << failures.min(10)).min(REST_MS_MAX);
+                        (failures, rests_until_ms) = (failures + 1, clock::now_ms() + rest_ms);
+                        let title = cursors::title(self.consumer.role());
+                        (self.listener)(Some(format!("{title}: {error}; it is tried again")));
+                    }
+                }
+            }
+            if failures > 0 && self.consumer.spans_parts() {
+                // Nobody else can do it, and the crawl is to wait for it.
+                self.rights.hold();
+            }
+            self.rights.keep();
+            if stopping {
+                self.rights.end();
+                return self.delays;
+            }
+            let gathers_ms = (began_ms + gather_ms - clock::now_ms()).clamp(0, gather_ms);
+            if gathers_ms > 0 && rung_within(rung, gathers_ms, stop) {
+                continue;
+            }
+            let wait = Duration::from_millis(u64::try_from(poll_ms).unwrap_or(1));
+            if let Err(RecvTimeoutError::Disconnected) = rung.recv_timeout(wait) {
+                self.rights.end();
+                return self.delays;
+            }
+        }
+    }
+
+    /// Applies all that is committed in parts that can be had.
+    fn look(&mut self, is_last: bool) -> Result<()> {
+        let until_ms = clock::now_ms() + LAST_MS_MAX;
+        loop {
+            let work = self.work()?;
+            if work.is_empty() {
+                self.tell(true)?;
+                let tended = self.consumer.tend(&self.rights.leases(), is_last)?;
+                if tended && (!is_last || clock::now_ms() < until_ms) {
+                    self.rights.hold();
+                    self.rights.keep();
+                    continue;
+                }
+                return Ok(());
+            }
+            let outcome = self.consumer.apply(&work);
+            for it in &work {
+                let is_lost = matches!(outcome, Err(Error::LeaseLost { .. }));
+                self.rights.done(&it.lease, is_lost);
+                if outcome.is_err() {
+                    // Whoever has it now goes on, or we do from what is in.
+                    self.at.remove(&it.lease.part);
+                }
+            }
+            match outcome {
+                Err(Error::LeaseLost { .. }) => {}
+                outcome => {
+                    let applied = outcome?;
+                    let now_ms = clock::now_ms();
+                    self.at.extend(applied.reached);
+                    applied.committed_ms.iter().for_each(|ms| self.delays.count(now_ms - ms));
+                }
+            }
+            self.rights.keep();
+            self.tell(false)?;
+        }
+    }
+
+    /// Parts with commits that are not in.
+    fn work(&mut self) -> Result<Vec<Work>> {
+        let parts = self.parts;
+        let db = &self.means.claimant.db;
+        let heads = db.read(move |tx| leases::last_commits(tx, FOLLOWED, parts))?;
+        let mut work = Vec::new();
+        let (before, behind): (Vec<_>, Vec<_>) =
+            heads.into_iter().partition(|(part, _)| self.served.is_some_and(|it| *part <= it));
+        for (part, head) in behind.into_iter().chain(before) {
+            if self.at.get(&part).is_some_and(|at| *at >= head) || head == 0 {
+                continue;
+            }
+            let Some(lease) = self.rights.claim(part)? else {
+                self.at.remove(&part);
+                continue;
+            };
+            // What is known of a part counts only while nobody else had it.
+            let is_new = self.rights.is_new(part);
+            let at = match self.at.get(&part).filter(|_| !is_new) {
+                Some(at) => *at,
+                None => self.consumer.take_up(&lease)?,
+            };
+            self.at.insert(part, at);
+            if at >= head {
+                self.rights.done(&lease, false);
+                continue;
+            }
+            work.push(Work { lease, at, head });
+            if !self.consumer.spans_parts() {
+                // One part at a time is as good, and the batch is larger. The others have
+                // their turn before this one has another.
+                self.served = Some(part);
+                break;
+            }
+        }
+        Ok(work)
+    }
+
+    /// Tells the `cursors` table how far the consumer is.
+    fn tell(&mut self, is_idle: bool) -> Result<()> {
+        let now_ms = clock::now_ms();
+        if !is_idle && now_ms - self.told_ms < TELL_MS {
+            return Ok(());
+        }
+        let news: Vec<(Part, i64)> = self
+            .at
+            .iter()
+            .filter(|(part, at)| self.told.get(part) != Some(at))
+            .map(|(part, at)| (*part, *at))
+            .collect();
+        if news.is_empty() {
+            return Ok(());
+        }
+        let (rows, role) = (news.clone(), self.consumer.role());
+        self.means.claimant.db.write(move |tx| {
+            for (part, at) in &rows {
+                cursors::set(tx, (*part, role), *at, now_ms)?;
+            }
+            Ok(())
+        })?;
+        self.told.extend(news);
+        self.told_ms = now_ms;
+        Ok(())
+    }
+}
+
+/// Waits for a time, whatever is rung. Whether it was rung meanwhile, or has to stop.
+fn rung_within(rung: &Receiver<()>, wait_ms: i64, stop: &AtomicBool) -> bool {
+    let until_ms = clock::now_ms() + wait_ms;
+    let mut was_rung = false;
+    loop {
+        let left_ms = until_ms - clock::now_ms();
+        if left_ms <= 0 || stop.load(Ordering::SeqCst) {
+            return was_rung || stop.load(Ordering::SeqCst);
+        }
+        let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or(0));
+        match rung.recv_timeout(left) {
+            Ok(()) => was_rung = true,
+            Err(RecvTimeoutError::Timeout) => return was_rung,
+            Err(RecvTimeoutError::Disconnected) => return true,
+        }
+    }
+}

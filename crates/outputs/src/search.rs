@@ -1,0 +1,25 @@
+//! The search index: text search over everything that was crawled, at the cost of the
+//! change.
+//!
+//! In the order of the flow: [`follow`] reads committed chunks; [`schema`] says what the
+//! index has of a document, [`words`] what its words are, [`access`] who may see it, [`said`] what others say of it;
+//! [`writer`] takes documents, [`shard`] publishes versions of them, [`refresh`] looks what others say by now; [`server`] opens
+//! versions, which [`files`] show to the library; [`ask`] answers; [`keeping`] makes the
+//! whole anew, or compares it with what is committed. Builder and server know
+//! each other only by what is published.
+
+pub mod access;
+pub mod ask;
+pub mod files;
+pub mod follow;
+pub mod keeping;
+pub mod refresh;
+pub mod said;
+pub mod schema;
+pub mod server;
+pub mod shard;
+pub mod words;
+pub mod writer;
+
+#[cfg(test)]
+mod tests;

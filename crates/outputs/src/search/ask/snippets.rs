@@ -1,0 +1,101 @@
+//! What a document says about a question: the piece of its text with the most of its words,
+//! and which words those are.
+//!
+//! Invariant: a piece is text and nothing else; whoever shows it escapes it as they must.
+
+use super::parse::{Node, Scope};
+use super::{Asking, Failed, broken};
+use crate::search::schema::Fields;
+use crate::search::words::analyser;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tantivy::Term;
+use tantivy::snippet::SnippetGenerator;
+
+/// Letters of a snippet.
+const LETTERS_MAX: usize = 200;
+/// Bytes of a text that are looked at.
+const TEXT_BYTES_MAX: usize = 100_000;
+/// Terms that a beginning stands for.
+const BEGINNINGS_MAX: usize = 50;
+
+/// A piece of a snippet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// What it says.
+    pub text: String,
+    /// Whether it was asked for.
+    pub hit: bool,
+}
+
+/// Makes snippets for one question.
+pub struct Snippets {
+    generator: SnippetGenerator,
+}
+
+impl Snippets {
+    /// For a question.
+    pub fn new(fields: &Fields, node: &Node, asking: &Asking<'_>) -> Result<Snippets, Failed> {
+        let mut words = Vec::new();
+        collect(node, &mut words);
+        let mut worth: BTreeMap<String, f32> = BTreeMap::new();
+        for (word, is_beginning) in words {
+            if is_beginning {
+                for term in super::suggest::beginning_with(asking, &word, BEGINNINGS_MAX)? {
+                    worth.insert(term, 0.5);
+                }
+                continue;
+            }
+            let term = Term::from_field_text(fields.body, &word);
+            let mut documents = 0;
+            for searcher in asking.shards.searchers() {
+                documents += searcher.doc_freq(&term).map_err(broken)?;
+            }
+            #[allow(clippy::cast_precision_loss)]
+            worth.insert(word, 1.0 / (1.0 + documents as f32).ln_1p().max(0.1));
+        }
+        let generator = SnippetGenerator::new(worth, analyser(), fields.body, LETTERS_MAX);
+        Ok(Snippets { generator })
+    }
+
+    /// What a text says, or its description if the words are not in it.
+    pub fn of(&self, body: &str, description: &str) -> Vec<Piece> {
+        let mut end = body.len().min(TEXT_BYTES_MAX);
+        while !body.is_char_boundary(end) {
+            end -= 1;
+        }
+        let snippet = self.generator.snippet(&body[..end]);
+        if snippet.is_empty() {
+            let text = if description.is_empty() { body } else { description };
+            let text: String = text.chars().take(LETTERS_MAX).collect();
+            return if text.is_empty() { Vec::new() } else { vec![Piece { text, hit: false }] };
+        }
+        let fragment = snippet.fragment();
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        let mut push = |text: &str, hit: bool| {
+            if !text.is_empty() {
+                pieces.push(Piece { text: text.replace(char::is_whitespace, " "), hit });
+            }
+        };
+        for range in tantivy::snippet::collapse_overlapped_ranges(snippet.highlighted()) {
+            push(&fragment[at..range.start], false);
+            push(&fragment[range.clone()], true);
+            at = range.end;
+        }
+        push(&fragment[at..], false);
+        pieces
+    }
+}
+
+/// The words that are asked for, and whether each is only a beginning.
+pub fn collect(node: &Node, words: &mut Vec<(String, bool)>) {
+    match node {
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|it| collect(it, words)),
+        Node::Words(Scope::Anywhere | Scope::Title, all) => {
+            words.extend(all.iter().map(|word| (word.clone(), false)));
+        }
+        Node::Beginning(Scope::Anywhere | Scope::Title, word) => words.push((word.clone(), true)),
+        Node::Words(..) | Node::Beginning(..) | Node::Not(_) | Node::Filter(_) => {}
+    }
+}

@@ -1,0 +1,260 @@
+//! Follows the crawl for the search index: documents of committed chunks go into the
+//! writers of their shards, and a version is published.
+//!
+//! What a document's row says decides: its content is that of the chunk the row names, and
+//! of no other; a row that is removed is not in the index. So chunks that were superseded
+//! cost nothing, and applying one again changes nothing. Invariant: the cursor of a part is
+//! in the version that has its documents.
+
+use super::refresh::Refresh;
+use super::said;
+use super::schema::{Entry, Key, Said};
+use super::shard::{In, Means, Shard};
+use crate::follow::{Applied, Consumer, Work};
+use page::domain::SuffixList;
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+use store::chunkfile::document::{Change, DocumentRecord};
+use store::ids::Part;
+use store::tables::chunks::{self, Committed, Facts};
+use store::tables::documents::{self, Pointer};
+use store::tables::leases::Lease;
+use store::tables::{cursors, settings};
+use store::{Db, Result, clock, pack};
+
+/// Documents of a batch.
+const DOCUMENTS_MAX: usize = 5_000;
+/// Bytes of text of a batch.
+const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A batch is closed after so long, so that what is in it is found.
+const BATCH_TIME: Duration = Duration::from_millis(600);
+/// Chunks that are looked up at a time.
+const CHUNKS_STEP: u32 = 32;
+/// A document is found within two seconds, and a crawl in full swing makes few versions.
+const GATHER_MS: i64 = 1_000;
+
+/// The search index, as it follows a crawl.
+pub struct Search {
+    means: Means,
+    list: SuffixList,
+    shards: BTreeMap<Part, (Shard, Refresh)>,
+    /// The chunk that is being read.
+    reading: Option<In>,
+    /// Who is told of a version.
+    published: Box<dyn FnMut() + Send>,
+}
+
+/// What a batch has so far.
+struct Batch {
+    until: Instant,
+    documents: usize,
+    text_bytes: usize,
+}
+
+impl Batch {
+    fn has_room(&self) -> bool {
+        self.documents < DOCUMENTS_MAX
+            && self.text_bytes < TEXT_BYTES_MAX
+            && (self.documents == 0 || Instant::now() < self.until)
+    }
+}
+
+impl Search {
+    /// The index, and who is told of every version.
+    pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
+        let list = means.claimant.db.read(settings::suffix_list)?;
+        Ok(Search { means, list, shards: BTreeMap::new(), reading: None, published })
+    }
+
+    fn db(&self) -> &Db {
+        &self.means.claimant.db
+    }
+
+    /// Puts what a chunk says into its shard.
+    fn take(&mut self, part: Part, chunk: Committed, batch: &mut Batch) -> Result<()> {
+        if chunk.facts == Facts::None {
+            return Ok(());
+        }
+        let id = chunk.id;
+        let db = self.db().clone();
+        let Some(bytes) = pack::read_facts(&db, &self.means.objects, part, chunk.facts)? else {
+            return Ok(());
+        };
+        let mut records: Vec<DocumentRecord> = Vec::new();
+        for record in pack::stream(part, id, bytes)? {
+            let record = record?;
+            if record.change != Change::Keep {
+                records.push(record);
+            }
+        }
+        let hashes: Vec<_> = records.iter().map(|it| it.dochash).collect();
+        let rows = db.read(move |tx| documents::pointers(tx, part, &hashes))?;
+        let mut by_hash: HashMap<_, Vec<&Pointer>> = HashMap::new();
+        rows.iter().for_each(|row| by_hash.entry(row.dochash).or_default().push(row));
+        let said = self.said(&records)?;
+        let shard = self.means.shard_of(part);
+        let Some((shard, _)) = self.shards.get_mut(&shard) else { return Ok(()) };
+        for (record, said) in records.iter().zip(&said) {
+            for row in by_hash.get(&record.dochash).into_iter().flatten() {
+                let key = Key { connection: row.connection, hash: row.dochash };
+                let facts = record.facts.as_ref().filter(|_| row.chunk == Some(id));
+                match facts {
+                    _ if row.is_removed => shard.writer.delete(key),
+                    // What it says now is in another chunk.
+                    None => {}
+                    Some(facts) => {
+                        batch.documents += 1;
+                        batch.text_bytes += facts.text.len();
+                        let entry = Entry { key, place: (part, id), record, facts, said };
+                        let document = shard.writer.fields.document(&entry, &self.list);
+                        shard.writer.put(key, document)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What others say of documents that have something to be found by.
+    fn said(&self, records: &[DocumentRecord]) -> Result<Vec<Said>> {
+        let Some(links) = &self.means.links else {
+            return Ok(vec![Said::default(); records.len()]);
+        };
+        let target = |record: &DocumentRecord| {
+            record.facts.as_ref()?;
+            said::target(links, &self.list, &record.docid)
+        };
+        said::of(links, &records.iter().map(target).collect::<Vec<_>>())
+    }
+
+    fn fill(&mut self, work: &[Work]) -> Result<(Applied, BTreeMap<Part, Vec<In>>)> {
+        let mut applied = Applied::default();
+        let mut taken: BTreeMap<Part, Vec<In>> = BTreeMap::new();
+        let until = Instant::now() + BATCH_TIME;
+        let mut batch = Batch { until, documents: 0, text_bytes: 0 };
+        for it in work {
+            let (part, mut at) = (it.lease.part, it.at);
+            let shard = self.means.shard_of(part);
+            while at < it.head && batch.has_room() {
+                let seq = at;
+                let chunks = self.db().read(move |tx| chunks::after(tx, part, seq, CHUNKS_STEP))?;
+                if chunks.is_empty() {
+                    // Numbers without a chunk: commits that settled nothing.
+                    at = it.head;
+                }
+                for chunk in chunks {
+                    if !batch.has_room() {
+                        break;
+                    }
+                    at = chunk.seq;
+                    applied.committed_ms.push(chunk.committed_ms);
+                    let mark = In { lease: it.lease.clone(), chunk: chunk.id };
+                    self.reading = Some(mark.clone());
+                    taken.entry(shard).or_default().push(mark);
+                    self.take(part, chunk, &mut batch)?;
+                    self.reading = None;
+                }
+            }
+            if let Some((shard, _)) = self.shards.get_mut(&shard) {
+                shard.writer.cursors.set(part, at);
+            }
+            applied.reached.push((part, at));
+        }
+        Ok((applied, taken))
+    }
+
+    /// Marks the chunk that could not be read, if it was one, for whoever looks.
+    fn blame(&mut self, why: &str) {
+        let Some(In { lease, chunk }) = self.reading.take() else { return };
+        let (why, now_ms) = (why.to_owned(), clock::now_ms());
+        // If this cannot be written either, the follower says what it waits for.
+        let _ = self
+            .db()
+            .write(move |tx| chunks::mark_task(tx, (&lease, chunk), "error", Some(&why), now_ms));
+    }
+
+    fn by_shard<'a>(&self, leases: impl Iterator<Item = &'a Lease>) -> BTreeMap<Part, Vec<Lease>> {
+        let mut by_shard: BTreeMap<Part, Vec<Lease>> = BTreeMap::new();
+        for lease in leases {
+            by_shard.entry(self.means.shard_of(lease.part)).or_default().push(lease.clone());
+        }
+        by_shard
+    }
+
+    fn publish(&mut self, work: &[Work], taken: &BTreeMap<Part, Vec<In>>) -> Result<()> {
+        for (part, leases) in self.by_shard(work.iter().map(|it| &it.lease)) {
+            let Some((shard, _)) = self.shards.get_mut(&part) else { continue };
+            let chunks = taken.get(&part).map_or(&[][..], Vec::as_slice);
+            shard.publish(&leases, chunks)?;
+            (self.published)();
+            shard.mark(chunks, "propagated")?;
+        }
+        Ok(())
+    }
+}
+
+impl Consumer for Search {
+    fn role(&self) -> &'static str {
+        cursors::SEARCH
+    }
+
+    fn spans_parts(&self) -> bool {
+        self.means.spans_parts
+    }
+
+    fn gather_ms(&self) -> i64 {
+        GATHER_MS
+    }
+
+    fn take_up(&mut self, lease: &Lease) -> Result<i64> {
+        let part = self.means.shard_of(lease.part);
+        // A shard that covers all parts is this process's as long as it has the directory.
+        if !self.means.spans_parts {
+            self.shards.remove(&part);
+        }
+        if !self.shards.contains_key(&part) {
+            let shard = Shard::open(&self.means, part)?;
+            self.shards.insert(part, (shard, Refresh::default()));
+        }
+        Ok(self.shards.get(&part).map_or(0, |(it, _)| it.writer.cursors.of(lease.part)))
+    }
+
+    fn apply(&mut self, work: &[Work]) -> Result<Applied> {
+        let outcome = self.fill(work).and_then(|(applied, taken)| {
+            self.publish(work, &taken)?;
+            Ok(applied)
+        });
+        if let Err(error) = &outcome {
+            self.blame(&error.to_string());
+            // What is in memory is of no use any more; what is published is.
+            for it in work {
+                self.shards.remove(&self.means.shard_of(it.lease.part));
+            }
+        }
+        outcome
+    }
+
+    fn tend(&mut self, leases: &[Lease], is_last: bool) -> Result<bool> {
+        let Some(links) = self.means.links.clone() else { return Ok(false) };
+        let mut is_more = false;
+        let parts: BTreeMap<Part, Vec<Lease>> = self.by_shard(leases.iter());
+        for (part, leases) in parts {
+            let Some((shard, refresh)) = self.shards.get_mut(&part) else { continue };
+            if is_last {
+                refresh.wake();
+            }
+            let outcome = match refresh.step(&mut shard.writer, &links) {
+                Ok(None) => continue,
+                Ok(Some(0)) => Ok(()),
+                Ok(Some(_)) => shard.publish(&leases, &[]).map(|_| (self.published)()),
+                Err(error) => Err(error),
+            };
+            is_more = true;
+            if let Err(error) = outcome {
+                self.shards.remove(&part);
+                return Err(error);
+            }
+        }
+        Ok(is_more)
+    }
+}

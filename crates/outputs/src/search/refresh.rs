@@ -1,0 +1,210 @@
+//! Indexes documents anew of which others say something else by now: the words of links,
+//! and their number.
+//!
+//! A sweep compares what the index was told with what the link index says, from the first
+//! document to the last, in steps. A document is worth it when its in-links are four times
+//! as many, or a quarter: one that gains a thousand of them is indexed a few times, not a
+//! thousand. Invariants: a step reads at most [`LOOKED_MAX`] documents and writes at most
+//! [`WRITTEN_MAX`]; when nothing has changed in the link index, nothing is looked at.
+
+use super::said;
+use super::schema::Key;
+use super::writer::{Writer, failed};
+use crate::links::LinkIndex;
+use page::ids::DocHash;
+use std::time::{Duration, Instant};
+use store::Result;
+use store::ids::Part;
+use tantivy::schema::Value;
+use tantivy::{DocAddress, DocId, ReloadPolicy, Searcher, SegmentReader, TantivyDocument};
+
+/// Documents that a step looks at.
+const LOOKED_MAX: usize = 50_000;
+/// Documents that a step writes.
+const WRITTEN_MAX: usize = 1_000;
+/// Sweeps are at most this share of the time.
+const SHARE: u32 = 50;
+
+/// Where the sweeps of a shard are.
+#[derive(Default)]
+pub struct Refresh {
+    /// What the link index had changed when the sweep began that is under way, or was done.
+    changes: u64,
+    sweep: Option<Sweep>,
+    /// No sweep begins before.
+    rests_until: Option<Instant>,
+}
+
+/// A sweep under way.
+struct Sweep {
+    searcher: Searcher,
+    next: DocAddress,
+    began: Instant,
+}
+
+impl Refresh {
+    /// Takes one step, if there is one to take: puts documents anew into the writer, and
+    /// says how many. `None` says that there is nothing to do for now.
+    pub fn step(&mut self, writer: &mut Writer, links: &LinkIndex) -> Result<Option<usize>> {
+        if self.sweep.is_none() {
+            let is_resting = self.rests_until.is_some_and(|until| Instant::now() < until);
+            let changes = links.changes()?;
+            if changes == self.changes || is_resting {
+                return Ok(None);
+            }
+            self.changes = changes;
+            self.sweep = Some(Sweep {
+                searcher: searcher(writer)?,
+                next: DocAddress::new(0, 0),
+                began: Instant::now(),
+            });
+        }
+        let Some(sweep) = &mut self.sweep else { return Ok(None) };
+        let (stale, is_done) = sweep.look(links)?;
+        let written = sweep.write(writer, links, &stale)?;
+        if is_done {
+            let spent = sweep.began.elapsed();
+            self.rests_until = Instant::now().checked_add(spent.saturating_mul(SHARE));
+            self.sweep = None;
+        }
+        Ok(Some(written))
+    }
+
+    /// How long until a sweep may begin.
+    pub fn rests(&self) -> Duration {
+        let until = self.rests_until.filter(|_| self.sweep.is_none());
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// A sweep may begin at once.
+    pub fn wake(&mut self) {
+        self.rests_until = None;
+    }
+}
+
+/// The index as it is in the writer's last commit.
+fn searcher(writer: &Writer) -> Result<Searcher> {
+    let reader = writer.index().reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+    let reader: tantivy::IndexReader = reader.map_err(|error| failed(writer.home(), error))?;
+    Ok(reader.searcher())
+}
+
+impl Sweep {
+    /// Documents that are worth it, from where the sweep is, and whether it is at its end.
+    fn look(&mut self, links: &LinkIndex) -> Result<(Vec<DocAddress>, bool)> {
+        let (mut at, mut targets, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        let readers = self.searcher.segment_readers();
+        let mut next = self.next;
+        while at.len() < LOOKED_MAX {
+            let segment = usize::try_from(next.segment_ord).unwrap_or(usize::MAX);
+            let Some(reader) = readers.get(segment) else { break };
+            let columns = Columns::of(reader);
+            while next.doc_id < reader.max_doc() && at.len() < LOOKED_MAX {
+                let doc = next.doc_id;
+                next.doc_id += 1;
+                let found = columns.as_ref().filter(|_| !reader.is_deleted(doc));
+                if let Some((target, count)) = found.and_then(|columns| columns.read(doc)) {
+                    at.push(DocAddress::new(next.segment_ord, doc));
+                    targets.push(Some(target));
+                    before.push(count);
+                }
+            }
+            if next.doc_id >= reader.max_doc() {
+                next = DocAddress::new(next.segment_ord + 1, 0);
+            }
+        }
+        let now = said::in_links(links, &targets)?;
+        let mut stale = Vec::new();
+        for ((at, before), now) in at.iter().zip(before).zip(now) {
+            if is_worth_it(before, now) {
+                stale.push(*at);
+            }
+            if stale.len() >= WRITTEN_MAX {
+                // What is behind it is looked at again in the next step.
+                self.next = DocAddress::new(at.segment_ord, at.doc_id + 1);
+                return Ok((stale, false));
+            }
+        }
+        self.next = next;
+        let is_done = usize::try_from(next.segment_ord).unwrap_or(usize::MAX) >= readers.len();
+        Ok((stale, is_done))
+    }
+
+    /// Puts documents anew into the writer.
+    fn write(&self, writer: &mut Writer, links: &LinkIndex, stale: &[DocAddress]) -> Result<usize> {
+        let mut targets = Vec::new();
+        let mut documents = Vec::new();
+        for at in stale {
+            let reader = self.searcher.segment_reader(at.segment_ord);
+            let target = Columns::of(reader).and_then(|columns| columns.read(at.doc_id));
+            targets.push(target.map(|it| it.0));
+            let stored: TantivyDocument =
+                self.searcher.doc(*at).map_err(|error| failed(writer.home(), error))?;
+            documents.push(stored);
+        }
+        let said = said::of(links, &targets)?;
+        let mut written = 0;
+        for (mut document, said) in documents.into_iter().zip(said) {
+            let fields = &writer.fields;
+            let key = document.get_first(fields.key).and_then(|it| it.as_bytes());
+            let Some(key) = key.and_then(Key::parse) else { continue };
+            let url = document.get_first(fields.url).and_then(|it| it.as_str());
+            let url = url.unwrap_or_default().to_owned();
+            fields.complete(&mut document, &url, &said);
+            writer.put(key, document)?;
+            written += 1;
+        }
+        Ok(written)
+    }
+}
+
+/// Whether so many in-links more, or less, are worth indexing a document anew.
+fn is_worth_it(before: u64, now: u64) -> bool {
+    let (less, more) = (before.min(now), before.max(now));
+    less != more && more >= less.saturating_mul(4).max(1)
+}
+
+/// What the index was told of documents of a segment.
+struct Columns {
+    home: tantivy::columnar::Column<u64>,
+    target: tantivy::columnar::BytesColumn,
+    links: tantivy::columnar::Column<u64>,
+}
+
+impl Columns {
+    /// `None` if the segment has no pages of the web.
+    fn of(reader: &SegmentReader) -> Option<Columns> {
+        let columns = reader.fast_fields();
+        Some(Columns {
+            home: columns.u64("home").ok()?,
+            target: columns.bytes("target").ok()??,
+            links: columns.u64("links").ok()?,
+        })
+    }
+
+    fn read(&self, doc: DocId) -> Option<((Part, DocHash), u64)> {
+        let home = i64::try_from(self.home.first(doc)?).ok()?;
+        let mut bytes = Vec::new();
+        let value = self.target.term_ords(doc).next()?;
+        self.target.ord_to_bytes(value, &mut bytes).ok()?;
+        let hash = DocHash(bytes.try_into().ok()?);
+        Some(((Part(home), hash), self.links.first(doc).unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_gains_a_thousand_links_is_written_a_few_times() {
+        let (mut told, mut times) = (0, 0);
+        for now in 1..=1_000 {
+            if is_worth_it(told, now) {
+                (told, times) = (now, times + 1);
+            }
+        }
+        assert_eq!(times, 5, "at 1, 4, 16, 64 and 256");
+        assert!(is_worth_it(5, 0) && is_worth_it(8, 2) && !is_worth_it(7, 2) && !is_worth_it(0, 0));
+    }
+}

@@ -1,0 +1,186 @@
+//! Serves searches: opens what is published of every shard, and newer versions as they
+//! appear.
+//!
+//! Knows versions and objects alone, not who builds them. Invariants: an answer is of one
+//! version of every shard; a version is opened beside the one that answers, which goes on
+//! answering until the other is ready; at most one opens at a time.
+
+use super::files::Files;
+use super::schema::{Fields, analysers};
+use super::writer::failed;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use store::ids::Part;
+use store::objects::{ObjectPath, Objects};
+use store::tables::settings::PARTS_MAX;
+use store::tables::shards::{self, File};
+use store::{Db, Error, Result};
+use tantivy::directory::MmapDirectory;
+use tantivy::{Index, ReloadPolicy, Searcher};
+
+/// How often a version is looked up again whose files were collected meanwhile.
+const TRIES_MAX: usize = 5;
+
+/// All shards as they are at one moment.
+#[derive(Clone, Default)]
+pub struct Shards {
+    opened: Arc<BTreeMap<Part, Opened>>,
+}
+
+/// A shard that was opened.
+#[derive(Clone)]
+struct Opened {
+    version: i64,
+    searcher: Searcher,
+}
+
+impl Shards {
+    /// Who searches each shard.
+    pub fn searchers(&self) -> impl Iterator<Item = &Searcher> {
+        self.opened.values().map(|it| &it.searcher)
+    }
+
+    /// Documents in all of them.
+    pub fn documents(&self) -> u64 {
+        self.searchers().map(Searcher::num_docs).sum()
+    }
+
+    /// A number that is another when any shard has another version.
+    pub fn generation(&self) -> i64 {
+        self.opened.values().map(|it| it.version).sum()
+    }
+}
+
+/// Serves searches.
+pub struct Server {
+    db: Db,
+    objects: Objects,
+    /// Where objects are brought that cannot be read where they are.
+    cache: PathBuf,
+    /// The fields.
+    pub fields: Fields,
+    shards: RwLock<Shards>,
+    /// Directories of files, by shard; whoever has it opens versions.
+    places: Mutex<HashMap<Part, MmapDirectory>>,
+}
+
+impl Server {
+    /// A server that has opened nothing yet.
+    pub fn new(db: Db, objects: Objects, cache: PathBuf) -> Server {
+        let (fields, shards, places) = Default::default();
+        Server { db, objects, cache, fields, shards, places }
+    }
+
+    /// What was opened last.
+    pub fn shards(&self) -> Shards {
+        self.shards.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens what is newer than what was opened, and returns all.
+    pub fn refresh(&self) -> Result<Shards> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let versions = self.db.read(|tx| shards::versions(tx, PARTS_MAX))?;
+        let before = self.shards();
+        let is_same = versions.len() == before.opened.len()
+            && versions.iter().all(|(part, version)| {
+                before.opened.get(part).is_some_and(|it| it.version == *version)
+            });
+        if is_same {
+            return Ok(before);
+        }
+        let mut opened = BTreeMap::new();
+        for (part, version) in versions {
+            let known = before.opened.get(&part).filter(|it| it.version == version);
+            let found = match known {
+                Some(known) => Some(known.clone()),
+                None => self.open(part, &mut places)?,
+            };
+            opened.extend(found.map(|it| (part, it)));
+        }
+        let now = Shards { opened: Arc::new(opened) };
+        *self.shards.write().unwrap_or_else(PoisonError::into_inner) = now.clone();
+        Ok(now)
+    }
+
+    /// Opens the newest version of a shard, if there is one.
+    fn open(
+        &self,
+        part: Part,
+        places: &mut MutexGuard<'_, HashMap<Part, MmapDirectory>>,
+    ) -> Result<Option<Opened>> {
+        let mut tries = 0;
+        loop {
+            let read = move |tx: &mut store::Tx<'_>| {
+                Ok((shards::current(tx, part)?, shards::files(tx, part)?))
+            };
+            let (Some(shard), files) = self.db.read(read)? else { return Ok(None) };
+            let at = self.place(part)?;
+            let outcome = self.names(&at, &files).and_then(|names| {
+                let place = match places.get(&part) {
+                    Some(place) => place.clone(),
+                    None => {
+                        let place = MmapDirectory::open(&at);
+                        let place = place.map_err(|error| failed(&at, error.into()))?;
+                        places.insert(part, place.clone());
+                        place
+                    }
+                };
+                searcher(&at, Files::new(place, names, &shard.told.meta))
+            });
+            match outcome {
+                Ok(searcher) => return Ok(Some(Opened { version: shard.version, searcher })),
+                // Somebody was faster: what was looked up is not the newest any more.
+                Err(_) if tries < TRIES_MAX && self.is_newer(part, shard.version)? => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn is_newer(&self, part: Part, version: i64) -> Result<bool> {
+        let now = self.db.read(move |tx| shards::current(tx, part))?;
+        Ok(now.is_none_or(|it| it.version != version))
+    }
+
+    /// The directory that has a shard's files.
+    fn place(&self, part: Part) -> Result<PathBuf> {
+        let name = ObjectPath::parse(&format!("shards/{part}"))?;
+        let at = self.objects.file_of(&name).unwrap_or_else(|| self.cache.join(part.0.to_string()));
+        fs::create_dir_all(&at).map_err(|error| Error::io(&at, error))?;
+        Ok(at)
+    }
+
+    /// The names of files there. Those in a bucket are brought, and those that are not
+    /// needed any more are removed.
+    fn names(&self, at: &Path, files: &[File]) -> Result<HashMap<PathBuf, PathBuf>> {
+        let mut names = HashMap::new();
+        for file in files {
+            let path = ObjectPath::parse(&file.path)?;
+            let name = file.path.rsplit('/').next().unwrap_or(&file.path).to_owned();
+            if self.objects.file_of(&path).is_none() && !at.join(&name).is_file() {
+                let coming = at.join(format!("{name}.coming"));
+                let _ = fs::remove_file(&coming);
+                self.objects.fetch_file(&path, &coming)?;
+                fs::rename(&coming, at.join(&name)).map_err(|error| Error::io(at, error))?;
+            }
+            names.insert(PathBuf::from(&file.name), PathBuf::from(name));
+        }
+        let in_cache = at.starts_with(&self.cache);
+        for entry in fs::read_dir(at).into_iter().flatten().flatten().filter(|_| in_cache) {
+            if !names.values().any(|name| *name == *entry.file_name()) {
+                // Whoever has it open goes on reading it.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(names)
+    }
+}
+
+fn searcher(at: &Path, files: Files) -> Result<Searcher> {
+    let mut index = Index::open(files).map_err(|error| failed(at, error))?;
+    index.set_tokenizers(analysers());
+    let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+    let reader: tantivy::IndexReader = reader.map_err(|error| failed(at, error))?;
+    Ok(reader.searcher())
+}

@@ -1,0 +1,138 @@
+//! The index against what it should have: after any sequence of changes, crashes and
+//! merges, every document is found by the words of its newest version, and by no others.
+
+mod asking;
+mod world;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use store::testing::both_databases;
+use store::{Db, Result};
+use world::{Doc, World};
+
+/// What happens to documents and to whoever indexes them.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Documents are written: each its number, and whether it is there.
+    Commit(Vec<(u8, bool)>),
+    /// The index follows.
+    Follow,
+    /// The process dies, and what it had beside the objects may be lost.
+    Crash { loses_files: bool },
+    /// The process dies behind a commit of its own that nobody was told of.
+    CrashUnpublished,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let commit = prop::collection::vec((0u8..12, prop::bool::weighted(0.8)), 1..6);
+    let step = prop_oneof![
+        4 => commit.prop_map(Step::Commit),
+        3 => Just(Step::Follow),
+        1 => any::<bool>().prop_map(|loses_files| Step::Crash { loses_files }),
+        1 => Just(Step::CrashUnpublished),
+    ];
+    prop::collection::vec(step, 1..14)
+}
+
+fn holds(db: &Db, steps: &[Step], spans_parts: bool) -> Result<()> {
+    let mut world = World::new(db, spans_parts)?;
+    let mut version = 0;
+    for step in steps {
+        match step {
+            Step::Commit(documents) => {
+                version += 1;
+                let documents: Vec<Doc> = documents
+                    .iter()
+                    .map(|(number, is_there)| Doc::numbered(*number, version, *is_there))
+                    .collect();
+                world.commit(&documents)?;
+            }
+            Step::Follow => world.follow()?,
+            Step::Crash { loses_files } => world.crash(*loses_files)?,
+            Step::CrashUnpublished => world.crash_unpublished()?,
+        }
+    }
+    world.follow()?;
+    world.check()?;
+    let (verified, told) = world.verified()?;
+    assert_eq!(told, [""; 0], "{verified:?}");
+    assert_eq!(verified.documents, verified.indexed);
+    Ok(())
+}
+
+#[test]
+fn every_document_is_found_by_its_newest_version_whatever_happens() {
+    for spans_parts in [true, false] {
+        both_databases(|db| {
+            let mut runner = TestRunner::new(Config { cases: 12, ..Config::default() });
+            let outcome = runner.run(&steps(), |steps| {
+                world::emptied(db).map_err(|error| TestCaseError::fail(error.to_string()))?;
+                holds(db, &steps, spans_parts)
+                    .map_err(|error| TestCaseError::fail(error.to_string()))
+            });
+            outcome.unwrap_or_else(|failure| panic!("{failure}"));
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn an_index_that_is_wrong_is_told_so_and_made_anew() {
+    for spans_parts in [true, false] {
+        both_databases(|db| {
+            let mut world = World::new(db, spans_parts)?;
+            let documents: Vec<Doc> = (0..8u8).map(|at| Doc::numbered(at, 1, true)).collect();
+            world.commit(&documents)?;
+            world.follow()?;
+            assert_eq!(world.verified()?.0.documents, 8);
+            // What the index has not followed is what it lacks.
+            let gone = Doc::numbered(0, 2, false);
+            world.commit(&[Doc::numbered(20, 2, true), Doc::numbered(2, 2, true), gone])?;
+            let (verified, mut told) = world.verified()?;
+            told.sort();
+            let said = [
+                "https://example.com/2 is in the index in an older version",
+                "https://example.com/20 is not in the index",
+            ];
+            assert_eq!((told.as_slice(), verified.differences), (&said.map(str::to_owned)[..], 2));
+            assert_eq!(world.rebuild()?, 8);
+            assert_eq!(world.verified()?.1, [""; 0]);
+            world.check()
+        });
+    }
+}
+
+#[test]
+fn a_store_that_refuses_files_loses_nothing() {
+    both_databases(|db| {
+        let mut world = World::new(db, true)?;
+        world.commit(&[Doc::numbered(1, 1, true)])?;
+        world.follow()?;
+        let refused = world.while_refused(|world| {
+            world.commit(&[Doc::numbered(2, 2, true), Doc::numbered(1, 2, false)])?;
+            let refused = world.follow().expect_err("the store takes nothing").to_string();
+            assert_eq!(world.found("unique1v1"), ["https://example.com/1"], "it answers still");
+            Ok(refused)
+        })?;
+        assert!(refused.contains("shards"), "it says where: {refused}");
+        world.follow()?;
+        world.check()
+    });
+}
+
+#[test]
+fn merges_lose_nothing_and_what_nobody_needs_is_collected() {
+    both_databases(|db| {
+        let mut world = World::new(db, true)?;
+        for version in 1..=30 {
+            let documents: Vec<Doc> = (0..6u8)
+                .map(|at| Doc::numbered(at + (version % 7) * 6, i64::from(version), true))
+                .collect();
+            world.commit(&documents)?;
+            world.follow()?;
+        }
+        world.check()?;
+        assert!(world.segments() < 20, "{} segments: none were merged", world.segments());
+        Ok(())
+    });
+}

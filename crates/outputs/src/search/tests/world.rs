@@ -1,0 +1,314 @@
+//! A crawl that commits documents, and an index that follows it.
+
+use crate::follow::{Consumer, Work};
+use crate::rights::Claimant;
+use crate::search::ask::plan::Weights;
+use crate::search::ask::{Answer, Asking, Failed, Question};
+use crate::search::follow::Search;
+use crate::search::keeping::{self, Verified};
+use crate::search::server::Server;
+use crate::search::shard::{Means, Shard};
+use page::facts::Facts;
+use page::ids::DocHash;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store::chunkfile::document::{Access, Change, DocumentRecord, Fetch, RemoveReason};
+use store::chunkfile::facts;
+use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, Part, Run};
+use store::objects::{ChunkKey, Location, Objects};
+use store::tables::documents::{self, Document};
+use store::tables::leases::{self, Asking as Wanting, Lease};
+use store::tables::{chunks, cursors, settings};
+use store::{Db, Result};
+
+const PARTS: u8 = 2;
+const CONNECTION: ConnectionId = ConnectionId(1);
+const JOB: JobId = JobId(1);
+
+/// A document as it is committed.
+#[derive(Debug, Clone, Default)]
+pub struct Doc {
+    pub url: String,
+    pub part: u8,
+    pub is_there: bool,
+    pub facts: Facts,
+    pub access: Access,
+    pub modified: Option<String>,
+}
+
+impl Doc {
+    /// One of a few documents, in a version that has a word of its own.
+    pub fn numbered(number: u8, version: i64, is_there: bool) -> Doc {
+        let facts = Facts {
+            title: format!("Document {number}"),
+            text: format!("common text and unique{number}v{version} words"),
+            media_type: "text/html".into(),
+            simhash: (u64::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            ..Facts::default()
+        };
+        let url = format!("https://example.com/{number}");
+        Doc { url, part: number % PARTS, is_there, facts, ..Doc::default() }
+    }
+
+    /// A document with a title and a text.
+    pub fn new(url: &str, title: &str, text: &str) -> Doc {
+        let simhash = u64::from_be_bytes(*DocHash::of(text).0.first_chunk().unwrap());
+        let facts = Facts {
+            title: title.into(),
+            text: text.into(),
+            media_type: "text/html".into(),
+            simhash,
+            ..Facts::default()
+        };
+        Doc { url: url.into(), is_there: true, facts, ..Doc::default() }
+    }
+}
+
+/// Takes everything out of a database that a world has put there.
+pub fn emptied(db: &Db) -> Result<()> {
+    db.write(|tx| {
+        for table in [
+            "documents",
+            "chunks",
+            "chunk_tasks",
+            "leases",
+            "cursors",
+            "shards",
+            "shard_files",
+            "objects",
+        ] {
+            tx.execute(&format!("DELETE FROM {table}"), &[])?;
+        }
+        Ok(())
+    })
+}
+
+/// A crawl and an index.
+pub struct World {
+    db: Db,
+    ids: Arc<IdMaker>,
+    means: Means,
+    search: Search,
+    leases: BTreeMap<Part, Lease>,
+    /// What is there, by the document's URL.
+    now: BTreeMap<String, Doc>,
+    server: Server,
+    folder: tempfile::TempDir,
+}
+
+fn lease(db: &Db, part: Part, role: &'static str) -> Result<Lease> {
+    let (node, node_name) = (NodeId(1), "one".to_owned());
+    let wanting = Wanting { node, node_name, now_ms: 0, lease_ms: -1, skew_ms: 0 };
+    Ok(db.write(move |tx| leases::take(tx, part, role, &wanting))?.expect("it is over at once"))
+}
+
+impl World {
+    pub fn new(db: &Db, spans_parts: bool) -> Result<World> {
+        db.write(|tx| settings::freeze(tx, PARTS.into()))?;
+        let folder = tempfile::tempdir().expect("a folder");
+        let objects = Objects::open(&Location::Directory(folder.path().join("objects")))?;
+        let ids = Arc::new(IdMaker::new(NodeId(1))?);
+        let claimant = Claimant {
+            db: db.clone(),
+            ids: ids.clone(),
+            node_name: "one".into(),
+            lease_ms: 1_000,
+            skew_ms: 0,
+        };
+        let means = Means {
+            claimant,
+            objects: objects.clone(),
+            home: folder.path().join("written"),
+            spans_parts,
+            links: None,
+        };
+        let search = Search::new(means.clone(), Box::new(|| {}))?;
+        let server = Server::new(db.clone(), objects.clone(), folder.path().join("served"));
+        let (leases, now) = Default::default();
+        Ok(World { db: db.clone(), ids, means, search, leases, now, server, folder })
+    }
+
+    /// Commits documents, a chunk for each part that they are in.
+    pub fn commit(&mut self, documents: &[Doc]) -> Result<()> {
+        for part in 0..PARTS {
+            // Of a document that is written twice the last counts.
+            let mut of_part: BTreeMap<&str, &Doc> = BTreeMap::new();
+            documents.iter().filter(|it| it.part == part).for_each(|it| {
+                of_part.insert(&it.url, it);
+            });
+            if !of_part.is_empty() {
+                let of_part: Vec<Doc> = of_part.into_values().cloned().collect();
+                self.commit_chunk(Part(part.into()), &of_part)?;
+            }
+        }
+        for doc in documents {
+            match doc.is_there {
+                true => self.now.insert(doc.url.clone(), doc.clone()),
+                false => self.now.remove(&doc.url),
+            };
+        }
+        Ok(())
+    }
+
+    fn commit_chunk(&mut self, part: Part, of_part: &[Doc]) -> Result<()> {
+        let chunk = ChunkId(self.ids.next());
+        let held = lease(&self.db, part, "crawl")?;
+        let (mut records, mut rows) = (Vec::new(), Vec::new());
+        for doc in of_part {
+            let change = match doc.is_there {
+                true => Change::Update,
+                false => Change::Remove(RemoveReason::Gone),
+            };
+            let mut record = DocumentRecord::new(&doc.url, JOB.0, change);
+            record.facts = doc.is_there.then(|| doc.facts.clone());
+            record.access = doc.access.clone();
+            record.fetch = Some(Fetch {
+                fetched_ms: 2_000_000_000_000,
+                last_modified: doc.modified.clone(),
+                ..Fetch::default()
+            });
+            let (id, hash) = (DocumentId(self.ids.next()), record.dochash);
+            let mut row = Document::new(id, hash, doc.url.clone(), 0);
+            row.chunk = doc.is_there.then_some(chunk);
+            row.removed_ms = (!doc.is_there).then_some(1);
+            records.push(record);
+            rows.push(row);
+        }
+        let bytes = facts::encode(ChunkKey::new(part, chunk)?, &records)?;
+        self.db.write(move |tx| {
+            chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
+            let seq = leases::number_commit(tx, &held)?;
+            documents::save(tx, part, CONNECTION, &rows)?;
+            let facts = Some(bytes.clone());
+            let summary = chunks::Summary { facts, ..chunks::Summary::default() };
+            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+        })
+    }
+
+    fn work(&mut self) -> Result<Vec<Work>> {
+        let mut work = Vec::new();
+        for part in (0..PARTS).map(|it| Part(it.into())) {
+            let head = self.db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
+            if !self.leases.contains_key(&part) {
+                self.leases.insert(part, lease(&self.db, part, cursors::SEARCH)?);
+            }
+            let lease = self.leases[&part].clone();
+            let at = self.search.take_up(&lease)?;
+            if at < head {
+                work.push(Work { lease, at, head });
+            }
+        }
+        Ok(work)
+    }
+
+    /// The index follows to the end.
+    pub fn follow(&mut self) -> Result<()> {
+        loop {
+            let work = self.work()?;
+            if work.is_empty() {
+                return Ok(());
+            }
+            match self.means.spans_parts {
+                true => drop(self.search.apply(&work)?),
+                false => {
+                    for it in work {
+                        self.search.apply(&[it])?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The process dies, and another one takes over.
+    pub fn crash(&mut self, loses_files: bool) -> Result<()> {
+        self.search = Search::new(self.means.clone(), Box::new(|| {}))?;
+        self.leases.clear();
+        if loses_files {
+            let _ = std::fs::remove_dir_all(&self.means.home);
+        }
+        Ok(())
+    }
+
+    /// The process dies when documents are in its own index and published nowhere.
+    pub fn crash_unpublished(&mut self) -> Result<()> {
+        self.search = Search::new(self.means.clone(), Box::new(|| {}))?;
+        let part = Part(0);
+        let mut shard = Shard::open(&self.means, part)?;
+        shard.writer.cursors.set(part, 1_000_000);
+        shard.writer.commit()?;
+        drop(shard);
+        self.crash(false)
+    }
+
+    /// Does something while the store takes no file of a shard.
+    pub fn while_refused<T>(&mut self, does: impl FnOnce(&mut World) -> Result<T>) -> Result<T> {
+        let shards = self.folder.path().join("objects").join("shards");
+        let aside = self.folder.path().join("aside");
+        // What is open stays readable; a file where a directory should be takes nothing.
+        self.server.refresh()?;
+        std::fs::rename(&shards, &aside).expect("they were there");
+        std::fs::write(&shards, "").expect("a file can be written");
+        let done = does(self);
+        std::fs::remove_file(&shards).expect("it was there");
+        std::fs::rename(&aside, &shards).expect("they are back");
+        done
+    }
+
+    /// Answers a question.
+    pub fn ask(&self, question: &Question) -> std::result::Result<Answer, Failed> {
+        let shards = self.server.refresh()?;
+        let in_links = |urls: &[String]| Ok(vec![0; urls.len()]);
+        let (fields, weights) = (&self.server.fields, Weights::default());
+        Asking { shards: &shards, fields, weights, in_links: &in_links }.answer(question)
+    }
+
+    /// The URLs that a question finds, best first.
+    pub fn found(&self, text: &str) -> Vec<String> {
+        let question = Question { text: text.into(), limit: 100, ..Question::default() };
+        match self.ask(&question) {
+            Ok(answer) => answer.hits.into_iter().map(|hit| hit.url).collect(),
+            Err(failed) => panic!("{text}: {failed}"),
+        }
+    }
+
+    /// Every document is found by the words it has now, and by no others.
+    pub fn check(&self) -> Result<()> {
+        let all: Vec<String> = self.now.keys().cloned().collect();
+        let mut found = self.found("common");
+        found.sort();
+        assert_eq!(found, all, "what is there");
+        for (url, doc) in &self.now {
+            let word = doc.facts.text.split(' ').nth(3).expect("its own word");
+            assert_eq!(self.found(word), [url.as_str()], "{word}");
+        }
+        assert_eq!(self.server.shards().documents(), all.len() as u64, "none twice");
+        Ok(())
+    }
+
+    /// Compares what is published with the rows, by the verb's own means.
+    pub fn verified(&self) -> Result<(Verified, Vec<String>)> {
+        let shards = self.server.refresh()?;
+        let mut told = Vec::new();
+        let at = (&self.db, &self.means.objects);
+        let verified = keeping::verify(at, (&shards, &self.server.fields), &mut |what| {
+            told.push(what.to_owned());
+        })?;
+        Ok((verified, told))
+    }
+
+    /// Makes the index anew.
+    pub fn rebuild(&mut self) -> Result<i64> {
+        self.crash(false)?;
+        for part in (0..PARTS).map(|it| Part(it.into())) {
+            self.leases.insert(part, lease(&self.db, part, cursors::SEARCH)?);
+        }
+        let leases: Vec<Lease> = self.leases.values().cloned().collect();
+        keeping::rebuild(&self.means, &leases)
+    }
+
+    /// Segments of what is published.
+    pub fn segments(&self) -> usize {
+        let shards = self.server.shards();
+        shards.searchers().map(|it| it.segment_readers().len()).sum()
+    }
+}
