@@ -237,7 +237,7 @@ fn tuned(usual: Weights) -> Vec<(&'static str, Weights)> {
     for together in [0.25, 1.0, 2.0] {
         all.push((&*format!("together {together}").leak(), Weights { together, ..usual }));
     }
-    for links in [0.02, 0.1, 0.2, 0.4] {
+    for links in [0.1, 0.2, 0.3, 0.6, 0.8] {
         all.push((&*format!("links {links}").leak(), Weights { links, ..usual }));
     }
     for body in [0.25, 0.5, 2.0] {

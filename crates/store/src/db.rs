@@ -37,7 +37,14 @@ struct Inner {
     place: String,
     /// `None` only while dropping: closing the queues is what ends the threads.
     queues: Option<Queues>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Threads,
+}
+
+/// The threads of a database, each with a connection.
+#[derive(Default)]
+struct Threads {
+    writers: Vec<JoinHandle<()>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 struct Queues {
@@ -71,7 +78,7 @@ impl Db {
     fn start(
         dialect: Dialect,
         place: String,
-        start: impl FnOnce(Incoming, Incoming) -> Result<Vec<JoinHandle<()>>>,
+        start: impl FnOnce(Incoming, Incoming) -> Result<Threads>,
     ) -> Result<Db> {
         let (writes, incoming_writes) = sync_channel(QUEUE_MAX);
         let (reads, incoming_reads) = sync_channel(QUEUE_MAX);
@@ -137,14 +144,23 @@ impl Db {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.queues = None;
         let own = std::thread::current().id();
-        for thread in self.threads.drain(..) {
-            // The last handle may be dropped by a closure on one of these threads.
-            if thread.thread().id() != own {
-                let _ = thread.join();
+        let join = |threads: Vec<JoinHandle<()>>| {
+            for thread in threads {
+                // The last handle may be dropped by a closure on one of these threads.
+                if thread.thread().id() != own {
+                    let _ = thread.join();
+                }
             }
-        }
+        };
+        let Threads { writers, readers } = std::mem::take(&mut self.threads);
+        let Some(Queues { writes, reads }) = self.queues.take() else { return };
+        // One after the other: of connections that close at the same moment none is the
+        // last, and SQLite leaves its log as it is.
+        drop(reads);
+        join(readers);
+        drop(writes);
+        join(writers);
     }
 }
 

@@ -22,16 +22,16 @@ use store::tables::leases::Lease;
 use store::tables::{cursors, settings};
 use store::{Db, Result, clock, pack};
 
-/// Documents of a batch.
-const DOCUMENTS_MAX: usize = 5_000;
+/// Documents of a batch: so many are found before others are begun.
+const DOCUMENTS_MAX: usize = 1_000;
 /// Bytes of text of a batch.
 const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A batch is closed after so long, so that what is in it is found.
-const BATCH_TIME: Duration = Duration::from_millis(600);
+const BATCH_TIME: Duration = Duration::from_millis(400);
 /// Chunks that are looked up at a time.
 const CHUNKS_STEP: u32 = 32;
 /// A document is found within two seconds, and a crawl in full swing makes few versions.
-const GATHER_MS: i64 = 1_000;
+const GATHER_MS: i64 = 300;
 
 /// The search index, as it follows a crawl.
 pub struct Search {

@@ -6,13 +6,12 @@
 //! connection; one whose connection broke during its commit is reported as
 //! unknown, never as failed.
 
-use super::{ATTEMPTS_MAX, Incoming, Work, committable, next};
+use super::{ATTEMPTS_MAX, Incoming, Threads, Work, committable, next};
 use crate::tx::Statements;
 use crate::{Error, Result, Tx};
 use postgres::config::Host;
 use postgres::{Client, Config, IsolationLevel, NoTls};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Where PostgreSQL listens unless it is told otherwise.
@@ -70,11 +69,7 @@ pub(super) fn addresses(config: &Config) -> Vec<SocketAddr> {
     found
 }
 
-pub(super) fn start(
-    mut config: Config,
-    writes: Incoming,
-    reads: Incoming,
-) -> Result<Vec<JoinHandle<()>>> {
+pub(super) fn start(mut config: Config, writes: Incoming, reads: Incoming) -> Result<Threads> {
     let options = format!("{SESSION} {}", config.get_options().unwrap_or_default());
     config
         .connect_timeout(CONNECT_TIMEOUT)
@@ -85,7 +80,7 @@ pub(super) fn start(
     // The first connection tells the caller at once if there is nothing to reach.
     let first = connect(&config)?;
     let mut first = Some(first);
-    let mut threads = Vec::new();
+    let mut threads = Threads::default();
     for (mode, count, incoming) in [(Mode::Write, WRITERS, writes), (Mode::Read, READERS, reads)] {
         for _ in 0..count {
             let (config, incoming, open) = (config.clone(), incoming.clone(), first.take());
@@ -93,7 +88,10 @@ pub(super) fn start(
                 .name("postgres".into())
                 .spawn(move || serve(&config, mode, open, &incoming))
                 .map_err(|error| Error::io("postgres", error))?;
-            threads.push(thread);
+            match mode {
+                Mode::Write => threads.writers.push(thread),
+                Mode::Read => threads.readers.push(thread),
+            }
         }
     }
     Ok(threads)

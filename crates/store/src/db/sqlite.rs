@@ -6,7 +6,7 @@
 //! nobody else. A request that is alone has no savepoint, which would make SQLite
 //! keep a copy of every page it touches.
 
-use super::{Incoming, Work, committable, next, next_now};
+use super::{Incoming, Threads, Work, committable, next, next_now};
 use crate::tx::Texts;
 use crate::{Error, Result, Tx};
 use rusqlite::{Connection, OpenFlags};
@@ -33,20 +33,21 @@ const READER_CACHE_KIB: i64 = 16 << 10;
 /// Another process may hold the file for a moment while it ends.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn start(path: &Path, writes: Incoming, reads: Incoming) -> Result<Vec<JoinHandle<()>>> {
+pub(super) fn start(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
     // The writer comes first: it makes the file and switches it to WAL.
     let writer = open(path, WRITER_CACHE_KIB)?;
     writer.execute_batch(&format!(
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX};"
     ))?;
-    let mut threads = vec![thread("sqlite-writer", move || serve_writes(&writer, &writes))?];
+    let writers = vec![thread("sqlite-writer", move || serve_writes(&writer, &writes))?];
+    let mut readers = Vec::new();
     for _ in 0..READERS {
         let reader = open(path, READER_CACHE_KIB)?;
         reader.execute_batch("PRAGMA query_only = ON;")?;
         let reads = reads.clone();
-        threads.push(thread("sqlite-reader", move || serve_reads(&reader, &reads))?);
+        readers.push(thread("sqlite-reader", move || serve_reads(&reader, &reads))?);
     }
-    Ok(threads)
+    Ok(Threads { writers, readers })
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is the home that the lint points to")]

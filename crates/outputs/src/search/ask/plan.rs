@@ -33,13 +33,13 @@ pub struct Weights {
 impl Default for Weights {
     fn default() -> Weights {
         Weights {
-            title: 3.0,
-            headings: 1.5,
+            title: 4.0,
+            headings: 0.5,
             body: 1.0,
             address: 1.5,
-            anchors: 1.5,
-            together: 0.5,
-            links: 0.05,
+            anchors: 2.0,
+            together: 0.75,
+            links: 0.4,
         }
     }
 }
