@@ -20,7 +20,7 @@ use store::tables::chunks::{self, Committed, Facts};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
 use store::tables::{cursors, settings};
-use store::{Db, Result, clock, pack};
+use store::{Db, Error, Result, clock, pack};
 
 /// Documents of a batch: so many are found before others are begun.
 const DOCUMENTS_MAX: usize = 1_000;
@@ -28,6 +28,8 @@ const DOCUMENTS_MAX: usize = 1_000;
 const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A batch is closed after so long, so that what is in it is found.
 const BATCH_TIME: Duration = Duration::from_millis(400);
+/// Shards whose writers are open at a time: each has memory and threads of its own.
+const WRITERS_MAX: usize = 4;
 /// Chunks that are looked up at a time.
 const CHUNKS_STEP: u32 = 32;
 /// A document is found within two seconds, and a crawl in full swing makes few versions.
@@ -70,6 +72,20 @@ impl Search {
         &self.means.claimant.db
     }
 
+    /// A shard, opened if it is not. When there are too many, another one is closed, which
+    /// loses nothing: what it has is published.
+    fn open(&mut self, part: Part) -> Result<&mut Shard> {
+        if !self.shards.contains_key(&part) {
+            if self.shards.len() >= WRITERS_MAX {
+                self.shards.pop_first();
+            }
+            let shard = Shard::open(&self.means, part)?;
+            self.shards.insert(part, (shard, Refresh::default()));
+        }
+        let opened = self.shards.get_mut(&part).map(|(shard, _)| shard);
+        opened.ok_or_else(|| closed(part))
+    }
+
     /// Puts what a chunk says into its shard.
     fn take(&mut self, part: Part, chunk: Committed, batch: &mut Batch) -> Result<()> {
         if chunk.facts == Facts::None {
@@ -92,8 +108,8 @@ impl Search {
         let mut by_hash: HashMap<_, Vec<&Pointer>> = HashMap::new();
         rows.iter().for_each(|row| by_hash.entry(row.dochash).or_default().push(row));
         let said = self.said(&records)?;
-        let shard = self.means.shard_of(part);
-        let Some((shard, _)) = self.shards.get_mut(&shard) else { return Ok(()) };
+        let home = self.means.shard_of(part);
+        let Some((shard, _)) = self.shards.get_mut(&home) else { return Err(closed(home)) };
         for (record, said) in records.iter().zip(&said) {
             for row in by_hash.get(&record.dochash).into_iter().flatten() {
                 let key = Key { connection: row.connection, hash: row.dochash };
@@ -135,6 +151,9 @@ impl Search {
         for it in work {
             let (part, mut at) = (it.lease.part, it.at);
             let shard = self.means.shard_of(part);
+            if self.open(shard)?.writer.cursors.of(part) != it.at {
+                return Err(closed(shard));
+            }
             while at < it.head && batch.has_room() {
                 let seq = at;
                 let chunks = self.db().read(move |tx| chunks::after(tx, part, seq, CHUNKS_STEP))?;
@@ -212,11 +231,7 @@ impl Consumer for Search {
         if !self.means.spans_parts {
             self.shards.remove(&part);
         }
-        if !self.shards.contains_key(&part) {
-            let shard = Shard::open(&self.means, part)?;
-            self.shards.insert(part, (shard, Refresh::default()));
-        }
-        Ok(self.shards.get(&part).map_or(0, |(it, _)| it.writer.cursors.of(lease.part)))
+        Ok(self.open(part)?.writer.cursors.of(lease.part))
     }
 
     fn apply(&mut self, work: &[Work]) -> Result<Applied> {
@@ -257,4 +272,9 @@ impl Consumer for Search {
         }
         Ok(is_more)
     }
+}
+
+/// A shard is not as it was left: whoever follows takes it up anew.
+fn closed(part: Part) -> Error {
+    Error::Conflict { reason: format!("the shard of part {part} was closed meanwhile") }
 }

@@ -198,6 +198,16 @@ pub fn published_after(
     )
 }
 
+/// Whether an object is published now: one that was condemned meanwhile may be gone.
+pub fn is_published(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<bool> {
+    let found: Option<i64> = tx.query_opt(
+        "SELECT id FROM objects WHERE part = $1 AND id = $2 AND state = 'published'",
+        &[part.into(), id.into()],
+        |row| row.get(0),
+    )?;
+    Ok(found.is_some())
+}
+
 /// One object that was published. A condemned one is found too: whoever looked up
 /// its place before it was condemned may read it until its grace is over.
 pub fn find(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<Option<Published>> {
@@ -225,9 +235,11 @@ mod tests {
             assert!(!db.write(move |tx| condemn(tx, key, 11))?, "it is not published yet");
             db.write(move |tx| publish(tx, key, 5, &[9; 32], 12))?;
             assert!(db.write(move |tx| publish(tx, key, 5, &[9; 32], 12)).is_err(), "only once");
+            assert!(db.read(move |tx| is_published(tx, key.0, key.1))?);
             let listed = db.read(|tx| published_after(tx, (Part(0), ObjectId(0)), 10))?;
             assert_eq!((listed.len(), listed[0].bytes), (1, 5));
             assert!(db.write(move |tx| condemn(tx, key, 20))?);
+            assert!(!db.read(move |tx| is_published(tx, key.0, key.1))?);
             assert_eq!(db.read(|tx| condemned(tx, PART, 20, 10))?, []);
             let doomed = db.read(|tx| condemned(tx, PART, 21, 10))?;
             let path = "chunks/3/7.facts".to_owned();

@@ -37,7 +37,7 @@ impl Default for Weights {
             headings: 0.5,
             body: 1.0,
             address: 1.5,
-            anchors: 2.0,
+            anchors: 0.5,
             together: 0.75,
             links: 0.4,
         }

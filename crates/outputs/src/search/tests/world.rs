@@ -21,7 +21,8 @@ use store::tables::leases::{self, Asking as Wanting, Lease};
 use store::tables::{chunks, cursors, settings};
 use store::{Db, Result};
 
-const PARTS: u8 = 2;
+/// More than writers are open at a time.
+const PARTS: u8 = 6;
 const CONNECTION: ConnectionId = ConnectionId(1);
 const JOB: JobId = JobId(1);
 
