@@ -11,7 +11,7 @@
 
 use crate::delays::Delays;
 use crate::rights::{Claimant, Rights};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -234,17 +234,22 @@ impl Following {
         }
     }
 
-    /// Applies all that is committed in parts that can be had.
+    /// Applies all that is committed in parts that can be had. What is committed meanwhile,
+    /// in a part that is done, is gathered for the next look: a crawl in full swing would
+    /// otherwise be followed chunk by chunk.
     fn look(&mut self, is_last: bool) -> Result<()> {
         let until_ms = clock::now_ms() + LAST_MS_MAX;
+        let mut done = BTreeSet::new();
         loop {
-            let work = self.work()?;
+            let work = self.work(&done)?;
             if work.is_empty() {
                 self.tell(true)?;
                 let tended = self.consumer.tend(&self.rights.leases(), is_last)?;
                 if tended && (!is_last || clock::now_ms() < until_ms) {
                     self.rights.hold();
                     self.rights.keep();
+                    // What was committed meanwhile comes before the next step.
+                    done.clear();
                     continue;
                 }
                 return Ok(());
@@ -263,6 +268,12 @@ impl Following {
                 outcome => {
                     let applied = outcome?;
                     let now_ms = clock::now_ms();
+                    for (part, at) in &applied.reached {
+                        let head = work.iter().find(|it| it.lease.part == *part).map(|it| it.head);
+                        if head.is_none_or(|head| *at >= head) {
+                            done.insert(*part);
+                        }
+                    }
                     self.at.extend(applied.reached);
                     applied.committed_ms.iter().for_each(|ms| self.delays.count(now_ms - ms));
                 }
@@ -272,8 +283,8 @@ impl Following {
         }
     }
 
-    /// Parts with commits that are not in.
-    fn work(&mut self) -> Result<Vec<Work>> {
+    /// Parts with commits that are not in, but for those that are done.
+    fn work(&mut self, done: &BTreeSet<Part>) -> Result<Vec<Work>> {
         let parts = self.parts;
         let db = &self.means.claimant.db;
         let heads = db.read(move |tx| leases::last_commits(tx, FOLLOWED, parts))?;
@@ -281,7 +292,8 @@ impl Following {
         let (before, behind): (Vec<_>, Vec<_>) =
             heads.into_iter().partition(|(part, _)| self.served.is_some_and(|it| *part <= it));
         for (part, head) in behind.into_iter().chain(before) {
-            if self.at.get(&part).is_some_and(|at| *at >= head) || head == 0 {
+            let is_in = self.at.get(&part).is_some_and(|at| *at >= head);
+            if is_in || head == 0 || done.contains(&part) {
                 continue;
             }
             let Some(lease) = self.rights.claim(part)? else {
