@@ -34,6 +34,13 @@ impl Shared {
         Running::start(self.home.crawl(&args))
     }
 
+    /// A process that keeps its leases although a busy machine lets it wait: for what must not
+    /// be repeated, and does not depend on how soon a lease ends.
+    fn steady_node(&self, name: &str) -> Running {
+        let args = words(&self.seeds, &["--node", name, "--delay", "0.05", "--lease", "10"]);
+        Running::start(self.home.crawl(&args))
+    }
+
     /// Waits until all these have committed something.
     #[track_caller]
     fn share(&self, names: &[&str]) {
@@ -101,9 +108,9 @@ fn when_the_last_process_is_killed_the_first_takes_over() {
 #[test]
 fn when_one_process_is_stopped_the_other_goes_on_and_nothing_is_repeated() {
     let Some(it) = Shared::new(HOSTS * 40) else { return };
-    let one = it.node("one");
+    let one = it.steady_node("one");
     until(&it.site, "the first begins", || it.site.web().visits_count() > 20);
-    let two = it.node("two");
+    let two = it.steady_node("two");
     it.share(&["one", "two"]);
     two.signal("INT");
     assert_eq!(two.ended().status.code(), Some(1));
@@ -137,7 +144,7 @@ fn processes_that_start_together_on_an_empty_database_make_one_job() {
     let (home, site) = (Home::at(&server.url()), Site::with_pages(HOSTS * 20).hosts(HOSTS).serve());
     let seeds = site.seeds();
     let it = Shared { home, site, seeds };
-    let nodes: Vec<Running> = ["one", "two", "three"].map(|name| it.node(name)).into();
+    let nodes: Vec<Running> = ["one", "two", "three"].map(|name| it.steady_node(name)).into();
     for node in nodes {
         Summary::of(&node.ended());
     }
