@@ -7,6 +7,7 @@
 // Talking to the terminal is what these modules are for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod alone;
 mod answers;
 mod authdomain;
 mod authgroup;

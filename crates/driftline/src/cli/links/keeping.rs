@@ -5,6 +5,7 @@
 //! directory, or every part's lease in a database; files that are needed on the way lie
 //! beside the data and are gone afterwards.
 
+use crate::cli::alone::Alone;
 use crate::cli::place::{Held, Place};
 use crate::cli::{say, shown};
 use anyhow::bail;
@@ -14,17 +15,11 @@ use outputs::links::dump::{Dump, Layout};
 use outputs::links::{LinkIndex, rebuild, verify};
 use std::io::Write;
 use std::process::ExitCode;
+use store::clock;
 use store::ids::Part;
-use store::tables::cursors::LINKS as ROLE;
-use store::tables::leases::{self, Asking, Lease};
-use store::tables::nodes::{self, NewNode};
-use store::{Db, clock};
+use store::tables::cursors::LINKS;
 use tempfile::TempDir;
 
-/// How long the leases last at first; whoever is not done by then has lost them.
-const LEASE_MS: i64 = 60 * 60 * 1_000;
-/// How far clocks may differ.
-const SKEW_MS: i64 = 5_000;
 /// Differences that are shown one by one.
 const SHOWN_MAX: u64 = 1_000;
 
@@ -86,75 +81,37 @@ pub fn run(keeping: Keeping) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The index of a place, alone.
-struct Alone {
+/// The index of a place, with nobody else at work on it.
+struct Kept {
     index: LinkIndex,
     scratch: TempDir,
-    leases: Vec<Lease>,
+    // A directory has one process at a time, which is enough.
+    _alone: Option<Alone>,
     // Declared last and so dropped last: the index is closed before the directory is free.
-    held: Held,
+    _held: Held,
 }
 
-impl Alone {
-    fn open(place: &Place) -> anyhow::Result<Alone> {
+impl Kept {
+    fn open(place: &Place) -> anyhow::Result<Kept> {
         let held = place.patiently(Place::hold)?;
         let index = held.links()?;
-        let (scratch, leases) = match held.layout() {
-            Some(layout) => (tempfile::tempdir_in(layout.root())?, Vec::new()),
-            None => (tempfile::tempdir()?, take_all(&held.db, index.parts())?),
+        let (scratch, alone) = match held.layout() {
+            Some(layout) => (tempfile::tempdir_in(layout.root())?, None),
+            None => (tempfile::tempdir()?, Some(Alone::take(&held, LINKS)?)),
         };
+        let leases = alone.as_ref().map_or(&[][..], |alone| alone.leases.as_slice());
         for part in (0..index.parts()).map(|part| Part(part.into())) {
             // What another process began is finished first.
             index.recover(part, leases.iter().find(|lease| lease.part == part))?;
         }
-        Ok(Alone { index, scratch, leases, held })
+        Ok(Kept { index, scratch, _alone: alone, _held: held })
     }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        for lease in std::mem::take(&mut self.leases) {
-            // If this cannot be written, it runs out.
-            let _ = self.held.db.write(move |tx| leases::release(tx, &lease, true));
-        }
-    }
-}
-
-/// Every part's lease, or a word on who has one.
-fn take_all(db: &Db, parts: u32) -> anyhow::Result<Vec<Lease>> {
-    let now_ms = clock::now_ms();
-    let node_name = format!("links-{}", std::process::id());
-    let node = NewNode {
-        name: node_name.clone(),
-        roles: ROLE.to_owned(),
-        address: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    let node = db.write(move |tx| nodes::register(tx, &node, now_ms))?;
-    let asking = Asking { node, node_name, now_ms, lease_ms: LEASE_MS, skew_ms: SKEW_MS };
-    let mut taken = Vec::new();
-    for part in (0..i64::from(parts)).map(Part) {
-        let asking = asking.clone();
-        match db.write(move |tx| leases::take(tx, part, ROLE, &asking))? {
-            Some(lease) => taken.push(lease),
-            None => {
-                for lease in taken {
-                    db.write(move |tx| leases::release(tx, &lease, true))?;
-                }
-                bail!(
-                    "another process keeps the link index of part {part} up to date; stop it \
-                     first (`driftline status` names it), and wait until its leases have ended"
-                );
-            }
-        }
-    }
-    Ok(taken)
 }
 
 fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
-    let alone = Alone::open(&args.place)?;
+    let kept = Kept::open(&args.place)?;
     let began_ms = clock::now_ms();
-    let made = rebuild::rebuild(&alone.index, alone.scratch.path())?;
+    let made = rebuild::rebuild(&kept.index, kept.scratch.path())?;
     let took_ms = clock::now_ms() - began_ms;
     if args.place.json() {
         let mut answer = serde_json::to_value(made)?;
@@ -174,10 +131,10 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
 }
 
 fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
-    let alone = Alone::open(&args.place)?;
+    let kept = Kept::open(&args.place)?;
     let mut named = Vec::new();
     let mut count = 0;
-    let verified = verify::verify(&alone.index, alone.scratch.path(), &mut |what| {
+    let verified = verify::verify(&kept.index, kept.scratch.path(), &mut |what| {
         count += 1;
         match args.place.json() {
             true if count <= SHOWN_MAX => named.push(what.to_owned()),
@@ -208,11 +165,11 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
 
 fn dump(args: &Dumping) -> anyhow::Result<ExitCode> {
     let layout = Layout::parse(&args.layout).unwrap_or_default();
-    let alone = Alone::open(&args.place)?;
+    let kept = Kept::open(&args.place)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut gone = false;
     let dump = Dump { layout, with_seq: args.with_seq };
-    let dumped = dump.write(&alone.index, alone.scratch.path(), &mut |line| {
+    let dumped = dump.write(&kept.index, kept.scratch.path(), &mut |line| {
         writeln!(out, "{line}").map_err(|error| {
             gone = error.kind() == std::io::ErrorKind::BrokenPipe;
             store::Error::io("standard output", error)
