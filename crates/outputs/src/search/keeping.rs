@@ -80,8 +80,6 @@ pub struct Verified {
     pub documents: u64,
     /// Documents in the index.
     pub indexed: u64,
-    /// Chunks that are committed and not in the index yet.
-    pub behind_chunks: i64,
     /// Differences.
     pub differences: u64,
 }

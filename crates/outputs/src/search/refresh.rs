@@ -12,7 +12,7 @@ use super::schema::Key;
 use super::writer::{Writer, failed};
 use crate::links::LinkIndex;
 use page::ids::DocHash;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use store::Result;
 use store::ids::Part;
 use tantivy::schema::Value;
@@ -68,12 +68,6 @@ impl Refresh {
             self.sweep = None;
         }
         Ok(Some(written))
-    }
-
-    /// How long until a sweep may begin.
-    pub fn rests(&self) -> Duration {
-        let until = self.rests_until.filter(|_| self.sweep.is_none());
-        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 
     /// A sweep may begin at once.

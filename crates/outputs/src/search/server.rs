@@ -46,11 +46,6 @@ impl Shards {
     pub fn documents(&self) -> u64 {
         self.searchers().map(Searcher::num_docs).sum()
     }
-
-    /// A number that is another when any shard has another version.
-    pub fn generation(&self) -> i64 {
-        self.opened.values().map(|it| it.version).sum()
-    }
 }
 
 /// Serves searches.
@@ -166,8 +161,10 @@ impl Server {
             }
             names.insert(PathBuf::from(&file.name), PathBuf::from(name));
         }
-        let in_cache = at.starts_with(&self.cache);
-        for entry in fs::read_dir(at).into_iter().flatten().flatten().filter(|_| in_cache) {
+        if !at.starts_with(&self.cache) {
+            return Ok(names);
+        }
+        for entry in fs::read_dir(at).into_iter().flatten().flatten() {
             if !names.values().any(|name| *name == *entry.file_name()) {
                 // Whoever has it open goes on reading it.
                 let _ = fs::remove_file(entry.path());
