@@ -16,7 +16,7 @@ use store::objects::Objects;
 use store::tables::chunks;
 use store::tables::documents::{self, Live};
 use store::tables::leases::{self, Lease};
-use store::tables::{settings, shards};
+use store::tables::{cursors, settings, shards};
 use store::{Db, Result, clock, pack};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocSet, SegmentReader, TERMINATED};
@@ -34,7 +34,8 @@ pub fn rebuild(means: &Means, leases: &[Lease]) -> Result<i64> {
         for part in &retracted {
             shards::retract(tx, *part, clock::now_ms())?;
         }
-        Ok(())
+        // Until it is made, it is behind by all there is, and `status` says so.
+        cursors::forget(tx, cursors::SEARCH)
     })?;
     for part in &homes {
         clear(&means.home.join(part.0.to_string()))?;

@@ -128,21 +128,29 @@ impl Writer {
         Ok(())
     }
 
-    /// What there is to publish. A merge that ends meanwhile may take files away; then this
-    /// is to be asked again.
+    /// What there is to publish. A merge that ends later may take files away; then this is
+    /// to be asked again.
     pub fn committed(&self) -> Result<Committed> {
         let path = self.home.join(META);
-        let meta = fs::read_to_string(&path).map_err(|error| Error::io(&path, error))?;
-        let known = self.index.load_metas().map_err(|error| failed(&self.home, error))?;
-        let mut names = Vec::new();
-        for file in known.list_segment_files() {
-            // Some kinds of files are not there if a segment has nothing for them.
-            if self.home.join(&file).is_file() {
-                names.push(file.display().to_string());
+        let read = || fs::read_to_string(&path).map_err(|error| Error::io(&path, error));
+        let mut meta = read()?;
+        loop {
+            let known = self.index.load_metas().map_err(|error| failed(&self.home, error))?;
+            let mut names = Vec::new();
+            for file in known.list_segment_files() {
+                // Some kinds of files are not there if a segment has nothing for them.
+                if self.home.join(&file).is_file() {
+                    names.push(file.display().to_string());
+                }
             }
+            let documents = known.segments.iter().map(|it| i64::from(it.num_docs())).sum();
+            let now = read()?;
+            if now == meta {
+                return Ok(Committed { meta, names, documents });
+            }
+            // A merge has ended meanwhile: what was read is of two states. Merges are few.
+            meta = now;
         }
-        let documents = known.segments.iter().map(|it| i64::from(it.num_docs())).sum();
-        Ok(Committed { meta, names, documents })
     }
 
     /// Where its files are.

@@ -85,7 +85,7 @@ pub fn set(tx: &mut Tx<'_>, (part, consumer): (Part, &str), seq: i64, now_ms: i6
 }
 
 /// Forgets how far a consumer is: it begins anew.
-pub(crate) fn forget(tx: &mut Tx<'_>, consumer: &str) -> Result<()> {
+pub fn forget(tx: &mut Tx<'_>, consumer: &str) -> Result<()> {
     tx.execute("DELETE FROM cursors WHERE consumer = $1", &[consumer.into()])?;
     Ok(())
 }
