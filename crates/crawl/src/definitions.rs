@@ -13,6 +13,7 @@ use page::outlinks::{self, LinkPolicy};
 use page::url::Policy;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::catalog::Searchable;
 use store::tables::hopfilters::HopFilters;
 
 /// The connector's name in `connections.classname`.
@@ -67,6 +68,9 @@ pub struct WebSpec {
     /// Which of its links the link index counts; `None` when it feeds none.
     #[serde(with = "outlinks::setting")]
     pub links: Option<LinkPolicy>,
+    /// Whether its documents can be searched.
+    #[serde(skip_serializing_if = "Searchable::is_usual")]
+    pub search: Searchable,
     /// The crawler's name, such as `driftline/0.1`; robots.txt is read for what
     /// stands before the slash.
     pub agent: String,
@@ -97,6 +101,7 @@ impl Default for WebSpec {
             allow_private: false,
             bodies: true,
             links: Some(LinkPolicy::All),
+            search: Searchable::default(),
             agent: concat!("driftline/", env!("CARGO_PKG_VERSION")).to_owned(),
             contact: "https://crates.io/crates/driftline".to_owned(),
             retries: 3,

@@ -46,7 +46,7 @@ pub use settings::{CLAIMED_MAX, Settings};
 
 use crate::budget::{self, Budgets};
 use crate::conduct::{Attends, Conductor, Herald, Means};
-use crate::frontier::{Frontier, Limits};
+use crate::frontier::Frontier;
 use crate::hops::Spread;
 use crate::robots::RobotsCache;
 use allowances::Allowances;
@@ -56,6 +56,7 @@ use holdings::{Holding, Holdings};
 use hosts::Hosts;
 use job::{Ground, JobWork};
 use known::KnownLinks;
+use lagging::Lags;
 use links::StoredLinks;
 use logins::Sessions;
 use now::Now;
@@ -143,8 +144,10 @@ struct PartWork {
     busy: bool,
     /// It is to be given back.
     leaving: bool,
-    /// A consumer of what is committed is far behind: nothing is claimed.
+    /// A consumer of what is committed is behind: nothing is claimed.
     lags: bool,
+    /// It is by more chunks than it may be.
+    is_far_behind: bool,
     /// The tallies of its patterns are in memory.
     weighed: bool,
     /// Where the walk over its marked bins stands.
@@ -232,6 +235,7 @@ pub struct Worker {
     turns_under_way: usize,
     holdings: Holdings,
     statistics: Statistics,
+    lags: Lags,
     sure: Sure,
     progress: Arc<Progress>,
     herald: Arc<dyn Herald>,
@@ -315,11 +319,6 @@ impl Worker {
         })?;
         let stop = Arc::new(AtomicBool::new(false));
         let stopper = Stopper { flag: stop.clone(), events };
-        let limits = Limits {
-            in_flight_max: settings.in_flight_max,
-            claimed_max: settings.claimed_max,
-            ahead_ms: 2 * settings.chunk_ms,
-        };
         let worker = Worker {
             db: parts.db.clone(),
             ids: parts.ids,
@@ -329,7 +328,7 @@ impl Worker {
             ground: parts.ground,
             attends,
             conductor,
-            frontier: Frontier::new(limits),
+            frontier: Frontier::new(settings.limits()),
             hosts: Hosts::default(),
             throttling: Throttling::default(),
             robots: RobotsCache::default(),
@@ -344,6 +343,7 @@ impl Worker {
             turns_under_way: 0,
             holdings,
             statistics: Statistics::start(parts.db)?,
+            lags: Lags::default(),
             sure,
             progress: parts.progress,
             herald: parts.herald,
@@ -381,6 +381,7 @@ impl Worker {
     fn work(&mut self) -> Result<Ended> {
         loop {
             let looked = self.look()?;
+            self.look_at_lags()?;
             self.ask()?;
             let wait = self.plan()?;
             if let Some(ended) = self.ended(looked)? {

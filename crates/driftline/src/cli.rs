@@ -8,14 +8,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod alone;
-mod answers;
+pub mod answers;
+pub mod audit;
 mod authdomain;
 mod authgroup;
 mod authority;
 mod backup;
-mod changes;
+pub mod changes;
 mod completions;
-mod connection;
+pub mod connection;
 mod connector;
 mod copy;
 mod crawl;
@@ -23,31 +24,34 @@ mod csv;
 mod delivering;
 mod demo;
 mod doctor;
-mod domains;
+pub mod domains;
 mod endless;
 mod export;
 mod extract;
 mod gc;
-mod hosts;
+pub mod hosts;
 mod import;
 mod init;
-mod job;
+pub mod job;
 mod linked;
-mod links;
+pub mod links;
 mod load;
 mod man;
-mod page;
+pub mod nodes;
+pub mod page;
 mod place;
-mod report;
+pub mod report;
 mod restore;
 mod robots;
 mod search;
 mod searched;
-mod status;
-mod top;
-mod urls;
+mod serve;
+pub mod status;
+pub mod token;
+pub mod top;
+pub mod urls;
 mod verify;
-mod why;
+pub mod why;
 mod words;
 mod work;
 
@@ -74,6 +78,7 @@ enum Verb {
     Demo(demo::Args),
     Crawl(crawl::Args),
     Work(work::Args),
+    Serve(serve::Args),
     Init(init::Args),
     Status(status::Args),
     Urls(urls::Args),
@@ -99,6 +104,8 @@ enum Verb {
     Authdomain(authdomain::Args),
     Import(import::Args),
     Export(export::Args),
+    Token(token::Args),
+    Audit(audit::Args),
     Robots(robots::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -145,10 +152,23 @@ fn existing(root: &Path) -> anyhow::Result<Layout> {
 
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().verb {
+    let result = run(Cli::parse().verb);
+    result.unwrap_or_else(|error| {
+        // A script that reads answers as JSON reads failures so, too.
+        match std::env::args_os().any(|argument| argument == "--json") {
+            true => eprintln!("{}", serde_json::json!({"error": format!("{error:#}")})),
+            false => eprintln!("driftline: {error:#}"),
+        }
+        ExitCode::from(TROUBLE)
+    })
+}
+
+fn run(verb: Verb) -> anyhow::Result<ExitCode> {
+    match verb {
         Verb::Demo(args) => demo::run(args),
         Verb::Crawl(args) => crawl::run(args),
         Verb::Work(args) => work::run(args),
+        Verb::Serve(args) => serve::run(args),
         Verb::Init(args) => init::run(args),
         Verb::Status(args) => status::run(args),
         Verb::Urls(args) => urls::run(args),
@@ -174,19 +194,13 @@ pub fn main() -> ExitCode {
         Verb::Authdomain(args) => authdomain::run(args),
         Verb::Import(args) => import::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::Token(args) => token::run(args),
+        Verb::Audit(args) => audit::run(args),
         Verb::Robots(args) => robots::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Man(args) => man::run(args),
         Verb::Extract(args) => extract::run(args),
-    };
-    result.unwrap_or_else(|error| {
-        // A script that reads answers as JSON reads failures so, too.
-        match std::env::args_os().any(|argument| argument == "--json") {
-            true => eprintln!("{}", serde_json::json!({"error": format!("{error:#}")})),
-            false => eprintln!("driftline: {error:#}"),
-        }
-        ExitCode::from(TROUBLE)
-    })
+    }
 }
 
 /// The whole command line, for what is generated from it.
@@ -246,7 +260,7 @@ fn kind_of(text: &str) -> Result<Kind, String> {
 
 /// Text from outside, fit for a terminal: control characters and those that
 /// turn the direction of writing are shown as escapes (T24).
-fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let is_safe = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         !c.is_control() && !turns

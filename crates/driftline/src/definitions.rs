@@ -24,7 +24,7 @@ use store::tables::connections::{Kind, MAXCOUNT};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 
 /// Everything that can be defined.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Definitions {
     /// Authority groups by name.
@@ -41,7 +41,7 @@ pub struct Definitions {
 }
 
 /// A thing that is only described.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Described {
@@ -49,7 +49,7 @@ pub struct Described {
 }
 
 /// Connections by kind.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Connections {
@@ -94,7 +94,7 @@ impl Connections {
 }
 
 /// A connection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionForm {
     /// Its connector.
@@ -143,7 +143,7 @@ impl ConnectionForm {
 }
 
 /// How fast some bins are asked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ThrottleForm {
     /// What it is for.
@@ -161,7 +161,7 @@ pub struct ThrottleForm {
 }
 
 /// A job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobForm {
     /// The repository connection that its documents come from.
@@ -246,7 +246,7 @@ impl JobForm {
 }
 
 /// A stage of a pipeline: a transformation or an output.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StageForm {
     /// The transformation connection, if it is one.
@@ -267,7 +267,7 @@ pub struct StageForm {
 }
 
 /// A notification of a job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NotificationForm {
     /// The notification connection that is told.

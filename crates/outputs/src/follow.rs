@@ -25,11 +25,11 @@ use store::{Error, Result, clock};
 /// Whose commits are followed.
 const FOLLOWED: &str = "crawl";
 /// How often the `cursors` table is told, unless nothing is left to do.
-const TELL_MS: i64 = 500;
+const TELL_MS: i64 = 100;
 /// The first wait after trouble; it doubles up to [`REST_MS_MAX`].
 const REST_MS: i64 = 500;
-/// The longest wait after trouble.
-const REST_MS_MAX: i64 = 30_000;
+/// The longest wait after trouble: the crawl waits meanwhile.
+const REST_MS_MAX: i64 = 5_000;
 
 /// How long a follower tends what is left to do before it ends.
 const LAST_MS_MAX: i64 = 10_000;

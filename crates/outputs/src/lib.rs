@@ -16,6 +16,7 @@ pub mod http;
 pub mod links;
 pub mod notifications;
 pub mod output;
+mod perjob;
 pub mod rights;
 pub mod search;
 #[cfg(any(test, feature = "testing"))]

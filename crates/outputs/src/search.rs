@@ -1,7 +1,7 @@
 //! The search index: text search over everything that was crawled, at the cost of the
 //! change.
 //!
-//! In the order of the flow: [`follow`] reads committed chunks; [`schema`] says what the
+//! In the order of the flow: [`follow`] reads committed chunks of jobs that want it ([`wanted`]); [`schema`] says what the
 //! index has of a document, [`words`] what its words are, [`access`] who may see it, [`said`] what others say of it;
 //! [`writer`] takes documents, [`shard`] publishes versions of them, [`refresh`] looks what others say by now; [`server`] opens
 //! versions, which [`files`] show to the library; [`ask`] answers; [`keeping`] makes the
@@ -18,6 +18,7 @@ pub mod said;
 pub mod schema;
 pub mod server;
 pub mod shard;
+mod wanted;
 pub mod words;
 pub mod writer;
 

@@ -7,6 +7,7 @@
 
 use crate::tables::connections::Kind;
 use crate::{Result, Tx};
+use serde::{Deserialize, Serialize};
 
 /// A kind of repository, output, authority …, as the program has it.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +56,44 @@ pub struct Setting {
     pub default: Option<&'static str>,
     /// What it takes.
     pub kind: SettingKind,
+}
+
+/// Whether a job's documents can be searched: they can, unless it says no. Every connector
+/// of repositories has this among its specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Searchable(pub bool);
+
+impl Searchable {
+    /// As a person says it.
+    pub const SETTING: Setting = Setting {
+        name: "search",
+        about: "whether its documents can be searched",
+        example: "no",
+        default: Some("yes"),
+        kind: SettingKind::Flag,
+    };
+
+    /// What a specification says of it, whatever else it says; `None` if it cannot be read.
+    pub fn of(spec: &str) -> Option<Searchable> {
+        #[derive(Deserialize)]
+        struct Told {
+            #[serde(default)]
+            search: Searchable,
+        }
+        serde_json::from_str::<Told>(spec).ok().map(|told| told.search)
+    }
+
+    /// Whether nothing has to be said.
+    pub fn is_usual(&self) -> bool {
+        self.0
+    }
+}
+
+impl Default for Searchable {
+    fn default() -> Searchable {
+        Searchable(true)
+    }
 }
 
 /// What a setting takes.

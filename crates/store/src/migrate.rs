@@ -29,10 +29,11 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration { version: 2, name: "links", texts: &[include_str!("../migrations/links.sql")] },
     Migration { version: 3, name: "search", texts: &[include_str!("../migrations/search.sql")] },
+    Migration { version: 4, name: "api", texts: &[include_str!("../migrations/api.sql")] },
 ];
 
 /// The newest schema this program knows.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// A hash of the whole schema: databases made from equal texts are equal.
 pub fn fingerprint() -> String {

@@ -4,6 +4,7 @@
 //! Every function that returns rows has a limit; every test runs on both databases.
 
 pub mod addresses;
+pub mod audit;
 pub mod authorities;
 pub mod bins;
 pub mod carrydown;
@@ -40,4 +41,5 @@ pub mod slots;
 pub mod standings;
 pub mod statistics;
 pub mod throttles;
+pub mod tokens;
 pub mod traps;

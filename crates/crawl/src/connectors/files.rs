@@ -10,7 +10,7 @@ use crate::repository::Repository;
 use regex::RegexSetBuilder;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{Connector, Searchable, Setting, SettingKind};
 use store::tables::connections::Kind;
 
 /// Directories of one job.
@@ -55,6 +55,9 @@ pub struct FilesSpec {
     pub follow_links: bool,
     /// A larger file is known by its name only.
     pub max_bytes: i64,
+    /// Whether its documents can be searched.
+    #[serde(skip_serializing_if = "Searchable::is_usual")]
+    pub search: Searchable,
 }
 
 impl Default for FilesSpec {
@@ -66,6 +69,7 @@ impl Default for FilesSpec {
             by: By::default(),
             follow_links: false,
             max_bytes: 10 << 20,
+            search: Searchable::default(),
         }
     }
 }
@@ -165,6 +169,7 @@ pub const CONNECTOR: Connector = Connector {
             default: Some("10485760"),
             kind: SettingKind::Number { least: 1, most: MAX_BYTES_MOST },
         },
+        Searchable::SETTING,
     ],
     link_types: &["child"],
     takes_bodies: false,

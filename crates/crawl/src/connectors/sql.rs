@@ -11,7 +11,7 @@ use super::{read, written};
 use crate::repository::Repository;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{Connector, Searchable, Setting, SettingKind};
 use store::foreign::{Address, Foreign, QUERY_BYTES_MAX};
 use store::tables::connections::Kind;
 
@@ -51,6 +51,9 @@ pub struct SqlSpec {
     pub document: String,
     /// Where outputs keep a row, with `{id}` for its id.
     pub url: String,
+    /// Whether its documents can be searched.
+    #[serde(skip_serializing_if = "Searchable::is_usual")]
+    pub search: Searchable,
 }
 
 impl SqlSpec {
@@ -137,6 +140,7 @@ pub const CONNECTOR: Connector = Connector {
             default: Some(""),
             kind: SettingKind::Text,
         },
+        Searchable::SETTING,
     ],
     link_types: &[],
     takes_bodies: false,

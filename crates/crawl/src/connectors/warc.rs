@@ -11,7 +11,7 @@ use super::{read, written};
 use crate::repository::Repository;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{Connector, Searchable, Setting, SettingKind};
 use store::tables::connections::Kind;
 
 /// Paths of one job.
@@ -28,6 +28,9 @@ pub struct WarcConfig {}
 pub struct WarcSpec {
     /// Absolute paths of archives, or of directories with archives anywhere under them.
     pub paths: Vec<String>,
+    /// Whether its documents can be searched.
+    #[serde(skip_serializing_if = "Searchable::is_usual")]
+    pub search: Searchable,
 }
 
 impl WarcSpec {
@@ -65,14 +68,17 @@ pub const CONNECTOR: Connector = Connector {
     name: "warc",
     about: "pages that WARC and WAT archives of this machine hold",
     settings: &[],
-    spec: &[Setting {
-        name: "paths",
-        about: "absolute paths of archives (.warc, .warc.gz, .wat, .wat.gz), or of directories \
-                with archives under them",
-        example: "/srv/archives",
-        default: None,
-        kind: SettingKind::List,
-    }],
+    spec: &[
+        Setting {
+            name: "paths",
+            about: "absolute paths of archives (.warc, .warc.gz, .wat, .wat.gz), or of \
+                    directories with archives under them",
+            example: "/srv/archives",
+            default: None,
+            kind: SettingKind::List,
+        },
+        Searchable::SETTING,
+    ],
     link_types: &[work::CHILD, work::RECORD],
     takes_bodies: false,
     check_config: |text| written(&read::<WarcConfig>(text)?),

@@ -8,7 +8,7 @@ use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, WebSpec};
 use crate::login::{Basic, BasicConfig, Login, LoginConfig};
 use page::outlinks;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{Connector, Searchable, Setting, SettingKind};
 use store::owned;
 use store::tables::connections::Kind;
 
@@ -223,6 +223,7 @@ const SPEC: &[Setting] = &[
              that the original counted (webindex), or none (off)",
         ),
     ),
+    Searchable::SETTING,
     setting(
         "agent",
         SettingKind::Text,

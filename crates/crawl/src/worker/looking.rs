@@ -1,5 +1,5 @@
 //! Looks at the tables for what is new: jobs, bins with work, documents that fall due,
-//! the room on the disk, and who is behind.
+//! and the room on the disk.
 //!
 //! Relies on marks in the tables, so that a look costs what there is to do, not what is
 //! known. Invariants: whatever becomes ready in a part that is held is found by a later
@@ -68,7 +68,6 @@ impl Worker {
         // Before the look, so that whatever asks for another one meanwhile gets it.
         self.looked_ms = now_ms;
         self.look_at_disk()?;
-        self.look_at_lags(now_ms)?;
         self.save_sessions();
         self.look_for_jobs(now_ms)?;
         self.look_at_allowances(now_ms)?;

@@ -283,7 +283,8 @@ impl Worker {
             .min()
             .map(|first_ms| first_ms + self.settings.chunk_ms);
         let start_ms = self.frontier.next_start().filter(|ms| *ms > now_ms);
-        let next_ms = [Some(poll_ms), commit_ms, start_ms].into_iter().flatten().min();
+        let lag_ms = self.next_lag_look_ms();
+        let next_ms = [Some(poll_ms), commit_ms, start_ms, lag_ms].into_iter().flatten().min();
         self.now.until(next_ms.unwrap_or(now_ms)).max(Duration::from_millis(1))
     }
 }

@@ -4,6 +4,7 @@ use super::Parts;
 use super::holdings;
 use crate::conduct::{self, Attends};
 use crate::fetch;
+use crate::frontier::Limits;
 
 /// Documents claimed and not committed: what a crash repeats at most.
 pub const CLAIMED_MAX: usize = 200;
@@ -22,6 +23,10 @@ pub struct Settings {
     pub chunk_documents: usize,
     /// A chunk is committed this long after its first finished document.
     pub chunk_ms: i64,
+    /// Nothing is claimed while a commit of this process's parts is older than this and
+    /// some consumer does not have it yet. Without it, consumers may fall behind by a
+    /// number of chunks.
+    pub late_ms: Option<i64>,
     /// Documents claimed and not committed: what a crash repeats at most.
     pub claimed_max: usize,
     /// Requests under way.
@@ -49,6 +54,7 @@ impl Settings {
             poll_ms: 1_000,
             chunk_documents: 100,
             chunk_ms: 500,
+            late_ms: None,
             claimed_max: CLAIMED_MAX,
             in_flight_max: in_flight_max.min(CLAIMED_MAX),
             fetch_threads: cores.clamp(1, 4).min(in_flight_max),
@@ -81,6 +87,15 @@ impl Settings {
             heartbeat_ms: self.heartbeat_ms(),
             skew_ms: self.skew_ms,
             parts: parts.ground.parts,
+        }
+    }
+
+    /// How much of the queue is in memory.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            in_flight_max: self.in_flight_max,
+            claimed_max: self.claimed_max,
+            ahead_ms: 2 * self.chunk_ms,
         }
     }
 

@@ -343,12 +343,14 @@ impl Worker {
                     busy: false,
                     leaving: false,
                     lags: false,
+                    is_far_behind: false,
                     weighed: false,
                     marked_after: FIRST,
                 };
                 self.parts.insert(part, held);
                 self.repace_all();
                 self.looked_ms = i64::MIN;
+                self.lags.look_now();
             }
             Holding::Lost(part) => self.lose(part),
             Holding::Leave(part) => {

@@ -9,8 +9,8 @@ use super::changes::Changes;
 use super::linked::Linked;
 use super::searched::Searched;
 use super::{
-    authority, backup, connection, connector, doctor, domains, export, hosts, job, links, page,
-    report, search, shown, status, top, urls, why,
+    audit, authority, backup, connection, connector, doctor, domains, export, hosts, job, links,
+    nodes, page, report, search, shown, status, token, top, urls, why,
 };
 use anyhow::Context;
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ impl Answers {
         layout: &Layout,
         changed: impl Fn() + Send + Sync + 'static,
     ) -> store::Result<Listening> {
-        let changes = Changes { db: self.db.clone() };
+        let changes = Changes::by_command_line(self.db.clone());
         socket::listen(
             layout,
             Arc::new(move |question| {
@@ -115,9 +115,11 @@ impl Answers {
         }
     }
 
-    fn dispatch(&self, question: &Question) -> anyhow::Result<Json> {
+    /// Answers a question.
+    pub fn dispatch(&self, question: &Question) -> anyhow::Result<Json> {
         let args = &question.args;
         match question.verb.as_str() {
+            "audit" => audit::answer(self, read(args)?),
             "authorities" => authority::answer(self, read(args)?),
             "connections" => connection::answer(self, read(args)?),
             backup::EXPORT => backup::answer(self, read(args)?),
@@ -129,9 +131,11 @@ impl Answers {
             "domains" => domains::answer(self, read(args)?),
             "hosts" => hosts::answer(self, read(args)?),
             "links" => links::answer(self, read(args)?),
+            "nodes" => nodes::answer(self, read(args)?),
             "page" => page::answer(self, read(args)?),
             "report" => report::answer(self, read(args)?),
             "search" => search::answer(self, read(args)?),
+            "tokens" => token::answer(self, read(args)?),
             "top" => top::answer(self, read(args)?),
             "urls" => urls::answer(self, read(args)?),
             "why" => why::answer(self, read(args)?),

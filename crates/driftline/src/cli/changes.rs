@@ -3,29 +3,31 @@
 //!
 //! A process that holds a data directory carries out what others ask of it through its
 //! socket; a verb that finds nobody takes the directory itself. Invariant: a change of
-//! definitions is one transaction, and what it changed is told in plain lines.
+//! definitions is one transaction, and what it changed is told in plain lines; who did it is
+//! written down.
 
 use super::answers::read;
-use super::{authority, connection, connector, import, job};
+use super::{audit, authority, connection, connector, import, job, token};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use store::socket::Question;
+use store::tables::audit as rows;
 use store::{Db, Error, Tx, clock};
 
 use crate::definitions::{self, Definitions};
-
-/// The verbs that change something.
-const VERBS: [&str; 6] = ["connector", "authgroup", "authdomain", "connection", "import", "job"];
 
 /// Who carries out changes, and on what.
 #[derive(Clone)]
 pub struct Changes {
     /// The rows.
     pub db: Db,
+    /// In whose name.
+    who: String,
 }
 
 /// What a change came to.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
     /// What is different now, or would be.
     pub changes: Vec<String>,
@@ -44,14 +46,49 @@ impl Changed {
 }
 
 impl Changes {
+    /// The verbs that change something.
+    pub const VERBS: [&str; 7] =
+        ["connector", "authgroup", "authdomain", "connection", "import", "job", "token"];
+
+    /// In somebody's name.
+    pub fn new(db: Db, who: &str) -> Changes {
+        Changes { db, who: who.to_owned() }
+    }
+
+    /// For whoever can use the command line here.
+    pub fn by_command_line(db: Db) -> Changes {
+        Changes::new(db, audit::COMMAND_LINE)
+    }
+
     /// Whether a verb changes something.
     pub fn knows(verb: &str) -> bool {
-        VERBS.contains(&verb)
+        Changes::VERBS.contains(&verb)
     }
 
     /// Carries out a change; the error is a sentence for people.
     pub fn change(&self, question: &Question) -> Result<Json, String> {
-        self.dispatch(question).map_err(|error| format!("{error:#}"))
+        self.carry_out(question).map_err(|error| format!("{error:#}"))
+    }
+
+    /// Carries out a change, and writes down who did it: before it, and what came of it. What
+    /// is only looked at is not written down.
+    pub fn carry_out(&self, question: &Question) -> anyhow::Result<Json> {
+        if question.args["dry_run"] == Json::Bool(true) {
+            return self.dispatch(question);
+        }
+        let entry = audit::begun(&self.who, question)?;
+        let id = entry.id;
+        self.db.write(move |tx| rows::begin(tx, &entry))?;
+        let outcome = self.dispatch(question);
+        let is_known = !outcome.as_ref().is_err_and(|error| {
+            error.chain().any(|it| it.downcast_ref::<Error>().is_some_and(Error::passes))
+        });
+        if is_known {
+            let (word, told) = audit::outcome(&outcome);
+            // If this cannot be written, it stays begun, which is true of it.
+            let _ = self.db.write(move |tx| rows::complete(tx, id, word, &told));
+        }
+        outcome
     }
 
     fn dispatch(&self, question: &Question) -> anyhow::Result<Json> {
@@ -63,6 +100,7 @@ impl Changes {
             "import" => import::change(self, read(args)?)?,
             // Not all it does is a change of definitions.
             "job" => return job::change(self, read(args)?),
+            "token" => return token::change(self, read(args)?),
             verb => anyhow::bail!("{verb:?} changes nothing"),
         };
         Ok(serde_json::to_value(changed)?)

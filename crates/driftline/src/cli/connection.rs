@@ -6,7 +6,7 @@
 
 mod flags;
 mod history;
-mod showing;
+pub mod showing;
 
 use super::answers::Answers;
 use super::changes::{Changed, Changes, define};

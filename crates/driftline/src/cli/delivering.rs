@@ -26,6 +26,17 @@ use store::tables::jobs::{self, OnFailure};
 use store::tables::notifications::Occasion;
 use store::{Db, clock};
 
+/// Commits that an index does not have after this long hold the crawl up, so that what is
+/// committed is found within two seconds: the rest is for what is under way, and for the
+/// batch that takes it.
+const LATE_MS: i64 = 700;
+
+/// How late an index may be before the crawl waits for it. Beside a database each part has a
+/// shard of its own, served in turn with those of others: there it is a number of chunks.
+pub fn late_ms(held: &Held) -> Option<i64> {
+    held.layout().map(|_| LATE_MS)
+}
+
 /// Deliveries that begin when the worker is there.
 pub struct Delivering {
     ready: Ready,

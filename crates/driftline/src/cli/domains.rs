@@ -35,6 +35,9 @@ pub struct Ask {
     page: listing::Asked,
 }
 
+/// The answer.
+pub type Answer = Listing<Domain>;
+
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let ask = Ask { page: args.flags.asked(args.place.json())? };

@@ -19,7 +19,7 @@ const PATTERNS_MAX: u32 = 10;
 const JOBS_MAX: u32 = 100;
 
 /// A pattern that is followed no further.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Endless {
     /// The job.
     pub job: String,

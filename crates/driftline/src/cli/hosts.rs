@@ -80,8 +80,8 @@ pub enum By {
 }
 
 /// The answer.
-#[derive(Serialize, Deserialize)]
-struct Answer {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Answer {
     hosts: Vec<Host>,
     /// How many hosts were compared.
     walked: u64,
@@ -92,8 +92,8 @@ struct Answer {
 }
 
 /// One host.
-#[derive(Serialize, Deserialize)]
-struct Host {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Host {
     host: String,
     documents: i64,
     fetches: i64,
@@ -123,8 +123,8 @@ struct Host {
 }
 
 /// The robots.txt of one origin.
-#[derive(Serialize, Deserialize)]
-struct RobotsFile {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RobotsFile {
     origin: String,
     /// What it means today: `read`, `none`, `kept`, `unreachable`.
     standing: String,
@@ -161,7 +161,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// The answer, by whoever has the rows open.
-pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
+pub fn answer(answers: &Answers, mut ask: Ask) -> anyhow::Result<Json> {
+    ask.limit = ask.limit.clamp(1, LIMIT_MAX);
     let job = match &ask.job {
         Some(name) => Some(answers.job(Some(name.clone()))?),
         None => None,

@@ -5,12 +5,12 @@
 //! Invariants: an edit and an action are one transaction each; an action that is refused
 //! changes nothing and says why, and what can be done instead.
 
-mod acting;
+pub mod acting;
 mod defining;
-mod failed;
+pub mod failed;
 mod flags;
-mod showing;
-mod standing;
+pub mod showing;
+pub mod standing;
 mod undelivered;
 mod waiting;
 
@@ -212,6 +212,11 @@ pub enum Ask {
     },
     /// What one has given up.
     Failed(failed::Ask),
+    /// Where one stands, for who waits for it.
+    Seen {
+        /// Which.
+        name: String,
+    },
 }
 
 /// Runs the verb.
@@ -254,6 +259,7 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
         Ask::List { name } => Ok(serde_json::to_value(standing::lines(answers, name)?)?),
         Ask::Show { name } => showing::answer(answers, name),
         Ask::Failed(ask) => failed::answer(answers, ask),
+        Ask::Seen { name } => waiting::answer(answers, name),
     }
 }
 

@@ -35,7 +35,7 @@ use store::clock;
 use store::sorted::View;
 
 /// The answer.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Answer {
     asked: String,
     /// The page; `null` if nothing is known of it.
@@ -52,7 +52,7 @@ pub struct Answer {
 }
 
 /// What is said first of a page.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
 pub struct Head {
     pub url: String,
@@ -72,8 +72,8 @@ pub struct Head {
 }
 
 /// One link.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Line {
     /// The page at its other end.
     url: String,
     uri: String,

@@ -42,16 +42,16 @@ pub struct Ask {
 }
 
 /// The answer.
-#[derive(Debug, Serialize, Deserialize)]
-struct Answer {
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Answer {
     asked: String,
     /// The page; `null` if nothing is known of it.
     page: Option<Known>,
 }
 
 /// A page.
-#[derive(Debug, Serialize, Deserialize)]
-struct Known {
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Known {
     #[serde(flatten)]
     head: Head,
     domain: String,
@@ -71,8 +71,8 @@ struct Known {
 }
 
 /// A job that has a page.
-#[derive(Debug, Serialize, Deserialize)]
-struct Owner {
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Owner {
     /// `null` for what was loaded from archives.
     id: Option<i64>,
     /// `null` if the job is deleted.

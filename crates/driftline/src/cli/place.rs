@@ -1,11 +1,12 @@
-//! Where the data is, as every verb that looks at data is told: a data directory, or
-//! a PostgreSQL database with its objects.
+//! Where the data is, as every verb that looks at data is told: a data directory, a
+//! PostgreSQL database with its objects, or a server that has either.
 //!
 //! A question about a directory is answered by the process that holds it, through
 //! its socket, and by this process when nobody does; a database is asked directly.
 //! Invariants: looking makes nothing, neither a directory nor a schema; at most one
 //! process holds a directory, any number hold a database.
 
+mod server;
 mod session;
 
 use super::answers::Answers;
@@ -21,6 +22,7 @@ use outputs::links::LinkIndex;
 use outputs::rights::Claimant;
 use outputs::search::shard::Means;
 use serde_json::Value as Json;
+use server::Server;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub struct Place {
     objects: Option<String>,
     #[command(flatten)]
     s3: S3,
+    #[command(flatten)]
+    server: Server,
 }
 
 /// How to reach a bucket.
@@ -74,15 +78,21 @@ impl Place {
         self.data.json
     }
 
-    /// The data directory, unless a database was named.
+    /// Whether a server is asked.
+    pub fn is_server(&self) -> bool {
+        self.server.is_named()
+    }
+
+    /// The data directory, unless something else was named.
     pub fn directory(&self) -> Option<&Path> {
-        self.database.is_none().then(|| self.data.root())
+        (self.database.is_none() && !self.server.is_named()).then(|| self.data.root())
     }
 
     /// A name for messages, fit for a terminal.
     pub fn name(&self) -> String {
         match self.directory() {
             Some(root) => shown(&root.display().to_string()),
+            None if self.server.is_named() => "the server".to_owned(),
             None => "the database".to_owned(),
         }
     }
@@ -92,6 +102,7 @@ impl Place {
     /// may have a password in it and is not repeated.
     pub fn flags(&self) -> String {
         match self.directory() {
+            None if self.server.is_named() => self.server.flags(),
             None => " --database URL".to_owned(),
             Some(root) if root == Path::new("driftline-data") => String::new(),
             Some(root) => format!(" --data {}", quoted(&root.display().to_string())),
@@ -101,6 +112,9 @@ impl Place {
     /// Answers a question about the data: by the process that holds it, or by this one.
     pub fn ask(&self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
         let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
+        if self.server.is_named() {
+            return self.server.ask(&question);
+        }
         if self.database.is_none()
             && let Some(answer) = socket::ask(&self.data.existing()?, &question)?
         {
@@ -131,20 +145,25 @@ impl Place {
     /// holds it meanwhile.
     pub fn change(&self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
         let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
+        if self.server.is_named() {
+            return self.server.ask(&question);
+        }
         if self.database.is_some() {
-            let db = self.rows()?;
-            return Changes { db }.change(&question).map_err(anyhow::Error::msg);
+            let changes = Changes::by_command_line(self.rows()?);
+            return changes.change(&question).map_err(anyhow::Error::msg);
         }
         let layout = self.data.existing()?;
         let held = match self.ask_or_hold(&layout, &question)? {
             Asked::Answered(answer) => return Ok(answer),
             Asked::Held(held) => held,
         };
-        Changes { db: held.db.clone() }.change(&question).map_err(anyhow::Error::msg)
+        let changes = Changes::by_command_line(held.db.clone());
+        changes.change(&question).map_err(anyhow::Error::msg)
     }
 
     /// The rows, to look at; beside a process that holds them, if there is one.
     pub fn rows(&self) -> anyhow::Result<Db> {
+        self.server.is_not_named()?;
         let db = match &self.database {
             Some(url) => open_postgres(url)?,
             None => Db::open_sqlite(&self.data.existing()?.database())?,
@@ -173,6 +192,7 @@ impl Place {
 
     /// Where the objects are.
     pub fn location(&self) -> anyhow::Result<Location> {
+        self.server.is_not_named()?;
         match (&self.database, &self.objects) {
             (None, _) => Ok(Location::Directory(self.data.layout().objects())),
             (Some(_), Some(place)) => self.s3.location(place),
@@ -200,6 +220,7 @@ impl Place {
 
     /// Opens what is there already, to work on it.
     pub fn hold(&self) -> anyhow::Result<Held> {
+        self.server.is_not_named()?;
         match &self.database {
             None => {
                 self.data.existing()?;
@@ -240,6 +261,7 @@ impl Place {
     }
 
     fn hold_directory(&self, parts: u32) -> anyhow::Result<Held> {
+        self.server.is_not_named()?;
         Held::open(self.data.root(), parts)
     }
 }

@@ -21,7 +21,7 @@ mod showing;
 mod source;
 mod windows;
 
-pub use asking::{Args, Ask};
+pub use asking::{Args, Ask, WINDOW_MS};
 
 use super::answers::Answers;
 use super::say;
@@ -42,7 +42,7 @@ pub const LIMIT_MAX: u32 = 1_000;
 pub const LIMIT: u32 = 20;
 
 /// The answer.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Answer {
     report: Report,
     connection: String,

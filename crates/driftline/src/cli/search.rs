@@ -65,8 +65,8 @@ struct Looking {
     facets: bool,
     /// Only what a reader with this access token may see; may be given several times
     #[arg(long, value_name = "TOKEN")]
-    token: Vec<String>,
-    /// Only what everybody may see, or what readers with the tokens may
+    access: Vec<String>,
+    /// Only what everybody may see, or what readers with the access tokens may
     #[arg(long)]
     restricted: bool,
 }
@@ -93,7 +93,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn look(args: &Looking) -> anyhow::Result<ExitCode> {
-    let is_restricted = args.restricted || !args.token.is_empty();
+    let is_restricted = args.restricted || !args.access.is_empty();
     let question = Question {
         text: args.question.join(" "),
         limit: usize::from(args.limit),
@@ -101,7 +101,7 @@ fn look(args: &Looking) -> anyhow::Result<ExitCode> {
         order: args.sort,
         facets: args.facets || args.place.json(),
         duplicates: args.duplicates,
-        tokens: is_restricted.then(|| args.token.clone()),
+        tokens: is_restricted.then(|| args.access.clone()),
     };
     let json = args.place.search_session().ask("search", &question)?;
     let answer: Answer = serde_json::from_value(json.clone())
@@ -192,7 +192,7 @@ fn again(args: &Looking, next: &str) -> String {
     if args.duplicates {
         words.push("--duplicates".to_owned());
     }
-    words.extend(args.token.iter().map(|token| format!("--token {}", quoted(token))));
+    words.extend(args.access.iter().map(|token| format!("--access {}", quoted(token))));
     if args.restricted {
         words.push("--restricted".to_owned());
     }

@@ -10,14 +10,15 @@ use super::words::{count, size, span, when};
 use super::{say, shown};
 use anyhow::Context;
 use clap::Args as ClapArgs;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::clock;
 use store::ids::JobId;
 use store::tables::cursors::Lag;
 use store::tables::cursors::{self, LINKS, SEARCH};
-use store::tables::overview::{self, RunTotals, Standing};
+use store::tables::overview::{self, Overview, RunTotals, Standing};
 use store::tables::queue::State;
 
 /// Show what there is, who works on it, and how each job stands
@@ -43,6 +44,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The answer.
+#[derive(Serialize, JsonSchema)]
+pub struct Answer {
+    /// The process that holds the directory; `null` if there is none.
+    holder: Option<Holder>,
+    overview: Overview,
+    /// Sites without end that were met.
+    endless: Vec<Endless>,
+}
+
+/// A process that holds the directory.
+#[derive(Serialize, JsonSchema)]
+struct Holder {
+    process: u32,
+    /// What it does.
+    doing: String,
+}
+
 /// The answer, by the process that holds the directory (which says what it is
 /// doing) or by this one.
 pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
@@ -57,17 +76,15 @@ pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
         }
         Ok((overview, endless))
     })?;
-    let holder = answers
-        .doing
-        .as_ref()
-        .map(|doing| serde_json::json!({"process": std::process::id(), "doing": doing}));
+    let doing = answers.doing.clone();
+    let holder = doing.map(|doing| Holder { process: std::process::id(), doing });
     for job in &mut overview.jobs {
         job.standing = answers.standing(job.standing);
     }
     if answers.is_unattended() {
         overview.nodes.clear();
     }
-    Ok(serde_json::json!({"holder": holder, "overview": overview, "endless": endless}))
+    Ok(serde_json::to_value(Answer { holder, overview, endless })?)
 }
 
 /// What people read.

@@ -53,8 +53,8 @@ pub struct Ask {
 }
 
 /// The answer.
-#[derive(Debug, Serialize, Deserialize)]
-struct Answer {
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Answer {
     by: By,
     /// The domain as it is known, if one was asked for.
     domain: Option<String>,

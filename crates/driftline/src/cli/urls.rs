@@ -89,8 +89,8 @@ fn state_name(text: &str) -> Result<String, String> {
 }
 
 /// The answer.
-#[derive(Serialize, Deserialize)]
-struct Answer {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Answer {
     job: String,
     urls: Vec<Line>,
     /// How many documents were looked at.
@@ -100,8 +100,8 @@ struct Answer {
 }
 
 /// One document.
-#[derive(Serialize, Deserialize)]
-struct Line {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Line {
     url: String,
     state: String,
     status: Option<i64>,

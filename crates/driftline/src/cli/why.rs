@@ -48,15 +48,15 @@ pub struct Ask {
 }
 
 /// The answer.
-#[derive(Serialize, Deserialize)]
-struct Answer {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Answer {
     asked: String,
     answers: Vec<Reason>,
 }
 
 /// What one job has to say.
-#[derive(Serialize, Deserialize)]
-struct Reason {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Reason {
     /// The URL that was looked for; `null` when the text is none.
     url: Option<String>,
     job: Option<String>,
@@ -74,8 +74,8 @@ struct Reason {
 }
 
 /// Something else that is known.
-#[derive(Debug, Serialize, Deserialize)]
-struct Detail {
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Detail {
     name: String,
     value: String,
 }

@@ -5,7 +5,7 @@
 //! the last commit was.
 
 use super::crawl::{flags, stopping};
-use super::delivering::Delivering;
+use super::delivering::{self, Delivering};
 use super::place::{Held, Place};
 use super::{say, shown};
 use ::crawl::begin;
@@ -51,6 +51,13 @@ pub struct Args {
     /// End when no job has anything to do
     #[arg(long)]
     until_idle: bool,
+    #[command(flatten)]
+    effort: Effort,
+}
+
+/// How a process works on jobs.
+#[derive(ClapArgs)]
+pub struct Effort {
     /// Documents under way at once
     #[arg(long, value_name = "N", default_value_t = 32)]
     concurrency: usize,
@@ -70,71 +77,117 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
-    let held = args.place.patiently(|place| place.hold_or_make(args.parts))?;
-    let nudging: Arc<OnceLock<Stopper>> = Arc::default();
-    let nudged = nudging.clone();
-    let _listening = held.answer_and("work", move || {
-        if let Some(stopper) = nudged.get() {
-            stopper.nudge();
-        }
-    })?;
-    let node_name = super::crawl::node_name(args.node.as_deref(), &held);
-    let mut settings = Settings::new(&node_name, args.concurrency.max(1)).with_lease(lease_ms);
-    settings.disk_free_percent = args.min_free;
-    settings.disk = held.layout().map(|layout| layout.root().to_owned());
-    settings.until_idle = args.until_idle;
-    // Each web job says who it is; this is for what belongs to none.
-    let usual = WebSpec::default();
-    (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
-    let node = NewNode {
-        name: node_name.clone(),
-        roles: format!("{} {ROLE}", holdings::ROLE),
-        address: None,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    let db = &held.db;
-    let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
-    let ended = work((&args, &held), node, settings, &nudging);
-    let stopped = db.write(move |tx| nodes::stop(tx, node, clock::now_ms()));
-    let ended = ended?;
-    stopped?;
-    match ended {
-        Ended::Replaced => anyhow::bail!(
-            "another process has started under the name {}, so this one has stopped; give each \
-             its own --node NAME",
-            shown(&node_name)
-        ),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    let mut working = Working::prepare(&args.place, &args.effort)?;
+    let nudge = working.nudge();
+    // Ends before the directory is given back.
+    let _listening = working.held.answer_and("work", nudge)?;
+    let tell: Option<Tell> = (!args.place.json()).then(|| Box::new(|line: &str| say(line)) as Tell);
+    working.run((&args.place, args.until_idle), tell, (|| Ok(()), || ()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn work(
-    (args, held): (&Args, &Held),
-    node: NodeId,
+/// Who is told what happens.
+pub type Tell = Box<dyn Fn(&str) + Send>;
+
+/// A process that is about to work on all jobs of a place.
+pub struct Working {
+    /// The place.
+    pub held: Held,
     settings: Settings,
-    nudging: &OnceLock<Stopper>,
-) -> anyhow::Result<Ended> {
-    let ids = Arc::new(IdMaker::new(node)?);
-    let mut ground = begin::ground(&held.db, args.place.addresses()?)?;
-    ground.extractor = Arc::new(super::extract::extractor());
-    let progress = Arc::new(Progress::default());
-    let delivering = Delivering::new(held, &progress);
-    let herald = delivering.herald();
-    let (db, objects) = (&held.db, &held.objects);
-    let parts = Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
-    let (worker, stopper) = Worker::start(parts, settings.clone(), Attends::All)?;
-    let delivery = delivering.start((held, ids), &settings, &stopper)?;
-    let _ = nudging.set(stopper.clone());
-    let stopping = stopping::listen(stopper)?;
-    let telling = (!args.place.json()).then(|| Telling::start(&held.db, progress)).transpose()?;
-    let ended = worker.run();
-    let _ = delivery.stop();
-    if let Some(telling) = telling {
-        telling.stop();
+    nudging: Arc<OnceLock<Stopper>>,
+}
+
+impl Working {
+    /// Takes the place, and makes or upgrades it first.
+    pub fn prepare(place: &Place, effort: &Effort) -> anyhow::Result<Working> {
+        let lease_ms = flags::milliseconds("--lease", effort.lease)?.max(100);
+        let held = place.patiently(|place| place.hold_or_make(effort.parts))?;
+        let node_name = super::crawl::node_name(effort.node.as_deref(), &held);
+        let mut settings =
+            Settings::new(&node_name, effort.concurrency.max(1)).with_lease(lease_ms);
+        settings.disk_free_percent = effort.min_free;
+        settings.disk = held.layout().map(|layout| layout.root().to_owned());
+        settings.late_ms = delivering::late_ms(&held);
+        // Each web job says who it is; this is for what belongs to none.
+        let usual = WebSpec::default();
+        (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
+        Ok(Working { held, settings, nudging: Arc::default() })
     }
-    drop(stopping);
-    Ok(ended?)
+
+    /// Tells it that something was changed.
+    pub fn nudge(&self) -> impl Fn() + Send + Sync + 'static {
+        let nudging = self.nudging.clone();
+        move || {
+            if let Some(stopper) = nudging.get() {
+                stopper.nudge();
+            }
+        }
+    }
+
+    /// Works until it is stopped, or until nothing is left to do. `began` is called when it
+    /// can be stopped in good order, `stops` when somebody asks for it.
+    pub fn run(
+        &mut self,
+        (place, until_idle): (&Place, bool),
+        tell: Option<Tell>,
+        (began, stops): (impl FnOnce() -> anyhow::Result<()>, impl Fn() + Send + 'static),
+    ) -> anyhow::Result<()> {
+        self.settings.until_idle = until_idle;
+        let node = NewNode {
+            name: self.settings.node_name.clone(),
+            roles: format!("{} {ROLE}", holdings::ROLE),
+            address: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let db = &self.held.db;
+        let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+        let ended = self.work((place, node), tell, (began, stops));
+        let stopped = db.write(move |tx| nodes::stop(tx, node, clock::now_ms()));
+        let ended = ended?;
+        stopped?;
+        match ended {
+            Ended::Replaced => anyhow::bail!(
+                "another process has started under the name {}, so this one has stopped; give \
+                 each its own --node NAME",
+                shown(&self.settings.node_name)
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn work(
+        &self,
+        (place, node): (&Place, NodeId),
+        tell: Option<Tell>,
+        (began, stops): (impl FnOnce() -> anyhow::Result<()>, impl Fn() + Send + 'static),
+    ) -> anyhow::Result<Ended> {
+        let (held, settings) = (&self.held, &self.settings);
+        let ids = Arc::new(IdMaker::new(node)?);
+        let mut ground = begin::ground(&held.db, place.addresses()?)?;
+        ground.extractor = Arc::new(super::extract::extractor());
+        let progress = Arc::new(Progress::default());
+        let delivering = Delivering::new(held, &progress);
+        let herald = delivering.herald();
+        let (db, objects) = (&held.db, &held.objects);
+        let parts =
+            Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
+        let (worker, stopper) = Worker::start(parts, settings.clone(), Attends::All)?;
+        let delivery = delivering.start((held, ids), settings, &stopper)?;
+        let _ = self.nudging.set(stopper.clone());
+        let stopping = stopping::heed("work", move || {
+            stops();
+            stopper.stop();
+        })?;
+        began()?;
+        let telling = tell.map(|tell| Telling::start(&held.db, progress, tell)).transpose()?;
+        let ended = worker.run();
+        let _ = delivery.stop();
+        if let Some(telling) = telling {
+            telling.stop();
+        }
+        drop(stopping);
+        Ok(ended?)
+    }
 }
 
 /// Tells of every change of a job's state, as far as it can be seen.
@@ -144,7 +197,7 @@ struct Telling {
 }
 
 impl Telling {
-    fn start(db: &Db, progress: Arc<Progress>) -> anyhow::Result<Telling> {
+    fn start(db: &Db, progress: Arc<Progress>, say: Tell) -> anyhow::Result<Telling> {
         let (stop, stopped) = sync_channel(0);
         let db = db.clone();
         say("working on all jobs; Ctrl-C ends it in good order");
@@ -161,9 +214,9 @@ impl Telling {
                     waits = waits_for;
                 }
                 // One that cannot be told of is no reason to stop working.
-                let _ = tell(&db, &mut told);
+                let _ = tell(&db, &mut told, &say);
                 if let Err(RecvTimeoutError::Disconnected) = stopped.recv_timeout(GLANCE) {
-                    let _ = tell(&db, &mut told);
+                    let _ = tell(&db, &mut told, &say);
                     return;
                 }
             }
@@ -177,7 +230,7 @@ impl Telling {
     }
 }
 
-fn tell(db: &Db, told: &mut BTreeMap<JobId, String>) -> store::Result<()> {
+fn tell(db: &Db, told: &mut BTreeMap<JobId, String>, say: &Tell) -> store::Result<()> {
     let all = db.read(|tx| jobs::list(tx, "", JOBS_MAX))?;
     for job in all {
         let id = job.id;

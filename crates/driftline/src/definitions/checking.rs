@@ -45,6 +45,8 @@ fn check_connection(
     let connector = catalog::named(Some(kind), &form.connector)?;
     let secrets = secrets_of_connection(kind, form);
     let known = known.filter(|known| known.connector == form.connector);
+    // A stored secret goes nowhere but where it was meant for.
+    let known = known.filter(|known| places(&known.settings) == places(&form.settings));
     *form = revealed(form, &secrets, known)?;
     form.settings = by_connector(connector.check_config, &form.settings).context("settings")?;
     ensure!(
@@ -61,6 +63,29 @@ fn check_connection(
     // The usual is the same whether it is said or not.
     form.history_ms = form.history_ms.filter(|kept_ms| *kept_ms != HISTORY_MS);
     Ok(())
+}
+
+/// Words in the names of settings that say where a connection leads to, and as whom.
+const PLACE_WORDS: [&str; 8] =
+    ["url", "database", "host", "server", "address", "user", "port", "page"];
+
+/// What settings say of where a connection leads to, and as whom.
+fn places(settings: &Json) -> Vec<(String, Json)> {
+    let mut found: Vec<(String, Json)> = Vec::new();
+    let mut left = vec![(String::new(), settings)];
+    while let Some((name, value)) = left.pop() {
+        match value {
+            Json::Object(fields) => {
+                left.extend(fields.iter().map(|(field, it)| (format!("{name}.{field}"), it)));
+            }
+            value if PLACE_WORDS.iter().any(|word| name.contains(word)) => {
+                found.push((name, value.clone()));
+            }
+            _ => {}
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    found
 }
 
 fn check_job(

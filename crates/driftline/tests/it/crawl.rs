@@ -22,6 +22,7 @@ mod receivers;
 mod refused;
 mod scenarios;
 mod search;
+mod served;
 mod server;
 mod signals;
 mod throttled;

@@ -31,7 +31,9 @@ pub struct At {
 }
 
 /// A page of a list.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Listing<T> {
     /// Its entries.
     pub items: Vec<T>,

@@ -19,7 +19,9 @@ use store::ids::Part;
 use store::sorted::{Span, View};
 
 /// What a ranking goes by.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
     /// The pages that link to it.
@@ -30,7 +32,7 @@ pub enum By {
 }
 
 /// A URI in a ranking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Ranked {
     /// Its URL.
     pub url: String,
@@ -45,7 +47,7 @@ pub struct Ranked {
 }
 
 /// A domain in the ranking of domains.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Domain {
     /// Its name.
     pub domain: String,

@@ -79,7 +79,7 @@ impl Default for Question {
 }
 
 /// An answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Answer {
     /// Documents that were found.
     pub total: u64,
@@ -100,7 +100,7 @@ pub struct Answer {
 }
 
 /// A document that was found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Hit {
     /// Its identifier.
     pub url: String,
@@ -126,7 +126,7 @@ pub struct Hit {
 }
 
 /// How hits divide by one thing.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Facet {
     /// What by.
     pub name: String,

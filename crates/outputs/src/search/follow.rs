@@ -10,6 +10,7 @@ use super::refresh::Refresh;
 use super::said;
 use super::schema::{Entry, Key, Said};
 use super::shard::{In, Means, Shard};
+use super::wanted::Wanted;
 use crate::follow::{Applied, Consumer, Work};
 use page::domain::SuffixList;
 use std::collections::{BTreeMap, HashMap};
@@ -42,6 +43,8 @@ pub struct Search {
     shards: BTreeMap<Part, (Shard, Refresh)>,
     /// The chunk that is being read.
     reading: Option<In>,
+    /// Which jobs want their documents to be found.
+    wanted: Wanted,
     /// Who is told of a version.
     published: Box<dyn FnMut() + Send>,
 }
@@ -65,7 +68,8 @@ impl Search {
     /// The index, and who is told of every version.
     pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
         let list = means.claimant.db.read(settings::suffix_list)?;
-        Ok(Search { means, list, shards: BTreeMap::new(), reading: None, published })
+        let (shards, wanted) = (BTreeMap::new(), Wanted::default());
+        Ok(Search { means, list, shards, reading: None, wanted, published })
     }
 
     fn db(&self) -> &Db {
@@ -93,6 +97,7 @@ impl Search {
         }
         let id = chunk.id;
         let db = self.db().clone();
+        let is_wanted = self.wanted.of(&db, chunk.job)?;
         let Some(bytes) = pack::read_facts(&db, &self.means.objects, part, chunk.facts)? else {
             return Ok(());
         };
@@ -118,6 +123,7 @@ impl Search {
                     _ if row.is_removed => shard.writer.delete(key),
                     // What it says now is in another chunk.
                     None => {}
+                    Some(_) if !is_wanted => shard.writer.delete(key),
                     Some(facts) => {
                         batch.documents += 1;
                         batch.text_bytes += facts.text.len();

@@ -7,9 +7,11 @@ use super::follow::Search;
 use super::schema::{Fields, Key};
 use super::server::Shards;
 use super::shard::Means;
-use super::writer::{clear, failed};
+use super::wanted::Wanted;
+use super::writer::failed;
 use crate::follow::{Consumer, Work};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::path::Path;
 use store::ids::{ChunkId, DocumentId, Part};
 use store::objects::Objects;
@@ -37,9 +39,6 @@ pub fn rebuild(means: &Means, leases: &[Lease]) -> Result<i64> {
         // Until it is made, it is behind by all there is, and `status` says so.
         cursors::forget(tx, cursors::SEARCH)
     })?;
-    for part in &homes {
-        clear(&means.home.join(part.0.to_string()))?;
-    }
     let mut search = Search::new(means.clone(), Box::new(|| {}))?;
     let mut at: Vec<i64> = Vec::new();
     for lease in leases {
@@ -96,6 +95,8 @@ pub fn verify(
         verified.differences += 1;
         tell(&what);
     };
+    // Nobody changes their mind meanwhile.
+    let (mut wanted, mut said) = (Wanted::default(), HashMap::new());
     for part in (0..i64::from(db.read(settings::parts)?)).map(Part) {
         let mut after = DocumentId(i64::MIN);
         loop {
@@ -103,9 +104,19 @@ pub fn verify(
             let Some(last) = rows.last() else { break };
             after = last.id;
             for row in &rows {
+                let is_wanted = match row.job.map(|job| (job, said.get(&job).copied())) {
+                    None => true,
+                    Some((_, Some(is_wanted))) => is_wanted,
+                    Some((job, None)) => *said.entry(job).or_insert(wanted.of(db, job)?),
+                };
                 let key = Key { connection: row.connection, hash: row.dochash };
                 let found = chunks_of(shards, fields, key)?;
                 match found.as_slice() {
+                    [] if !is_wanted => {}
+                    [_] if !is_wanted => {
+                        let what = format!("{} is in the index, and its job wants none", row.docid);
+                        differ(&mut verified, what);
+                    }
                     [chunk] if *chunk == row.chunk => verified.documents += 1,
                     [] if !has_facts(db, objects, part, row)? => {}
                     [] => differ(&mut verified, format!("{} is not in the index", row.docid)),

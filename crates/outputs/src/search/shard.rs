@@ -7,7 +7,7 @@
 //! whatever the directory has; a crash at any point leaves at worst files that nobody
 //! needs, which are collected.
 
-use super::writer::{Committed, META, Writer, clear, describe};
+use super::writer::{Committed, META, Writer, clear, describe, take_over};
 use crate::links::LinkIndex;
 use crate::rights::Claimant;
 use std::fs;
@@ -85,7 +85,8 @@ impl Shard {
             let shard = shards::current(tx, part)?;
             Ok((shard, shards::files(tx, part)?))
         })?;
-        let home = means.home.join(part.0.to_string());
+        let folder = means.home.join(part.0.to_string());
+        let home = take_over(&folder, means.claimant.ids.next())?;
         let (shard, files) = current;
         let published = match shard.filter(|it| it.told.make == make) {
             None => {

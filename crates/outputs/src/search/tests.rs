@@ -103,6 +103,29 @@ fn an_index_that_is_wrong_is_told_so_and_made_anew() {
 }
 
 #[test]
+fn documents_of_a_job_that_wants_no_search_are_not_found_from_then_on() {
+    both_databases(|db| {
+        let mut world = World::new(db, true)?;
+        let numbered = |at, version| Doc::numbered(at, version, true);
+        world.commit(&[numbered(1, 1), numbered(2, 1)])?;
+        world.follow()?;
+        assert_eq!(world.found("common").len(), 2);
+        world.says(false)?;
+        world.commit(&[numbered(2, 2), numbered(3, 2)])?;
+        world.follow()?;
+        assert_eq!(world.found("common"), ["https://example.com/1"], "as it was indexed");
+        let (_, told) = world.verified()?;
+        assert_eq!(told, ["https://example.com/1 is in the index, and its job wants none"]);
+        assert_eq!(world.rebuild()?, 0);
+        assert_eq!(world.verified()?.1, [""; 0]);
+        world.says(true)?;
+        assert_eq!(world.verified()?.0.differences, 3, "it wants them again");
+        assert_eq!(world.rebuild()?, 3);
+        world.check()
+    });
+}
+
+#[test]
 fn a_store_that_refuses_files_loses_nothing() {
     both_databases(|db| {
         let mut world = World::new(db, true)?;

@@ -3,7 +3,8 @@
 //!
 //! Relies on tantivy for segments, deletes and merges. Invariants: the directory is this
 //! writer's alone, and can be lost at any time: what is published is what counts; what a
-//! commit says of cursors is true of the documents that are in.
+//! commit says of cursors is true of the documents that are in; no writer finds in its
+//! directory what another one does.
 
 use super::schema::{Fields, Key, VERSION, analysers};
 use serde::{Deserialize, Serialize};
@@ -27,8 +28,9 @@ const WRITER_BYTES: usize = 64 * 1024 * 1024;
 const MERGED_DOCUMENTS_MAX: usize = 200_000;
 /// Segments of about the same size that are merged into one.
 const MERGED_SEGMENTS_MIN: usize = 8;
-/// Segments with fewer documents than this count as of the same size.
-const SMALL_DOCUMENTS: u32 = 10_000;
+/// Segments with fewer documents than this count as of the same size: a batch has no more, so
+/// what was merged once is not merged again with the next batches.
+const SMALL_DOCUMENTS: u32 = 1_000;
 /// The share of deleted documents from which a segment is written anew.
 const DELETED_SHARE: f32 = 0.2;
 
@@ -178,16 +180,44 @@ fn merges() -> LogMergePolicy {
     policy
 }
 
-/// Makes an empty directory for a writer, or one with files of a published version, which
-/// are named as tantivy must find them.
-pub fn clear(home: &Path) -> Result<()> {
-    match fs::remove_dir_all(home) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::io(home, error));
-        }
-        _ => {}
+/// Gives a writer a directory of its own within a shard's folder, with what the last one left.
+///
+/// Tantivy's merges go on behind a writer that was dropped, and write by name. So the
+/// directory gets a new name with every writer: whoever still has the old one fails.
+/// Names are numbers that grow.
+pub fn take_over(folder: &Path, name: i64) -> Result<PathBuf> {
+    let home = folder.join(name.to_string());
+    fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    let mut left: Vec<(i64, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| Error::io(folder, error))? {
+        let entry = entry.map_err(|error| Error::io(folder, error))?;
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        left.push((number.unwrap_or(i64::MIN), entry.path()));
     }
-    fs::create_dir_all(home).map_err(|error| Error::io(home, error))
+    left.sort();
+    let newest = left.pop_if(|(number, path)| *number != i64::MIN && path.is_dir());
+    for (_, path) in left {
+        removed(&path)?;
+    }
+    match newest {
+        Some((_, path)) => fs::rename(&path, &home).map_err(|error| Error::io(path, error))?,
+        None => fs::create_dir(&home).map_err(|error| Error::io(&home, error))?,
+    }
+    Ok(home)
+}
+
+fn removed(path: &Path) -> Result<()> {
+    let gone = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match gone {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Empties a directory that was just taken over.
+pub fn clear(home: &Path) -> Result<()> {
+    removed(home)?;
+    fs::create_dir(home).map_err(|error| Error::io(home, error))
 }
 
 /// Says what files are there, after they have been put there.
@@ -221,4 +251,35 @@ pub fn failed(home: &Path, error: TantivyError) -> Error {
 /// Errors of tantivy's threads arrive as texts.
 fn is_full(text: &str) -> bool {
     text.contains("No space left") || text.contains("os error 28")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tantivy::Directory;
+
+    #[test]
+    fn who_still_has_the_directory_of_an_older_writer_reaches_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = take_over(folder.path(), 7).unwrap();
+        fs::write(first.join("segment"), "kept").unwrap();
+        let old = MmapDirectory::open(&first).unwrap();
+        // What older programs and crashes leave.
+        fs::write(folder.path().join(META), "{}").unwrap();
+        fs::create_dir(folder.path().join("5")).unwrap();
+        let second = take_over(folder.path(), 8).unwrap();
+        assert_eq!(fs::read_to_string(second.join("segment")).unwrap(), "kept");
+        assert!(old.open_write(Path::new("merged")).is_err(), "its place is gone");
+        assert!(old.atomic_write(Path::new(META), b"{}").is_err(), "its place is gone");
+        let names = |path: &Path| -> Vec<String> {
+            let entries = fs::read_dir(path).unwrap().map(|it| it.unwrap().file_name());
+            entries.map(|name| name.to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(
+            (names(folder.path()), names(&second)),
+            (vec!["8".into()], vec!["segment".into()])
+        );
+        clear(&second).unwrap();
+        assert_eq!(names(&second), [""; 0]);
+    }
 }

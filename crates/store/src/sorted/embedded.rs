@@ -4,8 +4,10 @@
 //! is one atomic batch over all trees and parts, synced before it is told.
 //!
 //! Families that are replaced in bulk get new trees beside the old ones; which trees
-//! count is a row of a tree of its own, and one write of it switches. Invariant: trees
-//! that no row names are left over from a replacement that was cut off, and go.
+//! count is a row of a tree of its own, and one write of it switches. A write that fails
+//! makes the library refuse all others, since it does not know what is on disk; the map is
+//! opened again then, which finds out. Invariant: trees that no row names are left over from
+//! a replacement that was cut off, and go.
 
 use super::{Family, Habit, Look, Pair, Row, Sorted, SortedMap, Span, View, Work};
 use crate::ids::Part;
@@ -19,6 +21,7 @@ use fjall::{
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -38,6 +41,8 @@ const FILES_MAX: usize = 256;
 
 /// Bytes of the journal that the next process may read through when it opens the map.
 const JOURNAL_LEFT_BYTES: u64 = 4 << 20;
+/// Bytes that a disk must take before a map is opened again on it.
+const ROOM_BYTES: usize = 1 << 20;
 /// How long it is waited, at the end, for rows to be written out.
 const END_MAX: Duration = Duration::from_secs(10);
 
@@ -50,13 +55,22 @@ pub struct Place {
     pub families: &'static [Family],
 }
 
-/// An open map. There is one process that has it open.
+/// A map that this process has open, and no other.
 pub struct Embedded {
+    place: Place,
+    /// Nothing while it could not be opened again. Whoever uses it holds the lock to read.
+    opened: RwLock<Option<Opened>>,
+    /// A write has failed: it is to be opened again.
+    is_broken: AtomicBool,
+    /// Changes come one after the other: each sees what the one before wrote.
+    changing: Mutex<()>,
+}
+
+/// The map, as long as all goes well.
+struct Opened {
     db: Database,
     generations: Keyspace,
     trees: RwLock<BTreeMap<u8, Tree>>,
-    /// Changes come one after the other: each sees what the one before wrote.
-    changing: Mutex<()>,
 }
 
 #[derive(Clone)]
@@ -69,6 +83,59 @@ struct Tree {
 impl Embedded {
     /// Opens a map, or makes it.
     pub fn open(place: &Place) -> Result<Embedded> {
+        let opened = RwLock::new(Some(Opened::open(place)?));
+        let (is_broken, changing) = (AtomicBool::new(false), Mutex::new(()));
+        Ok(Embedded { place: place.clone(), opened, is_broken, changing })
+    }
+
+    /// Opens the map again if a write has failed since it was opened. Whoever looks at it ends
+    /// first, and looks at what there is until the disk takes something.
+    fn mend(&self) -> Result<()> {
+        if !self.is_broken.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.try_to_write()?;
+        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        // It has a lock that the next one needs.
+        opened.take();
+        *opened = Some(Opened::open(&self.place)?);
+        self.is_broken.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Whether the disk takes what opening the map may write.
+    fn try_to_write(&self) -> Result<()> {
+        let path = self.place.path.join("room");
+        let written = std::fs::write(&path, vec![1; ROOM_BYTES])
+            .and_then(|()| std::fs::File::open(&path)?.sync_all());
+        let _ = std::fs::remove_file(&path);
+        written.map_err(|error| fault(&self.place.path, error.into()))
+    }
+
+    /// Looks at the map.
+    fn with<T>(&self, work: impl FnOnce(&Opened) -> Result<T>) -> Result<T> {
+        let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
+        match opened.as_ref() {
+            Some(opened) => work(opened),
+            None => Err(Error::Conflict { reason: "the map could not be opened again yet".into() }),
+        }
+    }
+
+    /// Changes the map, one after the other. After a failure it is opened again before the
+    /// next change.
+    fn changing<T>(&self, work: impl FnOnce(&Opened) -> Result<T>) -> Result<T> {
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.mend()?;
+        let done = self.with(work);
+        if let Err(Error::Full { .. } | Error::Io { .. } | Error::Corrupt { .. }) = done {
+            self.is_broken.store(true, Ordering::SeqCst);
+        }
+        done
+    }
+}
+
+impl Opened {
+    fn open(place: &Place) -> Result<Opened> {
         let failed = |error| fault(&place.path, error);
         let db = Database::builder(&place.path)
             .cache_size(CACHE_BYTES)
@@ -85,7 +152,7 @@ impl Embedded {
             let keyspace = tree(&db, *family, generation)?;
             trees.insert(family.byte, Tree { family: *family, generation, keyspace });
         }
-        let map = Embedded { db, generations, trees: RwLock::new(trees), changing: Mutex::new(()) };
+        let map = Opened { db, generations, trees: RwLock::new(trees) };
         map.drop_leftovers()?;
         Ok(map)
     }
@@ -116,7 +183,7 @@ impl Embedded {
 }
 
 struct SnapshotView<'a> {
-    map: &'a Embedded,
+    map: &'a Opened,
     trees: BTreeMap<u8, Tree>,
     snapshot: Snapshot,
 }
@@ -170,7 +237,39 @@ impl SortedMap for Embedded {
 
     fn change(&self, _part: Part, _lease: Option<&Lease>, work: Work) -> Result<()> {
         // Whoever holds the directory holds every lease in it.
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changing(|opened| opened.change(work))
+    }
+
+    fn look(&self, mut look: Look) -> Result<()> {
+        // The trees first: a snapshot that is older than a switch sees the old ones whole.
+        self.with(|opened| {
+            let trees = opened.trees();
+            look(&SnapshotView { map: opened, snapshot: opened.db.snapshot(), trees })
+        })
+    }
+
+    fn replace(&self, families: &[Family], _parts: u32, rows: &mut Sorted<'_>) -> Result<()> {
+        self.changing(|opened| opened.replace(families, rows))
+    }
+
+    fn disk_bytes(&self) -> Result<u64> {
+        self.with(|opened| opened.db.disk_space().map_err(|error| opened.fault(error)))
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.changing(|opened| {
+            for tree in opened.trees().values() {
+                let keyspace = &tree.keyspace;
+                keyspace.rotate_memtable_and_wait().map_err(|error| opened.fault(error))?;
+                keyspace.major_compact().map_err(|error| opened.fault(error))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Opened {
+    fn change(&self, work: Work) -> Result<()> {
         let trees = self.trees();
         let view = SnapshotView { map: self, snapshot: self.db.snapshot(), trees };
         let rows = work(&view)?;
@@ -189,14 +288,7 @@ impl SortedMap for Embedded {
         batch.commit().map_err(|error| self.fault(error))
     }
 
-    fn look(&self, mut look: Look) -> Result<()> {
-        // The trees first: a snapshot that is older than a switch sees the old ones whole.
-        let trees = self.trees();
-        look(&SnapshotView { map: self, snapshot: self.db.snapshot(), trees })
-    }
-
-    fn replace(&self, families: &[Family], _parts: u32, rows: &mut Sorted<'_>) -> Result<()> {
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+    fn replace(&self, families: &[Family], rows: &mut Sorted<'_>) -> Result<()> {
         let old = self.trees();
         let mut new = BTreeMap::new();
         for family in families {
@@ -231,25 +323,11 @@ impl SortedMap for Embedded {
         }
         Ok(())
     }
-
-    fn disk_bytes(&self) -> Result<u64> {
-        self.db.disk_space().map_err(|error| self.fault(error))
-    }
-
-    fn compact(&self) -> Result<()> {
-        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        for tree in self.trees().values() {
-            let keyspace = &tree.keyspace;
-            keyspace.rotate_memtable_and_wait().map_err(|error| self.fault(error))?;
-            keyspace.major_compact().map_err(|error| self.fault(error))?;
-        }
-        Ok(())
-    }
 }
 
 /// What is only in the journal is written out, so that the next process does not read it
 /// all before its first answer.
-impl Drop for Embedded {
+impl Drop for Opened {
     fn drop(&mut self) {
         if self.db.journal_disk_space().is_ok_and(|bytes| bytes <= JOURNAL_LEFT_BYTES) {
             return;

@@ -99,6 +99,10 @@ pub struct Behind {
     pub consumer: String,
     /// Commits of the part that it has not applied.
     pub chunks: i64,
+    /// When the first of them was made, if it is known.
+    pub since_ms: Option<i64>,
+    /// When its cursor was moved last.
+    pub moved_ms: i64,
 }
 
 /// Consumers that are at work, which is who holds the part's lease in the role of that
@@ -106,19 +110,29 @@ pub struct Behind {
 /// waited for.
 pub fn behind(tx: &mut Tx<'_>, chunks_over: i64, now_ms: i64, limit: u32) -> Result<Vec<Behind>> {
     tx.query(
-        "SELECT c.part, c.consumer, l.seq - c.seq
+        "SELECT c.part, c.consumer, l.seq - c.seq,
+                (SELECT k.committed_ms FROM chunks k
+                 WHERE k.part = c.part AND k.state = 'crawled' AND k.seq > c.seq
+                 ORDER BY k.seq LIMIT 1),
+                c.changed_ms
          FROM cursors c
          JOIN leases l ON l.part = c.part AND l.role = 'crawl'
          JOIN leases own ON own.part = c.part AND own.role = c.consumer
          WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2
          ORDER BY c.part, c.consumer LIMIT $3",
         &[chunks_over.into(), now_ms.into(), limit.into()],
-        |row| Ok(Behind { part: row.get(0)?, consumer: row.get(1)?, chunks: row.get(2)? }),
+        |row| {
+            let (part, consumer) = (row.get(0)?, row.get(1)?);
+            let (since_ms, moved_ms) = (row.get(3)?, row.get(4)?);
+            Ok(Behind { part, consumer, chunks: row.get(2)?, since_ms, moved_ms })
+        },
     )
 }
 
 /// How far a consumer is behind the crawl, over all parts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Lag {
     /// Commits that it has not applied.
     pub behind_chunks: i64,
@@ -202,7 +216,9 @@ mod tests {
             assert_eq!(behind(0, 1_000)?, [], "it has no cursor yet");
             db.write(|tx| set(tx, (Part(1), "links"), 1, 0))?;
             db.write(|tx| set(tx, (Part(1), "search"), 1, 0))?;
-            let links = Behind { part: Part(1), consumer: "links".into(), chunks: 2 };
+            // Samples are committed at 0.
+            let (consumer, since_ms) = ("links".into(), Some(0));
+            let links = Behind { part: Part(1), consumer, chunks: 2, since_ms, moved_ms: 0 };
             assert_eq!(behind(1, 1_099)?, [links], "nobody runs the other");
             assert_eq!(behind(2, 1_099)?, [], "it is not so far behind");
             assert_eq!(behind(1, 1_100)?, [], "its lease is over");

@@ -4,7 +4,7 @@
 //! Invariant: a removed document keeps its row as a tombstone with the reason; it
 //! comes back to life in the same row, so `first_ms` and `changes` tell the truth.
 
-use crate::ids::{ChunkId, ConnectionId, DocumentId, Part, Run};
+use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, Part, Run};
 use crate::value::Row;
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -284,14 +284,17 @@ pub struct Live {
     pub dochash: DocHash,
     pub docid: String,
     pub chunk: ChunkId,
+    /// The job that committed the chunk.
+    pub job: Option<JobId>,
 }
 
 /// Documents of a part that are there and have content, after one.
 pub fn live_after(tx: &mut Tx<'_>, part: Part, after: DocumentId, limit: u32) -> Result<Vec<Live>> {
     tx.query(
-        "SELECT id, connectionid, dochash, docid, chunk FROM documents
-         WHERE part = $1 AND id > $2 AND removed_ms IS NULL AND chunk IS NOT NULL
-         ORDER BY id LIMIT $3",
+        "SELECT d.id, d.connectionid, d.dochash, d.docid, d.chunk, k.jobid
+         FROM documents d LEFT JOIN chunks k ON k.part = d.part AND k.id = d.chunk
+         WHERE d.part = $1 AND d.id > $2 AND d.removed_ms IS NULL AND d.chunk IS NOT NULL
+         ORDER BY d.id LIMIT $3",
         &[part.into(), after.into(), limit.into()],
         |row| {
             Ok(Live {
@@ -300,6 +303,7 @@ pub fn live_after(tx: &mut Tx<'_>, part: Part, after: DocumentId, limit: u32) ->
                 dochash: row.get(2)?,
                 docid: row.get(3)?,
                 chunk: row.get(4)?,
+                job: row.get(5)?,
             })
         },
     )

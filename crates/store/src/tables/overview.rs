@@ -19,7 +19,7 @@ const NODES_MAX: i64 = 100;
 const BLOCKED_MAX: i64 = 100_000;
 
 /// What there is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Overview {
     /// Parts of the database.
     pub parts: u32,
@@ -40,7 +40,7 @@ pub struct Overview {
 }
 
 /// A process that holds a lease.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct NodeOverview {
     /// The start.
     pub id: i64,
@@ -53,7 +53,7 @@ pub struct NodeOverview {
 }
 
 /// One job: where it stands, its documents by state, and what its last run changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct JobOverview {
     /// The job.
     pub id: i64,
@@ -76,7 +76,17 @@ pub struct JobOverview {
 }
 
 /// Where a job stands, as people see it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
     /// It has had no run.
@@ -91,7 +101,9 @@ pub enum Standing {
 }
 
 /// What a run has committed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(default)]
 pub struct RunTotals {
     /// Chunks summed.

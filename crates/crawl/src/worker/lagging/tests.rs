@@ -184,7 +184,41 @@ fn a_part_stops_beyond_the_limit_and_goes_on_at_half_of_it() {
         lagging = lags(lagging, chunks);
         assert_eq!(lagging, expected, "{chunks}");
     }
-    let of = |consumer: &str, chunks| Behind { part: Part(1), consumer: consumer.into(), chunks };
+    let of = |consumer: &str, chunks| Behind {
+        part: Part(1),
+        consumer: consumer.into(),
+        chunks,
+        since_ms: None,
+        moved_ms: 0,
+    };
     let slowest = slowest(vec![of("links", 150), of("search", 170), of("x", 160)]);
     assert_eq!(slowest[&Part(1)].consumer, "search");
+}
+
+#[test]
+fn somebody_is_late_by_the_first_commit_that_is_missed_and_until_it_is_half_as_old() {
+    let moved = |since_ms, moved_ms| Behind {
+        part: Part(1),
+        consumer: "search".into(),
+        chunks: 1,
+        since_ms,
+        moved_ms,
+    };
+    let since = |since_ms| moved(since_ms, 0);
+    let both = |ms| [since(Some(ms + 300)), since(Some(ms)), since(None)];
+    for (was_late, age_ms, expected) in [
+        (false, 700, false),
+        (false, 701, true),
+        (true, 701, true),
+        (true, 351, true),
+        (true, 350, false),
+        (false, 351, false),
+    ] {
+        assert_eq!(is_late(was_late, &both(10_000 - age_ms), 10_000, 700), expected, "{age_ms}");
+    }
+    assert!(!is_late(true, &[since(None)], 10_000, 700), "nobody knows when");
+    assert!(is_late(true, &[moved(Some(1_000), 5_001)], 10_000, 700), "it comes on");
+    assert!(!is_late(true, &[moved(Some(1_000), 5_000)], 10_000, 700), "it is stuck");
+    assert!(!is_late(false, &[moved(Some(5_000), 1_000)], 10_000, 700), "from the first on");
+    assert!(!is_late(true, &[], 10_000, 700), "all is in");
 }

@@ -19,8 +19,8 @@ use store::tables::registrations;
 const LISTED_MAX: u32 = 10_000;
 
 /// A connection, as it is shown.
-#[derive(Serialize, Deserialize)]
-struct Shown {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Shown {
     kind: String,
     name: String,
     /// How often it has been changed, its making counted.

@@ -104,6 +104,9 @@ pub struct Flags {
     /// Which links the link index counts [default: all]
     #[arg(long, value_enum, value_name = "POLICY")]
     link_policy: Option<LinksFlag>,
+    /// Leave its documents out of the search index
+    #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+    no_search: Option<bool>,
     /// The crawler's name, such as FooBot/1.0; robots.txt is read for FooBot
     #[arg(long, value_name = "NAME")]
     user_agent: Option<String>,
@@ -210,6 +213,7 @@ impl Flags {
         spec.allow_private = self.allow_private.unwrap_or(spec.allow_private);
         spec.bodies = self.no_bodies.map_or(spec.bodies, |without| !without);
         spec.links = self.link_policy.map_or(spec.links, Into::into);
+        spec.search.0 = self.no_search.map_or(spec.search.0, |without| !without);
         spec.retries = self.retries.unwrap_or(spec.retries);
         spec.agent = self.user_agent.clone().unwrap_or(spec.agent);
         spec.contact = self.contact.clone().unwrap_or(spec.contact);

@@ -15,7 +15,7 @@ use store::{Result, Tx};
 const CONNECTIONS_MAX: u32 = 100;
 
 /// What one connection allows a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Throttled {
     connection: String,
     /// The expression that stops it.

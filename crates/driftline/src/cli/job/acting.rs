@@ -79,7 +79,7 @@ impl Deed {
 }
 
 /// What came of it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Acted {
     /// The job.
     pub job: String,

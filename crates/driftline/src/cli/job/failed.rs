@@ -90,8 +90,8 @@ pub struct Retry {
 }
 
 /// What has failed.
-#[derive(Serialize, Deserialize)]
-struct Failed {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Failed {
     job: String,
     /// How many documents have failed, for whatever reason.
     failed: i64,
@@ -103,7 +103,7 @@ struct Failed {
 }
 
 /// One document that has failed.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Letter {
     pub document: String,
     pub reason: Option<String>,

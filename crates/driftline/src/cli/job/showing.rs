@@ -29,8 +29,8 @@ const RUNS: u32 = 5;
 const NEXT_RUNS: usize = 5;
 
 /// A job, as it is shown.
-#[derive(Serialize, Deserialize)]
-struct Shown {
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Shown {
     #[serde(flatten)]
     line: Line,
     /// How often it has been changed, its making counted.

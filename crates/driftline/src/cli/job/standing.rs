@@ -17,6 +17,7 @@ use store::{Tx, clock};
 /// What a process says that it is doing when it holds a data directory and works on all
 /// of its jobs.
 const WORK: &str = "work";
+const SERVE: &str = super::super::serve::WORKING;
 /// The same of one that works on a single job.
 const CRAWL: &str = "crawl";
 /// The role of nodes that work on jobs.
@@ -28,7 +29,7 @@ const SILENCE_MS: i64 = 45_000;
 const JOBS_MAX: u32 = 10_000;
 
 /// How a job stands.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Line {
     /// Its name.
     pub name: String,
@@ -180,7 +181,7 @@ fn workers(tx: &mut Tx<'_>, doing: Option<&str>, now_ms: i64) -> store::Result<W
     }
     // A lock outlives no process, so who holds the directory is what counts.
     Ok(match doing {
-        Some(WORK) => Workers::OnAll,
+        Some(WORK | SERVE) => Workers::OnAll,
         Some(CRAWL) => Workers::OnOne,
         _ => Workers::Nobody,
     })

@@ -34,7 +34,8 @@ fn put(db: &Db, state: &State) -> Result<()> {
 
 fn act(db: &Db, deed: Deed) -> std::result::Result<Acted, String> {
     let args = serde_json::to_value(Change::Act { name: "docs".into(), deed }).unwrap();
-    let answer = Changes { db: db.clone() }.change(&Question { verb: "job".into(), args })?;
+    let answer =
+        Changes::by_command_line(db.clone()).change(&Question { verb: "job".into(), args })?;
     Ok(serde_json::from_value(answer).unwrap())
 }
 

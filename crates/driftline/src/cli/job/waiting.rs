@@ -1,16 +1,21 @@
 //! `driftline job wait`: until a job is inactive, paused or gone.
 //!
-//! Looks at the row itself, beside whoever works, so it waits for nobody's answer.
+//! Looks at the row itself, beside whoever works, so it waits for nobody's answer; only a
+//! server is asked.
 //! Invariant: it ends as soon as what is waited for is there, cannot come any more
 //! without somebody's doing, or the time is up.
 
+use super::super::answers::Answers;
 use super::super::place::Place;
 use super::super::words::{quoted, span};
 use super::super::{say, shown};
 use super::standing::word;
-use super::unknown;
+use super::{Ask, unknown};
 use crate::catalog::typed;
+use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use store::ids::JobId;
@@ -66,25 +71,86 @@ enum End {
     TimeUp,
 }
 
-/// Runs the verb.
+/// What is seen of a job that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// The name of its state.
+    state: String,
+    /// The same in a word for people.
+    word: String,
+    /// Why its last run was aborted.
+    error: Option<String>,
+    is_inactive: bool,
+    /// It is being deleted.
+    is_going: bool,
+    /// It is paused, and nothing of it is under way.
+    rests: bool,
+}
+
+impl From<&State> for Seen {
+    fn from(state: &State) -> Seen {
+        let is_going = matches!(
+            state.phase,
+            Phase::ReadyForDelete
+                | Phase::DeleteStartingUp
+                | Phase::Deleting
+                | Phase::ReadyForDeleteNotify
+                | Phase::NotifyingOfDeletion
+        );
+        Seen {
+            state: state.name(),
+            word: word(state).to_owned(),
+            error: state.error.clone(),
+            is_inactive: state.phase == Phase::Inactive,
+            is_going,
+            rests: state.phase == Phase::Active && state.paused && !state.stopping,
+        }
+    }
+}
+
+/// Where a job stands, by the process that has the rows; `null` when it is not there.
+pub fn answer(answers: &Answers, name: String) -> anyhow::Result<Json> {
+    let seen = answers.db.read(move |tx| match jobs::find(tx, &name)? {
+        Some(job) => look(tx, job.id),
+        None => Ok(None),
+    })?;
+    Ok(serde_json::to_value(seen)?)
+}
+
+/// Runs the verb. The rows are looked at beside whoever holds them; a server is asked.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.place.is_server() {
+        return wait(&args, || {
+            let answer = args.place.ask("jobs", Ask::Seen { name: args.name.clone() })?;
+            serde_json::from_value(answer).context("the server is of another version")
+        });
+    }
     let db = args.place.rows()?;
-    let begun = Instant::now();
     let name = args.name.clone();
     let job = db.read(move |tx| jobs::find(tx, &name))?.map(|job| job.id);
-    let Some(job) = job else {
-        // What is not there is gone, but nobody can wait for it to be anything else.
-        return match args.until {
-            Until::Gone => Ok(tell(&args, None, (End::Reached, begun))),
-            _ => Err(unknown(&args.name).into()),
-        };
-    };
+    wait(&args, || match job {
+        Some(job) => Ok(db.read(move |tx| look(tx, job))?),
+        None => Ok(None),
+    })
+}
+
+fn wait(
+    args: &Args,
+    mut look: impl FnMut() -> anyhow::Result<Option<Seen>>,
+) -> anyhow::Result<ExitCode> {
+    let begun = Instant::now();
+    let mut is_first = true;
     loop {
-        let found = db.read(move |tx| look(tx, job))?;
+        let found = look()?;
+        if is_first && found.is_none() && args.until != Until::Gone {
+            // What is not there is gone, but nobody can wait for it to be anything else.
+            return Err(unknown(&args.name).into());
+        }
+        is_first = false;
         let end = judge(args.until, found.as_ref())
             .or((begun.elapsed() >= args.timeout).then_some(End::TimeUp));
         match end {
-            Some(end) => return Ok(tell(&args, found.as_ref(), (end, begun))),
+            Some(end) => return Ok(tell(args, found.as_ref(), (end, begun))),
             None => {
                 std::thread::park_timeout(GLANCE.min(args.timeout.saturating_sub(begun.elapsed())))
             }
@@ -93,44 +159,32 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Where the job stands; `None` when it is gone.
-fn look(tx: &mut store::Tx<'_>, job: JobId) -> store::Result<Option<State>> {
+fn look(tx: &mut store::Tx<'_>, job: JobId) -> store::Result<Option<Seen>> {
     match jobs::load(tx, job)? {
-        Some(_) => Ok(Some(job_states::state(tx, job)?)),
+        Some(_) => Ok(Some(Seen::from(&job_states::state(tx, job)?))),
         None => Ok(None),
     }
 }
 
 /// Whether the wait is over.
-fn judge(until: Until, found: Option<&State>) -> Option<End> {
-    let Some(state) = found else {
+fn judge(until: Until, found: Option<&Seen>) -> Option<End> {
+    let Some(seen) = found else {
         return Some(if until == Until::Gone { End::Reached } else { End::Never });
     };
-    let inactive = state.phase == Phase::Inactive;
-    let going = matches!(
-        state.phase,
-        Phase::ReadyForDelete
-            | Phase::DeleteStartingUp
-            | Phase::Deleting
-            | Phase::ReadyForDeleteNotify
-            | Phase::NotifyingOfDeletion
-    );
     match until {
-        Until::Inactive if inactive && state.error.is_some() => Some(End::Error),
-        Until::Inactive if inactive => Some(End::Reached),
-        Until::Paused if state.phase == Phase::Active && state.paused && !state.stopping => {
-            Some(End::Reached)
-        }
-        Until::Paused if inactive => Some(End::Never),
-        Until::Gone if inactive => Some(End::Never),
-        Until::Inactive | Until::Paused if going => Some(End::Never),
+        Until::Inactive if seen.is_inactive && seen.error.is_some() => Some(End::Error),
+        Until::Inactive if seen.is_inactive => Some(End::Reached),
+        Until::Paused if seen.rests => Some(End::Reached),
+        Until::Paused | Until::Gone if seen.is_inactive => Some(End::Never),
+        Until::Inactive | Until::Paused if seen.is_going => Some(End::Never),
         _ => None,
     }
 }
 
-fn tell(args: &Args, found: Option<&State>, (end, begun): (End, Instant)) -> ExitCode {
+fn tell(args: &Args, found: Option<&Seen>, (end, begun): (End, Instant)) -> ExitCode {
     let (state, word, error) = match found {
-        None => ("GONE".to_owned(), "gone", None),
-        Some(state) => (state.name(), word(state), state.error.clone()),
+        None => ("GONE", "gone", None),
+        Some(seen) => (seen.state.as_str(), seen.word.as_str(), seen.error.clone()),
     };
     let is_reached = end == End::Reached;
     let waited_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -168,10 +222,10 @@ fn tell(args: &Args, found: Option<&State>, (end, begun): (End, Instant)) -> Exi
 mod tests {
     use super::*;
 
-    fn at(change: impl Fn(&mut State)) -> Option<State> {
+    fn at(change: impl Fn(&mut State)) -> Option<Seen> {
         let mut state = State::default();
         change(&mut state);
-        Some(state)
+        Some(Seen::from(&state))
     }
 
     #[test]

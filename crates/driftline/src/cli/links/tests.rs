@@ -57,6 +57,14 @@ impl Scene {
             _folder: folder,
         }
     }
+
+    /// One more page, with links to so many others.
+    pub fn add_many_links(&self, count: usize) {
+        let links = (0..count).map(|at| link(&format!("example.d>>s>/{at}"), "many")).collect();
+        let changes = vec![page("example.d>>s>/", "Many", links)];
+        let index = self.answers.links.open().unwrap();
+        index.apply(Batch { changes, marks: Vec::new() }, &[]).unwrap();
+    }
 }
 
 fn first() -> Vec<Change> {

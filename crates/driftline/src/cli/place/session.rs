@@ -40,6 +40,9 @@ impl IndexSession<'_> {
     /// Asks one question.
     pub fn ask(&mut self, verb: &str, args: impl serde::Serialize) -> anyhow::Result<Json> {
         let question = Question { verb: verb.to_owned(), args: serde_json::to_value(args)? };
+        if self.place.server.is_named() {
+            return self.place.server.ask(&question);
+        }
         let own = match self.own.take() {
             Some(own) => own,
             None if self.place.database.is_some() => {

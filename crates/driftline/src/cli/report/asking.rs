@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use store::tables::standings::{State, Status};
 
 /// The window of the maxima where nothing else is said: the original's five minutes.
-const WINDOW_MS: i64 = 300_000;
+pub const WINDOW_MS: i64 = 300_000;
 
 /// Tell what was done, and where documents stand
 #[derive(ClapArgs)]

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// Which report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Report {
     /// Activities, one by one.

@@ -166,9 +166,12 @@ fn a_disk_that_fills_up_pauses_the_crawl_until_there_is_room() {
     assert_eq!(summary.count("/documents/done"), PAGES as u64);
     assert_eq!(site.unfetched(&site.traffic()), Vec::<String>::new());
     assert_eq!(site.traffic().repeats_count(), 0, "a pause repeats nothing");
-    let data = disk.path("data");
-    let verified = disk.command(PROGRAM).arg("verify").arg("--data").arg(data).output().unwrap();
-    assert!(verified.status.success(), "{}", text(&verified.stdout));
+    // The indexes have gone on, too, in the same process.
+    for verb in [&["verify"][..], &["links", "verify"], &["search", "verify"]] {
+        let mut command = disk.command(PROGRAM);
+        let verified = command.args(verb).arg("--data").arg(disk.path("data")).output().unwrap();
+        assert!(verified.status.success(), "{verb:?} {}", text(&verified.stdout));
+    }
 }
 
 #[test]

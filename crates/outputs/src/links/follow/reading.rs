@@ -4,30 +4,28 @@
 //! removed is taken all the same, so that nothing of it stays.
 
 use crate::links::changes::{Change, Content, What};
+use crate::perjob::PerJob;
 use page::domain::SuffixList;
 use page::outlinks::{self, LinkPolicy};
 use page::uri::Uri;
 use serde::Deserialize;
-use std::collections::HashMap;
 use store::chunkfile::document::{self, DocumentRecord};
 use store::ids::{JobId, Part};
 use store::objects::Objects;
 use store::tables::chunks::{self, Committed, Facts};
-use store::tables::{connections, jobs, settings};
+use store::tables::{connections, settings};
 use store::{Db, Error, Result, pack};
 
 /// Connectors whose jobs have pages of the web, and say which of their links count.
 const OF_THE_WEB: [&str; 2] = ["web", "feed"];
-/// Jobs whose policies are remembered.
-const JOBS_MAX: usize = 1_000;
 
 /// Reads chunks.
 pub struct Chunks {
     db: Db,
     objects: Objects,
     list: SuffixList,
-    /// Policies of jobs as they were defined in a version.
-    policies: HashMap<JobId, (i64, Wanted)>,
+    /// Policies of jobs.
+    policies: PerJob<Wanted>,
 }
 
 /// What is wanted of a job.
@@ -52,7 +50,7 @@ fn usual() -> Option<LinkPolicy> {
 impl Chunks {
     pub fn new(db: Db, objects: Objects) -> Result<Chunks> {
         let list = db.read(settings::suffix_list)?;
-        Ok(Chunks { db, objects, list, policies: HashMap::new() })
+        Ok(Chunks { db, objects, list, policies: PerJob::default() })
     }
 
     /// Committed chunks behind a number.
@@ -87,33 +85,19 @@ impl Chunks {
     }
 
     fn wanted(&mut self, job: JobId) -> Result<Wanted> {
-        let version = self.db.read(move |tx| jobs::version(tx, job))?;
-        let known = self.policies.get(&job);
-        if let Some((_, wanted)) = known.filter(|(known, _)| version == Some(*known)) {
-            return Ok(*wanted);
-        }
-        let told = self.db.read(move |tx| {
-            let Some(found) = jobs::load(tx, job)? else { return Ok(None) };
-            let connector = connections::connector_of(tx, found.connection)?;
-            let is_ours = connector.is_some_and(|it| OF_THE_WEB.contains(&it.as_str()));
-            Ok(Some(found.docspec).filter(|_| is_ours))
-        })?;
-        let policy = match told.as_deref().map(serde_json::from_str::<Told>) {
-            None => None,
-            Some(Ok(told)) => told.links,
-            // Its pages wait in their chunks until somebody can read what is wanted of them.
-            Some(Err(error)) => {
-                return Err(Error::corrupt(format!("job {job}"), error.to_string()));
+        let db = &self.db;
+        self.policies.of(db, job, |found| {
+            let Some(found) = found else { return Ok(Wanted::Removals) };
+            let connection = found.connection;
+            let connector = db.read(move |tx| connections::connector_of(tx, connection))?;
+            if !connector.is_some_and(|it| OF_THE_WEB.contains(&it.as_str())) {
+                return Ok(Wanted::Removals);
             }
-        };
-        let wanted = policy.map_or(Wanted::Removals, Wanted::Links);
-        if self.policies.len() >= JOBS_MAX {
-            self.policies.clear();
-        }
-        if let Some(version) = version {
-            self.policies.insert(job, (version, wanted));
-        }
-        Ok(wanted)
+            // Its pages wait in their chunks until somebody can read what is wanted of them.
+            let told: Told = serde_json::from_str(&found.docspec)
+                .map_err(|error| Error::corrupt(format!("job {job}"), error.to_string()))?;
+            Ok(told.links.map_or(Wanted::Removals, Wanted::Links))
+        })
     }
 
     fn change(&self, record: &DocumentRecord, wanted: Wanted, committed_ms: i64) -> Option<Change> {

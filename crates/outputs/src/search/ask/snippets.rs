@@ -20,7 +20,7 @@ const TEXT_BYTES_MAX: usize = 100_000;
 const BEGINNINGS_MAX: usize = 50;
 
 /// A piece of a snippet.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Piece {
     /// What it says.
     pub text: String,

@@ -17,6 +17,7 @@ use store::chunkfile::facts;
 use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, Part, Run};
 use store::objects::{ChunkKey, Location, Objects};
 use store::tables::documents::{self, Document};
+use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking as Wanting, Lease};
 use store::tables::{chunks, cursors, settings};
 use store::{Db, Result};
@@ -127,6 +128,13 @@ impl World {
         let server = Server::new(db.clone(), objects.clone(), folder.path().join("served"));
         let (leases, now) = Default::default();
         Ok(World { db: db.clone(), ids, means, search, leases, now, server, folder })
+    }
+
+    /// The job says whether its documents can be searched.
+    pub fn says(&mut self, search: bool) -> Result<()> {
+        let docspec = format!("{{\"search\": {search}}}");
+        let job = Job { docspec, ..Job::new(JOB, "job", CONNECTION) };
+        self.db.write(move |tx| jobs::save(tx, &job, 0))
     }
 
     /// Commits documents, a chunk for each part that they are in.

@@ -7,7 +7,9 @@ use crate::ids::{JobId, Run};
 use crate::{Result, Tx};
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[allow(missing_docs)]
 pub struct RunRow {
     pub run: i64,

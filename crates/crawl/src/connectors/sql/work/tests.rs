@@ -37,7 +37,7 @@ impl Shop {
 
     fn rows(&self, document: &str, url: &str) -> Rows {
         let [ids, document, url] = ["SELECT id FROM items", document, url].map(str::to_owned);
-        let spec = SqlSpec { ids, document, url };
+        let spec = SqlSpec { ids, document, url, ..SqlSpec::default() };
         Rows::new(Foreign::new(Address::parse(&self.path, None).unwrap()), spec.check().unwrap())
     }
 }

@@ -68,7 +68,9 @@ impl Shelf {
     }
 
     fn archives(&self) -> Archives {
-        Archives::new(WarcSpec { paths: vec![self.docid("")] }.check().unwrap())
+        Archives::new(
+            WarcSpec { paths: vec![self.docid("")], ..WarcSpec::default() }.check().unwrap(),
+        )
     }
 }
 

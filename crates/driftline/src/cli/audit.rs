@@ -1,0 +1,148 @@
+//! `driftline audit`: who changed what, and when.
+//!
+//! Invariant: nothing that is completed is changed or taken back; what is kept has no secrets.
+
+use super::answers::Answers;
+use super::place::Place;
+use super::words::quoted;
+use super::{say, shown};
+use anyhow::Context;
+use clap::Args as ClapArgs;
+use data_encoding::BASE64URL_NOPAD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::process::ExitCode;
+use store::clock;
+use store::socket::Question;
+use store::tables::audit::{self, Entry};
+
+/// Who it was if it was nobody with a token.
+pub const COMMAND_LINE: &str = "command line";
+
+/// Tell who changed what, the newest first
+#[derive(ClapArgs)]
+#[command(after_help = "Example: driftline audit --limit 20")]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Changes to list
+    #[arg(long, value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(audit::LIMIT_MAX)))]
+    limit: u32,
+    /// Go on where an earlier list ended
+    #[arg(long, value_name = "CURSOR")]
+    cursor: Option<String>,
+}
+
+/// The question, as it goes through a socket.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    limit: u32,
+    cursor: Option<String>,
+}
+
+/// The answer.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// Changes, the newest first.
+    entries: Vec<Entry>,
+    /// To go on with; `null` at the end.
+    cursor: Option<String>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let json = args.place.ask("audit", &Ask { limit: args.limit, cursor: args.cursor })?;
+    if args.place.json() {
+        say(&json.to_string());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let answer: Answer = serde_json::from_value(json)
+        .context("the process that holds the directory is of another version")?;
+    if answer.entries.is_empty() {
+        say("nothing was changed");
+    }
+    for it in &answer.entries {
+        let time = jiff::Timestamp::from_millisecond(it.at_ms).unwrap_or_default();
+        let (who, verb) = (shown(&it.who), shown(&it.verb));
+        say(&format!("{time:.0} {who}: {verb}, {}", it.outcome));
+        it.changes.lines().for_each(|line| say(&format!("    {}", shown(line))));
+    }
+    if let Some(cursor) = &answer.cursor {
+        let (limit, place) = (args.limit, args.place.flags());
+        say(&format!(
+            "go on with: driftline audit --limit {limit}{place} --cursor {}",
+            quoted(cursor)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The entries, by the process that has the rows.
+pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
+    let before = match ask.cursor {
+        None => (i64::MAX, i64::MAX),
+        Some(cursor) => parse(&cursor).context("this is no cursor of such a list")?,
+    };
+    let limit = ask.limit.clamp(1, audit::LIMIT_MAX);
+    let entries = answers.db.read(move |tx| audit::list(tx, before, limit))?;
+    let last = entries.last().filter(|_| entries.len() == limit as usize);
+    let cursor =
+        last.map(|it| BASE64URL_NOPAD.encode(format!("{}.{}", it.at_ms, it.id).as_bytes()));
+    Ok(serde_json::to_value(Answer { entries, cursor })?)
+}
+
+fn parse(cursor: &str) -> Option<(i64, i64)> {
+    let text = String::from_utf8(BASE64URL_NOPAD.decode(cursor.as_bytes()).ok()?).ok()?;
+    let (at_ms, id) = text.split_once('.')?;
+    Some((at_ms.parse().ok()?, id.parse().ok()?))
+}
+
+/// A number that nobody else has.
+pub fn new_id() -> anyhow::Result<i64> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
+    Ok(i64::from_le_bytes(bytes) & i64::MAX)
+}
+
+/// A change that is begun.
+pub fn begun(who: &str, question: &Question) -> anyhow::Result<Entry> {
+    let (who, verb, outcome) = (who.to_owned(), question.verb.clone(), String::new());
+    let changes = named(&question.args);
+    Ok(Entry { id: new_id()?, at_ms: clock::now_ms(), who, verb, outcome, changes })
+}
+
+/// What is asked for, and of what: names alone, since the rest may have secrets.
+fn named(args: &Json) -> String {
+    let Some((what, of)) = args.as_object().and_then(|it| it.iter().next()) else {
+        return String::new();
+    };
+    let name = [&of["name"], &of["one"]["name"]].into_iter().find_map(Json::as_str);
+    let deed = of["deed"].as_str().unwrap_or(what);
+    name.map_or(deed.to_owned(), |name| format!("{deed} {name}"))
+}
+
+/// What came of a change.
+pub fn outcome(outcome: &anyhow::Result<Json>) -> (&'static str, String) {
+    match outcome {
+        Err(error) => ("refused", format!("{error:#}")),
+        Ok(answer) => ("done", summary(answer)),
+    }
+}
+
+/// What a change says of itself. A token that was made is not among it.
+fn summary(answer: &Json) -> String {
+    let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+    if let Some(lines) = answer["changes"].as_array() {
+        return lines.iter().filter_map(Json::as_str).collect::<Vec<_>>().join("\n");
+    }
+    if answer["before"].is_string() {
+        return format!("job {}: {} -> {}", text("job"), text("before"), text("state"));
+    }
+    match answer["retried"].as_u64() {
+        Some(retried) => format!("job {}: {retried} documents are tried again", text("job")),
+        None => String::new(),
+    }
+}

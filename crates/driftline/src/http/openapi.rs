@@ -1,0 +1,151 @@
+//! The OpenAPI 3.1 document of the routes, made from their table and from the types of what
+//! they take and answer.
+
+use super::routes::{self, Answer, Gate, Kind, Param, Route, Shape, TEXT_CHARS_MAX, TEXTS_MAX};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value as Json, json};
+use std::sync::OnceLock;
+
+/// The document, made once.
+pub fn document() -> &'static Json {
+    static DOCUMENT: OnceLock<Json> = OnceLock::new();
+    DOCUMENT.get_or_init(make)
+}
+
+fn make() -> Json {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    settings.meta_schema = None;
+    let mut schemas = settings.into_generator();
+    let mut paths: Map<String, Json> = Map::new();
+    for route in routes::all() {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.name().to_lowercase()] = operation(route, &mut schemas);
+    }
+    let mut components = schemas.take_definitions(true);
+    components.insert("Problem".into(), problem());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Driftline",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "A searchable, linked copy of a changing web. Cursors are opaque; \
+                times are milliseconds since 1970; what goes wrong is a problem of RFC 9457.",
+            "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": components,
+        },
+    })
+}
+
+fn problem() -> Json {
+    json!({
+        "type": "object",
+        "required": ["type", "title", "status", "detail", "instance"],
+        "properties": {
+            "type": {"type": "string"},
+            "title": {"type": "string"},
+            "status": {"type": "integer"},
+            "detail": {"type": "string"},
+            "instance": {"type": "string"},
+        },
+    })
+}
+
+fn operation(route: &Route, schemas: &mut SchemaGenerator) -> Json {
+    let mut operation = json!({
+        "summary": route.about,
+        "operationId": operation_id(route),
+        "parameters": route.params.iter().map(|it| parameter(route, it)).collect::<Vec<_>>(),
+        "responses": responses(route, schemas),
+    });
+    if let Some(shape) = route.body {
+        let schema = written(shape, schemas);
+        operation["requestBody"] =
+            json!({"required": true, "content": {"application/json": {"schema": schema}}});
+    }
+    match route.gate {
+        Gate::Open => operation["security"] = json!([]),
+        Gate::Token => {}
+        Gate::Needs(needs) => {
+            operation["tags"] = json!([needs.area.name()]);
+            operation["x-role"] = json!(needs.role.name());
+        }
+    }
+    operation
+}
+
+fn written(shape: Shape, schemas: &mut SchemaGenerator) -> Json {
+    shape(schemas).to_value()
+}
+
+fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Json {
+    let problem = |about: &str| {
+        let schema = json!({"$ref": "#/components/schemas/Problem"});
+        json!({
+            "description": about,
+            "content": {"application/problem+json": {"schema": schema}},
+        })
+    };
+    let content = match route.answer {
+        Answer::Json(shape, _) => json!({"application/json": {"schema": written(shape, schemas)}}),
+        Answer::Text(_, _) => json!({"text/plain": {"schema": {"type": "string"}}}),
+    };
+    let mut responses = json!({
+        "200": {"description": "The answer", "content": content},
+        "304": {"description": "The caller has the answer already"},
+        "400": problem("The request cannot be understood"),
+        "414": {"description": "The URL is too long"},
+        "431": {"description": "The head of the request is too long"},
+        "421": problem("The server is not known by the name that was asked for"),
+        "503": problem("There is too much to do, or the data cannot be reached"),
+    });
+    if route.gate != Gate::Open {
+        responses["401"] = problem("There is no token, or it is not good");
+        responses["403"] = problem("The token may not do this");
+        responses["429"] = problem("The token calls too often");
+    }
+    if route.may_miss || route.gate == Gate::Token {
+        responses["404"] = problem("There is no such thing");
+    }
+    if route.method != routes::Method::Get {
+        responses["409"] = problem("It does not stand so that this could be done");
+    }
+    if route.body.is_some() {
+        responses["413"] = problem("The body is too large");
+        responses["415"] = problem("The body is not JSON");
+    }
+    responses
+}
+
+fn operation_id(route: &Route) -> String {
+    let words = route.path.trim_start_matches('/').replace(['{', '}'], "");
+    format!("{}_{}", route.method.name().to_lowercase(), words.replace(['/', '.', '-'], "_"))
+}
+
+fn parameter(route: &Route, param: &Param) -> Json {
+    let in_path = route.path.contains(&format!("{{{}}}", param.name));
+    let text = json!({"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX});
+    let schema = match param.kind {
+        Kind::Text => text,
+        Kind::Number { least, most } => {
+            json!({"type": "integer", "minimum": least, "maximum": most})
+        }
+        Kind::Choice(of) => json!({"type": "string", "enum": of}),
+        Kind::Flag => json!({"type": "boolean"}),
+        Kind::Texts => json!({"type": "array", "items": text, "maxItems": TEXTS_MAX}),
+    };
+    json!({
+        "name": param.name,
+        "in": if in_path { "path" } else { "query" },
+        "required": param.is_required,
+        "description": param.about,
+        "schema": schema,
+    })
+}

@@ -1,0 +1,130 @@
+//! What went wrong, as RFC 9457 says it: problem+json, with a number to ask for and no
+//! internals.
+//!
+//! Invariant: what the caller is told is a sentence about the request; what it is about on
+//! our side goes to the log, under the same number.
+
+use super::access::Caller;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use store::clock;
+
+/// Problems of this process, numbered.
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Its status.
+    pub status: StatusCode,
+    /// A sentence for people.
+    pub detail: String,
+    /// What the caller is not told.
+    pub cause: Option<String>,
+    /// Who it is, if that is known.
+    pub caller: Option<Box<Caller>>,
+}
+
+/// What of a problem is for the log.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// The number that the caller has.
+    pub number: String,
+    /// What the caller is not told.
+    pub cause: Option<String>,
+}
+
+/// Tells the problems of this process from those of others.
+fn process() -> &'static str {
+    static PROCESS: OnceLock<String> = OnceLock::new();
+    PROCESS.get_or_init(|| format!("{:x}", clock::now_ms()))
+}
+
+impl Problem {
+    /// A problem.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
+        Problem { status, detail: detail.into(), cause: None, caller: None }
+    }
+
+    /// The same, of somebody.
+    pub fn with_caller(mut self, caller: &Caller) -> Problem {
+        self.caller = Some(Box::new(caller.clone()));
+        self
+    }
+
+    /// The request cannot be understood.
+    pub fn bad(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// There is no such thing.
+    pub fn missing(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// What became of a question that was not answered.
+    pub fn of(error: &anyhow::Error) -> Problem {
+        let is_io = error.chain().any(|it| it.is::<std::io::Error>());
+        match error.chain().find_map(|it| it.downcast_ref::<store::Error>()) {
+            Some(store::Error::Refused(why)) => Problem::bad(why.clone()),
+            Some(it) if it.passes() => Problem {
+                cause: Some(format!("{error:#}")),
+                ..Problem::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "the data cannot be reached now; try again later",
+                )
+            },
+            None if !is_io => {
+                // Everything else is a sentence about the question.
+                Problem::bad(format!("{error:#}"))
+            }
+            _ => Problem::internal(format!("{error:#}")),
+        }
+    }
+
+    /// What is nobody's business but of whoever runs the server.
+    pub fn internal(cause: String) -> Problem {
+        Problem {
+            cause: Some(cause),
+            ..Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "this could not be done; whoever runs the server finds the reason in its log",
+            )
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let number = format!("{}-{}", process(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let title = self.status.canonical_reason().unwrap_or("Problem");
+        let body = json!({
+            "type": "about:blank",
+            "title": title,
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "instance": format!("urn:driftline:problem:{number}"),
+        });
+        let kind = HeaderValue::from_static("application/problem+json");
+        let head = [(header::CONTENT_TYPE, kind)];
+        let mut response = (self.status, head, body.to_string()).into_response();
+        let more = match self.status {
+            StatusCode::UNAUTHORIZED => Some((header::WWW_AUTHENTICATE, "Bearer")),
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
+                Some((header::RETRY_AFTER, "1"))
+            }
+            _ => None,
+        };
+        if let Some((name, value)) = more {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response.extensions_mut().insert(Told { number, cause: self.cause });
+        if let Some(caller) = self.caller {
+            response.extensions_mut().insert(*caller);
+        }
+        response
+    }
+}
