@@ -67,7 +67,7 @@ pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
     let (suffixes, parts, installation) = db.read(|tx| {
         Ok((settings::suffix_list(tx)?, settings::parts(tx)?, settings::installation(tx)?))
     })?;
-    let (suffixes, extractor) = (Arc::new(suffixes), Arc::default());
+    let extractor = Arc::default();
     Ok(Ground { suffixes, parts, installation, own, extractor })
 }
 

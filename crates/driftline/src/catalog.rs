@@ -132,6 +132,14 @@ mod tests {
     }
 
     #[test]
+    fn secrets_belong_to_connections_whose_settings_are_sealed() {
+        for it in all() {
+            let secret = it.spec.iter().find(|setting| setting.kind == SettingKind::Secret);
+            assert_eq!(secret, None, "{}: what jobs say is not sealed", it.name);
+        }
+    }
+
+    #[test]
     fn a_name_that_two_share_needs_a_kind() {
         assert_eq!(named(None, "web").unwrap().name, "web");
         let two = named(None, "files").unwrap_err().to_string();

@@ -11,17 +11,24 @@ mod applying;
 mod checking;
 mod collecting;
 mod differing;
+mod hiding;
 
 pub use applying::apply;
-pub use checking::{check_job_name, checked, secrets_of_connection, secrets_of_job};
+pub use checking::{check_job_name, checked, has_secrets, secrets_of_connection, secrets_of_job};
 pub use collecting::{collect, connection_form};
 pub use differing::difference;
+pub use hiding::{hidden, one_line};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 use store::tables::connections::{Kind, MAXCOUNT};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
+
+/// What to do where secrets cannot be sealed.
+pub const NAME_A_KEY: &str = "name a file with a key with --secrets-key, which every process that \
+    works on the database must have; to make one: \
+    (umask 077; od -An -vtx1 -N32 /dev/urandom | tr -d ' \\n' >secrets.key)";
 
 /// Everything that can be defined.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -38,6 +45,14 @@ pub struct Definitions {
     /// Jobs by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, JobForm>,
+}
+
+impl Definitions {
+    /// Whether a connection has a secret among its settings.
+    pub fn has_secrets(&self) -> bool {
+        let has = |kind| self.connections.of(kind).values().any(|form| has_secrets(kind, form));
+        Kind::ALL.into_iter().any(has)
+    }
 }
 
 /// A thing that is only described.

@@ -1,17 +1,18 @@
 //! Backup and restore of an embedded data directory.
 //!
-//! A backup is a directory with a copy of the rows, the objects they name, the link index
-//! written out, and a manifest with the BLAKE3 hash of every file. It can be made while the
-//! program runs: rows are copied as one snapshot, and the objects that snapshot names are
-//! never changed and not collected until long after. The link index comes first: it may be
-//! behind the rows, from which it goes on, but never before them. The search index is not
-//! in it: its files come and go by the second, and it is made anew from the documents.
+//! A backup is a directory with a copy of the rows, the key of their secrets, the objects
+//! they name, the link index written out, and a manifest with the BLAKE3 hash of every
+//! file. It can be made while the program runs: rows are copied as one snapshot, and the
+//! objects that snapshot names are never changed and not collected until long after. The
+//! link index comes first: it may be behind the rows, from which it goes on, but never
+//! before them. The search index is not in it: its files come and go by the second, and it
+//! is made anew from the documents.
 //!
 //! Invariants: a backup or a restored directory is either whole or not there, since
 //! both are built beside their name and renamed last, after everything is synced.
 //! Nothing is restored that does not match the manifest byte by byte.
 
-use crate::datadir::{Layout, WRITTEN_LINKS, make_directory};
+use crate::datadir::{Layout, SECRETS_KEY, WRITTEN_LINKS, make_directory};
 use crate::ids::{ObjectId, Part};
 use crate::tables::shards;
 use crate::{Db, Error, Result, migrate};
@@ -77,6 +78,11 @@ pub fn backup(
         manifest.entry(&hash_file(&copy.written_links())?, WRITTEN_LINKS)?;
     }
     copy_objects(source, &copy, &mut manifest)?;
+    // After the rows: a key is there before what it seals.
+    if source.secrets_key().exists() {
+        let key = copy_file(&source.secrets_key(), &copy.secrets_key())?;
+        manifest.entry(&key, SECRETS_KEY)?;
+    }
     // Hashed last: listing the objects opens the copy, which writes to its header.
     manifest.entry(&hash_file(&copy.database())?, "driftline.sqlite")?;
     let copied = manifest.finish()?;

@@ -10,7 +10,8 @@
 //! Invariants: a target is empty at first, and carries a mark from the first write
 //! until the last, so that a copy that was cut off is never taken for a whole one
 //! and can be started over. Each write looks for its own mark, so of two copies to
-//! one target only the later goes on. In the copy nobody holds a lease and no node runs.
+//! one target only the later goes on. In the copy nobody holds a lease and no node runs,
+//! and secrets are sealed with the keys of the target.
 
 mod rows;
 mod schema;
@@ -22,7 +23,7 @@ use crate::ids::{ObjectId, Part};
 use crate::objects::{ObjectPath, Objects};
 use crate::owned::{self, Owned};
 use crate::tables::objects::{self, Published};
-use crate::tables::{link_rows, settings, shards};
+use crate::tables::{connections, link_rows, settings, shards};
 use crate::{Db, Error, Result, Tx, migrate};
 use schema::Table;
 
@@ -73,9 +74,10 @@ pub fn copy(
     let mut copied = Copied { tables: tables.len() as u64, ..Copied::default() };
     let writer = rows::Writer { db: target.db.clone(), mark: mark.clone(), now_ms };
     copied.rows = copy_rows(&source.db, tables, writer)?;
-    let fenced = mark.clone();
+    let (fenced, keys) = (mark.clone(), source.db.keys().clone());
     target.db.write(move |tx| {
         fence(tx, &fenced)?;
+        connections::reseal(tx, &keys)?;
         shards::forget_all(tx)
     })?;
     copy_objects(source, target, &mut copied)?;

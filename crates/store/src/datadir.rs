@@ -6,6 +6,7 @@
 //! links/             the link index, made when it is first needed
 //! search/            files of the search index that is being written
 //! links.rows         the link index as a backup wrote it, until it is needed
+//! secrets.key        what secrets among the rows are sealed with, made when there are any
 //! lock               held by the process that has the directory open; names it
 //! socket             where that process answers other commands
 //! ```
@@ -14,6 +15,7 @@
 //! an operating-system lock that ends with the process however it ends; a
 //! directory that is not ours is never written into.
 
+use crate::sealing::Keys;
 use crate::{Db, Error, Result, migrate, tables};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -33,6 +35,8 @@ pub(crate) const WRITTEN_LINKS: &str = "links.rows";
 /// The node's name of every process that holds an embedded directory. They are one
 /// node that was restarted, so that each takes its predecessor's leases at once.
 pub const NODE_NAME: &str = "local";
+/// What secrets among the rows are sealed with.
+pub(crate) const SECRETS_KEY: &str = "secrets.key";
 const LOCK: &str = "lock";
 const SOCKET: &str = "socket";
 
@@ -83,6 +87,16 @@ impl Layout {
         self.root.join(SEARCH)
     }
 
+    /// The file with the key of secrets.
+    pub fn secrets_key(&self) -> PathBuf {
+        self.root.join(SECRETS_KEY)
+    }
+
+    /// The rows, with their secrets.
+    pub fn open_rows(&self) -> Result<Db> {
+        Ok(Db::open_sqlite(&self.database())?.with_keys(Keys::kept_in(&self.secrets_key())))
+    }
+
     /// The lock file.
     pub fn lock(&self) -> PathBuf {
         self.root.join(LOCK)
@@ -114,7 +128,12 @@ impl DataDir {
         tables::settings::check_parts(parts)?;
         let data = DataDir::hold(root)?;
         migrate::migrate(&data.db, now_ms)?;
-        data.db.write(move |tx| tables::settings::freeze(tx, parts))?;
+        let keys = data.db.keys().clone();
+        data.db.write(move |tx| {
+            tables::settings::freeze(tx, parts)?;
+            // Older programs wrote secrets in the open; and a key may be a new one.
+            tables::connections::reseal(tx, &keys)
+        })?;
         Ok(data)
     }
 
@@ -130,7 +149,7 @@ impl DataDir {
         make_directory(layout.root())?;
         make_directory(&layout.objects())?;
         let lock = Lock::take(&layout)?;
-        let db = Db::open_sqlite(&layout.database())?;
+        let db = layout.open_rows()?;
         Ok(DataDir { layout, db, _lock: lock })
     }
 
@@ -158,7 +177,8 @@ fn refuse_foreign(layout: &Layout) -> Result<()> {
     };
     for entry in entries {
         let name = entry.map_err(|error| Error::io(root, error))?.file_name();
-        let ours = [OBJECTS, LINKS, SEARCH, LOCK, SOCKET].iter().any(|known| name == *known);
+        let ours = [OBJECTS, LINKS, SEARCH, SECRETS_KEY, LOCK, SOCKET];
+        let ours = ours.iter().any(|known| name == *known);
         if !ours {
             return Err(Error::Refused(format!(
                 "{} is not a driftline data directory: it has {} in it but no {DATABASE}; \

@@ -12,6 +12,8 @@ mod postgres;
 mod sqlite;
 
 use crate::dialect::Dialect;
+use crate::sealing::Keys;
+use crate::tx::Own;
 use crate::{Error, Result, Tx};
 use std::any::Any;
 use std::net::SocketAddr;
@@ -30,6 +32,7 @@ pub const ATTEMPTS_MAX: u32 = 12;
 #[derive(Clone)]
 pub struct Db {
     inner: Arc<Inner>,
+    own: Own,
 }
 
 struct Inner {
@@ -85,7 +88,17 @@ impl Db {
         let threads =
             start(Arc::new(Mutex::new(incoming_writes)), Arc::new(Mutex::new(incoming_reads)))?;
         let queues = Some(Queues { writes, reads });
-        Ok(Db { inner: Arc::new(Inner { dialect, place, queues, threads }) })
+        Ok(Db { inner: Arc::new(Inner { dialect, place, queues, threads }), own: Own::default() })
+    }
+
+    /// The same database, for who seals secrets with these keys.
+    pub fn with_keys(self, keys: Keys) -> Db {
+        Db { own: Own { keys, ..self.own }, inner: self.inner }
+    }
+
+    /// What secrets are sealed with.
+    pub fn keys(&self) -> &Keys {
+        &self.own.keys
     }
 
     /// Runs `run` in a transaction and commits it durably.
@@ -118,7 +131,8 @@ impl Db {
         F: FnMut(&mut Tx<'_>) -> Result<T> + Send + 'static,
     {
         let (reply, answer) = sync_channel(1);
-        let request = Box::new(Request { run, value: None, panic: None, reply });
+        let own = self.own.clone();
+        let request = Box::new(Request { run, own, value: None, panic: None, reply });
         let queues = self.inner.queues.as_ref().expect("the queues close only on drop");
         let gone = || Error::Unavailable {
             what: self.inner.place.clone(),
@@ -174,6 +188,7 @@ trait Work: Send {
 
 struct Request<T, F> {
     run: F,
+    own: Own,
     value: Option<T>,
     panic: Option<Box<dyn Any + Send>>,
     reply: SyncSender<std::thread::Result<Result<T>>>,
@@ -185,6 +200,7 @@ where
     F: FnMut(&mut Tx<'_>) -> Result<T> + Send,
 {
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<()> {
+        tx.give(&self.own);
         // The closure's own state may be broken after a panic; it is never run again.
         match std::panic::catch_unwind(AssertUnwindSafe(|| (self.run)(tx))) {
             Ok(result) => result.map(|value| self.value = Some(value)),

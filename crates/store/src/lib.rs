@@ -41,6 +41,7 @@ pub mod objects;
 pub mod owned;
 pub mod pack;
 pub mod patience;
+pub mod sealing;
 pub mod socket;
 pub mod sorted;
 pub mod tables;

@@ -12,6 +12,7 @@ use crate::chunkfile::facts;
 use crate::chunkfile::warc::{self, Capture, RecordId};
 use crate::ids::{BinId, ChunkId, JobId, NodeId, ObjectId, Part, QueueId, Run};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
+use crate::sealing::Keys;
 use crate::tables::connections::Kind;
 use crate::tables::leases::{self, Asking};
 use crate::tables::queue::{self, Candidate, Place, Settled, Settlement};
@@ -47,6 +48,7 @@ pub const WEB: Connector = Connector {
 pub fn on_sqlite(test: impl Fn(&Db) -> Result<()>) {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     let db = Db::open_sqlite(&directory.path().join("test.sqlite")).expect("SQLite opens");
+    let db = db.with_keys(Keys::of_tests());
     migrate::migrate(&db, clock::now_ms()).expect("the schema applies on SQLite");
     db.write(|tx| registrations::register(tx, &WEB, 0)).expect("a connector can be registered");
     if let Err(error) = test(&db) {
@@ -61,6 +63,7 @@ pub fn on_postgres(test: impl Fn(&Db) -> Result<()>) {
     };
     let fresh = FreshDatabase::make(&server);
     let db = Db::open_postgres(&fresh.url).expect("the fresh database opens");
+    let db = db.with_keys(Keys::of_tests());
     db.write(|tx| registrations::register(tx, &WEB, 0)).expect("a connector can be registered");
     let outcome = test(&db);
     drop(db);

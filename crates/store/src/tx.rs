@@ -6,9 +6,12 @@
 //! be neither leaked nor left open.
 
 use crate::dialect::{Dialect, Kind, in_list, typed_values_list, values_list};
+use crate::sealing::Keys;
 use crate::value::{Row, Value};
 use crate::{Error, Result};
+use page::domain::SuffixList;
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 mod one_by_one;
 
@@ -26,13 +29,29 @@ const STATEMENTS_MAX: usize = 512;
 /// keep half of it. The shim remembers the first failure for both.
 pub enum Tx<'a> {
     #[allow(missing_docs)]
-    Sqlite { connection: &'a rusqlite::Connection, texts: &'a mut Texts, failed: Option<String> },
+    Sqlite {
+        connection: &'a rusqlite::Connection,
+        texts: &'a mut Texts,
+        failed: Option<String>,
+        own: Own,
+    },
     #[allow(missing_docs)]
     Postgres {
         transaction: postgres::Transaction<'a>,
         statements: &'a mut Statements,
         failed: Option<String>,
+        own: Own,
     },
+}
+
+/// What a handle on a database brings into its transactions; clones share it.
+#[derive(Clone, Default)]
+pub struct Own {
+    /// What secrets are sealed with.
+    pub(crate) keys: Keys,
+    /// The public suffix list, once it was read: it never changes, and reading it takes
+    /// longer than most questions.
+    pub(crate) suffixes: Arc<OnceLock<Arc<SuffixList>>>,
 }
 
 /// Statement texts as SQLite wants them, so that each is rewritten once.
@@ -47,6 +66,23 @@ impl Tx<'_> {
             Tx::Sqlite { .. } => Dialect::Sqlite,
             Tx::Postgres { .. } => Dialect::Postgres,
         }
+    }
+
+    /// What the database's handle brings along.
+    pub(crate) fn own(&self) -> &Own {
+        let (Tx::Sqlite { own, .. } | Tx::Postgres { own, .. }) = self;
+        own
+    }
+
+    /// Whoever asks for the transaction has this.
+    pub(crate) fn give(&mut self, given: &Own) {
+        let (Tx::Sqlite { own, .. } | Tx::Postgres { own, .. }) = self;
+        own.clone_from(given);
+    }
+
+    /// What secrets are sealed with.
+    pub fn keys(&self) -> Keys {
+        self.own().keys.clone()
     }
 
     /// The first statement that failed, if one did.

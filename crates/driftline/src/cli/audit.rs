@@ -6,6 +6,7 @@ use super::answers::Answers;
 use super::place::Place;
 use super::words::quoted;
 use super::{say, shown};
+use crate::definitions::{self, Definitions};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use data_encoding::BASE64URL_NOPAD;
@@ -122,6 +123,37 @@ fn named(args: &Json) -> String {
     let name = [&of["name"], &of["one"]["name"]].into_iter().find_map(Json::as_str);
     let deed = of["deed"].as_str().unwrap_or(what);
     name.map_or(deed.to_owned(), |name| format!("{deed} {name}"))
+}
+
+/// Whether a change may take definitions away: then what they were must be looked at before.
+pub fn takes_away(question: &Question) -> bool {
+    named(&question.args).starts_with("delete ")
+}
+
+/// What came of a change, with what is new or gone as a whole: later nobody could tell.
+pub fn whole(
+    told: String,
+    before: Option<&Definitions>,
+    after: impl FnOnce() -> Option<Definitions>,
+) -> String {
+    let is_new = |line: &&str| line.ends_with(": new");
+    let after = told.lines().any(|line| is_new(&line)).then(after).flatten();
+    let mut out = String::new();
+    for line in told.lines() {
+        out.push_str(line);
+        out.push('\n');
+        let label = line.rsplit_once(": ").map_or(line, |(label, _)| label);
+        let (word, found) = match (is_new(&line), &after, before) {
+            (true, Some(after), _) => ("is", definitions::one_line(after, label)),
+            (false, _, Some(before)) => ("was", definitions::one_line(before, label)),
+            _ => continue,
+        };
+        if let Some(found) = found {
+            out.push_str(&format!("{label} {word} {found}\n"));
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
 }
 
 /// What came of a change.

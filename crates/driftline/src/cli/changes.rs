@@ -79,12 +79,18 @@ impl Changes {
         let entry = audit::begun(&self.who, question)?;
         let id = entry.id;
         self.db.write(move |tx| rows::begin(tx, &entry))?;
+        let collected = || self.db.read(definitions::collect).ok();
+        let before = audit::takes_away(question).then(collected).flatten();
         let outcome = self.dispatch(question);
         let is_known = !outcome.as_ref().is_err_and(|error| {
             error.chain().any(|it| it.downcast_ref::<Error>().is_some_and(Error::passes))
         });
         if is_known {
             let (word, told) = audit::outcome(&outcome);
+            let told = match word {
+                "done" => audit::whole(told, before.as_ref(), collected),
+                _ => told,
+            };
             // If this cannot be written, it stays begun, which is true of it.
             let _ = self.db.write(move |tx| rows::complete(tx, id, word, &told));
         }

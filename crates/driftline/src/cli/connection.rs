@@ -77,6 +77,18 @@ Example: driftline connection edit web --throttle '^www\\.example\\.com$=12/min,
     /// its history is forgotten without this.
     #[command(after_help = "Example: driftline connection clear-history web")]
     ClearHistory(OneArgs),
+    /// Take the settings away from connections whose key is lost
+    ///
+    /// Settings are sealed where they are stored. If the key is lost, nobody can read them any
+    /// more; after this the connections can be given settings again.
+    #[command(after_help = "Example: driftline connection forget-sealed")]
+    ForgetSealed(AllArgs),
+}
+
+#[derive(ClapArgs)]
+struct AllArgs {
+    #[command(flatten)]
+    place: Place,
 }
 
 #[derive(ClapArgs)]
@@ -172,6 +184,8 @@ pub enum Change {
         /// Which.
         one: One,
     },
+    /// Takes away what is sealed with a key that is lost.
+    ForgetSealed {},
     /// Clears its history, a piece of it at a time.
     ClearHistory {
         /// Which.
@@ -218,6 +232,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Action::Delete(OneArgs { place, one }) => (place, Change::Delete { one }),
         Action::Reindex(OneArgs { place, one }) => (place, Change::Reindex { one }),
         Action::Forget(OneArgs { place, one }) => (place, Change::Forget { one }),
+        Action::ForgetSealed(AllArgs { place }) => (place, Change::ForgetSealed {}),
         Action::ClearHistory(OneArgs { place, one }) => return history::clear(&place, one),
     };
     let answer = place.change("connection", &change)?;
@@ -263,6 +278,14 @@ pub fn change(changes: &Changes, change: Change) -> anyhow::Result<Changed> {
             let many = words::count(i64::try_from(count).unwrap_or(i64::MAX), "document");
             let line = format!("output connection {}: {many} forgotten", it.name);
             Ok(Changed::done(vec![line]))
+        }
+        Change::ForgetSealed {} => {
+            let now_ms = clock::now_ms();
+            let forgotten = changes.db.write(move |tx| connections::forget_locked(tx, now_ms))?;
+            let line = |(kind, name): &(Kind, String)| {
+                format!("{} connection {name}: its settings are gone", kind.name())
+            };
+            Ok(Changed::done(forgotten.iter().map(line).collect()))
         }
         Change::ClearHistory { one, before_ms } => history::piece(changes, one, before_ms),
     }

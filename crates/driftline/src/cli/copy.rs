@@ -2,9 +2,10 @@
 //! store, or back.
 
 use super::linked::Linked;
-use super::place::S3;
+use super::place::{S3, Secrets};
 use super::{Data, say, shown};
-use anyhow::{Context, bail};
+use crate::definitions::{self, NAME_A_KEY};
+use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,6 +48,8 @@ pub struct Args {
     to_data: Option<PathBuf>,
     #[command(flatten)]
     s3: S3,
+    #[command(flatten)]
+    secrets: Secrets,
 }
 
 /// Runs the verb.
@@ -80,7 +83,8 @@ fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, Stri
     let location = args.s3.location(place)?;
     let now_ms = clock::now_ms();
     let held = DataDir::open(args.data.root(), settings::PARTS_DEFAULT, now_ms)?;
-    let target = shared(url, place, &location, "--to")?;
+    let target = shared(args, url, (place, &location), "--to")?;
+    refuse_open_secrets(held.db(), &target.db)?;
     let links = Linked::new(held.db(), Some(held.layout()));
     let copied = store::copy::copy(&embedded(&held)?, &target, now_ms, &mut || {
         links.copy_to(&Linked::new(&target.db, None))
@@ -91,9 +95,11 @@ fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, Stri
 /// From PostgreSQL. Returns what was copied, and a name for the target.
 fn copy_back(args: &Args, url: &str, place: &str, dir: &Path) -> anyhow::Result<(Copied, String)> {
     let location = args.s3.location(place)?;
-    let source = shared(url, place, &location, "--from")?;
+    let source = shared(args, url, (place, &location), "--from")?;
     let now_ms = clock::now_ms();
     store::copy::check_source(&source, now_ms)?;
+    // Says if the key of its secrets is missing.
+    source.db.read(definitions::collect)?;
     let held = DataDir::open_for_copy(dir)?;
     let links = Linked::new(&source.db, None);
     let copied = store::copy::copy(&source, &embedded(&held)?, now_ms, &mut || {
@@ -109,9 +115,26 @@ fn embedded(held: &DataDir) -> anyhow::Result<Home> {
     Ok(Home { db: held.db().clone(), objects, objects_at })
 }
 
-fn shared(url: &str, place: &str, location: &Location, flag: &str) -> anyhow::Result<Home> {
+/// What is sealed in the source is not written in the open.
+fn refuse_open_secrets(source: &Db, target: &Db) -> anyhow::Result<()> {
+    // This also says if a key of the source is missing.
+    let stored = source.read(definitions::collect)?;
+    ensure!(
+        target.keys().can_seal() || !stored.has_secrets(),
+        "connections have secrets, and the database has no key for them; {NAME_A_KEY}"
+    );
+    Ok(())
+}
+
+fn shared(
+    args: &Args,
+    url: &str,
+    (place, location): (&str, &Location),
+    flag: &str,
+) -> anyhow::Result<Home> {
     let db = Db::open_postgres(url).with_context(|| {
         format!("cannot open the database that {flag} names; it must run and have been created")
     })?;
+    let db = args.secrets.of(db)?;
     Ok(Home { db, objects: Objects::open(location)?, objects_at: place.to_owned() })
 }

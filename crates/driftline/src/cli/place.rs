@@ -6,6 +6,7 @@
 //! Invariants: looking makes nothing, neither a directory nor a schema; at most one
 //! process holds a directory, any number hold a database.
 
+mod secrets;
 mod server;
 mod session;
 
@@ -21,6 +22,7 @@ use clap::Args as ClapArgs;
 use outputs::links::LinkIndex;
 use outputs::rights::Claimant;
 use outputs::search::shard::Means;
+pub use secrets::Secrets;
 use serde_json::Value as Json;
 use server::Server;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -54,6 +56,8 @@ pub struct Place {
     objects: Option<String>,
     #[command(flatten)]
     s3: S3,
+    #[command(flatten)]
+    secrets: Secrets,
     #[command(flatten)]
     server: Server,
 }
@@ -165,8 +169,8 @@ impl Place {
     pub fn rows(&self) -> anyhow::Result<Db> {
         self.server.is_not_named()?;
         let db = match &self.database {
-            Some(url) => open_postgres(url)?,
-            None => Db::open_sqlite(&self.data.existing()?.database())?,
+            Some(url) => self.secrets.of(open_postgres(url)?)?,
+            None => self.data.existing()?.open_rows()?,
         };
         migrate::check(&db)?;
         Ok(db)
@@ -226,7 +230,11 @@ impl Place {
                 self.data.existing()?;
                 self.hold_directory(settings::PARTS_DEFAULT)
             }
-            Some(_) => Ok(Held::of_database(self.rows()?, self.objects()?)),
+            Some(_) => {
+                let db = self.rows()?;
+                secrets::reseal(&db)?;
+                Ok(Held::of_database(db, self.objects()?))
+            }
         }
     }
 
@@ -236,9 +244,10 @@ impl Place {
         let Some(url) = &self.database else { return self.hold_directory(parts) };
         settings::check_parts(parts)?;
         let location = self.location()?;
-        let db = open_postgres(url)?;
+        let db = self.secrets.of(open_postgres(url)?)?;
         migrate::migrate(&db, clock::now_ms())?;
         db.write(move |tx| settings::freeze(tx, parts))?;
+        secrets::reseal(&db)?;
         catalog::register_new(&db, clock::now_ms())?;
         Ok(Held::of_database(db, Objects::open(&location)?))
     }

@@ -41,7 +41,7 @@ enum Home {
 
 struct Opened {
     server: Server,
-    list: SuffixList,
+    list: Arc<SuffixList>,
 }
 
 impl Searched {

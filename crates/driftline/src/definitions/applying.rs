@@ -4,7 +4,7 @@
 //! they are asked, connections, jobs. Invariant: a thing that is as it was is not
 //! written, so its version stays.
 
-use super::{CONTINUOUS, ConnectionForm, Definitions, JobForm, StageForm};
+use super::{CONTINUOUS, ConnectionForm, Definitions, JobForm, NAME_A_KEY, StageForm, has_secrets};
 use crate::catalog;
 use crawl::schedule;
 use serde_json::Value as Json;
@@ -106,6 +106,12 @@ impl Writing {
                  driftline connector register {} --kind {0}",
                 kind.name(),
                 form.connector
+            )));
+        }
+        if !tx.keys().can_seal() && has_secrets(kind, form) {
+            let kind = kind.name();
+            return Err(Error::Refused(format!(
+                "{kind} connection {name}: its secrets would be stored in the open; {NAME_A_KEY}"
             )));
         }
         let id = match known {

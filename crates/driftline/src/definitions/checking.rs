@@ -225,6 +225,15 @@ pub fn secrets_of_connection(kind: Kind, form: &ConnectionForm) -> Vec<String> {
     typed::secrets(settings, "/settings")
 }
 
+/// Whether a connection's form has a secret in it.
+pub fn has_secrets(kind: Kind, form: &ConnectionForm) -> bool {
+    let settings = &form.settings;
+    secrets_of_connection(kind, form).iter().any(|place| {
+        let place = place.strip_prefix("/settings").unwrap_or(place);
+        settings.pointer(place).is_some_and(|it| !it.is_null() && it.as_str() != Some(""))
+    })
+}
+
 /// Where the secrets of a job's form are; `merged` has the connections that it names.
 pub fn secrets_of_job(merged: &Definitions, form: &JobForm) -> Vec<String> {
     let spec = |connector: anyhow::Result<&'static Connector>| -> &'static [Setting] {

@@ -17,6 +17,7 @@ mod links_kept;
 mod load;
 mod looking;
 mod reports;
+mod secrets;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -31,8 +31,10 @@ mod transformed;
 mod whole;
 
 use std::collections::BTreeSet;
-use std::io::Read;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -58,6 +60,15 @@ const QUICK: [(&str, &str); 5] = [
     ("--lease", "1"),
     ("--job", "site"),
 ];
+
+/// A file with the key of secrets that all processes of all tests have.
+pub fn secrets_key(folder: &Path) -> PathBuf {
+    let path = folder.join("secrets.key");
+    let mut options = OpenOptions::new();
+    let mut file = options.create(true).write(true).mode(0o600).open(&path).unwrap();
+    writeln!(file, "{}", "07".repeat(32)).unwrap();
+    path
+}
 
 /// Where a crawl keeps what it finds.
 struct Home {
@@ -128,6 +139,9 @@ impl Home {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command.args(args).stdin(Stdio::null());
+        if self.url.is_some() {
+            command.env("DRIFTLINE_SECRETS_KEY", secrets_key(self.folder.path()));
+        }
         match &self.url {
             None => command.arg("--data").arg(self.data()),
             Some(url) if self.bucket.is_empty() => {

@@ -14,6 +14,7 @@ use super::wanted::Wanted;
 use crate::follow::{Applied, Consumer, Work};
 use page::domain::SuffixList;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
 use store::ids::Part;
@@ -39,7 +40,7 @@ const GATHER_MS: i64 = 300;
 /// The search index, as it follows a crawl.
 pub struct Search {
     means: Means,
-    list: SuffixList,
+    list: Arc<SuffixList>,
     shards: BTreeMap<Part, (Shard, Refresh)>,
     /// The chunk that is being read.
     reading: Option<In>,

@@ -7,6 +7,7 @@ use crate::clock;
 use crate::datadir::DataDir;
 use crate::dialect::Kind;
 use crate::objects::Location;
+use crate::sealing::Keys;
 use crate::tables::registrations;
 use crate::testing::{FreshDatabase, WEB, both_databases, commit_sample, skipped};
 use crate::value::Value;
@@ -217,6 +218,10 @@ fn there_and_back_again_every_row_is_the_same() {
     let data = DataDir::open_for_copy(&folder.path().join("back")).unwrap();
     let back = embedded(&data);
     assert_eq!(copy(&middle, &back, NOW_MS + 1).unwrap(), there);
+    // But for what a directory seals.
+    let (open, keys) = (back.db.clone().with_keys(Keys::default()), back.db.keys().clone());
+    let sealed = before["connections"].len() + before["sessions"].len();
+    assert_eq!(open.write(move |tx| connections::reseal(tx, &keys)).unwrap(), sealed as u64);
     assert_eq!(dump(&back.db), before);
     for home in [&source, &middle, &back] {
         let report = crate::verify::verify(&home.db, &home.objects, true).unwrap();

@@ -7,7 +7,7 @@
 //! unknown, never as failed.
 
 use super::{ATTEMPTS_MAX, Incoming, Threads, Work, committable, next};
-use crate::tx::Statements;
+use crate::tx::{Own, Statements};
 use crate::{Error, Result, Tx};
 use postgres::config::Host;
 use postgres::{Client, Config, IsolationLevel, NoTls};
@@ -156,7 +156,12 @@ fn run_once(open: &mut Open, mode: Mode, work: &mut dyn Work) -> Result<()> {
         .isolation_level(level)
         .read_only(mode == Mode::Read)
         .start()?;
-    let mut tx = Tx::Postgres { transaction, statements: &mut open.statements, failed: None };
+    let mut tx = Tx::Postgres {
+        transaction,
+        statements: &mut open.statements,
+        failed: None,
+        own: Own::default(),
+    };
     let outcome = work.run(&mut tx);
     match mode {
         Mode::Read => outcome?,

@@ -7,7 +7,7 @@
 //! keep a copy of every page it touches.
 
 use super::{Incoming, Threads, Work, committable, next, next_now};
-use crate::tx::Texts;
+use crate::tx::{Own, Texts};
 use crate::{Error, Result, Tx};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -84,7 +84,12 @@ fn serve_reads(connection: &Connection, incoming: &Incoming) {
     let mut texts = Texts::new();
     while let Some(mut work) = next(incoming) {
         let outcome = control(connection, "BEGIN DEFERRED").and_then(|()| {
-            work.run(&mut Tx::Sqlite { connection, texts: &mut texts, failed: None })
+            work.run(&mut Tx::Sqlite {
+                connection,
+                texts: &mut texts,
+                failed: None,
+                own: Own::default(),
+            })
         });
         // Nothing was written, so there is nothing a failing ROLLBACK could lose.
         let _ = control(connection, "ROLLBACK");
@@ -118,7 +123,7 @@ fn serve_writes(connection: &Connection, incoming: &Incoming) {
 }
 
 fn run_write(connection: &Connection, texts: &mut Texts, work: &mut dyn Work) -> Result<()> {
-    let mut tx = Tx::Sqlite { connection, texts, failed: None };
+    let mut tx = Tx::Sqlite { connection, texts, failed: None, own: Own::default() };
     let outcome = work.run(&mut tx);
     committable(&tx, outcome)
 }

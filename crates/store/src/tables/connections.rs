@@ -4,9 +4,11 @@
 //! what jobs, documents and history refer to, so a connection can be renamed. Invariants:
 //! whatever a connection names (group, domain, prerequisite) is there; it does not go
 //! while a job or another connection uses it; when what it fetches or delivers changes,
-//! the jobs that use it look at everything again.
+//! the jobs that use it look at everything again. What is written of its settings is
+//! sealed, since passwords are among them.
 
 use crate::ids::ConnectionId;
+use crate::sealing::Keys;
 use crate::tables::authorities::{self, Realm};
 use crate::tables::{jobs, registrations, sessions};
 use crate::value::Row;
@@ -20,6 +22,10 @@ pub const MAXCOUNT: i64 = 10;
 pub const HISTORY_MS: i64 = 90 * 24 * 3_600_000;
 /// Mappings that may be asked one after the other; a longer chain is a circle.
 const CHAIN_MAX: usize = 20;
+/// Connections of a kind whose settings are looked at when a key is lost.
+const LOCKED_MAX: i64 = 10_000;
+/// Connections that are sealed anew at a time.
+const RESEALED_STEP: i64 = 100;
 /// Users of a connection that a refusal names.
 const NAMED_MAX: u32 = 5;
 
@@ -116,13 +122,13 @@ impl Connection {
         }
     }
 
-    fn from_row(row: &Row<'_>) -> Result<Connection> {
+    fn from_row(row: &Row<'_>, keys: &Keys) -> Result<Connection> {
         Ok(Connection {
             id: row.get(0)?,
             name: row.get(1)?,
             description: row.get(2)?,
             classname: row.get(3)?,
-            config: row.get(4)?,
+            config: keys.open(row.get(4)?)?,
             maxcount: row.get(5)?,
             groupname: row.get(6)?,
             authdomainname: row.get(7)?,
@@ -159,6 +165,7 @@ pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result
 }
 
 fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
+    let config = tx.keys().seal(&it.config)?;
     let written = tx.execute(
         "INSERT INTO connections (id, connectionname, description, classname, config, maxcount,
              groupname, authdomainname, prerequisite, history_ms, kind, reindexed, version,
@@ -177,7 +184,7 @@ fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()
             (&it.name).into(),
             (&it.description).into(),
             (&it.classname).into(),
-            (&it.config).into(),
+            config.as_str().into(),
             it.maxcount.into(),
             (&it.groupname).into(),
             (&it.authdomainname).into(),
@@ -299,10 +306,11 @@ pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
 
 /// A connection by its id, with its kind.
 pub fn load(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<(Kind, Connection)>> {
+    let keys = tx.keys();
     tx.query_opt(
         &format!("SELECT {COLUMNS}, kind FROM connections WHERE id = $1"),
         &[id.into()],
-        |row| Ok((Kind::read(&row.get::<String>(10)?)?, Connection::from_row(row)?)),
+        |row| Ok((Kind::read(&row.get::<String>(10)?)?, Connection::from_row(row, &keys)?)),
     )
 }
 
@@ -344,23 +352,86 @@ pub fn connector_of(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<
 
 /// A connection by its name.
 pub fn find(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<Option<Connection>> {
+    let keys = tx.keys();
     tx.query_opt(
         &format!("SELECT {COLUMNS} FROM connections WHERE kind = $1 AND connectionname = $2"),
         &[kind.name().into(), name.into()],
-        Connection::from_row,
+        |row| Connection::from_row(row, &keys),
     )
 }
 
 /// Connections of a kind by name, after one.
 pub fn list(tx: &mut Tx<'_>, kind: Kind, after: &str, limit: u32) -> Result<Vec<Connection>> {
+    let keys = tx.keys();
     tx.query(
         &format!(
             "SELECT {COLUMNS} FROM connections WHERE kind = $1 AND connectionname > $2
              ORDER BY connectionname LIMIT $3"
         ),
         &[kind.name().into(), after.into(), Value::from(limit)],
-        Connection::from_row,
+        |row| Connection::from_row(row, &keys),
     )
+}
+
+/// Takes the settings away from connections that are sealed with a key that is not here, and
+/// their sessions. Returns which.
+pub fn forget_locked(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<(Kind, String)>> {
+    let keys = tx.keys();
+    let mut forgotten = Vec::new();
+    for kind in Kind::ALL {
+        let found: Vec<(ConnectionId, String, String)> = tx.query(
+            "SELECT id, connectionname, config FROM connections WHERE kind = $1
+             ORDER BY connectionname LIMIT $2",
+            &[kind.name().into(), LOCKED_MAX.into()],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )?;
+        for (id, name, stored) in found {
+            if !matches!(keys.open(stored), Err(Error::Refused(_))) {
+                continue;
+            }
+            tx.execute(
+                "UPDATE connections SET config = '{}', version = version + 1, changed_ms = $2
+                 WHERE id = $1",
+                &[id.into(), now_ms.into()],
+            )?;
+            sessions::forget(tx, id)?;
+            forgotten.push((kind, name));
+        }
+    }
+    Ok(forgotten)
+}
+
+/// Seals the settings of all connections and the cookies of their sessions anew, as this
+/// transaction's keys do it; `old` are those they were sealed with. Returns how many were
+/// others.
+pub fn reseal(tx: &mut Tx<'_>, old: &Keys) -> Result<u64> {
+    let keys = tx.keys();
+    let mut count = 0;
+    let mut after = i64::MIN;
+    loop {
+        let found: Vec<(i64, String)> = tx.query(
+            "SELECT id, config FROM connections WHERE id > $1 ORDER BY id LIMIT $2",
+            &[after.into(), RESEALED_STEP.into()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let Some((last, _)) = found.last() else { break };
+        after = *last;
+        for (id, stored) in found {
+            if keys.is_current(&stored)? {
+                continue;
+            }
+            let opened = match old.open(stored) {
+                // Whoever needs it is told which key is missing.
+                Err(Error::Refused(_)) => continue,
+                opened => opened?,
+            };
+            let config = keys.seal(&opened)?;
+            // Nothing that anybody is told of: it says what it said.
+            let values = [id.into(), config.as_str().into()];
+            count += tx.execute("UPDATE connections SET config = $2 WHERE id = $1", &values)?;
+        }
+    }
+    Ok(count + sessions::reseal(tx, old)?)
 }
 
 #[cfg(test)]

@@ -208,6 +208,7 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         let columns: Vec<String> = columns.split(", ").map(|it| format!("{table}.{it}")).collect();
         columns.join(", ")
     };
+    let keys = tx.keys();
     let mut found = tx.query(
         &format!(
             "SELECT {}, {}, c.classname, c.groupname, c.config FROM job_states s
@@ -230,7 +231,7 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
                 state,
                 connector: row.get(at)?,
                 authority: row.get(at + 1)?,
-                config: row.get(at + 2)?,
+                config: keys.open(row.get(at + 2)?)?,
                 outlets: Vec::new(),
                 hops: HopFilters::new(),
             })

@@ -54,6 +54,7 @@ pub struct Step {
 
 /// The outlets of a job, in the order of its pipeline.
 pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
+    let keys = tx.keys();
     let found = tx.query(
         "SELECT p.ordinal, p.connectionid, c.connectionname, c.classname, c.config, p.spec,
                 c.reindexed, COALESCE(r.bodies, 0), CASE WHEN EXISTS (
@@ -67,7 +68,7 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
          WHERE p.ownerid = $1 AND p.kind = 'output' ORDER BY p.ordinal LIMIT $2",
         &[job.into(), (STAGES_MAX as i64).into()],
         |row| {
-            let texts: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
+            let texts: [String; 3] = [row.get(3)?, keys.open(row.get(4)?)?, row.get(5)?];
             let reindexed: i64 = row.get(6)?;
             let outlet = Outlet {
                 connection: row.get(1)?,
@@ -115,7 +116,7 @@ struct Leg {
 
 /// The transformations before a stage, from the repository on.
 fn way(tx: &mut Tx<'_>, stages: &[Stage], ordinal: usize) -> Result<Vec<Leg>> {
-    let mut legs = Vec::new();
+    let (mut legs, keys) = (Vec::new(), tx.keys());
     let mut before = stages.get(ordinal).and_then(|it| it.prerequisite);
     // A stage hears an earlier one, so this ends.
     while let Some(at) = before.and_then(|at| stages.get(usize::try_from(at).ok()?)) {
@@ -127,7 +128,8 @@ fn way(tx: &mut Tx<'_>, stages: &[Stage], ordinal: usize) -> Result<Vec<Leg>> {
              WHERE c.id = $1",
             &[at.connection.into()],
             |row| {
-                let (name, classname, config) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let (name, classname) = (row.get(0)?, row.get(1)?);
+                let config = keys.open(row.get(2)?)?;
                 let bodies = row.get::<i64>(3)? != 0;
                 Ok(Leg { step: Step { name, classname, config, spec: spec.clone() }, bodies })
             },
@@ -140,6 +142,7 @@ fn way(tx: &mut Tx<'_>, stages: &[Stage], ordinal: usize) -> Result<Vec<Leg>> {
 
 /// An output connection, as it is opened.
 pub fn opening(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Opening>> {
+    let keys = tx.keys();
     tx.query_opt(
         "SELECT c.connectionname, c.classname, c.config, c.maxcount, c.version,
                 CASE WHEN r.classname IS NULL THEN 0 ELSE 1 END
@@ -152,7 +155,7 @@ pub fn opening(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Openi
                 connection,
                 name: row.get(0)?,
                 classname: row.get(1)?,
-                config: row.get(2)?,
+                config: keys.open(row.get(2)?)?,
                 maxcount: row.get(3)?,
                 version: row.get(4)?,
                 present: row.get::<i64>(5)? != 0,

@@ -4,14 +4,17 @@
 //!
 //! Kept so that a restart, or another process, goes on in the same session. Invariant:
 //! a session's number grows with every login, so whoever was answered in an older one
-//! knows that there is a newer.
+//! knows that there is a newer; what is written of its cookies is sealed.
 
 use crate::ids::ConnectionId;
 use crate::owned::WEB;
-use crate::{Result, Tx};
+use crate::sealing::Keys;
+use crate::{Error, Result, Tx};
 
 /// Bytes of a session's cookies.
 pub const COOKIES_BYTES_MAX: usize = 256 << 10;
+/// Sessions that are sealed anew at a time; there are as many as connections that log in.
+const SESSIONS_MAX: i64 = 10_000;
 
 /// A connection's session, as it stands.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -45,6 +48,7 @@ pub fn find(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Stored>>
     if !WEB.is_there(tx)? {
         return Ok(None);
     }
+    let keys = tx.keys();
     let found = tx.query_opt(
         "SELECT login, number, cookies, since_ms, failed_ms, failure FROM sessions
          WHERE connectionid = $1",
@@ -54,7 +58,7 @@ pub fn find(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Stored>>
             Ok(Stored {
                 login: row.get(0)?,
                 number: row.get(1)?,
-                cookies: row.get(2)?,
+                cookies: keys.open(row.get(2)?)?,
                 since_ms: row.get(3)?,
                 failed: row.get::<Option<i64>>(4)?.zip(failure),
             })
@@ -68,6 +72,7 @@ pub fn save(tx: &mut Tx<'_>, connection: ConnectionId, it: &Stored) -> Result<()
     if !WEB.is_there(tx)? {
         return Ok(());
     }
+    let cookies = tx.keys().seal(&it.cookies)?;
     let saved = tx.execute(
         "INSERT INTO sessions (connectionid, login, number, cookies, since_ms, failed_ms, failure)
          VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -79,7 +84,7 @@ pub fn save(tx: &mut Tx<'_>, connection: ConnectionId, it: &Stored) -> Result<()
             connection.into(),
             (&it.login).into(),
             it.number.into(),
-            (&it.cookies).into(),
+            cookies.as_str().into(),
             it.since_ms.into(),
             it.failed.as_ref().map(|failed| failed.0).into(),
             it.failed.as_ref().map(|failed| failed.1.as_str()).into(),
@@ -87,6 +92,35 @@ pub fn save(tx: &mut Tx<'_>, connection: ConnectionId, it: &Stored) -> Result<()
     );
     WEB.explained(saved)?;
     Ok(())
+}
+
+/// Seals cookies anew. See [`super::connections::reseal`].
+pub(super) fn reseal(tx: &mut Tx<'_>, old: &Keys) -> Result<u64> {
+    if !WEB.is_there(tx)? {
+        return Ok(0);
+    }
+    let keys = tx.keys();
+    let found: Vec<(ConnectionId, String)> = tx.query(
+        "SELECT connectionid, cookies FROM sessions ORDER BY connectionid LIMIT $1",
+        &[SESSIONS_MAX.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let mut count = 0;
+    for (connection, stored) in found {
+        if keys.is_current(&stored)? {
+            continue;
+        }
+        let opened = match old.open(stored) {
+            Err(Error::Refused(_)) => continue,
+            opened => opened?,
+        };
+        let cookies = keys.seal(&opened)?;
+        count += tx.execute(
+            "UPDATE sessions SET cookies = $2 WHERE connectionid = $1",
+            &[connection.into(), cookies.as_str().into()],
+        )?;
+    }
+    Ok(count)
 }
 
 /// The session of a connection that goes.
@@ -125,6 +159,17 @@ mod tests {
                 assert_eq!(db.read(move |tx| find(tx, id))?.as_ref(), Some(stays));
             }
             assert!(!format!("{second:?}").contains("a=b"), "cookies are shown to nobody");
+            let raw = |tx: &mut Tx<'_>| -> Result<Vec<String>> {
+                tx.query("SELECT cookies FROM sessions", &[], |row| row.get(0))
+            };
+            let before = db.read(raw)?;
+            assert!(before[0].starts_with("sealed:1:"), "{before:?}");
+            let folder = tempfile::tempdir().expect("a folder");
+            let other = Keys::kept_in(&folder.path().join("secrets.key"));
+            let (renewed, old) = (db.clone().with_keys(other), db.keys().clone());
+            assert_eq!(renewed.write(move |tx| reseal(tx, &old))?, 1);
+            assert_ne!(db.read(raw)?, before);
+            assert_eq!(renewed.read(move |tx| find(tx, id))?.as_ref(), Some(&failed));
             db.write(move |tx| forget(tx, id))?;
             assert_eq!(db.read(move |tx| find(tx, id))?, None);
             Ok(())

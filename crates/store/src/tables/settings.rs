@@ -3,6 +3,7 @@
 
 use crate::{Error, Result, Tx};
 use page::domain::SuffixList;
+use std::sync::Arc;
 
 /// Parts of a database unless its maker says otherwise: enough for a laptop's few
 /// cores and a first handful of machines.
@@ -64,12 +65,16 @@ pub fn parts(tx: &mut Tx<'_>) -> Result<u32> {
 }
 
 /// The public suffix list that this database's parts are computed by.
-pub fn suffix_list(tx: &mut Tx<'_>) -> Result<SuffixList> {
+pub fn suffix_list(tx: &mut Tx<'_>) -> Result<Arc<SuffixList>> {
+    if let Some(list) = tx.own().suffixes.get() {
+        return Ok(list.clone());
+    }
     let text = required(tx, SUFFIX_LIST)?;
-    SuffixList::parse(text.as_bytes()).map_err(|error| Error::Corrupt {
+    let list = SuffixList::parse(text.as_bytes()).map_err(|error| Error::Corrupt {
         what: "the frozen public suffix list".into(),
         reason: error.to_string(),
-    })
+    })?;
+    Ok(tx.own().suffixes.get_or_init(|| Arc::new(list)).clone())
 }
 
 /// The connectors that this database has met, registered or not.

@@ -6,8 +6,7 @@
 use super::super::answers::Answers;
 use super::super::place::Place;
 use super::super::{print_whole, say, shown};
-use crate::catalog::typed;
-use crate::definitions::{self, ConnectionForm, Definitions, JobForm};
+use crate::definitions::{self, Definitions};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -54,28 +53,9 @@ pub struct Ask {
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     let mut found = answers.db.read(definitions::collect)?;
     if !ask.secrets {
-        found = hidden(&found)?;
+        found = definitions::hidden(&found)?;
     }
     Ok(serde_json::to_value(found)?)
-}
-
-fn hidden(found: &Definitions) -> anyhow::Result<Definitions> {
-    let mut out = found.clone();
-    for kind in Kind::ALL {
-        for form in out.connections.of_mut(kind).values_mut() {
-            let places = definitions::secrets_of_connection(kind, form);
-            let mut json = serde_json::to_value(&*form)?;
-            typed::hide(&mut json, &places);
-            *form = serde_json::from_value::<ConnectionForm>(json)?;
-        }
-    }
-    for form in out.jobs.values_mut() {
-        let places = definitions::secrets_of_job(found, form);
-        let mut json = serde_json::to_value(&*form)?;
-        typed::hide(&mut json, &places);
-        *form = serde_json::from_value::<JobForm>(json)?;
-    }
-    Ok(out)
 }
 
 /// Runs the verb. `--json` is the same as `--format json`: the answer is the document.

@@ -89,7 +89,7 @@ pub struct JobLook {
 pub fn look(tx: &mut Tx<'_>, asked: &str, job: Option<&str>, now_ms: i64) -> Result<Vec<Looked>> {
     let view = View {
         parts: settings::parts(tx)?,
-        suffixes: Arc::new(settings::suffix_list(tx)?),
+        suffixes: settings::suffix_list(tx)?,
         now_ms,
         asked,
     };

@@ -3,11 +3,44 @@
 use super::*;
 use crate::catalog;
 use crate::http::routes::{self, Kind, Method};
-use store::clock;
+use store::dialect::Dialect;
 use store::testing::both_databases;
+use store::{Db, clock};
 
 /// A secret that must be nowhere.
 const CANARY: &str = "canary-7f3a";
+
+/// Where a text is stored, whoever can read it there.
+fn in_rows(db: &Db, text: &'static str) -> store::Result<Vec<String>> {
+    if db.dialect() == Dialect::Sqlite {
+        let files = ["", "-wal"].map(|end| format!("{}{end}", db.place()));
+        let has = |path: &String| {
+            let bytes = std::fs::read(path).unwrap_or_default();
+            bytes.windows(text.len()).any(|it| it == text.as_bytes())
+        };
+        assert!(!std::fs::read(&files[0]).unwrap().is_empty());
+        return Ok(files.into_iter().filter(has).collect());
+    }
+    db.read(move |tx| {
+        let columns: Vec<(String, String)> = tx.query(
+            "SELECT c.table_name::text, c.column_name::text FROM information_schema.columns c
+             JOIN information_schema.tables t ON t.table_name = c.table_name
+             WHERE c.table_schema = 'public' AND t.table_type = 'BASE TABLE' LIMIT 2000",
+            &[],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        assert!(columns.len() > 200, "{}", columns.len());
+        let mut found = Vec::new();
+        for (table, column) in columns {
+            let sql = format!("SELECT 1 FROM {table} WHERE CAST({column} AS text) LIKE $1 LIMIT 1");
+            let like = format!("%{text}%");
+            if tx.query_opt(&sql, &[like.as_str().into()], |_| Ok(()))?.is_some() {
+                found.push(format!("{table}.{column}"));
+            }
+        }
+        Ok(found)
+    })
+}
 
 fn connection(password: &str) -> Json {
     json!({
@@ -54,6 +87,8 @@ fn a_secret_goes_in_and_never_comes_out() {
         assert!(asked > 25, "{asked}");
         let log = api.log.text();
         assert!(!log.contains(CANARY), "{log}");
+        let found = in_rows(db, CANARY)?;
+        assert!(found.is_empty(), "it is in the open in {found:?}");
         // Nor does it follow to another place.
         let mut elsewhere = connection("***");
         elsewhere["settings"]["url"] = "http://127.0.0.1:9/solr/other".into();
@@ -88,13 +123,26 @@ fn who_changed_what_is_written_down_and_what_was_only_looked_at_is_not() {
             api.get(&format!("/api/v1/audit?cursor={}", page["cursor"].as_str().unwrap()));
         let told = |it: &Json| {
             assert_eq!(it["who"], "t3");
-            format!("{} {}: {}", it["verb"], it["outcome"], it["changes"]).replace('"', "")
+            let [verb, outcome, changes] =
+                ["verb", "outcome", "changes"].map(|name| it[name].as_str().unwrap());
+            format!("{verb} {outcome}: {changes}")
         };
         let all = [page["entries"].as_array().unwrap(), rest["entries"].as_array().unwrap()];
         let all: Vec<String> = all.into_iter().flatten().map(told).collect();
         assert_eq!(all.len(), 4, "{all:?}");
-        assert!(all[0].starts_with("connection done: "), "{all:?}");
-        assert!(all[1].starts_with("import done: "), "{all:?}");
+        let solr = "output connection solr";
+        for (told, deed) in [
+            (&all[0], format!("connection done: {solr}: deleted\n{solr} was ")),
+            (&all[1], format!("import done: {solr}: new\n{solr} is ")),
+        ] {
+            let form = told.strip_prefix(&deed).unwrap_or_else(|| panic!("{told}"));
+            let form: Json = serde_json::from_str(form).unwrap();
+            assert_eq!(
+                (&form["connector"], &form["settings"]["user"]),
+                (&json!("solr"), &json!("me"))
+            );
+            assert_eq!(form["settings"]["password"], "***");
+        }
         assert!(all[2].starts_with("token refused: there is a token named guest"), "{all:?}");
         assert_eq!(all[3], "token done: token guest: made, viewer");
         assert!(!page.to_string().contains(secret) && !rest.to_string().contains(secret));

@@ -9,6 +9,7 @@ use page::domain::SuffixList;
 use page::outlinks::{self, LinkPolicy};
 use page::uri::Uri;
 use serde::Deserialize;
+use std::sync::Arc;
 use store::chunkfile::document::{self, DocumentRecord};
 use store::ids::{JobId, Part};
 use store::objects::Objects;
@@ -23,7 +24,7 @@ const OF_THE_WEB: [&str; 2] = ["web", "feed"];
 pub struct Chunks {
     db: Db,
     objects: Objects,
-    list: SuffixList,
+    list: Arc<SuffixList>,
     /// Policies of jobs.
     policies: PerJob<Wanted>,
 }

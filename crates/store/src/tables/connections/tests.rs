@@ -194,3 +194,47 @@ fn a_change_of_what_a_connection_does_makes_its_jobs_look_at_everything_again() 
         Ok(())
     });
 }
+
+#[test]
+fn settings_are_sealed_where_they_are_stored() {
+    both_databases(|db| {
+        let it =
+            Connection { config: "{\"password\":\"hunter2\"}".into(), ..connection(7, "wiki") };
+        let (id, saved) = (it.id, it.clone());
+        db.write(move |tx| save(tx, Kind::Output, &saved, 1))?;
+        let stored = |tx: &mut Tx<'_>| {
+            let row =
+                tx.query_opt("SELECT config, version FROM connections WHERE id = 7", &[], |row| {
+                    Ok((row.get::<String>(0)?, row.get::<i64>(1)?))
+                })?;
+            Ok(row.expect("it is there"))
+        };
+        let (first, version) = db.read(stored)?;
+        assert!(first.starts_with("sealed:1:") && !first.contains("hunter2"), "{first}");
+        assert_eq!(db.read(move |tx| load(tx, id))?, Some((Kind::Output, it.clone())));
+        // Who has no key is told so, and writes nothing in the open.
+        let stranger = db.clone().with_keys(Keys::default());
+        let refused = stranger.read(move |tx| load(tx, id)).unwrap_err().to_string();
+        assert!(refused.contains("--secrets-key"), "{refused}");
+        let nothing = Keys::default();
+        assert_eq!(stranger.write(move |tx| reseal(tx, &nothing))?, 0);
+        assert_eq!(db.read(stored)?, (first.clone(), version));
+        // Another key takes over; nobody hears of a change.
+        let folder = tempfile::tempdir().expect("a folder");
+        let other = Keys::kept_in(&folder.path().join("secrets.key"));
+        let (renewed, old) = (db.clone().with_keys(other), db.keys().clone());
+        let again = old.clone();
+        assert_eq!(renewed.write(move |tx| reseal(tx, &old))?, 1);
+        assert_eq!(renewed.write(move |tx| reseal(tx, &again))?, 0, "once is enough");
+        assert_eq!(renewed.read(move |tx| load(tx, id))?, Some((Kind::Output, it.clone())));
+        let (second, same) = db.read(stored)?;
+        assert!(second != first && second.starts_with("sealed:1:") && same == version);
+        assert!(db.read(move |tx| load(tx, id)).is_err(), "the old key is of no use");
+        // What is sealed for nobody is as it was before there were keys.
+        let last = renewed.keys().clone();
+        assert_eq!(stranger.write(move |tx| reseal(tx, &last))?, 1);
+        assert_eq!(db.read(stored)?.0, it.config);
+        assert_eq!(db.read(move |tx| load(tx, id))?, Some((Kind::Output, it.clone())));
+        Ok(())
+    });
+}

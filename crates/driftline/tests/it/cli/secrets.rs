@@ -1,0 +1,132 @@
+//! Secrets where they are stored: sealed in a data directory and in a database, on the way
+//! between the two, and in a backup; and what a user is told when the key is missing.
+
+use std::path::Path;
+use std::process::Output;
+use store::testing::{FreshDatabase, skipped};
+
+use super::definitions::{made, parsed};
+use super::{Place, assert_trouble, bare, run, said, text};
+use crate::crawl::secrets_key;
+
+const SECRET: &str = "hunter2-canary";
+
+fn create(run: &dyn Fn(&[&str]) -> Output) -> Output {
+    let password = format!("password={SECRET}");
+    let it = ["connection", "create", "solr", "--connector", "solr", &password];
+    run(&[&it[..], &["url=http://127.0.0.1:9/solr/x", "user=me"]].concat())
+}
+
+/// The secret as whoever has the key is told it.
+fn exported(output: &Output) -> String {
+    let all = parsed(&said(output));
+    let found = &all["connections"]["output"]["solr"]["settings"]["password"];
+    found.as_str().unwrap_or_else(|| panic!("{all}")).to_owned()
+}
+
+/// Files below a directory that have the secret in the open.
+fn in_the_open(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_owned()];
+    while let Some(path) = left.pop() {
+        let about = path.symlink_metadata().unwrap();
+        if about.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|it| it.unwrap().path()));
+        } else if about.is_file() {
+            let bytes = std::fs::read(&path).unwrap();
+            if bytes.windows(SECRET.len()).any(|it| it == SECRET.as_bytes()) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+const EXPORT: [&str; 4] = ["export", "--secrets", "--format", "json"];
+
+#[test]
+fn a_directory_and_its_backup_have_them_sealed_and_the_key_beside_them() {
+    let place = made();
+    assert!(!place.layout().secrets_key().exists(), "nothing to seal yet");
+    said(&create(&|args| place.run(args)));
+    assert_eq!(in_the_open(&place.data), [""; 0]);
+    assert_eq!(exported(&place.run(&EXPORT)), SECRET);
+    let (copy, back) = (place.path("copy"), place.path("back"));
+    place.succeeds(&["backup", text(&copy)]);
+    assert_eq!(in_the_open(&copy), [""; 0]);
+    said(&bare(&["restore", text(&copy), "--data", text(&back)]));
+    assert_eq!(exported(&run(&EXPORT, &back)), SECRET);
+    // Without the key all but the settings is there, and whoever needs them is told why.
+    let key = std::fs::read_to_string(place.layout().secrets_key()).unwrap();
+    std::fs::remove_file(place.layout().secrets_key()).unwrap();
+    place.succeeds(&["status"]);
+    assert_trouble(&place.run(&EXPORT), &["sealed with key", "secrets.key", "forget-sealed"]);
+    // A new one takes its place beside the old one, and what can be opened is sealed with it.
+    std::fs::write(place.layout().secrets_key(), format!("{}\n{key}", "3f".repeat(32))).unwrap();
+    assert_trouble(&place.run(&EXPORT), &["chmod 600"]);
+    secret_to_its_owner(&place);
+    assert_eq!(exported(&place.run(&EXPORT)), SECRET);
+    place.succeeds(&["init"]);
+    std::fs::write(place.layout().secrets_key(), "3f".repeat(32)).unwrap();
+    assert_eq!(exported(&place.run(&EXPORT)), SECRET, "the old key is not needed any more");
+    // A key that is lost takes the settings along, and nothing else.
+    let kept = place.succeeds(&["connection", "forget-sealed"]);
+    assert!(kept.contains("nothing has changed"), "{kept}");
+    std::fs::write(place.layout().secrets_key(), "4f".repeat(32)).unwrap();
+    assert_trouble(&place.run(&["connection", "delete", "solr"]), &["forget-sealed"]);
+    let gone = place.succeeds(&["connection", "forget-sealed"]);
+    assert_eq!(gone, "output connection solr: its settings are gone\n");
+    let edit = ["connection", "edit", "solr", "url=http://127.0.0.1:9/solr/x", "user=me"];
+    place.succeeds(&[&edit[..], &[&format!("password={SECRET}")]].concat());
+    assert_eq!(exported(&place.run(&EXPORT)), SECRET);
+}
+
+fn secret_to_its_owner(place: &Place) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(place.layout().secrets_key(), mode).unwrap();
+}
+
+#[test]
+fn a_database_takes_secrets_only_with_a_key_and_a_copy_seals_them_anew() {
+    let Some(database) = FreshDatabase::from_environment() else {
+        return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
+    };
+    let place = made();
+    said(&create(&|args| place.run(args)));
+    let objects = format!("file://{}", text(&place.path("objects")));
+    let key = secrets_key(place.folder.path());
+    let key = ["--secrets-key", text(&key)];
+    let out = ["copy", "--to", &database.url, "--to-objects", &objects];
+    assert_trouble(&place.run(&out), &["connections have secrets", "--secrets-key", "urandom"]);
+    place.succeeds(&[&out[..], &key].concat());
+
+    let on = |args: &[&str]| bare(&[args, &["--database", &database.url]].concat());
+    let with_key = |args: &[&str]| on(&[args, &key].concat());
+    assert_eq!(exported(&with_key(&EXPORT)), SECRET);
+    assert_trouble(&on(&EXPORT), &["sealed with key", "--secrets-key"]);
+    let edit = ["connection", "edit", "solr", "password=another"];
+    assert_trouble(&on(&edit), &["sealed with key", "--secrets-key"]);
+    said(&with_key(&["connection", "delete", "solr"]));
+    // Without a key there is a use for a database, but not for secrets in it.
+    assert_trouble(&create(&on), &["stored in the open", "--secrets-key"]);
+    said(&on(&[
+        "connection",
+        "create",
+        "disk",
+        "--connector",
+        "files",
+        "--kind",
+        "output",
+        "directory=/x",
+    ]));
+    said(&create(&with_key));
+
+    let back = place.path("back");
+    let args =
+        ["copy", "--from", &database.url, "--from-objects", &objects, "--to-data", text(&back)];
+    assert_trouble(&bare(&args), &["sealed with key", "--secrets-key"]);
+    said(&bare(&[&args[..], &key].concat()));
+    assert_eq!(in_the_open(&back), [""; 0]);
+    assert_eq!(exported(&run(&EXPORT, &back)), SECRET, "with a key of its own");
+}
