@@ -28,7 +28,7 @@ use tantivy::schema::{STORED, STRING, Schema, TEXT};
 use tantivy::{Index, IndexWriter, doc};
 
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Documents between two commits, as a crawl in full swing makes them.
 const COMMIT_EVERY: usize = 2_000;

@@ -9,7 +9,7 @@ mod web;
 /// Half of what the link index costs is small pieces of memory that come and go by the
 /// million; this allocator does that in half the time of the C library's (bench/links).
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     cli::main()

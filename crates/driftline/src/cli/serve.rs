@@ -91,6 +91,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let listener = TcpListener::bind(args.listen)
         .with_context(|| format!("cannot listen at {}; another may, with --listen", args.listen))?;
     let mut working = Working::prepare(&args.place, &args.effort)?;
+    working.own.push(listener.local_addr()?);
     let nudge = Arc::new(working.nudge());
     let nudged = nudge.clone();
     let doing = if args.no_work { ANSWERING } else { WORKING };

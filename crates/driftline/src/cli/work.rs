@@ -15,6 +15,7 @@ use ::crawl::worker::progress::Progress;
 use ::crawl::worker::{Ended, Parts, Settings, Stopper, Worker, holdings};
 use clap::Args as ClapArgs;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
@@ -95,6 +96,8 @@ pub struct Working {
     pub held: Held,
     settings: Settings,
     nudging: Arc<OnceLock<Stopper>>,
+    /// Where this process listens: no crawl may go there (T7).
+    pub own: Vec<SocketAddr>,
 }
 
 impl Working {
@@ -111,7 +114,7 @@ impl Working {
         // Each web job says who it is; this is for what belongs to none.
         let usual = WebSpec::default();
         (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
-        Ok(Working { held, settings, nudging: Arc::default() })
+        Ok(Working { held, settings, nudging: Arc::default(), own: Vec::new() })
     }
 
     /// Tells it that something was changed.
@@ -163,7 +166,8 @@ impl Working {
     ) -> anyhow::Result<Ended> {
         let (held, settings) = (&self.held, &self.settings);
         let ids = Arc::new(IdMaker::new(node)?);
-        let mut ground = begin::ground(&held.db, place.addresses()?)?;
+        let own = [place.addresses()?, self.own.clone()].concat();
+        let mut ground = begin::ground(&held.db, own)?;
         ground.extractor = Arc::new(super::extract::extractor());
         let progress = Arc::new(Progress::default());
         let delivering = Delivering::new(held, &progress);

@@ -87,12 +87,8 @@ pub struct JobLook {
 
 /// Looks a URL up in a job, or in all that know it.
 pub fn look(tx: &mut Tx<'_>, asked: &str, job: Option<&str>, now_ms: i64) -> Result<Vec<Looked>> {
-    let view = View {
-        parts: settings::parts(tx)?,
-        suffixes: settings::suffix_list(tx)?,
-        now_ms,
-        asked,
-    };
+    let view =
+        View { parts: settings::parts(tx)?, suffixes: settings::suffix_list(tx)?, now_ms, asked };
     let jobs = match job {
         Some(name) => vec![jobs::find(tx, name)?.ok_or_else(|| unknown_job(name))?],
         None => jobs::list(tx, "", JOBS_MAX)?,

@@ -139,10 +139,13 @@ fn a_job_is_defined_started_followed_and_searched(home: &Home) {
         Some("job site")
     );
     says_the_same_from_afar(home, &me);
+    does_not_crawl_itself(&me);
 
     // A second start goes on with the same tokens and the same data.
     let log = server.ended();
     assert!(log.iter().any(|it| it["path"] == "/api/v1/search" && it["caller"] == "me"));
+    let is_own = |it: &Value| it["path"] == "/healthz" || it["path"] == "/robots.txt";
+    assert!(!log.iter().any(is_own), "it has asked itself: {log:?}");
     let mut server = Server::start(home, &[]);
     let me = Caller::new(&server, &secret);
     assert_eq!(me.get("/api/v1/search?q=page")["total"], PAGES);
@@ -152,6 +155,17 @@ fn a_job_is_defined_started_followed_and_searched(home: &Home) {
     assert_eq!(me.get("/api/v1/search?q=page")["total"], PAGES);
     server.ended();
     home.verify();
+}
+
+/// What a server says is nothing that it crawls, whatever a job allows.
+fn does_not_crawl_itself(me: &Caller) {
+    let seed = format!("{}/healthz", me.url);
+    let spec = json!({"seeds": [seed], "delay_ms": 0, "allow_private": true});
+    let job = json!({"connection": "sites", "spec": spec});
+    me.call("PUT", "/api/v1/jobs/own", Some(&job));
+    me.call("POST", "/api/v1/jobs/own/start", None);
+    let is_over = |it: &Value| it["state"] == "INACTIVE" && it["counters"]["failed"] == 1;
+    me.until("/api/v1/jobs/own", is_over);
 }
 
 /// Every verb that asks says the same through the server as beside the data.
