@@ -14,6 +14,7 @@ use outputs::search::ask::{Asking, Question};
 use outputs::search::said;
 use outputs::search::schema::{Entry, Key};
 use outputs::search::server::{Server, Shards};
+use outputs::search::told::Target;
 use outputs::search::writer::Writer;
 use page::domain::SuffixList;
 use std::path::Path;
@@ -61,7 +62,7 @@ fn main() -> Result<()> {
     let server = Server::new(held.db().clone(), objects, cache);
     let shards = server.refresh()?;
     let questions = judged::read(Path::new(&judged), &site)?;
-    let asker = Asker { server: &server, shards: &shards, links: &links, list: &list };
+    let asker = Asker { server: &server, shards: &shards, links: &links };
     asker.relevance(&questions)?;
     asker.speed(&questions)?;
     asker.sustained(&questions)
@@ -127,16 +128,11 @@ struct Asker<'a> {
     server: &'a Server,
     shards: &'a Shards,
     links: &'a LinkIndex,
-    list: &'a SuffixList,
 }
 
 impl Asker<'_> {
     fn ask(&self, question: &Question, weights: Weights) -> Result<Vec<String>> {
-        let in_links = |urls: &[String]| {
-            let targets: Vec<_> =
-                urls.iter().map(|url| said::target(self.links, self.list, url)).collect();
-            said::in_links(self.links, &targets)
-        };
+        let in_links = |targets: &[Option<Target>]| said::in_links(self.links, targets);
         let fields = &self.server.fields;
         let asking = Asking { shards: self.shards, fields, weights, in_links: &in_links };
         let answer = asking.answer(question)?;

@@ -3,7 +3,7 @@
 //!
 //! In the order of the flow: [`follow`] reads committed chunks of jobs that want it ([`wanted`]); [`schema`] says what the
 //! index has of a document, [`words`] what its words are, [`access`] who may see it, [`said`] what others say of it;
-//! [`writer`] takes documents, [`shard`] publishes versions of them, [`refresh`] looks what others say by now; [`server`] opens
+//! [`writer`] takes documents, [`shard`] publishes versions of them, [`refresh`] looks what others say by now, beside what the index was [`told`]; [`server`] opens
 //! versions, which [`files`] show to the library; [`ask`] answers; [`keeping`] makes the
 //! whole anew, or compares it with what is committed. Builder and server know
 //! each other only by what is published.
@@ -18,6 +18,7 @@ pub mod said;
 pub mod schema;
 pub mod server;
 pub mod shard;
+pub mod told;
 mod wanted;
 pub mod words;
 pub mod writer;

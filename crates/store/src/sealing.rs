@@ -75,6 +75,7 @@ impl std::fmt::Debug for Keys {
 impl Keys {
     /// The keys of a file that is there.
     pub fn of_file(path: &Path) -> Result<Keys> {
+        refuse_shown(path)?;
         match read(path)? {
             Some(keys) => Ok(Keys { source: Source::Given(keys.into()) }),
             None => Err(Error::Refused(format!(
@@ -174,17 +175,26 @@ impl Keys {
     }
 }
 
+/// Refuses a key that everybody can see. (That of a data directory is guarded by the
+/// directory, wherever that is: some file systems know no owners.)
+fn refuse_shown(path: &Path) -> Result<()> {
+    match path.metadata() {
+        Ok(about) if about.permissions().mode() & 0o007 != 0 => Err(Error::Refused(format!(
+            "{}: everybody on this machine can read or change this key; chmod 600 it",
+            path.display()
+        ))),
+        // Whoever reads it says what is wrong.
+        _ => Ok(()),
+    }
+}
+
 /// The keys of a file, if there is one.
 fn read(path: &Path) -> Result<Option<Vec<Key>>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.map_err(|error| Error::io(path, error))?,
     };
-    let about = file.metadata().map_err(|error| Error::io(path, error))?;
     let refused = |why: &str| Err(Error::Refused(format!("{}: {why}", path.display())));
-    if about.permissions().mode() & 0o007 != 0 {
-        return refused("everybody on this machine can read or change this key; chmod 600 it");
-    }
     let mut text = String::new();
     file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| Error::io(path, error))?;
     let mut keys = Vec::new();

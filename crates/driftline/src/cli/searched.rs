@@ -11,13 +11,12 @@ use outputs::search::ask::{Answer, Asking, Failed, Question};
 use outputs::search::keeping::{self, Verified};
 use outputs::search::said;
 use outputs::search::server::Server;
-use page::domain::SuffixList;
+use outputs::search::told::Target;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::datadir::Layout;
 use store::dialect::Dialect;
 use store::objects::Objects;
-use store::tables::settings;
 use store::{Db, Error};
 use tempfile::TempDir;
 
@@ -28,7 +27,7 @@ pub struct Searched {
     objects: Option<Objects>,
     home: Home,
     links: Arc<Linked>,
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Arc<Server>>>,
 }
 
 /// Where files of the index are that are not in the objects.
@@ -37,11 +36,6 @@ enum Home {
     Kept(PathBuf),
     /// Where this process puts them, when it first has some, and takes them away.
     Own(OnceLock<TempDir>),
-}
-
-struct Opened {
-    server: Server,
-    list: Arc<SuffixList>,
 }
 
 impl Searched {
@@ -79,7 +73,7 @@ impl Searched {
         self.db.dialect() == Dialect::Sqlite
     }
 
-    fn open(&self) -> anyhow::Result<Arc<Opened>> {
+    fn open(&self) -> anyhow::Result<Arc<Server>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
@@ -88,8 +82,7 @@ impl Searched {
             "the search index is in the database's objects; name the place with --objects",
         )?;
         let server = Server::new(self.db.clone(), objects, self.home()?.join("served"));
-        let list = self.db.read(settings::suffix_list)?;
-        let now = Arc::new(Opened { server, list });
+        let now = Arc::new(server);
         *opened = Some(now.clone());
         Ok(now)
     }
@@ -98,7 +91,7 @@ impl Searched {
     pub fn refresh(&self) {
         // If this cannot be done now, the next question says why.
         if let Ok(opened) = self.open() {
-            let _ = opened.server.refresh();
+            let _ = opened.refresh();
         }
     }
 
@@ -106,22 +99,17 @@ impl Searched {
     pub fn verify(&self, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Verified> {
         let opened = self.open()?;
         let objects = self.objects.as_ref().context("it is not known where the objects are")?;
-        let shards = opened.server.refresh()?;
-        let index = (&shards, &opened.server.fields);
+        let shards = opened.refresh()?;
+        let index = (&shards, &opened.fields);
         Ok(keeping::verify((&self.db, objects), index, tell)?)
     }
 
     /// Answers a question about what is published now.
     pub fn answer(&self, question: &Question) -> anyhow::Result<Answer> {
         let opened = self.open()?;
-        let shards = opened.server.refresh()?;
-        let in_links = |urls: &[String]| {
-            let index = self.links.open()?;
-            let targets: Vec<_> =
-                urls.iter().map(|url| said::target(&index, &opened.list, url)).collect();
-            said::in_links(&index, &targets)
-        };
-        let fields = &opened.server.fields;
+        let shards = opened.refresh()?;
+        let in_links = |targets: &[Option<Target>]| said::in_links(&self.links.open()?, targets);
+        let fields = &opened.fields;
         let asking =
             Asking { shards: &shards, fields, weights: Weights::default(), in_links: &in_links };
         asking.answer(question).map_err(|error| match error {

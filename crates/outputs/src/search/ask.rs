@@ -1,7 +1,7 @@
 //! Answers questions: from what people write to pages of hits.
 //!
-//! In the order of the flow: [`parse`] reads the question, [`plan`] makes a query of it,
-//! [`gather`] finds the best in every shard, with statistics of the whole index, bounded in
+//! In the order of the flow: [`parse`] reads the question, [`linked`] finds what has as many
+//! in-links as it asks for, [`plan`] makes a query of it, [`gather`] finds the best in every shard, with statistics of the whole index, bounded in
 //! time by [`bounded`]; then in-links are looked up, near-duplicates folded, and what is
 //! shown gets its [`snippets`]; if little was found, [`suggest`] knows a better spelling.
 //!
@@ -10,6 +10,7 @@
 
 pub mod bounded;
 pub mod gather;
+mod linked;
 pub mod parse;
 pub mod plan;
 mod snippets;
@@ -18,9 +19,11 @@ mod suggest;
 use super::access::{TOKENS_MAX, visible_to};
 use super::schema::Fields;
 use super::server::Shards;
+use super::told::{Columns, Target};
 use bounded::{Bounded, Deadline};
 use data_encoding::BASE64URL_NOPAD;
 use gather::{Found, Gather, Gathered, Order, with_links};
+use linked::Linked;
 use parse::{Node, Refused};
 use plan::{Plan, Weights};
 use serde::{Deserialize, Serialize};
@@ -145,8 +148,8 @@ pub enum Failed {
     Store(#[from] Error),
 }
 
-/// In-links of pages, looked up when they are asked for.
-pub type InLinks<'a> = &'a dyn Fn(&[String]) -> store::Result<Vec<u64>>;
+/// In-links of documents, by where the link index has them, looked up when they are asked for.
+pub type InLinks<'a> = &'a dyn Fn(&[Option<Target>]) -> store::Result<Vec<u64>>;
 
 /// Answers questions about one state of the index.
 pub struct Asking<'a> {
@@ -180,9 +183,14 @@ impl Asking<'_> {
         let deadline = Deadline::new(began + TIME_MAX);
         let window = if from + limit < WINDOW { WINDOW } else { from + limit + WINDOW };
         let mut is_relaxed = false;
-        let mut found = self.find(question, (&node, true), window, &deadline)?;
+        let searchers: Vec<&Searcher> = self.shards.searchers().collect();
+        let linked = Linked::find(&node, &searchers, self.in_links, &deadline)?;
+        let plan = Plan { fields: self.fields, weights: self.weights, linked: &linked };
+        let strict = plan.query(&node, true);
+        let mut found = self.find(question, strict, window, &deadline)?;
         if found.gathered.total == 0 && matches!(node, Node::All(_)) {
-            found = self.find(question, (&node, false), window, &deadline)?;
+            let relaxed = plan.query(&node, false);
+            found = self.find(question, relaxed, window, &deadline)?;
             is_relaxed = found.gathered.total > 0;
         }
         let total = found.gathered.total;
@@ -213,12 +221,10 @@ impl Asking<'_> {
     fn find(
         &self,
         question: &Question,
-        (node, is_strict): (&Node, bool),
+        mut query: Box<dyn Query>,
         window: usize,
         deadline: &Deadline,
     ) -> Result<InShards, Failed> {
-        let plan = Plan { fields: self.fields, weights: self.weights };
-        let mut query = plan.query(node, is_strict);
         if let Some(tokens) = &question.tokens {
             if tokens.len() > TOKENS_MAX {
                 return Err(Refused::TooManyTokens(TOKENS_MAX).into());
@@ -256,15 +262,22 @@ impl Asking<'_> {
     /// The best, with their in-links looked up and near-duplicates folded.
     fn hits(&self, question: &Question, found: &InShards) -> Result<Vec<Ranked>, Failed> {
         let searchers: Vec<&Searcher> = self.shards.searchers().collect();
-        let mut hits = Vec::new();
+        let mut columns: HashMap<(usize, u32), Option<Columns>> = HashMap::new();
+        let (mut hits, mut targets) = (Vec::new(), Vec::new());
         for (it, shard) in found.gathered.best.iter().zip(&found.shards) {
             let Some(searcher) = searchers.get(*shard) else { continue };
             let stored: TantivyDocument = searcher.doc(it.at).map_err(broken)?;
             hits.push(self.ranked(&stored, it));
+            if targets.len() < WINDOW {
+                let segment = it.at.segment_ord;
+                let columns = columns
+                    .entry((*shard, segment))
+                    .or_insert_with(|| Columns::of(searcher.segment_reader(segment)));
+                targets.push(columns.as_ref().and_then(|columns| columns.target(it.at.doc_id)));
+            }
         }
-        let looked_up = hits.len().min(WINDOW);
-        let urls: Vec<String> = hits[..looked_up].iter().map(|it| it.hit.url.clone()).collect();
-        for (it, links) in hits.iter_mut().zip((self.in_links)(&urls)?) {
+        let looked_up = targets.len();
+        for (it, links) in hits.iter_mut().zip((self.in_links)(&targets)?) {
             it.hit.links = links;
             #[allow(clippy::cast_precision_loss)]
             match question.order {

@@ -9,14 +9,13 @@
 
 use super::said;
 use super::schema::Key;
+use super::told::{Columns, is_worth_it};
 use super::writer::{Writer, failed};
 use crate::links::LinkIndex;
-use page::ids::DocHash;
 use std::time::Instant;
 use store::Result;
-use store::ids::Part;
 use tantivy::schema::Value;
-use tantivy::{DocAddress, DocId, ReloadPolicy, Searcher, SegmentReader, TantivyDocument};
+use tantivy::{DocAddress, ReloadPolicy, Searcher, TantivyDocument};
 
 /// Documents that a step looks at.
 const LOOKED_MAX: usize = 50_000;
@@ -97,10 +96,11 @@ impl Sweep {
                 let doc = next.doc_id;
                 next.doc_id += 1;
                 let found = columns.as_ref().filter(|_| !reader.is_deleted(doc));
-                if let Some((target, count)) = found.and_then(|columns| columns.read(doc)) {
+                let Some(columns) = found else { continue };
+                if let Some(target) = columns.target(doc) {
                     at.push(DocAddress::new(next.segment_ord, doc));
                     targets.push(Some(target));
-                    before.push(count);
+                    before.push(columns.links(doc));
                 }
             }
             if next.doc_id >= reader.max_doc() {
@@ -130,8 +130,7 @@ impl Sweep {
         let mut documents = Vec::new();
         for at in stale {
             let reader = self.searcher.segment_reader(at.segment_ord);
-            let target = Columns::of(reader).and_then(|columns| columns.read(at.doc_id));
-            targets.push(target.map(|it| it.0));
+            targets.push(Columns::of(reader).and_then(|columns| columns.target(at.doc_id)));
             let stored: TantivyDocument =
                 self.searcher.doc(*at).map_err(|error| failed(writer.home(), error))?;
             documents.push(stored);
@@ -149,56 +148,5 @@ impl Sweep {
             written += 1;
         }
         Ok(written)
-    }
-}
-
-/// Whether so many in-links more, or less, are worth indexing a document anew.
-fn is_worth_it(before: u64, now: u64) -> bool {
-    let (less, more) = (before.min(now), before.max(now));
-    less != more && more >= less.saturating_mul(4).max(1)
-}
-
-/// What the index was told of documents of a segment.
-struct Columns {
-    home: tantivy::columnar::Column<u64>,
-    target: tantivy::columnar::BytesColumn,
-    links: tantivy::columnar::Column<u64>,
-}
-
-impl Columns {
-    /// `None` if the segment has no pages of the web.
-    fn of(reader: &SegmentReader) -> Option<Columns> {
-        let columns = reader.fast_fields();
-        Some(Columns {
-            home: columns.u64("home").ok()?,
-            target: columns.bytes("target").ok()??,
-            links: columns.u64("links").ok()?,
-        })
-    }
-
-    fn read(&self, doc: DocId) -> Option<((Part, DocHash), u64)> {
-        let home = i64::try_from(self.home.first(doc)?).ok()?;
-        let mut bytes = Vec::new();
-        let value = self.target.term_ords(doc).next()?;
-        self.target.ord_to_bytes(value, &mut bytes).ok()?;
-        let hash = DocHash(bytes.try_into().ok()?);
-        Some(((Part(home), hash), self.links.first(doc).unwrap_or(0)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_document_that_gains_a_thousand_links_is_written_a_few_times() {
-        let (mut told, mut times) = (0, 0);
-        for now in 1..=1_000 {
-            if is_worth_it(told, now) {
-                (told, times) = (now, times + 1);
-            }
-        }
-        assert_eq!(times, 5, "at 1, 4, 16, 64 and 256");
-        assert!(is_worth_it(5, 0) && is_worth_it(8, 2) && !is_worth_it(7, 2) && !is_worth_it(0, 0));
     }
 }

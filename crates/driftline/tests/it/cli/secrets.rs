@@ -6,7 +6,7 @@ use std::process::Output;
 use store::testing::{FreshDatabase, skipped};
 
 use super::definitions::{made, parsed};
-use super::{Place, assert_trouble, bare, run, said, text};
+use super::{assert_trouble, bare, run, said, text};
 use crate::crawl::secrets_key;
 
 const SECRET: &str = "hunter2-canary";
@@ -63,8 +63,6 @@ fn a_directory_and_its_backup_have_them_sealed_and_the_key_beside_them() {
     assert_trouble(&place.run(&EXPORT), &["sealed with key", "secrets.key", "forget-sealed"]);
     // A new one takes its place beside the old one, and what can be opened is sealed with it.
     std::fs::write(place.layout().secrets_key(), format!("{}\n{key}", "3f".repeat(32))).unwrap();
-    assert_trouble(&place.run(&EXPORT), &["chmod 600"]);
-    secret_to_its_owner(&place);
     assert_eq!(exported(&place.run(&EXPORT)), SECRET);
     place.succeeds(&["init"]);
     std::fs::write(place.layout().secrets_key(), "3f".repeat(32)).unwrap();
@@ -79,12 +77,6 @@ fn a_directory_and_its_backup_have_them_sealed_and_the_key_beside_them() {
     let edit = ["connection", "edit", "solr", "url=http://127.0.0.1:9/solr/x", "user=me"];
     place.succeeds(&[&edit[..], &[&format!("password={SECRET}")]].concat());
     assert_eq!(exported(&place.run(&EXPORT)), SECRET);
-}
-
-fn secret_to_its_owner(place: &Place) {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::Permissions::from_mode(0o600);
-    std::fs::set_permissions(place.layout().secrets_key(), mode).unwrap();
 }
 
 #[test]

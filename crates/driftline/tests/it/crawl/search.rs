@@ -29,6 +29,13 @@ fn search_follows_what_a_crawl_finds(home: &Home) {
     assert_eq!(hit["url"], site.page_url(7), "{one}");
     assert!(hit["links"].as_u64() > Some(0), "in-links are looked up: {hit}");
     let title = hit["title"].as_str().unwrap().to_owned();
+    let links: Vec<u64> =
+        all["hits"].as_array().unwrap().iter().map(|it| it["links"].as_u64().unwrap()).collect();
+    for least in [1, 2, 3, 5, 8] {
+        let many = links.iter().filter(|links| **links >= least).count();
+        let found = found(home, &format!("page links:>={least}"));
+        assert_eq!(found["total"], many, "links:>={least} goes by what is so now: {found}");
+    }
 
     // What changes is found by what it says now.
     site.edit([7]);

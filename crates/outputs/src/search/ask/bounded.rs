@@ -29,7 +29,8 @@ impl Deadline {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn look(&self) -> bool {
+    /// Whether time is over by now.
+    pub fn look(&self) -> bool {
         let is_over = self.is_over() || Instant::now() >= self.until;
         if is_over {
             self.is_over.store(true, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 //!
 //! Invariant: filters decide what is found, never how it ranks.
 
+use super::linked::Linked;
 use super::parse::{Filter, Node, Scope};
 use crate::search::schema::Fields;
 use std::ops::Bound;
@@ -58,6 +59,8 @@ pub struct Plan<'a> {
     pub fields: &'a Fields,
     /// What hits are worth.
     pub weights: Weights,
+    /// What has as many in-links as is asked for.
+    pub linked: &'a Linked,
 }
 
 impl Plan<'_> {
@@ -186,10 +189,7 @@ impl Plan<'_> {
                 let begin = Bound::Included(Term::from_field_i64(fields.date, *ms));
                 Box::new(RangeQuery::new(begin, Bound::Unbounded))
             }
-            Filter::Links(least, most) => Box::new(RangeQuery::new(
-                Bound::Included(Term::from_field_u64(fields.links, *least)),
-                Bound::Included(Term::from_field_u64(fields.links, *most)),
-            )),
+            Filter::Links(least, most) => self.linked.query((*least, *most)),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::search::follow::Search;
 use crate::search::keeping::{self, Verified};
 use crate::search::server::Server;
 use crate::search::shard::{Means, Shard};
+use crate::search::told::Target;
 use page::facts::Facts;
 use page::ids::DocHash;
 use std::collections::BTreeMap;
@@ -266,7 +267,7 @@ impl World {
     /// Answers a question.
     pub fn ask(&self, question: &Question) -> std::result::Result<Answer, Failed> {
         let shards = self.server.refresh()?;
-        let in_links = |urls: &[String]| Ok(vec![0; urls.len()]);
+        let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
         let (fields, weights) = (&self.server.fields, Weights::default());
         Asking { shards: &shards, fields, weights, in_links: &in_links }.answer(question)
     }

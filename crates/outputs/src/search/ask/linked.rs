@@ -1,0 +1,249 @@
+//! Documents by how many link to them now.
+//!
+//! Most are judged by what the index was told of them ([`told`]); where that does not decide
+//! it, the link index is asked. Invariant: it is asked for at most [`LOOKED_MAX`] documents
+//! for a question, and not when time is over; then what was told decides.
+
+use super::bounded::Deadline;
+use super::parse::{Filter, Node};
+use super::{Failed, InLinks};
+use crate::search::told::{Columns, Target, now_between};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tantivy::index::SegmentId;
+use tantivy::query::{EnableScoring, Explanation, Query, Scorer, Weight};
+use tantivy::{DocId, DocSet, Score, Searcher, SegmentReader, TERMINATED};
+
+/// Documents that are looked up for a question.
+const LOOKED_MAX: usize = 50_000;
+
+/// The least and the most in-links that are asked for.
+type Range = (u64, u64);
+
+/// The documents of every segment that have as many in-links as is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Linked {
+    by_range: HashMap<Range, Arc<BySegment>>,
+}
+
+type BySegment = HashMap<SegmentId, Vec<DocId>>;
+
+impl Linked {
+    /// Finds them for all that a question asks.
+    pub fn find(
+        node: &Node,
+        searchers: &[&Searcher],
+        in_links: InLinks<'_>,
+        deadline: &Deadline,
+    ) -> Result<Linked, Failed> {
+        let mut ranges = Vec::new();
+        asked(node, &mut ranges);
+        let (mut found, mut left) = (Linked::default(), LOOKED_MAX);
+        for range in ranges {
+            let mut by_segment = BySegment::new();
+            for reader in searchers.iter().flat_map(|it| it.segment_readers()) {
+                let most = if deadline.look() { 0 } else { left };
+                let (docs, looked) = of_segment(reader, range, in_links, most)?;
+                left -= looked;
+                by_segment.insert(reader.segment_id(), docs);
+            }
+            found.by_range.insert(range, Arc::new(by_segment));
+        }
+        Ok(found)
+    }
+
+    /// The query for a range.
+    pub fn query(&self, range: Range) -> Box<dyn Query> {
+        Box::new(ByLinks { docs: self.by_range.get(&range).cloned().unwrap_or_default() })
+    }
+}
+
+/// The ranges that a question asks for.
+fn asked(node: &Node, ranges: &mut Vec<Range>) {
+    match node {
+        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|it| asked(it, ranges)),
+        Node::Not(inner) => asked(inner, ranges),
+        Node::Filter(Filter::Links(least, most)) if !ranges.contains(&(*least, *most)) => {
+            ranges.push((*least, *most));
+        }
+        Node::Filter(_) | Node::Words(..) | Node::Beginning(..) => {}
+    }
+}
+
+/// The documents of a segment, and how many were looked up.
+fn of_segment(
+    reader: &SegmentReader,
+    (least, most): Range,
+    in_links: InLinks<'_>,
+    looked_max: usize,
+) -> Result<(Vec<DocId>, usize), Failed> {
+    let columns = Columns::of(reader);
+    let (mut docs, mut open) = (Vec::new(), Vec::new());
+    let mut targets: Vec<Option<Target>> = Vec::new();
+    for doc in reader.doc_ids_alive() {
+        let told = columns.as_ref().map_or(0, |it| it.links(doc));
+        let (at_least, at_most) = now_between(told);
+        let is_in = least <= at_least && at_most <= most;
+        let is_out = at_most < least || most < at_least;
+        if is_in || is_out || targets.len() >= looked_max {
+            if is_in || (!is_out && (least..=most).contains(&told)) {
+                docs.push(doc);
+            }
+            continue;
+        }
+        open.push(doc);
+        targets.push(columns.as_ref().and_then(|it| it.target(doc)));
+    }
+    if !targets.is_empty() {
+        let counts = in_links(&targets)?;
+        let is_right = |(_, count): &(DocId, u64)| (least..=most).contains(count);
+        docs.extend(open.into_iter().zip(counts).filter(is_right).map(|(doc, _)| doc));
+        docs.sort_unstable();
+    }
+    Ok((docs, targets.len()))
+}
+
+/// A query that finds documents that are known already.
+#[derive(Debug, Clone)]
+struct ByLinks {
+    docs: Arc<BySegment>,
+}
+
+impl Query for ByLinks {
+    fn weight(&self, _scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl Weight for ByLinks {
+    fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
+        let docs = self.docs.get(&reader.segment_id()).cloned().unwrap_or_default();
+        Ok(Box::new(Listed { docs, at: 0, boost }))
+    }
+
+    fn explain(&self, _reader: &SegmentReader, _doc: DocId) -> tantivy::Result<Explanation> {
+        Ok(Explanation::new("by the number of its in-links", 1.0))
+    }
+}
+
+/// Documents in their order.
+struct Listed {
+    docs: Vec<DocId>,
+    at: usize,
+    boost: Score,
+}
+
+impl DocSet for Listed {
+    fn advance(&mut self) -> DocId {
+        self.at += 1;
+        self.doc()
+    }
+
+    fn seek(&mut self, target: DocId) -> DocId {
+        let left = self.docs.get(self.at..).unwrap_or_default();
+        self.at += left.partition_point(|doc| *doc < target);
+        self.doc()
+    }
+
+    fn doc(&self) -> DocId {
+        self.docs.get(self.at).copied().unwrap_or(TERMINATED)
+    }
+
+    fn size_hint(&self) -> u32 {
+        u32::try_from(self.docs.len()).unwrap_or(u32::MAX)
+    }
+}
+
+impl Scorer for Listed {
+    fn score(&mut self) -> Score {
+        self.boost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::schema::{Fields, analysers};
+    use crate::search::told::is_worth_it;
+    use page::ids::DocHash;
+    use proptest::prelude::*;
+    use std::cell::Cell;
+    use std::time::{Duration, Instant};
+    use store::ids::Part;
+    use tantivy::collector::DocSetCollector;
+    use tantivy::{Index, IndexWriter, TantivyDocument};
+
+    /// An index of documents that were told a number of in-links each, in segments.
+    fn index(told: &[u64], fields: &Fields) -> Index {
+        let made = Index::builder().schema(fields.schema.clone()).tokenizers(analysers());
+        let index = made.create_in_ram().unwrap();
+        let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
+        for (number, told) in told.iter().enumerate() {
+            let mut document = TantivyDocument::default();
+            document.add_u64(fields.links, *told);
+            document.add_u64(fields.home, 3);
+            document.add_bytes(fields.target, &hash(number).0);
+            writer.add_document(document).unwrap();
+            if number % 7 == 6 {
+                writer.commit().unwrap();
+            }
+        }
+        writer.commit().unwrap();
+        index
+    }
+
+    fn hash(number: usize) -> DocHash {
+        DocHash::of(&number.to_string())
+    }
+
+    fn number_of(numbers: usize, target: &Option<Target>) -> usize {
+        let (part, wanted) = target.unwrap();
+        assert_eq!(part, Part(3));
+        (0..numbers).find(|number| hash(*number) == wanted).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+        #[test]
+        fn documents_are_found_by_the_links_they_have_now(
+            told in prop::collection::vec((0u64..60, 0u64..200), 1..30),
+            (least, more) in (0u64..80, 0u64..200),
+        ) {
+            // Whose number is too far from what was told has been indexed anew.
+            let now: Vec<u64> = told.iter().map(|(_, now)| *now).collect();
+            let told: Vec<u64> = told.iter().map(|(told, now)| {
+                if is_worth_it(*told, *now) { *now } else { *told }
+            }).collect();
+            let fields = Fields::default();
+            let index = index(&told, &fields);
+            let searcher = index.reader().unwrap().searcher();
+            let looked = Cell::new(0);
+            let in_links = |targets: &[Option<Target>]| {
+                looked.set(looked.get() + targets.len());
+                Ok(targets.iter().map(|it| now[number_of(now.len(), it)]).collect())
+            };
+            let most = if more > 150 { u64::MAX } else { least + more };
+            let node = Node::Filter(Filter::Links(least, most));
+            let deadline = Deadline::new(Instant::now() + Duration::from_secs(60));
+            let linked = Linked::find(&node, &[&searcher], &in_links, &deadline).unwrap();
+            let found = searcher.search(&linked.query((least, most)), &DocSetCollector).unwrap();
+            let right = now.iter().filter(|it| (least..=most).contains(it)).count();
+            prop_assert_eq!(found.len(), right);
+            prop_assert!(looked.get() <= told.len());
+            // When time is over, what was told decides.
+            let over = Deadline::new(Instant::now());
+            let refuses = |_: &[Option<Target>]| panic!("there is no time");
+            let linked = Linked::find(&node, &[&searcher], &refuses, &over).unwrap();
+            let found = searcher.search(&linked.query((least, most)), &DocSetCollector).unwrap();
+            prop_assert!(found.len() <= told.len());
+        }
+    }
+
+    #[test]
+    fn what_is_listed_can_be_sought() {
+        let mut listed = Listed { docs: vec![2, 5, 9], at: 0, boost: 1.0 };
+        assert_eq!((listed.doc(), listed.seek(5), listed.seek(6)), (2, 5, 9));
+        assert_eq!((listed.advance(), listed.advance()), (TERMINATED, TERMINATED));
+        assert_eq!((listed.seek(TERMINATED), listed.size_hint()), (TERMINATED, 3));
+    }
+}
