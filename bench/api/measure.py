@@ -6,11 +6,10 @@ import time
 import urllib.parse
 
 ROUNDS = 100
-CALLERS = 4
 
 
 def main():
-    url, token, judged, site = sys.argv[1:5]
+    url, judged, site, *tokens = sys.argv[1:]
     host = urllib.parse.urlparse(url).netloc
     with open(judged, encoding="utf-8") as lines:
         questions = [line.split("\t")[0] for line in lines if line.strip() and not line.startswith("#")]
@@ -30,15 +29,15 @@ def main():
         "history": ["/api/v1/history?connection=web&limit=100"],
         "openapi": ["/api/v1/openapi.json"],
     }
-    measure(host, token, routes, 1)
-    measure(host, token, routes, CALLERS)
+    measure(host, tokens, routes, 1)
+    measure(host, tokens, routes, len(tokens))
 
 
-def measure(host, token, routes, callers):
+def measure(host, tokens, routes, callers):
     every = []
     lock = threading.Lock()
 
-    def call(paths, times):
+    def call(paths, times, token):
         connection = http.client.HTTPConnection(host, timeout=60)
         headers = {"Authorization": "Bearer " + token, "Accept-Encoding": "gzip"}
         for at in range(ROUNDS):
@@ -55,8 +54,9 @@ def measure(host, token, routes, callers):
     print(f"{callers} at once, first byte in ms      median     p95     p99")
     for name, paths in routes.items():
         times = []
-        call(paths, [])  # what is hot
-        threads = [threading.Thread(target=call, args=(paths, times)) for _ in range(callers)]
+        call(paths, [], tokens[0])  # what is hot
+        # A token may only call so often, so each caller has its own.
+        threads = [threading.Thread(target=call, args=(paths, times, token)) for token in tokens[:callers]]
         for thread in threads:
             thread.start()
         for thread in threads:

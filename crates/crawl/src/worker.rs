@@ -42,7 +42,7 @@ pub mod turn;
 pub mod turns;
 mod worth;
 
-pub use settings::{CLAIMED_MAX, Settings};
+pub use settings::{CLAIMED_MAX, Late, Settings};
 
 use crate::budget::{self, Budgets};
 use crate::conduct::{Attends, Conductor, Herald, Means};
@@ -148,6 +148,8 @@ struct PartWork {
     lags: bool,
     /// It is by more chunks than it may be.
     is_far_behind: bool,
+    /// It is for longer than it may be.
+    is_late: bool,
     /// The tallies of its patterns are in memory.
     weighed: bool,
     /// Where the walk over its marked bins stands.

@@ -5,15 +5,17 @@
 //! one that nobody runs is not waited for. All commits of a part are its holder's, so a
 //! consumer falls no further behind between two looks than this process takes it.
 //!
-//! There are two limits: a number of chunks of a part; and, where consumers can keep up with
-//! all parts at once, the time since the first commit that one of them does not have.
+//! There are two limits: a number of chunks of a part, and the time since the first commit
+//! that a consumer does not have. By time a consumer that takes part after part is given two
+//! of its rounds at least, so that a slow store makes it late and not the crawl slow.
 //!
 //! Invariants: what is claimed is worked on and committed, whoever is behind; a run does
 //! not end, and gives nothing up, because of what waits here.
 
 use super::progress::Waiter;
+use super::settings::Late;
 use super::{PartWork, Worker};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use store::Result;
 use store::ids::Part;
 use store::tables::cursors::{self, Behind};
@@ -32,13 +34,15 @@ const LOOK_MS: i64 = 100;
 /// A consumer whose cursor has not moved for so long is in trouble, and says so itself: it is
 /// not waited for by time, but by chunks.
 const STUCK_MS: i64 = 5_000;
+/// Rounds that a consumer which takes part after part may be late by.
+const ROUNDS: i64 = 2;
 
 /// How the consumers of what this process commits stand.
 #[derive(Debug, Default)]
 pub(super) struct Lags {
     looked_ms: i64,
-    /// Whether some consumer is late.
-    is_late: bool,
+    /// How consumers come round.
+    rounds: Rounds,
     /// Whether it is said what is waited for.
     is_said: bool,
 }
@@ -65,7 +69,7 @@ impl Worker {
             return Ok(());
         }
         self.lags.looked_ms = now_ms;
-        let over = if self.settings.late_ms.is_some() { 0 } else { LAG_CHUNKS_ENOUGH };
+        let over = if self.settings.late.is_some() { 0 } else { LAG_CHUNKS_ENOUGH };
         let behind = self.db.read(move |tx| cursors::behind(tx, over, now_ms, BEHIND_MAX));
         let mut behind = match behind {
             // A database that is away is no news: turns wait for it, and say so.
@@ -73,15 +77,14 @@ impl Worker {
             behind => behind?,
         };
         behind.retain(|it| self.parts.contains_key(&it.part));
-        let (most_ms, was_late) = (self.settings.late_ms, self.lags.is_late);
-        let is_late = most_ms.is_some_and(|most_ms| is_late(was_late, &behind, now_ms, most_ms));
-        self.lags.is_late = is_late;
+        let late = self.late_parts(&behind, now_ms);
         let behind = slowest(behind);
         let mut is_far = false;
         for (part, held) in &mut self.parts {
             let chunks = behind.get(part).map_or(0, |it| it.chunks);
             held.is_far_behind = lags(held.is_far_behind, chunks);
-            held.lags = held.is_far_behind || is_late;
+            held.is_late = late.contains(part);
+            held.lags = held.is_far_behind || held.is_late;
             is_far |= held.is_far_behind;
         }
         // That somebody is late is usual, and soon over.
@@ -102,6 +105,31 @@ impl Worker {
         Ok(())
     }
 
+    /// Parts that wait for somebody who is late.
+    fn late_parts(&mut self, behind: &[Behind], now_ms: i64) -> BTreeSet<Part> {
+        let held = self.parts.iter();
+        match self.settings.late {
+            None => BTreeSet::new(),
+            Some(Late::Together(most_ms)) => {
+                let was_late = self.parts.values().any(|held| held.is_late);
+                let is_late = is_late(was_late, behind, now_ms, most_ms);
+                held.filter(|_| is_late).map(|(part, _)| *part).collect()
+            }
+            Some(Late::ByPart(most_ms)) => {
+                let rounds = &mut self.lags.rounds;
+                behind.iter().for_each(|it| rounds.note(it));
+                let is_late = |part: Part, was_late: bool| {
+                    behind.iter().filter(|it| it.part == part).any(|it| {
+                        let most_ms = most_ms.max(rounds.of(it).saturating_mul(ROUNDS));
+                        is_late(was_late, std::slice::from_ref(it), now_ms, most_ms)
+                    })
+                };
+                let is_late = held.filter(|(part, held)| is_late(**part, held.is_late));
+                is_late.map(|(part, _)| *part).collect()
+            }
+        }
+    }
+
     /// When it is looked again, if something waits for it.
     pub(super) fn next_lag_look_ms(&self) -> Option<i64> {
         self.is_any_lagging().then_some(self.lags.looked_ms.saturating_add(LOOK_MS))
@@ -110,6 +138,28 @@ impl Worker {
     /// Whether some part waits for a consumer.
     pub(super) fn is_any_lagging(&self) -> bool {
         self.parts.values().any(|held| held.lags)
+    }
+}
+
+/// How long consumers take from one move of their cursor to the next, part by part, while
+/// they are behind.
+#[derive(Debug, Default)]
+struct Rounds {
+    /// When each was moved last, and how long that took.
+    known: BTreeMap<(Part, String), (i64, i64)>,
+}
+
+impl Rounds {
+    fn note(&mut self, it: &Behind) {
+        let known = self.known.entry((it.part, it.consumer.clone())).or_insert((it.moved_ms, 0));
+        if it.moved_ms > known.0 {
+            // Not what it took when there was nothing to do.
+            *known = (it.moved_ms, (it.moved_ms - known.0).min(STUCK_MS));
+        }
+    }
+
+    fn of(&self, it: &Behind) -> i64 {
+        self.known.get(&(it.part, it.consumer.clone())).map_or(0, |known| known.1)
     }
 }
 

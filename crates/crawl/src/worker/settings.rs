@@ -23,10 +23,9 @@ pub struct Settings {
     pub chunk_documents: usize,
     /// A chunk is committed this long after its first finished document.
     pub chunk_ms: i64,
-    /// Nothing is claimed while a commit of this process's parts is older than this and
-    /// some consumer does not have it yet. Without it, consumers may fall behind by a
-    /// number of chunks.
-    pub late_ms: Option<i64>,
+    /// When a consumer is late that does not have a commit yet: nothing is claimed then.
+    /// Without it, consumers may fall behind by a number of chunks.
+    pub late: Option<Late>,
     /// Documents claimed and not committed: what a crash repeats at most.
     pub claimed_max: usize,
     /// Requests under way.
@@ -43,6 +42,16 @@ pub struct Settings {
     pub until_idle: bool,
 }
 
+/// When a consumer is late, in milliseconds since the first commit that it does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Late {
+    /// Consumers take all parts at once: if one is late, all parts wait.
+    Together(i64),
+    /// Consumers take one part after the other: each part waits for itself, and no sooner
+    /// than its consumer can come round again.
+    ByPart(i64),
+}
+
 impl Settings {
     /// The usual settings for so many requests at once.
     pub fn new(node_name: &str, in_flight_max: usize) -> Settings {
@@ -54,7 +63,7 @@ impl Settings {
             poll_ms: 1_000,
             chunk_documents: 100,
             chunk_ms: 500,
-            late_ms: None,
+            late: None,
             claimed_max: CLAIMED_MAX,
             in_flight_max: in_flight_max.min(CLAIMED_MAX),
             fetch_threads: cores.clamp(1, 4).min(in_flight_max),

@@ -344,6 +344,7 @@ impl Worker {
                     leaving: false,
                     lags: false,
                     is_far_behind: false,
+                    is_late: false,
                     weighed: false,
                     marked_after: FIRST,
                 };

@@ -191,7 +191,7 @@ impl Crawl<'_> {
         settings.fetch.lookup = self.args.flags.lookup();
         settings.disk_free_percent = self.args.min_free;
         settings.disk = self.held.layout().map(|layout| layout.root().to_owned());
-        settings.late_ms = super::delivering::late_ms(self.held);
+        settings.late = Some(super::delivering::late(self.held));
         settings
     }
 

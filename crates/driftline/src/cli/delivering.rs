@@ -10,7 +10,7 @@ use ::crawl::conduct::{self, Herald};
 use ::crawl::lifecycle::Event;
 use ::crawl::worker::job::Manners;
 use ::crawl::worker::progress::{Progress, Waiter};
-use ::crawl::worker::{Settings, Stopper};
+use ::crawl::worker::{Late, Settings, Stopper};
 use outputs::delays::Delays;
 use outputs::delivery::{self, Bell, Delivery, Listener, Means, Ready};
 use outputs::follow::{self, Follower};
@@ -32,9 +32,12 @@ use store::{Db, clock};
 const LATE_MS: i64 = 700;
 
 /// How late an index may be before the crawl waits for it. Beside a database each part has a
-/// shard of its own, served in turn with those of others: there it is a number of chunks.
-pub fn late_ms(held: &Held) -> Option<i64> {
-    held.layout().map(|_| LATE_MS)
+/// shard of its own, served in turn with those of others.
+pub fn late(held: &Held) -> Late {
+    match held.layout() {
+        Some(_) => Late::Together(LATE_MS),
+        None => Late::ByPart(LATE_MS),
+    }
 }
 
 /// Deliveries that begin when the worker is there.

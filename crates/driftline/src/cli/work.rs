@@ -110,7 +110,7 @@ impl Working {
             Settings::new(&node_name, effort.concurrency.max(1)).with_lease(lease_ms);
         settings.disk_free_percent = effort.min_free;
         settings.disk = held.layout().map(|layout| layout.root().to_owned());
-        settings.late_ms = delivering::late_ms(&held);
+        settings.late = Some(delivering::late(&held));
         // Each web job says who it is; this is for what belongs to none.
         let usual = WebSpec::default();
         (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);

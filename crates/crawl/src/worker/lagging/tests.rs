@@ -222,3 +222,26 @@ fn somebody_is_late_by_the_first_commit_that_is_missed_and_until_it_is_half_as_o
     assert!(!is_late(false, &[moved(Some(5_000), 1_000)], 10_000, 700), "from the first on");
     assert!(!is_late(true, &[], 10_000, 700), "all is in");
 }
+
+#[test]
+fn a_consumer_that_takes_part_after_part_has_two_rounds() {
+    let behind = |moved_ms| Behind {
+        part: Part(1),
+        consumer: cursors::SEARCH.to_owned(),
+        chunks: 1,
+        since_ms: Some(0),
+        moved_ms,
+    };
+    let mut rounds = Rounds::default();
+    rounds.note(&behind(1_000));
+    assert_eq!(rounds.of(&behind(1_000)), 0, "nothing is known yet");
+    rounds.note(&behind(1_000));
+    rounds.note(&behind(2_500));
+    assert_eq!(rounds.of(&behind(2_500)), 1_500);
+    rounds.note(&behind(2_500));
+    assert_eq!(rounds.of(&behind(2_500)), 1_500, "it has not come round since");
+    rounds.note(&behind(900_000));
+    assert_eq!(rounds.of(&behind(900_000)), STUCK_MS, "it had nothing to do");
+    let other = Behind { part: Part(2), ..behind(0) };
+    assert_eq!(rounds.of(&other), 0, "each part for itself");
+}
