@@ -153,8 +153,19 @@ impl Keys {
         String::from_utf8(opened.to_vec()).map_err(|_| corrupt("it is no text"))
     }
 
-    /// Whether a text is stored as the first key would store it.
-    pub fn is_current(&self, stored: &str) -> Result<bool> {
+    /// A stored text as the first of these keys stores it; `None` if it is stored so already, or
+    /// is sealed with a key that nobody has: whoever needs it is told which one is missing.
+    pub fn resealed(&self, old: &Keys, stored: String) -> Result<Option<String>> {
+        if self.is_current(&stored)? {
+            return Ok(None);
+        }
+        match old.open(stored) {
+            Err(Error::Refused(_)) => Ok(None),
+            opened => self.seal(&opened?).map(Some),
+        }
+    }
+
+    fn is_current(&self, stored: &str) -> Result<bool> {
         let first = self.known()?.first();
         Ok(match (stored.strip_prefix(MARK), first) {
             (Some(told), Some(key)) => told.starts_with(&key.id),

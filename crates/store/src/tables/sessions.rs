@@ -9,7 +9,7 @@
 use crate::ids::ConnectionId;
 use crate::owned::WEB;
 use crate::sealing::Keys;
-use crate::{Error, Result, Tx};
+use crate::{Result, Tx};
 
 /// Bytes of a session's cookies.
 pub const COOKIES_BYTES_MAX: usize = 256 << 10;
@@ -107,14 +107,7 @@ pub(super) fn reseal(tx: &mut Tx<'_>, old: &Keys) -> Result<u64> {
     )?;
     let mut count = 0;
     for (connection, stored) in found {
-        if keys.is_current(&stored)? {
-            continue;
-        }
-        let opened = match old.open(stored) {
-            Err(Error::Refused(_)) => continue,
-            opened => opened?,
-        };
-        let cookies = keys.seal(&opened)?;
+        let Some(cookies) = keys.resealed(old, stored)? else { continue };
         count += tx.execute(
             "UPDATE sessions SET cookies = $2 WHERE connectionid = $1",
             &[connection.into(), cookies.as_str().into()],
