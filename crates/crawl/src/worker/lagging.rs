@@ -29,8 +29,10 @@ const LAG_CHUNKS_MAX: i64 = 200;
 const LAG_CHUNKS_ENOUGH: i64 = LAG_CHUNKS_MAX / 2;
 /// Consumers that are looked at: several of every part.
 const BEHIND_MAX: u32 = 4 * PARTS_MAX;
-/// How often it is looked who is behind.
+/// How often it is looked who is behind: in a data directory, and in a database that others
+/// ask, too.
 const LOOK_MS: i64 = 100;
+const LOOK_SHARED_MS: i64 = 250;
 /// A consumer whose cursor has not moved for so long is in trouble, and says so itself: it is
 /// not waited for by time, but by chunks.
 const STUCK_MS: i64 = 5_000;
@@ -62,21 +64,22 @@ impl PartWork {
 }
 
 impl Worker {
-    /// Looks now and then who is behind: one small query for all parts.
+    /// Looks now and then who is behind in the parts that this process holds.
     pub(super) fn look_at_lags(&mut self) -> Result<()> {
         let now_ms = self.now.ms();
-        if now_ms < self.lags.looked_ms.saturating_add(LOOK_MS) || self.parts.is_empty() {
+        if now_ms < self.lags_due_ms() || self.parts.is_empty() {
             return Ok(());
         }
         self.lags.looked_ms = now_ms;
         let over = if self.settings.late.is_some() { 0 } else { LAG_CHUNKS_ENOUGH };
-        let behind = self.db.read(move |tx| cursors::behind(tx, over, now_ms, BEHIND_MAX));
-        let mut behind = match behind {
+        let parts: Vec<Part> = self.parts.keys().copied().collect();
+        let behind =
+            self.db.read(move |tx| cursors::behind(tx, &parts, (over, now_ms), BEHIND_MAX));
+        let behind = match behind {
             // A database that is away is no news: turns wait for it, and say so.
             Err(error) if error.passes() => return Ok(()),
             behind => behind?,
         };
-        behind.retain(|it| self.parts.contains_key(&it.part));
         let late = self.late_parts(&behind, now_ms);
         let behind = slowest(behind);
         let mut is_far = false;
@@ -132,7 +135,15 @@ impl Worker {
 
     /// When it is looked again, if something waits for it.
     pub(super) fn next_lag_look_ms(&self) -> Option<i64> {
-        self.is_any_lagging().then_some(self.lags.looked_ms.saturating_add(LOOK_MS))
+        self.is_any_lagging().then_some(self.lags_due_ms())
+    }
+
+    fn lags_due_ms(&self) -> i64 {
+        let every_ms = match self.settings.late {
+            Some(Late::Together(_)) => LOOK_MS,
+            Some(Late::ByPart(_)) | None => LOOK_SHARED_MS,
+        };
+        self.lags.looked_ms.saturating_add(every_ms)
     }
 
     /// Whether some part waits for a consumer.

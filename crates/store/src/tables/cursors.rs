@@ -6,7 +6,7 @@
 
 use crate::ids::Part;
 use crate::tables::settings::PARTS_MAX;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, Value};
 
 /// The link index, as a consumer and as the role of who runs it.
 pub const LINKS: &str = "links";
@@ -105,11 +105,17 @@ pub struct Behind {
     pub moved_ms: i64,
 }
 
-/// Consumers that are at work, which is who holds the part's lease in the role of that
+/// Consumers of some parts that are at work, which is who holds the part's lease in the role of that
 /// name, and more than so many commits behind the crawl. One that nobody runs is not
 /// waited for.
-pub fn behind(tx: &mut Tx<'_>, chunks_over: i64, now_ms: i64, limit: u32) -> Result<Vec<Behind>> {
-    tx.query(
+pub fn behind(
+    tx: &mut Tx<'_>,
+    parts: &[Part],
+    (chunks_over, now_ms): (i64, i64),
+    limit: u32,
+) -> Result<Vec<Behind>> {
+    let parts: Vec<Value<'_>> = parts.iter().map(|part| (*part).into()).collect();
+    tx.query_in(
         "SELECT c.part, c.consumer, l.seq - c.seq,
                 (SELECT k.committed_ms FROM chunks k
                  WHERE k.part = c.part AND k.state = 'crawled' AND k.seq > c.seq
@@ -118,9 +124,10 @@ pub fn behind(tx: &mut Tx<'_>, chunks_over: i64, now_ms: i64, limit: u32) -> Res
          FROM cursors c
          JOIN leases l ON l.part = c.part AND l.role = 'crawl'
          JOIN leases own ON own.part = c.part AND own.role = c.consumer
-         WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2
-         ORDER BY c.part, c.consumer LIMIT $3",
+         WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2 AND c.part",
         &[chunks_over.into(), now_ms.into(), limit.into()],
+        &parts,
+        "ORDER BY c.part, c.consumer LIMIT $3",
         |row| {
             let (part, consumer) = (row.get(0)?, row.get(1)?);
             let (since_ms, moved_ms) = (row.get(3)?, row.get(4)?);
@@ -211,7 +218,9 @@ mod tests {
             for round in 0..3 {
                 commit_sample(db, &store, Part(1), round)?;
             }
-            let behind = |over, now_ms| db.read(move |tx| behind(tx, over, now_ms, 9));
+            let behind = |over, now_ms| {
+                db.read(move |tx| behind(tx, &[Part(0), Part(1)], (over, now_ms), 9))
+            };
             db.write(|tx| leases::take(tx, Part(1), "links", &asking(1_000)))?;
             assert_eq!(behind(0, 1_000)?, [], "it has no cursor yet");
             db.write(|tx| set(tx, (Part(1), "links"), 1, 0))?;
