@@ -30,10 +30,19 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "links", texts: &[include_str!("../migrations/links.sql")] },
     Migration { version: 3, name: "search", texts: &[include_str!("../migrations/search.sql")] },
     Migration { version: 4, name: "api", texts: &[include_str!("../migrations/api.sql")] },
+    Migration {
+        version: 5,
+        name: "review",
+        texts: &[
+            include_str!("../migrations/claims.sql"),
+            include_str!("../migrations/removals.sql"),
+            include_str!("../migrations/standing.sql"),
+        ],
+    },
 ];
 
 /// The newest schema this program knows.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
 
 /// A hash of the whole schema: databases made from equal texts are equal.
 pub fn fingerprint() -> String {

@@ -1,0 +1,1 @@
+-- Which document an output keeps under a URI.

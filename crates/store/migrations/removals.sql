@@ -1,0 +1,1 @@
+-- Removals that are held back until somebody decides.

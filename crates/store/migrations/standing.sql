@@ -1,0 +1,1 @@
+-- How outputs and repositories stand: since when one is away, and why.
