@@ -18,6 +18,7 @@ use store::chunkfile::document::DocumentRecord;
 use store::chunkfile::facts::FactsStream;
 use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
+use store::panics::Faults;
 use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
 use store::tables::job_states::{self, Attended, Phase, State};
 use store::tables::jobs::{self, Job};
@@ -68,7 +69,8 @@ pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
         Ok((settings::suffix_list(tx)?, settings::parts(tx)?, settings::installation(tx)?))
     })?;
     let extractor = Arc::default();
-    Ok(Ground { suffixes, parts, installation, own, extractor })
+    let faults = Faults::default();
+    Ok(Ground { suffixes, parts, installation, own, extractor, faults })
 }
 
 /// Makes or edits a job, and begins its next run or goes on with the last.

@@ -33,6 +33,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{IdMaker, JobId};
 use store::objects::Objects;
+use store::panics::caught;
 use store::tables::job_states::{self, AbortedFrom, Phase, State};
 use store::tables::nodes;
 use store::{Db, Error, Result, Tx};
@@ -168,8 +169,10 @@ impl Conductor {
                     podium.collect();
                     watch.note();
                     // A database that is away is met again at the next look.
-                    let wait_ms = podium.look(&changed).unwrap_or(terms.poll_ms);
-                    let wait_ms = wait_ms.min(podium.forget_history());
+                    let looked = caught(|| podium.look(&changed)).flatten();
+                    let wait_ms = looked.unwrap_or(terms.poll_ms);
+                    let forgot = caught(|| podium.forget_history());
+                    let wait_ms = wait_ms.min(forgot.unwrap_or(terms.poll_ms));
                     let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
                     if watch.wait(&woken, wait) {
                         changed();
@@ -252,7 +255,7 @@ impl Podium {
                 if !self.terms.attends.includes(job) || self.working.contains_key(&job) {
                     continue;
                 }
-                match self.advance(job, &state, changed) {
+                match caught(|| self.advance(job, &state, changed)).flatten() {
                     Ok(Advance::Moved) => {
                         changed();
                         wait_ms = 0;
@@ -265,6 +268,12 @@ impl Podium {
                     // Another process was faster, or the job is not what it was.
                     Err(Error::Refused(_)) => wait_ms = wait_ms.min(GLANCE_MS),
                     Err(error) if error.passes() => {}
+                    // A bug that one job meets is its own trouble, and no other's.
+                    Err(error @ Error::Internal { .. }) => {
+                        let now_ms = self.means.now.ms();
+                        let fails = Event::Fail(error.to_string());
+                        self.means.db.write(move |tx| try_to(tx, job, &fails, now_ms))?;
+                    }
                     Err(error) => return Err(error),
                 }
             }
@@ -374,20 +383,29 @@ impl Podium {
         let thread = std::thread::Builder::new()
             .name("startup".into())
             .spawn(move || {
-                match work(&means, job) {
+                match caught(|| work(&means, job)).flatten() {
                     Ok(()) => {}
                     // A job that cannot be what it is told to be is aborted, and says why;
-                    // trouble that passes is tried again.
-                    Err(error) if !error.passes() => {
+                    // trouble that passes, or may be, is tried again.
+                    Err(error) if !error.passes() && !error.is_internal() => {
                         let (event, now_ms) = (Event::Fail(error.to_string()), means.now.ms());
                         let _ = means.db.write(move |tx| change(tx, job, &event, now_ms));
                     }
                     Err(error) => {
                         let until = trouble::interrupted(&means, job, &error.to_string());
-                        if let Ok(Some(until_ms)) = until {
-                            let mut resting =
-                                resting.lock().unwrap_or_else(PoisonError::into_inner);
-                            resting.insert(job, until_ms);
+                        match until {
+                            Ok(Some(until_ms)) => {
+                                let mut resting =
+                                    resting.lock().unwrap_or_else(PoisonError::into_inner);
+                                resting.insert(job, until_ms);
+                            }
+                            // A bug that it meets before it has begun would be met for ever.
+                            Ok(None) if error.is_internal() => {
+                                let (event, now_ms) =
+                                    (Event::Fail(error.to_string()), means.now.ms());
+                                let _ = means.db.write(move |tx| try_to(tx, job, &event, now_ms));
+                            }
+                            _ => {}
                         }
                     }
                 }

@@ -19,6 +19,7 @@ pub mod fetching;
 pub mod finish;
 pub mod holdings;
 pub mod hosts;
+mod isolation;
 pub mod job;
 pub mod known;
 mod lagging;
@@ -54,6 +55,7 @@ use batch::Batch;
 use fetching::Fetching;
 use holdings::{Holding, Holdings};
 use hosts::Hosts;
+use isolation::Isolation;
 use job::{Ground, JobWork};
 use known::KnownLinks;
 use lagging::Lags;
@@ -69,6 +71,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 use store::ids::{BinId, IdMaker, JobId, Part, QueueId};
 use store::objects::Objects;
+use store::panics::caught;
 use store::tables::leases::Lease;
 use store::{Db, Error, Result};
 use sure::Sure;
@@ -249,6 +252,8 @@ pub struct Worker {
     left_before: BTreeMap<JobId, i64>,
     /// Documents that were left when the last of them were given up, of each job.
     gave_up: BTreeMap<JobId, i64>,
+    /// Which documents make commits panic.
+    isolation: Isolation,
     /// Origins whose sitemaps have been named to a job.
     told: HashSet<(JobId, String)>,
     /// How long it waits between looks while there is nothing to do.
@@ -355,6 +360,7 @@ impl Worker {
             looked_ms: i64::MIN,
             left_before: BTreeMap::new(),
             gave_up: BTreeMap::new(),
+            isolation: Isolation::default(),
             told: HashSet::new(),
             idle_ms: 0,
             known_since_ms: i64::MIN,
@@ -367,7 +373,8 @@ impl Worker {
 
     /// Works until the job is done, or somebody asks to stop.
     pub fn run(mut self) -> Result<Ended> {
-        let outcome = self.work();
+        // A bug in this thread ends the process in good order, and says so.
+        let outcome = caught(|| self.work()).flatten();
         for part in self.parts.keys().copied().filter(|part| !self.is_in_order(*part)) {
             self.holdings.leave(part, false);
         }
@@ -434,3 +441,6 @@ impl Worker {
         self.stop.load(Ordering::SeqCst) || self.replaced
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use store::ids::JobId;
 use store::objects::Objects;
+use store::panics::caught;
 use store::patience::Patience;
 use store::tables::ingests::Due;
 use store::tables::leases::Lease;
@@ -131,7 +132,9 @@ impl Ready {
                 loop {
                     let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(mut load) = next else { return };
-                    let outcome = carrier.carry(&mut load);
+                    let outcome = caught(|| carrier.carry(&mut load)).unwrap_or_else(|error| {
+                        carry::Carried::Away(Away::because(error.to_string()))
+                    });
                     if events.send(Event::Back(Box::new(Back { load, outcome }))).is_err() {
                         return;
                     }

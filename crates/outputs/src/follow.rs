@@ -7,7 +7,8 @@
 //! behind it is.
 //!
 //! Invariants: a chunk's changes are applied once, in the order of commits; trouble with
-//! the index or the store is waited out and said, and loses nothing.
+//! the index or the store is waited out and said, and loses nothing; a consumer that panics
+//! is taken up again from what it has, and does not end the thread.
 
 use crate::delays::Delays;
 use crate::rights::{Claimant, Rights};
@@ -18,6 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::Part;
+use store::panics::caught;
 use store::tables::leases::Lease;
 use store::tables::{cursors, leases, settings};
 use store::{Error, Result, clock};
@@ -31,6 +33,8 @@ const REST_MS: i64 = 500;
 /// The longest wait after trouble: the crawl waits meanwhile.
 const REST_MS_MAX: i64 = 5_000;
 
+/// Documents of a batch that are named when they are left out.
+const LEFT_OUT_TOLD_MAX: usize = 5;
 /// How long a follower tends what is left to do before it ends.
 const LAST_MS_MAX: i64 = 10_000;
 
@@ -79,6 +83,17 @@ pub struct Applied {
     pub reached: Vec<(Part, i64)>,
     /// When the chunks were committed that are in now.
     pub committed_ms: Vec<i64>,
+    /// Documents on which the consumer itself fails, and why: it goes on without them.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A document that an index leaves out because of a bug of this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The document.
+    pub docid: String,
+    /// What went wrong.
+    pub why: String,
 }
 
 /// On whose behalf a consumer is served, and how.
@@ -198,7 +213,7 @@ impl Following {
             let stopping = stop.load(Ordering::SeqCst);
             let began_ms = clock::now_ms();
             if began_ms >= rests_until_ms || stopping {
-                match self.look(stopping) {
+                match caught(|| self.look(stopping)).flatten() {
                     Ok(()) => {
                         if failures > 0 {
                             (self.listener)(None);
@@ -244,7 +259,8 @@ impl Following {
             let work = self.work(&done)?;
             if work.is_empty() {
                 self.tell(true)?;
-                let tended = self.consumer.tend(&self.rights.leases(), is_last)?;
+                let leases = self.rights.leases();
+                let tended = caught(|| self.consumer.tend(&leases, is_last)).flatten()?;
                 if tended && (!is_last || clock::now_ms() < until_ms) {
                     self.rights.hold();
                     self.rights.keep();
@@ -254,7 +270,7 @@ impl Following {
                 }
                 return Ok(());
             }
-            let outcome = self.consumer.apply(&work);
+            let outcome = caught(|| self.consumer.apply(&work)).flatten();
             for it in &work {
                 let is_lost = matches!(outcome, Err(Error::LeaseLost { .. }));
                 self.rights.done(&it.lease, is_lost);
@@ -276,10 +292,22 @@ impl Following {
                     }
                     self.at.extend(applied.reached);
                     applied.committed_ms.iter().for_each(|ms| self.delays.count(now_ms - ms));
+                    self.tell_of_left_out(&applied.left_out);
                 }
             }
             self.rights.keep();
             self.tell(false)?;
+        }
+    }
+
+    /// Says which documents an index has to do without.
+    fn tell_of_left_out(&self, left_out: &[LeftOut]) {
+        let title = cursors::title(self.consumer.role());
+        for it in left_out.iter().take(LEFT_OUT_TOLD_MAX) {
+            (self.listener)(Some(format!("{title} leaves out {}: {}", it.docid, it.why)));
+        }
+        if !left_out.is_empty() {
+            (self.listener)(None);
         }
     }
 
@@ -304,7 +332,7 @@ impl Following {
             let is_new = self.rights.is_new(part);
             let at = match self.at.get(&part).filter(|_| !is_new) {
                 Some(at) => *at,
-                None => self.consumer.take_up(&lease)?,
+                None => caught(|| self.consumer.take_up(&lease)).flatten()?,
             };
             self.at.insert(part, at);
             if at >= head {

@@ -99,6 +99,12 @@ pub enum Error {
     /// A request that cannot be met as asked; the message says what to change.
     #[error("{0}")]
     Refused(String),
+    /// A unit of work met a bug of this program: it failed, and nothing else did.
+    #[error("internal error: {reason}")]
+    Internal {
+        /// What the panic said.
+        reason: String,
+    },
     /// A file could not be read or written.
     #[error("{path}: {error}")]
     Io {
@@ -124,6 +130,11 @@ impl Error {
     /// Stored bytes that are not what was written.
     pub fn corrupt(what: impl Into<String>, reason: impl Into<String>) -> Error {
         Error::Corrupt { what: what.into(), reason: reason.into() }
+    }
+
+    /// Whether a bug of this program ended a unit of work.
+    pub fn is_internal(&self) -> bool {
+        matches!(self, Error::Internal { .. })
     }
 
     /// Whether the same may succeed later without anything being changed here: the

@@ -14,6 +14,8 @@
 //! PostgreSQL and back, [`verify`] checks it, [`gc`] gives back what nothing needs any
 //! more.
 //!
+//! [`panics`] makes a panic in a unit of work a value.
+//!
 //! [`catalog`] is the form in which connectors, which live elsewhere, say what they are.
 //!
 //! Nothing here may be called inside an async task: calls block until the
@@ -40,6 +42,7 @@ pub mod migrate;
 pub mod objects;
 pub mod owned;
 pub mod pack;
+pub mod panics;
 pub mod patience;
 pub mod sealing;
 pub mod socket;

@@ -11,6 +11,7 @@ use crate::lifecycle::{Asked, Event, run_kind};
 use crate::worker::job::JobWork;
 use std::sync::Arc;
 use store::ids::JobId;
+use store::panics::FaultPoint;
 use store::tables::job_states::{self, Attended, Phase};
 use store::tables::jobs::{self, Job};
 use store::{Error, Result};
@@ -18,6 +19,7 @@ use store::{Error, Result};
 /// Starts a job up that is ready for it.
 pub fn run(means: &Means, job: JobId) -> Result<()> {
     let (node, now_ms, ground) = (means.ids.node(), means.now.ms(), means.ground.clone());
+    ground.faults.at(FaultPoint::StartJob, &job.to_string());
     let attended = means.db.write(move |tx| {
         let job = definition(tx, job)?;
         let before = job_states::state(tx, job.id)?;

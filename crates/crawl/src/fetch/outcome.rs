@@ -240,6 +240,9 @@ pub enum Reason {
     /// A status that is no document.
     #[error("the server answered with status {0}")]
     Status(u16),
+    /// A bug of this program, met while the document was fetched or read.
+    #[error("this program failed on it")]
+    Internal,
 }
 
 impl Reason {
@@ -283,6 +286,7 @@ impl Reason {
             Reason::TooManyEncodings => "too-many-encodings",
             Reason::CorruptEncoding => "corrupt-encoding",
             Reason::TooLarge => "too-large",
+            Reason::Internal => "internal-error",
             Reason::Status(status) => return Cow::Owned(format!("http-{status}")),
         })
     }
@@ -326,7 +330,8 @@ impl Reason {
             | Reason::UnknownEncoding
             | Reason::TooManyEncodings
             | Reason::CorruptEncoding
-            | Reason::TooLarge => Outcome::Failed { reason: self },
+            | Reason::TooLarge
+            | Reason::Internal => Outcome::Failed { reason: self },
             Reason::Status(status) => on_status(status, None),
         }
     }

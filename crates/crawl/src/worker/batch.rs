@@ -22,7 +22,7 @@ use store::tables::carrydown::{Data, limited};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::hops::Leads;
-use store::tables::queue::{Candidate, Settled};
+use store::tables::queue::{Candidate, Settled, Settlement};
 use store::tables::robots::Stored;
 use store::tables::traps::TrapRow;
 
@@ -249,6 +249,12 @@ impl Batch {
     pub fn body(&mut self, body: KeptBody) {
         self.bytes_held += body.body.len();
         self.bodies.push(body);
+    }
+
+    /// Documents of which it says more than that they go back as they were.
+    pub fn with_contents(&self) -> impl Iterator<Item = QueueId> {
+        let is_back = |it: &&Settled| matches!(it.to, Settlement::Back { .. });
+        self.settled.iter().filter(move |it| !is_back(it)).map(|it| it.id)
     }
 
     /// Documents that something is said of.

@@ -4,21 +4,22 @@
 //! tasks, so nothing here has to be. Reading a page happens on the thread that fetched
 //! it, between two polls of the network: a page takes less than a millisecond.
 //!
-//! Invariant: every task that was sent is answered by exactly one event, unless the
-//! threads are told to end.
+//! Invariant: every task that was sent is answered by exactly one event, also when it
+//! panics, unless the threads are told to end.
 
 use super::job::{Source, Web};
 use super::now::Now;
 use super::reading;
+use super::reading::Reading;
 use super::sure::Sure;
 use super::tasks::{DocumentDone, DocumentTask, Fetched, LoginDone, LoginTask};
-use super::tasks::{LookedDone, RobotsDone, Task};
+use super::tasks::{LookedDone, RobotsDone, RobotsTask, Task};
 use crate::carrydown::opened;
 use crate::definitions::RobotsFor;
 use crate::extract::{self, Beside};
-use crate::fetch::{self, Ask, Fetcher, HopVerdict, Outcome};
+use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome};
 use crate::fetch::{HeaderName, HeaderValue};
-use crate::login::sequence::Walk;
+use crate::login::sequence::{Walk, Walked};
 use crate::repository::{Known, Looked, Read, Repository};
 use page::sniff;
 use page::url::Policy;
@@ -26,9 +27,13 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use store::panics::{FaultPoint, caught, caught_async};
 use store::{Error, Result};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+
+/// The code of a document on which this program itself fails.
+pub const INTERNAL_ERROR: &str = "internal-error";
 
 /// The threads.
 pub struct Fetching {
@@ -114,26 +119,15 @@ async fn serve(
                 }
                 None => return,
             },
+            // What panics is a value by now: a task ends only when it has reported.
             Some(_) = under_way.join_next() => {}
         }
     }
 }
 
 async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
-    let began_ms = now.ms();
     match task {
-        Task::Robots(task) => {
-            let Some(web) = task.job.web() else { return Fetched::NotAsked(Task::Robots(task)) };
-            let url = format!("{}/robots.txt", task.origin);
-            let mut ask = Ask::new(&url, &web.guard);
-            ask.user_agent = Some(&web.user_agent);
-            ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
-            ask.bandwidth = task.bandwidth.as_deref();
-            let most = page::robots::answer::REDIRECTS_MAX;
-            let followed = fetcher.follow(&ask, most, |_| HopVerdict::Follow).await;
-            let ended_ms = now.ms();
-            Fetched::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
-        }
+        Task::Robots(task) => robots_txt(fetcher, task, now).await,
         Task::Login(task) => logged_in(fetcher, task, now).await,
         Task::Document(task) => {
             let job = task.job.clone();
@@ -145,15 +139,62 @@ async fn work(fetcher: &Fetcher, task: Task, now: Now) -> Fetched {
     }
 }
 
+async fn robots_txt(fetcher: &Fetcher, task: RobotsTask, now: Now) -> Fetched {
+    let Some(web) = task.job.web() else { return Fetched::NotAsked(Task::Robots(task)) };
+    let began_ms = now.ms();
+    let url = format!("{}/robots.txt", task.origin);
+    let mut ask = Ask::new(&url, &web.guard);
+    ask.user_agent = Some(&web.user_agent);
+    ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
+    ask.bandwidth = task.bandwidth.as_deref();
+    let most = page::robots::answer::REDIRECTS_MAX;
+    let asking = async {
+        task.job.ground.faults.at(FaultPoint::AskRobots, &task.origin);
+        fetcher.follow(&ask, most, |_| HopVerdict::Follow).await
+    };
+    // As a server that cannot be reached: nothing of the origin is asked for meanwhile.
+    let unknown = |_| Followed { url: url.clone(), hops: Vec::new(), outcome: internal_trouble() };
+    let followed = caught_async(asking).await.unwrap_or_else(unknown);
+    let ended_ms = now.ms();
+    Fetched::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
+}
+
+fn internal_trouble() -> Outcome {
+    Outcome::Retry { after_ms: None, reason: fetch::Reason::Internal }
+}
+
+/// What came of asking for a document of the web.
+struct Answer {
+    outcome: Outcome,
+    reading: Option<Reading>,
+    asks_login: bool,
+    ended_ms: i64,
+}
+
 async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now: Now) -> Fetched {
     let began_ms = now.ms();
-    let mut outcome = ask_for(fetcher, &task, web).await;
+    let (answer, internal) = match caught_async(ask_and_read(fetcher, &task, web, now)).await {
+        Ok(answer) => (answer, None),
+        Err(error) => {
+            let outcome = Outcome::Failed { reason: fetch::Reason::Internal };
+            let (reading, asks_login, ended_ms) = (None, false, now.ms());
+            (Answer { outcome, reading, asks_login, ended_ms }, Some(error.to_string()))
+        }
+    };
+    let Answer { outcome, reading, asks_login, ended_ms } = answer;
+    let done = DocumentDone { task, outcome, reading, asks_login, internal, began_ms, ended_ms };
+    Fetched::Document(Box::new(done))
+}
+
+async fn ask_and_read(fetcher: &Fetcher, task: &DocumentTask, web: &Web, now: Now) -> Answer {
+    let mut outcome = ask_for(fetcher, task, web).await;
     let ended_ms = now.ms();
     let asks_login = web
         .login_for(&task.claimed.entry.docid)
         .is_some_and(|login| login.asks(&task.claimed.entry.docid, &outcome));
     let reading = match &mut outcome {
         Outcome::Body(body) if !asks_login => {
+            task.job.ground.faults.at(FaultPoint::ReadPage, &task.claimed.entry.docid);
             let extractor = &task.job.ground.extractor;
             let media = reading::media_of(body);
             let said = extractor.ask(&media, &body.body, body.truncated).await;
@@ -166,8 +207,7 @@ async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now:
         }
         _ => None,
     };
-    let done = DocumentDone { task, outcome, reading, asks_login, began_ms, ended_ms };
-    Fetched::Document(Box::new(done))
+    Answer { outcome, reading, asks_login, ended_ms }
 }
 
 async fn logged_in(fetcher: &Fetcher, task: Box<LoginTask>, now: Now) -> Fetched {
@@ -185,7 +225,9 @@ async fn logged_in(fetcher: &Fetcher, task: Box<LoginTask>, now: Now) -> Fetched
         robots: (web.spec.robots == RobotsFor::All).then(|| web.spec.product()),
     };
     let began_ms = now.ms();
-    let walked = login.walk(&walk, &task.document, task.number).await;
+    let walked = caught_async(login.walk(&walk, &task.document, task.number)).await;
+    let failed = |error: Error| Walked { outcome: Err(format!("({error})")), asked: Vec::new() };
+    let walked = walked.unwrap_or_else(failed);
     let ended_ms = now.ms();
     Fetched::Login(Box::new(LoginDone { task, walked, began_ms, ended_ms }))
 }
@@ -199,18 +241,30 @@ async fn looked_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>, now
     let data = task.claimed.data.clone();
     let version = known.and_then(|it| opened(it.version.as_deref(), &data)).flatten();
     let version = version.map(str::to_owned);
-    let look = move || repository.look(&docid, Known { version: version.as_deref(), data: &data });
-    let mut looked = tokio::task::spawn_blocking(look).await.unwrap_or_else(|_| Looked::Trouble {
-        code: "connector",
-        detail: "the connector has failed on it".to_owned(),
-        passes: false,
-    });
-    let beside = match &mut looked {
-        Looked::Read(read) => extracted(&task, read).await,
-        _ => Beside::default(),
+    let faults = task.job.ground.faults.clone();
+    let look = move || {
+        caught(|| {
+            faults.at(FaultPoint::LookAtDocument, &docid);
+            repository.look(&docid, Known { version: version.as_deref(), data: &data })
+        })
     };
+    let looked = tokio::task::spawn_blocking(look).await.map_err(|error| error.to_string());
+    let looked = looked.and_then(|looked| looked.map_err(|error| error.to_string()));
+    let mut looked = looked.unwrap_or_else(internal_error);
+    let mut beside = Beside::default();
+    if let Looked::Read(read) = &mut looked {
+        match caught_async(extracted(&task, read)).await {
+            Ok(extracted) => beside = extracted,
+            Err(error) => looked = internal_error(error.to_string()),
+        }
+    }
     let ended_ms = now.ms();
     Fetched::Looked(Box::new(LookedDone { task, looked, beside, began_ms, ended_ms }))
+}
+
+/// A document on which this program fails.
+fn internal_error(detail: String) -> Looked {
+    Looked::Trouble { code: INTERNAL_ERROR, detail, passes: false }
 }
 
 /// Has a document read that its connector cannot read, whichever it is.

@@ -9,7 +9,7 @@ mod left_out;
 mod looked;
 mod swept;
 
-pub use left_out::{asks_login, forbidden, later, unwanted};
+pub use left_out::{asks_login, forbidden, internal_error, later, unwanted};
 pub use looked::looked;
 pub use swept::{GIVEN_UP, expired, given_up, stale, swept};
 
@@ -84,7 +84,7 @@ pub enum Class {
 
 /// Takes the outcome of a document into the batch.
 pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Class {
-    let DocumentDone { task, outcome, reading, began_ms, ended_ms, .. } = done;
+    let DocumentDone { task, outcome, reading, internal, began_ms, ended_ms, .. } = done;
     let (job, claimed) = (&*task.job, task.claimed);
     let bytes = match &outcome {
         Outcome::Body(body) => i64::try_from(body.wire_bytes).unwrap_or(i64::MAX),
@@ -92,7 +92,10 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
     };
     batch.counts.bytes += bytes;
     let mut fetch = activity(at, job, &claimed.entry, (&outcome, bytes, began_ms, ended_ms));
-    fetch.description = fetch.description.or(reading.as_ref().and_then(|it| it.beside.sentence()));
+    fetch.description = internal
+        .clone()
+        .or(fetch.description)
+        .or_else(|| reading.as_ref().and_then(|it| it.beside.sentence()));
     batch.history.push(fetch);
     let status = outcome.status();
     match outcome {
@@ -115,7 +118,11 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
         }
         Outcome::Refused { reason } | Outcome::Failed { reason } => {
             batch.counts.errors += 1;
-            let to = Settlement::Failed(said(reason));
+            let why = match internal {
+                Some(detail) => Reason::new(&reason.code(), Some(&detail)),
+                None => said(reason),
+            };
+            let to = Settlement::Failed(why);
             settle(at, batch, (job, claimed), (&trouble(status, reason), to, status))
         }
         Outcome::Retry { reason, .. } => {

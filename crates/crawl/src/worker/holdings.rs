@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{NodeId, Part};
+use store::panics::caught;
 use store::tables::leases::{self, Asking, Lease};
 use store::tables::{chunks, nodes};
 use store::{Db, Error, Result, Tx};
@@ -150,7 +151,7 @@ impl Keeper {
     fn sweep_and_report(&mut self, report: &impl Fn(Holding) -> bool) -> bool {
         // A database that cannot be reached is met again at the next sweep; leases
         // that run out meanwhile are lost, and then the sweep says so.
-        let Ok(swept) = self.sweep() else { return true };
+        let Ok(swept) = caught(|| self.sweep()).flatten() else { return true };
         if swept.replaced {
             return report(Holding::Replaced);
         }

@@ -17,6 +17,7 @@ use page::url::host_of;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
+use store::panics::Faults;
 use store::patience::Patience;
 use store::tables::hops::Told;
 use store::tables::job_states::{self, Attended, Phase, RunKind, State};
@@ -40,6 +41,8 @@ pub struct Ground {
     pub own: Vec<SocketAddr>,
     /// Has documents read that are neither HTML nor text.
     pub extractor: Arc<Extractor>,
+    /// Faults that tests inject.
+    pub faults: Faults,
 }
 
 /// Where a URL lives.

@@ -7,8 +7,9 @@ use super::Worker;
 use super::hosts::Request;
 use super::job::JobWork;
 use super::tasks::{RobotsDone, RobotsTask};
-use crate::fetch::Outcome;
+use crate::fetch::{Followed, Outcome, Reason};
 use store::ids::Part;
+use store::panics::caught;
 
 /// Origins that are remembered for having told their sitemaps; to tell them twice is
 /// only work.
@@ -24,7 +25,13 @@ impl Worker {
         if let Outcome::Retry { reason, .. } = &followed.outcome {
             self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
         }
-        let stored = self.robots.answered(&origin, &followed, ended_ms);
+        let parsed = caught(|| self.robots.answered(&origin, &followed, ended_ms));
+        // One that cannot be read because of a bug of ours closes its origin, as trouble does.
+        let stored = parsed.unwrap_or_else(|_| {
+            let outcome = Outcome::Retry { after_ms: None, reason: Reason::Internal };
+            let unread = Followed { outcome, ..followed.clone() };
+            self.robots.answered(&origin, &unread, ended_ms)
+        });
         let product = job.web().map_or("", |web| web.spec.product());
         self.hosts.get(host).crawl_delay_ms = self.robots.crawl_delay_ms(&origin, product);
         let outcome = match &followed.outcome {

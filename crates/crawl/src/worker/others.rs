@@ -4,10 +4,10 @@
 //! Invariant: they wait for nobody, but they are claimed, finished and committed like
 //! every other document.
 
-use super::Worker;
 use super::finish::{self, Class};
 use super::job::{JobWork, Source};
 use super::tasks::{Claimed, LookedDone};
+use super::{Item, Worker};
 use crate::conduct;
 use crate::frontier::{HostKey, Pause};
 use crate::lifecycle::Event;
@@ -40,6 +40,10 @@ impl Worker {
         self.frontier.finished(job.spot(host), pause);
         if !self.holds(host.part, done.task.claimed.token) {
             self.frontier.committed(1);
+            return;
+        }
+        if self.is_isolated((host.part, job.id)) {
+            self.give_back(host.part, Item::new(job.id, done.task.claimed));
             return;
         }
         let busy_ms = u64::try_from(done.ended_ms - done.began_ms).unwrap_or(0);

@@ -5,6 +5,7 @@
 //! given back goes back with it.
 
 use super::job::Doing;
+use super::progress::Waiter;
 use super::steps::fresh_chunk;
 use super::tasks::Claimed;
 use super::turn::{Done, Turn};
@@ -54,7 +55,7 @@ impl Worker {
     /// Whether what is finished of a job in a part is to be committed now.
     fn is_to_commit(&self, key: (Part, JobId), asks: bool, now_ms: i64) -> bool {
         let batch = &self.places[&key].batch;
-        let documents_max = self.settings.chunk_documents;
+        let documents_max = self.chunk_documents_max(key);
         let due = batch.first_ms.is_some_and(|ms| now_ms - ms >= self.settings.chunk_ms);
         let hungry = asks && batch.documents() * 2 >= documents_max;
         // Nothing else keeps a sweep from its next step.
@@ -139,21 +140,24 @@ impl Worker {
     /// A turn is over.
     pub(super) fn turned(&mut self, turned: Turned) -> Result<()> {
         self.turns_under_way -= 1;
-        let Turned { ready, outcome, part, token } = turned;
+        let Turned { ready, outcome } = turned;
+        let (part, token) = (ready.turn().lease.part, ready.turn().lease.token);
         for (_, place) in self.places.iter_mut().filter(|(key, _)| key.0 == part) {
             // There is one turn of a part at a time.
             place.turning = false;
         }
-        let Some(ready) = ready else {
-            return self.failed((part, token), outcome.err(), (0, &[]));
-        };
         let turn = ready.turn();
         let documents = turn.commit.as_ref().map_or(0, |(_, batch)| batch.claimed());
         match outcome {
             Ok(done) => {
                 self.frontier.committed(documents);
+                if self.isolation.take_told() {
+                    self.progress.waits_for(Waiter::Commit, None);
+                }
                 if let Some((_, batch)) = &turn.commit {
                     batch.remember(turn.job.id, &self.known);
+                    let settled = batch.settled.iter().map(|it| it.id);
+                    self.isolation.on_commit((part, turn.job.id), settled);
                     self.progress.committed(done.new);
                     self.herald.committed();
                     if !turn.job.outlets.is_empty() {
@@ -163,8 +167,49 @@ impl Worker {
                 self.take_over(part, turn, done);
                 Ok(())
             }
+            Err(Error::Internal { reason }) => {
+                self.panicked(turn, &reason);
+                self.failed((part, token), None, (documents, &turn.wants))
+            }
             Err(error) => self.failed((part, token), Some(error), (documents, &turn.wants)),
         }
+    }
+
+    /// A turn panicked, again and again. Its part is given back as if this process had
+    /// crashed: whoever takes it abandons the chunk and claims its documents anew.
+    fn panicked(&mut self, turn: &Turn, reason: &str) {
+        let (part, job) = (turn.lease.part, &turn.job);
+        let documents: Vec<QueueId> = match &turn.commit {
+            Some((_, batch)) => batch.with_contents().collect(),
+            None => Vec::new(),
+        };
+        self.isolation.on_panic((part, job.id), &documents, reason);
+        let what = if turn.commit.is_some() { "a commit" } else { "a claim" };
+        let why = format!(
+            "{what} of job {} in part {part} failed with an internal error ({reason}); it is \
+             tried again with fewer documents",
+            job.name
+        );
+        self.progress.waits_for(Waiter::Commit, Some(why));
+        self.isolation.tell();
+        if self.holds(part, turn.lease.token) {
+            self.holdings.leave(part, false);
+        }
+    }
+
+    /// How many documents a chunk may have: fewer while one is searched for that makes
+    /// commits panic.
+    pub(super) fn chunk_documents_max(&self, place: (Part, JobId)) -> usize {
+        let usual = self.settings.chunk_documents;
+        self.isolation.documents_max(place).map_or(usual, |most| most.min(usual))
+    }
+
+    /// Whether a document that is finished must wait for another chunk, because this one
+    /// may have few.
+    pub(super) fn is_isolated(&self, place: (Part, JobId)) -> bool {
+        let most = self.isolation.documents_max(place);
+        let has = || self.places.get(&place).map_or(0, |it| it.batch.with_contents().count());
+        most.is_some_and(|most| has() >= most)
     }
 
     fn take_over(&mut self, part: Part, turn: &Turn, done: Done) {

@@ -53,6 +53,12 @@ impl Worker {
             self.give_back(host.part, Item::new(job, claimed));
             return Ok(());
         };
+        if let Some(message) = self.isolation.take_condemned(claimed.entry.id) {
+            self.skip(host, &work, |at, batch| {
+                finish::internal_error(at, batch, (&work, claimed), &message)
+            });
+            return Ok(());
+        }
         let entry = &claimed.entry;
         if entry.seen_run < work.run && work.kind == RunKind::Full {
             self.skip(host, &work, |at, batch| finish::stale(at, batch, (&work, entry)));
@@ -239,6 +245,10 @@ impl Worker {
         if !self.holds(host.part, done.task.claimed.token) {
             // The part is somebody else's: what came of this is not ours to tell.
             self.frontier.committed(1);
+            return Ok(());
+        }
+        if self.is_isolated((host.part, job.id)) {
+            self.give_back(host.part, Item::new(job.id, done.task.claimed));
             return Ok(());
         }
         if done.asks_login {

@@ -118,6 +118,8 @@ pub struct DocumentDone {
     pub reading: Option<Reading>,
     /// It is not the document, but asks for a login.
     pub asks_login: bool,
+    /// What a bug of this program said, if one ended it.
+    pub internal: Option<String>,
     /// When it began.
     pub began_ms: i64,
     /// When it ended.

@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use store::ids::{BinId, ChunkId, IdMaker, ObjectId, Part, QueueId};
 use store::objects::{ChunkKey, ObjectPath, Objects};
+use store::panics::FaultPoint;
 use store::tables::bins::{self, Bin, Marked};
 use store::tables::documents::{self, Document};
 use store::tables::job_states::RunKind;
@@ -227,6 +228,7 @@ impl Turn {
         };
         let mut raised = BTreeSet::new();
         if let Some((chunk, batch)) = &self.commit {
+            self.inject_faults(batch);
             let added = effects.apply(tx, self, part)?;
             effects.is_done(tx, self)?;
             done.new += added.new;
@@ -242,6 +244,7 @@ impl Turn {
             queue::hand_on(tx, self.place(), chunk.id, self.open.id)?;
         }
         for want in &self.wants {
+            self.job.ground.faults.at(FaultPoint::Claim, &self.job.name);
             self.claim(tx, *want, done)?;
         }
         if let Some(sweep) = self.sweep {
@@ -257,6 +260,14 @@ impl Turn {
         }
         done.woken = woken(tx, part, &raised)?.into_iter().map(|bin| (part, bin)).collect();
         Ok(())
+    }
+
+    /// Where tests make a commit panic.
+    fn inject_faults(&self, batch: &Batch) {
+        let faults = &self.job.ground.faults;
+        if !faults.is_none() {
+            batch.records.iter().for_each(|it| faults.at(FaultPoint::CommitDocument, &it.docid));
+        }
     }
 
     /// What is known of documents, what was done, and the objects.

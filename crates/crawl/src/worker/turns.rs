@@ -1,8 +1,9 @@
 //! The threads that run turns, so that the worker never waits for a disk or a network.
 //!
 //! Trouble with the database or the disk is waited out here: a turn is tried again
-//! until it succeeds, its lease is lost, or the process is told to end. Invariant: a
-//! turn that was sent is answered once.
+//! until it succeeds, its lease is lost, or the process is told to end. One that panics is
+//! tried a few times, because its cause may pass, and then answered as an error. Invariant: a
+//! turn that was sent is answered once, also when it panics.
 
 use super::links::StoredLinks;
 use super::progress::{Progress, Waiter};
@@ -14,25 +15,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::objects::Objects;
+use store::panics::caught;
 use store::{Db, Error, Result};
 
 /// Turns under way at once, each of another part.
 pub const TURNS_MAX: usize = 4;
 /// The first wait after trouble; it doubles up to [`WAIT_MAX`].
 const WAIT_MIN: Duration = Duration::from_millis(100);
+/// How often a turn that panics is tried.
+const PANICS_MAX: u32 = 3;
 /// The longest wait after trouble.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// What came of a turn.
 pub struct Turned {
     /// The turn, and what was made of it.
-    pub ready: Option<Arc<Ready>>,
+    pub ready: Arc<Ready>,
     /// What it did.
     pub outcome: Result<Done>,
-    /// Whose turn it was.
-    pub part: store::ids::Part,
-    /// The lease it was under.
-    pub token: i64,
 }
 
 /// The threads.
@@ -95,16 +95,11 @@ fn serve(
     loop {
         let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(turn) = next else { return };
-        let (part, token) = (turn.lease.part, turn.lease.token);
         let patience = Patience { progress, ending };
-        match prepare(runner, turn, &patience) {
-            Ok(ready) => {
-                let ready = Arc::new(ready);
-                let outcome = run(runner, &ready, &patience);
-                report(Turned { ready: Some(ready), outcome, part, token });
-            }
-            Err(error) => report(Turned { ready: None, outcome: Err(error), part, token }),
-        }
+        let (ready, prepared) = prepare(runner, turn, &patience);
+        let ready = Arc::new(ready);
+        let outcome = prepared.and_then(|()| run(runner, &ready, &patience));
+        report(Turned { ready, outcome });
     }
 }
 
@@ -117,7 +112,8 @@ struct Patience<'a> {
 impl Patience<'_> {
     /// Whether to try again after this error, having waited.
     fn bears(&self, error: &Error, wait: &mut Duration) -> bool {
-        if !error.passes() || self.ending.load(Ordering::SeqCst) {
+        let is_internal = matches!(error, Error::Internal { .. });
+        if !(error.passes() || is_internal) || self.ending.load(Ordering::SeqCst) {
             return false;
         }
         self.progress
@@ -128,27 +124,30 @@ impl Patience<'_> {
     }
 }
 
-fn prepare(runner: &Runner<'_>, mut turn: Turn, patience: &Patience<'_>) -> Result<Ready> {
+/// Prepares a turn. One that panics may be half prepared, and is not tried again.
+fn prepare(runner: &Runner<'_>, mut turn: Turn, patience: &Patience<'_>) -> (Ready, Result<()>) {
     let mut wait = WAIT_MIN;
     loop {
-        match runner.prepare(&mut turn) {
-            Ok(prepared) => return Ok(Ready::new(turn, prepared)),
-            Err(error) if patience.bears(&error, &mut wait) => {}
-            Err(error) => return Err(error),
+        let error = match caught(|| runner.prepare(&mut turn)).flatten() {
+            Ok(prepared) => return (Ready::new(turn, prepared), Ok(())),
+            Err(error) => error,
+        };
+        if matches!(error, Error::Internal { .. }) || !patience.bears(&error, &mut wait) {
+            return (Ready::new(turn, None), Err(error));
         }
     }
 }
 
 fn run(runner: &Runner<'_>, ready: &Arc<Ready>, patience: &Patience<'_>) -> Result<Done> {
     let mut wait = WAIT_MIN;
-    let mut again = false;
+    let (mut again, mut panics) = (false, 0);
     loop {
-        match runner.run(ready, again) {
+        match caught(|| runner.run(ready, again)).flatten() {
             Ok(mut done) => {
                 if wait > WAIT_MIN {
                     patience.progress.waits_for(Waiter::Commit, None);
                 }
-                return match runner.spread(ready.turn(), &mut done) {
+                return match caught(|| runner.spread(ready.turn(), &mut done)).flatten() {
                     Ok(()) => Ok(done),
                     // The next turn meets it, too, and goes on from there.
                     Err(error) if error.passes() || matches!(error, Error::LeaseLost { .. }) => {
@@ -158,8 +157,13 @@ fn run(runner: &Runner<'_>, ready: &Arc<Ready>, patience: &Patience<'_>) -> Resu
                     Err(error) => Err(error),
                 };
             }
-            Err(error) if patience.bears(&error, &mut wait) => again = true,
-            Err(error) => return Err(error),
+            Err(error) => {
+                panics += u32::from(matches!(error, Error::Internal { .. }));
+                if panics >= PANICS_MAX || !patience.bears(&error, &mut wait) {
+                    return Err(error);
+                }
+                again = true;
+            }
         }
     }
 }

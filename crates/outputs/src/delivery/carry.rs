@@ -14,6 +14,7 @@ use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use store::ids::{ConnectionId, JobId};
+use store::panics::caught;
 use store::patience::Patience;
 use store::tables::documents::{self, Document};
 use store::tables::history::{self, Activity};
@@ -152,7 +153,9 @@ impl Carrier {
         while bytes_held < BYTES_MAX
             && let Some(item) = items.pop_front_if(|it| it.pending.job == job)
         {
-            match self.order(&item, &batch)? {
+            match caught(|| self.order(&item, &batch))
+                .unwrap_or_else(|error| Ok(Err(error.to_string())))?
+            {
                 Ok(Ordered { deed, refusal }) => {
                     let bytes = size_of(&deed);
                     bytes_held += bytes;
@@ -168,7 +171,7 @@ impl Carrier {
         let outcomes = match deeds.is_empty() {
             true => Vec::new(),
             false => {
-                output.take(spec.as_deref().unwrap_or("{}"), &deeds).map_err(Trouble::Output)?
+                take(output, spec.as_deref().unwrap_or("{}"), &deeds).map_err(Trouble::Output)?
             }
         };
         if outcomes.len() != taken.len() {
@@ -274,6 +277,29 @@ impl Carrier {
             end_ms,
         }
     }
+}
+
+/// Hands deeds to an output. If its connector panics they are handed over one by one, so that
+/// only the document that it panics on is to blame.
+fn take(
+    output: &mut dyn Output,
+    spec: &str,
+    deeds: &[Deed],
+) -> std::result::Result<Vec<Outcome>, Away> {
+    if let Ok(outcomes) = caught(|| output.take(spec, deeds)) {
+        return outcomes;
+    }
+    let mut outcomes = Vec::with_capacity(deeds.len());
+    for deed in deeds {
+        match caught(|| output.take(spec, std::slice::from_ref(deed))) {
+            Ok(outcome) => outcomes.extend(outcome?),
+            Err(error) => {
+                let detail = error.to_string();
+                outcomes.push(Outcome::Trouble { code: "INTERNALERROR", detail });
+            }
+        }
+    }
+    Ok(outcomes)
 }
 
 /// What follows from an outcome for a decision.

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 use store::ids::{ConnectionId, Part};
+use store::panics::caught;
 use store::tables::ingests::{self, Due};
 use store::tables::outlets::{self, Opening};
 use store::{Result, clock};
@@ -94,7 +95,7 @@ impl Desk {
             if !stopping && now_ms >= self.look_ms {
                 self.looked_ms = now_ms;
                 // A database that is away is met again at the next look.
-                let next_ms = self.look().unwrap_or(None).unwrap_or(i64::MAX);
+                let next_ms = caught(|| self.look()).flatten().unwrap_or(None).unwrap_or(i64::MAX);
                 let idle_ms = if self.carried.is_empty() { self.idle_ms } else { poll_ms };
                 self.look_ms = next_ms.min(now_ms + idle_ms.min(poll_ms)).max(now_ms + 1);
             }

@@ -10,6 +10,7 @@ use super::index::LinkIndex;
 use crate::follow::{Applied, Consumer, Work};
 use reading::Chunks;
 use store::objects::Objects;
+use store::panics::Faults;
 use store::tables::cursors;
 use store::tables::leases::Lease;
 use store::{Db, Result};
@@ -33,6 +34,12 @@ impl Links {
     /// The index, and where chunks are.
     pub fn new(db: Db, objects: Objects, index: LinkIndex) -> Result<Links> {
         Ok(Links { index, chunks: Chunks::new(db, objects)? })
+    }
+
+    /// The same, with faults that a test injects.
+    pub fn with_faults(mut self, faults: Faults) -> Links {
+        self.chunks.faults = faults;
+        self
     }
 }
 
@@ -70,7 +77,9 @@ impl Consumer for Links {
                     }
                     at = chunk.seq;
                     applied.committed_ms.push(chunk.committed_ms);
-                    links += self.chunks.read(part, chunk, &mut batch.changes)?;
+                    let read = self.chunks.read(part, chunk, &mut batch.changes)?;
+                    links += read.links;
+                    applied.left_out.extend(read.left_out);
                 }
             }
             batch.marks.push(Mark::Cursor { part, seq: at });

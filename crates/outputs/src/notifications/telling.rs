@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{ConnectionId, IdMaker, JobId, Part};
+use store::panics::caught;
 use store::tables::history::{self, Activity};
 use store::tables::job_states::State;
 use store::tables::notifications::{self, Occasion};
@@ -230,7 +231,8 @@ impl Telling {
         self.pending = rest;
         for mut it in due {
             let start_ms = clock::now_ms();
-            let outcome = tell_one(&it);
+            let outcome = caught(|| tell_one(&it))
+                .unwrap_or_else(|error| Err(Away::because(error.to_string())));
             let wait_ms = self.means.waits_ms.get(it.tries).copied();
             match (outcome, wait_ms) {
                 (Ok(false), _) => {}

@@ -11,13 +11,14 @@ use super::said;
 use super::schema::{Entry, Key, Said};
 use super::shard::{In, Means, Shard};
 use super::wanted::Wanted;
-use crate::follow::{Applied, Consumer, Work};
+use crate::follow::{Applied, Consumer, LeftOut, Work};
 use page::domain::SuffixList;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
 use store::ids::Part;
+use store::panics::{FaultPoint, Faults, caught};
 use store::tables::chunks::{self, Committed, Facts};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
@@ -46,6 +47,10 @@ pub struct Search {
     reading: Option<In>,
     /// Which jobs want their documents to be found.
     wanted: Wanted,
+    /// Whether documents are tried one by one, because a batch has failed.
+    is_careful: bool,
+    /// Faults that tests inject.
+    faults: Faults,
     /// Who is told of a version.
     published: Box<dyn FnMut() + Send>,
 }
@@ -55,6 +60,7 @@ struct Batch {
     until: Instant,
     documents: usize,
     text_bytes: usize,
+    left_out: Vec<LeftOut>,
 }
 
 impl Batch {
@@ -70,7 +76,13 @@ impl Search {
     pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
         let list = means.claimant.db.read(settings::suffix_list)?;
         let (shards, wanted) = (BTreeMap::new(), Wanted::default());
-        Ok(Search { means, list, shards, reading: None, wanted, published })
+        let (is_careful, faults) = (false, Faults::default());
+        Ok(Search { means, list, shards, reading: None, wanted, is_careful, faults, published })
+    }
+
+    /// The same, with faults that a test injects.
+    pub fn with_faults(self, faults: Faults) -> Search {
+        Search { faults, ..self }
     }
 
     fn db(&self) -> &Db {
@@ -129,8 +141,22 @@ impl Search {
                         batch.documents += 1;
                         batch.text_bytes += facts.text.len();
                         let entry = Entry { key, place: (part, id), record, facts, said };
-                        let document = shard.writer.fields.document(&entry, &self.list);
-                        shard.writer.put(key, document)?;
+                        let document = caught(|| {
+                            self.faults.at(FaultPoint::IndexDocument, &record.docid);
+                            let document = shard.writer.fields.document(&entry, &self.list);
+                            if self.is_careful {
+                                shard.writer.try_words(&document);
+                            }
+                            document
+                        });
+                        match document {
+                            Ok(document) => shard.writer.put(key, document)?,
+                            Err(error) => {
+                                let (docid, why) = (record.docid.clone(), error.to_string());
+                                shard.writer.delete(key);
+                                batch.left_out.push(LeftOut { docid, why });
+                            }
+                        }
                     }
                 }
             }
@@ -154,7 +180,7 @@ impl Search {
         let mut applied = Applied::default();
         let mut taken: BTreeMap<Part, Vec<In>> = BTreeMap::new();
         let until = Instant::now() + BATCH_TIME;
-        let mut batch = Batch { until, documents: 0, text_bytes: 0 };
+        let mut batch = Batch { until, documents: 0, text_bytes: 0, left_out: Vec::new() };
         for it in work {
             let (part, mut at) = (it.lease.part, it.at);
             let shard = self.means.shard_of(part);
@@ -186,6 +212,7 @@ impl Search {
             }
             applied.reached.push((part, at));
         }
+        applied.left_out = batch.left_out;
         Ok((applied, taken))
     }
 
@@ -242,10 +269,15 @@ impl Consumer for Search {
     }
 
     fn apply(&mut self, work: &[Work]) -> Result<Applied> {
-        let outcome = self.fill(work).and_then(|(applied, taken)| {
+        let outcome = caught(|| {
+            let (applied, taken) = self.fill(work)?;
             self.publish(work, &taken)?;
             Ok(applied)
-        });
+        })
+        .flatten();
+        // A writer's thread that panics over a document is only known to have ended: the next
+        // time, documents are tried one by one before they are handed to it.
+        self.is_careful = outcome.as_ref().is_err_and(|error| !error.passes());
         if let Err(error) = &outcome {
             self.blame(&error.to_string());
             // What is in memory is of no use any more; what is published is.

@@ -7,6 +7,7 @@
 //! directory what another one does.
 
 use super::schema::{Fields, Key, VERSION, analysers};
+use super::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +16,7 @@ use store::ids::Part;
 use store::{Error, Result};
 use tantivy::directory::MmapDirectory;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::schema::Value as _;
 use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, TantivyError};
 
 /// What the index says of its files.
@@ -113,6 +115,17 @@ impl Writer {
         self.writer.delete_term(key.term(&self.fields));
         self.writer.add_document(document).map_err(|error| failed(&self.home, error))?;
         Ok(())
+    }
+
+    /// Goes through the words of a document as the writer's thread will, where a panic can be
+    /// caught.
+    pub fn try_words(&self, document: &TantivyDocument) {
+        let mut analyser = words::analyser();
+        let texts = document.field_values().filter_map(|(_, value)| value.as_str());
+        for text in texts {
+            let mut stream = analyser.token_stream(text);
+            while stream.advance() {}
+        }
     }
 
     /// A document is gone.

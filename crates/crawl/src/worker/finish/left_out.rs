@@ -7,6 +7,7 @@ use super::{Class, Finishing, activity, push, retry, settle};
 use crate::budget::Closed;
 use crate::compare::Seen;
 use crate::worker::batch::Batch;
+use crate::worker::fetching::INTERNAL_ERROR;
 use crate::worker::job::JobWork;
 use crate::worker::tasks::{Claimed, DocumentDone};
 use store::chunkfile::document::RemoveReason;
@@ -74,6 +75,20 @@ pub fn asks_login(at: Finishing<'_>, batch: &mut Batch, done: &DocumentDone) -> 
     row.description = Some("the site asks for a login".to_owned());
     batch.history.push(row);
     Class::Again("login".to_owned())
+}
+
+/// A document that makes this program fail when it is committed: it fails alone.
+pub fn internal_error(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    message: &str,
+) -> Class {
+    batch.counts.errors += 1;
+    let detail = format!("internal error when it was committed: {message}");
+    let to = Settlement::Failed(Reason::new(INTERNAL_ERROR, Some(&detail)));
+    let seen = Seen::Trouble { status: None, code: INTERNAL_ERROR.to_owned() };
+    settle(at, batch, (job, claimed), (&seen, to, None))
 }
 
 /// What it takes to ask for a document cannot be had (robots.txt, a session): it waits, or is

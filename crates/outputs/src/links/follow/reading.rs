@@ -3,6 +3,7 @@
 //! Invariant: only web jobs that want a link index are taken; what a job that is gone has
 //! removed is taken all the same, so that nothing of it stays.
 
+use crate::follow::LeftOut;
 use crate::links::changes::{Change, Content, What};
 use crate::perjob::PerJob;
 use page::domain::SuffixList;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use store::chunkfile::document::{self, DocumentRecord};
 use store::ids::{JobId, Part};
 use store::objects::Objects;
+use store::panics::{FaultPoint, Faults, caught};
 use store::tables::chunks::{self, Committed, Facts};
 use store::tables::{connections, settings};
 use store::{Db, Error, Result, pack};
@@ -27,6 +29,17 @@ pub struct Chunks {
     list: Arc<SuffixList>,
     /// Policies of jobs.
     policies: PerJob<Wanted>,
+    /// Faults that tests inject.
+    pub faults: Faults,
+}
+
+/// What was read of a chunk.
+#[derive(Debug, Default)]
+pub struct ChunkRead {
+    /// How many links it has.
+    pub links: usize,
+    /// Documents that cannot be read because of a bug of this program.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// What is wanted of a job.
@@ -51,7 +64,8 @@ fn usual() -> Option<LinkPolicy> {
 impl Chunks {
     pub fn new(db: Db, objects: Objects) -> Result<Chunks> {
         let list = db.read(settings::suffix_list)?;
-        Ok(Chunks { db, objects, list, policies: PerJob::default() })
+        let (policies, faults) = (PerJob::default(), Faults::default());
+        Ok(Chunks { db, objects, list, policies, faults })
     }
 
     /// Committed chunks behind a number.
@@ -59,30 +73,42 @@ impl Chunks {
         self.db.read(move |tx| chunks::after(tx, part, seq, limit))
     }
 
-    /// Adds what a chunk says to changes. Returns how many links it has.
+    /// Adds what a chunk says to changes.
     pub fn read(
         &mut self,
         part: Part,
         chunk: Committed,
         changes: &mut Vec<Change>,
-    ) -> Result<usize> {
+    ) -> Result<ChunkRead> {
+        let mut read = ChunkRead::default();
         if chunk.facts == Facts::None {
-            return Ok(0);
+            return Ok(read);
         }
         let wanted = self.wanted(chunk.job)?;
         let (id, committed_ms) = (chunk.id, chunk.committed_ms);
         let Some(bytes) = pack::read_facts(&self.db, &self.objects, part, chunk.facts)? else {
-            return Ok(0);
+            return Ok(read);
         };
-        let mut links = 0;
         for record in pack::stream(part, id, bytes)? {
-            let Some(change) = self.change(&record?, wanted, committed_ms) else { continue };
-            if let What::Page(content) = &change.what {
-                links += content.links.len();
+            let record = record?;
+            let change = caught(|| {
+                self.faults.at(FaultPoint::IndexDocument, &record.docid);
+                self.change(&record, wanted, committed_ms)
+            });
+            match change {
+                Ok(None) => {}
+                Ok(Some(change)) => {
+                    if let What::Page(content) = &change.what {
+                        read.links += content.links.len();
+                    }
+                    changes.push(change);
+                }
+                Err(error) => {
+                    read.left_out.push(LeftOut { docid: record.docid, why: error.to_string() });
+                }
             }
-            changes.push(change);
         }
-        Ok(links)
+        Ok(read)
     }
 
     fn wanted(&mut self, job: JobId) -> Result<Wanted> {
