@@ -389,6 +389,19 @@ impl<T> Frontier<T> {
         self.drain(key, None, false)
     }
 
+    /// The clock was set: what was to wait for some seconds waits for as many.
+    pub fn shift(&mut self, jump_ms: i64) {
+        self.now_ms = self.now_ms.saturating_add(jump_ms);
+        self.gates.shift(jump_ms);
+        let keys: Vec<HostKey> = self.hosts.keys().copied().collect();
+        for key in keys {
+            if let Some(host) = self.hosts.get_mut(&key) {
+                host.politeness.next_ms = host.politeness.next_ms.saturating_add(jump_ms);
+            }
+            self.settle(key);
+        }
+    }
+
     /// Documents have been committed, or given up: they are claimed no longer.
     pub fn committed(&mut self, documents: usize) {
         self.claimed -= documents;

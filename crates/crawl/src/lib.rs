@@ -8,7 +8,7 @@
 //! [`throttle`] and [`frontier`] when its turn comes, [`robots`] whether it may be asked for,
 //! [`fetch`] asks, as whoever [`login`] has made of us, [`extract`] has read what is neither
 //! HTML nor text, [`compare`] says what has changed, [`refetch`] when it is looked at again.
-//! [`connectors`] are the other repositories there are, and [`worker`] joins them all.
+//! `stored_times` judges times that come from the tables. [`connectors`] are the other repositories there are, and [`worker`] joins them all.
 
 pub mod begin;
 pub mod budget;
@@ -29,6 +29,7 @@ pub mod repository;
 pub mod robots;
 pub mod schedule;
 pub mod scope;
+mod stored_times;
 pub mod throttle;
 pub mod trap;
 pub mod worker;

@@ -13,6 +13,7 @@
 
 mod allowances;
 pub mod batch;
+mod clockwork;
 mod effects;
 mod ending;
 pub mod fetching;
@@ -23,6 +24,7 @@ mod isolation;
 pub mod job;
 pub mod known;
 mod lagging;
+mod leftovers;
 pub mod links;
 mod logins;
 mod looking;
@@ -69,6 +71,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
+use store::clock::{Jumps, Moment};
 use store::ids::{BinId, IdMaker, JobId, Part, QueueId};
 use store::objects::Objects;
 use store::panics::caught;
@@ -247,6 +250,7 @@ pub struct Worker {
     events: Receiver<Event>,
     stop: Arc<AtomicBool>,
     stop_since_ms: Option<i64>,
+    jumps: Jumps,
     looked_ms: i64,
     /// Documents that the last look for an end found to be left, of each job.
     left_before: BTreeMap<JobId, i64>,
@@ -302,7 +306,7 @@ impl Worker {
         settings: Settings,
         attends: Attends,
     ) -> Result<(Worker, Stopper)> {
-        let now = Now::start();
+        let now = Now;
         let (events, incoming) = sync_channel(EVENTS_SPARE + settings.in_flight_max);
         let sure = Sure::default();
         let room = settings.in_flight_max + logins::LOGINS_MAX;
@@ -357,6 +361,7 @@ impl Worker {
             events: incoming,
             stop,
             stop_since_ms: None,
+            jumps: Jumps::since(Moment::now()),
             looked_ms: i64::MIN,
             left_before: BTreeMap::new(),
             gave_up: BTreeMap::new(),
@@ -375,20 +380,20 @@ impl Worker {
     pub fn run(mut self) -> Result<Ended> {
         // A bug in this thread ends the process in good order, and says so.
         let outcome = caught(|| self.work()).flatten();
-        for part in self.parts.keys().copied().filter(|part| !self.is_in_order(*part)) {
-            self.holdings.leave(part, false);
-        }
+        let in_order = self.parts.iter().filter(|(part, _)| self.is_in_order(**part));
+        let in_order = in_order.map(|(part, held)| (*part, held.lease.token)).collect();
         // Whatever happened, the threads end and the leases are given back.
         self.fetching.stop();
         self.conductor.stop();
         self.turns.stop();
         self.statistics.stop();
-        self.holdings.stop();
+        self.holdings.stop(in_order);
         outcome
     }
 
     fn work(&mut self) -> Result<Ended> {
         loop {
+            self.follow_clock(Moment::now());
             let looked = self.look()?;
             self.look_at_lags()?;
             self.ask()?;

@@ -395,3 +395,6 @@ fn rung_within(rung: &Receiver<()>, wait_ms: i64, stop: &AtomicBool) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,13 @@ pub struct Again {
 }
 
 impl Patience {
+    /// The longest wait before any of its tries.
+    pub fn wait_max_ms(self) -> i64 {
+        let doublings = u32::try_from(self.retries - 1).unwrap_or(0).min(20);
+        let wait_ms = self.retry_ms.saturating_mul(1 << doublings);
+        wait_ms.clamp(1, self.retry_ms.max(WAIT_MS_MAX))
+    }
+
     /// What follows from a failure; `failing` is what is stored of those before it: tries
     /// that are left, and when trying ends.
     pub fn again(self, failing: (Option<i64>, Option<i64>), now_ms: i64) -> Again {

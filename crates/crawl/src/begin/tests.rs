@@ -35,7 +35,7 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         let objects = Objects::open(&Location::Directory(folder.path().to_owned()))?;
         let [one, two] = [ids(db, "one")?, ids(db, "two")?];
         let ground = ground(db, Vec::new())?;
-        let now = Now::start();
+        let now = Now;
         let at = |ids: &Arc<IdMaker>| Means {
             db: db.clone(),
             objects: objects.clone(),

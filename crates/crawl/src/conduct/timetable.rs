@@ -8,6 +8,7 @@
 use super::{Advance, Podium};
 use crate::lifecycle::Event;
 use crate::schedule::{Start, decide, next_event};
+use crate::stored_times;
 use store::Result;
 use store::ids::JobId;
 use store::tables::job_states::{self, Phase, Scheduled, State};
@@ -51,7 +52,8 @@ impl Podium {
         if state.phase != Phase::Inactive && !waits {
             return Ok(None);
         }
-        let Some(last_ms) = state.last_ms else {
+        let last_ms = state.last_ms.map(|ms| stored_times::looked_at_ms(ms, now_ms));
+        let Some(last_ms) = last_ms else {
             // Never looked at before: from now on.
             let job = it.job;
             self.means.db.write(move |tx| job_states::set_last(tx, job, now_ms))?;

@@ -120,7 +120,7 @@ mod tests {
             objects: Objects::open(&Location::Directory(folder.path().to_owned()))?,
             ids: Arc::new(IdMaker::new(node)?),
             ground: crate::begin::ground(db, Vec::new())?,
-            now: Now::start(),
+            now: Now,
             herald,
         })
     }

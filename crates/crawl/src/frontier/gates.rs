@@ -80,6 +80,13 @@ impl Gates {
         }
     }
 
+    /// The clock was set.
+    pub fn shift(&mut self, jump_ms: i64) {
+        for gate in self.gates.values_mut() {
+            gate.next_us = gate.next_us.saturating_add(jump_ms.saturating_mul(US));
+        }
+    }
+
     /// From one start to the next, in whole milliseconds.
     pub fn interval_ms(&self, key: Key) -> i64 {
         self.gates.get(&key).map_or(0, |gate| gate.pace.interval_us / US)

@@ -232,3 +232,27 @@ fn a_part_that_is_lost_is_forgotten() {
     assert!(frontier.is_idle());
     assert_eq!((frontier.claimed_count(), frontier.in_flight()), (0, 0));
 }
+
+#[test]
+fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
+    for jump_ms in [7_200_000, -7_200_000] {
+        let limits = Limits { in_flight_max: 4, claimed_max: 10, ahead_ms: 5_000 };
+        let mut frontier: Frontier<Document> = Frontier::new(limits);
+        let start_ms = 100_000_000;
+        let politeness = Politeness { delay_ms: 1_000, next_ms: start_ms + 600 };
+        let pace = Pace { interval_us: 500_000, ..Pace::default() };
+        frontier.has_work(key(1), JOB, politeness, pace);
+        let want = frontier.wants(start_ms, true, |_| true)[0];
+        frontier.claimed(want, vec![(1, 1), (2, 1)], true);
+        assert!(matches!(frontier.next(start_ms), Next::WaitUntil(ms) if ms == start_ms + 600));
+        frontier.shift(jump_ms);
+        let now_ms = start_ms + jump_ms;
+        assert!(matches!(frontier.next(now_ms + 599), Next::WaitUntil(ms) if ms == now_ms + 600));
+        assert!(matches!(frontier.next(now_ms + 600), Next::Fetch(_, (1, 1))));
+        // A request that is under way when the clock is set is paused for by the new one.
+        frontier.shift(-jump_ms);
+        frontier.finished(spot(key(1), JOB), pause(start_ms + 700, 1_000, 0));
+        assert!(matches!(frontier.next(start_ms + 1_699), Next::WaitUntil(_)));
+        assert!(matches!(frontier.next(start_ms + 1_700), Next::Fetch(_, (2, 1))));
+    }
+}

@@ -30,6 +30,9 @@ impl Worker {
                 && self.places.values().all(|place| place.batch.is_empty());
             let ended = if self.replaced { Ended::Replaced } else { Ended::Stopped };
             let over = (quiet && self.drained()) || self.stops_too_long();
+            if over && quiet {
+                self.save_leftovers(true)?;
+            }
             return Ok(over.then_some(ended));
         }
         if !looked || self.paused {

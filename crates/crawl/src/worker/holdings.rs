@@ -15,7 +15,7 @@ use store::ids::{NodeId, Part};
 use store::panics::caught;
 use store::tables::leases::{self, Asking, Lease};
 use store::tables::{chunks, nodes};
-use store::{Db, Error, Result, Tx};
+use store::{Db, Error, Result, Tx, clock};
 
 /// What the leases are about.
 pub const ROLE: &str = "crawl";
@@ -23,8 +23,10 @@ pub const ROLE: &str = "crawl";
 const STALE_CHUNKS_MAX: u32 = 10_000;
 /// Nodes that share the parts.
 const NODES_MAX: u32 = 10_000;
-/// Parts that can wait to be given back.
-const LEAVING_MAX: usize = 4_096;
+/// Orders that can wait: every part can be given back.
+const ORDERS_MAX: usize = 4_097;
+/// Leases and nodes from the future that are looked at.
+const AHEAD_MAX: u32 = 10_000;
 
 /// How leases are held.
 #[derive(Debug, Clone)]
@@ -68,10 +70,18 @@ pub enum Holding {
     Replaced,
 }
 
+/// What the thread is told.
+enum Order {
+    /// Give a part back; whether every request is in the tables.
+    Leave { part: Part, in_order: bool },
+    /// Give everything back, these leases in good order, and end.
+    Stop { in_order: BTreeSet<(Part, i64)> },
+}
+
 /// The thread, and how to talk to it.
 pub struct Holdings {
-    leaving: Option<SyncSender<(Part, bool)>>,
-    thread: Option<JoinHandle<()>>,
+    orders: SyncSender<Order>,
+    thread: JoinHandle<()>,
 }
 
 impl Holdings {
@@ -82,31 +92,28 @@ impl Holdings {
         (now, sure): (Now, Sure),
         report: impl Fn(Holding) -> bool + Send + 'static,
     ) -> Result<Holdings> {
-        let (leaving, left) = sync_channel(LEAVING_MAX);
-        let mut keeper =
-            Keeper { db, terms, now, sure, held: BTreeMap::new(), leaving: Vec::new() };
+        let (orders, incoming) = sync_channel(ORDERS_MAX);
+        let (held, leaving, ahead) = (BTreeMap::new(), Vec::new(), Ahead::default());
+        let mut keeper = Keeper { db, terms, now, sure, held, leaving, ahead };
         let thread = std::thread::Builder::new()
             .name("leases".into())
-            .spawn(move || keeper.serve(&left, report))
+            .spawn(move || keeper.serve(&incoming, report))
             .map_err(|error| Error::io("leases", error))?;
-        Ok(Holdings { leaving: Some(leaving), thread: Some(thread) })
+        Ok(Holdings { orders, thread })
     }
 
     /// Gives a part back: nothing of it is under way any more. `in_order` says that every
     /// request is in the tables.
     pub fn leave(&self, part: Part, in_order: bool) {
-        if let Some(leaving) = &self.leaving {
-            // The queue has room for every part there can be.
-            let _ = leaving.try_send((part, in_order));
-        }
+        // The queue has room for every part there can be.
+        let _ = self.orders.try_send(Order::Leave { part, in_order });
     }
 
-    /// Gives everything back in good order, and ends.
-    pub fn stop(mut self) {
-        self.leaving = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    /// Gives everything back, and ends. Of these leases, by part and token, every request is
+    /// in the tables; whoever takes another one waits a full delay for each host.
+    pub fn stop(self, in_order: BTreeSet<(Part, i64)>) {
+        let _ = self.orders.send(Order::Stop { in_order });
+        let _ = self.thread.join();
     }
 }
 
@@ -117,6 +124,35 @@ struct Keeper {
     sure: Sure,
     held: BTreeMap<Part, Lease>,
     leaving: Vec<Part>,
+    ahead: Ahead,
+}
+
+/// Leases whose deadline lies further ahead than anybody sets it, and since when, by our own
+/// steady clock, each has been seen like this.
+#[derive(Debug, Default)]
+struct Ahead {
+    seen: BTreeMap<(Part, String), (Lease, i64)>,
+}
+
+impl Ahead {
+    /// Of what is found now, those that have not moved for a time.
+    fn unmoved(&mut self, found: Vec<Lease>, steady_ms: i64, silent_ms: i64) -> Vec<Lease> {
+        let mut seen = BTreeMap::new();
+        let mut over = Vec::new();
+        for lease in found {
+            let key = (lease.part, lease.role.clone());
+            let since_ms = match self.seen.get(&key) {
+                Some((before, since_ms)) if *before == lease => *since_ms,
+                _ => steady_ms,
+            };
+            if steady_ms - since_ms >= silent_ms {
+                over.push(lease.clone());
+            }
+            seen.insert(key, (lease, since_ms));
+        }
+        self.seen = seen;
+        over
+    }
 }
 
 /// What a sweep did.
@@ -129,20 +165,34 @@ struct Swept {
 }
 
 impl Keeper {
-    fn serve(&mut self, left: &Receiver<(Part, bool)>, report: impl Fn(Holding) -> bool) {
-        let pause = Duration::from_millis(u64::try_from(self.terms.heartbeat_ms).unwrap_or(1_000));
+    fn serve(&mut self, orders: &Receiver<Order>, report: impl Fn(Holding) -> bool) {
+        let pause_ms = self.terms.heartbeat_ms.max(1);
+        let mut sweep_ms = clock::steady_ms();
         loop {
-            if !self.sweep_and_report(&report) {
-                return;
-            }
-            match left.recv_timeout(pause) {
-                Ok((part, in_order)) => self.give_back(&[part], in_order),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    let all: Vec<Part> = self.held.keys().copied().collect();
-                    self.give_back(&all, true);
+            let now_ms = clock::steady_ms();
+            if now_ms >= sweep_ms {
+                if !self.sweep_and_report(&report) {
                     return;
                 }
+                sweep_ms = clock::steady_ms() + pause_ms;
+            }
+            let wait_ms = u64::try_from(sweep_ms - clock::steady_ms()).unwrap_or(0);
+            match orders.recv_timeout(Duration::from_millis(wait_ms)) {
+                Ok(Order::Leave { part, in_order }) => {
+                    self.give_back(vec![(part, in_order)]);
+                    if !in_order {
+                        // It is free for everybody, so also for this process.
+                        sweep_ms = clock::steady_ms();
+                    }
+                }
+                Ok(Order::Stop { in_order }) => {
+                    let is_in_order = |lease: &Lease| in_order.contains(&(lease.part, lease.token));
+                    let all = self.held.values().map(|it| (it.part, is_in_order(it))).collect();
+                    self.give_back(all);
+                    return;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
@@ -187,18 +237,37 @@ impl Keeper {
         let swept = self.db.write(move |tx| sweep(tx, &terms, &held, now_ms))?;
         // By itself, because it locks the rows of others, who lock theirs.
         let _ = self.db.write(move |tx| nodes::mark_absent(tx, silent_ms));
+        let _ = self.end_what_is_ahead(now_ms);
         let kept = self.held.values().filter(|lease| !swept.lost.contains(&lease.part));
         let taken = swept.taken.iter().map(|(lease, _)| lease);
         self.sure.renewed(kept.chain(taken), now_ms + self.terms.lease_ms);
         Ok(swept)
     }
 
-    fn give_back(&mut self, parts: &[Part], in_order: bool) {
-        let leases: Vec<Lease> = parts.iter().filter_map(|part| self.held.remove(part)).collect();
-        self.leaving.retain(|part| !parts.contains(part));
+    /// Ends leases of others whose deadline lies further ahead than it can, once it has not
+    /// moved for as long as a lease lasts: their holder's clock was wrong, and it is gone.
+    fn end_what_is_ahead(&mut self, now_ms: i64) -> Result<()> {
+        let latest_ms = now_ms + self.terms.lease_ms + self.terms.skew_ms;
+        let found = self.db.read(move |tx| leases::ahead(tx, latest_ms, AHEAD_MAX))?;
+        let silent_ms = self.terms.lease_ms + self.terms.skew_ms;
+        let over = self.ahead.unmoved(found, clock::steady_ms(), silent_ms);
+        if over.is_empty() {
+            return Ok(());
+        }
+        self.db.write(move |tx| over.iter().try_for_each(|lease| leases::end(tx, lease)))
+    }
+
+    /// Gives parts back, each with whether all that was done there is in the tables.
+    fn give_back(&mut self, parts: Vec<(Part, bool)>) {
+        let held = &mut self.held;
+        let leases: Vec<(Lease, bool)> = parts
+            .iter()
+            .filter_map(|(part, in_order)| Some((held.remove(part)?, *in_order)))
+            .collect();
+        self.leaving.retain(|leaving| !parts.iter().any(|(part, _)| part == leaving));
         // If this fails they run out by themselves.
         let _ = self.db.write(move |tx| {
-            leases.iter().try_for_each(|lease| leases::release(tx, lease, in_order))
+            leases.iter().try_for_each(|(lease, in_order)| leases::release(tx, lease, *in_order))
         });
     }
 }
@@ -261,3 +330,6 @@ fn wanted(
         |part: &Part| !taken.contains(part) && !held.iter().any(|lease| lease.part == *part);
     Ok(parts.filter(is_free).take(room).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@
 
 use crate::fetch::{Outcome, Reason, backoff};
 use crate::frontier::{HostKey, Politeness};
+use crate::stored_times;
 use std::collections::HashMap;
 use store::tables::bins::{Bin, Visit};
 
@@ -34,6 +35,14 @@ pub struct Host {
     failed_ms: i64,
 }
 
+/// The delays that a job keeps: its own, and the most it lets a host ask for.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Delays {
+    pub job_ms: i64,
+    pub crawl_delay_max_ms: i64,
+}
+
 /// One request, as a host's record sees it.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
@@ -44,17 +53,29 @@ pub struct Request<'a> {
 }
 
 impl Host {
-    /// A host as the tables know it.
-    pub fn from_bin(bin: &Bin) -> Host {
-        Host {
+    /// A host as the tables know it, to a job with these delays. Times that cannot be right
+    /// are not believed.
+    pub fn from_bin(bin: &Bin, delays: Delays, now_ms: i64) -> Host {
+        let mut host = Host {
             name: bin.name.clone(),
             crawl_delay_ms: bin.delay_ms,
-            next_ms: bin.next_ms.max(bin.blocked_ms.unwrap_or(0)),
+            next_ms: 0,
             failures: bin.failures,
-            blocked_ms: bin.blocked_ms,
+            blocked_ms: bin.blocked_ms.map(|ms| stored_times::blocked_until_ms(ms, now_ms)),
             blocked_by: bin.blocked_by.clone(),
             failed_ms: 0,
-        }
+        };
+        let delay_ms = host.delay_ms(delays.job_ms, delays.crawl_delay_max_ms);
+        let next_ms = stored_times::next_request_ms(bin.next_ms, delay_ms, now_ms);
+        host.next_ms = next_ms.max(host.blocked_ms.unwrap_or(0));
+        host
+    }
+
+    /// The clock was set: what was to come in some seconds comes in as many.
+    fn shift(&mut self, jump_ms: i64) {
+        self.next_ms = self.next_ms.saturating_add(jump_ms);
+        self.failed_ms = self.failed_ms.saturating_add(jump_ms);
+        self.blocked_ms = self.blocked_ms.map(|ms| ms.saturating_add(jump_ms));
     }
 
     /// The delay between requests of a job to this host.
@@ -124,8 +145,8 @@ pub struct Hosts {
 
 impl Hosts {
     /// Takes over what the tables know, unless more is known here.
-    pub fn learn(&mut self, key: HostKey, bin: &Bin) -> &mut Host {
-        let told = Host::from_bin(bin);
+    pub fn learn(&mut self, key: HostKey, bin: &Bin, delays: Delays, now_ms: i64) -> &mut Host {
+        let told = Host::from_bin(bin, delays, now_ms);
         let next_ms = told.next_ms;
         let host = self.hosts.entry(key).or_insert(told);
         // Another process may have asked it since this one did.
@@ -139,13 +160,18 @@ impl Hosts {
     }
 
     /// How a host wants to be treated by a job, whose part is held since a time.
-    pub fn politeness(&mut self, key: HostKey, delays: (i64, i64), since_ms: i64) -> Politeness {
+    pub fn politeness(&mut self, key: HostKey, delays: Delays, since_ms: i64) -> Politeness {
         let host = self.get(key);
-        let delay_ms = host.delay_ms(delays.0, delays.1);
+        let delay_ms = host.delay_ms(delays.job_ms, delays.crawl_delay_max_ms);
         // Whoever held the part before may have asked a moment ago.
         let next_ms =
             if delay_ms > 0 { host.next_ms.max(since_ms + delay_ms) } else { host.next_ms };
         Politeness { delay_ms, next_ms }
+    }
+
+    /// The clock was set.
+    pub fn shift(&mut self, jump_ms: i64) {
+        self.hosts.values_mut().for_each(|host| host.shift(jump_ms));
     }
 
     /// Forgets hosts without work when there are many.
@@ -166,6 +192,7 @@ mod tests {
     use super::*;
 
     const MINUTE_MS: i64 = 60_000;
+    const DELAYS: Delays = Delays { job_ms: 1_000, crawl_delay_max_ms: 30_000 };
 
     fn failed(began_ms: i64, outcome: &Outcome) -> Request<'_> {
         Request { outcome, began_ms, ended_ms: began_ms + 10 }
@@ -231,9 +258,10 @@ mod tests {
             busy_ms: 0,
         };
         let mut hosts = Hosts::default();
-        assert_eq!(hosts.learn(key, &bin(500)).next_ms, 500);
-        assert_eq!(hosts.learn(key, &bin(900)).next_ms, 900);
-        assert_eq!(hosts.learn(key, &bin(700)).next_ms, 900, "it never moves back");
+        let mut next_ms = |stored_ms| hosts.learn(key, &bin(stored_ms), DELAYS, 100).next_ms;
+        assert_eq!(next_ms(500), 500);
+        assert_eq!(next_ms(900), 900);
+        assert_eq!(next_ms(700), 900, "it never moves back");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A job as the worker knows it while it runs: its specification, compiled.
 
+use super::hosts::Delays;
 use crate::connectors;
 use crate::connectors::{feed, web};
 use crate::definitions::{BadSpec, MODEL, WebSpec};
@@ -140,6 +141,11 @@ impl Default for Manners {
 }
 
 impl Manners {
+    /// The delays that it keeps.
+    pub fn delays(&self) -> Delays {
+        Delays { job_ms: self.delay_ms, crawl_delay_max_ms: self.crawl_delay_max_ms }
+    }
+
     fn of_web(spec: &WebSpec) -> Manners {
         Manners {
             delay_ms: spec.delay_ms,

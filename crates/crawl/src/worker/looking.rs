@@ -13,6 +13,7 @@ use crate::conduct;
 use crate::frontier::HostKey;
 use crate::hops::Spread;
 use crate::lifecycle::Event;
+use crate::stored_times;
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
@@ -148,6 +149,7 @@ impl Worker {
         for it in attended {
             self.take_up(&it, now_ms)?;
         }
+        self.save_leftovers(false)?;
         self.forget_former_jobs();
         Ok(())
     }
@@ -279,8 +281,14 @@ impl Worker {
             place.due_ms = due_ms;
             let is_scheduled = due_ms.is_some() && !place.is_unscheduled;
             let scans_once = self.jobs.get(&job).is_some_and(|it| !it.definition.continuous);
+            let latest_ms = self.latest_retry_ms(job, now_ms);
             if is_scheduled && scans_once {
                 self.unschedule(part, job)?;
+            } else if scans_once && due_ms.is_some_and(|due_ms| due_ms > latest_ms) {
+                // The clock was wrong when that was written.
+                let place = Place { part, job };
+                self.holding_part(part, move |tx| queue::pull_in(tx, place, latest_ms))?;
+                self.looked_ms = i64::MIN;
             } else if due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
                 self.wake(part, job, now_ms)?;
             }
@@ -301,6 +309,12 @@ impl Worker {
         Ok(())
     }
 
+    /// When what waits of a job that scans once is looked at again, at the latest.
+    fn latest_retry_ms(&self, job: JobId, now_ms: i64) -> i64 {
+        let Some(work) = self.jobs.get(&job) else { return i64::MAX };
+        stored_times::retry_max_ms(work.manners.patience, now_ms)
+    }
+
     /// Documents of a part have fallen due.
     fn wake(&mut self, part: Part, job: JobId, now_ms: i64) -> Result<()> {
         let place = Place { part, job };
@@ -318,7 +332,7 @@ impl Worker {
 
     /// Writes with the right of a part's holder; nothing comes of it when the part is lost,
     /// or the database is away.
-    fn holding_part<T: Send + 'static>(
+    pub(super) fn holding_part<T: Send + 'static>(
         &mut self,
         part: Part,
         work: impl Fn(&mut Tx<'_>) -> Result<T> + Send + 'static,
@@ -348,10 +362,10 @@ impl Worker {
         }
         let (work, since_ms) = (work.clone(), held.since_ms);
         let host = HostKey { part, bin: bin.bin };
-        self.hosts.learn(host, bin);
+        let delays = work.manners.delays();
+        self.hosts.learn(host, bin, delays, self.now.ms());
         // One that is stopped has no work, as far as anybody here is concerned.
         let Some(pace) = self.pace(&work, host, since_ms) else { return };
-        let delays = (work.manners.delay_ms, work.manners.crawl_delay_max_ms);
         let politeness = self.hosts.politeness(host, delays, since_ms);
         self.frontier.has_work(host, job, politeness, pace);
     }

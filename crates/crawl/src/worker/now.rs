@@ -1,27 +1,20 @@
-//! The worker's clock: the time of day when it started, and a clock that only goes
-//! forward since. A machine whose time is set back or forth neither rushes a host nor
-//! leaves it alone for an hour.
+//! The time of day as the worker and its threads see it: the wall clock.
+//!
+//! A schedule, a lease or a due time that is written here means the same to every other
+//! process, also after this machine has slept or its clock was set. What must not be rushed
+//! by a clock that is set (delays of hosts) the worker moves along with it (`clockwork`).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::clock;
 
 /// Tells the time in milliseconds since 1970.
-#[derive(Debug, Clone, Copy)]
-pub struct Now {
-    started_ms: i64,
-    since: Instant,
-}
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Now;
 
 impl Now {
-    /// A clock that starts now.
-    pub fn start() -> Now {
-        Now { started_ms: clock::now_ms(), since: Instant::now() }
-    }
-
     /// The time.
     pub fn ms(self) -> i64 {
-        let passed = i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX);
-        self.started_ms.saturating_add(passed)
+        clock::now_ms()
     }
 
     /// How long it is until a time.

@@ -4,6 +4,7 @@
 //! finished, forbidden, or back as it was.
 
 use super::batch::Batch;
+use super::clockwork;
 use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
@@ -23,6 +24,7 @@ use page::url::origin_of;
 use std::sync::Arc;
 use store::Result;
 use store::chunkfile::document::RemoveReason;
+use store::clock::Moment;
 use store::ids::{ChunkId, IdMaker, JobId, ObjectId, Part};
 use store::tables::bins::Visit;
 use store::tables::job_states::RunKind;
@@ -39,7 +41,8 @@ impl Worker {
             return Ok(());
         }
         while self.sure.is_any(self.now.ms())
-            && let Next::Fetch(host, item) = self.frontier.next(self.now.ms())
+            && let now_ms = self.follow_clock(Moment::now())
+            && let Next::Fetch(host, item) = self.frontier.next(now_ms)
         {
             self.ask_for(host, item)?;
         }
@@ -295,11 +298,13 @@ impl Worker {
         request: Request<'_>,
         bytes: i64,
     ) -> i64 {
+        let now_ms = self.now.ms();
+        let request =
+            Request { ended_ms: clockwork::ended_ms(request.ended_ms, now_ms), ..request };
         let known = self.hosts.get(host);
         let blocked_ms = known.ended(request);
         let delay_ms = known.delay_ms(job.manners.delay_ms, job.manners.crawl_delay_max_ms);
         known.next_ms = known.next_ms.max(request.ended_ms + delay_ms);
-        let now_ms = self.now.ms();
         let pause = Pause { ended_ms: request.ended_ms, delay_ms, not_before_ms: blocked_ms };
         self.frontier.finished(job.spot(host), pause);
         if self.parts.contains_key(&host.part) {

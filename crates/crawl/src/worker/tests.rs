@@ -2,4 +2,5 @@
 //! with faults, late answers and wrong clocks.
 
 mod panics;
+mod stalls;
 mod world;

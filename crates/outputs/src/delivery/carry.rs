@@ -281,7 +281,7 @@ impl Carrier {
 
 /// Hands deeds to an output. If its connector panics they are handed over one by one, so that
 /// only the document that it panics on is to blame.
-fn take(
+pub(super) fn take(
     output: &mut dyn Output,
     spec: &str,
     deeds: &[Deed],

@@ -199,3 +199,82 @@ fn every_output_is_told_that_a_run_is_over_although_one_cannot_be() {
     assert!(error.passes() && error.to_string().contains("away"), "{error}");
     assert_eq!(told.load(Ordering::SeqCst), 3);
 }
+
+/// Panics on documents whose URI ends with a word.
+struct Panicking(Vec<String>);
+
+impl Output for Panicking {
+    fn wants(&self) -> Wants {
+        Wants::Name
+    }
+
+    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> std::result::Result<Vec<Outcome>, Away> {
+        assert!(deeds.iter().all(|deed| !deed.uri.ends_with("bad")), "a bug of a connector");
+        self.0.extend(deeds.iter().map(|deed| deed.uri.clone()));
+        Ok(vec![Outcome::Taken; deeds.len()])
+    }
+}
+
+#[test]
+fn a_document_on_which_an_output_panics_is_its_own_trouble_and_no_others() {
+    let deed = |uri: &str| Deed { uri: uri.to_owned(), stale: Vec::new(), content: None };
+    let deeds = [deed("one"), deed("bad"), deed("three")];
+    let mut output = Panicking(Vec::new());
+    let outcomes = super::carry::take(&mut output, "{}", &deeds).unwrap();
+    assert_eq!((&outcomes[0], &outcomes[2]), (&Outcome::Taken, &Outcome::Taken));
+    let Outcome::Trouble { code, detail } = &outcomes[1] else { panic!("{outcomes:?}") };
+    assert_eq!(*code, "INTERNALERROR");
+    assert!(detail.contains("a bug of a connector"), "{detail}");
+    assert_eq!(output.0, ["one", "three"]);
+}
+
+/// Panics when it is first asked how a job deals with failures.
+#[derive(Default)]
+struct Fragile {
+    asked: AtomicUsize,
+    said: Mutex<Vec<Option<String>>>,
+}
+
+impl Listener for Fragile {
+    fn patience(&self, _job: JobId) -> Patience {
+        assert!(self.asked.fetch_add(1, Ordering::SeqCst) > 0, "a bug of a carrier");
+        Patience { retries: 2, retry_ms: 10, most_ms: 1_000 }
+    }
+
+    fn delivered(&self) {}
+
+    fn gave_up(&self, _job: JobId, why: &str) {
+        panic!("{why}");
+    }
+
+    fn waits_for(&self, why: Option<String>) {
+        self.said.lock().unwrap().push(why);
+    }
+}
+
+#[test]
+fn a_delivery_that_panics_is_named_and_made_again() {
+    both_databases(|db| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let one = means(db, "one", folder.path())?;
+        db.write(|tx| {
+            registrations::register(tx, &null::CONNECTOR, 1)?;
+            let output = Connection::new(OUTPUT, "nowhere", "null");
+            connections::save(tx, Kind::Output, &output, 1)
+        })?;
+        decide(db, &one.claimant.ids)?;
+        let listener = Arc::new(Fragile::default());
+        let delivery = ready().start(one, listener.clone())?;
+        while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
+            std::thread::yield_now();
+        }
+        delivery.stop();
+        let said = listener.said.lock().unwrap().clone();
+        let is_named = |it: &Option<String>| {
+            it.as_ref()
+                .is_some_and(|it| it.contains("nowhere") && it.contains("a bug of a carrier"))
+        };
+        assert!(said.iter().any(is_named), "{said:?}");
+        Ok(())
+    });
+}

@@ -123,6 +123,29 @@ pub fn release(tx: &mut Tx<'_>, lease: &Lease, in_order: bool) -> Result<()> {
     Ok(())
 }
 
+/// Leases whose deadline lies after a time, which is later than anybody would set it now.
+pub fn ahead(tx: &mut Tx<'_>, latest_ms: i64, limit: u32) -> Result<Vec<Lease>> {
+    tx.query(
+        "SELECT part, role, node, token, deadline_ms FROM leases WHERE deadline_ms > $1
+         ORDER BY part, role LIMIT $2",
+        &[latest_ms.into(), limit.into()],
+        |row| {
+            let (part, role, node) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Lease { part, role, node, token: row.get(3)?, deadline_ms: row.get(4)? })
+        },
+    )
+}
+
+/// Ends a lease of somebody who is gone, if it is as it was seen.
+pub fn end(tx: &mut Tx<'_>, seen: &Lease) -> Result<()> {
+    tx.execute(
+        "UPDATE leases SET deadline_ms = 1
+         WHERE part = $1 AND role = $2 AND token = $3 AND deadline_ms = $4",
+        &[seen.part.into(), (&seen.role).into(), seen.token.into(), seen.deadline_ms.into()],
+    )?;
+    Ok(())
+}
+
 /// Locks the lease for the rest of the transaction and fails if it is lost. The
 /// first statement of every write that is not a commit.
 pub fn fence(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {

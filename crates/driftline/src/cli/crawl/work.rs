@@ -77,7 +77,7 @@ impl Work<'_> {
         let (herald, progress) = (delivering.herald(), progress.clone());
         let parts =
             Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
-        let (at, terms) = (parts.means(Now::start()), self.settings.terms(Attends::All));
+        let (at, terms) = (parts.means(Now), self.settings.terms(Attends::All));
         let begun = begin::begin(&at, terms, self.name, self.spec)?;
         announce(&begun);
         let (worker, stopper) =

@@ -197,3 +197,20 @@ fn a_reader_sees_what_every_level_lets_through_and_nothing_that_one_denies() {
         Ok(())
     });
 }
+
+#[test]
+fn a_document_on_which_the_index_panics_is_left_out_and_all_others_are_found() {
+    on_sqlite(|db| {
+        let mut world = World::new(db, true)?;
+        let doc = |name: &str| Doc::new(&format!("https://a.example/{name}"), name, "common words");
+        world.commit(&[doc("one"), doc("bad"), doc("three")])?;
+        let left_out = world.follow_with_a_bug("/bad")?;
+        assert_eq!(left_out.len(), 1);
+        assert_eq!(left_out[0].docid, "https://a.example/bad");
+        assert!(left_out[0].why.contains("internal error: a bug"), "{left_out:?}");
+        let mut found = world.found("common");
+        found.sort();
+        assert_eq!(found, ["https://a.example/one", "https://a.example/three"]);
+        Ok(())
+    });
+}

@@ -1,6 +1,6 @@
 //! A crawl that commits documents, and an index that follows it.
 
-use crate::follow::{Consumer, Work};
+use crate::follow::{Consumer, LeftOut, Work};
 use crate::rights::Claimant;
 use crate::search::ask::plan::Weights;
 use crate::search::ask::{Answer, Asking, Failed, Question};
@@ -17,6 +17,7 @@ use store::chunkfile::document::{Access, Change, DocumentRecord, Fetch, RemoveRe
 use store::chunkfile::facts;
 use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, Part, Run};
 use store::objects::{ChunkKey, Location, Objects};
+use store::panics::Faults;
 use store::tables::documents::{self, Document};
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking as Wanting, Lease};
@@ -225,6 +226,24 @@ impl World {
                         self.search.apply(&[it])?;
                     }
                 }
+            }
+        }
+    }
+
+    /// Documents on which the index fails from now on, by the end of their URL; it is told
+    /// what it leaves out.
+    pub fn follow_with_a_bug(&mut self, end: &'static str) -> Result<Vec<LeftOut>> {
+        let faults = Faults::new(move |_, url| assert!(!url.ends_with(end), "a bug"));
+        self.search = Search::new(self.means.clone(), Box::new(|| {}))?.with_faults(faults);
+        self.leases.clear();
+        let mut left_out = Vec::new();
+        loop {
+            let work = self.work()?;
+            if work.is_empty() {
+                return Ok(left_out);
+            }
+            for it in work {
+                left_out.extend(self.search.apply(&[it])?.left_out);
             }
         }
     }

@@ -47,6 +47,15 @@ pub fn unschedule(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<u64> {
     Ok(count)
 }
 
+/// Lets no document of a job wait beyond a time. Returns how many did.
+pub fn pull_in(tx: &mut Tx<'_>, place: Place, latest_ms: i64) -> Result<u64> {
+    tx.execute(
+        "UPDATE queue SET checktime = $3
+         WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime > $3",
+        &[place.part.into(), place.job.into(), latest_ms.into()],
+    )
+}
+
 /// When the next waiting document of a job in a part falls due.
 pub fn next_due(tx: &mut Tx<'_>, place: Place) -> Result<Option<i64>> {
     let due = tx.query_opt(
