@@ -3,7 +3,7 @@
 use super::super::answers::Answers;
 use super::super::place::Place;
 use super::super::words::{self, count, exact_span, span, when};
-use super::super::{say, shown};
+use super::super::{outages, say, shown};
 use super::standing::{self, Line};
 use super::{Ask, find};
 use crate::catalog::typed;
@@ -103,7 +103,7 @@ pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
         say("there is none; make one: driftline job create NAME --connection CONNECTION");
         return Ok(ExitCode::SUCCESS);
     }
-    table(&lines).iter().for_each(|line| say(line));
+    table(&lines, clock::now_ms()).iter().for_each(|line| say(line));
     let idle = |line: &Line| !line.attended && line.state != "INACTIVE";
     if let Some(line) = lines.iter().find(|line| idle(line)) {
         let (name, place) = (shown(&line.name), place.flags());
@@ -112,7 +112,7 @@ pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(lines: &[Line]) -> Vec<String> {
+fn table(lines: &[Line], now_ms: i64) -> Vec<String> {
     let heads = ["name", "connection", "state", "", "run", "documents", "outstanding", "processed"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(lines.iter().map(|it| {
@@ -130,8 +130,9 @@ fn table(lines: &[Line]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, line) in words::table(&rows, |column| column >= 4).into_iter().enumerate() {
         out.push(line);
-        let error = at.checked_sub(1).and_then(|at| lines[at].error.as_ref());
-        out.extend(error.map(|error| format!("    error: {}", shown(error))));
+        let Some(it) = at.checked_sub(1).map(|at| &lines[at]) else { continue };
+        out.extend(it.error.as_ref().map(|error| format!("    error: {}", shown(error))));
+        out.extend(it.outages.iter().map(|it| format!("    {}", outages::line(it, now_ms))));
     }
     out
 }
@@ -167,6 +168,7 @@ fn standing_lines(it: &Shown, now_ms: i64) -> Vec<String> {
         shown(&line.state)
     )];
     out.extend(line.error.as_ref().map(|error| format!("    error: {}", shown(error))));
+    out.extend(line.outages.iter().map(|it| format!("    {}", outages::line(it, now_ms))));
     if !it.definition.description.is_empty() {
         out.push(format!("    {}", shown(&it.definition.description)));
     }
