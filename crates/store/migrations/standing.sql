@@ -1,5 +1,9 @@
 -- What review found missing: schedules, sweeps, views, and what cannot be reached.
 
+-- How long after a run's end another one starts in the same window; NULL is one run a
+-- window.
+ALTER TABLE schedules ADD COLUMN repeat_ms BIGINT;
+
 -- Connections that a process cannot reach just now: since when, why, and how often it was
 -- tried. jobid is 0 for an output, which all of its jobs wait for; otherwise it is the job
 -- that cannot be started up or seeded. connectionid is 0 where the end of a run cannot be

@@ -9,7 +9,7 @@ use super::{Ask, find};
 use crate::catalog::typed;
 use crate::definitions::{self, CONTINUOUS, JobForm};
 use anyhow::Context;
-use crawl::schedule;
+use crawl::schedule::{self, Since};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,8 @@ fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store:
         Phase::Inactive => state.last_ms.unwrap_or(now_ms),
         _ => now_ms,
     };
+    let runs = runs::last(tx, job.id, Run(i64::MAX), RUNS)?;
+    let since = Since { last_ms, ran_ms: runs.first().and_then(|run| run.ended_ms) };
     Ok(Shown {
         line,
         version: jobs::version(tx, job.id)?.unwrap_or(0),
@@ -74,8 +76,8 @@ fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store:
         window_end_ms: state.window_end_ms,
         counters,
         definition: definition(tx, name)?,
-        runs: runs::last(tx, job.id, Run(i64::MAX), RUNS)?,
-        next_runs_ms: schedule::next_runs(job.start, &records, last_ms, now_ms, NEXT_RUNS),
+        runs,
+        next_runs_ms: schedule::next_runs(job.start, &records, since, now_ms, NEXT_RUNS),
     })
 }
 
