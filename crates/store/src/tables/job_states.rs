@@ -8,6 +8,8 @@ pub mod refetch;
 pub mod runs;
 mod scheduled;
 mod state;
+#[cfg(test)]
+mod view_tests;
 
 pub(super) use scheduled::count_from;
 pub use scheduled::{Scheduled, scheduled, set_last};
