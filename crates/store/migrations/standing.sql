@@ -24,6 +24,11 @@ CREATE TABLE outages (
 ALTER TABLE queue ADD COLUMN claimed_state TEXT;
 ALTER TABLE queue ADD COLUMN claimed_action TEXT;
 
+-- With queue_done: whether a run has left anything that an older one settled, in one look.
+CREATE INDEX queue_settled_apart ON queue (part, jobid, done_run)
+    WHERE done_run IS NOT NULL
+      AND (state IN ('failed', 'cut') OR (state = 'waiting' AND reason IS NULL));
+
 DROP VIEW jobs;
 -- Tables 11.13 and 11.16 together. outputname and outputspec are the first output. A process
 -- is named while it brings the job from a transient state to a permanent one.

@@ -200,6 +200,31 @@ pub fn peek_older(
     )
 }
 
+/// What an older run settled and did not process well, or is looked at again at its time,
+/// in the words of its index.
+const SETTLED_APART: &str = "q.done_run IS NOT NULL
+      AND (q.state IN ('failed', 'cut') OR (q.state = 'waiting' AND q.reason IS NULL))";
+
+fn has_older_text() -> String {
+    let of_job = "SELECT q.id FROM queue q WHERE q.part = $1 AND q.jobid = $2 AND q.done_run < $3";
+    format!(
+        "SELECT older.id FROM (
+             SELECT done.id FROM ({of_job} AND q.state = 'done' LIMIT 1) done
+             UNION ALL
+             SELECT apart.id FROM ({of_job} AND {SETTLED_APART} LIMIT 1) apart) older LIMIT 1"
+    )
+}
+
+/// Whether anything is left that an older run settled, in whichever bin.
+pub fn has_older(tx: &mut Tx<'_>, place: Place, run: Run) -> Result<bool> {
+    let found: Option<QueueId> = tx.query_opt(
+        &has_older_text(),
+        &[place.part.into(), place.job.into(), run.into()],
+        |row| row.get(0),
+    )?;
+    Ok(found.is_some())
+}
+
 fn older_bin_text() -> String {
     format!(
         "SELECT q.bin, q.done_run FROM queue q
