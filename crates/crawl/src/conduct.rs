@@ -35,7 +35,7 @@ use store::ids::{IdMaker, JobId};
 use store::objects::Objects;
 use store::panics::caught;
 use store::tables::job_states::{self, AbortedFrom, Phase, State};
-use store::tables::nodes;
+use store::tables::{nodes, outages};
 use store::{Db, Error, Result, Tx};
 use watch::Watch;
 
@@ -102,6 +102,11 @@ pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
         .ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))?;
     let next = after(&before, event, now_ms).map_err(|refused| Error::Refused(refused.0))?;
     job_states::save(tx, job, (&before, &next), now_ms)?;
+    // Whatever it waited for was reached, or is not waited for any more.
+    let was_in_trouble = before.failcount.is_some();
+    if was_in_trouble && (next.failcount.is_none() || next.phase == Phase::Aborting) {
+        outages::clear_job(tx, job)?;
+    }
     journal::note(tx, (job, event), (&before, &next), now_ms)?;
     Ok(next)
 }
@@ -133,8 +138,10 @@ pub fn bring(
         }
         if means.now.ms() > give_up_ms {
             let name = state.name();
+            let why = means.db.read(move |tx| outages::why_of_job(tx, job))?;
+            let why = why.map_or(String::new(), |why| format!(" ({why})"));
             return Err(Error::Refused(format!(
-                "the job is {name}, and stays so; try again later"
+                "the job is {name}, and stays so{why}; try again later"
             )));
         }
         podium.collect();

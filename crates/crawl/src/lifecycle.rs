@@ -403,6 +403,9 @@ fn aborted(next: &mut State, now_ms: i64) -> Result<(), Refused> {
             next.phase = Phase::ReadyForStartup;
             next.minimal = restart == Restart::Minimal;
             next.restart = Restart::None;
+            // A restart is a start by hand: it has no window, and all tries are left.
+            next.window_end_ms = None;
+            (next.fail_ms, next.failcount) = (None, None);
         }
     }
     Ok(())

@@ -2,14 +2,15 @@
 //!
 //! Pure: no clock, no database. A [`Schedule`] is a record as people wrote it; [`rule`]
 //! finds the instants that it names, [`text`] is its form for people, and here is what
-//! follows from all records of a job together. The caller keeps two times for each job:
-//! `last_ms`, up to which starts have been looked for (it becomes now when there was
-//! nothing to start, and the end of a run when one ends), and now.
+//! follows from all records of a job together. The caller keeps for each job up to when
+//! starts have been looked for, and when its last run ended ([`Since`]).
 //!
 //! Invariants: a start is never missed and never answered twice, whenever one asks,
 //! because what counts is the time after `last_ms` up to now, now included. (The original
 //! left now out and began the next search one later, so a start at just that instant was
-//! lost.) A window that is over is never answered.
+//! lost.) A window that is over is never answered, and one in which a run has ended only
+//! if its record asks for more. (The original starts a job that may start inside a window
+//! again as soon as it ends, until the window closes.)
 
 mod rule;
 mod text;
@@ -51,6 +52,11 @@ pub enum BadSchedule {
     /// A window of no length, or of a senseless one.
     #[error("a window must be longer than nothing and at most 3660d, not {0} ms")]
     Window(i64),
+    /// Runs that are repeated in a window that there is not.
+    #[error(
+        "repeat is how long after a run another one starts in the same window; say window, too"
+    )]
+    Repeat,
     /// No year has such a day.
     #[error("it names a day that does not exist, as 30 February would")]
     Never,
@@ -95,6 +101,16 @@ pub fn next_match(schedule: &Schedule, after_ms: i64) -> Option<i64> {
     Rule::new(schedule).ok()?.next_match(after_ms)
 }
 
+/// What of a job's schedule was answered already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since {
+    /// Up to when starts have been looked for: the end of the last run, or the time when
+    /// the schedule was defined.
+    pub last_ms: i64,
+    /// When the last run ended; `None` if the job has had none, or one is under way.
+    pub ran_ms: Option<i64>,
+}
+
 /// That a job should run now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
@@ -122,10 +138,10 @@ impl Start {
 pub fn decide(
     method: StartMethod,
     schedules: &[Schedule],
-    last_ms: i64,
+    since: Since,
     now_ms: i64,
 ) -> Option<Start> {
-    let asked = Asked { method, last_ms, now_ms };
+    let asked = Asked { method, since, now_ms };
     let mut winner: Option<Start> = None;
     for rule in asked.rules(schedules) {
         let Some(at_ms) = asked.due(&rule) else { continue };
@@ -138,15 +154,15 @@ pub fn decide(
     winner
 }
 
-/// The next instant after now at which [`decide`] may answer differently while `last_ms`
+/// The next instant after now at which [`decide`] may answer differently while `since`
 /// stays, so that nobody has to ask in between. `None` when it never will.
 pub fn next_event(
     method: StartMethod,
     schedules: &[Schedule],
-    last_ms: i64,
+    since: Since,
     now_ms: i64,
 ) -> Option<i64> {
-    let asked = Asked { method, last_ms, now_ms };
+    let asked = Asked { method, since, now_ms };
     let of_rule = |rule: Rule| match asked.due(&rule) {
         Some(at_ms) => rule.window_ms.map(|window_ms| at_ms + window_ms),
         None => asked.opens(&rule),
@@ -156,15 +172,15 @@ pub fn next_event(
 
 /// When a job's next runs begin, each once and in order: at most `count` and [`RUNS_MAX`]
 /// of them. A run that is due already begins now. Each is taken to end before the next
-/// one begins; one that ends inside its window and starts again there is not foretold.
+/// one begins; those that a record repeats inside its window are not foretold.
 pub fn next_runs(
     method: StartMethod,
     schedules: &[Schedule],
-    last_ms: i64,
+    since: Since,
     now_ms: i64,
     count: usize,
 ) -> Vec<i64> {
-    let asked = Asked { method, last_ms, now_ms };
+    let asked = Asked { method, since, now_ms };
     let rules = asked.rules(schedules);
     let count = count.min(RUNS_MAX);
     let mut runs = Vec::new();
@@ -192,7 +208,7 @@ pub fn next_runs(
 #[derive(Clone, Copy)]
 struct Asked {
     method: StartMethod,
-    last_ms: i64,
+    since: Since,
     now_ms: i64,
 }
 
@@ -206,7 +222,7 @@ impl Asked {
     }
 
     /// Whether a record counts what came before `last_ms`: one whose window may be
-    /// entered in its middle does.
+    /// entered in its middle does, unless a run has ended in that window.
     fn looks_back(self, rule: &Rule) -> bool {
         self.method == StartMethod::WindowInside && rule.window_ms.is_some()
     }
@@ -214,13 +230,28 @@ impl Asked {
     /// The first instant up to now that a record names and whose window is not over.
     fn due(self, rule: &Rule) -> Option<i64> {
         let over_ms = rule.window_ms.map_or(i64::MIN, |it| self.now_ms.saturating_sub(it));
-        let after_ms = if self.looks_back(rule) { over_ms } else { self.last_ms.max(over_ms) };
+        let answered_ms = match self.looks_back(rule) {
+            true if self.repeats(rule).is_some_and(|again_ms| again_ms <= self.now_ms) => i64::MIN,
+            true => self.since.ran_ms.unwrap_or(i64::MIN),
+            false => self.since.last_ms,
+        };
+        let after_ms = answered_ms.max(over_ms);
         rule.next_match(after_ms).filter(|at_ms| *at_ms <= self.now_ms)
+    }
+
+    /// When a record starts the job again in a window in which a run has ended.
+    fn repeats(self, rule: &Rule) -> Option<i64> {
+        Some(self.since.ran_ms?.saturating_add(rule.repeat_ms?))
     }
 
     /// The first instant after now at which a record that is not due becomes due.
     fn opens(self, rule: &Rule) -> Option<i64> {
-        let known_ms = if self.looks_back(rule) { i64::MIN } else { self.last_ms };
-        rule.next_match(self.now_ms.max(known_ms))
+        let known_ms = if self.looks_back(rule) { i64::MIN } else { self.since.last_ms };
+        let opens_ms = rule.next_match(self.now_ms.max(known_ms));
+        let again_ms = self.repeats(rule).filter(|again_ms| {
+            let is_open = || Asked { now_ms: *again_ms, ..self }.due(rule).is_some();
+            self.looks_back(rule) && *again_ms > self.now_ms && is_open()
+        });
+        opens_ms.into_iter().chain(again_ms).min()
     }
 }

@@ -38,6 +38,7 @@ pub mod links;
 mod load;
 mod man;
 pub mod nodes;
+mod outages;
 pub mod page;
 mod place;
 pub mod report;

@@ -27,6 +27,7 @@ pub mod link_rows;
 pub mod nodes;
 pub mod notifications;
 pub mod objects;
+pub mod outages;
 pub mod outlets;
 pub mod overview;
 pub mod pipelines;

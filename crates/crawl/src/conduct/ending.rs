@@ -5,8 +5,8 @@ use super::{Advance, Means, Podium, try_to};
 use crate::lifecycle::Event;
 use store::ids::{JobId, Part, QueueId, Run};
 use store::tables::job_states::{self, RunKind, State};
-use store::tables::queue::Place;
-use store::tables::queue::sweep::{self, Sweep};
+use store::tables::queue::sweep;
+use store::tables::queue::{self, Place};
 use store::tables::{counters, ingests, jobs};
 use store::{Result, Tx};
 
@@ -31,7 +31,7 @@ impl Podium {
             // next by then. It is over when its outputs have heard of everything.
             if cleans(tx, job, kind)? {
                 for part in (0..i64::from(parts)).map(Part) {
-                    if !sweep::peek(tx, Place { part, job }, Sweep::Clean(run), 1)?.is_empty() {
+                    if queue::has_older(tx, Place { part, job }, run)? {
                         return Ok(false);
                     }
                 }

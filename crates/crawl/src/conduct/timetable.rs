@@ -3,11 +3,11 @@
 //! Relies on `schedule` for when. Nothing is polled for its own sake: what a schedule
 //! will say next is known, and nobody asks before. Invariants: a start by schedule sets
 //! the window's end, one by hand has none; a job whose window is over waits for the next
-//! one and is not started anew.
+//! one and is not started anew; one whose schedule was taken away waits for nothing.
 
 use super::{Advance, Podium};
 use crate::lifecycle::Event;
-use crate::schedule::{Start, decide, next_event};
+use crate::schedule::{Since, Start, StartMethod, decide, next_event};
 use crate::stored_times;
 use store::Result;
 use store::ids::JobId;
@@ -52,6 +52,13 @@ impl Podium {
         if state.phase != Phase::Inactive && !waits {
             return Ok(None);
         }
+        self.read_schedules(it)?;
+        let Some(entry) = self.timetable.get_mut(&it.job) else { return Ok(None) };
+        let is_scheduled = it.method != StartMethod::Manual && !entry.schedules.is_empty();
+        if waits && !is_scheduled {
+            self.change(it.job, Event::WindowOpens { window_end_ms: None })?;
+            return Ok(Some(now_ms));
+        }
         let last_ms = state.last_ms.map(|ms| stored_times::looked_at_ms(ms, now_ms));
         let Some(last_ms) = last_ms else {
             // Never looked at before: from now on.
@@ -59,13 +66,12 @@ impl Podium {
             self.means.db.write(move |tx| job_states::set_last(tx, job, now_ms))?;
             return Ok(Some(now_ms));
         };
-        self.read_schedules(it)?;
-        let Some(entry) = self.timetable.get_mut(&it.job) else { return Ok(None) };
         if entry.next_ms.is_some_and(|next_ms| next_ms > now_ms) {
             return Ok(entry.next_ms);
         }
-        let start = decide(it.method, &entry.schedules, last_ms, now_ms);
-        entry.next_ms = next_event(it.method, &entry.schedules, last_ms, now_ms);
+        let since = Since { last_ms, ran_ms: it.ran_ms };
+        let start = decide(it.method, &entry.schedules, since, now_ms);
+        entry.next_ms = next_event(it.method, &entry.schedules, since, now_ms);
         let next_ms = entry.next_ms;
         if let Some(Start { window_end_ms, minimal, .. }) = start {
             let event = match waits {
@@ -103,3 +109,6 @@ impl Podium {
         self.moved(job, Event::WindowCloses).map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 //! The first trouble says until when and how often it is tried again, as the job deals
 //! with its documents. Invariant: what passes is waited out and leaves no trace; what
 //! does not ends the run with its reason, or, when only somebody could not be told of its
-//! end, ends it all the same and says so.
+//! end, ends it all the same and says so. While it is waited out, a row of `outages` names
+//! what is waited for.
 
 use super::{Means, change};
 use crate::lifecycle::{Event, after};
@@ -11,12 +12,13 @@ use crate::worker::job::Manners;
 use store::ids::JobId;
 use store::patience::Patience;
 use store::tables::job_states::{self, Phase, State};
+use store::tables::outages::{self, Failure, Unreachable};
 use store::tables::{connections, jobs};
 use store::{Error, Result, Tx};
 
 /// A job was interrupted. Returns when it is tried again; `None` if it is not.
 pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> {
-    let (now_ms, why) = (means.now.ms(), why.to_owned());
+    let (node, now_ms, why) = (means.ids.node(), means.now.ms(), why.to_owned());
     means.db.write(move |tx| {
         let Some(state) = job_states::lock(tx, job)? else { return Ok(None) };
         let Some(returns) = returning(&state) else { return Ok(None) };
@@ -33,6 +35,9 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
             after(&state, &returns, now_ms).map_err(|refused| Error::Refused(refused.0))?;
         (next.failcount, next.fail_ms) = (Some(again.failcount), Some(again.failtime));
         job_states::save(tx, job, (&state, &next), now_ms)?;
+        let what = waited_for(tx, job, state.phase)?;
+        let failure = Failure { what, node, since_ms: now_ms, why: why.clone() };
+        outages::record(tx, &failure, now_ms)?;
         Ok(Some(again.check_ms))
     })
 }
@@ -47,6 +52,15 @@ fn returning(state: &State) -> Option<Event> {
     }
 }
 
+/// What a job waits for that was interrupted in a phase.
+fn waited_for(tx: &mut Tx<'_>, job: JobId, phase: Phase) -> Result<Unreachable> {
+    let repository = jobs::load(tx, job)?.filter(|_| phase != Phase::Notifying);
+    Ok(match repository {
+        Some(definition) => Unreachable::Repository(definition.connection, job),
+        None => Unreachable::RunEnd(job),
+    })
+}
+
 /// How a job deals with what fails: its own way, or the usual one if it is gone.
 pub fn patience(tx: &mut Tx<'_>, job: JobId) -> Result<Patience> {
     let Some(job) = jobs::load(tx, job)? else { return Ok(Manners::default().patience) };
@@ -55,7 +69,7 @@ pub fn patience(tx: &mut Tx<'_>, job: JobId) -> Result<Patience> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::conduct::{Attends, Herald, Terms, bring};
     use crate::definitions::WebSpec;
@@ -93,14 +107,29 @@ mod tests {
         }
     }
 
-    fn at_its_end(db: &Db, herald: Arc<Deaf>) -> Result<Means> {
+    pub const TERMS: Terms = Terms { attends: Attends::All, silence_ms: 60_000, poll_ms: 50 };
+
+    /// What a conductor works with, on a node of its own.
+    pub fn means(db: &Db, herald: Arc<dyn Herald>) -> Result<Means> {
         let node = NewNode {
             name: "one".into(),
             roles: "crawl".into(),
             address: None,
             version: "0".into(),
         };
-        let node = db.write(move |tx| nodes::register(tx, &node, 1))?;
+        let node = db.write(move |tx| nodes::register(tx, &node, store::clock::now_ms()))?;
+        let folder = tempfile::tempdir().expect("a folder");
+        Ok(Means {
+            db: db.clone(),
+            objects: Objects::open(&Location::Directory(folder.path().to_owned()))?,
+            ids: Arc::new(IdMaker::new(node)?),
+            ground: crate::begin::ground(db, Vec::new())?,
+            now: Now,
+            herald,
+        })
+    }
+
+    fn at_its_end(db: &Db, herald: Arc<Deaf>) -> Result<Means> {
         db.write(|tx| {
             settings::freeze(tx, 2)?;
             let web = Connection::new(ConnectionId(1), "web", "web");
@@ -114,15 +143,43 @@ mod tests {
             let next = State { phase: Phase::ReadyForNotify, ..before.clone() };
             job_states::save(tx, JOB, (&before, &next), 1)
         })?;
-        let folder = tempfile::tempdir().expect("a folder");
-        Ok(Means {
-            db: db.clone(),
-            objects: Objects::open(&Location::Directory(folder.path().to_owned()))?,
-            ids: Arc::new(IdMaker::new(node)?),
-            ground: crate::begin::ground(db, Vec::new())?,
-            now: Now,
-            herald,
-        })
+        means(db, herald)
+    }
+
+    fn waited_for(db: &Db) -> Result<Vec<outages::Outage>> {
+        db.read(|tx| outages::list(tx, store::clock::now_ms()))
+    }
+
+    #[test]
+    fn a_job_whose_repository_cannot_be_reached_says_so_until_it_is_aborted() {
+        both_databases(|db| {
+            db.write(|tx| {
+                settings::freeze(tx, 2)?;
+                let shop = Connection {
+                    // Nobody listens there.
+                    config: r#"{"database":"postgres://reader@127.0.0.1:1/shop"}"#.to_owned(),
+                    ..Connection::new(ConnectionId(1), "shop", "sql")
+                };
+                connections::save(tx, Kind::Repository, &shop, 1)?;
+                let mut job = Job::new(JOB, "items", ConnectionId(1));
+                job.docspec = r#"{"ids":"VALUES (1)","document":"VALUES ($1)"}"#.to_owned();
+                jobs::save(tx, &job, 1)?;
+                change(tx, JOB, &Event::Start { minimal: false }, 2).map(|_| ())
+            })?;
+            let means = means(db, Arc::new(Deaf { times: 0, told: AtomicUsize::new(0) }))?;
+            let state = bring(&means, TERMS, JOB, |state| state.failcount.is_some())?;
+            assert_eq!(state.phase, Phase::ReadyForStartup, "it is tried again");
+            let found = waited_for(db)?;
+            let [outage] = found.as_slice() else { panic!("{found:?}") };
+            assert_eq!(
+                (outage.connection.as_str(), &*outage.jobs),
+                ("shop", &["items".into()][..])
+            );
+            assert!(outage.why.contains("PostgreSQL"), "{outage:?}");
+            db.write(|tx| change(tx, JOB, &Event::Abort, 9))?;
+            assert_eq!(waited_for(db)?, []);
+            Ok(())
+        });
     }
 
     #[test]
@@ -131,10 +188,10 @@ mod tests {
             both_databases(|db| {
                 let herald = Arc::new(Deaf { times, told: AtomicUsize::new(0) });
                 let means = at_its_end(db, herald.clone())?;
-                let terms = Terms { attends: Attends::All, silence_ms: 60_000, poll_ms: 50 };
-                let state = bring(&means, terms, JOB, |state| state.phase == Phase::Inactive)?;
+                let state = bring(&means, TERMS, JOB, |state| state.phase == Phase::Inactive)?;
                 assert_eq!(herald.told.load(Ordering::SeqCst), told);
                 assert_eq!((state.fail_ms, state.failcount), (None, None));
+                assert_eq!(waited_for(db)?, [], "it is over");
                 match error {
                     None => assert_eq!(state.error, None),
                     Some(error) => assert!(state.error.is_some_and(|it| it.contains(error))),

@@ -253,3 +253,19 @@ fn web() -> Connection {
         history_ms: None,
     }
 }
+
+#[test]
+fn a_restart_of_a_job_that_waits_for_its_window_has_no_window_to_wait_for() {
+    let waits = State {
+        phase: Phase::Active,
+        waiting: true,
+        window_end_ms: Some(1),
+        failcount: Some(2),
+        fail_ms: Some(9),
+        ..State::default()
+    };
+    let aborting = after(&waits, &Event::Restart { minimal: false }, 5).unwrap();
+    let next = after(&aborting, &Event::Quiet, 6).unwrap();
+    assert_eq!(next.phase, Phase::ReadyForStartup);
+    assert_eq!((next.window_end_ms, next.failcount, next.fail_ms), (None, None, None));
+}

@@ -82,6 +82,7 @@ pub(super) struct Rule {
     minutes: u64,
     zone: TimeZone,
     pub window_ms: Option<i64>,
+    pub repeat_ms: Option<i64>,
     pub minimal: bool,
 }
 
@@ -111,12 +112,16 @@ impl Rule {
             minutes: MINUTE.bits(&it.minutes, LEAST)?,
             zone: zone(it.timezone.as_deref())?,
             window_ms: it.window_ms,
+            repeat_ms: it.repeat_ms,
             minimal: it.minimal,
         };
         if let Some(window_ms) = it.window_ms
             && !(1..=WINDOW_MS_MAX).contains(&window_ms)
         {
             return Err(BadSchedule::Window(window_ms));
+        }
+        if it.repeat_ms.is_some_and(|repeat_ms| repeat_ms < 1 || it.window_ms.is_none()) {
+            return Err(BadSchedule::Repeat);
         }
         rule.next_date(Date::constant(1970, 1, 1)).ok_or(BadSchedule::Never)?;
         Ok(rule)

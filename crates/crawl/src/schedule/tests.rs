@@ -26,6 +26,11 @@ fn schedule(text: &str) -> Schedule {
     parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
+/// A job that has had no run, and was looked at last at a time.
+fn since(last_ms: i64) -> Since {
+    Since { last_ms, ran_ms: None }
+}
+
 /// Holds what a schedule names after an instant against the next instants expected.
 fn names(text: &str, after: &str, expected: &[&str]) {
     let schedule = schedule(text);

@@ -43,12 +43,20 @@ const NAME_LETTERS: usize = 3;
 /// Neighbours in a list from which on it is shown as from-to.
 const RANGE_VALUES: usize = 3;
 
-/// Units of a window, the largest first.
-const UNITS: [(&str, i64); 5] =
-    [("d", 24 * 3_600_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+/// Units of a span of time, the largest first, by all names that are read. The first name
+/// is printed.
+const UNITS: [(&[&str], i64); 6] = [
+    (&["w", "week", "weeks"], 7 * 24 * 3_600_000),
+    (&["d", "day", "days"], 24 * 3_600_000),
+    (&["h", "hr", "hrs", "hour", "hours"], 3_600_000),
+    (&["min", "m", "mins", "minute", "minutes"], 60_000),
+    (&["s", "sec", "secs", "second", "seconds"], 1_000),
+    (&["ms", "millisecond", "milliseconds"], 1),
+];
 
 const ZONE: &str = "zone";
 const WINDOW: &str = "window";
+const REPEAT: &str = "repeat";
 const MINIMAL: &str = "minimal";
 
 /// The fields in the order in which they are printed.
@@ -72,7 +80,8 @@ pub fn parse(text: &str) -> Result<Schedule, BadSchedule> {
         let (name, value) = word.split_once('=').unwrap_or((word, ""));
         match name {
             ZONE => put(&mut schedule.timezone, full_zone(value)?, ZONE)?,
-            WINDOW => put(&mut schedule.window_ms, window_ms(value)?, WINDOW)?,
+            WINDOW => put(&mut schedule.window_ms, span_ms(WINDOW, value)?, WINDOW)?,
+            REPEAT => put(&mut schedule.repeat_ms, span_ms(REPEAT, value)?, REPEAT)?,
             _ if word == MINIMAL => schedule.minimal = true,
             _ => {
                 let index = KINDS.iter().position(|kind| kind.name == name && word != name);
@@ -103,8 +112,8 @@ pub fn print(schedule: &Schedule) -> String {
         }
     }
     words.push(format!("{ZONE}={}", schedule.timezone.as_deref().unwrap_or("UTC")));
-    if let Some(window_ms) = schedule.window_ms {
-        words.push(format!("{WINDOW}={}", printed_window(window_ms)));
+    for (name, span_ms) in [(WINDOW, schedule.window_ms), (REPEAT, schedule.repeat_ms)] {
+        words.extend(span_ms.map(|span_ms| format!("{name}={}", printed_span(span_ms))));
     }
     if schedule.minimal {
         words.push(MINIMAL.to_owned());
@@ -226,37 +235,38 @@ fn printed(kind: &Kind, values: &BTreeSet<i64>) -> String {
     items.join(",")
 }
 
-/// A window such as `2h` or `1h30m`.
-fn window_ms(text: &str) -> Result<i64, BadSchedule> {
+/// A span of time such as `2h` or `1h30min`.
+fn span_ms(field: &'static str, text: &str) -> Result<i64, BadSchedule> {
     let wrong = || BadSchedule::Value {
-        field: WINDOW,
+        field,
         value: shortened(text),
-        expected: "a length of time, such as 2h, 1h30m or 3d",
+        expected: "a length of time, such as 2h, 1h30min or 3d",
     };
-    let mut window_ms: i64 = 0;
+    let mut span_ms: i64 = 0;
     let mut rest = text;
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (number, after) = rest.split_at(digits);
         let letters = after.bytes().take_while(u8::is_ascii_alphabetic).count();
         let (unit, after) = after.split_at(letters);
-        let unit_ms = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+        let unit_ms = UNITS.iter().find(|it| it.0.contains(&unit)).ok_or_else(wrong)?.1;
         let number: i64 = number.parse().map_err(|_| wrong())?;
         let part_ms = number.checked_mul(unit_ms).ok_or_else(wrong)?;
-        window_ms = window_ms.checked_add(part_ms).ok_or_else(wrong)?;
+        span_ms = span_ms.checked_add(part_ms).ok_or_else(wrong)?;
         rest = after;
     }
-    if text.is_empty() { Err(wrong()) } else { Ok(window_ms) }
+    if text.is_empty() { Err(wrong()) } else { Ok(span_ms) }
 }
 
-fn printed_window(window_ms: i64) -> String {
-    let mut rest = window_ms;
+fn printed_span(span_ms: i64) -> String {
+    let mut rest = span_ms;
     let mut text = String::new();
-    for (unit, unit_ms) in UNITS {
+    // People count days, not weeks.
+    for (names, unit_ms) in &UNITS[1..] {
         let number = rest / unit_ms;
         rest %= unit_ms;
         if number != 0 {
-            text.push_str(&format!("{number}{unit}"));
+            text.push_str(&format!("{number}{}", names[0]));
         }
     }
     if text.is_empty() { "0s".to_owned() } else { text }

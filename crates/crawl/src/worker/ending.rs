@@ -15,7 +15,7 @@ use crate::frontier::NextHost;
 use crate::lifecycle::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use store::ids::{BinId, JobId, Part, Run};
+use store::ids::{JobId, Part, Run};
 use store::tables::job_states::{self, Phase, RunKind};
 use store::tables::queue::sweep;
 use store::tables::queue::{self, Place};
@@ -251,10 +251,8 @@ fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> R
         if count("active") > 0 || stays {
             return Ok(Left::AtWork);
         }
-        let is_older = is_incremental
-            && run.0 > 1
-            && !counted.is_empty()
-            && queue::next_older_bin(tx, place, run, BinId(i64::MIN))?.is_some();
+        let is_older =
+            is_incremental && run.0 > 1 && !counted.is_empty() && queue::has_older(tx, place, run)?;
         let is_open = |tx: &mut Tx<'_>| Ok::<_, Error>(open > 0 && is_due(tx, place, horizon_ms)?);
         if !held.contains(&part) && (is_older || is_open(tx)?) {
             return Ok(Left::AtWork);
@@ -273,7 +271,9 @@ fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> R
 fn given_up(tx: &mut Tx<'_>, job: JobId, run: Run, parts: u32) -> Result<i64> {
     let mut count = 0;
     for part in (0..i64::from(parts)).map(Part) {
-        count += sweep::given_up(tx, Place { part, job }, run, finish::GIVEN_UP)?;
+        for reason in [finish::GIVEN_UP, finish::THROTTLED] {
+            count += sweep::given_up(tx, Place { part, job }, run, reason)?;
+        }
     }
     Ok(count)
 }

@@ -11,7 +11,7 @@ mod swept;
 
 pub use left_out::{asks_login, forbidden, internal_error, later, unwanted};
 pub use looked::looked;
-pub use swept::{GIVEN_UP, expired, given_up, stale, swept};
+pub use swept::{GIVEN_UP, THROTTLED, expired, given_up, stale, swept};
 
 use self::again::again;
 use self::left_out::{EXCLUDED_CONTENT, NOINDEX, said_too_much};
@@ -257,7 +257,7 @@ fn redirected(
     Redirect { status, to, .. }: Redirect,
 ) -> Class {
     let entry = &claimed.entry;
-    let Some(web) = job.web() else { return given_up(at, batch, (job, claimed)) };
+    let Some(web) = job.web() else { return given_up(at, batch, (job, claimed), None) };
     // A target that only differs by what the job drops from URLs is asked for as it
     // is written: otherwise it would lead to itself.
     let to = match page::url::canonical(&to, &web.spec.policy) {

@@ -395,6 +395,7 @@ impl JobWork {
             docid: url,
             bin,
             bin_name,
+            // Those of a bin are taken in the order in which they arrive.
             priority: 0.0,
             hops: found.hops,
             redirects: found.redirects,

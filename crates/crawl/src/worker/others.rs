@@ -81,9 +81,14 @@ impl Worker {
             Sweep::Left { .. } => None,
         };
         for (claimed, is_shared) in swept {
+            let limits = reason.is_none().then(|| {
+                let host = job.address(&claimed.entry.docid).host;
+                self.throttling.limits(job.connection, claimed.entry.bin, host)
+            });
+            let stopped_by = limits.as_ref().and_then(|it| it.stopped_by.as_deref());
             let class = self.finish((part, job), 0, |at, batch| match reason {
                 Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
-                None => finish::given_up(at, batch, (job, claimed)),
+                None => finish::given_up(at, batch, (job, claimed), stopped_by),
             });
             self.progress.finished(&class, "");
         }

@@ -24,7 +24,7 @@ mod windows;
 pub use asking::{Args, Ask, WINDOW_MS};
 
 use super::answers::Answers;
-use super::say;
+use super::{outages, say};
 use anyhow::{Context, ensure};
 use columns::Report;
 use selection::Row;
@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
 use store::clock;
+use store::tables::outages::Outage;
 
 /// Rows that a report looks at unless it is told to look at all: what both databases
 /// answer within a fifth of a second.
@@ -57,6 +58,9 @@ pub struct Answer {
     next: Option<String>,
     /// To go back with; `null` at the beginning.
     previous: Option<String>,
+    /// What cannot be reached now and holds jobs of the connection up.
+    #[serde(default)]
+    outages: Vec<Outage>,
 }
 
 /// Runs the verb.
@@ -93,13 +97,17 @@ fn read(json: Json) -> anyhow::Result<Answer> {
 /// The answer, by whoever has the rows open.
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     let source = source::Source::open(&answers.db, &ask, clock::now_ms())?;
-    let answer = match ask.report {
+    let mut answer = match ask.report {
         Report::History => history::answer(&source)?,
         Report::Activity | Report::Bandwidth => windows::answer(&source)?,
         Report::Results => results::answer(&source)?,
         Report::Documents => documents::answer(&source)?,
         Report::Queue => queue::answer(&source)?,
     };
+    let (doing, now_ms) = (answers.doing.clone(), source.now_ms);
+    let away = answers.db.read(move |tx| outages::current(tx, doing.as_deref(), now_ms))?;
+    let concerns = |it: &Outage| source.jobs.values().any(|job| it.jobs.contains(&job.name));
+    answer.outages = away.into_iter().filter(concerns).collect();
     Ok(serde_json::to_value(answer)?)
 }
 

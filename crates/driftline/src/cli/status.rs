@@ -5,6 +5,7 @@
 
 use super::answers::Answers;
 use super::endless::{self, Endless};
+use super::outages;
 use super::place::Place;
 use super::words::{count, size, span, when};
 use super::{say, shown};
@@ -18,6 +19,7 @@ use store::clock;
 use store::ids::JobId;
 use store::tables::cursors::Lag;
 use store::tables::cursors::{self, LINKS, SEARCH};
+use store::tables::outages::Outage;
 use store::tables::overview::{self, Overview, RunTotals, Standing};
 use store::tables::queue::State;
 
@@ -52,6 +54,8 @@ pub struct Answer {
     overview: Overview,
     /// Sites without end that were met.
     endless: Vec<Endless>,
+    /// Outputs and repositories that cannot be reached now.
+    outages: Vec<Outage>,
 }
 
 /// A process that holds the directory.
@@ -66,15 +70,17 @@ struct Holder {
 /// doing) or by this one.
 pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     let now_ms = clock::now_ms();
-    let (mut overview, endless) = answers.db.read(move |tx| {
+    let doing = answers.doing.clone();
+    let (mut overview, endless, outages) = answers.db.read(move |tx| {
         let overview = overview::read(tx, now_ms)?;
+        let outages = outages::current(tx, doing.as_deref(), now_ms)?;
         let mut endless = Vec::new();
         for job in &overview.jobs {
             if let Some(name) = &job.name {
                 endless.extend(endless::of_job(tx, (JobId(job.id), name))?);
             }
         }
-        Ok((overview, endless))
+        Ok((overview, endless, outages))
     })?;
     let doing = answers.doing.clone();
     let holder = doing.map(|doing| Holder { process: std::process::id(), doing });
@@ -84,7 +90,7 @@ pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     if answers.is_unattended() {
         overview.nodes.clear();
     }
-    Ok(serde_json::to_value(Answer { holder, overview, endless })?)
+    Ok(serde_json::to_value(Answer { holder, overview, endless, outages })?)
 }
 
 /// What people read.
@@ -120,6 +126,7 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
         let hosts = count(overview.hosts_blocked, "host");
         out.push(format!("{hosts} blocked after trouble; see: driftline hosts --by errors"));
     }
+    out.extend(found.outages.iter().map(|it| outages::line(it, now_ms)));
     for job in &overview.jobs {
         out.push(String::new());
         out.extend(job_lines(job, now_ms));
@@ -193,6 +200,8 @@ struct Shown {
     overview: ShownOverview,
     #[serde(default)]
     endless: Vec<Endless>,
+    #[serde(default)]
+    outages: Vec<Outage>,
 }
 
 #[derive(Deserialize)]

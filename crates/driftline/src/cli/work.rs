@@ -6,12 +6,13 @@
 
 use super::crawl::{flags, stopping};
 use super::delivering::{self, Delivering};
+use super::outages::News;
 use super::place::{Held, Place};
 use super::{say, shown};
 use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::progress::Progress;
+use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Ended, Parts, Settings, Stopper, Worker, holdings};
 use clap::Args as ClapArgs;
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{IdMaker, JobId, NodeId};
 use store::tables::nodes::{self, NewNode};
-use store::tables::{job_states, jobs, settings};
+use store::tables::{job_states, jobs, outages, settings};
 use store::{Db, clock};
 
 /// The role of a process that works on all jobs.
@@ -207,9 +208,20 @@ impl Telling {
         say("working on all jobs; Ctrl-C ends it in good order");
         let thread = std::thread::Builder::new().name("telling".into()).spawn(move || {
             let mut told: BTreeMap<JobId, String> = BTreeMap::new();
-            let mut waits = None;
+            let (mut waits, mut news) = (None, News::default());
+            let mut tell_rows = || {
+                let now_ms = clock::now_ms();
+                if let Ok(found) = db.read(move |tx| outages::list(tx, now_ms)) {
+                    news.lines(found, now_ms).iter().for_each(|line| say(line));
+                }
+                // One that cannot be told of is no reason to stop working.
+                let _ = tell(&db, &mut told, &say);
+            };
             loop {
-                let waits_for = progress.snapshot().waiting_for;
+                // Outputs are told of with all that cannot be reached.
+                let mut all = progress.snapshot().waits;
+                all.remove(&Waiter::Outputs);
+                let waits_for = all.into_values().next();
                 if waits != waits_for {
                     let why = waits_for
                         .as_deref()
@@ -217,10 +229,9 @@ impl Telling {
                     say(&why);
                     waits = waits_for;
                 }
-                // One that cannot be told of is no reason to stop working.
-                let _ = tell(&db, &mut told, &say);
+                tell_rows();
                 if let Err(RecvTimeoutError::Disconnected) = stopped.recv_timeout(GLANCE) {
-                    let _ = tell(&db, &mut told, &say);
+                    tell_rows();
                     return;
                 }
             }

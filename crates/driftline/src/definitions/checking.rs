@@ -141,6 +141,11 @@ fn check_schedules(form: &mut JobForm) -> anyhow::Result<()> {
     );
     for text in &mut form.schedules {
         let record = schedule::parse(text).with_context(|| format!("schedule {text:?}"))?;
+        ensure!(
+            record.repeat_ms.is_none() || form.start == StartMethod::WindowInside.name(),
+            "schedule {text:?} repeats runs in its window, which only a job does that starts \
+             inside windows; add --start-method window-inside, or leave repeat out"
+        );
         *text = schedule::print(&record);
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Counters and gauges in the text format of Prometheus.
 //!
-//! Invariant: its size is fixed but for a line for each job and state.
+//! Invariant: its size is fixed but for a line for each job and state, and a few for each
+//! connection that cannot be reached.
 
 use serde_json::Value as Json;
 use std::fmt::Write;
@@ -54,6 +55,7 @@ impl Metrics {
         head(&mut out, name, "gauge", "Requests that are being answered");
         let _ = writeln!(out, "{name} {under_way}");
         gauges(&mut out, status);
+        outages(&mut out, &status["outages"]);
         head(&mut out, "driftline_documents", "gauge", "Documents of jobs by where they stand");
         for job in status["overview"]["jobs"].as_array().into_iter().flatten() {
             let name = label(job["name"].as_str().unwrap_or_default());
@@ -100,6 +102,43 @@ fn gauges(out: &mut String, status: &Json) {
     ] {
         head(out, &format!("driftline_{name}"), "gauge", about);
         let _ = writeln!(out, "driftline_{name} {value}");
+    }
+}
+
+/// Bytes of a reason that stands in a label.
+const WHY_BYTES_MAX: usize = 200;
+
+/// Connections that cannot be reached: since when, how much waits, and why.
+fn outages(out: &mut String, found: &Json) {
+    let found: Vec<&Json> = found.as_array().into_iter().flatten().collect();
+    let name = "driftline_outages";
+    head(out, name, "gauge", "Outputs and repositories that cannot be reached");
+    let _ = writeln!(out, "{name} {}", found.len());
+    let text = |it: &Json, field: &str| it[field].as_str().unwrap_or_default().to_owned();
+    let labels = |it: &Json| {
+        // Many jobs may wait for an output; a repository is away for one.
+        let job = it["jobs"][0].as_str().filter(|_| it["kind"] != "output");
+        let job = job.unwrap_or_default().to_owned();
+        let (kind, connection) = (text(it, "kind"), text(it, "connection"));
+        let [kind, connection, job] = [kind, connection, job].map(|it| label(&it));
+        format!("kind=\"{kind}\",connection=\"{connection}\",job=\"{job}\"")
+    };
+    let name = "driftline_outage_since_seconds";
+    head(out, name, "gauge", "When it was first found to be away, as a Unix time");
+    for it in &found {
+        let _ = writeln!(out, "{name}{{{}}} {}", labels(it), number(&it["since_ms"]) / 1e3);
+    }
+    let name = "driftline_outage_waiting_documents";
+    head(out, name, "gauge", "Documents that wait for it");
+    for it in &found {
+        let _ = writeln!(out, "{name}{{{}}} {}", labels(it), number(&it["waiting"]));
+    }
+    let name = "driftline_outage_info";
+    head(out, name, "gauge", "Why it could not be reached the last time");
+    for it in &found {
+        let why = text(it, "why");
+        let why = label(&why[..why.floor_char_boundary(WHY_BYTES_MAX)]);
+        let _ = writeln!(out, "{name}{{{},why=\"{why}\"}} 1", labels(it));
     }
 }
 

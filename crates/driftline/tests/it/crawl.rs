@@ -28,6 +28,7 @@ mod signals;
 mod throttled;
 mod timed;
 mod transformed;
+mod unreachable;
 mod whole;
 
 use std::collections::BTreeSet;

@@ -171,17 +171,28 @@ fn every_table_column_and_state_of_the_chapter_has_a_row() {
     assert!(missing.is_empty(), "{MAP} has no row for:\n{}\n", missing.join("\n"));
 }
 
-/// A column of the chapter is a column of a table or view of that name, whatever ours are.
+/// A column of the chapter is a column of a table or view of that name, whatever ours are,
+/// unless the map says that it is left out, and why.
 #[test]
 fn every_column_of_the_chapter_can_be_looked_at_in_both_databases() {
+    let map = tree::file(MAP);
+    let left_out: HashSet<&str> =
+        rows(&map).iter().filter(|row| row.place == "none").map(|row| row.item).collect();
     store::testing::both_databases(|db| {
         let mut missing = Vec::new();
         for table in &chapter::TABLES {
             for name in table.names.split(' ') {
                 for column in table.columns.split_whitespace() {
                     let sql = format!("SELECT {column} FROM {name} LIMIT 1");
-                    if let Err(error) = db.read(move |tx| tx.query(&sql, &[], |_| Ok(()))) {
-                        missing.push(format!("{name}.{column}: {error}"));
+                    let is_left_out = left_out.contains(format!("`{name}.{column}`").as_str());
+                    match db.read(move |tx| tx.query(&sql, &[], |_| Ok(()))) {
+                        Err(error) if !is_left_out => {
+                            missing.push(format!("{name}.{column}: {error}"));
+                        }
+                        Ok(_) if is_left_out => {
+                            missing.push(format!("{name}.{column} is there; the map says none"));
+                        }
+                        _ => {}
                     }
                 }
             }

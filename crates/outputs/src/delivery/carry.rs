@@ -33,8 +33,10 @@ pub(super) enum Carried {
     Delivered(usize),
     /// The part is somebody else's.
     Lost,
-    /// The output, or the store, cannot be reached.
+    /// The output cannot be reached.
     Away(Away),
+    /// The database or the object store cannot be reached.
+    StoreAway(Away),
 }
 
 /// One who carries.
@@ -81,7 +83,7 @@ impl Carrier {
         match self.try_to_carry(load) {
             Ok(count) => Carried::Delivered(count),
             Err(Trouble::Store(Error::LeaseLost { .. })) => Carried::Lost,
-            Err(Trouble::Store(error)) => Carried::Away(Away::because(error.to_string())),
+            Err(Trouble::Store(error)) => Carried::StoreAway(Away::because(error.to_string())),
             Err(Trouble::Output(away)) => Carried::Away(away),
         }
     }

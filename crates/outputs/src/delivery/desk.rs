@@ -8,16 +8,17 @@ use super::carry::{BATCH, Carried};
 use super::{Back, CARRIERS, Event, Listener, Load, Means, ROLE};
 use crate::output::{Away, Output};
 use crate::rights::Rights;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 use store::ids::{ConnectionId, Part};
 use store::panics::caught;
-use store::tables::ingests::{self, Due};
+use store::tables::ingests::{self, Due, NEVER_MS};
+use store::tables::outages::{self, Failure, Unreachable};
 use store::tables::outlets::{self, Opening};
-use store::{Result, clock};
+use store::{Result, Tx, clock};
 
 /// Outputs and parts looked at in one go.
 const DUE_MAX: usize = 4_096;
@@ -46,6 +47,52 @@ struct Known {
     rests_until_ms: i64,
     failures: u32,
     why: Option<String>,
+    /// When the first of these failures was, and whether a row tells others of them.
+    failing_since_ms: i64,
+    is_recorded: bool,
+}
+
+impl Known {
+    /// It was reached, or nobody waits for it.
+    fn end_outage(&mut self) {
+        (self.failures, self.why, self.rests_until_ms) = (0, None, 0);
+    }
+}
+
+/// What the tables say is to be delivered.
+struct Look {
+    /// What can be handed out now.
+    due: Vec<Due>,
+    /// When something else falls due.
+    next_ms: Option<i64>,
+    /// Outputs that have something to hear, now or later; `None` if there are too many.
+    waited_for: Option<BTreeSet<ConnectionId>>,
+}
+
+/// Looks what is due.
+fn look_at(tx: &mut Tx<'_>, now_ms: i64) -> Result<Look> {
+    let (mut found, mut next_ms) = (Vec::new(), None::<i64>);
+    let mut waited_for = BTreeSet::new();
+    let mut at = FIRST;
+    while let Some(due) = ingests::due(tx, at)?.filter(|_| found.len() < DUE_MAX) {
+        found.push(due);
+        waited_for.insert(due.output);
+        at = due;
+    }
+    let is_whole = found.len() < DUE_MAX;
+    at = FIRST;
+    while let Some((due, check_ms)) = ingests::retries(tx, at)? {
+        if check_ms < NEVER_MS {
+            waited_for.insert(due.output);
+        }
+        if check_ms > now_ms {
+            next_ms = Some(next_ms.map_or(check_ms, |it| it.min(check_ms)));
+        } else if !found.contains(&due) && found.len() < DUE_MAX {
+            found.push(due);
+        }
+        at = due;
+    }
+    Ok(Look { due: found, next_ms, waited_for: is_whole.then_some(waited_for) })
 }
 
 /// The desk.
@@ -123,25 +170,11 @@ impl Desk {
     fn look(&mut self) -> Result<Option<i64>> {
         self.idle_ms = (self.idle_ms * 2).clamp(IDLE_MS, self.means.poll_ms.max(IDLE_MS));
         let now_ms = clock::now_ms();
-        let (due, next_ms) = self.means.db.read(move |tx| {
-            let (mut found, mut next_ms) = (Vec::new(), None::<i64>);
-            let mut at = FIRST;
-            while let Some(due) = ingests::due(tx, at)?.filter(|_| found.len() < DUE_MAX) {
-                found.push(due);
-                at = due;
-            }
-            at = FIRST;
-            while let Some((due, check_ms)) = ingests::retries(tx, at)? {
-                if check_ms > now_ms {
-                    next_ms = Some(next_ms.map_or(check_ms, |it| it.min(check_ms)));
-                } else if !found.contains(&due) && found.len() < DUE_MAX {
-                    found.push(due);
-                }
-                at = due;
-            }
-            Ok((found, next_ms))
-        })?;
-        let mut next_ms = next_ms;
+        let Look { due, mut next_ms, waited_for } =
+            self.means.db.read(move |tx| look_at(tx, now_ms))?;
+        if let Some(waited_for) = waited_for {
+            self.end_outages(&waited_for, now_ms);
+        }
         self.carried_ms.retain(|_, carried_ms| now_ms - *carried_ms < GATHER_MS);
         let mut openings: BTreeMap<ConnectionId, Option<Opening>> = BTreeMap::new();
         for due in due {
@@ -203,13 +236,13 @@ impl Desk {
     }
 
     fn back(&mut self, back: Back) {
-        let Back { load, outcome } = back;
+        let Back { mut load, outcome } = back;
         self.carried.remove(&(load.due.part, load.due.output));
         self.rights.done(&load.lease, matches!(outcome, Carried::Lost));
         let known = self.outputs.entry(load.due.output).or_default();
         known.carriers = known.carriers.saturating_sub(1);
         if known.version == load.opening.version
-            && let Some(output) = load.output
+            && let Some(output) = load.output.take()
         {
             known.idle.push(output);
         }
@@ -222,22 +255,74 @@ impl Desk {
         }
         match outcome {
             Carried::Delivered(count) => {
-                (known.failures, known.why, known.rests_until_ms) = (0, None, 0);
+                known.end_outage();
+                self.clear_outage(load.due.output);
                 if count > 0 {
                     self.listener.delivered();
                 }
             }
             Carried::Lost => {}
-            Carried::Away(Away { why, retry_ms }) => {
-                known.idle.clear();
-                let usual_ms = (REST_MS << known.failures.min(10)).min(REST_MS_MAX);
-                // Whoever says how long knows best, but is not asked without a rest.
-                let rest_ms = retry_ms.map_or(usual_ms, |it| it.max(REST_MS));
-                known.failures += 1;
-                known.rests_until_ms = clock::now_ms() + rest_ms;
-                known.why = Some(format!("output {}: {why}; it is tried again", load.opening.name));
+            Carried::StoreAway(away) => self.rest(&load, &away),
+            Carried::Away(away) => {
+                self.rest(&load, &away);
+                self.record_outage(load.due.output, away.why);
             }
         }
+    }
+
+    /// Leaves an output alone for a while that could not be served.
+    fn rest(&mut self, load: &Load, away: &Away) {
+        let (known, now_ms) = (self.outputs.entry(load.due.output).or_default(), clock::now_ms());
+        known.idle.clear();
+        let usual_ms = (REST_MS << known.failures.min(10)).min(REST_MS_MAX);
+        // Whoever says how long knows best, but is not asked without a rest.
+        let rest_ms = away.retry_ms.map_or(usual_ms, |it| it.max(REST_MS));
+        if known.failures == 0 {
+            known.failing_since_ms = now_ms;
+        }
+        known.failures += 1;
+        known.rests_until_ms = now_ms + rest_ms;
+        let name = &load.opening.name;
+        known.why = Some(format!("output {name}: {}; it is tried again", away.why));
+    }
+
+    /// Lets other processes and the command line know that an output cannot be reached.
+    fn record_outage(&mut self, output: ConnectionId, why: String) {
+        let (known, now_ms) = (self.outputs.entry(output).or_default(), clock::now_ms());
+        let failure = Failure {
+            what: Unreachable::Output(output),
+            node: self.means.claimant.ids.node(),
+            since_ms: known.failing_since_ms,
+            why,
+        };
+        // If the database is away, too, the next failure is recorded.
+        let recorded = self.means.db.write(move |tx| outages::record(tx, &failure, now_ms));
+        known.is_recorded |= recorded.is_ok();
+    }
+
+    /// Takes that back. If it cannot be written now, the next look does it.
+    fn clear_outage(&mut self, output: ConnectionId) {
+        let Some(known) = self.outputs.get_mut(&output).filter(|it| it.is_recorded) else { return };
+        let node = self.means.claimant.ids.node();
+        let cleared = self.means.db.write(move |tx| outages::clear_output(tx, output, node));
+        known.is_recorded = cleared.is_err();
+    }
+
+    /// Ends outages of outputs that nobody waits for, or that others serve: for long, no
+    /// part of theirs was to be had here.
+    fn end_outages(&mut self, waited_for: &BTreeSet<ConnectionId>, now_ms: i64) {
+        let mut over = Vec::new();
+        for (output, known) in &mut self.outputs {
+            let untried = now_ms - known.rests_until_ms > REST_MS_MAX;
+            let is_over = !waited_for.contains(output) || untried;
+            if known.failures > 0 && known.carriers == 0 && is_over {
+                known.end_outage();
+            }
+            if known.failures == 0 && known.is_recorded {
+                over.push(*output);
+            }
+        }
+        over.into_iter().for_each(|output| self.clear_outage(output));
     }
 
     /// Says what is waited for, when that has changed.

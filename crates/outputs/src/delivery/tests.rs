@@ -2,7 +2,7 @@
 
 use super::carry::fate;
 use super::*;
-use crate::connectors::null;
+use crate::connectors::{files, null};
 use crate::output::{Deed, Outcome, Wants};
 use page::ids::DocHash;
 use std::sync::Condvar;
@@ -15,7 +15,7 @@ use store::tables::connections::{self, Connection, Kind};
 use store::tables::documents::{self, Document};
 use store::tables::ingests::{self, Decision, Fate, Ingest, Move, NEVER_MS, Pending};
 use store::tables::nodes::{self, NewNode};
-use store::tables::{counters, history, registrations};
+use store::tables::{counters, history, outages, registrations};
 use store::testing::both_databases;
 
 const OUTPUT: ConnectionId = ConnectionId(5);
@@ -130,6 +130,79 @@ fn an_output_that_is_gone_is_forgotten() {
         decide(db, &one.claimant.ids)?;
         let delivery = ready().start(one, Arc::new(Ear::default()))?;
         while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
+            std::thread::yield_now();
+        }
+        delivery.stop();
+        Ok(())
+    });
+}
+
+/// Waits until outages are as they should be, and returns them.
+fn outages_when(db: &Db, is_so: impl Fn(&[outages::Outage]) -> bool) -> Vec<outages::Outage> {
+    let begun = std::time::Instant::now();
+    loop {
+        let found = db.read(|tx| outages::list(tx, clock::now_ms())).unwrap();
+        if is_so(&found) {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "it stays so: {found:?}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_reached_is_seen_by_others_until_it_is_reached_again() {
+    both_databases(|db| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let one = means(db, "one", folder.path())?;
+        let copy_to = |class: &'static str| {
+            db.write(move |tx| {
+                let output = Connection::new(OUTPUT, "copy", class);
+                connections::save(tx, Kind::Output, &output, 1)
+            })
+        };
+        db.write(|tx| {
+            registrations::register(tx, &null::CONNECTOR, 1)?;
+            registrations::register(tx, &files::CONNECTOR, 1)
+        })?;
+        // It is told no directory, so it cannot be opened.
+        copy_to("files")?;
+        decide(db, &one.claimant.ids)?;
+        let begun_ms = clock::now_ms();
+        let delivery = ready().start(one, Arc::new(Ear::default()))?;
+        let found = outages_when(db, |it| it.first().is_some_and(|it| it.attempts > 1));
+        let [outage] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((outage.connection.as_str(), outage.waiting), ("copy", DOCUMENTS));
+        assert!(outage.why.contains("directory"), "{outage:?}");
+        assert!((begun_ms..outage.tried_ms).contains(&outage.since_ms), "{outage:?}");
+        copy_to("null")?;
+        outages_when(db, <[_]>::is_empty);
+        while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
+            std::thread::yield_now();
+        }
+        delivery.stop();
+        Ok(())
+    });
+}
+
+#[test]
+fn an_output_that_nobody_waits_for_any_more_is_no_outage() {
+    both_databases(|db| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let one = means(db, "one", folder.path())?;
+        db.write(|tx| {
+            registrations::register(tx, &files::CONNECTOR, 1)?;
+            connections::save(tx, Kind::Output, &Connection::new(OUTPUT, "copy", "files"), 1)
+        })?;
+        decide(db, &one.claimant.ids)?;
+        let delivery = ready().start(one, Arc::new(Ear::default()))?;
+        outages_when(db, |it| !it.is_empty());
+        db.write(|tx| tx.execute("UPDATE ingests SET decision = NULL", &[]).map(|_| ()))?;
+        let rows = || {
+            let sql = "SELECT COUNT(*) FROM outages";
+            db.read(move |tx| tx.query_one(sql, &[], |row| row.get::<i64>(0)))
+        };
+        while rows()? > 0 {
             std::thread::yield_now();
         }
         delivery.stop();

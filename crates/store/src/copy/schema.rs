@@ -1,7 +1,7 @@
 //! The tables and columns there are, read from the text that makes them.
 //!
 //! The text is ours and is written in one way: a line for each column, with its name
-//! and its kind first. The tests hold what is read here against what both databases
+//! and its kind first, also where a later version adds it. The tests hold what is read here against what both databases
 //! say of themselves, so a text written otherwise does not go unnoticed.
 
 use crate::dialect::Kind;
@@ -51,7 +51,20 @@ impl Table {
 /// connectors. The table of the schema's own versions is not among them: a target has
 /// its own.
 pub fn tables(owned: &[&'static Owned]) -> Vec<Table> {
-    migrate::texts().chain(owned.iter().map(|owned| owned.text)).flat_map(tables_of).collect()
+    let texts = || migrate::texts().chain(owned.iter().map(|owned| owned.text));
+    let mut tables: Vec<Table> = texts().flat_map(tables_of).collect();
+    for (name, column) in texts().flat_map(str::lines).filter_map(added_column) {
+        if let Some(table) = tables.iter_mut().find(|table| table.name == name) {
+            read_line(table, column);
+        }
+    }
+    tables
+}
+
+/// The table and the text of a column that a later version adds, on a line of its own.
+fn added_column(line: &'static str) -> Option<(&'static str, &'static str)> {
+    let added = line.trim().strip_prefix("ALTER TABLE ")?.trim_end_matches(';');
+    added.split_once(" ADD COLUMN ")
 }
 
 fn tables_of(text: &'static str) -> Vec<Table> {

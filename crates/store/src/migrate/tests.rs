@@ -71,10 +71,11 @@ const SEED_TABLES: &[(&str, &str)] = &[
          timezone windowlength",
     ),
     ("jobhopfilters", "ownerid linktype maxhops"),
+    // Without docpriority and priorityset: there is no priority, and none is made up.
     (
         "jobqueue",
-        "id jobid docid dochash status processid seedingprocessid docpriority priorityset isseed \
-         checktime checkaction failcount failtime",
+        "id jobid docid dochash status processid seedingprocessid isseed checktime checkaction \
+         failcount failtime",
     ),
     ("intrinsiclink", "jobid parentidhash childidhash linktype isnew"),
     ("hopcount", "id jobid parentidhash linktype deathmark distance"),

@@ -8,7 +8,9 @@
 mod delivery;
 mod whole;
 
-pub use delivery::{Due, Fate, Met, delivered, due, is_any_due, retries, undelivered};
+pub use delivery::{
+    Due, Fate, Met, count_undelivered, delivered, due, is_any_due, retries, undelivered,
+};
 pub use whole::{count_rows, forget, given_up, retry};
 
 use crate::ids::{ConnectionId, JobId, Part};

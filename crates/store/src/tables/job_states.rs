@@ -6,14 +6,19 @@
 
 pub mod refetch;
 pub mod runs;
+mod scheduled;
 mod state;
+#[cfg(test)]
+mod view_tests;
 
+pub(super) use scheduled::count_from;
+pub use scheduled::{Scheduled, scheduled, set_last};
 pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
 
 use crate::ids::{JobId, NodeId, Part, Run};
 use crate::tables::connections;
 use crate::tables::hopfilters::{self, HopFilters};
-use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job, StartMethod};
+use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job};
 use crate::tables::outlets::{self, Outlet};
 use crate::{Error, Result, Tx, Value};
 use state::STATE;
@@ -272,48 +277,6 @@ pub fn attend(tx: &mut Tx<'_>, job: JobId, node: NodeId) -> Result<bool> {
         &[job.into(), node.into()],
     )?;
     Ok(taken == 1)
-}
-
-/// A job that a schedule may start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Scheduled {
-    pub job: JobId,
-    pub method: StartMethod,
-    /// Of its definition.
-    pub version: i64,
-    pub state: State,
-}
-
-/// Jobs that schedules may start or wake: those that are inactive, or run.
-pub fn scheduled(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<Scheduled>> {
-    let columns: Vec<String> = STATE.split(", ").map(|it| format!("s.{it}")).collect();
-    tx.query(
-        &format!(
-            "SELECT d.id, d.startmethod, d.version, {} FROM job_definitions d
-             JOIN job_states s ON s.jobid = d.id
-             WHERE d.startmethod <> 'manual' AND s.phase IN ('inactive', 'active')
-             ORDER BY d.id LIMIT $1",
-            columns.join(", ")
-        ),
-        &[limit.into()],
-        |row| {
-            let method = row.get::<String>(1)?;
-            let method = StartMethod::parse(&method)
-                .ok_or_else(|| Error::corrupt("a job's start method", &method))?;
-            let state = State::from_row(row, 3)?;
-            Ok(Scheduled { job: row.get(0)?, method, version: row.get(2)?, state })
-        },
-    )
-}
-
-/// From when on a job's schedule counts, unless that is known.
-pub fn set_last(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
-    tx.execute(
-        "UPDATE job_states SET lasttime = $2 WHERE jobid = $1 AND lasttime IS NULL",
-        &[job.into(), now_ms.into()],
-    )?;
-    Ok(())
 }
 
 /// Jobs that are about something, after one.

@@ -186,6 +186,9 @@ pub fn save(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
     if known.as_ref().is_some_and(|known| fetches(known) != fetches(it)) {
         reseed(tx, it.id)?;
     }
+    if known.as_ref().is_some_and(|known| known.start != it.start) {
+        job_states::count_from(tx, it.id, now_ms)?;
+    }
     if known.is_none_or(|known| known.connection != it.connection) {
         registrations::assess_job(tx, it.id, now_ms)?;
     }

@@ -1,10 +1,10 @@
 //! Processes that work on this database: one row for each start.
 //!
 //! Invariants: a node's number is given once; ids are made from it (see `ids`). What it
-//! had begun as events ends with it.
+//! had begun as events ends with it, and what it could not reach is forgotten with it.
 
 use crate::ids::NodeId;
-use crate::tables::events;
+use crate::tables::{events, outages};
 use crate::{Result, Tx, Value};
 
 /// What a process says of itself when it starts.
@@ -65,7 +65,7 @@ pub fn register(tx: &mut Tx<'_>, node: &NewNode, now_ms: i64) -> Result<NodeId> 
             now_ms.into(),
         ],
     )?;
-    events::end_of_the_gone(tx)?;
+    end_of_the_gone(tx)?;
     Ok(id)
 }
 
@@ -118,7 +118,7 @@ pub fn stop(tx: &mut Tx<'_>, node: NodeId, now_ms: i64) -> Result<()> {
         "UPDATE nodes SET state = 'stopped', stopped_ms = $2 WHERE id = $1",
         &[node.into(), now_ms.into()],
     )?;
-    events::end_of_the_gone(tx)?;
+    end_of_the_gone(tx)?;
     Ok(())
 }
 
@@ -132,9 +132,15 @@ pub fn mark_absent(tx: &mut Tx<'_>, before_ms: i64) -> Result<Vec<NodeId>> {
         |row| row.get(0),
     )?;
     if !absent.is_empty() {
-        events::end_of_the_gone(tx)?;
+        end_of_the_gone(tx)?;
     }
     Ok(absent)
+}
+
+/// What nodes had begun or recorded that do not run any more.
+fn end_of_the_gone(tx: &mut Tx<'_>) -> Result<()> {
+    events::end_of_the_gone(tx)?;
+    outages::clear_gone(tx)
 }
 
 /// Nodes from the newest start on.

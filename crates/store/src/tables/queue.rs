@@ -200,6 +200,31 @@ pub fn peek_older(
     )
 }
 
+/// What an older run settled and did not process well, or is looked at again at its time,
+/// in the words of its index.
+const SETTLED_APART: &str = "q.done_run IS NOT NULL
+      AND (q.state IN ('failed', 'cut') OR (q.state = 'waiting' AND q.reason IS NULL))";
+
+fn has_older_text() -> String {
+    let of_job = "SELECT q.id FROM queue q WHERE q.part = $1 AND q.jobid = $2 AND q.done_run < $3";
+    format!(
+        "SELECT older.id FROM (
+             SELECT done.id FROM ({of_job} AND q.state = 'done' LIMIT 1) done
+             UNION ALL
+             SELECT apart.id FROM ({of_job} AND {SETTLED_APART} LIMIT 1) apart) older LIMIT 1"
+    )
+}
+
+/// Whether anything is left that an older run settled, in whichever bin.
+pub fn has_older(tx: &mut Tx<'_>, place: Place, run: Run) -> Result<bool> {
+    let found: Option<QueueId> = tx.query_opt(
+        &has_older_text(),
+        &[place.part.into(), place.job.into(), run.into()],
+        |row| row.get(0),
+    )?;
+    Ok(found.is_some())
+}
+
 fn older_bin_text() -> String {
     format!(
         "SELECT q.bin, q.done_run FROM queue q
@@ -278,8 +303,10 @@ fn claim_to(
             done_run.unwrap_or(Run(-1)).into(),
             action.or(looks).into(),
         ];
-        let set = "UPDATE queue SET state = 'active', chunk = $3, checktime = NULL,
-             action = COALESCE($6, action)";
+        let set = "UPDATE queue SET state = 'active', chunk = $3, action = COALESCE($6, action),
+             checktime = CASE WHEN $6 IN ('clean', 'delete') THEN checktime END,
+             claimed_state = CASE WHEN $6 IN ('clean', 'delete') THEN state END,
+             claimed_action = CASE WHEN $6 IN ('clean', 'delete') THEN action END";
         let count = tx.update_rows(set, &fixed, (&[Kind::Int], &rows), CLAIM)? as i64;
         count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
         claimed += count;
@@ -322,25 +349,28 @@ pub fn active_in(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, limit: u32) -> R
     )
 }
 
-/// Makes everything of an uncommitted chunk ready again: the claim never happened. What
-/// was to be swept is done, as it was. Returns how many documents that were.
+/// Makes everything of an uncommitted chunk ready again. What was to be swept is what it
+/// was: that claim never happened. Returns how many documents that were.
 pub fn unclaim(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<u64> {
     let freed: Vec<(BinId, String)> = tx.query(
-        "UPDATE queue SET chunk = NULL,
-             state = CASE WHEN action IN ('clean', 'delete') AND done_run IS NOT NULL
-                          THEN 'done' ELSE 'ready' END,
-             action = CASE WHEN action IN ('clean', 'delete') THEN 'fetch' ELSE action END
+        "UPDATE queue SET chunk = NULL, claimed_state = NULL, claimed_action = NULL,
+             state = COALESCE(claimed_state, CASE WHEN action IN ('clean', 'delete')
+                                  AND done_run IS NOT NULL THEN 'done' ELSE 'ready' END),
+             action = COALESCE(claimed_action, CASE WHEN action IN ('clean', 'delete')
+                                  THEN 'fetch' ELSE action END)
          WHERE part = $1 AND jobid = $2 AND state = 'active' AND chunk = $3
          RETURNING bin, state",
         &[place.part.into(), place.job.into(), chunk.into()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let ready: Vec<BinId> =
-        freed.iter().filter(|(_, state)| state == State::Ready.name()).map(|it| it.0).collect();
-    let (count, ready_count) = (freed.len() as i64, ready.len() as i64);
-    let moves = [(State::Active, -count), (State::Ready, ready_count)];
-    count_moves(tx, place, &moves)?;
-    count_moves(tx, place, &[(State::Done, count - ready_count)])?;
+    let mut moves: BTreeMap<State, i64> = BTreeMap::new();
+    for (_, state) in &freed {
+        *moves.entry(state_from(state)?).or_default() += 1;
+    }
+    moves.insert(State::Active, -(freed.len() as i64));
+    count_moves(tx, place, &moves.into_iter().collect::<Vec<_>>())?;
+    let is_ready = |it: &&(BinId, String)| it.1 == State::Ready.name();
+    let ready: Vec<BinId> = freed.iter().filter(is_ready).map(|it| it.0).collect();
     add::mark_bins(tx, place, ready)?;
     Ok(freed.len() as u64)
 }

@@ -6,7 +6,7 @@
 //! meaning of the other lists depends. What the numbers mean is `crawl::schedule`'s affair.
 
 use crate::ids::JobId;
-use crate::tables::jobs;
+use crate::tables::{job_states, jobs};
 use crate::value::{Row, Value};
 use crate::{Error, Result, Tx};
 use std::collections::BTreeSet;
@@ -90,6 +90,9 @@ pub struct Schedule {
     pub timezone: Option<String>,
     /// How long a run may take before it waits for the next time; `None` is no limit.
     pub window_ms: Option<i64>,
+    /// How long after a run's end another one starts in the same window; `None` is one run
+    /// a window.
+    pub repeat_ms: Option<i64>,
     /// Whether the run does only what must be done.
     pub minimal: bool,
 }
@@ -117,6 +120,7 @@ impl Schedule {
             timezone: row.get(6)?,
             window_ms: row.get(7)?,
             minimal: row.get(8)?,
+            repeat_ms: row.get(9)?,
         })
     }
 }
@@ -125,7 +129,7 @@ impl Schedule {
 pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Schedule>> {
     tx.query(
         "SELECT yearlist, monthofyear, dayofmonth, dayofweek, hourofday, minutesofhour,
-             timezone, windowlength, requestminimum
+             timezone, windowlength, requestminimum, repeat_ms
          FROM schedules WHERE ownerid = $1 ORDER BY ordinal LIMIT $2",
         &[job.into(), Value::Int(SCHEDULES_MAX as i64)],
         Schedule::from_row,
@@ -158,15 +162,18 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule], now_ms: i64)
         row.push((&schedule.timezone).into());
         row.push(schedule.window_ms.into());
         row.push(schedule.minimal.into());
+        row.push(schedule.repeat_ms.into());
         rows.push(row);
     }
     tx.execute("DELETE FROM schedules WHERE ownerid = $1", &[job.into()])?;
     tx.insert_rows(
         "INSERT INTO schedules (ownerid, ordinal, yearlist, monthofyear, dayofmonth, dayofweek,
-             hourofday, minutesofhour, timezone, windowlength, requestminimum)",
+             hourofday, minutesofhour, timezone, windowlength, requestminimum, repeat_ms)",
         &rows,
         "",
     )?;
+    // What a new schedule names counts from now on, not from the last run on.
+    job_states::count_from(tx, job, now_ms)?;
     jobs::touch(tx, job, now_ms)
 }
 
@@ -188,6 +195,7 @@ mod tests {
             minutes: Field::of([0, 30]),
             timezone: Some("Europe/Berlin".into()),
             window_ms: Some(7_200_000),
+            repeat_ms: Some(600_000),
             minimal: true,
         }
     }

@@ -1,7 +1,7 @@
 //! What holds for every schedule, also beside a slow search that shares no code with the
 //! fast one: it walks through time minute by minute and reads the zone's clocks.
 
-use super::shown;
+use super::{shown, since};
 use crate::schedule::*;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -75,10 +75,22 @@ pub(in crate::schedule) fn schedules() -> impl Strategy<Value = Schedule> {
     let zone = proptest::option::weighted(0.9, proptest::sample::select(&ZONES[..]));
     let window =
         proptest::option::of(prop_oneof![1..3 * DAY_MS, (1..50_i64).prop_map(|it| it * HOUR_MS)]);
-    (times, field(0..=23, 24), field(0..=59, 60), zone, (window, any::<bool>()))
-        .prop_map(|((years, months, dates, days), hours, minutes, zone, (window_ms, minimal))| {
-            let timezone = zone.map(str::to_owned);
-            Schedule { years, months, dates, days, hours, minutes, timezone, window_ms, minimal }
+    (times, (field(0..=23, 24), field(0..=59, 60)), zone, window, any::<[bool; 2]>())
+        .prop_map(|((years, months, dates, days), (hours, minutes), zone, window_ms, is)| {
+            let (timezone, [minimal, repeats]) = (zone.map(str::to_owned), is);
+            let repeat_ms = window_ms.filter(|_| repeats).map(|window_ms| window_ms / 3 + 1);
+            Schedule {
+                years,
+                months,
+                dates,
+                days,
+                hours,
+                minutes,
+                timezone,
+                window_ms,
+                repeat_ms,
+                minimal,
+            }
         })
         .prop_filter("a day that no year has", |schedule| check(schedule).is_ok())
 }
@@ -168,7 +180,7 @@ proptest! {
 proptest! {
     #[test]
     fn a_window_that_is_answered_is_open((method, records, last_ms, now_ms) in jobs()) {
-        let Some(start) = decide(method, &records, last_ms, now_ms) else { return Ok(()) };
+        let Some(start) = decide(method, &records, since(last_ms), now_ms) else { return Ok(()) };
         prop_assert!(method != StartMethod::Manual);
         prop_assert!(start.at_ms <= now_ms);
         match start.window_end_ms {
@@ -184,18 +196,18 @@ proptest! {
     fn nothing_changes_before_the_next_event(
         (method, records, last_ms, now_ms) in jobs(), share in 0.0..1.0,
     ) {
-        let answer = decide(method, &records, last_ms, now_ms);
-        let event_ms = next_event(method, &records, last_ms, now_ms);
+        let answer = decide(method, &records, since(last_ms), now_ms);
+        let event_ms = next_event(method, &records, since(last_ms), now_ms);
         let until_ms = event_ms.unwrap_or(now_ms + 500 * DAY_MS);
         prop_assert!(until_ms > now_ms);
         let between_ms = now_ms + ((until_ms - 1 - now_ms) as f64 * share) as i64;
         for later_ms in [now_ms + 1, between_ms, until_ms - 1] {
             if later_ms < until_ms {
-                prop_assert_eq!(decide(method, &records, last_ms, later_ms), answer);
+                prop_assert_eq!(decide(method, &records, since(last_ms), later_ms), answer);
             }
         }
         if let (None, Some(event_ms)) = (answer, event_ms) {
-            let started = decide(method, &records, last_ms, event_ms);
+            let started = decide(method, &records, since(last_ms), event_ms);
             prop_assert_eq!(started.map(|it| it.at_ms), Some(event_ms), "it starts on the dot");
         }
     }
@@ -204,14 +216,14 @@ proptest! {
     fn the_next_runs_increase_and_each_starts_on_the_dot(
         (method, records, last_ms, now_ms) in jobs(), count in 0..8_usize,
     ) {
-        let runs = next_runs(method, &records, last_ms, now_ms, count);
+        let runs = next_runs(method, &records, since(last_ms), now_ms, count);
         prop_assert!(runs.len() <= count);
         prop_assert!(runs.is_sorted_by(|run, next| run < next));
         for run_ms in &runs {
             let before_ms = if *run_ms == now_ms { last_ms } else { run_ms - 1 };
-            prop_assert!(decide(method, &records, before_ms, *run_ms).is_some());
+            prop_assert!(decide(method, &records, since(before_ms), *run_ms).is_some());
         }
-        let fewer = next_runs(method, &records, last_ms, now_ms, count / 2);
+        let fewer = next_runs(method, &records, since(last_ms), now_ms, count / 2);
         prop_assert_eq!(&runs[..fewer.len()], &fewer[..]);
     }
 
@@ -230,9 +242,9 @@ proptest! {
         let sound = Schedule { window_ms: Some(WINDOW_MS_MAX), hours: Field::Any, ..Schedule::default() };
         for method in METHODS {
             let records = [odd.clone(), sound.clone()];
-            let _ = decide(method, &records, last_ms, now_ms);
-            let _ = next_event(method, &records, last_ms, now_ms);
-            let _ = next_runs(method, &records, last_ms, now_ms, 3);
+            let _ = decide(method, &records, since(last_ms), now_ms);
+            let _ = next_event(method, &records, since(last_ms), now_ms);
+            let _ = next_runs(method, &records, since(last_ms), now_ms, 3);
         }
         prop_assert!(!print(&odd).is_empty());
     }

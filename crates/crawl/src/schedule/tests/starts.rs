@@ -2,7 +2,7 @@
 //!
 //! Times without a day are of Monday, 6 May 2024, in UTC.
 
-use super::{at, schedule, shown};
+use super::{at, schedule, shown, since};
 use crate::schedule::StartMethod::{Manual, WindowBegin, WindowInside};
 use crate::schedule::*;
 
@@ -24,7 +24,7 @@ fn hold(rows: &[Row<'_>]) {
             window_end_ms: end.map(may),
             minimal,
         });
-        assert_eq!(decide(*method, &schedules, may(last), may(now)), expected, "{what}");
+        assert_eq!(decide(*method, &schedules, since(may(last)), may(now)), expected, "{what}");
     }
 }
 
@@ -73,6 +73,31 @@ fn a_window_counts_while_it_is_open() {
 }
 
 #[test]
+fn a_job_that_may_start_inside_a_window_runs_once_in_it_unless_it_is_to_be_repeated() {
+    let once = [schedule("hours=3 window=2h")];
+    let again = [schedule("hours=3 window=2h repeat=30min")];
+    // When the last run ended, and now: the instant whose window it starts in.
+    let started = |records: &[Schedule], ran, now| {
+        let since = Since { last_ms: may(ran), ran_ms: Some(may(ran)) };
+        decide(WindowInside, records, since, may(now)).map(|it| shown(it.at_ms))
+    };
+    let three = Some(shown(may("03:00")));
+    assert_eq!(started(&once, "02:59", "03:00"), three, "it ended before");
+    assert_eq!(started(&once, "03:00:01", "03:00:02"), None, "it has run in this window");
+    assert_eq!(started(&once, "03:00:01", "07T03:00"), Some(shown(may("07T03:00"))));
+    assert_eq!(started(&again, "03:10", "03:39:59"), None, "not so soon");
+    assert_eq!(started(&again, "03:10", "03:40"), three);
+    assert_eq!(started(&again, "04:40", "05:10"), None, "the window is over");
+    let event = |records: &[Schedule], ran, now| {
+        let since = Since { last_ms: may(ran), ran_ms: Some(may(ran)) };
+        next_event(WindowInside, records, since, may(now)).map(shown)
+    };
+    assert_eq!(event(&once, "03:10", "03:10"), Some(shown(may("07T03:00"))));
+    assert_eq!(event(&again, "03:10", "03:10"), Some(shown(may("03:40"))));
+    assert_eq!(event(&again, "04:40", "04:40"), Some(shown(may("07T03:00"))));
+}
+
+#[test]
 fn of_several_records_the_one_with_most_time_wins() {
     let asked = ["00:00", "04:00"];
     let three: &[&str] =
@@ -103,17 +128,18 @@ fn of_several_records_the_one_with_most_time_wins() {
 fn past_its_window_a_job_waits_for_the_next_one() {
     let records = [schedule("hours=3 window=2h")];
     for method in [WindowBegin, WindowInside] {
-        let event = |last, now| next_event(method, &records, may(last), may(now)).map(shown);
+        let event = |last, now| next_event(method, &records, since(may(last)), may(now)).map(shown);
         assert_eq!(event("00:00", "01:00"), Some(shown(may("03:00"))), "the window opens");
         assert_eq!(event("00:00", "03:00"), Some(shown(may("05:00"))), "the window closes");
         assert_eq!(event("00:00", "05:00"), Some(shown(may("07T03:00"))), "the next one");
-        let resumed = decide(method, &records, may("00:00"), may("07T03:00"));
+        let resumed = decide(method, &records, since(may("00:00")), may("07T03:00"));
         assert_eq!(resumed.and_then(|it| it.window_end_ms), Some(may("07T05:00")));
     }
-    assert_eq!(next_event(Manual, &records, 0, 0), None);
+    assert_eq!(next_event(Manual, &records, since(0), 0), None);
     let ever = [schedule("hours=3")];
-    assert_eq!(next_event(WindowBegin, &ever, may("00:00"), may("04:00")), None, "it is due");
-    assert_eq!(next_event(WindowBegin, &ever, may("04:00"), may("04:00")), Some(may("07T03:00")));
+    let event = |last| next_event(WindowBegin, &ever, since(may(last)), may("04:00"));
+    assert_eq!(event("00:00"), None, "it is due");
+    assert_eq!(event("04:00"), Some(may("07T03:00")));
 }
 
 #[test]
@@ -123,7 +149,7 @@ fn a_start_at_the_instant_of_the_last_look_is_not_lost() {
     let mut starts = Vec::new();
     // Whoever looks in between moves `last`; one look falls on the very instant.
     for now in ["02:30", "03:00", "03:00", "03:00:00.001", "07T02:59:59.999", "07T03:00"] {
-        starts.extend(decide(WindowBegin, &records, last_ms, may(now)).map(|it| it.at_ms));
+        starts.extend(decide(WindowBegin, &records, since(last_ms), may(now)).map(|it| it.at_ms));
         last_ms = may(now);
     }
     assert_eq!(starts, [may("03:00"), may("07T03:00")]);
@@ -134,7 +160,8 @@ fn the_next_runs_are_foretold() {
     let records =
         [schedule("hours=3,15"), schedule("days=tue hours=3 window=1h"), schedule("years=2020")];
     let runs = |method, last, now, count| -> Vec<String> {
-        next_runs(method, &records, may(last), may(now), count).into_iter().map(shown).collect()
+        let found = next_runs(method, &records, since(may(last)), may(now), count);
+        found.into_iter().map(shown).collect()
     };
     let expected =
         |times: &[&str]| -> Vec<String> { times.iter().map(|it| shown(may(it))).collect() };
@@ -148,7 +175,7 @@ fn the_next_runs_are_foretold() {
     assert_eq!(runs(Manual, "01:00", "10:00", 5), expected(&[]));
     assert_eq!(runs(WindowBegin, "01:00", "10:00", 0), expected(&[]));
     let once = [schedule("years=2030")];
-    assert_eq!(next_runs(WindowBegin, &once, 0, may("00:00"), 5), [at("2030-01-01T00:00Z")]);
+    assert_eq!(next_runs(WindowBegin, &once, since(0), may("00:00"), 5), [at("2030-01-01T00:00Z")]);
     let often = [schedule("minutes=*")];
-    assert_eq!(next_runs(WindowBegin, &often, 0, 0, usize::MAX).len(), RUNS_MAX);
+    assert_eq!(next_runs(WindowBegin, &often, since(0), 0, usize::MAX).len(), RUNS_MAX);
 }

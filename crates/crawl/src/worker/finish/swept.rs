@@ -86,20 +86,30 @@ fn remove(
 /// The code of what a run has given up because it could not wait.
 pub const GIVEN_UP: &str = "host-left-alone";
 
-/// A document that cannot be looked at before the run's patience ends.
+/// The code of what a run has given up because a throttle lets nothing of its host start.
+pub const THROTTLED: &str = "throttled";
+
+/// A document that cannot be looked at before the run's patience ends. `stopped_by` is the
+/// throttle of its connection that lets nothing of its host start, if there is one.
 pub fn given_up(
     at: Finishing<'_>,
     batch: &mut Batch,
     (job, claimed): (&JobWork, Claimed),
+    stopped_by: Option<&str>,
 ) -> Class {
     batch.swept += 1;
     if let Some(known) = &claimed.known {
         unread(batch, &claimed.entry, known);
     }
-    let detail = "its host was left alone for longer than the run waits";
-    let to = Settlement::Failed(Reason::new(GIVEN_UP, Some(detail)));
+    let (code, detail) = match stopped_by {
+        Some(throttle) => {
+            (THROTTLED, format!("throttle {throttle:?} of its connection allows it no documents"))
+        }
+        None => (GIVEN_UP, "its host was left alone for longer than the run waits".to_owned()),
+    };
+    let to = Settlement::Failed(Reason::new(code, Some(&detail)));
     push(at, batch, (job, &claimed.entry), to);
-    Class::Failed(GIVEN_UP.to_owned())
+    Class::Failed(code.to_owned())
 }
 
 fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {

@@ -3,10 +3,12 @@
 
 use super::check::Check;
 use crate::cli::answers::Answers;
+use crate::cli::outages;
 use crate::cli::words::{counted, size, span};
 use store::dialect::Dialect;
 use store::objects::{ObjectPath, Objects};
 use store::tables::health::{self, Server};
+use store::tables::outages::Outage;
 use store::tables::settings;
 use store::{clock, migrate};
 
@@ -20,6 +22,9 @@ const SKEW_MS_MAX: i64 = 2_000;
 const SILENT_MS: i64 = 5 * 60 * 1_000;
 /// An object that was announced so long ago is not coming any more.
 const STAGED_MS: i64 = store::collect::STAGED_GRACE_MS;
+
+/// Connections that are named at most.
+const FINDINGS_MAX: usize = 20;
 
 const REPORT: &str = "run `driftline verify`, keep a copy of the data, and report it";
 
@@ -52,7 +57,24 @@ fn checks(answers: &Answers) -> store::Result<Vec<Check>> {
         }
     });
     out.extend(leftovers(answers, now_ms)?);
+    out.extend(connections(answers, now_ms)?);
     Ok(out)
+}
+
+/// Outputs and repositories that a process waits for: one finding for each.
+fn connections(answers: &Answers, now_ms: i64) -> store::Result<Vec<Check>> {
+    const NAME: &str = "connections";
+    let doing = answers.doing.clone();
+    let away = answers.db.read(move |tx| outages::current(tx, doing.as_deref(), now_ms))?;
+    if away.is_empty() {
+        return Ok(vec![Check::ok(NAME, "no process waits for an output or a repository")]);
+    }
+    let help = (
+        "what waits for it is not lost, and goes on when it is reached",
+        "look at the service; its settings: driftline connection show NAME",
+    );
+    let finding = |it: &Outage| Check::warn(NAME, outages::line(it, now_ms), help);
+    Ok(away.iter().take(FINDINGS_MAX).map(finding).collect())
 }
 
 fn database(dialect: Dialect, server: &Server) -> Vec<Check> {

@@ -38,18 +38,23 @@ pub struct Flags {
     /// Remove a document after so long; "" never (continuous jobs)
     #[arg(long, value_name = "SPAN")]
     expire: Option<String>,
-    /// What starts it: manual, window-begin or window-inside [default: manual; window-begin with --schedule]
+    /// What starts it: manual, only people; window-begin, its schedule, at the times it names; window-inside, also
+    /// later while the window of such a time is open, once in each [default: manual; window-begin with --schedule]
     #[arg(long, value_name = "METHOD", value_parser = start_method)]
     start_method: Option<String>,
-    /// When it starts by itself, such as 'hours=3 days=mon-fri zone=Europe/Berlin window=2h'; may be given
-    /// again; "" takes all back
+    /// When it starts by itself, such as 'hours=3 days=mon-fri zone=Europe/Berlin window=2h'; words are years,
+    /// months, dates, days, hours, minutes (lists such as 0,30 or mon-fri, or *), zone, window (how long a run may
+    /// take), repeat (start again in the same window so long after a run) and minimal (look only for what changed);
+    /// may be given again; "" takes all back
     #[arg(long, value_name = "TIMES")]
     schedule: Vec<String>,
     /// How far it goes from its seeds, by kind of link, such as link=3; 'link=' takes it back
     #[arg(long, value_name = "LINK=N")]
     hops: Vec<String>,
-    /// What becomes of documents that no link leads to any more: accurate removes them, no-delete keeps
-    /// them for now, never-delete for ever [default: accurate]
+    /// What a link that is gone means for how far documents are from the seeds (jobs with --hops): accurate
+    /// forgets it, so that documents that are too far without it leave; no-delete lets it count still; so does
+    /// never-delete, which does not keep links and costs less, but must learn them again after a change of mode
+    /// [default: accurate]
     #[arg(long, value_name = "MODE", value_parser = hopcount)]
     hopcount: Option<String>,
     /// What a document that cannot be fetched means: skip it, or abort the job [default: skip]

@@ -3,13 +3,13 @@
 use super::super::answers::Answers;
 use super::super::place::Place;
 use super::super::words::{self, count, exact_span, span, when};
-use super::super::{say, shown};
+use super::super::{outages, say, shown};
 use super::standing::{self, Line};
 use super::{Ask, find};
 use crate::catalog::typed;
 use crate::definitions::{self, CONTINUOUS, JobForm};
 use anyhow::Context;
-use crawl::schedule;
+use crawl::schedule::{self, Since};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,8 @@ fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store:
         Phase::Inactive => state.last_ms.unwrap_or(now_ms),
         _ => now_ms,
     };
+    let runs = runs::last(tx, job.id, Run(i64::MAX), RUNS)?;
+    let since = Since { last_ms, ran_ms: runs.first().and_then(|run| run.ended_ms) };
     Ok(Shown {
         line,
         version: jobs::version(tx, job.id)?.unwrap_or(0),
@@ -74,8 +76,8 @@ fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store:
         window_end_ms: state.window_end_ms,
         counters,
         definition: definition(tx, name)?,
-        runs: runs::last(tx, job.id, Run(i64::MAX), RUNS)?,
-        next_runs_ms: schedule::next_runs(job.start, &records, last_ms, now_ms, NEXT_RUNS),
+        runs,
+        next_runs_ms: schedule::next_runs(job.start, &records, since, now_ms, NEXT_RUNS),
     })
 }
 
@@ -103,7 +105,7 @@ pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
         say("there is none; make one: driftline job create NAME --connection CONNECTION");
         return Ok(ExitCode::SUCCESS);
     }
-    table(&lines).iter().for_each(|line| say(line));
+    table(&lines, clock::now_ms()).iter().for_each(|line| say(line));
     let idle = |line: &Line| !line.attended && line.state != "INACTIVE";
     if let Some(line) = lines.iter().find(|line| idle(line)) {
         let (name, place) = (shown(&line.name), place.flags());
@@ -112,7 +114,7 @@ pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(lines: &[Line]) -> Vec<String> {
+fn table(lines: &[Line], now_ms: i64) -> Vec<String> {
     let heads = ["name", "connection", "state", "", "run", "documents", "outstanding", "processed"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(lines.iter().map(|it| {
@@ -130,8 +132,9 @@ fn table(lines: &[Line]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, line) in words::table(&rows, |column| column >= 4).into_iter().enumerate() {
         out.push(line);
-        let error = at.checked_sub(1).and_then(|at| lines[at].error.as_ref());
-        out.extend(error.map(|error| format!("    error: {}", shown(error))));
+        let Some(it) = at.checked_sub(1).map(|at| &lines[at]) else { continue };
+        out.extend(it.error.as_ref().map(|error| format!("    error: {}", shown(error))));
+        out.extend(it.outages.iter().map(|it| format!("    {}", outages::line(it, now_ms))));
     }
     out
 }
@@ -167,6 +170,7 @@ fn standing_lines(it: &Shown, now_ms: i64) -> Vec<String> {
         shown(&line.state)
     )];
     out.extend(line.error.as_ref().map(|error| format!("    error: {}", shown(error))));
+    out.extend(line.outages.iter().map(|it| format!("    {}", outages::line(it, now_ms))));
     if !it.definition.description.is_empty() {
         out.push(format!("    {}", shown(&it.definition.description)));
     }

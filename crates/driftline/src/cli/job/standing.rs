@@ -4,13 +4,14 @@
 //! Relies on counters, so it costs the same however many documents there are. Invariant:
 //! the words are those of the original's interface, so that whoever knows one knows both.
 
-use super::super::{answers::Answers, work};
+use super::super::{answers::Answers, outages, work};
 use super::find;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use store::dialect::Dialect;
 use store::tables::job_states::{self, Phase, Restart, State};
 use store::tables::jobs::{self, Job};
+use store::tables::outages::Outage;
 use store::tables::{connections, counters, ingests, nodes};
 use store::{Tx, clock};
 
@@ -59,6 +60,9 @@ pub struct Line {
     pub error: Option<String>,
     /// Whether somebody works on it.
     pub attended: bool,
+    /// Outputs and repositories that it waits for because they cannot be reached.
+    #[serde(default)]
+    pub outages: Vec<Outage>,
 }
 
 /// How all jobs stand, or one; none if there is no such job.
@@ -74,6 +78,7 @@ pub fn lines(answers: &Answers, name: Option<String>) -> anyhow::Result<Vec<Line
             _ => counters::of_jobs(tx, JOBS_MAX)?,
         };
         let workers = workers(tx, doing.as_deref(), now_ms)?;
+        let away = outages::current(tx, doing.as_deref(), now_ms)?;
         let mut names = HashMap::new();
         let mut lines = Vec::new();
         for job in jobs {
@@ -85,7 +90,9 @@ pub fn lines(answers: &Answers, name: Option<String>) -> anyhow::Result<Vec<Line
             let counters = counted.get(&job.id).cloned().unwrap_or_default().into_iter().collect();
             let state = job_states::state(tx, job.id)?;
             let attended = workers.attend(tx, &state, now_ms)?;
-            lines.push(line(job, (&names[&connection], &counters), &state, attended));
+            let outages = outages::of_job(&away, &job.name);
+            let line = line(job, (&names[&connection], &counters), &state, attended);
+            lines.push(Line { outages, ..line });
         }
         Ok(lines)
     })?)
@@ -104,8 +111,9 @@ pub fn one(
         connections::load(tx, job.connection)?.map_or_else(String::new, |it| it.1.name);
     let state = job_states::state(tx, job.id)?;
     let attended = workers(tx, doing, now_ms)?.attend(tx, &state, now_ms)?;
+    let outages = outages::of_job(&outages::current(tx, doing, now_ms)?, name);
     let line = line(job, (&connection, &counters), &state, attended);
-    Ok((line, state, counters))
+    Ok((Line { outages, ..line }, state, counters))
 }
 
 fn line(
@@ -131,6 +139,7 @@ fn line(
         undeliverable: sum(&[ingests::UNDELIVERABLE]),
         error: state.error.clone(),
         attended,
+        outages: Vec::new(),
     }
 }
 

@@ -102,6 +102,7 @@ mod tests {
                 walked: 0,
                 next: (number < 2).then(|| (number + 1).to_string()),
                 previous: None,
+                outages: Vec::new(),
             })
         };
         let mut out = Vec::new();

@@ -4,8 +4,9 @@ use super::columns::{Column, Kind, Report};
 use super::selection::Row;
 use super::{Answer, Ask};
 use crate::cli::words::{self, counted, date, quoted, size, span};
-use crate::cli::{say, shown};
+use crate::cli::{outages, say, shown};
 use serde_json::Value as Json;
+use store::clock;
 
 /// Prints an answer.
 pub fn print(ask: &Ask, answer: &Answer) {
@@ -24,6 +25,8 @@ fn lines(ask: &Ask, answer: &Answer, words: &[String]) -> Vec<String> {
     if let Some(covered) = covered(answer) {
         lines.push(covered);
     }
+    let now_ms = clock::now_ms();
+    lines.extend(answer.outages.iter().map(|it| outages::line(it, now_ms)));
     for (word, cursor) in [("go on", &answer.next), ("go back", &answer.previous)] {
         if let Some(cursor) = cursor {
             lines.push(format!("{word} with: {}", command(words, cursor)));
@@ -132,6 +135,7 @@ mod tests {
             walked: 2,
             next: Some("abc".into()),
             previous: None,
+            outages: Vec::new(),
         }
     }
 

@@ -242,6 +242,7 @@ impl Source<'_> {
             previous: cursor(page.previous, true)?,
             rows: page.rows,
             walked,
+            outages: Vec::new(),
         })
     }
 }

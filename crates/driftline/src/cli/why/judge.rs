@@ -13,7 +13,7 @@ use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::hops;
 use crawl::scope::Cut;
-use crawl::worker::finish::GIVEN_UP;
+use crawl::worker::finish::{GIVEN_UP, THROTTLED};
 use page::robots::{Robots, Verdict};
 use store::tables::overview::Standing;
 use store::tables::queue::list::Listed;
@@ -38,7 +38,7 @@ pub fn because(looked: &Looked) -> Because {
         "active" => active(looked),
         "cut" => looked_at_again(job, row, cut(looked, job, row, url)),
         "failed" => {
-            let left = row.reason.as_deref() == Some(GIVEN_UP);
+            let left = row.reason.as_deref().is_some_and(|it| [GIVEN_UP, THROTTLED].contains(&it));
             let stopped = stopped(looked).filter(|_| left);
             stopped.unwrap_or_else(|| looked_at_again(job, row, failed(looked, job, row)))
         }

@@ -106,6 +106,7 @@ fn scripts_rely_on_these_keys() {
         "error",
         "failed",
         "name",
+        "outages",
         "outstanding",
         "processed",
         "run",

@@ -64,7 +64,17 @@ fn every_report_answers_with_stable_keys() {
         let answer = parsed(&place.succeeds(&[&["report"], args, &["--json"]].concat()));
         assert_keys(
             &answer,
-            &["connection", "next", "previous", "report", "rows", "since_ms", "until_ms", "walked"],
+            &[
+                "connection",
+                "next",
+                "outages",
+                "previous",
+                "report",
+                "rows",
+                "since_ms",
+                "until_ms",
+                "walked",
+            ],
         );
         assert_eq!(answer["report"], args[0]);
         answer

@@ -14,13 +14,13 @@ use store::testing::{environment, skipped};
 const PAGES: usize = 40;
 
 /// A server at work.
-struct Server {
+pub(super) struct Server {
     running: Running,
     url: String,
 }
 
 impl Server {
-    fn start(home: &Home, more: &[&str]) -> Server {
+    pub(super) fn start(home: &Home, more: &[&str]) -> Server {
         let mut command = home.command(&["serve", "--json", "--lease", "1"]);
         command.args(["--log", "json", "--listen", "127.0.0.1:0"]).args(more);
         let running = Running::start(command);
@@ -31,7 +31,7 @@ impl Server {
     }
 
     /// Asks it to end, and looks at what it has logged.
-    fn ended(self) -> Vec<Value> {
+    pub(super) fn ended(self) -> Vec<Value> {
         self.running.signal("TERM");
         let ended = self.running.ended();
         assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
@@ -43,7 +43,7 @@ impl Server {
 }
 
 /// Makes a token for it, by whoever has the rows.
-fn token(home: &Home, name: &str, role: &str) -> String {
+pub(super) fn token(home: &Home, name: &str, role: &str) -> String {
     let command = ["token", "create", name, "--role", role, "--json"];
     let output = home.command(&command).output().unwrap();
     let answer: Value = serde_json::from_slice(&output.stdout)
@@ -52,14 +52,14 @@ fn token(home: &Home, name: &str, role: &str) -> String {
 }
 
 /// Who calls.
-struct Caller {
+pub(super) struct Caller {
     client: Client,
     url: String,
     token: String,
 }
 
 impl Caller {
-    fn new(server: &Server, token: &str) -> Caller {
+    pub(super) fn new(server: &Server, token: &str) -> Caller {
         Caller { client: Client::new(), url: server.url.clone(), token: token.to_owned() }
     }
 
@@ -77,7 +77,7 @@ impl Caller {
     }
 
     #[track_caller]
-    fn get(&self, path: &str) -> Value {
+    pub(super) fn get(&self, path: &str) -> Value {
         self.call("GET", path, None)
     }
 
@@ -97,7 +97,7 @@ impl Caller {
 
     /// Waits until an answer is as it should be.
     #[track_caller]
-    fn until(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    pub(super) fn until(&self, path: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
         loop {
             let answer = self.get(path);

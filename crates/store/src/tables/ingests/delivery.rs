@@ -41,6 +41,24 @@ pub fn retries(tx: &mut Tx<'_>, after: Due) -> Result<Option<(Due, i64)>> {
     )
 }
 
+/// How many decisions of a part an output has not heard, at most `limit`. What was given
+/// up is not among them.
+pub fn count_undelivered(tx: &mut Tx<'_>, at: Due, limit: i64) -> Result<i64> {
+    // Each branch is a range of an index of its own.
+    tx.query_one(
+        "SELECT COUNT(*) FROM (
+             SELECT id FROM ingests
+             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NULL
+             UNION ALL
+             SELECT id FROM ingests
+             WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NOT NULL
+               AND checktime < $3
+             LIMIT $4) waiting",
+        &[at.part.into(), at.output.into(), NEVER_MS.into(), limit.into()],
+        |row| row.get(0),
+    )
+}
+
 /// Whether anything is to be delivered, now or later.
 pub fn is_any_due(tx: &mut Tx<'_>) -> Result<bool> {
     let mut at = Due { part: Part(i64::MIN), output: ConnectionId(i64::MIN) };

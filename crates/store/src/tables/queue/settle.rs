@@ -135,7 +135,7 @@ pub fn settle(
         "UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action), reason = v.column4,
              detail = v.column5, done_run = COALESCE(v.column6, done_run), checktime = v.column7,
              failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
-             chunk = NULL",
+             chunk = NULL, claimed_state = NULL, claimed_action = NULL",
         &[place.part.into(), chunk.into()],
         (KINDS, &rows),
         "WHERE queue.part = $1 AND queue.id = v.column1

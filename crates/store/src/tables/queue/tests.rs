@@ -7,6 +7,7 @@ mod states;
 mod sweeping;
 
 use super::*;
+use crate::dialect::Dialect;
 use crate::ids::NodeId;
 use crate::tables::leases::{self, Asking, Lease};
 use crate::tables::{bins, chunks};

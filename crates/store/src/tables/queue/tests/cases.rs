@@ -119,6 +119,80 @@ fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
     });
 }
 
+/// However many bins there are, and whatever they hold of this run.
+#[test]
+fn whether_anything_is_left_of_older_runs_is_one_look_into_indexes() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        let rows = move |run: i64, ids: std::ops::Range<i64>, state: &'static str| {
+            db.write(move |tx| {
+                for id in ids.clone() {
+                    let dochash = DocHash::of(&id.to_string());
+                    tx.execute(
+                        "INSERT INTO queue (part, id, jobid, bin, dochash, docid, state, action,
+                             docpriority, hops, redirects, seen_run, done_run, rescan, generation,
+                             added_ms)
+                         VALUES (1, $1, $2, $1, $3, '', $4, 'fetch', 0, 0, 0, $5, $5, 0, 0, 0)",
+                        &[id.into(), JOB.into(), (&dochash).into(), state.into(), run.into()],
+                    )?;
+                }
+                Ok(())
+            })
+        };
+        for (first, state) in [(0, "done"), (400, "failed"), (800, "cut"), (1_200, "waiting")] {
+            rows(5, first..first + 400, state)?;
+        }
+        let has = |run| db.read(move |tx| has_older(tx, place, Run(run)));
+        assert!(!has(5)? && has(6)?, "1,600 bins have documents of this run");
+        let plan = plan_of_has_older(db)?;
+        for words in ["queue_done", "queue_settled_apart"] {
+            assert!(plan.contains(words), "{words}: {plan}");
+        }
+        match db.dialect() {
+            Dialect::Sqlite => {
+                assert_eq!(plan.matches("done_run<?)").count(), 2, "{plan}");
+                assert!(!plan.contains("SCAN queue") && !plan.contains("SCAN q"), "{plan}");
+            }
+            Dialect::Postgres => {
+                assert!(plan.matches("(done_run < 5)").count() >= 2, "{plan}");
+                let reads_more = plan.contains("Seq Scan") || plan.contains("Rows Removed");
+                assert!(!reads_more, "it looks at rows of this run: {plan}");
+            }
+        }
+        for (id, state) in [(2_000, "done"), (2_001, "failed"), (2_002, "cut"), (2_003, "waiting")]
+        {
+            rows(4, id..id + 1, state)?;
+            assert!(has(5)?, "{state}");
+            db.write(move |tx| {
+                tx.execute("DELETE FROM queue WHERE part = 1 AND id = $1", &[id.into()]).map(|_| ())
+            })?;
+            assert!(!has(5)?);
+        }
+        // What waits for another try after trouble is not settled.
+        rows(4, 3_000..3_001, "waiting")?;
+        db.write(|tx| {
+            tx.execute("UPDATE queue SET reason = 'dns' WHERE id = 3000", &[]).map(|_| ())
+        })?;
+        assert!(!has(5)?);
+        Ok(())
+    });
+}
+
+/// How the database finds it, with as many rows as there are.
+fn plan_of_has_older(db: &Db) -> Result<String> {
+    let text = has_older_text();
+    let text = text.replace("$1", "1").replace("$2", "1").replace("$3", "5");
+    let (sql, at) = match db.dialect() {
+        Dialect::Sqlite => (format!("EXPLAIN QUERY PLAN {text}"), 3),
+        Dialect::Postgres => {
+            db.write(|tx| tx.execute("ANALYZE queue", &[]).map(|_| ()))?;
+            (format!("EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) {text}"), 0)
+        }
+    };
+    let lines: Vec<String> = db.read(move |tx| tx.query(&sql, &[], |row| row.get(at)))?;
+    Ok(lines.join("\n"))
+}
+
 #[test]
 fn an_older_run_takes_nothing_back() {
     both_databases(|db| {

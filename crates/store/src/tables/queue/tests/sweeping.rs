@@ -67,6 +67,72 @@ fn what_a_run_has_not_found_again_can_be_swept_and_a_crash_undoes_it() {
     });
 }
 
+/// All that a sweep could change of each document.
+fn rows(db: &Db, place: Place) -> Result<Vec<String>> {
+    db.read(move |tx| {
+        let columns = ["id", "checktime", "done_run", "chunk"];
+        let columns = columns.map(|it| format!("COALESCE({it}, -1)")).join(", ");
+        let sql = format!(
+            "SELECT {columns}, state, action, COALESCE(reason, '') FROM queue
+             WHERE part = $1 AND jobid = $2 ORDER BY id LIMIT 100"
+        );
+        tx.query(&sql, &[place.part.into(), place.job.into()], |row| {
+            let numbers: [i64; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
+            let words: [String; 3] = [row.get(4)?, row.get(5)?, row.get(6)?];
+            Ok(format!("{numbers:?} {words:?}"))
+        })
+    })
+}
+
+#[test]
+fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        settled(db, place)?;
+        // Of a continuous job: two wait for their next look and for their end; and one that
+        // nobody has looked at is too far from the seeds.
+        let held = lease(db, place.part, 2)?;
+        let more = vec![
+            candidate(20, 20, 0, None),
+            candidate(21, 21, 0, None),
+            candidate(22, 22, 9, Some("hops")),
+        ];
+        db.write(move |tx| {
+            add(tx, at(place, Run(1), 0), &more)?;
+            chunks::open(tx, &held, (ChunkId(2), JOB, Run(1)), 0)?;
+            claim_ids(tx, place, ChunkId(2), &[QueueId(20), QueueId(21)])?;
+            let again = |id, action| {
+                let to = Settlement::Again { check_ms: 500 + id, action };
+                Settled { id: QueueId(id), generation: 0, to }
+            };
+            settle(tx, place, (ChunkId(2), Run(1)), &[again(20, "fetch"), again(21, "expire")])
+        })?;
+        let before = rows(db, place)?;
+        let counted = move |tx: &mut Tx<'_>| {
+            let mut counted = counters::in_part(tx, place.part, place.job)?;
+            counted.retain(|it| it.1 != 0 && State::named(&it.0).is_some());
+            Ok((counted, count_rows(tx, place)?))
+        };
+        for (number, sweep) in [(3, Sweep::Clean(Run(2))), (4, Sweep::Delete)] {
+            let mut claimed = 0;
+            while let Some(peeked) = Some(db.read(move |tx| sweep::peek(tx, place, sweep, 100))?)
+                .filter(|it| !it.is_empty())
+            {
+                claimed += peeked.len();
+                let chunk = ChunkId(number);
+                db.write(move |tx| sweep::claim(tx, place, (chunk, sweep), peeked.clone()))?;
+            }
+            assert!(claimed >= 14, "{sweep:?} has claimed {claimed}");
+            assert_ne!(rows(db, place)?, before);
+            db.write(move |tx| unclaim(tx, place, ChunkId(number)))?;
+            assert_eq!(rows(db, place)?, before, "{sweep:?}");
+            let (counters, rows) = db.read(counted)?;
+            assert_eq!(counters, rows, "{sweep:?}");
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn everything_of_a_job_can_be_swept_and_what_others_hold_is_known() {
     both_databases(|db| {
