@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use store::ids::JobId;
 use store::objects::Objects;
-use store::panics::caught;
+use store::panics::{Faults, caught};
 use store::patience::Patience;
 use store::tables::ingests::Due;
 use store::tables::leases::Lease;
@@ -47,6 +47,8 @@ pub struct Means {
     pub claimant: Claimant,
     /// How often it looks for what others decided.
     pub poll_ms: i64,
+    /// Faults that tests inject.
+    pub faults: Faults,
 }
 
 /// Who wants to know, and knows what jobs want.

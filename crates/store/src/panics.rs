@@ -64,8 +64,8 @@ pub enum FaultPoint {
     StartJob,
     /// A document goes into an index; the subject is its URL.
     IndexDocument,
-    /// A document is made ready for an output; the subject is its URI.
-    DeliverDocument,
+    /// Documents are handed to an output; the subject is its name.
+    Deliver,
 }
 
 /// What is called at a fault point with its subject.

@@ -2,9 +2,9 @@
 //!
 //! A commit that panics is treated as a crash of its part: the lease is given back, the
 //! chunk is abandoned, and its documents are claimed again. What is kept here is who was in
-//! it. Pure. Invariants: the suspects of a job in a part become fewer with every panic and
-//! every commit, so the search ends; a document that commits is no suspect any more; at most
-//! [`PANICS_MAX`] panics condemn whoever is left.
+//! it. Pure. Invariants: among the suspects of a job in a part is one that is to blame; they
+//! become fewer with every panic, because commits are half as large; a document that commits
+//! is no suspect any more; after [`PANICS_MAX`] panics whoever is left is given up.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::ids::{JobId, Part, QueueId};
@@ -39,9 +39,10 @@ impl Isolation {
             return;
         }
         let search = self.searches.entry(place).or_default();
-        let here: BTreeSet<QueueId> = documents.iter().copied().collect();
-        let both: BTreeSet<QueueId> = search.suspects.intersection(&here).copied().collect();
-        search.suspects = if both.is_empty() { here } else { both };
+        // One of these is to blame, whoever was suspected before: the smaller set is closer.
+        if search.suspects.is_empty() || documents.len() <= search.suspects.len() {
+            search.suspects = documents.iter().copied().collect();
+        }
         search.panics += 1;
         if search.suspects.len() > 1 && search.panics < PANICS_MAX {
             return;

@@ -20,6 +20,7 @@ use outputs::rights::Claimant;
 use outputs::search::follow::Search;
 use std::sync::{Arc, OnceLock};
 use store::ids::{IdMaker, JobId};
+use store::panics::Faults;
 use store::patience::Patience;
 use store::tables::job_states::State;
 use store::tables::jobs::{self, OnFailure};
@@ -143,7 +144,8 @@ impl Delivering {
         let search = Search::new(held.search_means(&claimant)?, published)?;
         let listener = self.post.listener(Waiter::Search);
         let finder = self.finding.start(means, Box::new(search), listener)?;
-        let means = Means { db, objects, claimant, poll_ms: settings.poll_ms };
+        let (poll_ms, faults) = (settings.poll_ms, Faults::default());
+        let means = Means { db, objects, claimant, poll_ms, faults };
         Ok(Delivered { delivery: self.ready.start(means, self.post)?, follower, finder, teller })
     }
 }

@@ -14,7 +14,7 @@ use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use store::ids::{ConnectionId, JobId};
-use store::panics::caught;
+use store::panics::{FaultPoint, caught};
 use store::patience::Patience;
 use store::tables::documents::{self, Document};
 use store::tables::history::{self, Activity};
@@ -95,6 +95,7 @@ impl Carrier {
                 .map_err(|why| Trouble::Output(Away::because(why)))?,
         };
         let mut items = self.items(load)?;
+        self.means.faults.at(FaultPoint::Deliver, &load.opening.name);
         let count = items.len();
         while !items.is_empty() {
             let began_ms = clock::now_ms();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use store::clock;
 use store::ids::{ConnectionId, DocumentId, IdMaker, Part};
 use store::objects::Location;
+use store::panics::Faults;
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::documents::{self, Document};
 use store::tables::ingests::{self, Decision, Fate, Ingest, Move, NEVER_MS, Pending};
@@ -66,6 +67,7 @@ fn means(db: &Db, name: &str, folder: &std::path::Path) -> Result<Means> {
             skew_ms: 100,
         },
         poll_ms: 100,
+        faults: Faults::default(),
     })
 }
 
@@ -174,7 +176,7 @@ fn an_output_that_cannot_be_reached_is_seen_by_others_until_it_is_reached_again(
         let [outage] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((outage.connection.as_str(), outage.waiting), ("copy", DOCUMENTS));
         assert!(outage.why.contains("directory"), "{outage:?}");
-        assert!((begun_ms..outage.tried_ms).contains(&outage.since_ms), "{outage:?}");
+        assert!((begun_ms..=outage.tried_ms).contains(&outage.since_ms), "{outage:?}");
         copy_to("null")?;
         outages_when(db, <[_]>::is_empty);
         while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
@@ -301,16 +303,14 @@ fn a_document_on_which_an_output_panics_is_its_own_trouble_and_no_others() {
     assert_eq!(output.0, ["one", "three"]);
 }
 
-/// Panics when it is first asked how a job deals with failures.
+/// Hears what is waited for.
 #[derive(Default)]
-struct Fragile {
-    asked: AtomicUsize,
+struct Hearing {
     said: Mutex<Vec<Option<String>>>,
 }
 
-impl Listener for Fragile {
+impl Listener for Hearing {
     fn patience(&self, _job: JobId) -> Patience {
-        assert!(self.asked.fetch_add(1, Ordering::SeqCst) > 0, "a bug of a carrier");
         Patience { retries: 2, retry_ms: 10, most_ms: 1_000 }
     }
 
@@ -329,14 +329,18 @@ impl Listener for Fragile {
 fn a_delivery_that_panics_is_named_and_made_again() {
     both_databases(|db| {
         let folder = tempfile::tempdir().expect("a folder");
-        let one = means(db, "one", folder.path())?;
+        let mut one = means(db, "one", folder.path())?;
+        let carried = AtomicUsize::new(0);
+        one.faults = Faults::new(move |_, _| {
+            assert!(carried.fetch_add(1, Ordering::SeqCst) > 0, "a bug of a carrier");
+        });
         db.write(|tx| {
             registrations::register(tx, &null::CONNECTOR, 1)?;
             let output = Connection::new(OUTPUT, "nowhere", "null");
             connections::save(tx, Kind::Output, &output, 1)
         })?;
         decide(db, &one.claimant.ids)?;
-        let listener = Arc::new(Fragile::default());
+        let listener = Arc::new(Hearing::default());
         let delivery = ready().start(one, listener.clone())?;
         while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
             std::thread::yield_now();

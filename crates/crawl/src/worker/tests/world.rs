@@ -139,6 +139,11 @@ impl World {
 
     /// A worker at work until no job has anything to do.
     pub fn work(&self) -> Result<Working> {
+        self.work_until(true)
+    }
+
+    /// A worker at work until it is idle, or until it is told to stop.
+    pub fn work_until(&self, idle: bool) -> Result<Working> {
         let (name, roles) = ("one".to_owned(), "crawl".to_owned());
         let node = NewNode { name, roles, address: None, version: "0".into() };
         let node = self.db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
@@ -154,7 +159,7 @@ impl World {
             herald: Arc::new(Silence),
         };
         let mut settings = Settings::new("one", 8).with_lease(1_000);
-        settings.until_idle = true;
+        settings.until_idle = idle;
         let usual = WebSpec::default();
         (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
         let (worker, stopper) = Worker::start(parts, settings, Attends::All)?;

@@ -202,7 +202,9 @@ fn a_reader_sees_what_every_level_lets_through_and_nothing_that_one_denies() {
 fn a_document_on_which_the_index_panics_is_left_out_and_all_others_are_found() {
     on_sqlite(|db| {
         let mut world = World::new(db, true)?;
-        let doc = |name: &str| Doc::new(&format!("https://a.example/{name}"), name, "common words");
+        let doc = |name: &str| {
+            Doc::new(&format!("https://a.example/{name}"), name, &format!("common words of {name}"))
+        };
         world.commit(&[doc("one"), doc("bad"), doc("three")])?;
         let left_out = world.follow_with_a_bug("/bad")?;
         assert_eq!(left_out.len(), 1);
