@@ -9,7 +9,7 @@
 //! opened again then, which finds out. Invariant: trees that no row names are left over from
 //! a replacement that was cut off, and go.
 
-use super::{Family, Habit, Look, Pair, Row, Sorted, SortedMap, Span, View, Work};
+use super::{Family, Habit, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
 use crate::ids::Part;
 use crate::tables::leases::Lease;
 use crate::{Error, Result};
@@ -248,8 +248,9 @@ impl SortedMap for Embedded {
         })
     }
 
-    fn replace(&self, families: &[Family], _parts: u32, rows: &mut Sorted<'_>) -> Result<()> {
-        self.changing(|opened| opened.replace(families, rows))
+    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+        // Whoever holds the directory holds every lease in it.
+        self.changing(|opened| opened.replace(what.families, rows))
     }
 
     fn disk_bytes(&self) -> Result<u64> {
