@@ -1,7 +1,20 @@
 //! How much room a disk has, so that work pauses before it is full (T31).
 
+use crate::db::WAL_BYTES_MAX;
 use crate::{Error, Result};
 use std::path::Path;
+
+/// What one commit may write: the facts and the bodies of a batch, 32 MiB each.
+const COMMIT_BYTES: u64 = 64 << 20;
+/// What a checkpoint may write: the log grows to its limit first, and then every page of it
+/// goes into the file.
+const CHECKPOINT_BYTES: u64 = 2 * WAL_BYTES_MAX;
+/// What the indexes may write beside it: the journal of the link index up to its limit, or
+/// the merge of small segments of the search index.
+const MERGE_BYTES: u64 = 256 << 20;
+/// Free bytes that a crawl leaves alone. A share of a small disk can be less than the database's
+/// log alone, and a disk that fills up in the middle of a checkpoint stops everything at once.
+pub const RESERVE_BYTES: u64 = COMMIT_BYTES + CHECKPOINT_BYTES + MERGE_BYTES;
 
 /// What a file system has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +31,15 @@ impl Room {
     /// Free room in percent, rounded down.
     pub fn free_percent(self) -> u64 {
         self.free_bytes.saturating_mul(100).checked_div(self.bytes).unwrap_or(100)
+    }
+
+    /// Free bytes that are needed to go on: a share of the disk, and at least
+    /// [`RESERVE_BYTES`]. With a share of 0 nothing is kept free.
+    pub fn needed_bytes(self, free_percent: u64) -> u64 {
+        match free_percent {
+            0 => 0,
+            percent => (self.bytes / 100).saturating_mul(percent).max(RESERVE_BYTES),
+        }
     }
 }
 
@@ -43,5 +65,14 @@ mod tests {
         assert!(super::room(Path::new("/no/such/place")).is_err());
         let full = Room { free_bytes: 4, bytes: 100, free_files: None };
         assert_eq!(full.free_percent(), 4);
+    }
+
+    #[test]
+    fn a_small_disk_keeps_room_for_the_log_and_a_merge() {
+        let disk = |bytes: u64| Room { free_bytes: 0, bytes, free_files: None };
+        let (small, large) = (disk(2 << 30), disk(1 << 40));
+        assert_eq!(small.needed_bytes(5), RESERVE_BYTES);
+        assert_eq!(large.needed_bytes(5), (1u64 << 40) / 100 * 5);
+        assert_eq!(small.needed_bytes(0), 0, "somebody wants all of it used");
     }
 }

@@ -27,7 +27,7 @@ const WRITER_CACHE_KIB: i64 = 64 << 10;
 /// queue costs a third more (bench/queue). A small crawl never comes so far.
 const WAL_PAGES_MAX: u32 = 64_000;
 /// What is kept of the log's file afterwards: all of it, so that it need not grow again.
-const WAL_BYTES_MAX: u64 = WAL_PAGES_MAX as u64 * (4_096 + 24) + (4 << 20);
+pub(crate) const WAL_BYTES_MAX: u64 = WAL_PAGES_MAX as u64 * (4_096 + 24) + (4 << 20);
 /// Page cache of a reader, in KiB.
 const READER_CACHE_KIB: i64 = 16 << 10;
 /// Another process may hold the file for a moment while it ends.

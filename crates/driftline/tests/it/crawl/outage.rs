@@ -150,11 +150,29 @@ fn crawl_onto(disk: &SmallDisk, seeds: &[String]) -> Command {
     command
 }
 
+/// The same, until the disk is really full.
+fn fill_with_crawl(disk: &SmallDisk, seeds: &[String]) -> Command {
+    let mut command = crawl_onto(disk, seeds);
+    command.args(["--min-free", "0"]);
+    command
+}
+
+#[test]
+fn a_crawl_on_a_small_disk_pauses_before_the_log_fills_it() {
+    let Some(disk) = SmallDisk::new(64) else { return };
+    let site = slow_site();
+    let mut running = Running::start(crawl_onto(&disk, &site.seeds()));
+    // More than 5 % are free, but that is less than the log alone may take.
+    running.says("872 MB are needed");
+    assert_eq!(site.web().visits_count(), 0);
+    running.kill();
+}
+
 #[test]
 fn a_disk_that_fills_up_pauses_the_crawl_until_there_is_room() {
     let Some(disk) = SmallDisk::new(64) else { return };
     let site = slow_site();
-    let running = Running::start(crawl_onto(&disk, &site.seeds()));
+    let running = Running::start(fill_with_crawl(&disk, &site.seeds()));
     for _ in 0..2 {
         let visits = site.web().visits_count() + 60;
         until(&site, "it works", || site.web().visits_count() > visits);
@@ -178,16 +196,16 @@ fn a_disk_that_fills_up_pauses_the_crawl_until_there_is_room() {
 fn a_crawl_that_is_killed_on_a_full_disk_goes_on_when_there_is_room() {
     let Some(disk) = SmallDisk::new(64) else { return };
     let site = slow_site();
-    let mut running = Running::start(crawl_onto(&disk, &site.seeds()));
+    let mut running = Running::start(fill_with_crawl(&disk, &site.seeds()));
     until(&site, "it works", || site.web().visits_count() > 60);
     disk.fill_up_to(0);
     running.says("no space left");
     running.kill();
-    let refused = Running::start(crawl_onto(&disk, &site.seeds())).ended();
+    let refused = Running::start(fill_with_crawl(&disk, &site.seeds())).ended();
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert!(text(&refused.stderr).contains("no space left"), "{}", text(&refused.stderr));
     disk.make_room();
-    Summary::of(&Running::start(crawl_onto(&disk, &site.seeds())).ended());
+    Summary::of(&Running::start(fill_with_crawl(&disk, &site.seeds())).ended());
     assert_eq!(site.unfetched(&site.traffic()), Vec::<String>::new());
     assert!(site.traffic().repeats_count() <= CLAIMED_MAX);
     let data = disk.path("data");
