@@ -323,3 +323,48 @@ fn a_whole_map_is_carried_into_a_file_and_into_another_map() {
         }
     });
 }
+
+#[test]
+fn a_map_that_cannot_be_written_is_read_through_a_mirror() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place { path: folder.path().join("map"), families: FAMILIES };
+    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    write(&*map, 0, vec![row(0, b"atable", Some(b"1")), row(0, b"clarge", Some(b"2"))]);
+    map.compact().unwrap();
+    write(&*map, 1, vec![row(1, b"ajournal", Some(b"3"))]);
+    drop(map);
+    let files = || {
+        let mut found = Vec::new();
+        let mut folders = vec![place.path.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(|it| it.unwrap()) {
+                let metadata = entry.metadata().unwrap();
+                found.push((entry.path(), metadata.len(), metadata.modified().unwrap()));
+                if metadata.is_dir() {
+                    folders.push(entry.path());
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = files();
+    let mirror: Arc<dyn SortedMap> =
+        Arc::new(Embedded::open_mirror(&place, &folder.path().join("mirror")).unwrap());
+    for (part, key, value) in
+        [(0, &b"atable"[..], b"1"), (0, b"clarge", b"2"), (1, b"ajournal", b"3")]
+    {
+        let key = key.to_vec();
+        let found = mirror.read(move |view| view.get(Part(part), &key)).unwrap();
+        assert_eq!(found.as_deref(), Some(&value[..]));
+    }
+    mirror.compact().unwrap();
+    write(&*mirror, 0, vec![row(0, b"atable", None)]);
+    drop(mirror);
+    assert_eq!(files(), before, "the original is as it was");
+    // One that was never made is empty.
+    let none = Place { path: folder.path().join("none"), families: FAMILIES };
+    let mirror: Arc<dyn SortedMap> =
+        Arc::new(Embedded::open_mirror(&none, &folder.path().join("empty")).unwrap());
+    assert!(all(&mirror, 0, Span::prefix(b"a")).is_empty() && !none.path.exists());
+}

@@ -233,3 +233,63 @@ fn a_place_for_objects_that_goes_away_is_waited_for() {
     assert_eq!(summary.count("/documents/done"), PAGES as u64);
     home.verify();
 }
+
+/// A data directory as a process sees it that has it mounted read-only, with each way a process
+/// can have left it: in order, and killed, with a log that was not carried over.
+#[test]
+fn a_directory_that_is_mounted_read_only_is_asked_like_any_other() {
+    let home = Home::directory();
+    let site = slow_site();
+    let mut running = Running::start(home.crawl(&words(&site.seeds(), &[])));
+    until(&site, "it works", || site.web().visits_count() > 60);
+    running.kill();
+    // The log is there. Nobody may write, so nobody can carry it over.
+    let Some(killed) = read_only(&home, &["status", "urls"]) else { return };
+    assert!(killed.iter().all(|it| it.status.success()), "{killed:?}");
+    Summary::of(&Running::start(home.crawl(&words(&site.seeds(), &[]))).ended());
+    let files = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(home.data()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files();
+    let question = site.page_url(1);
+    let verbs = [
+        "status",
+        "urls",
+        "search page",
+        "top",
+        "domains",
+        &format!("links {question}"),
+        &format!("page {question}"),
+    ];
+    for (verb, answer) in verbs.iter().zip(read_only(&home, &verbs).unwrap()) {
+        let (said, errors) = (text(&answer.stdout), text(&answer.stderr));
+        assert!(answer.status.success() && errors.is_empty(), "{verb}: {said}{errors}");
+        let usual = home.command(&verb.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let lines = |said: &str| said.lines().count();
+        assert_eq!(lines(&said), lines(&text(&usual.stdout)), "{verb}: {said}");
+    }
+    assert_eq!(files(), before, "nothing was left there");
+    let refused = read_only(&home, &["job pause site"]).unwrap();
+    assert!(text(&refused[0].stderr).contains("ead-only file system"), "{refused:?}");
+}
+
+/// Asks questions where the data directory is mounted read-only; `None` if this user may not
+/// mount it so.
+fn read_only(home: &Home, verbs: &[&str]) -> Option<Vec<std::process::Output>> {
+    let data = home.data().display().to_string();
+    let mount = format!("mount --bind {data} {data} && mount -o remount,ro,bind {data} && ");
+    let can =
+        Command::new("unshare").args(["--mount", "sh", "-c", &format!("{mount} true")]).output();
+    if !can.is_ok_and(|it| it.status.success()) {
+        skipped("a read-only mount: this user may not mount one");
+        return None;
+    }
+    let ask = |verb: &&str| {
+        let script = format!("{mount} exec {PROGRAM} {verb} --data {data}");
+        Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap()
+    };
+    Some(verbs.iter().map(ask).collect())
+}
