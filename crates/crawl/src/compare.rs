@@ -4,7 +4,7 @@
 //! Pure. Removal has a reason, and failure is not one: trouble never removes, and a
 //! document that is missing is removed only when that is confirmed. Invariants: a
 //! document is added only when it is not live, updated, kept or removed only when it
-//! is; a tombstone says why; `changes` counts what outputs were told to update, and the
+//! is; one without content that was never live is told as such; a tombstone says why; `changes` counts what outputs were told to update, and the
 //! time before each such look is restless, that before each look without a change quiet.
 
 use crate::{extract, refetch};
@@ -125,11 +125,18 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
             document.http_status = Some(*status);
             document.redirect = Some(*to);
             found(&mut document);
-            remove(document, RemoveReason::Redirected, looked.now_ms)
+            let mut compared = remove(document, RemoveReason::Redirected, looked.now_ms);
+            compared.change.get_or_insert(Change::NoContent);
+            compared
         }
         Seen::Forbidden { code, reason } => {
             document.outcome = (*code).to_owned();
-            remove(document, *reason, looked.now_ms)
+            let mut compared = remove(document, *reason, looked.now_ms);
+            if known.redirect.is_some() {
+                // Where it led is in the link index, and counts no more.
+                compared.change.get_or_insert(Change::NoContent);
+            }
+            compared
         }
         Seen::Trouble { status, code } => {
             document.outcome = code.clone();
@@ -240,7 +247,7 @@ fn missing(mut document: Document, status: i64, looked: Looked) -> Compared {
         document.missing > 1 && (first_run != looked.run || looked.now_ms - first_ms >= CONFIRM_MS);
     if !is_live(&document) {
         // Nobody has it, so there is nothing to be sure about.
-        return Compared { change: None, document, confirm_ms: None };
+        return Compared { change: Some(Change::NoContent), document, confirm_ms: None };
     }
     if !confirmed {
         let confirm_ms = Some(first_ms + CONFIRM_MS);

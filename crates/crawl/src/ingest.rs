@@ -145,6 +145,8 @@ pub fn commit(tx: &mut Tx<'_>, at: Committing<'_>, job: &JobWork, batch: &Batch)
     let mut said: BTreeMap<DocHash, Option<(String, String)>> = BTreeMap::new();
     for record in &batch.records {
         let there = match record.change {
+            // Outputs never had it.
+            Change::NoContent => continue,
             Change::Remove(_) => None,
             _ if batch.unlisted.contains(&record.dochash) => None,
             Change::Add | Change::Update | Change::Keep => {

@@ -33,6 +33,7 @@ pub mod hosts;
 mod import;
 mod init;
 pub mod job;
+mod lease_keeper;
 mod linked;
 pub mod links;
 mod load;

@@ -16,7 +16,7 @@
 //! directory that is not ours is never written into.
 
 use crate::sealing::Keys;
-use crate::{Db, Error, Result, migrate, tables};
+use crate::{Db, Error, Result, disk, migrate, tables};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -105,6 +105,11 @@ impl Layout {
     /// The socket of the process that holds the directory.
     pub fn socket(&self) -> PathBuf {
         self.root.join(SOCKET)
+    }
+
+    /// Whether nothing can be written here: it is mounted read-only, or of another user.
+    pub fn is_read_only(&self) -> bool {
+        disk::is_read_only(&self.root)
     }
 
     /// Whether there is a data directory here.

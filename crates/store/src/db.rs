@@ -11,6 +11,8 @@
 mod postgres;
 mod sqlite;
 
+pub(crate) use sqlite::WAL_BYTES_MAX;
+
 use crate::dialect::Dialect;
 use crate::sealing::Keys;
 use crate::tx::Own;

@@ -151,6 +151,23 @@ impl Error {
         )
     }
 
+    /// The same error for another caller.
+    pub(crate) fn copied(&self) -> Error {
+        match self {
+            Error::Full { what } => Error::Full { what: what.clone() },
+            Error::Conflict { reason } => Error::Conflict { reason: reason.clone() },
+            Error::Io { path, error } => {
+                let error = match error.raw_os_error() {
+                    Some(code) => std::io::Error::from_raw_os_error(code),
+                    None => std::io::Error::new(error.kind(), error.to_string()),
+                };
+                Error::Io { path: path.clone(), error }
+            }
+            Error::Corrupt { what, reason } => Error::corrupt(what, reason),
+            other => Error::Statement { reason: other.to_string() },
+        }
+    }
+
     /// An I/O error with the file it is about; a full disk is told apart.
     pub fn io(path: impl AsRef<std::path::Path>, error: std::io::Error) -> Error {
         let path = path.as_ref().display().to_string();
@@ -165,12 +182,23 @@ impl Error {
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Error {
-        use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DiskFull};
+        use rusqlite::ErrorCode::{
+            CannotOpen, ConstraintViolation, DatabaseBusy, DatabaseCorrupt, DiskFull, ReadOnly,
+            SystemIoFailure,
+        };
+        use std::io::ErrorKind::{Other, ReadOnlyFilesystem};
         let reason = error.to_string();
         let rusqlite::Error::SqliteFailure(code, _) = &error else {
             return Error::Statement { reason };
         };
+        // SQLite does not tell what the system said, but it tells these from a broken file.
+        let io = |kind, reason| Error::Io {
+            path: "the database".into(),
+            error: std::io::Error::new(kind, reason),
+        };
         match code.code {
+            SystemIoFailure | CannotOpen => io(Other, reason),
+            ReadOnly => io(ReadOnlyFilesystem, reason),
             DatabaseBusy => Error::Conflict { reason },
             DiskFull => Error::Full { what: "the database".into() },
             DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase => {
@@ -208,6 +236,9 @@ impl From<postgres::Error> for Error {
             | SqlState::LOCK_NOT_AVAILABLE => Error::Conflict { reason },
             SqlState::UNIQUE_VIOLATION => Error::Duplicate { reason },
             SqlState::DISK_FULL => Error::Full { what: "PostgreSQL's data".into() },
+            SqlState::IO_ERROR => {
+                Error::Io { path: "PostgreSQL's data".into(), error: std::io::Error::other(reason) }
+            }
             SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => {
                 Error::Corrupt { what: "PostgreSQL's data".into(), reason }
             }
@@ -226,4 +257,32 @@ impl From<postgres::Error> for Error {
 
 fn is_io(source: &(dyn std::error::Error + 'static)) -> bool {
     source.is::<std::io::Error>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_sqlite(code: i32) -> Error {
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into()
+    }
+
+    #[test]
+    fn trouble_of_the_disk_is_not_called_corruption() {
+        use rusqlite::ffi;
+        for code in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_READ, ffi::SQLITE_IOERR_FSYNC] {
+            let error = of_sqlite(code);
+            assert!(matches!(&error, Error::Io { .. }) && error.passes(), "{error}");
+            assert!(error.to_string().contains("disk I/O error"), "{error}");
+        }
+        assert!(matches!(of_sqlite(ffi::SQLITE_FULL), Error::Full { .. }));
+        let read_only = of_sqlite(ffi::SQLITE_READONLY);
+        assert!(matches!(
+            &read_only,
+            Error::Io { error, .. } if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem
+        ));
+        assert!(matches!(of_sqlite(ffi::SQLITE_CORRUPT), Error::Corrupt { .. }));
+        let copied = of_sqlite(ffi::SQLITE_IOERR).copied();
+        assert!(matches!(copied, Error::Io { .. }), "whoever shares a commit is told the same");
+    }
 }

@@ -129,6 +129,17 @@ pub type Look = Box<dyn FnMut(&dyn View) -> Result<()> + Send>;
 /// `None` at the end.
 pub type Sorted<'a> = dyn FnMut() -> Result<Option<Row>> + Send + 'a;
 
+/// What is replaced in bulk.
+#[derive(Debug, Clone, Copy)]
+pub struct Replaced<'a> {
+    /// The families whose rows are replaced.
+    pub families: &'a [Family],
+    /// How many parts there are.
+    pub parts: u32,
+    /// The leases of the parts; a map that nobody else can change needs none.
+    pub leases: &'a [Lease],
+}
+
 /// A sorted map in parts.
 pub trait SortedMap: Send + Sync {
     /// Whether one change may write to several parts. If not, each part has its own,
@@ -144,8 +155,8 @@ pub trait SortedMap: Send + Sync {
 
     /// Replaces all rows of families by those of a stream, in bulk. Readers see the old
     /// ones, or the new ones: on one machine of all parts at once, else part by part.
-    /// Nobody changes anything meanwhile.
-    fn replace(&self, families: &[Family], parts: u32, rows: &mut Sorted<'_>) -> Result<()>;
+    /// Nobody changes anything meanwhile; a part whose lease is lost stays as it is.
+    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()>;
 
     /// Bytes on the disk, as far as the engine can tell.
     fn disk_bytes(&self) -> Result<u64>;

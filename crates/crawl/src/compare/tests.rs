@@ -107,13 +107,30 @@ fn a_missing_document_is_removed_only_when_that_is_confirmed() {
 }
 
 #[test]
+fn what_was_never_there_is_told_with_its_answer_and_is_no_removal() {
+    let missing = compare(&new(), &Seen::Missing { status: 404 }, looked(1, 100));
+    assert_eq!((missing.change, missing.confirm_ms), (Some(Change::NoContent), None));
+    let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
+    let moved = compare(&new(), &moved, looked(1, 100));
+    assert_eq!(moved.change, Some(Change::NoContent));
+    // Trouble in between does not hide that it once led somewhere.
+    let trouble = Seen::Trouble { status: None, code: "timeout".into() };
+    let trouble = compare(&moved.document, &trouble, looked(2, 200));
+    assert_eq!(trouble.change, None);
+    let swept = Seen::Forbidden { code: "unreachable", reason: RemoveReason::Unreachable };
+    let gone = compare(&trouble.document, &swept, looked(3, 300));
+    assert_eq!(gone.change, Some(Change::NoContent), "where it led counts no more");
+    assert_eq!(compare(&new(), &swept, looked(3, 300)).change, None, "it never led anywhere");
+}
+
+#[test]
 fn a_removed_document_that_comes_back_is_added_again() {
     let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
     let removed = compare(&live(), &moved, looked(2, 200));
     assert_eq!(removed.change, Some(Change::Remove(RemoveReason::Redirected)));
     assert_eq!(removed.document.etag, None, "the next request must not be conditional");
     let again = compare(&removed.document, &moved, looked(3, 300));
-    assert_eq!(again.change, None, "it is removed once");
+    assert_eq!(again.change, Some(Change::NoContent), "it is removed once");
     let back = compare(&again.document, &content(&facts(1), None), looked(4, 400));
     assert_eq!(back.change, Some(Change::Add));
     assert_eq!((back.document.removed_ms, back.document.reason), (None, None));
@@ -175,6 +192,7 @@ proptest! {
                     held = None;
                 }
                 Some(Change::Keep) => prop_assert!(held.is_some()),
+                Some(Change::NoContent) => prop_assert!(held.is_none()),
                 None => {}
             }
             match answer {

@@ -238,6 +238,7 @@ impl Batch {
             Change::Update => self.counts.updates += 1,
             Change::Remove(_) => self.counts.removes += 1,
             Change::Keep => self.counts.keeps += 1,
+            Change::NoContent => {}
         }
         if let Some(facts) = &record.facts {
             self.bytes_held += facts.text.len() + 100 * facts.links.len();

@@ -96,16 +96,19 @@ impl Worker {
     /// Pauses while the disk is almost full, and goes on by itself (T31).
     fn look_at_disk(&mut self) -> Result<()> {
         let Some(path) = &self.settings.disk else { return Ok(()) };
-        let free_percent = disk::room(path)?.free_percent();
-        let (least, was) = (self.settings.disk_free_percent, self.paused);
-        self.paused = free_percent < least;
+        let room = disk::room(path)?;
+        let needed_bytes = room.needed_bytes(self.settings.disk_free_percent);
+        let was = std::mem::replace(&mut self.paused, room.free_bytes < needed_bytes);
         if self.paused {
             self.progress.waits_for(
                 Waiter::Disk,
                 Some(format!(
-                    "the disk that holds {} is almost full ({free_percent} % free, {least} % are \
-                 needed); the crawl goes on when there is room",
-                    path.display()
+                    "the disk that holds {} is almost full: {} MB are free, {} MB are needed for \
+                     commits and merges; the crawl goes on when there is room (--min-free 0 goes \
+                     on until it is full)",
+                    path.display(),
+                    room.free_bytes / 1_000_000,
+                    needed_bytes.div_ceil(1_000_000)
                 )),
             );
         } else if was {

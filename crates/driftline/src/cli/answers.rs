@@ -19,7 +19,7 @@ use std::sync::Arc;
 use store::Db;
 use store::datadir::Layout;
 use store::dialect::Dialect;
-use store::objects::Objects;
+use store::objects::{Location, Objects};
 use store::socket::{self, Listening, Question};
 use store::tables::jobs::{self, Job};
 use store::tables::overview::Standing;
@@ -51,6 +51,14 @@ impl Answers {
         let links = Arc::new(Linked::new(&db, None));
         let search = Arc::new(Searched::new(&db, objects, None, links.clone()));
         Answers { links, search, db, doing: None }
+    }
+
+    /// From a directory that cannot be written: mounted read-only, or of another user.
+    pub fn of_read_only(db: Db, layout: &Layout) -> anyhow::Result<Answers> {
+        let objects = Objects::open(&Location::Directory(layout.objects()))?;
+        let links = Arc::new(Linked::read_only(&db, layout));
+        let search = Arc::new(Searched::new(&db, Some(objects), None, links.clone()));
+        Ok(Answers { links, search, db, doing: None })
     }
 
     /// Answers a question; the error is a sentence for people.

@@ -62,7 +62,8 @@ pub struct Args {
     /// How many seconds a silent process keeps its parts of a database
     #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
     lease: f64,
-    /// Pause while less than so much of the data directory's disk is free
+    /// Pause while less than so much of the data directory's disk is free, or less than a commit,
+    /// a merge and a checkpoint may write (about 870 MB); 0 goes on until the disk is full
     #[arg(long, value_name = "PERCENT", default_value_t = 5)]
     min_free: u64,
 }

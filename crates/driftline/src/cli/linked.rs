@@ -1,37 +1,54 @@
 //! The link index of a place, opened when it is first needed.
 //!
 //! A data directory has its own files for it, which one process has open at a time: whoever
-//! holds the directory. A database has it in its rows. Invariant: it is opened once in a
-//! process, however many ask for it.
+//! holds the directory. Of a directory that cannot be written nobody holds, its files are read
+//! through a mirror of this process. A database has it in its rows. Invariant: it is opened
+//! once in a process, however many ask for it.
 
 use outputs::links::{LinkIndex, keys};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::datadir::Layout;
 use store::dialect::Dialect;
 use store::sorted::{Embedded, InRows, Place, SortedMap, moving};
 use store::tables::settings;
 use store::{Db, Error, Result};
+use tempfile::TempDir;
 
 /// The link index of a place.
 pub struct Linked {
     db: Db,
-    /// Where its files are, if it has some that this process may open.
-    files: Option<Layout>,
+    files: Files,
     opened: Mutex<Option<LinkIndex>>,
+}
+
+/// Where the files of a link index are.
+enum Files {
+    /// It has none, or none that this process may open.
+    None,
+    /// In a directory that this process holds.
+    Held(Layout),
+    /// In a directory that cannot be written: a mirror of them is made when it is opened.
+    ReadOnly(Layout, OnceLock<TempDir>),
 }
 
 impl Linked {
     /// Of a directory that this process holds, or of a database.
     pub fn new(db: &Db, layout: Option<&Layout>) -> Linked {
-        let files = layout.cloned();
+        let files = layout.cloned().map_or(Files::None, Files::Held);
+        Linked { db: db.clone(), files, opened: Mutex::new(None) }
+    }
+
+    /// Of a directory that cannot be written.
+    pub fn read_only(db: &Db, layout: &Layout) -> Linked {
+        let files = Files::ReadOnly(layout.clone(), OnceLock::new());
         Linked { db: db.clone(), files, opened: Mutex::new(None) }
     }
 
     /// An index that is open already, wherever it is.
     #[cfg(test)]
     pub fn opened(db: &Db, index: LinkIndex) -> Linked {
-        Linked { db: db.clone(), files: None, opened: Mutex::new(Some(index)) }
+        Linked { db: db.clone(), files: Files::None, opened: Mutex::new(Some(index)) }
     }
 
     /// The index.
@@ -41,9 +58,10 @@ impl Linked {
             return Ok(index.clone());
         }
         let map: Arc<dyn SortedMap> = match (&self.files, self.db.dialect()) {
-            (Some(layout), _) => self.open_files(layout)?,
-            (None, Dialect::Postgres) => Arc::new(InRows::new(&self.db)),
-            (None, Dialect::Sqlite) => {
+            (Files::Held(layout), _) => self.open_files(layout)?,
+            (Files::ReadOnly(layout, mirror), _) => self.open_mirror(layout, mirror)?,
+            (Files::None, Dialect::Postgres) => Arc::new(InRows::new(&self.db)),
+            (Files::None, Dialect::Sqlite) => {
                 return Err(Error::Refused(
                     "the link index can only be read by the process that holds the directory"
                         .into(),
@@ -60,17 +78,49 @@ impl Linked {
         let place = Place { path: layout.links(), families: keys::FAMILIES };
         let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place)?);
         let written = layout.written_links();
-        if written.is_file() {
-            let parts = self.db.read(settings::parts)?;
-            moving::import(&*map, (keys::FAMILIES, parts), &written)?;
+        if self.import(&*map, &written)? {
             std::fs::remove_file(&written).map_err(|error| Error::io(&written, error))?;
         }
         Ok(map)
     }
 
+    /// A mirror of the files, and what a backup has brought is read into that.
+    fn open_mirror(
+        &self,
+        layout: &Layout,
+        mirror: &OnceLock<TempDir>,
+    ) -> Result<Arc<dyn SortedMap>> {
+        let made = tempfile::Builder::new().prefix("driftline-links-").tempdir();
+        let made = made.map_err(|error| {
+            Error::Refused(format!(
+                "{} cannot be written, so its link index is read through files in a temporary \
+                 directory, and none can be made: {error}; name another place with TMPDIR",
+                layout.root().display()
+            ))
+        })?;
+        let made = mirror.get_or_init(|| made);
+        let place = Place { path: layout.links(), families: keys::FAMILIES };
+        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open_mirror(&place, made.path())?);
+        self.import(&*map, &layout.written_links())?;
+        Ok(map)
+    }
+
+    /// Reads in what a backup has written; `false` if it has written nothing.
+    fn import(&self, map: &dyn SortedMap, written: &Path) -> Result<bool> {
+        if !written.is_file() {
+            return Ok(false);
+        }
+        let parts = self.db.read(settings::parts)?;
+        moving::import(map, (keys::FAMILIES, parts), written)?;
+        Ok(true)
+    }
+
     /// Whether there is an index, or was never a need for one.
     fn is_there(&self) -> bool {
-        self.files.as_ref().is_none_or(Layout::has_links)
+        match &self.files {
+            Files::Held(layout) | Files::ReadOnly(layout, _) => layout.has_links(),
+            Files::None => true,
+        }
     }
 
     /// Writes it into a file; `false` if there is none.

@@ -13,7 +13,7 @@ pub mod showing;
 #[cfg(test)]
 pub mod tests;
 
-pub use asking::{Args, Ask};
+pub use asking::{Args, Ask, KIND_NAMES, kind_of};
 
 use super::answers::Answers;
 use super::place::Place;

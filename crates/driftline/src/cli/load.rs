@@ -30,7 +30,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::tables::settings;
+use store::clock;
+use store::tables::settings::{self, LoadedArchives};
 
 /// Load archives into the link index: WARC, WAT, or page JSON
 ///
@@ -139,12 +140,27 @@ fn load_all<'a>(
             format!("{} is not whole in the index; the same command goes on", source.name)
         })?;
         line.clear();
+        note(held, &loaded)?;
         if !args.place.json() {
             tell(source, &loaded);
         }
         all.push((source, loaded));
     }
     Ok(all)
+}
+
+/// Keeps what a file has brought, for `driftline status`.
+fn note(held: &Held, loaded: &Loaded) -> anyhow::Result<()> {
+    if loaded.read.records == 0 {
+        return Ok(());
+    }
+    let more = LoadedArchives {
+        files: u64::from(loaded.ended == Ended::Finished),
+        pages: loaded.read.pages,
+        links: loaded.read.links,
+        last_ms: clock::now_ms(),
+    };
+    Ok(held.db.write(move |tx| settings::add_loaded_archives(tx, &more))?)
 }
 
 fn tell(source: &Source, loaded: &Loaded) {

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::datadir::Layout;
 use store::dialect::Dialect;
 use store::objects::Objects;
+use store::tables::connections;
 use store::{Db, Error};
 use tempfile::TempDir;
 
@@ -110,8 +111,18 @@ impl Searched {
         let shards = opened.refresh()?;
         let in_links = |targets: &[Option<Target>]| said::in_links(&self.links.open()?, targets);
         let fields = &opened.fields;
-        let asking =
-            Asking { shards: &shards, fields, weights: Weights::default(), in_links: &in_links };
+        // What connections say now counts, whatever they said when documents were indexed.
+        let secured = match &question.tokens {
+            Some(_) => self.db.read(connections::secured)?,
+            None => Vec::new(),
+        };
+        let asking = Asking {
+            shards: &shards,
+            fields,
+            weights: Weights::default(),
+            in_links: &in_links,
+            secured: &secured,
+        };
         asking.answer(question).map_err(|error| match error {
             Failed::Refused(refused) => anyhow::Error::new(refused),
             Failed::Store(error) => anyhow::Error::new(error),

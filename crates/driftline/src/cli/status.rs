@@ -22,6 +22,7 @@ use store::tables::cursors::{self, LINKS, SEARCH};
 use store::tables::outages::Outage;
 use store::tables::overview::{self, Overview, RunTotals, Standing};
 use store::tables::queue::State;
+use store::tables::settings::LoadedArchives;
 
 /// Show what there is, who works on it, and how each job stands
 #[derive(ClapArgs)]
@@ -122,6 +123,13 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
             }
         });
     }
+    if let Some(loaded) = &overview.loaded {
+        let number = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+        let (files, pages) =
+            (count(number(loaded.files), "file"), count(number(loaded.pages), "page"));
+        let last = when(loaded.last_ms, now_ms);
+        out.push(format!("loaded into the link index: {files}, {pages}, the last {last}"));
+    }
     if overview.hosts_blocked > 0 {
         let hosts = count(overview.hosts_blocked, "host");
         out.push(format!("{hosts} blocked after trouble; see: driftline hosts --by errors"));
@@ -220,6 +228,8 @@ struct ShownOverview {
     #[serde(default)]
     links: Option<Lag>,
     #[serde(default)]
+    loaded: Option<LoadedArchives>,
+    #[serde(default)]
     search: Option<Lag>,
     #[serde(default)]
     nodes: Vec<ShownNode>,
@@ -310,6 +320,14 @@ mod tests {
         assert_eq!(third(213, 120_000), "the link index is 213 chunks behind, for 2 min");
         let without = shown_lines(None, Overview::default());
         assert!(!without.iter().any(|line| line.contains("link")), "{without:?}");
+    }
+
+    #[test]
+    fn what_was_loaded_from_archives_is_told() {
+        let loaded =
+            Some(LoadedArchives { files: 1, pages: 20, links: 300, last_ms: NOW_MS - 60_000 });
+        let lines = shown_lines(None, Overview { loaded, ..Overview::default() });
+        assert_eq!(lines[3], "loaded into the link index: 1 file, 20 pages, the last 1 min ago");
     }
 
     #[test]

@@ -66,6 +66,11 @@ pub enum What {
     Page(Box<Content>),
     /// It is not there any more, and why.
     Gone(String),
+    /// It was asked for and is not there, whether or not it ever was.
+    Missing {
+        /// The status of the answer.
+        status: u16,
+    },
     /// It was looked at, and is the same.
     Seen,
 }
@@ -86,6 +91,7 @@ pub struct Content {
 const PAGE: u8 = 0;
 const GONE: u8 = 1;
 const SEEN: u8 = 2;
+const MISSING: u8 = 3;
 const IN_ORDER: u8 = 4;
 
 impl Batch {
@@ -152,6 +158,10 @@ impl Change {
                 page.gone = why.clone();
                 GONE
             }
+            What::Missing { status } => {
+                page.status = *status;
+                MISSING
+            }
             What::Page(content) => {
                 let Content { status, title, server, links } = &**content;
                 (page.status, page.title, page.server) = (*status, title.clone(), server.clone());
@@ -171,6 +181,7 @@ impl Change {
         let what = match kind & !IN_ORDER {
             SEEN => What::Seen,
             GONE => What::Gone(page.gone),
+            MISSING => What::Missing { status: page.status },
             _ => What::Page(Box::new(Content {
                 status: page.status,
                 title: page.title,
@@ -207,6 +218,7 @@ mod tests {
             changes: vec![
                 change(What::Page(Box::new(content))),
                 change(What::Gone("robots".into())),
+                change(What::Missing { status: 404 }),
                 Change { in_order: false, ..change(What::Seen) },
             ],
             marks: vec![

@@ -199,20 +199,24 @@ fn apply(planned: &mut Planned, change: &Change) {
         }
         // Whose page it was is a matter of order; when it was last seen there is not.
         What::Gone(why) if is_news || change.in_order => {
-            let Some(page) = planned.after.as_mut().filter(|page| page.is_there()) else {
-                if !change.in_order {
-                    bury(planned, change, why);
-                }
-                return;
-            };
-            page.owners.retain(|owner| *owner != change.job);
-            if page.owners.is_empty() {
-                page.gone = why.clone();
-                page.links.clear();
-                (page.date_ms, page.teller) = (date_ms, change.job);
+            if Planned::is_there(&planned.after) {
+                leave(planned, change, why, date_ms);
+            } else if !change.in_order {
+                bury(planned, change, why);
             }
         }
-        What::Gone(_) => {}
+        What::Missing { status } if is_news || change.in_order => {
+            let why = format!("answered {status}");
+            if Planned::is_there(&planned.after) {
+                leave(planned, change, &why, date_ms);
+            } else if is_news {
+                bury(planned, change, &why);
+            }
+            if let Some(page) = planned.after.as_mut().filter(|page| page.gone == why) {
+                page.status = *status;
+            }
+        }
+        What::Gone(_) | What::Missing { .. } => {}
         What::Page(_) if is_news => renew(planned, change, date_ms),
         What::Page(_) => {
             if change.in_order
@@ -224,16 +228,29 @@ fn apply(planned: &mut Planned, change: &Change) {
     }
 }
 
+/// A job has a page no more. It is gone when no other job has it.
+fn leave(planned: &mut Planned, change: &Change, why: &str, date_ms: i64) {
+    let Some(page) = planned.after.as_mut() else { return };
+    page.owners.retain(|owner| *owner != change.job);
+    if page.owners.is_empty() {
+        page.gone = why.to_owned();
+        page.links.clear();
+        (page.date_ms, page.teller) = (date_ms, change.job);
+    }
+}
+
 /// Captures come in any order: that a page was gone counts against older ones also when
-/// nothing else is known of it.
+/// nothing else is known of it. What a crawl asked for and did not find is known as well.
 fn bury(planned: &mut Planned, change: &Change, why: &str) {
+    let known_ms = planned.known_ms();
     let page = planned.after.get_or_insert_with(|| Page {
         uri: change.uri.clone(),
         first_ms: change.date_ms,
         teller: change.job,
         ..Page::default()
     });
-    (page.date_ms, page.gone) = (change.date_ms, why.to_owned());
+    let date_ms = if change.in_order { change.date_ms.max(known_ms) } else { change.date_ms };
+    (page.date_ms, page.gone) = (date_ms, why.to_owned());
 }
 
 /// Adds an owner, in order.

@@ -13,7 +13,8 @@ use page::ids::DocHash;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use store::ids::Part;
-use store::sorted::Row;
+use store::sorted::{Replaced, Row};
+use store::tables::leases::Lease;
 use store::{Error, Result};
 
 /// Rows that travel together to whoever writes them.
@@ -22,11 +23,12 @@ const BATCH_ROWS: usize = 4_096;
 const BATCHES: usize = 8;
 
 /// Rebuilds everything that can be computed from pages, with files in a directory. Nobody
-/// may change the index meanwhile, and no batch may be under way.
-pub fn rebuild(index: &LinkIndex, scratch: &Path) -> Result<Computed> {
+/// may change the index meanwhile, and no batch may be under way. `leases` are those of all
+/// parts; a map that only one process has needs none.
+pub fn rebuild(index: &LinkIndex, scratch: &Path, leases: &[Lease]) -> Result<Computed> {
     let (send, incoming) = sync_channel(BATCHES);
     std::thread::scope(|scope| {
-        let writing = scope.spawn(move || write(index, incoming));
+        let writing = scope.spawn(move || write(index, incoming, leases));
         let mut making = Making { index, send, rows: Vec::new(), list: Vec::new(), seq: None };
         let made = bulk::compute(index, scratch, &mut |part, event| making.take(part, event));
         // The writer must know whether the end it sees is the end.
@@ -48,7 +50,7 @@ enum Batch {
     End(Option<String>),
 }
 
-fn write(index: &LinkIndex, incoming: Receiver<Batch>) -> Result<()> {
+fn write(index: &LinkIndex, incoming: Receiver<Batch>, leases: &[Lease]) -> Result<()> {
     let mut rows = Vec::new().into_iter();
     let mut next = move || loop {
         if let Some(row) = rows.next() {
@@ -61,7 +63,8 @@ fn write(index: &LinkIndex, incoming: Receiver<Batch>) -> Result<()> {
             Err(_) => return Err(Error::Refused("the new rows broke off".into())),
         }
     };
-    index.map().replace(keys::DERIVED, index.parts(), &mut next)
+    let replaced = Replaced { families: keys::DERIVED, parts: index.parts(), leases };
+    index.map().replace(&replaced, &mut next)
 }
 
 /// Turns events into rows.

@@ -52,6 +52,15 @@ fn link() -> impl Strategy<Value = OutLink> {
     )
 }
 
+/// A page that answers with a redirect: its one link.
+fn redirect() -> impl Strategy<Value = What> {
+    (0u8..14).prop_map(|number| {
+        let (uri, kind) = (uri(number), LinkKind::Redirect);
+        let links = vec![OutLink { uri, anchor: String::new(), kind, rel: Rel::default() }];
+        What::Page(Box::new(Content { status: 301, links, ..Content::default() }))
+    })
+}
+
 fn content() -> impl Strategy<Value = What> {
     (prop::collection::vec(link(), 0..8), prop::sample::select(vec!["", "t"])).prop_map(
         |(mut links, title)| {
@@ -65,8 +74,13 @@ fn content() -> impl Strategy<Value = What> {
 
 /// Two jobs, whose changes come in order, and loads, whose captures come in any.
 fn change() -> impl Strategy<Value = Change> {
-    let what =
-        prop_oneof![6 => content(), 2 => Just(What::Gone("gone".into())), 1 => Just(What::Seen)];
+    let what = prop_oneof![
+        6 => content(),
+        2 => redirect(),
+        2 => Just(What::Gone("gone".into())),
+        1 => Just(What::Missing { status: 404 }),
+        1 => Just(What::Seen),
+    ];
     (0u8..8, 0i64..40, 0i64..3, what).prop_map(|(number, date_s, job, what)| Change {
         uri: uri(number),
         date_ms: date_s * 1_000,

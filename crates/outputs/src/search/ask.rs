@@ -16,8 +16,8 @@ pub mod plan;
 mod snippets;
 mod suggest;
 
-use super::access::{TOKENS_MAX, visible_to};
-use super::schema::Fields;
+use super::access::{Reader, TOKENS_MAX, visible_to};
+use super::schema::{CONNECTION, Fields};
 use super::server::Shards;
 use super::told::{Columns, Target};
 use bounded::{Bounded, Deadline};
@@ -31,6 +31,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use store::Error;
+use store::ids::ConnectionId;
 use tantivy::collector::Collector;
 use tantivy::query::{Bm25StatisticsProvider, BooleanQuery, EnableScoring, Occur, Query};
 use tantivy::schema::{Field, Value};
@@ -161,6 +162,8 @@ pub struct Asking<'a> {
     pub weights: Weights,
     /// Who links to what.
     pub in_links: InLinks<'a>,
+    /// Connections whose documents an authority group secures, for a question with tokens.
+    pub secured: &'a [ConnectionId],
 }
 
 /// What was found in one shard or all, with the shard.
@@ -229,8 +232,9 @@ impl Asking<'_> {
             if tokens.len() > TOKENS_MAX {
                 return Err(Refused::TooManyTokens(TOKENS_MAX).into());
             }
+            let reader = Reader { tokens, secured: self.secured };
             let visible =
-                tantivy::query::ConstScoreQuery::new(visible_to(tokens, self.fields), 0.0);
+                tantivy::query::ConstScoreQuery::new(visible_to(&reader, self.fields), 0.0);
             query = Box::new(BooleanQuery::new(vec![
                 (Occur::Must, query),
                 (Occur::Must, Box::new(visible)),
@@ -247,7 +251,12 @@ impl Asking<'_> {
         let whole = Whole { searchers: &searchers };
         let mut all = InShards { gathered: Gathered::default(), shards: Vec::new() };
         let mut best: Vec<(usize, Found)> = Vec::new();
+        let is_restricted = question.tokens.is_some();
         for (at, searcher) in searchers.iter().enumerate() {
+            // A shard of an older make does not say whose documents are secured.
+            if is_restricted && searcher.schema().get_field(CONNECTION).is_err() {
+                continue;
+            }
             let mut found = search(searcher, &whole, &query, &gather).map_err(broken)?;
             best.extend(std::mem::take(&mut found.best).into_iter().map(|it| (at, it)));
             all.gathered.add(found);

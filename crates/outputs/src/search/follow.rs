@@ -10,7 +10,7 @@ use super::refresh::Refresh;
 use super::said;
 use super::schema::{Entry, Key, Said};
 use super::shard::{In, Means, Shard};
-use super::wanted::Wanted;
+use super::wanted::{Wanted, is_for_readers};
 use crate::follow::{Applied, Consumer, LeftOut, Work};
 use page::domain::SuffixList;
 use std::collections::{BTreeMap, HashMap};
@@ -117,7 +117,7 @@ impl Search {
         let mut records: Vec<DocumentRecord> = Vec::new();
         for record in pack::stream(part, id, bytes)? {
             let record = record?;
-            if record.change != Change::Keep {
+            if !matches!(record.change, Change::Keep | Change::NoContent) {
                 records.push(record);
             }
         }
@@ -136,7 +136,9 @@ impl Search {
                     _ if row.is_removed => shard.writer.delete(key),
                     // What it says now is in another chunk.
                     None => {}
-                    Some(_) if !is_wanted => shard.writer.delete(key),
+                    Some(facts) if !is_wanted || !is_for_readers(facts) => {
+                        shard.writer.delete(key);
+                    }
                     Some(facts) => {
                         batch.documents += 1;
                         batch.text_bytes += facts.text.len();

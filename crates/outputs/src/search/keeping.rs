@@ -7,7 +7,7 @@ use super::follow::Search;
 use super::schema::{Fields, Key};
 use super::server::Shards;
 use super::shard::Means;
-use super::wanted::Wanted;
+use super::wanted::{Wanted, is_for_readers};
 use super::writer::failed;
 use crate::follow::{Consumer, Work};
 use serde::Serialize;
@@ -183,7 +183,7 @@ fn has_facts(db: &Db, objects: &Objects, part: Part, row: &Live) -> Result<bool>
     let Some(bytes) = pack::read_facts(db, objects, part, facts)? else { return Ok(false) };
     for record in pack::stream(part, chunk, bytes)? {
         let record = record?;
-        if record.dochash == row.dochash && record.facts.is_some() {
+        if record.dochash == row.dochash && record.facts.as_ref().is_some_and(is_for_readers) {
             return Ok(true);
         }
     }

@@ -143,7 +143,7 @@ impl Sweep {
             let Some(key) = key.and_then(Key::parse) else { continue };
             let url = document.get_first(fields.url).and_then(|it| it.as_str());
             let url = url.unwrap_or_default().to_owned();
-            fields.complete(&mut document, &url, &said);
+            fields.complete(&mut document, key, &url, &said);
             writer.put(key, document)?;
             written += 1;
         }

@@ -20,7 +20,9 @@ use tantivy::tokenizer::TokenizerManager;
 use tantivy::{TantivyDocument, Term};
 
 /// The version of all this.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The name of the field that says which connection a document is of.
+pub const CONNECTION: &str = "connection";
 /// Bytes of headings that are indexed.
 const HEADINGS_BYTES_MAX: usize = 16 * 1024;
 
@@ -58,6 +60,9 @@ pub struct Fields {
     pub target: Field,
     /// Who may see it: see [`access`].
     pub access: Field,
+    /// The connection it is of. Fields are numbered in their order, and a shard of version 1
+    /// answers until it is made anew; so this one comes last.
+    pub connection: Field,
 }
 
 impl Default for Fields {
@@ -89,6 +94,7 @@ impl Default for Fields {
             home: to.add_u64_field("home", number),
             target: to.add_bytes_field("target", BytesOptions::default().set_fast()),
             access: to.add_text_field("access", STRING | STORED),
+            connection: to.add_i64_field(CONNECTION, INDEXED),
             schema: to.build(),
         }
     }
@@ -191,12 +197,13 @@ impl Fields {
         for word in access::words(&record.access) {
             to.add_text(self.access, word);
         }
-        self.complete(&mut to, &record.docid, said);
+        self.complete(&mut to, *key, &record.docid, said);
         to
     }
 
-    /// Adds what is not stored: what can be made of its URL, and what others say.
-    pub fn complete(&self, to: &mut TantivyDocument, url: &str, said: &Said) {
+    /// Adds what is not stored: what can be made of its key and its URL, and what others say.
+    pub fn complete(&self, to: &mut TantivyDocument, key: Key, url: &str, said: &Said) {
+        to.add_i64(self.connection, key.connection.0);
         to.add_text(self.address, address(url));
         above(host_of(url)).for_each(|it| to.add_text(self.host, it));
         said.anchors.iter().for_each(|anchor| to.add_text(self.anchors, anchor));

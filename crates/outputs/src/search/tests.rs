@@ -4,6 +4,7 @@
 mod asking;
 mod world;
 
+use page::facts::{Link, LinkKind, Rel};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use store::testing::both_databases;
@@ -122,6 +123,26 @@ fn documents_of_a_job_that_wants_no_search_are_not_found_from_then_on() {
         assert_eq!(world.verified()?.0.differences, 3, "it wants them again");
         assert_eq!(world.rebuild()?, 3);
         world.check()
+    });
+}
+
+#[test]
+fn a_sitemap_is_no_hit() {
+    both_databases(|db| {
+        let mut world = World::new(db, true)?;
+        let mut sitemap = Doc::new("https://example.com/sitemap.xml", "", "");
+        sitemap.facts.media_type = "application/xml".into();
+        sitemap.facts.links = vec![Link {
+            url: "https://example.com/1".into(),
+            anchor: String::new(),
+            kind: LinkKind::Sitemap,
+            rel: Rel::default(),
+        }];
+        world.commit(&[Doc::numbered(1, 1, true), sitemap])?;
+        world.follow()?;
+        assert_eq!(world.found("site:example.com"), ["https://example.com/1"]);
+        assert_eq!(world.verified()?.1, [""; 0], "it is not missing");
+        Ok(())
     });
 }
 

@@ -1,11 +1,19 @@
-//! Which jobs want their documents to be found.
+//! Which jobs want their documents to be found, and which documents are for readers at all.
 //!
 //! Invariant: what a job has left that is gone is found.
 
 use crate::perjob::PerJob;
+use page::facts::{Facts, LinkKind};
 use store::catalog::Searchable;
 use store::ids::JobId;
 use store::{Db, Error, Result};
+
+/// Whether a document is one for readers. A sitemap is not: it has neither title nor text, and
+/// lists pages for crawlers.
+pub fn is_for_readers(facts: &Facts) -> bool {
+    let lists_pages = facts.links.iter().any(|link| link.kind == LinkKind::Sitemap);
+    !(lists_pages && facts.title.is_empty() && facts.text.is_empty())
+}
 
 /// What jobs say.
 #[derive(Default)]

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::ids::Part;
-use store::{Error, Result};
+use store::{Error, Result, disk};
 use tantivy::directory::MmapDirectory;
+use tantivy::directory::error::{LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::Value as _;
 use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, TantivyError};
@@ -245,19 +246,48 @@ pub fn describe(home: &Path, meta: &str, names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What tantivy says, in our words.
+/// What tantivy says, in our words. What the system said is inside, or was kept by a thread that
+/// ended; then the disk is asked.
 pub fn failed(home: &Path, error: TantivyError) -> Error {
-    let io = |error: &std::io::Error| {
-        let copy = match error.raw_os_error() {
+    let what = || home.display().to_string();
+    if let Some(io) = inner_io(&error) {
+        let copy = match io.raw_os_error() {
             Some(code) => std::io::Error::from_raw_os_error(code),
-            None => std::io::Error::new(error.kind(), error.to_string()),
+            None => std::io::Error::new(io.kind(), io.to_string()),
         };
-        Error::io(home, copy)
-    };
-    match &error {
-        TantivyError::IoError(error) => io(error),
-        other if is_full(&other.to_string()) => Error::Full { what: home.display().to_string() },
-        other => Error::corrupt(home.display().to_string(), other.to_string()),
+        return Error::io(home, copy);
+    }
+    let said = error.to_string();
+    if is_full(&said) {
+        return Error::Full { what: what() };
+    }
+    if let Some(trouble) = home.is_dir().then(|| disk::trouble(home)).flatten() {
+        return trouble;
+    }
+    match error {
+        TantivyError::ErrorInThread(_) | TantivyError::Poisoned => {
+            let reason = format!(
+                "a thread that writes the search index has ended ({said}); it goes on from what \
+                 is published"
+            );
+            Error::Io { path: what(), error: std::io::Error::other(reason) }
+        }
+        _ => Error::corrupt(what(), said),
+    }
+}
+
+/// The error of the system that an error of tantivy is about.
+fn inner_io(error: &TantivyError) -> Option<&std::io::Error> {
+    match error {
+        TantivyError::IoError(io)
+        | TantivyError::LockFailure(LockError::IoError(io), _)
+        | TantivyError::OpenDirectoryError(
+            OpenDirectoryError::IoError { io_error: io, .. }
+            | OpenDirectoryError::FailedToCreateTempDir(io),
+        )
+        | TantivyError::OpenReadError(OpenReadError::IoError { io_error: io, .. })
+        | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error: io, .. }) => Some(io),
+        _ => None,
     }
 }
 
@@ -270,6 +300,21 @@ fn is_full(text: &str) -> bool {
 mod tests {
     use super::*;
     use tantivy::Directory;
+
+    #[test]
+    fn a_writer_that_was_killed_by_the_disk_says_what_the_disk_said() {
+        let home = tempfile::tempdir().unwrap();
+        let killed = || TantivyError::ErrorInThread("An index writer was killed.".into());
+        let alive = failed(home.path(), killed());
+        assert!(matches!(&alive, Error::Io { .. }), "the disk is in order: {alive}");
+        std::os::unix::fs::symlink("/dev/full", home.path().join(".driftline-probe")).unwrap();
+        let full = failed(home.path(), killed());
+        assert!(matches!(&full, Error::Full { .. }), "{full}");
+        let dead = std::sync::Arc::new(std::io::Error::from_raw_os_error(5));
+        let dead = OpenReadError::IoError { io_error: dead, filepath: "x".into() };
+        let dead = failed(Path::new("the search index"), dead.into()).to_string();
+        assert!(dead.contains("Input/output error"), "{dead}");
+    }
 
     #[test]
     fn who_still_has_the_directory_of_an_older_writer_reaches_nothing() {

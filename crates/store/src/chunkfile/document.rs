@@ -47,6 +47,10 @@ pub enum Change {
     Remove(RemoveReason),
     /// It was looked at, and is the same.
     Keep,
+    /// It was asked for and has no content: [`Fetch`] says with which status it was answered,
+    /// and where it leads if that was a redirect. Outputs never had it; the link index shows
+    /// what it answered. Without such an answer, what it once answered counts no more.
+    NoContent,
 }
 
 /// Why a document is removed.

@@ -8,9 +8,9 @@
 
 use super::{Incoming, Threads, Work, committable, next, next_now};
 use crate::tx::{Own, Texts};
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, disk};
 use rusqlite::{Connection, OpenFlags};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,35 +27,49 @@ const WRITER_CACHE_KIB: i64 = 64 << 10;
 /// queue costs a third more (bench/queue). A small crawl never comes so far.
 const WAL_PAGES_MAX: u32 = 64_000;
 /// What is kept of the log's file afterwards: all of it, so that it need not grow again.
-const WAL_BYTES_MAX: u64 = WAL_PAGES_MAX as u64 * (4_096 + 24) + (4 << 20);
+pub(crate) const WAL_BYTES_MAX: u64 = WAL_PAGES_MAX as u64 * (4_096 + 24) + (4 << 20);
 /// Page cache of a reader, in KiB.
 const READER_CACHE_KIB: i64 = 16 << 10;
 /// Another process may hold the file for a moment while it ends.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn start(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
+    begin(path, writes, reads).map_err(|error| judged(path, error))
+}
+
+fn begin(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
     // The writer comes first: it makes the file and switches it to WAL.
     let writer = open(path, WRITER_CACHE_KIB)?;
     writer.execute_batch(&format!(
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX};"
     ))?;
-    let writers = vec![thread("sqlite-writer", move || serve_writes(&writer, &writes))?];
+    let writers = vec![thread("sqlite-writer", {
+        let path = path.to_owned();
+        move || serve_writes(&writer, &writes, &path)
+    })?];
     let mut readers = Vec::new();
     for _ in 0..READERS {
         let reader = open(path, READER_CACHE_KIB)?;
         reader.execute_batch("PRAGMA query_only = ON;")?;
-        let reads = reads.clone();
-        readers.push(thread("sqlite-reader", move || serve_reads(&reader, &reads))?);
+        let (reads, path) = (reads.clone(), path.to_owned());
+        readers.push(thread("sqlite-reader", move || serve_reads(&reader, &reads, &path))?);
     }
     Ok(Threads { writers, readers })
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is the home that the lint points to")]
 fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
+    let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+    if path.is_file() && disk::is_read_only(directory.unwrap_or(Path::new("."))) {
+        return open_read_only(path, cache_kib);
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| {
+        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::SystemIoFailure) {
+            return Error::from(error);
+        }
         Error::Refused(format!(
             "{} cannot be opened: {error}; check that the path exists, is not too long, and may be \
              written by this user",
@@ -76,11 +90,62 @@ fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
     Ok(connection)
 }
 
+/// Opens a file where nothing can be written: on a file system that is mounted read-only, or of
+/// another user. Without a log nobody else has the file open, and it can be read as it is; with
+/// one, SQLite reads both, if the log's index lies beside them. Writes fail.
+#[allow(clippy::disallowed_methods, reason = "this is the home that the lint points to")]
+fn open_read_only(path: &Path, cache_kib: i64) -> Result<Connection> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let log = PathBuf::from(log);
+    let has_log = log.metadata().is_ok_and(|it| it.len() > 0);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let unchanging = if has_log { "" } else { "?immutable=1" };
+    let opened = Connection::open_with_flags(format!("file:{}{unchanging}", escaped(path)), flags)
+        .and_then(|connection| {
+            connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+            connection.busy_timeout(BUSY_TIMEOUT)?;
+            connection.execute_batch(&format!(
+                "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{cache_kib};
+                 SELECT COUNT(*) FROM sqlite_master;"
+            ))?;
+            Ok(connection)
+        });
+    opened.map_err(|error| match has_log {
+        true => Error::Refused(format!(
+            "{} cannot be opened: {error}; its log {} must be carried over first, and nothing can \
+             be written here: mount it writable once, or copy the directory to where it can",
+            path.display(),
+            log.display()
+        )),
+        false => error.into(),
+    })
+}
+
+/// A path as it stands in a URI of SQLite.
+fn escaped(path: &Path) -> String {
+    let text = path.display().to_string();
+    text.replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
+/// SQLite calls a file malformed that it could not read or write, and does not tell what the
+/// system said. The disk is asked before anybody is told that stored data is broken.
+fn judged(path: &Path, error: Error) -> Error {
+    let may_be_the_disk = match &error {
+        Error::Corrupt { .. } => true,
+        Error::Io { error, .. } => error.kind() == std::io::ErrorKind::Other,
+        _ => false,
+    };
+    if may_be_the_disk { disk::trouble(path).unwrap_or(error) } else { error }
+}
+
 fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name.into()).spawn(run).map_err(|error| Error::io(name, error))
 }
 
-fn serve_reads(connection: &Connection, incoming: &Incoming) {
+fn serve_reads(connection: &Connection, incoming: &Incoming, path: &Path) {
     let mut texts = Texts::new();
     while let Some(mut work) = next(incoming) {
         let outcome = control(connection, "BEGIN DEFERRED").and_then(|()| {
@@ -93,11 +158,11 @@ fn serve_reads(connection: &Connection, incoming: &Incoming) {
         });
         // Nothing was written, so there is nothing a failing ROLLBACK could lose.
         let _ = control(connection, "ROLLBACK");
-        work.finish(outcome);
+        work.finish(outcome.map_err(|error| judged(path, error)));
     }
 }
 
-fn serve_writes(connection: &Connection, incoming: &Incoming) {
+fn serve_writes(connection: &Connection, incoming: &Incoming, path: &Path) {
     let mut texts = Texts::new();
     while let Some(first) = next(incoming) {
         let mut group = vec![first];
@@ -106,7 +171,7 @@ fn serve_writes(connection: &Connection, incoming: &Incoming) {
             group.push(waiting);
         }
         if let Err(error) = control(connection, "BEGIN IMMEDIATE") {
-            fail_all(group, &error);
+            fail_all(group, &judged(path, error));
             continue;
         }
         let outcomes = match group.as_mut_slice() {
@@ -118,6 +183,8 @@ fn serve_writes(connection: &Connection, incoming: &Incoming) {
                 .map(|work| run_in_savepoint(connection, &mut texts, work.as_mut()))
                 .collect(),
         };
+        let outcomes =
+            outcomes.into_iter().map(|it| it.map_err(|error| judged(path, error))).collect();
         finish_group(connection, group, outcomes);
     }
 }
@@ -149,7 +216,10 @@ fn run_in_savepoint(connection: &Connection, texts: &mut Texts, work: &mut dyn W
 fn finish_group(connection: &Connection, group: Vec<Box<dyn Work>>, outcomes: Vec<Result<()>>) {
     let alone_failed = matches!(outcomes.as_slice(), [Err(_)]);
     let committed = if connection.is_autocommit() {
-        Err(outcomes.iter().find_map(|it| it.as_ref().err()).map_or_else(rolled_back, same))
+        Err(outcomes
+            .iter()
+            .find_map(|it| it.as_ref().err())
+            .map_or_else(rolled_back, Error::copied))
     } else if alone_failed {
         control(connection, "ROLLBACK")
     } else {
@@ -162,7 +232,7 @@ fn finish_group(connection: &Connection, group: Vec<Box<dyn Work>>, outcomes: Ve
         work.finish(match (&committed, outcome) {
             (_, Err(error)) => Err(error),
             (Ok(()), Ok(())) => Ok(()),
-            (Err(error), Ok(())) => Err(same(error)),
+            (Err(error), Ok(())) => Err(error.copied()),
         });
     }
 }
@@ -173,16 +243,7 @@ fn rolled_back() -> Error {
 
 fn fail_all(group: Vec<Box<dyn Work>>, error: &Error) {
     for work in group {
-        work.finish(Err(same(error)));
-    }
-}
-
-/// One error for several requests: what callers act on is kept.
-fn same(error: &Error) -> Error {
-    match error {
-        Error::Full { what } => Error::Full { what: what.clone() },
-        Error::Conflict { reason } => Error::Conflict { reason: reason.clone() },
-        other => Error::Statement { reason: other.to_string() },
+        work.finish(Err(error.copied()));
     }
 }
 

@@ -9,10 +9,12 @@
 //! opened again then, which finds out. Invariant: trees that no row names are left over from
 //! a replacement that was cut off, and go.
 
-use super::{Family, Habit, Look, Pair, Row, Sorted, SortedMap, Span, View, Work};
+mod mirror;
+
+use super::{Family, Habit, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
 use crate::ids::Part;
 use crate::tables::leases::Lease;
-use crate::{Error, Result};
+use crate::{Error, Result, disk};
 use fjall::config::{
     BlockSizePolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, RestartIntervalPolicy,
 };
@@ -41,8 +43,6 @@ const FILES_MAX: usize = 256;
 
 /// Bytes of the journal that the next process may read through when it opens the map.
 const JOURNAL_LEFT_BYTES: u64 = 4 << 20;
-/// Bytes that a disk must take before a map is opened again on it.
-const ROOM_BYTES: usize = 1 << 20;
 /// How long it is waited, at the end, for rows to be written out.
 const END_MAX: Duration = Duration::from_secs(10);
 
@@ -71,6 +71,8 @@ struct Opened {
     db: Database,
     generations: Keyspace,
     trees: RwLock<BTreeMap<u8, Tree>>,
+    /// Whether the directory goes with the process.
+    is_mirror: bool,
 }
 
 #[derive(Clone)]
@@ -88,28 +90,34 @@ impl Embedded {
         Ok(Embedded { place: place.clone(), opened, is_broken, changing })
     }
 
+    /// Opens a map that cannot be written, for readers: what never changes is linked into a
+    /// directory of this process, the rest (journals, lists of files) is copied there. What is
+    /// changed is changed there only.
+    pub fn open_mirror(place: &Place, scratch: &Path) -> Result<Embedded> {
+        if place.path.is_dir() {
+            mirror::fill(&place.path, scratch)?;
+        }
+        let place = Place { path: scratch.to_owned(), ..place.clone() };
+        let mut opened = Opened::open(&place)?;
+        opened.is_mirror = true;
+        let (is_broken, changing) = (AtomicBool::new(false), Mutex::new(()));
+        Ok(Embedded { place, opened: RwLock::new(Some(opened)), is_broken, changing })
+    }
+
     /// Opens the map again if a write has failed since it was opened. Whoever looks at it ends
     /// first, and looks at what there is until the disk takes something.
     fn mend(&self) -> Result<()> {
         if !self.is_broken.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.try_to_write()?;
+        // Opening it writes.
+        disk::try_to_write(&self.place.path)?;
         let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
         // It has a lock that the next one needs.
         opened.take();
         *opened = Some(Opened::open(&self.place)?);
         self.is_broken.store(false, Ordering::SeqCst);
         Ok(())
-    }
-
-    /// Whether the disk takes what opening the map may write.
-    fn try_to_write(&self) -> Result<()> {
-        let path = self.place.path.join("room");
-        let written = std::fs::write(&path, vec![1; ROOM_BYTES])
-            .and_then(|()| std::fs::File::open(&path)?.sync_all());
-        let _ = std::fs::remove_file(&path);
-        written.map_err(|error| fault(&self.place.path, error.into()))
     }
 
     /// Looks at the map.
@@ -152,7 +160,7 @@ impl Opened {
             let keyspace = tree(&db, *family, generation)?;
             trees.insert(family.byte, Tree { family: *family, generation, keyspace });
         }
-        let map = Opened { db, generations, trees: RwLock::new(trees) };
+        let map = Opened { db, generations, trees: RwLock::new(trees), is_mirror: false };
         map.drop_leftovers()?;
         Ok(map)
     }
@@ -248,8 +256,9 @@ impl SortedMap for Embedded {
         })
     }
 
-    fn replace(&self, families: &[Family], _parts: u32, rows: &mut Sorted<'_>) -> Result<()> {
-        self.changing(|opened| opened.replace(families, rows))
+    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+        // Whoever holds the directory holds every lease in it.
+        self.changing(|opened| opened.replace(what.families, rows))
     }
 
     fn disk_bytes(&self) -> Result<u64> {
@@ -329,7 +338,8 @@ impl Opened {
 /// all before its first answer.
 impl Drop for Opened {
     fn drop(&mut self) {
-        if self.db.journal_disk_space().is_ok_and(|bytes| bytes <= JOURNAL_LEFT_BYTES) {
+        let is_short = self.db.journal_disk_space().is_ok_and(|it| it <= JOURNAL_LEFT_BYTES);
+        if is_short || self.is_mirror {
             return;
         }
         for tree in self.trees().values() {
@@ -392,15 +402,31 @@ fn no_family(key: &[u8]) -> Error {
     Error::Statement { reason: format!("no family of this map has the key {key:x?}") }
 }
 
-/// A full disk is a reason to wait; a map that another process has open is one to ask it.
+/// A full disk is a reason to wait; a map that another process has open is one to ask it. The
+/// library wraps what the system said, or keeps to itself that a write failed.
 fn fault(path: &Path, error: fjall::Error) -> Error {
     let what = path.display().to_string();
     match error {
-        fjall::Error::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => {
-            Error::Full { what }
-        }
-        fjall::Error::Io(error) => Error::Io { path: what, error },
+        fjall::Error::Io(error) => Error::io(path, error),
         fjall::Error::Locked => Error::InUse { path: what, owner: "unknown".into() },
-        error => Error::Corrupt { what, reason: error.to_string() },
+        fjall::Error::Poisoned => disk::trouble(path).unwrap_or_else(|| {
+            let reason = "a write failed before; it is opened again with the next one";
+            Error::Io { path: what, error: std::io::Error::other(reason) }
+        }),
+        error => match inner_io(&error) {
+            Some(io) => Error::io(path, io),
+            None => disk::trouble(path)
+                .unwrap_or_else(|| Error::Corrupt { what, reason: error.to_string() }),
+        },
     }
+}
+
+/// The error of the system that a library's error is about.
+fn inner_io(error: &(dyn std::error::Error + 'static)) -> Option<std::io::Error> {
+    let mut sources = std::iter::successors(error.source(), |inner| inner.source());
+    let io = sources.find_map(|inner| inner.downcast_ref::<std::io::Error>())?;
+    Some(match io.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => std::io::Error::new(io.kind(), io.to_string()),
+    })
 }

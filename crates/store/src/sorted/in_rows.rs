@@ -4,7 +4,7 @@
 //! begins with the lock of the part's first row. Invariant: no transaction writes to two
 //! parts.
 
-use super::{Family, Look, Pair, Row, Sorted, SortedMap, Span, View, Work};
+use super::{Family, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
 use crate::ids::Part;
 use crate::tables::leases::{self, Lease};
 use crate::tables::link_rows;
@@ -68,11 +68,12 @@ impl SortedMap for InRows {
         self.db.read(move |tx| look(&TxView(RefCell::new(tx))))
     }
 
-    fn replace(&self, families: &[Family], parts: u32, rows: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
         let mut next = rows()?;
-        for part in (0..i64::from(parts)).map(Part) {
+        for part in (0..i64::from(what.parts)).map(Part) {
             let (send, incoming) = sync_channel(REPLACE_BATCHES);
-            let filling = Filling { part, families: families.to_vec(), incoming };
+            let lease = what.leases.iter().find(|lease| lease.part == part).cloned();
+            let filling = Filling { part, lease, families: what.families.to_vec(), incoming };
             std::thread::scope(|scope| {
                 let filled = scope.spawn(|| filling.run(&self.db));
                 let fed = feed(part, &mut next, rows, &send);
@@ -120,14 +121,22 @@ fn feed(
 }
 
 /// A part whose families are replaced in one transaction.
+///
+/// The lease is checked before it begins, so that a lost one costs nothing, and again as its
+/// last statement. Not as its first, as elsewhere: that would lock the lease's row for as long
+/// as the part takes, and whoever renews the leases would wait for it while the others run out.
 struct Filling {
     part: Part,
+    lease: Option<Lease>,
     families: Vec<Family>,
     incoming: Receiver<Batch>,
 }
 
 impl Filling {
     fn run(self, db: &Db) -> Result<()> {
+        if let Some(lease) = self.lease.clone() {
+            db.write(move |tx| leases::fence(tx, &lease))?;
+        }
         let mut begun = false;
         db.write(move |tx| {
             if std::mem::replace(&mut begun, true) {
@@ -141,11 +150,12 @@ impl Filling {
             loop {
                 match self.incoming.recv() {
                     Ok(Ok(Some(batch))) => link_rows::write(tx, self.part, &batch)?,
-                    Ok(Ok(None)) => return Ok(()),
+                    Ok(Ok(None)) => break,
                     Ok(Err(reason)) => return Err(Error::Refused(reason)),
                     Err(_) => return Err(Error::Refused("the stream of rows broke off".into())),
                 }
             }
+            self.lease.as_ref().map_or(Ok(()), |lease| leases::fence(tx, lease))
         })
     }
 }

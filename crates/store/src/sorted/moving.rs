@@ -4,7 +4,7 @@
 //! and value, and both; the end is marked. Invariants: what is carried is what one look
 //! saw; a file that is cut, or is none, is refused and nothing of it is taken.
 
-use super::{Family, Row, Sorted, SortedMap, Span, View};
+use super::{Family, Replaced, Row, Sorted, SortedMap, Span, View};
 use crate::ids::Part;
 use crate::{Error, Result};
 use std::io::{Read, Write};
@@ -100,7 +100,7 @@ fn fill(
             Err(_) => return Err(Error::Refused("the stream of rows broke off".into())),
         }
     };
-    to.replace(families, parts, &mut next)
+    to.replace(&Replaced { families, parts, leases: &[] }, &mut next)
 }
 
 /// Writes all of a map into a file, which must not be there, and syncs it.
@@ -176,5 +176,5 @@ pub fn import(
         Ok(Some(Row { part: Part(part.into()), key, value: Some(value) }))
     };
     let rows: &mut Sorted<'_> = &mut next;
-    map.replace(families, parts, rows)
+    map.replace(&Replaced { families, parts, leases: &[] }, rows)
 }

@@ -1,6 +1,10 @@
 //! What every sorted map promises, on each engine.
 
 use super::*;
+use crate::Db;
+use crate::dialect::Dialect;
+use crate::ids::NodeId;
+use crate::tables::leases::{self, Asking};
 use crate::testing::both_databases;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -20,6 +24,10 @@ fn each_engine(test: impl Fn(Arc<dyn SortedMap>)) {
         test(Arc::new(InRows::new(db)));
         Ok(())
     });
+}
+
+fn replaced(families: &[Family], parts: u32) -> Replaced<'_> {
+    Replaced { families, parts, leases: &[] }
 }
 
 fn row(part: i64, key: &[u8], value: Option<&[u8]>) -> Row {
@@ -167,7 +175,7 @@ fn families_are_replaced_whole_and_others_stay() {
             new.push(row(part, b"bsecond", Some(b"x")));
         }
         let mut new = new.into_iter();
-        map.replace(&[SMALL, MORE], 3, &mut || Ok(new.next())).unwrap();
+        map.replace(&replaced(&[SMALL, MORE], 3), &mut || Ok(new.next())).unwrap();
         let keys = |part, family: &[u8]| -> Vec<Vec<u8>> {
             all(&map, part, Span::prefix(family)).into_iter().map(|(key, _)| key).collect()
         };
@@ -189,7 +197,7 @@ fn a_replacement_that_breaks_off_leaves_what_was_there() {
     each_engine(|map| {
         write(&*map, 0, vec![row(0, b"aold", Some(b"1"))]);
         let mut left = 3;
-        let broken = map.replace(&[SMALL], 1, &mut || {
+        let broken = map.replace(&replaced(&[SMALL], 1), &mut || {
             left -= 1;
             match left {
                 0 => Err(Error::Refused("the source broke".into())),
@@ -201,6 +209,48 @@ fn a_replacement_that_breaks_off_leaves_what_was_there() {
     });
 }
 
+/// A process that takes the lease of part 0 when every deadline is over.
+fn take_over(db: &Db, node: i64) -> Lease {
+    let asking = Asking {
+        node: NodeId(node),
+        node_name: format!("process-{node}"),
+        now_ms: node * 1_000,
+        lease_ms: 1,
+        skew_ms: 0,
+    };
+    db.write(move |tx| leases::take(tx, Part(0), "links", &asking)).unwrap().unwrap()
+}
+
+#[test]
+fn a_rebuild_that_lost_its_lease_replaces_nothing() {
+    both_databases(|db| {
+        let map: Arc<dyn SortedMap> = Arc::new(InRows::new(db));
+        write(&*map, 0, vec![row(0, b"aold", Some(b"1"))]);
+        // SQLite has one writer, so that nobody can take the lease while the rows are written.
+        let moments: &[usize] = if db.dialect() == Dialect::Postgres { &[0, 2] } else { &[0] };
+        for (attempt, moment) in (1..).zip(moments) {
+            let lease = take_over(db, attempt * 10);
+            let mut told = 0;
+            let what = Replaced { leases: &[lease], ..replaced(&[SMALL], 1) };
+            let outcome = map.replace(&what, &mut || {
+                if told == *moment {
+                    take_over(db, attempt * 10 + 1);
+                }
+                told += 1;
+                Ok((told < 4).then(|| row(0, &[b'a', told as u8], Some(b""))))
+            });
+            assert!(matches!(outcome, Err(Error::LeaseLost { .. })), "{outcome:?}");
+            assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"aold".to_vec(), b"1".to_vec())]);
+        }
+        let lease = take_over(db, 99);
+        let mut new = Some(row(0, b"anew", Some(b"2")));
+        let what = Replaced { leases: &[lease], ..replaced(&[SMALL], 1) };
+        map.replace(&what, &mut || Ok(new.take()))?;
+        assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"anew".to_vec(), b"2".to_vec())]);
+        Ok(())
+    });
+}
+
 #[test]
 fn a_directory_keeps_its_rows_and_loses_what_was_cut_off() {
     let place = tempfile::tempdir().unwrap();
@@ -208,7 +258,7 @@ fn a_directory_keeps_its_rows_and_loses_what_was_cut_off() {
     let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
     write(&*map, 0, vec![row(0, b"akept", Some(b"1"))]);
     let failed = AtomicBool::new(false);
-    let _ = map.replace(&[SMALL], 1, &mut || {
+    let _ = map.replace(&replaced(&[SMALL], 1), &mut || {
         failed.store(true, Ordering::SeqCst);
         Err(Error::Refused("cut off".into()))
     });
@@ -219,7 +269,7 @@ fn a_directory_keeps_its_rows_and_loses_what_was_cut_off() {
     let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
     assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"akept".to_vec(), b"1".to_vec())]);
     let mut new = Some(row(0, b"anew", Some(b"2")));
-    map.replace(&[SMALL], 1, &mut || Ok(new.take())).unwrap();
+    map.replace(&replaced(&[SMALL], 1), &mut || Ok(new.take())).unwrap();
     drop(map);
     let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
     assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"anew".to_vec(), b"2".to_vec())]);
@@ -272,4 +322,49 @@ fn a_whole_map_is_carried_into_a_file_and_into_another_map() {
             assert_eq!(whole(&read), expected, "cut at {cut}");
         }
     });
+}
+
+#[test]
+fn a_map_that_cannot_be_written_is_read_through_a_mirror() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place { path: folder.path().join("map"), families: FAMILIES };
+    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    write(&*map, 0, vec![row(0, b"atable", Some(b"1")), row(0, b"clarge", Some(b"2"))]);
+    map.compact().unwrap();
+    write(&*map, 1, vec![row(1, b"ajournal", Some(b"3"))]);
+    drop(map);
+    let files = || {
+        let mut found = Vec::new();
+        let mut folders = vec![place.path.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().map(|it| it.unwrap()) {
+                let metadata = entry.metadata().unwrap();
+                found.push((entry.path(), metadata.len(), metadata.modified().unwrap()));
+                if metadata.is_dir() {
+                    folders.push(entry.path());
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = files();
+    let mirror: Arc<dyn SortedMap> =
+        Arc::new(Embedded::open_mirror(&place, &folder.path().join("mirror")).unwrap());
+    for (part, key, value) in
+        [(0, &b"atable"[..], b"1"), (0, b"clarge", b"2"), (1, b"ajournal", b"3")]
+    {
+        let key = key.to_vec();
+        let found = mirror.read(move |view| view.get(Part(part), &key)).unwrap();
+        assert_eq!(found.as_deref(), Some(&value[..]));
+    }
+    mirror.compact().unwrap();
+    write(&*mirror, 0, vec![row(0, b"atable", None)]);
+    drop(mirror);
+    assert_eq!(files(), before, "the original is as it was");
+    // One that was never made is empty.
+    let none = Place { path: folder.path().join("none"), families: FAMILIES };
+    let mirror: Arc<dyn SortedMap> =
+        Arc::new(Embedded::open_mirror(&none, &folder.path().join("empty")).unwrap());
+    assert!(all(&mirror, 0, Span::prefix(b"a")).is_empty() && !none.path.exists());
 }

@@ -26,6 +26,8 @@ const CHAIN_MAX: usize = 20;
 const LOCKED_MAX: i64 = 10_000;
 /// Connections that are sealed anew at a time.
 const RESEALED_STEP: i64 = 100;
+/// Repository connections with an authority group.
+const SECURED_MAX: i64 = 10_000;
 /// Users of a connection that a refusal names.
 const NAMED_MAX: u32 = 5;
 
@@ -348,6 +350,25 @@ pub fn connector_of(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<
     tx.query_opt("SELECT classname FROM connections WHERE id = $1", &[connection.into()], |row| {
         row.get(0)
     })
+}
+
+/// Repository connections whose documents an authority group secures, by id.
+pub fn secured(tx: &mut Tx<'_>) -> Result<Vec<ConnectionId>> {
+    let found = tx.query(
+        "SELECT id FROM connections
+         WHERE kind = $1 AND groupname IS NOT NULL
+         ORDER BY id LIMIT $2",
+        &[Kind::Repository.name().into(), (SECURED_MAX + 1).into()],
+        |row| row.get(0),
+    )?;
+    if i64::try_from(found.len()).unwrap_or(i64::MAX) > SECURED_MAX {
+        // Whoever asks must not take the rest for unsecured.
+        return Err(Error::Refused(format!(
+            "more than {SECURED_MAX} repository connections have an authority group, so nobody \
+             can be told which documents they may see"
+        )));
+    }
+    Ok(found)
 }
 
 /// A connection by its name.

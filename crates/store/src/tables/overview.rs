@@ -6,6 +6,7 @@
 
 use crate::ids::{JobId, Run};
 use crate::tables::cursors::{self, LINKS, Lag, SEARCH};
+use crate::tables::settings::{self, LoadedArchives};
 use crate::{Result, Tx};
 use std::collections::BTreeMap;
 
@@ -31,6 +32,8 @@ pub struct Overview {
     pub hosts_blocked: i64,
     /// How far the link index is behind the crawl, where there is or will be one.
     pub links: Option<Lag>,
+    /// What archives have brought into the link index, if anything.
+    pub loaded: Option<LoadedArchives>,
     /// How far the search index is behind, if anything was committed.
     pub search: Option<Lag>,
     /// Processes that hold a lease.
@@ -139,13 +142,13 @@ pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
         &[now_ms.into(), BLOCKED_MAX.into()],
         |row| row.get(0),
     )?;
-    let parts = super::settings::parts(tx)?;
-    let links = links(tx, now_ms)?;
+    let parts = settings::parts(tx)?;
+    let (links, loaded) = (links(tx, now_ms)?, settings::loaded_archives(tx)?);
     let is_any = commits > 0;
     let search = is_any.then(|| cursors::lag(tx, SEARCH, now_ms)).transpose()?;
     let nodes = holders(tx, now_ms)?;
     let jobs = jobs(tx, &nodes)?;
-    Ok(Overview { parts, schema, commits, hosts_blocked, links, search, nodes, jobs })
+    Ok(Overview { parts, schema, commits, hosts_blocked, links, loaded, search, nodes, jobs })
 }
 
 /// The link index is nobody's business where it has read nothing and no job is of the web.

@@ -17,6 +17,8 @@ const INSTALLATION: &str = "installation";
 const SUFFIX_LIST: &str = "public suffix list";
 /// Which connectors the database has met.
 const CONNECTORS: &str = "connectors";
+/// What archives have brought into the link index.
+const LOADED: &str = "loaded archives";
 /// There while a copy into this database is not whole.
 const COPYING: &str = "copying";
 /// The table's name.
@@ -108,6 +110,58 @@ pub fn set_connectors(tx: &mut Tx<'_>, names: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// What archives have brought into the link index, over all loads.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct LoadedArchives {
+    /// Files that were loaded to their end.
+    pub files: u64,
+    /// Captures of pages that were read.
+    pub pages: u64,
+    /// Links of those pages.
+    pub links: u64,
+    /// When something was last loaded.
+    pub last_ms: i64,
+}
+
+/// What archives have brought into the link index, if anything.
+pub fn loaded_archives(tx: &mut Tx<'_>) -> Result<Option<LoadedArchives>> {
+    let found: Option<String> =
+        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[LOADED.into()], |row| {
+            row.get(0)
+        })?;
+    let read = |text: String| {
+        serde_json::from_str(&text)
+            .map_err(|error| Error::corrupt("the setting \"loaded archives\"", error.to_string()))
+    };
+    found.map(read).transpose()
+}
+
+/// Adds what a load has brought.
+pub fn add_loaded_archives(tx: &mut Tx<'_>, more: &LoadedArchives) -> Result<()> {
+    tx.query_opt(
+        "SELECT value FROM settings WHERE name = $1 /*for update*/",
+        &[LOADED.into()],
+        |_| Ok(()),
+    )?;
+    let before = loaded_archives(tx)?.unwrap_or_default();
+    let all = LoadedArchives {
+        files: before.files + more.files,
+        pages: before.pages + more.pages,
+        links: before.links + more.links,
+        last_ms: before.last_ms.max(more.last_ms),
+    };
+    let text = serde_json::to_string(&all)
+        .map_err(|error| Error::Statement { reason: error.to_string() })?;
+    tx.execute(
+        "INSERT INTO settings (name, value) VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        &[LOADED.into(), (&text).into()],
+    )?;
+    Ok(())
+}
+
 /// The mark of the copy that is filling this database, or was when it was cut off.
 pub fn copying(tx: &mut Tx<'_>) -> Result<Option<String>> {
     tx.query_opt("SELECT value FROM settings WHERE name = $1", &[COPYING.into()], |row| row.get(0))
@@ -164,6 +218,20 @@ fn required(tx: &mut Tx<'_>, name: &str) -> Result<String> {
 mod tests {
     use super::*;
     use crate::testing::both_databases;
+
+    #[test]
+    fn loads_are_added_up() {
+        both_databases(|db| {
+            assert_eq!(db.read(loaded_archives)?, None);
+            for last_ms in [7, 5] {
+                let more = LoadedArchives { files: 1, pages: 10, links: 100, last_ms };
+                db.write(move |tx| add_loaded_archives(tx, &more))?;
+            }
+            let all = LoadedArchives { files: 2, pages: 20, links: 200, last_ms: 7 };
+            assert_eq!(db.read(loaded_archives)?, Some(all));
+            Ok(())
+        });
+    }
 
     #[test]
     fn what_is_frozen_stays() {

@@ -10,7 +10,7 @@ use crate::hops;
 use crate::worker::batch::Batch;
 use crate::worker::job::JobWork;
 use crate::worker::tasks::Claimed;
-use store::chunkfile::document::{DocumentRecord, RemoveReason};
+use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, Settlement};
@@ -77,7 +77,9 @@ fn remove(
     let compared = compare(&known, &Seen::Forbidden { code, reason }, looking(at, job, batch));
     if let Some(change) = compared.change {
         batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
-        batch.history.push(deletion(at, job, entry, reason));
+        if change != Change::NoContent {
+            batch.history.push(deletion(at, job, entry, reason));
+        }
     }
     batch.documents.push(compared.document);
     Class::Removed(reason)

@@ -108,6 +108,10 @@ fn changes(
                 let key = ChunkKey::new(part, chunk.id)?;
                 for record in FactsStream::open(key, Cursor::new(facts))? {
                     let record = record?;
+                    if record.change == Change::NoContent {
+                        // Outputs hear nothing of it.
+                        continue;
+                    }
                     records.insert(record.docid.clone(), record);
                 }
             }
@@ -148,6 +152,7 @@ fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&Found>) -> Fou
             (Fate::Removed, "no page leads to it any more".into())
         }
         Change::Remove(reason) => (Fate::Removed, reason.name().to_owned()),
+        Change::NoContent => (Fate::Kept, "it has no content".into()),
     };
     Found { fate, why, links, text }
 }

@@ -16,7 +16,7 @@ use store::datadir::Layout;
 use store::disk::{self, Room};
 
 /// Free bytes that a crawl likes to have, and below which it would soon stop.
-const FREE_BYTES: (u64, u64) = (5 << 30, 500 << 20);
+const FREE_BYTES: (u64, u64) = (5 << 30, disk::RESERVE_BYTES);
 /// The same in percent of the disk.
 const FREE_PERCENT: (u64, u64) = (10, 5);
 /// Free inodes that a crawl likes to have, and below which it would soon stop.
@@ -120,7 +120,7 @@ fn space(found: Room) -> Check {
     let percent = found.free_percent();
     let what = format!("{} free of {}, {percent} %", bytes(found.free_bytes), bytes(found.bytes));
     let help = (
-        "a crawl pauses while less than 5 % are free, and a full disk stops every commit",
+        "a crawl pauses while less than 5 % or 870 MB are free, and a full disk stops every commit",
         "make room, or move with: driftline copy",
     );
     let least = percent >= FREE_PERCENT.1 && found.free_bytes >= FREE_BYTES.1;

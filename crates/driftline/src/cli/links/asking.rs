@@ -30,6 +30,17 @@ const KINDS: [(&str, LinkKind); 10] = [
     ("feed", LinkKind::Feed),
 ];
 
+/// What the kinds of links are called.
+pub const KIND_NAMES: [&str; KINDS.len()] = {
+    let mut names = [""; KINDS.len()];
+    let mut at = 0;
+    while at < KINDS.len() {
+        names[at] = KINDS[at].0;
+        at += 1;
+    }
+    names
+};
+
 /// What a kind of links is called.
 pub fn kind_name(kind: LinkKind) -> &'static str {
     KINDS.iter().find(|(_, it)| *it == kind).map_or("other", |(name, _)| name)
@@ -95,7 +106,7 @@ struct Only {
     nofollow: Option<bool>,
     /// Only links of this kind
     #[arg(long, value_name = "KIND",
-          value_parser = PossibleValuesParser::new(KINDS.map(|(name, _)| name)))]
+          value_parser = PossibleValuesParser::new(KIND_NAMES))]
     kind: Option<String>,
 }
 
@@ -201,7 +212,8 @@ impl Looking {
     }
 }
 
-fn kind_of(name: &str) -> Option<LinkKind> {
+/// The kind of links of a name.
+pub fn kind_of(name: &str) -> Option<LinkKind> {
     KINDS.iter().find(|(it, _)| *it == name).map(|(_, kind)| *kind)
 }
 

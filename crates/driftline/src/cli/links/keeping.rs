@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use store::clock;
 use store::ids::Part;
 use store::tables::cursors::LINKS;
+use store::tables::leases::Lease;
 use tempfile::TempDir;
 
 /// Differences that are shown one by one.
@@ -85,8 +86,8 @@ pub fn run(keeping: Keeping) -> anyhow::Result<ExitCode> {
 struct Kept {
     index: LinkIndex,
     scratch: TempDir,
-    // A directory has one process at a time, which is enough.
-    _alone: Option<Alone>,
+    /// A directory has one process at a time, which is enough.
+    alone: Option<Alone>,
     // Declared last and so dropped last: the index is closed before the directory is free.
     _held: Held,
 }
@@ -99,19 +100,24 @@ impl Kept {
             Some(layout) => (tempfile::tempdir_in(layout.root())?, None),
             None => (tempfile::tempdir()?, Some(Alone::take(&held, LINKS)?)),
         };
-        let leases = alone.as_ref().map_or(&[][..], |alone| alone.leases.as_slice());
+        let leases = alone.as_ref().map_or_else(Vec::new, Alone::leases);
         for part in (0..index.parts()).map(|part| Part(part.into())) {
             // What another process began is finished first.
             index.recover(part, leases.iter().find(|lease| lease.part == part))?;
         }
-        Ok(Kept { index, scratch, _alone: alone, _held: held })
+        Ok(Kept { index, scratch, alone, _held: held })
+    }
+
+    /// The leases of all parts; none where nobody else can be.
+    fn leases(&self) -> Vec<Lease> {
+        self.alone.as_ref().map_or_else(Vec::new, Alone::leases)
     }
 }
 
 fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
     let kept = Kept::open(&args.place)?;
     let began_ms = clock::now_ms();
-    let made = rebuild::rebuild(&kept.index, kept.scratch.path())?;
+    let made = rebuild::rebuild(&kept.index, kept.scratch.path(), &kept.leases())?;
     let took_ms = clock::now_ms() - began_ms;
     if args.place.json() {
         let mut answer = serde_json::to_value(made)?;

@@ -246,7 +246,7 @@ impl Filling<'_> {
                         read.pages += 1;
                         read.links += content.links.len() as u64;
                     }
-                    What::Gone(_) | What::Seen => read.gone += 1,
+                    What::Gone(_) | What::Missing { .. } | What::Seen => read.gone += 1,
                 }
                 self.full.batch.changes.push(*change);
             }

@@ -55,7 +55,7 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
     let alone = Alone::take(&held, SEARCH)?;
     let began_ms = clock::now_ms();
     let means = held.search_means(&alone.claimant)?;
-    let documents = keeping::rebuild(&means, &alone.leases)?;
+    let documents = keeping::rebuild(&means, &alone.leases())?;
     let took_ms = clock::now_ms() - began_ms;
     match args.place.json() {
         true => say(&serde_json::json!({"documents": documents, "took_ms": took_ms}).to_string()),

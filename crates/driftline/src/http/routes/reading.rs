@@ -159,6 +159,7 @@ pub(super) static ROUTES: &[Route] = &[
                 ),
                 number("since_ms", TIMES, "only links that are new, or lost, since"),
                 flag("nofollow", "only links that ask not to be followed, or only the others"),
+                choice("kind", &links::KIND_NAMES, "only links of this kind"),
                 LIMIT,
                 CURSOR,
             ],
@@ -167,7 +168,7 @@ pub(super) static ROUTES: &[Route] = &[
                 let filter = json!({
                     "since_ms": call.of("since_ms"),
                     "nofollow": call.of("nofollow"),
-                    "kind": null,
+                    "kind": links::kind_of(call.text("kind").unwrap_or_default()),
                 });
                 let (url, list) = (call.of("url"), call.of("list"));
                 let asked =

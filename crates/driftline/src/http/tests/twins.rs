@@ -82,3 +82,19 @@ fn pages_come_by_number_and_by_cursor_alike() {
     let (_, whole) = api.get("/api/v1/top?limit=1000");
     assert_eq!(by_cursor.len(), whole["items"].as_array().unwrap().len());
 }
+
+#[test]
+fn links_of_the_api_are_asked_for_by_kind() {
+    let (_scene, api) = api();
+    let lost = "/api/v1/links?url=https://b.example/&list=lost";
+    for (kind, expected) in
+        [("area", json!(["area"])), ("a", json!(["a"])), ("redirect", json!([]))]
+    {
+        let (status, answer) = api.get(&format!("{lost}&kind={kind}"));
+        let items = answer["lost"]["items"].as_array().cloned().unwrap_or_default();
+        let kinds: Vec<Json> = items.iter().map(|it| it["kind"].clone()).collect();
+        assert_eq!((status, json!(kinds)), (200, expected), "{answer}");
+    }
+    let (status, answer) = api.get(&format!("{lost}&kind=sideways"));
+    assert_eq!(status, 400, "{answer}");
+}

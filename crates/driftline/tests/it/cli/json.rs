@@ -30,7 +30,17 @@ fn verbs_about_a_directory_answer_with_stable_keys() {
     assert_keys(&status, &["endless", "holder", "outages", "overview"]);
     assert_keys(
         &status["overview"],
-        &["commits", "hosts_blocked", "jobs", "links", "nodes", "parts", "schema", "search"],
+        &[
+            "commits",
+            "hosts_blocked",
+            "jobs",
+            "links",
+            "loaded",
+            "nodes",
+            "parts",
+            "schema",
+            "search",
+        ],
     );
     assert_keys(
         &status["overview"]["jobs"][0],

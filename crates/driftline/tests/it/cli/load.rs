@@ -62,6 +62,8 @@ fn archives_are_loaded_once_and_answer_questions() {
     assert_eq!(lines.len(), 4, "a file that is named twice is loaded once: {told}");
     let links = place.succeeds(&["links", "https://b.example/"]);
     assert!(links.contains("3 in-links, not crawled"), "{links}");
+    let status = place.succeeds(&["status"]);
+    assert!(status.contains("loaded into the link index: 2 files, 3 pages, the last"), "{status}");
     let again = place.succeeds(&["load", text(&second)]);
     assert!(again.contains("already loaded; --again"), "{again}");
     let json = parsed(&place.run(&["load", text(&second), "--again", "--json"]));

@@ -2,6 +2,7 @@
 
 use super::{GLANCE, Home, PATIENCE, Running, text, words};
 use crate::site::Site;
+use crate::web::Answer;
 use serde_json::Value;
 
 const PAGES: usize = 60;
@@ -83,4 +84,72 @@ fn links_are_answered_while_a_crawl_runs() {
     // What was committed before the kill is in the index when somebody goes on.
     home.crawled(&words(&seeds, &["--concurrency", "16"]));
     assert!(home.verify_links() > 400);
+}
+
+/// What a page answers, as the link index tells it, and its out-links of a kind.
+fn targets(home: &Home, page: &str, kind: &str) -> Vec<String> {
+    let answer = asked(home, &["links", page, "--out", "--kind", kind]);
+    let items = answer["out"]["items"].as_array().cloned().unwrap_or_default();
+    items.iter().map(|it| it["url"].as_str().unwrap().to_owned()).collect()
+}
+
+fn redirects_and_missing_pages_are_in_the_link_index(home: &Home) {
+    let site = Site::with_pages(12).redirects(4).missing(3).serve();
+    let seeds = site.seeds();
+    let args = words(&seeds, &[]);
+    home.crawled(&args);
+    home.verify_links();
+    let redirects = home.texts("SELECT docid FROM documents WHERE outcome = 'redirect'");
+    let missing = home.texts("SELECT docid FROM documents WHERE outcome = 'gone'");
+    assert_eq!((redirects.len(), missing.len()), (4, 3));
+    for page in &redirects {
+        let answer = asked(home, &["links", page]);
+        assert_eq!(answer["page"]["crawled"], true, "{answer}");
+        let to = targets(home, page, "redirect");
+        assert_eq!(to.len(), 1, "{answer}");
+        let inward = asked(home, &["links", &to[0], "--in", "--kind", "redirect"]);
+        let from: Vec<&Value> =
+            inward["in"]["items"].as_array().unwrap().iter().map(|it| &it["url"]).collect();
+        assert!(from.contains(&&Value::from(page.as_str())), "{page}: {inward}");
+    }
+    for page in &missing {
+        let answer = asked(home, &["links", page]);
+        assert_eq!(answer["page"]["gone"], "answered 404", "{answer}");
+        let lines = text(&home.command(&["links", page]).output().unwrap().stdout);
+        assert!(!lines.contains("1 in-link, not crawled"), "{lines}");
+    }
+    // Where nothing redirects any more, nothing is left of it.
+    let (first, moved) =
+        (redirects.first().unwrap().clone(), targets(home, redirects.first().unwrap(), "redirect"));
+    site.intercept(|request| request.path_alone().starts_with("/r/").then(|| Answer::status(404)));
+    home.crawled(&args);
+    home.verify_links();
+    home.verify();
+    assert_eq!(asked(home, &["links", &first])["page"]["gone"], "answered 404");
+    let lost = asked(home, &["links", &moved[0], "--lost", "--kind", "redirect"]);
+    assert_eq!(lost["lost"]["items"][0]["reason"], "page gone", "{lost}");
+}
+
+#[test]
+fn redirects_and_missing_pages_are_in_the_link_index_on_sqlite() {
+    redirects_and_missing_pages_are_in_the_link_index(&Home::directory());
+}
+
+#[test]
+fn redirects_and_missing_pages_are_in_the_link_index_on_postgres() {
+    let Some(home) = Home::database() else { return };
+    redirects_and_missing_pages_are_in_the_link_index(&home);
+}
+
+#[test]
+fn a_deleted_job_leaves_no_redirect_behind() {
+    let home = Home::directory();
+    let site = Site::with_pages(6).redirects(3).serve();
+    home.crawled(&words(&site.seeds(), &["--job", "site"]));
+    assert!(home.verify_links() > 0);
+    let deleted = home.command(&["job", "delete", "site", "--yes"]).output().unwrap();
+    assert!(deleted.status.success(), "{}", text(&deleted.stderr));
+    Running::start(home.command(&["work", "--until-idle", "--lease", "1"])).ended();
+    let verified = asked(&home, &["links", "verify"]);
+    assert_eq!((&verified["pages"], &verified["links"]), (&0.into(), &0.into()), "{verified}");
 }

@@ -150,11 +150,29 @@ fn crawl_onto(disk: &SmallDisk, seeds: &[String]) -> Command {
     command
 }
 
+/// The same, until the disk is really full.
+fn fill_with_crawl(disk: &SmallDisk, seeds: &[String]) -> Command {
+    let mut command = crawl_onto(disk, seeds);
+    command.args(["--min-free", "0"]);
+    command
+}
+
+#[test]
+fn a_crawl_on_a_small_disk_pauses_before_the_log_fills_it() {
+    let Some(disk) = SmallDisk::new(64) else { return };
+    let site = slow_site();
+    let mut running = Running::start(crawl_onto(&disk, &site.seeds()));
+    // More than 5 % are free, but that is less than the log alone may take.
+    running.says("872 MB are needed");
+    assert_eq!(site.web().visits_count(), 0);
+    running.kill();
+}
+
 #[test]
 fn a_disk_that_fills_up_pauses_the_crawl_until_there_is_room() {
     let Some(disk) = SmallDisk::new(64) else { return };
     let site = slow_site();
-    let running = Running::start(crawl_onto(&disk, &site.seeds()));
+    let running = Running::start(fill_with_crawl(&disk, &site.seeds()));
     for _ in 0..2 {
         let visits = site.web().visits_count() + 60;
         until(&site, "it works", || site.web().visits_count() > visits);
@@ -178,16 +196,16 @@ fn a_disk_that_fills_up_pauses_the_crawl_until_there_is_room() {
 fn a_crawl_that_is_killed_on_a_full_disk_goes_on_when_there_is_room() {
     let Some(disk) = SmallDisk::new(64) else { return };
     let site = slow_site();
-    let mut running = Running::start(crawl_onto(&disk, &site.seeds()));
+    let mut running = Running::start(fill_with_crawl(&disk, &site.seeds()));
     until(&site, "it works", || site.web().visits_count() > 60);
     disk.fill_up_to(0);
     running.says("no space left");
     running.kill();
-    let refused = Running::start(crawl_onto(&disk, &site.seeds())).ended();
+    let refused = Running::start(fill_with_crawl(&disk, &site.seeds())).ended();
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert!(text(&refused.stderr).contains("no space left"), "{}", text(&refused.stderr));
     disk.make_room();
-    Summary::of(&Running::start(crawl_onto(&disk, &site.seeds())).ended());
+    Summary::of(&Running::start(fill_with_crawl(&disk, &site.seeds())).ended());
     assert_eq!(site.unfetched(&site.traffic()), Vec::<String>::new());
     assert!(site.traffic().repeats_count() <= CLAIMED_MAX);
     let data = disk.path("data");
@@ -214,4 +232,64 @@ fn a_place_for_objects_that_goes_away_is_waited_for() {
     let summary = Summary::of(&running.ended());
     assert_eq!(summary.count("/documents/done"), PAGES as u64);
     home.verify();
+}
+
+/// A data directory as a process sees it that has it mounted read-only, with each way a process
+/// can have left it: in order, and killed, with a log that was not carried over.
+#[test]
+fn a_directory_that_is_mounted_read_only_is_asked_like_any_other() {
+    let home = Home::directory();
+    let site = slow_site();
+    let mut running = Running::start(home.crawl(&words(&site.seeds(), &[])));
+    until(&site, "it works", || site.web().visits_count() > 60);
+    running.kill();
+    // The log is there. Nobody may write, so nobody can carry it over.
+    let Some(killed) = read_only(&home, &["status", "urls"]) else { return };
+    assert!(killed.iter().all(|it| it.status.success()), "{killed:?}");
+    Summary::of(&Running::start(home.crawl(&words(&site.seeds(), &[]))).ended());
+    let files = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(home.data()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files();
+    let question = site.page_url(1);
+    let verbs = [
+        "status",
+        "urls",
+        "search page",
+        "top",
+        "domains",
+        &format!("links {question}"),
+        &format!("page {question}"),
+    ];
+    for (verb, answer) in verbs.iter().zip(read_only(&home, &verbs).unwrap()) {
+        let (said, errors) = (text(&answer.stdout), text(&answer.stderr));
+        assert!(answer.status.success() && errors.is_empty(), "{verb}: {said}{errors}");
+        let usual = home.command(&verb.split(' ').collect::<Vec<_>>()).output().unwrap();
+        let lines = |said: &str| said.lines().count();
+        assert_eq!(lines(&said), lines(&text(&usual.stdout)), "{verb}: {said}");
+    }
+    assert_eq!(files(), before, "nothing was left there");
+    let refused = read_only(&home, &["job pause site"]).unwrap();
+    assert!(text(&refused[0].stderr).contains("ead-only file system"), "{refused:?}");
+}
+
+/// Asks questions where the data directory is mounted read-only; `None` if this user may not
+/// mount it so.
+fn read_only(home: &Home, verbs: &[&str]) -> Option<Vec<std::process::Output>> {
+    let data = home.data().display().to_string();
+    let mount = format!("mount --bind {data} {data} && mount -o remount,ro,bind {data} && ");
+    let can =
+        Command::new("unshare").args(["--mount", "sh", "-c", &format!("{mount} true")]).output();
+    if !can.is_ok_and(|it| it.status.success()) {
+        skipped("a read-only mount: this user may not mount one");
+        return None;
+    }
+    let ask = |verb: &&str| {
+        let script = format!("{mount} exec {PROGRAM} {verb} --data {data}");
+        Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap()
+    };
+    Some(verbs.iter().map(ask).collect())
 }

@@ -7,11 +7,12 @@ use crate::follow::LeftOut;
 use crate::links::changes::{Change, Content, What};
 use crate::perjob::PerJob;
 use page::domain::SuffixList;
+use page::facts::{Link, LinkKind, Rel};
 use page::outlinks::{self, LinkPolicy};
 use page::uri::Uri;
 use serde::Deserialize;
 use std::sync::Arc;
-use store::chunkfile::document::{self, DocumentRecord};
+use store::chunkfile::document::{self, DocumentRecord, Fetch};
 use store::ids::{JobId, Part};
 use store::objects::Objects;
 use store::panics::{FaultPoint, Faults, caught};
@@ -21,6 +22,9 @@ use store::{Db, Error, Result, pack};
 
 /// Connectors whose jobs have pages of the web, and say which of their links count.
 const OF_THE_WEB: [&str; 2] = ["web", "feed"];
+
+/// Why a page is gone that redirected once, and which no job asks for any more.
+const LEFT_OUT: &str = "left out";
 
 /// Reads chunks.
 pub struct Chunks {
@@ -135,8 +139,8 @@ impl Chunks {
             Wanted::Removals => LinkPolicy::default(),
         };
         let (uri, what) = match (&record.change, &record.facts) {
-            (document::Change::Remove(reason), _) => {
-                (self.uri(url, policy)?, What::Gone(reason.name().to_owned()))
+            (document::Change::Remove(_) | document::Change::NoContent, _) => {
+                self.without_content(record, wanted, policy)?
             }
             _ if wanted == Wanted::Removals => return None,
             (document::Change::Keep, _) => (self.uri(url, policy)?, What::Seen),
@@ -167,6 +171,34 @@ impl Chunks {
         Some(Change { uri, date_ms, job: record.job, in_order: true, what })
     }
 
+    /// What a record says of a page that has no content: it redirects, or it is not there.
+    fn without_content(
+        &self,
+        record: &DocumentRecord,
+        wanted: Wanted,
+        policy: LinkPolicy,
+    ) -> Option<(String, What)> {
+        // The original knew no redirects, and no pages without links.
+        let shows_answers = wanted != Wanted::Removals && policy != LinkPolicy::Webindex;
+        let fetch = record.fetch.as_ref().filter(|_| shows_answers);
+        if let Some(fetch) = fetch
+            && let Some(to) = &fetch.final_url
+        {
+            let page = outlinks::of(&record.docid, &[redirect_to(to)], policy, &self.list)?;
+            let content = Content { status: fetch.status, links: page.links, ..Content::default() };
+            return Some((page.uri, What::Page(Box::new(content))));
+        }
+        let what = match (record.change, &record.fetch) {
+            (document::Change::Remove(reason), _) => What::Gone(reason.name().to_owned()),
+            (_, Some(Fetch { status: status @ (404 | 410), .. })) if shows_answers => {
+                What::Missing { status: *status }
+            }
+            (_, Some(_)) if !shows_answers => return None,
+            _ => What::Gone(LEFT_OUT.to_owned()),
+        };
+        Some((self.uri(&record.docid, policy)?, what))
+    }
+
     fn uri(&self, url: &str, policy: LinkPolicy) -> Option<String> {
         let uri = match policy {
             LinkPolicy::Webindex => Uri::webindex(url, &self.list),
@@ -174,4 +206,10 @@ impl Chunks {
         };
         uri.ok().map(|uri| uri.to_uri())
     }
+}
+
+/// The link that a redirect is.
+fn redirect_to(url: &str) -> Link {
+    let (url, anchor) = (url.to_owned(), String::new());
+    Link { url, anchor, kind: LinkKind::Redirect, rel: Rel::default() }
 }

@@ -34,7 +34,7 @@ fn a_rebuilt_index_is_the_same_and_goes_on() {
             changes.iter().for_each(|change| model.apply(change));
             index.apply(Batch { changes, marks: vec![] }, &[]).unwrap();
             assert_eq!(differences(&index), Vec::<String>::new());
-            let computed = rebuild::rebuild(&index, scratch.path()).unwrap();
+            let computed = rebuild::rebuild(&index, scratch.path(), &[]).unwrap();
             let cells = Cells::of(&index);
             assert_eq!(cells, model.cells());
             let count =
@@ -109,7 +109,7 @@ fn a_list_that_grows_takes_every_form_and_shrinks_to_nothing() {
             assert_eq!(differences(&index), Vec::<String>::new(), "{to}");
         }
         assert_eq!(forms, ['h', 'h', 'b', 'b', 'b', 'w']);
-        rebuild::rebuild(&index, scratch.path()).unwrap();
+        rebuild::rebuild(&index, scratch.path(), &[]).unwrap();
         assert_eq!(differences(&index), Vec::<String>::new());
         assert_eq!(node(&index, target).unwrap().inlinks, Inlinks::Wide);
         for numbers in [0..600, 600..WIDE_MIN + 500] {

@@ -291,7 +291,7 @@ fn d12_an_index_that_lost_what_can_be_computed_is_made_again_from_its_pages() {
         wipe(&map);
         assert_eq!(node(&index, "com.c>>o>/"), None);
         let scratch = tempfile::tempdir().unwrap();
-        rebuild::rebuild(&index, scratch.path()).unwrap();
+        rebuild::rebuild(&index, scratch.path(), &[]).unwrap();
         assert_eq!(Cells::of(&index), cells);
         assert_eq!(lines(&index, Dump::default()), printed);
     });

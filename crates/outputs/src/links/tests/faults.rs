@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::ids::Part;
-use store::sorted::{Family, Look, Sorted, SortedMap, Work};
+use store::sorted::{Look, Replaced, Sorted, SortedMap, Work};
 use store::tables::leases::Lease;
 use store::{Error, Result};
 
@@ -70,8 +70,8 @@ impl SortedMap for Failing {
         if self.is_dead() { Err(dead()) } else { self.inner.look(look) }
     }
 
-    fn replace(&self, families: &[Family], parts: u32, rows: &mut Sorted<'_>) -> Result<()> {
-        if self.is_dead() { Err(dead()) } else { self.inner.replace(families, parts, rows) }
+    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+        if self.is_dead() { Err(dead()) } else { self.inner.replace(what, rows) }
     }
 
     fn disk_bytes(&self) -> Result<u64> {

@@ -45,7 +45,7 @@ impl Model {
         match &change.what {
             What::Seen if is_there && is_news => self.known(&change.uri).date_ms = now_ms,
             What::Seen => {}
-            What::Gone(_) if is_there && (is_news || change.in_order) => {
+            What::Gone(_) | What::Missing { .. } if is_there && (is_news || change.in_order) => {
                 let known = self.known(&change.uri);
                 known.owners.remove(&change.job);
                 if known.owners.is_empty() {
@@ -54,7 +54,11 @@ impl Model {
                     (known.date_ms, known.teller) = (now_ms, change.job);
                 }
             }
-            What::Gone(_) if !is_there && is_news && !change.in_order => {
+            What::Gone(_) | What::Missing { .. }
+                if !is_there
+                    && is_news
+                    && (!change.in_order || matches!(change.what, What::Missing { .. })) =>
+            {
                 let is_new = known.is_none();
                 let known = self.known(&change.uri);
                 known.date_ms = now_ms;
@@ -62,7 +66,7 @@ impl Model {
                     known.teller = change.job;
                 }
             }
-            What::Gone(_) => {}
+            What::Gone(_) | What::Missing { .. } => {}
             What::Page(content) if is_news => {
                 let known = self.known(&change.uri);
                 let says_the_same = is_there && known.content == **content;

@@ -4,7 +4,7 @@ use super::world::{Doc, World};
 use crate::search::ask::parse::Refused;
 use crate::search::ask::{Failed, Question};
 use store::chunkfile::document::{Access, Level, Token};
-use store::testing::on_sqlite;
+use store::testing::{both_databases, on_sqlite};
 
 /// A few documents of two sites.
 fn library(db: &store::Db) -> store::Result<World> {
@@ -213,6 +213,45 @@ fn a_document_on_which_the_index_panics_is_left_out_and_all_others_are_found() {
         let mut found = world.found("common");
         found.sort();
         assert_eq!(found, ["https://a.example/one", "https://a.example/three"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn documents_of_a_secured_connection_without_tokens_are_found_by_no_restricted_question() {
+    both_databases(|db| {
+        let mut world = World::new(db, true)?;
+        let staff = vec![Token::new(Level::Share, "staff")];
+        let with_token = Access { allow: staff, deny: Vec::new() };
+        let denied = vec![Token::new(Level::Document, "bob")];
+        let only_denied = Access { allow: Vec::new(), deny: denied };
+        let with = |name: &str, access: Access| {
+            let url = format!("https://example.com/{name}");
+            Doc { access, ..Doc::new(&url, name, &format!("secret {name}")) }
+        };
+        world.commit(&[
+            with("bare", Access::default()),
+            with("token", with_token),
+            with("denied", only_denied),
+        ])?;
+        // They are indexed before anybody secures the connection.
+        world.follow()?;
+        let seen = |world: &World, tokens: Option<&[&str]>| {
+            let tokens = tokens.map(|it| it.iter().map(|it| (*it).to_owned()).collect());
+            let question = Question { text: "secret".into(), tokens, ..Question::default() };
+            let answer = world.ask(&question).unwrap_or_else(|failed| panic!("{failed}"));
+            let mut titles: Vec<String> = answer.hits.into_iter().map(|hit| hit.title).collect();
+            titles.sort();
+            titles
+        };
+        world.is_secured_by(None)?;
+        assert_eq!(seen(&world, Some(&[])), ["bare", "denied"]);
+        world.is_secured_by(Some("employees"))?;
+        assert_eq!(seen(&world, Some(&[])), [""; 0]);
+        assert_eq!(seen(&world, Some(&["staff"])), ["token"]);
+        assert_eq!(seen(&world, None), ["bare", "denied", "token"], "no reader is named");
+        world.is_secured_by(None)?;
+        assert_eq!(seen(&world, Some(&["staff"])), ["bare", "denied", "token"]);
         Ok(())
     });
 }

@@ -21,7 +21,7 @@ use store::panics::Faults;
 use store::tables::documents::{self, Document};
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking as Wanting, Lease};
-use store::tables::{chunks, cursors, settings};
+use store::tables::{chunks, connections, cursors, settings};
 use store::{Db, Result};
 
 /// More than writers are open at a time.
@@ -288,7 +288,24 @@ impl World {
         let shards = self.server.refresh()?;
         let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
         let (fields, weights) = (&self.server.fields, Weights::default());
-        Asking { shards: &shards, fields, weights, in_links: &in_links }.answer(question)
+        let secured = self.db.read(connections::secured)?;
+        let secured = &secured;
+        Asking { shards: &shards, fields, weights, in_links: &in_links, secured }.answer(question)
+    }
+
+    /// The connection of all documents, with or without an authority group.
+    pub fn is_secured_by(&self, group: Option<&str>) -> Result<()> {
+        let group = group.map(str::to_owned);
+        self.db.write(move |tx| {
+            tx.execute("DELETE FROM connections", &[])?;
+            tx.execute(
+                "INSERT INTO connections (id, kind, connectionname, classname, config, maxcount,
+                                          groupname, reindexed, version, changed_ms)
+                 VALUES ($1, 'repository', 'site', 'web', '{}', 1, $2, 0, 1, 0)",
+                &[CONNECTION.into(), group.as_deref().into()],
+            )?;
+            Ok(())
+        })
     }
 
     /// The URLs that a question finds, best first.

@@ -54,6 +54,7 @@ fn words(policy: LinkPolicy, item: &Item) -> String {
     assert_eq!((change.date_ms, change.job, change.in_order), (DATE_MS, 0, false));
     match change.what {
         What::Gone(why) => format!("{} is gone: {why}", change.uri),
+        What::Missing { status } => format!("{} is missing: {status}", change.uri),
         What::Seen => panic!("nothing is only seen"),
         What::Page(it) => {
             let links: Vec<&str> = it.links.iter().map(|link| &*link.uri).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use store::Result;
 use store::ids::Part;
-use store::sorted::{Family, Look, Pair, Row, Sorted, SortedMap, Span, View, Work};
+use store::sorted::{Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
 use store::tables::leases::Lease;
 
 /// Rows by part and key.
@@ -62,9 +62,9 @@ impl SortedMap for InMemory {
         look(&Moment(&self.rows.lock().unwrap()))
     }
 
-    fn replace(&self, families: &[Family], _: u32, stream: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &Replaced<'_>, stream: &mut Sorted<'_>) -> Result<()> {
         let mut rows = self.rows.lock().unwrap();
-        rows.retain(|(_, key), _| families.iter().all(|family| key[0] != family.byte));
+        rows.retain(|(_, key), _| what.families.iter().all(|family| key[0] != family.byte));
         while let Some(Row { part, key, value }) = stream()? {
             rows.insert((part, key), value.unwrap_or_default());
         }
