@@ -6,6 +6,7 @@
 //! on where the last commit was.
 
 pub(super) mod flags;
+pub(super) mod live;
 pub mod show;
 pub(super) mod stopping;
 pub mod work;
@@ -151,7 +152,7 @@ impl Crawl<'_> {
             quiet: self.args.place.json(),
         };
         let worked = work.run(|begun| self.announce(begun))?;
-        let summary = show::Summary::read(self.held, &self.name, &worked)?;
+        let summary = show::Summary::read(&self.held.db, &self.name, &worked)?;
         if self.args.place.json() {
             say(&serde_json::to_string(&summary)?);
         } else {
