@@ -131,15 +131,40 @@ pub fn bring(
             return Ok(state);
         }
         if means.now.ms() > give_up_ms {
-            let name = state.name();
-            return Err(Error::Refused(format!(
-                "the job is {name}, and stays so; try again later"
-            )));
+            return Err(stays(&state));
         }
         podium.collect();
         let wait_ms = podium.look(&|| {})?.min(GLANCE_MS);
         let _ = woken.recv_timeout(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)));
     }
+}
+
+/// Waits until the conductor of this process has brought a job to a state that satisfies.
+/// `wake` makes it look; when that says no, or nothing has come of it for long, this fails.
+pub fn wait_for(
+    means: &Means,
+    job: JobId,
+    satisfies: impl Fn(&State) -> bool,
+    wake: &dyn Fn() -> bool,
+) -> Result<State> {
+    let give_up_ms = means.now.ms() + BRING_MS_MAX;
+    loop {
+        let state = means.db.read(move |tx| job_states::state(tx, job))?;
+        if satisfies(&state) {
+            return Ok(state);
+        }
+        if !wake() {
+            return Err(Error::Refused("this process is about to end".to_owned()));
+        }
+        if means.now.ms() > give_up_ms {
+            return Err(stays(&state));
+        }
+        std::thread::park_timeout(Duration::from_millis(GLANCE_MS.unsigned_abs()));
+    }
+}
+
+fn stays(state: &State) -> Error {
+    Error::Refused(format!("the job is {}, and stays so; try again later", state.name()))
 }
 
 /// The thread.

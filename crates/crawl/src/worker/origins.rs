@@ -22,7 +22,7 @@ impl Worker {
         let RobotsDone { task, followed, began_ms, ended_ms } = done;
         let RobotsTask { host, origin, job, .. } = task;
         if let Outcome::Retry { reason, .. } = &followed.outcome {
-            self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
+            self.progress.troubled(job.run_key(), &reason.code(), &format!("{origin}/robots.txt"));
         }
         let stored = self.robots.answered(&origin, &followed, ended_ms);
         let product = job.web().map_or("", |web| web.spec.product());

@@ -154,7 +154,7 @@ impl Worker {
                 self.frontier.committed(documents);
                 if let Some((_, batch)) = &turn.commit {
                     batch.remember(turn.job.id, &self.known);
-                    self.progress.committed(done.new);
+                    self.progress.committed(turn.job.run_key(), done.new);
                     self.herald.committed();
                     if !turn.job.outlets.is_empty() {
                         self.herald.decided();

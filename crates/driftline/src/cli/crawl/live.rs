@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::ids::JobId;
 use store::tables::cursors::{self, LINKS};
-use store::tables::counters;
+use store::tables::{counters, job_states};
 use store::{Db, clock};
 
 /// How often the line is drawn.
@@ -26,6 +26,8 @@ const RATE_OVER: usize = 40;
 const BEHIND_SHOWN: i64 = 20;
 /// Documents in these states are still to be done.
 const OPEN: [&str; 3] = ["ready", "waiting", "active"];
+/// Jobs whose documents are summed.
+const BUSY_MAX: u32 = 100;
 
 /// Draws until it is stopped.
 pub struct Watching {
@@ -86,6 +88,25 @@ impl Standing {
         let Ok((counted, behind)) = read else { return Standing::default() };
         let is_open = |it: &&(String, i64)| OPEN.contains(&it.0.as_str());
         let open = counted.iter().filter(is_open).map(|it| it.1).sum();
+        Standing { open: Some(open), behind }
+    }
+}
+
+impl Standing {
+    /// How all jobs stand that are about something, and are not paused.
+    pub fn of_all(db: &Db) -> Standing {
+        let now_ms = clock::now_ms();
+        let read = db.read(move |tx| {
+            let mut open = 0;
+            let busy = job_states::busy(tx, JobId(i64::MIN), BUSY_MAX)?;
+            for (job, _) in busy.into_iter().filter(|(_, it)| !it.paused && !it.waiting) {
+                let counted = counters::of_job(tx, job)?;
+                let is_open = |it: &&(String, i64)| OPEN.contains(&it.0.as_str());
+                open += counted.iter().filter(is_open).map(|it| it.1).sum::<i64>();
+            }
+            Ok((open, cursors::lag(tx, LINKS, now_ms)?.behind_chunks))
+        });
+        let Ok((open, behind)) = read else { return Standing::default() };
         Standing { open: Some(open), behind }
     }
 }
