@@ -50,6 +50,8 @@ pub struct Begun {
     pub is_new: bool,
     /// Whether the job is new.
     pub is_new_job: bool,
+    /// Whether the job was paused, and goes on.
+    pub was_paused: bool,
     /// Documents that changed settings let in.
     pub let_in: u64,
 }
@@ -73,46 +75,75 @@ pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
     Ok(Ground { suffixes, parts, installation, own, extractor, faults })
 }
 
-/// Makes or edits a job, and begins its next run or goes on with the last.
+/// Makes or edits a job, and begins its next run or goes on with the last. A job that is
+/// paused goes on.
 pub fn begin(at: &Means, terms: Terms, name: &str, spec: &WebSpec) -> Result<Begun> {
-    check_name(name)?;
     let (job, is_new_job) = define(at, name, spec)?;
     let terms = Terms { attends: Attends::One(job.id), ..terms };
-    let mut is_new = false;
+    let id = job.id;
+    let begun = run(at, &job, spec, |rests| conduct::bring(at, terms, id, rests))?;
+    Ok(Begun { is_new_job, ..begun })
+}
+
+/// The same in a process that works on all jobs: its conductor carries the job from state to
+/// state, and looks when `wake` is called, which says no when the process is about to end.
+pub fn begin_beside(
+    at: &Means,
+    name: &str,
+    spec: &WebSpec,
+    wake: &dyn Fn() -> bool,
+) -> Result<Begun> {
+    let (job, is_new_job) = define(at, name, spec)?;
+    let id = job.id;
+    let begun = run(at, &job, spec, |rests| conduct::wait_for(at, id, rests, wake))?;
+    wake();
+    Ok(Begun { is_new_job, ..begun })
+}
+
+/// Whether a job can be told to go on, or stands still.
+fn rests(state: &State) -> bool {
+    match state.phase {
+        Phase::Active => {
+            let is_pausing = state.paused && state.stopping;
+            !(state.resuming || is_pausing)
+        }
+        Phase::Inactive | Phase::ShuttingDown => true,
+        _ => false,
+    }
+}
+
+/// Begins the next run of a job or goes on with the last; `bring` waits until the job is in a
+/// state that satisfies.
+fn run(
+    at: &Means,
+    job: &Job,
+    spec: &WebSpec,
+    bring: impl Fn(fn(&State) -> bool) -> Result<State>,
+) -> Result<Begun> {
+    let (id, mut is_new, mut was_paused) = (job.id, false, false);
     // A run that goes on may end, by others, before its new seeds are in; the next one
     // takes them then.
     loop {
-        let rests = |state: &State| match state.phase {
-            Phase::Inactive | Phase::Active | Phase::ShuttingDown => !state.resuming,
-            _ => false,
-        };
-        let state = conduct::bring(at, terms, job.id, rests)?;
-        match state.phase {
+        let state = bring(rests)?;
+        let event = match state.phase {
             Phase::Inactive if is_new && state.error.is_some() => {
                 return Err(Error::Refused(state.error.unwrap_or_default()));
             }
-            Phase::Inactive => {
-                let (id, now_ms) = (job.id, at.now.ms());
-                let start = Event::Start { minimal: false };
-                match at.db.write(move |tx| conduct::change(tx, id, &start, now_ms)) {
-                    Ok(_) => is_new = true,
-                    // Somebody else has started it at the same moment.
-                    Err(Error::Refused(_)) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            _ if state.paused => {
-                let name = state.name();
-                return Err(Error::Refused(format!(
-                    "the job is {name}; `driftline job resume` lets it go on"
-                )));
-            }
+            Phase::Inactive => Event::Start { minimal: false },
+            _ if state.paused => Event::Resume,
             _ => {
-                if let Some(let_in) = join(at, (&job, spec), (&state, is_new))? {
-                    let run = state.run;
-                    return Ok(Begun { job: job.id, run, is_new, is_new_job, let_in });
+                if let Some(let_in) = join(at, (job, spec), (&state, is_new))? {
+                    let (run, is_new_job) = (state.run, false);
+                    return Ok(Begun { job: id, run, is_new, is_new_job, was_paused, let_in });
                 }
+                continue;
             }
+        };
+        let (now_ms, starts) = (at.now.ms(), state.phase == Phase::Inactive);
+        // Refused when somebody else was faster; then it stands elsewhere by now.
+        if at.db.write(move |tx| conduct::try_to(tx, id, &event, now_ms))?.is_some() {
+            is_new |= starts;
+            was_paused |= !starts;
         }
     }
 }
@@ -167,8 +198,9 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// The job's definition, made or edited. Of several processes that make it at the same
-/// moment one does, and the others find it.
-fn define(at: &Means, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+/// moment one does, and the others find it. Returns whether it is new, too.
+pub fn define(at: &Means, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+    check_name(name)?;
     match define_once(at, name, spec) {
         Err(Error::Duplicate { .. }) => define_once(at, name, spec),
         defined => defined,

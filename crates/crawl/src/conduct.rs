@@ -137,17 +137,43 @@ pub fn bring(
             return Ok(state);
         }
         if means.now.ms() > give_up_ms {
-            let name = state.name();
-            let why = means.db.read(move |tx| outages::why_of_job(tx, job))?;
-            let why = why.map_or(String::new(), |why| format!(" ({why})"));
-            return Err(Error::Refused(format!(
-                "the job is {name}, and stays so{why}; try again later"
-            )));
+            return Err(stays(means, job, &state)?);
         }
         podium.collect();
         let wait_ms = podium.look(&|| {})?.min(GLANCE_MS);
         let _ = woken.recv_timeout(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)));
     }
+}
+
+/// Waits until the conductor of this process has brought a job to a state that satisfies.
+/// `wake` makes it look; when that says no, or nothing has come of it for long, this fails.
+pub fn wait_for(
+    means: &Means,
+    job: JobId,
+    satisfies: impl Fn(&State) -> bool,
+    wake: &dyn Fn() -> bool,
+) -> Result<State> {
+    let give_up_ms = means.now.ms() + BRING_MS_MAX;
+    loop {
+        let state = means.db.read(move |tx| job_states::state(tx, job))?;
+        if satisfies(&state) {
+            return Ok(state);
+        }
+        if !wake() {
+            return Err(Error::Refused("this process is about to end".to_owned()));
+        }
+        if means.now.ms() > give_up_ms {
+            return Err(stays(means, job, &state)?);
+        }
+        std::thread::park_timeout(Duration::from_millis(GLANCE_MS.unsigned_abs()));
+    }
+}
+
+fn stays(means: &Means, job: JobId, state: &State) -> Result<Error> {
+    let name = state.name();
+    let why = means.db.read(move |tx| outages::why_of_job(tx, job))?;
+    let why = why.map_or(String::new(), |why| format!(" ({why})"));
+    Ok(Error::Refused(format!("the job is {name}, and stays so{why}; try again later")))
 }
 
 /// The thread.

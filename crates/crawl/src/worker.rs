@@ -45,6 +45,7 @@ pub mod turn;
 pub mod turns;
 mod worth;
 
+pub use ending::run_end;
 pub use settings::{CLAIMED_MAX, Late, Settings};
 
 use crate::budget::{self, Budgets};

@@ -15,6 +15,7 @@ mod pdf;
 mod sheets;
 mod xml;
 
+use crate::bytesize::human_bytes_of;
 use crate::facts::{LINKS_MAX, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::sniff::Kind;
 use crate::text::{Collapsed, collapse};
@@ -75,7 +76,7 @@ pub enum Unreadable {
     #[error("it is locked with a password")]
     Locked,
     /// It has more bytes than are read.
-    #[error("it is longer than {} MiB", DOCUMENT_BYTES_MAX >> 20)]
+    #[error("it is longer than {}", human_bytes_of(DOCUMENT_BYTES_MAX as u64))]
     Long,
     /// It is damaged, or not what it says.
     #[error("it is damaged, or not what it is said to be: {0}")]

@@ -5,6 +5,7 @@
 //! killed when its time is over, and when nobody waits for it any more.
 
 use super::{MEMORY_BYTES_MAX, Program, Said, Unread};
+use page::bytesize::human_bytes_of;
 use page::extract::{REPLY_BYTES_MAX, reply};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
@@ -127,8 +128,8 @@ fn judged(Ended { status, said, message }: Ended) -> Said {
             Unread::new("unread-memory", "its reader was killed by the system, for lack of memory")
         }
         (Some(_), _) if is_memory => {
-            let most = MEMORY_BYTES_MAX >> 20;
-            Unread::new("unread-memory", format!("reading it takes more than {most} MiB"))
+            let most = human_bytes_of(MEMORY_BYTES_MAX);
+            Unread::new("unread-memory", format!("reading it takes more than {most} of memory"))
         }
         (Some(signal), _) => {
             Unread::new("unread-crash", format!("its reader failed on it (signal {signal})"))

@@ -16,10 +16,10 @@ use crate::lifecycle::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::ids::{JobId, Part, Run};
-use store::tables::job_states::{self, Phase, RunKind};
+use store::tables::job_states::{self, Phase, RunKind, runs};
 use store::tables::queue::sweep;
 use store::tables::queue::{self, Place};
-use store::tables::{bins, counters, events, hops, ingests};
+use store::tables::{bins, counters, events, hops, ingests, jobs, settings};
 use store::{Error, Result, Tx};
 
 impl Worker {
@@ -71,18 +71,9 @@ impl Worker {
             // Something of it is uncommitted.
             return Ok(None);
         }
-        let state = match self.db.read(move |tx| job_states::state(tx, job)) {
-            Err(error) if error.passes() => return Ok(None),
-            state => state?,
-        };
-        match (state.phase, state.end_ms) {
-            (Phase::Inactive, Some(_)) => {
-                let (parts, run) = (self.ground.parts, state.run);
-                let left = self.db.read(move |tx| given_up(tx, job, run, parts))?;
-                Ok(Some(Ended::Finished { left }))
-            }
-            (Phase::Inactive, None) => Ok(Some(Ended::Aborted)),
-            _ => Ok(None),
+        match self.db.read(move |tx| last_run_end(tx, job)) {
+            Err(error) if error.passes() => Ok(None),
+            ended => ended,
         }
     }
 
@@ -265,6 +256,36 @@ fn left(tx: &mut Tx<'_>, asking: Asking, parts: u32, held: &BTreeSet<Part>) -> R
         _ if events::is_any(tx)? => Left::AtWork,
         _ => Left::Idle(idle),
     })
+}
+
+/// How the last run of a job has ended; `None` while the job is not inactive.
+fn last_run_end(tx: &mut Tx<'_>, job: JobId) -> Result<Option<Ended>> {
+    let state = job_states::state(tx, job)?;
+    match (state.phase, state.end_ms) {
+        (Phase::Inactive, Some(_)) => {
+            let parts = settings::parts(tx)?;
+            Ok(Some(Ended::Finished { left: given_up(tx, job, state.run, parts)? }))
+        }
+        (Phase::Inactive, None) => Ok(Some(Ended::Aborted)),
+        _ => Ok(None),
+    }
+}
+
+/// How a run of a job has ended, whoever worked on it; `None` while it is under way. One that
+/// is paused, with nothing of it under way, has stopped. A job that is gone was aborted.
+pub fn run_end(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<Option<Ended>> {
+    if jobs::load(tx, job)?.is_none() {
+        return Ok(Some(Ended::Aborted));
+    }
+    let state = job_states::state(tx, job)?;
+    if state.run == run {
+        let rests = state.is_active() && state.paused && !state.stopping;
+        return if rests { Ok(Some(Ended::Stopped)) } else { last_run_end(tx, job) };
+    }
+    // Somebody has started another one since.
+    let row = runs::last(tx, job, Run(run.0 + 1), 1)?.pop().filter(|row| row.run == run.0);
+    let is_done = row.is_some_and(|row| row.outcome.as_deref() == Some("done"));
+    Ok(Some(if is_done { Ended::Finished { left: 0 } } else { Ended::Aborted }))
 }
 
 /// How many documents a run has given up.

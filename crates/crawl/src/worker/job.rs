@@ -12,6 +12,7 @@ use crate::lifecycle::Model;
 use crate::login::{Basic, Login};
 use crate::repository::Repository;
 use crate::scope::Scope;
+use crate::worker::progress::RunKey;
 use page::domain::SuffixList;
 use page::ids::{DocHash, bin_of, part_of};
 use page::url::host_of;
@@ -230,6 +231,11 @@ impl Web {
 }
 
 impl JobWork {
+    /// What its present run is counted by.
+    pub fn run_key(&self) -> RunKey {
+        RunKey { job: self.id, run: self.run }
+    }
+
     /// Compiles a job that somebody attends to.
     pub fn new(attended: &Attended, ground: &Ground) -> Result<JobWork, BadSpec> {
         let docspec = &attended.job.docspec;

@@ -250,7 +250,7 @@ impl Worker {
             Ok(session) => (Arc::new(session), None),
             Err(why) => {
                 let why = format!("logging in has failed {why}");
-                self.progress.troubled(CODE, &task.document);
+                self.progress.troubled(job.run_key(), CODE, &task.document);
                 (before.unwrap_or_else(|| Arc::new(Session::new(0))), Some((ended_ms, why)))
             }
         };

@@ -23,7 +23,7 @@ impl Worker {
         let RobotsDone { task, followed, began_ms, ended_ms } = done;
         let RobotsTask { host, origin, job, .. } = task;
         if let Outcome::Retry { reason, .. } = &followed.outcome {
-            self.progress.troubled(&reason.code(), &format!("{origin}/robots.txt"));
+            self.progress.troubled(job.run_key(), &reason.code(), &format!("{origin}/robots.txt"));
         }
         let parsed = caught(|| self.robots.answered(&origin, &followed, ended_ms));
         // One that cannot be read because of a bug of ours closes its origin, as trouble does.

@@ -47,7 +47,7 @@ impl Worker {
             return;
         }
         let busy_ms = u64::try_from(done.ended_ms - done.began_ms).unwrap_or(0);
-        self.progress.requested(job.address(&docid).host, 0, busy_ms);
+        self.progress.requested(job.run_key(), job.address(&docid).host, 0, busy_ms);
         let class = self.finish((host.part, &job), 0, |at, batch| finish::looked(at, batch, done));
         self.finished(&job, &class, &docid);
     }
@@ -55,7 +55,7 @@ impl Worker {
     /// A document is finished. One that has failed for good ends its job, if the job says
     /// so.
     pub(super) fn finished(&mut self, job: &JobWork, class: &Class, docid: &str) {
-        self.progress.finished(class, docid);
+        self.progress.finished(job.run_key(), class, docid);
         let Class::Failed(code) = class else { return };
         if job.definition.on_failure != OnFailure::Abort {
             return;
@@ -90,7 +90,7 @@ impl Worker {
                 Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
                 None => finish::given_up(at, batch, (job, claimed), stopped_by),
             });
-            self.progress.finished(&class, "");
+            self.progress.finished(job.run_key(), &class, "");
         }
     }
 }

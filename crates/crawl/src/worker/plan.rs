@@ -158,7 +158,7 @@ impl Worker {
                     batch.remember(turn.job.id, &self.known);
                     let settled = batch.settled.iter().map(|it| it.id);
                     self.isolation.on_commit((part, turn.job.id), settled);
-                    self.progress.committed(done.new);
+                    self.progress.committed(turn.job.run_key(), done.new);
                     self.herald.committed();
                     if !turn.job.outlets.is_empty() {
                         self.herald.decided();

@@ -1,22 +1,29 @@
 //! What a crawl has done so far, for whoever watches: counts by outcome, errors with
 //! an example each, the slowest hosts, and what it waits for.
 //!
-//! Written by the worker, read by the command line and the socket. Invariant: its
-//! size is bounded however many hosts and kinds of errors there are.
+//! Counted for the process and for the present run of each job. Written by the worker, read
+//! by the command line and the socket. Invariant: its size is bounded however many jobs,
+//! hosts and kinds of errors there are.
 
 use super::finish::Class;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use store::ids::{JobId, Run};
 
 /// Kinds of errors that are told apart.
 const ERRORS_MAX: usize = 100;
 /// Hosts whose times are kept.
 const HOSTS_MAX: usize = 1_000;
+/// Hosts whose times are kept for the run of one job.
+const RUN_HOSTS_MAX: usize = 100;
+/// Jobs whose runs are counted.
+const JOBS_MAX: usize = 1_000;
 /// Notices that are kept.
 const NOTICES_MAX: usize = 20;
 
 /// One kind of error.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ErrorGroup {
     /// How often.
     pub count: u64,
@@ -25,7 +32,7 @@ pub struct ErrorGroup {
 }
 
 /// What a host cost.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
 pub struct HostTime {
     pub requests: u64,
@@ -33,7 +40,8 @@ pub struct HostTime {
 }
 
 /// Everything counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
 pub struct Counted {
     /// Requests that were answered or failed, robots.txt not included.
     pub requests: u64,
@@ -48,13 +56,13 @@ pub struct Counted {
     /// Of these, those the server did not even send.
     pub not_modified: u64,
     /// Documents removed, by reason.
-    pub removed: BTreeMap<&'static str, u64>,
+    pub removed: BTreeMap<Cow<'static, str>, u64>,
     /// Documents that lead elsewhere.
     pub redirected: u64,
     /// Links to what is not there.
     pub missing: u64,
     /// Documents that a rule forbids, by rule.
-    pub forbidden: BTreeMap<&'static str, u64>,
+    pub forbidden: BTreeMap<Cow<'static, str>, u64>,
     /// Documents that will be looked at again in this run.
     pub again: u64,
     /// Errors, by code: documents that were given up.
@@ -100,7 +108,7 @@ pub enum Waiter {
 impl Counted {
     /// Documents that were finished.
     pub fn documents(&self) -> u64 {
-        let sum = |counts: &BTreeMap<&'static str, u64>| counts.values().sum::<u64>();
+        let sum = |counts: &BTreeMap<Cow<'static, str>, u64>| counts.values().sum::<u64>();
         self.added
             + self.updated
             + self.unchanged
@@ -128,73 +136,118 @@ impl Counted {
     }
 }
 
+/// The run that something is counted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RunKey {
+    pub job: JobId,
+    pub run: Run,
+}
+
 /// Shared by the worker and those who watch.
 #[derive(Default)]
 pub struct Progress {
-    counted: Mutex<Counted>,
+    state: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// What the process did.
+    all: Counted,
+    /// What it did for the last run of each job that it has worked on.
+    runs: BTreeMap<JobId, (Run, Counted)>,
+}
+
+impl Kept {
+    /// Counts something for the process and for a run; `count` is told how many hosts are kept.
+    fn count(&mut self, key: RunKey, count: impl Fn(&mut Counted, usize)) {
+        count(&mut self.all, HOSTS_MAX);
+        if self.runs.len() >= JOBS_MAX && !self.runs.contains_key(&key.job) {
+            return;
+        }
+        let (run, counted) =
+            self.runs.entry(key.job).or_insert_with(|| (key.run, Counted::default()));
+        if *run != key.run {
+            (*run, *counted) = (key.run, Counted::default());
+        }
+        count(counted, RUN_HOSTS_MAX);
+    }
 }
 
 impl Progress {
-    /// A copy of what there is.
+    /// A copy of what the process did.
     pub fn snapshot(&self) -> Counted {
-        self.lock().clone()
+        self.lock().all.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A copy of what the process did for a run, with what the process waits for now.
+    pub fn snapshot_of(&self, key: RunKey) -> Counted {
+        let kept = self.lock();
+        let of_run = kept.runs.get(&key.job).filter(|(run, _)| *run == key.run);
+        let counted = of_run.map(|(_, counted)| counted.clone()).unwrap_or_default();
+        Counted { waiting_for: kept.all.waiting_for.clone(), ..counted }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request has ended.
-    pub fn requested(&self, host: &str, bytes: u64, busy_ms: u64) {
-        let mut counted = self.lock();
-        counted.requests += 1;
-        counted.bytes += bytes;
-        if counted.hosts.len() >= HOSTS_MAX && !counted.hosts.contains_key(host) {
-            return;
-        }
-        // Nearly always it is there; its name is only copied when it is not.
-        let time = match counted.hosts.get_mut(host) {
-            Some(time) => time,
-            None => counted.hosts.entry(host.to_owned()).or_default(),
-        };
-        time.requests += 1;
-        time.busy_ms += busy_ms;
+    pub fn requested(&self, key: RunKey, host: &str, bytes: u64, busy_ms: u64) {
+        self.lock().count(key, |counted, hosts_max| {
+            counted.requests += 1;
+            counted.bytes += bytes;
+            if counted.hosts.len() >= hosts_max && !counted.hosts.contains_key(host) {
+                return;
+            }
+            // Nearly always it is there; its name is only copied when it is not.
+            let time = match counted.hosts.get_mut(host) {
+                Some(time) => time,
+                None => counted.hosts.entry(host.to_owned()).or_default(),
+            };
+            time.requests += 1;
+            time.busy_ms += busy_ms;
+        });
     }
 
     /// A document was finished.
-    pub fn finished(&self, class: &Class, url: &str) {
-        let mut counted = self.lock();
-        match class {
+    pub fn finished(&self, key: RunKey, class: &Class, url: &str) {
+        self.lock().count(key, |counted, _| match class {
             Class::Added => counted.added += 1,
             Class::Updated => counted.updated += 1,
             Class::Kept { not_modified } => {
                 counted.unchanged += 1;
                 counted.not_modified += u64::from(*not_modified);
             }
-            Class::Removed(reason) => *counted.removed.entry(reason.name()).or_default() += 1,
+            Class::Removed(reason) => {
+                *counted.removed.entry(Cow::Borrowed(reason.name())).or_default() += 1;
+            }
             Class::Redirected => counted.redirected += 1,
             Class::Missing => counted.missing += 1,
-            Class::Forbidden(code) => *counted.forbidden.entry(code).or_default() += 1,
+            Class::Forbidden(code) => {
+                *counted.forbidden.entry(Cow::Borrowed(code)).or_default() += 1;
+            }
             Class::Again(_) => counted.again += 1,
             Class::Failed(code) => group(&mut counted.errors, code, url),
-        }
+        });
     }
 
     /// A request failed in a way that may pass.
-    pub fn troubled(&self, code: &str, url: &str) {
-        group(&mut self.lock().troubles, code, url);
+    pub fn troubled(&self, key: RunKey, code: &str, url: &str) {
+        self.lock().count(key, |counted, _| group(&mut counted.troubles, code, url));
     }
 
     /// A chunk was committed.
-    pub fn committed(&self, found: u64) {
-        let mut counted = self.lock();
-        counted.commits += 1;
-        counted.found += found;
+    pub fn committed(&self, key: RunKey, found: u64) {
+        self.lock().count(key, |counted, _| {
+            counted.commits += 1;
+            counted.found += found;
+        });
     }
 
     /// What somebody waits for now; `None` when for nothing.
     pub fn waits_for(&self, who: Waiter, what: Option<String>) {
-        let mut counted = self.lock();
+        let counted = &mut self.lock().all;
         if counted.waits.get(&who) == what.as_ref() {
             return;
         }
@@ -214,7 +267,7 @@ impl Progress {
 
     /// Takes what is worth a line and was not shown yet.
     pub fn take_notices(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock().notices)
+        std::mem::take(&mut self.lock().all.notices)
     }
 }
 
@@ -223,4 +276,30 @@ fn group(groups: &mut BTreeMap<String, ErrorGroup>, code: &str, url: &str) {
     let code = if full { "other" } else { code };
     let first = || ErrorGroup { count: 0, example: url.to_owned() };
     groups.entry(code.to_owned()).or_insert_with(first).count += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_is_counted_by_itself_and_a_new_one_begins_at_nothing() {
+        let progress = Progress::default();
+        let key = |job, run| RunKey { job: JobId(job), run: Run(run) };
+        progress.finished(key(1, 1), &Class::Added, "http://a/");
+        progress.finished(key(2, 5), &Class::Updated, "http://b/");
+        progress.requested(key(1, 1), "a", 10, 3);
+        progress.finished(key(1, 2), &Class::Failed("http-500".into()), "http://a/");
+        progress.waits_for(Waiter::Disk, Some("room".into()));
+        let all = progress.snapshot();
+        assert_eq!((all.added, all.updated, all.failed(), all.requests), (1, 1, 1, 1));
+        let second = progress.snapshot_of(key(1, 2));
+        assert_eq!((second.added, second.failed(), second.requests), (0, 1, 0));
+        assert_eq!(second.waiting_for.as_deref(), Some("room"));
+        assert_eq!(progress.snapshot_of(key(2, 5)).updated, 1);
+        assert_eq!(progress.snapshot_of(key(1, 1)).added, 0, "it is over");
+        let told = serde_json::to_string(&second).unwrap();
+        let read: Counted = serde_json::from_str(&told).unwrap();
+        assert_eq!((read.failed(), read.documents()), (1, 1), "it goes through a socket");
+    }
 }

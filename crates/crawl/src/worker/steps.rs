@@ -206,7 +206,7 @@ impl Worker {
         self.frontier.skipped(job.spot(host));
         let not_before_ms = self.hosts.get(host).next_ms;
         let class = self.finish((host.part, job), not_before_ms, settle);
-        self.progress.finished(&class, "");
+        self.progress.finished(job.run_key(), &class, "");
     }
 
     /// Runs `settle` on the batch of a job in a part.
@@ -259,14 +259,15 @@ impl Worker {
         }
         self.proves(&done);
         if let Outcome::Retry { reason, .. } = &done.outcome {
-            self.progress.troubled(&reason.code(), &url);
+            self.progress.troubled(job.run_key(), &reason.code(), &url);
         }
         if let Some(reading) = &mut done.reading {
             self.weigh(&done.task, reading);
         }
         let name = page::url::host_of(&url);
         let busy_ms = u64::try_from(ended_ms - began_ms).unwrap_or(0);
-        self.progress.requested(name, u64::try_from(bytes).unwrap_or(0), busy_ms);
+        let bytes = u64::try_from(bytes).unwrap_or(0);
+        self.progress.requested(job.run_key(), name, bytes, busy_ms);
         let class = self
             .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
         self.finished(&job, &class, &url);

@@ -6,6 +6,8 @@
 //! in the rows it looks at, so that a question never holds up a crawl.
 
 use super::changes::Changes;
+use super::crawl::handover::{self, Handover};
+use super::crawl::hosted::HostedCrawls;
 use super::linked::Linked;
 use super::searched::Searched;
 use super::{
@@ -68,21 +70,32 @@ impl Answers {
 
     /// Answers through the socket of a directory that this process holds, for as long
     /// as the result lives; and carries out changes of definitions, which nobody else
-    /// can meanwhile. `changed` is called after each change.
+    /// can meanwhile. A process that works on all jobs takes crawls over, and hears of every
+    /// change.
     pub fn listen(
         self,
         layout: &Layout,
-        changed: impl Fn() + Send + Sync + 'static,
+        hosted: Option<Arc<HostedCrawls>>,
     ) -> store::Result<Listening> {
         let changes = Changes::by_command_line(self.db.clone());
+        let told = |error: anyhow::Error| format!("{error:#}");
         socket::listen(
             layout,
             Arc::new(move |question| {
-                if !Changes::knows(&question.verb) {
-                    return self.answer(&question);
+                let answer = match (question.verb.as_str(), &hosted) {
+                    (handover::PROGRESS, Some(hosted)) => {
+                        return hosted_progress(hosted, &question.args).map_err(told);
+                    }
+                    (handover::CRAWL, Some(hosted)) => {
+                        let taken = || take_over(hosted, &question.args);
+                        changes.recorded(&question, taken).map_err(told)
+                    }
+                    (verb, _) if Changes::knows(verb) => changes.change(&question),
+                    _ => return self.answer(&question),
+                };
+                if let Some(hosted) = &hosted {
+                    hosted.nudge();
                 }
-                let answer = changes.change(&question);
-                changed();
                 answer
             }),
         )
@@ -154,6 +167,15 @@ impl Answers {
             ),
         }
     }
+}
+
+fn take_over(hosted: &Arc<HostedCrawls>, args: &Json) -> anyhow::Result<Json> {
+    let Handover::Crawl(request) = read(args)?;
+    Ok(serde_json::to_value(hosted.take_over(&request)?)?)
+}
+
+fn hosted_progress(hosted: &HostedCrawls, args: &Json) -> anyhow::Result<Json> {
+    Ok(serde_json::to_value(hosted.progress(read(args)?)?)?)
 }
 
 /// A verb's arguments, as the asking process sent them.

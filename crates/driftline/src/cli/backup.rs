@@ -2,6 +2,7 @@
 
 use super::answers::Answers;
 use super::place::Place;
+use super::words::size_of;
 use super::{existing, say, shown};
 use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
@@ -60,10 +61,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(&serde_json::json!({"backup": target, "files": files, "bytes": bytes}).to_string());
     } else {
         say(&format!(
-            "{} holds {} files, {} bytes; restore it with: driftline restore {0}",
+            "{} holds {} files, {}; restore it with: driftline restore {0}",
             shown(&target),
             copied.files,
-            copied.bytes
+            size_of(copied.bytes)
         ));
     }
     Ok(ExitCode::SUCCESS)

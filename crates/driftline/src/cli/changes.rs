@@ -76,12 +76,22 @@ impl Changes {
         if question.args["dry_run"] == Json::Bool(true) {
             return self.dispatch(question);
         }
+        self.recorded(question, || self.dispatch(question))
+    }
+
+    /// Does something that is a change, and writes down who did it: before it, and what came
+    /// of it.
+    pub fn recorded(
+        &self,
+        question: &Question,
+        carry_out: impl FnOnce() -> anyhow::Result<Json>,
+    ) -> anyhow::Result<Json> {
         let entry = audit::begun(&self.who, question)?;
         let id = entry.id;
         self.db.write(move |tx| rows::begin(tx, &entry))?;
         let collected = || self.db.read(definitions::collect).ok();
         let before = audit::takes_away(question).then(collected).flatten();
-        let outcome = self.dispatch(question);
+        let outcome = carry_out();
         let is_known = !outcome.as_ref().is_err_and(|error| {
             error.chain().any(|it| it.downcast_ref::<Error>().is_some_and(Error::passes))
         });

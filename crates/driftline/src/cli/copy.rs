@@ -3,6 +3,7 @@
 
 use super::linked::Linked;
 use super::place::{S3, Secrets};
+use super::words::size_of;
 use super::{Data, say, shown};
 use crate::definitions::{self, NAME_A_KEY};
 use anyhow::{Context, bail, ensure};
@@ -69,9 +70,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     } else {
         let Copied { tables, rows, objects, bytes } = copied;
         say(&format!(
-            "{} is ready: {rows} rows of {tables} tables and {objects} objects, {bytes} bytes, \
+            "{} is ready: {rows} rows of {tables} tables and {objects} objects, {}, \
              all as they were",
-            shown(&target)
+            shown(&target),
+            size_of(bytes)
         ));
     }
     Ok(ExitCode::SUCCESS)

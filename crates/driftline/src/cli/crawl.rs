@@ -1,26 +1,36 @@
 //! `driftline crawl`: one command from nothing to a crawled site.
 //!
 //! It makes what is not there (directory, schema, job), begins or goes on with a run,
-//! works until the run is over, and tells what came of it. Invariants: flags that are
+//! works until the run is over, and tells what came of it. When another process works on the
+//! directory, that one does it ([`handed`]). Invariants: flags that are
 //! not given leave the job as it is; whatever ends the process, the next `crawl` goes
 //! on where the last commit was.
 
 pub(super) mod flags;
+mod handed;
+pub mod handover;
+pub mod hosted;
+pub(super) mod live;
+mod request;
 pub mod show;
 pub(super) mod stopping;
 pub mod work;
 
+use super::place::holder::{Holder, is_in_use};
 use super::place::{Held, Place};
 use super::{say, shown};
 use ::crawl::begin::{self, Begun};
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::{Ended, Settings};
-use anyhow::Context;
+use anyhow::bail;
 use clap::Args as ClapArgs;
 use flags::Flags;
+use handed::Handed;
+use request::CrawlRequest;
 use std::process::ExitCode;
+use store::Db;
 use store::datadir::NODE_NAME;
-use store::tables::{job_states, jobs, settings};
+use store::tables::settings;
 use work::Work;
 
 /// Crawl a site, or go on with a crawl
@@ -29,6 +39,8 @@ use work::Work;
 /// known document, asks only for what changed where the server can tell, and finds what
 /// is new. A crawl that was interrupted goes on where it was. Flags are remembered with
 /// the job: without URLs, --job NAME repeats it as it was, and a flag given then edits it.
+/// While `driftline work` or `serve` has the directory, that process crawls, and this one
+/// shows the progress; Ctrl-C pauses the job, and the same command goes on with it.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -71,48 +83,86 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let first = args.seeds.first().map(|seed| flags::seed_url(seed)).transpose()?;
-    let name = job_name(&args, first.as_deref())?;
+    let request = CrawlRequest {
+        name: job_name(&args, first.as_deref())?,
+        seeds: args.seeds.clone(),
+        flags: args.flags.clone(),
+        reopen: args.reopen,
+    };
     // What is wrong with the flags is said before anything is made.
-    let mut unknown = args.flags.apply(WebSpec::default(), &args.seeds)?;
-    if !args.seeds.is_empty() {
-        unknown = unknown.check()?;
-    }
+    request.new_spec()?;
     let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
-    // A job that must be there already makes nothing.
-    let held = args.place.patiently(|place| match args.seeds.is_empty() {
-        true => place.hold(),
-        false => place.hold_or_make(args.parts),
-    })?;
-    let known = {
-        let name = name.clone();
-        held.db.read(move |tx| jobs::find(tx, &name))?
+    let held = match hold_or_hand_over(&args, &request)? {
+        Taken::Held(held) => held,
+        Taken::HandedOver(exit_code) => return Ok(exit_code),
     };
-    let spec = match &known {
-        Some(job) => {
-            let before = WebSpec::from_json(&job.docspec)
-                .with_context(|| format!("job {} cannot be used", shown(&name)))?;
-            args.flags.apply(before, &args.seeds)?.check()?
-        }
-        None if args.seeds.is_empty() => anyhow::bail!(
-            "there is no job {} yet; give the URL where its crawl begins",
-            shown(&name)
-        ),
-        None => unknown,
-    };
+    let known = request.known(&held.db)?;
+    let spec = request.spec(known.as_ref())?;
     if let Some(job) = known.as_ref().filter(|_| args.reopen) {
         begin::reopen(&held.db, job.id)?;
     }
     let _listening = held.answer("crawl")?;
     let node_name = node_name(args.node.as_deref(), &held);
+    let name = request.name;
     let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
     crawl.run()
+}
+
+/// Who crawls.
+enum Taken {
+    /// This process, which has the place.
+    Held(Box<Held>),
+    /// Another one did, and so it ended.
+    HandedOver(ExitCode),
+}
+
+/// Takes the place; a crawl of a directory that another process works on is handed to it.
+fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<Taken> {
+    loop {
+        // A job that must be there already makes nothing.
+        let held = args.place.patiently(|place| match args.seeds.is_empty() {
+            true => place.hold(),
+            false => place.hold_or_make(args.parts),
+        });
+        let error = match held {
+            Ok(held) => return Ok(Taken::Held(Box::new(held))),
+            Err(error) if !is_in_use(&error) => return Err(error),
+            Err(error) => error,
+        };
+        match args.place.holder()? {
+            Some(holder) if holder.works() => {
+                if let Some(exit_code) = hand_over(args, request, holder)? {
+                    return Ok(Taken::HandedOver(exit_code));
+                }
+            }
+            Some(holder) => bail!(
+                "{error:#}; it is `{}`, which takes no other crawl: wait until it ends, or stop it \
+                 and start `driftline work`, which takes every crawl",
+                shown(&holder.doing)
+            ),
+            None => return Err(error),
+        }
+    }
+}
+
+/// Has another process crawl. `None` when it has ended before.
+fn hand_over(
+    args: &Args,
+    request: &CrawlRequest,
+    holder: Holder,
+) -> anyhow::Result<Option<ExitCode>> {
+    let handed = Handed { place: &args.place, holder, request };
+    let announce = |begun: &Begun| announce(args, &request.name, begun);
+    let Some(outcome) = handed.run(announce)? else { return Ok(None) };
+    tell(args, &outcome.summary)?;
+    exit_code(&outcome.db, &request.name, &outcome.summary, outcome.ended).map(Some)
 }
 
 fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
     match (&args.job, first) {
         (Some(name), _) => Ok(name.clone()),
         (None, Some(url)) => Ok(page::url::host_of(url).to_owned()),
-        (None, None) => anyhow::bail!(
+        (None, None) => bail!(
             "give the URL where the crawl begins, or --job NAME to go on with a job; \
              `driftline status` lists the jobs"
         ),
@@ -151,37 +201,17 @@ impl Crawl<'_> {
             settings: self.settings(),
             quiet: self.args.place.json(),
         };
-        let worked = work.run(|begun| self.announce(begun))?;
-        let summary = show::Summary::read(self.held, &self.name, &worked)?;
-        if self.args.place.json() {
-            say(&serde_json::to_string(&summary)?);
-        } else {
-            summary.print();
-        }
-        Ok(match worked.ended {
-            Ended::Finished { .. } if summary.is_in_vain() => ExitCode::FAILURE,
-            Ended::Finished { .. } => ExitCode::SUCCESS,
-            Ended::Stopped => ExitCode::FAILURE,
-            Ended::Aborted => self.aborted()?,
-            Ended::Replaced => anyhow::bail!(
+        let worked = work.run(|begun| announce(self.args, &self.name, begun))?;
+        let summary = show::Summary::read(&self.held.db, &self.name, &worked)?;
+        tell(self.args, &summary)?;
+        if worked.ended == Ended::Replaced {
+            bail!(
                 "another process has started under the name {}, so this one has stopped; give \
                  each its own --node NAME",
                 shown(&self.node_name)
-            ),
-        })
-    }
-
-    /// Somebody has aborted the run, or it could not go on.
-    fn aborted(&self) -> anyhow::Result<ExitCode> {
-        let name = self.name.clone();
-        let error = self.held.db.read(move |tx| {
-            let Some(job) = jobs::find(tx, &name)? else { return Ok(None) };
-            Ok(job_states::state(tx, job.id)?.error)
-        })?;
-        match error {
-            Some(error) => anyhow::bail!("job {} was aborted: {error}", shown(&self.name)),
-            None => Ok(ExitCode::FAILURE),
+            );
         }
+        exit_code(&self.held.db, &self.name, &summary, worked.ended)
     }
 
     fn settings(&self) -> Settings {
@@ -195,20 +225,51 @@ impl Crawl<'_> {
         settings.late = Some(super::delivering::late(self.held));
         settings
     }
+}
 
-    fn announce(&self, begun: &Begun) {
-        if self.args.place.json() {
-            return;
+fn tell(args: &Args, summary: &show::Summary) -> anyhow::Result<()> {
+    if args.place.json() {
+        say(&serde_json::to_string(summary)?);
+    } else {
+        summary.print();
+    }
+    Ok(())
+}
+
+/// What a script is told of how a crawl ended.
+fn exit_code(
+    db: &Db,
+    name: &str,
+    summary: &show::Summary,
+    ended: Ended,
+) -> anyhow::Result<ExitCode> {
+    Ok(match ended {
+        Ended::Finished { .. } if summary.is_in_vain() => ExitCode::FAILURE,
+        Ended::Finished { .. } => ExitCode::SUCCESS,
+        Ended::Stopped | Ended::Replaced => ExitCode::FAILURE,
+        // Somebody has aborted the run, or it could not go on.
+        Ended::Aborted => match handed::error_of(db, name)? {
+            Some(error) => bail!("job {} was aborted: {error}", shown(name)),
+            None => ExitCode::FAILURE,
+        },
+    })
+}
+
+fn announce(args: &Args, name: &str, begun: &Begun) {
+    if args.place.json() {
+        return;
+    }
+    let (name, run) = (shown(name), begun.run);
+    let what = match (begun.is_new, run.0) {
+        (true, 1) => format!("job {name}, run 1: the first crawl"),
+        (true, _) => format!("job {name}, run {run}: looking again at what is known"),
+        (false, _) if begun.was_paused => {
+            format!("job {name}, run {run}: it was paused, and goes on")
         }
-        let (name, run) = (shown(&self.name), begun.run);
-        let what = match (begun.is_new, run.0) {
-            (true, 1) => format!("job {name}, run 1: the first crawl"),
-            (true, _) => format!("job {name}, run {run}: looking again at what is known"),
-            (false, _) => format!("job {name}, run {run}: going on where it was interrupted"),
-        };
-        say(&what);
-        if begun.let_in > 0 {
-            say(&format!("the changed settings let {} more documents in", begun.let_in));
-        }
+        (false, _) => format!("job {name}, run {run}: going on where it was interrupted"),
+    };
+    say(&what);
+    if begun.let_in > 0 {
+        say(&format!("the changed settings let {} more documents in", begun.let_in));
     }
 }

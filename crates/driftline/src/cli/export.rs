@@ -7,6 +7,7 @@
 pub mod all;
 
 use super::place::Place;
+use super::words::size_of;
 use super::{say, shown};
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
@@ -84,7 +85,11 @@ fn archive(args: &WarcArgs) -> anyhow::Result<ExitCode> {
         );
         say(&answer.to_string());
     } else {
-        say(&format!("{} holds {records} records of {chunks} chunks, {bytes} bytes", shown(&file)));
+        say(&format!(
+            "{} holds {records} records of {chunks} chunks, {}",
+            shown(&file),
+            size_of(bytes)
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

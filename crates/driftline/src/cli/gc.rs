@@ -4,6 +4,7 @@
 //! socket meanwhile. In a database it leaves alone the parts that others work on.
 
 use super::place::{Held, Place};
+use super::words::size_of;
 use super::{say, shown};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
@@ -76,8 +77,10 @@ fn print(report: &Report, delete_orphans: bool) {
     ));
     say(&format!("forgot {} chunks that were given up", report.abandoned_forgotten));
     say(&format!(
-        "removed {} objects: {} bytes freed, and {} bytes of rows to be used again",
-        report.collected, report.object_bytes_freed, report.row_bytes_freed
+        "removed {} objects: {} freed, and {} of rows to be used again",
+        report.collected,
+        size_of(report.object_bytes_freed),
+        size_of(report.row_bytes_freed)
     ));
     if report.parts_busy > 0 {
         say(&format!("{} parts were left alone: they are in use", report.parts_busy));
@@ -91,8 +94,9 @@ fn print(report: &Report, delete_orphans: bool) {
         false => ("found", "; delete them with: driftline gc --delete-orphans"),
     };
     say(&format!(
-        "{verb} {} objects that no row knows, {} bytes{hint}",
-        orphans.found, orphans.bytes
+        "{verb} {} objects that no row knows, {}{hint}",
+        orphans.found,
+        size_of(orphans.bytes)
     ));
     for path in &orphans.paths {
         say(&format!("    {}", shown(path)));

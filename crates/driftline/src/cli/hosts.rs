@@ -11,7 +11,7 @@ use super::answers::Answers;
 use super::endless::{self, Endless};
 use super::place::Place;
 use super::urls::host_name;
-use super::words::{count, counted, quoted, size, span, when};
+use super::words::{count, counted, quoted, size, size_of, span, when};
 use super::{say, shown};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
@@ -366,9 +366,9 @@ fn robots_line(file: &RobotsFile, now_ms: i64) -> String {
             };
             let root = if file.allows_root { "allows" } else { "forbids" };
             format!(
-                "{} lines, {} bytes, {root} the first page{delay}{sitemaps}{kept}",
+                "{} lines, {}, {root} the first page{delay}{sitemaps}{kept}",
                 file.lines.unwrap_or(0),
-                file.bytes.unwrap_or(0)
+                size_of(file.bytes.unwrap_or(0) as u64)
             )
         }
     };

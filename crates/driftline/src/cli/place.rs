@@ -6,12 +6,14 @@
 //! Invariants: looking makes nothing, neither a directory nor a schema; at most one
 //! process holds a directory, any number hold a database.
 
+pub mod holder;
 mod secrets;
 mod server;
 mod session;
 
 use super::answers::Answers;
 use super::changes::Changes;
+use super::crawl::hosted::HostedCrawls;
 use super::linked::Linked;
 use super::searched::Searched;
 use super::words::quoted;
@@ -19,6 +21,7 @@ use super::{Data, shown};
 use crate::catalog;
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
+use holder::is_in_use;
 use outputs::links::LinkIndex;
 use outputs::rights::Claimant;
 use outputs::search::shard::Means;
@@ -255,8 +258,7 @@ impl Place {
     /// Opens the place for a process that stays. A verb that has the directory for a moment
     /// is waited for; whoever works on it listens, and is not.
     pub fn patiently(&self, hold: impl Fn(&Place) -> anyhow::Result<Held>) -> anyhow::Result<Held> {
-        let question = Question { verb: "status".to_owned(), args: Json::Null };
-        let listens = || matches!(socket::ask(&self.data.layout(), &question), Ok(Some(_)));
+        let listens = || matches!(self.holder(), Ok(Some(_)));
         let mut tries = 0;
         loop {
             tries += 1;
@@ -352,18 +354,17 @@ impl Held {
     /// Answers other commands for as long as the result lives. A database is asked
     /// directly, so there is nothing to listen for.
     pub fn answer(&self, doing: &str) -> store::Result<Option<Listening>> {
-        self.answer_and(doing, || ())
+        self.answer_and_host(doing, None)
     }
 
-    /// The same, for a process that wants to know when it has changed something for
-    /// others.
-    pub fn answer_and(
+    /// The same, for a process that works on all jobs: it takes crawls of other commands over.
+    pub fn answer_and_host(
         &self,
         doing: &str,
-        changed: impl Fn() + Send + Sync + 'static,
+        hosted: Option<Arc<HostedCrawls>>,
     ) -> store::Result<Option<Listening>> {
         let Some(layout) = self.layout() else { return Ok(None) };
-        self.answers(doing).listen(layout, changed).map(Some)
+        self.answers(doing).listen(layout, hosted).map(Some)
     }
 }
 
@@ -374,10 +375,6 @@ impl S3 {
         let (endpoint, region) = (self.s3_endpoint.clone(), self.s3_region.clone());
         Ok(Location::parse(place, &S3Settings { endpoint, region, keys })?)
     }
-}
-
-fn is_in_use(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(store::Error::InUse { .. }))
 }
 
 fn open_postgres(url: &str) -> anyhow::Result<Db> {

@@ -1,5 +1,6 @@
 //! `driftline restore`: makes a data directory from a backup.
 
+use super::words::size_of;
 use super::{Data, say, shown};
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
@@ -23,8 +24,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let (files, bytes) = (copied.files, copied.bytes);
         say(&serde_json::json!({"data": root, "files": files, "bytes": bytes}).to_string());
     } else {
-        let (files, bytes) = (copied.files, copied.bytes);
-        say(&format!("{} is ready: {files} files, {bytes} bytes, all as they were", shown(&root)));
+        let (files, bytes) = (copied.files, size_of(copied.bytes));
+        say(&format!("{} is ready: {files} files, {bytes}, all as they were", shown(&root)));
     }
     Ok(ExitCode::SUCCESS)
 }

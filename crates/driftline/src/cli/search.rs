@@ -7,6 +7,7 @@ mod keeping;
 
 use super::answers::Answers;
 use super::place::Place;
+use super::terminal;
 use super::words::{date, quoted};
 use super::{say, shown};
 use anyhow::Context;
@@ -16,7 +17,6 @@ use keeping::Keeping;
 use outputs::search::ask::gather::Order;
 use outputs::search::ask::{Answer, Hit, Piece, Question};
 use serde_json::Value as Json;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Find documents by their words
@@ -114,7 +114,9 @@ fn look(args: &Looking) -> anyhow::Result<ExitCode> {
 }
 
 fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
-    let is_bold = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let columns = terminal::columns(std::io::stdout());
+    let look =
+        Look { is_bold: columns.is_some() && std::env::var_os("NO_COLOR").is_none(), columns };
     let mut lines = Vec::new();
     let least = if answer.is_partial { "at least " } else { "" };
     let found = match answer.total {
@@ -131,7 +133,7 @@ fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
     }
     for hit in &answer.hits {
         lines.push(String::new());
-        lines.extend(hit_lines(hit, is_bold));
+        lines.extend(hit_lines(hit, look));
     }
     for facet in answer.facets.iter().filter(|it| args.facets && !it.values.is_empty()) {
         let values: Vec<String> = facet
@@ -150,12 +152,23 @@ fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
     lines
 }
 
-fn hit_lines(hit: &Hit, is_bold: bool) -> Vec<String> {
+/// How hits look where they are printed.
+#[derive(Clone, Copy)]
+struct Look {
+    /// What was asked for stands out.
+    is_bold: bool,
+    /// Columns of the terminal; without one, nothing is wrapped.
+    columns: Option<usize>,
+}
+
+/// What stands before the lines below a title.
+const INDENT: &str = "    ";
+
+fn hit_lines(hit: &Hit, look: Look) -> Vec<String> {
     let title = if hit.title.is_empty() { "(no title)".to_owned() } else { shown(&hit.title) };
     let mut lines = vec![title, format!("    {}", shown(&hit.url))];
     if !hit.snippet.is_empty() {
-        let pieces: String = hit.snippet.iter().map(|piece| piece_of(piece, is_bold)).collect();
-        lines.push(format!("    {pieces}"));
+        lines.extend(snippet_lines(&hit.snippet, look));
     }
     let links = match hit.links {
         1 => "1 in-link".to_owned(),
@@ -171,10 +184,21 @@ fn hit_lines(hit: &Hit, is_bold: bool) -> Vec<String> {
     lines
 }
 
-/// A piece of a snippet; what was asked for stands out where that can be shown.
-fn piece_of(piece: &Piece, is_bold: bool) -> String {
-    let text = shown(&piece.text);
-    if piece.hit && is_bold { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text }
+/// A snippet, wrapped at words where it is wider than the terminal; what was asked for stands
+/// out where that can be shown.
+fn snippet_lines(snippet: &[Piece], look: Look) -> Vec<String> {
+    let pieces: Vec<(String, bool)> =
+        snippet.iter().map(|piece| (shown(&piece.text), piece.hit)).collect();
+    let lines = match look.columns {
+        Some(columns) => terminal::wrapped(&pieces, columns.saturating_sub(INDENT.len() + 1)),
+        None => vec![pieces],
+    };
+    let piece_of = |(text, is_hit): &(String, bool)| match *is_hit && look.is_bold {
+        true => format!("\u{1b}[1m{text}\u{1b}[0m"),
+        false => text.clone(),
+    };
+    let line_of = |line: &Vec<(String, bool)>| line.iter().map(piece_of).collect::<String>();
+    lines.iter().map(|line| format!("{INDENT}{}", line_of(line))).collect()
 }
 
 /// The command that shows the next page.
@@ -198,4 +222,29 @@ fn again(args: &Looking, next: &str) -> String {
     }
     words.push(format!("--cursor {next}"));
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snippet_is_wrapped_at_words_and_every_line_has_its_indent() {
+        let piece = |text: &str, hit| Piece { text: text.to_owned(), hit };
+        let text = "by the old keeper of the light who kept it for forty years and never left ";
+        let snippet =
+            [piece(text, false), piece("the island", true), piece(" again\u{1b}[2J", false)];
+        let narrow = Look { is_bold: true, columns: Some(40) };
+        let lines = snippet_lines(&snippet, narrow);
+        assert_eq!(
+            lines,
+            [
+                "    by the old keeper of the light who",
+                "    kept it for forty years and never",
+                "    left \u{1b}[1mthe island\u{1b}[0m again\\u{1b}[2J",
+            ]
+        );
+        let piped = Look { is_bold: false, columns: None };
+        assert_eq!(snippet_lines(&snippet, piped).len(), 1, "a script gets one line");
+    }
 }

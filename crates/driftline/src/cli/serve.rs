@@ -5,7 +5,7 @@
 //! under way is committed and answered first.
 
 use super::place::Place;
-use super::work::{Effort, Tell, Working};
+use super::work::{Audience, Effort, Working};
 use super::{crawl::stopping, say, shown};
 use crate::http::access::Access;
 use crate::http::answering::Served;
@@ -92,15 +92,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen at {}; another may, with --listen", args.listen))?;
     let mut working = Working::prepare(&args.place, &args.effort)?;
     working.own.push(listener.local_addr()?);
-    let nudge = Arc::new(working.nudge());
-    let nudged = nudge.clone();
+    let hosted = working.hosted.clone();
     let doing = if args.no_work { ANSWERING } else { WORKING };
-    let listening = working.held.answer_and(doing, move || nudged())?;
+    let hosts = Some(hosted.clone()).filter(|_| !args.no_work);
+    let listening = working.held.answer_and_host(doing, hosts)?;
     let log = Arc::new(Log::to_stderr(args.log == Form::Json));
     let is_secure = tls.is_some() || args.behind_proxy;
     let access = Access::new(names(&args));
     let answers = working.held.answers(doing);
-    let served = Served::new(answers, (access, is_secure), log.clone(), Box::new(move || nudge()));
+    let served =
+        Served::new(answers, (access, is_secure), log.clone(), Box::new(move || hosted.nudge()));
     let served = Arc::new(served);
     let serving = Serving::start(listener, tls, served.clone())?;
     let (address, db) = (serving.address, working.held.db.clone());
@@ -109,9 +110,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         announce(&args, &db, address)
     };
     let told = log.clone();
-    let tell: Tell = Box::new(move |line| told.event("info", "work", json!({"message": line})));
+    let tell = move |line: &str| told.event("info", "work", json!({"message": line}));
     let ended = match args.no_work {
-        false => working.run((&args.place, false), Some(tell), (began, move || served.end())),
+        false => {
+            let (audience, ends) = (Audience::Log(Box::new(tell)), move || served.end());
+            working.run((&args.place, false), audience, (began, ends)).map(|_| ())
+        }
         true => wait(began),
     };
     // Whoever is being answered uses the directory: it is given back last.

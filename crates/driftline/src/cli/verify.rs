@@ -1,6 +1,7 @@
 //! `driftline verify`: checks that what is stored is what was written.
 
 use super::place::Place;
+use super::words::size_of;
 use super::{say, shown};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
@@ -34,8 +35,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             count => format!("{count} findings"),
         };
         say(&format!(
-            "{} parts, {} chunks, {} objects, {} bytes read: {verdict}",
-            report.parts, report.chunks, report.objects, report.bytes
+            "{} parts, {} chunks, {} objects, {} read: {verdict}",
+            report.parts,
+            report.chunks,
+            report.objects,
+            size_of(report.bytes)
         ));
     }
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -3,7 +3,10 @@
 //! Only for terminals: JSON answers have plain numbers, with their unit in the name.
 
 use super::shown;
+use super::terminal::width;
 use jiff::Timestamp;
+pub use page::bytesize::human_bytes as size;
+pub use page::bytesize::human_bytes_of as size_of;
 
 /// Units of a span, the largest first: its milliseconds and its name.
 const SPANS: [(i64, &str); 4] =
@@ -16,16 +19,16 @@ const COLUMN_CHARS_MAX: usize = 40;
 /// right. Every row has as many cells as there are columns.
 pub fn table(rows: &[Vec<String>], is_figure: impl Fn(usize) -> bool) -> Vec<String> {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(|at| width(at).min(COLUMN_CHARS_MAX)).collect();
+    let widest = |at: usize| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(|at| widest(at).min(COLUMN_CHARS_MAX)).collect();
     let line = |row: &Vec<String>| {
         let cells: Vec<String> = row
             .iter()
             .zip(&widths)
             .enumerate()
-            .map(|(at, (cell, width))| match is_figure(at) {
-                true => format!("{cell:>width$}"),
-                false => format!("{cell:<width$}"),
+            .map(|(at, (cell, columns))| {
+                let blank = " ".repeat(columns.saturating_sub(width(cell)));
+                if is_figure(at) { format!("{blank}{cell}") } else { format!("{cell}{blank}") }
             })
             .collect();
         cells.join("  ").trim_end().to_owned()
@@ -84,21 +87,6 @@ pub fn date(moment_ms: i64) -> String {
     }
 }
 
-/// A number of bytes, such as `1.2 MB`.
-pub fn size(bytes: i64) -> String {
-    const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
-    if bytes.unsigned_abs() < 1_000 {
-        return format!("{bytes} bytes");
-    }
-    let mut tenths = bytes / 100;
-    let mut unit = 0;
-    while tenths.unsigned_abs() >= 10_000 && unit + 1 < UNITS.len() {
-        tenths /= 1_000;
-        unit += 1;
-    }
-    format!("{}.{} {}", tenths / 10, (tenths % 10).abs(), UNITS[unit])
-}
-
 /// `1 document`, `2 documents`.
 pub fn count(number: i64, one: &str) -> String {
     counted(number, one, &format!("{one}s"))
@@ -150,6 +138,8 @@ mod tests {
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         let lines = table(&rows, |at| at == 1);
         assert_eq!(lines, ["name   n  about", "é     12  x", "       3"]);
+        let wide = [vec!["日本語".to_owned(), "y".to_owned()], vec!["abc".into(), "y".into()]];
+        assert_eq!(table(&wide, |_| false), ["日本語  y", "abc     y"]);
         assert!(table(&[], |_| true).is_empty());
         let long = "x".repeat(COLUMN_CHARS_MAX + 10);
         let rows = [vec![long.clone(), "y".to_owned()], vec!["z".to_owned(), "y".to_owned()]];
@@ -167,17 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_one_digit_behind_the_point() {
-        let cases = [
-            (0, "0 bytes"),
-            (999, "999 bytes"),
-            (1_000, "1.0 kB"),
-            (1_250_000, "1.2 MB"),
-            (i64::MAX, "9223.3 PB"),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(size(bytes), expected);
-        }
+    fn one_is_no_plural() {
         assert_eq!((count(1, "host"), count(0, "host")), ("1 host".into(), "0 hosts".into()));
     }
 }

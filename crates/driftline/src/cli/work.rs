@@ -1,44 +1,47 @@
 //! `driftline work`: works on every job there is, until it is stopped.
 //!
 //! Jobs are started, paused and stopped by other processes, or by their schedules; this
-//! one carries them out. Invariant: whatever ends the process, the next one goes on where
-//! the last commit was.
+//! one carries them out, and the crawls that other commands hand over. Invariants: whatever
+//! ends the process, the next one goes on where the last commit was; its exit code comes
+//! from the rows of the runs that ended, whoever worked on them.
 
+mod summary;
+mod telling;
+
+use super::crawl::hosted::{HostedCrawls, Running};
 use super::crawl::{flags, stopping};
 use super::delivering::{self, Delivering};
-use super::outages::News;
 use super::place::{Held, Place};
 use super::{say, shown};
 use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::progress::{Progress, Waiter};
-use ::crawl::worker::{Ended, Parts, Settings, Stopper, Worker, holdings};
+use ::crawl::worker::now::Now;
+use ::crawl::worker::progress::{Counted, Progress};
+use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
 use clap::Args as ClapArgs;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, OnceLock};
-use std::thread::JoinHandle;
-use std::time::Duration;
-use store::ids::{IdMaker, JobId, NodeId};
+use std::sync::Arc;
+use store::clock;
+use store::ids::{IdMaker, NodeId};
 use store::tables::nodes::{self, NewNode};
-use store::tables::{job_states, jobs, outages, settings};
-use store::{Db, clock};
+use store::tables::settings;
+use summary::{RunsBefore, WorkSummary};
+pub use telling::Audience;
+use telling::Telling;
 
 /// The role of a process that works on all jobs.
 pub(super) const ROLE: &str = "work";
-/// How often the states of jobs are looked at to tell of them.
-const GLANCE: Duration = Duration::from_millis(500);
-/// Jobs whose states are told.
-const JOBS_MAX: u32 = 1_000;
+/// What it says that it is doing.
+pub const WORKING: &str = "work";
 
 /// Work on all jobs, until stopped
 ///
 /// Jobs are defined, started and stopped with `driftline job`, by this machine or others,
-/// or start by their schedules. Several processes may work on one database; a data
-/// directory has one at a time.
+/// or start by their schedules. A `driftline crawl` of a directory that this process has is
+/// carried out by this process. Several processes may work on one database; a data directory
+/// has one at a time.
 #[derive(ClapArgs)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +49,9 @@ Examples:
   driftline work --until-idle
   driftline work --database postgres://driftline@db/driftline --objects s3://crawl/objects
 
-Exit code: 0 it was stopped in good order or nothing is left to do, 2 it could not be done.")]
+Exit code: 0 no run failed, 1 a run that ended meanwhile failed, 2 it could not be done. A run has
+failed if an error aborted it, or if nothing of what it tried could be had; one that somebody
+aborted has not.")]
 pub struct Args {
     #[command(flatten)]
     place: Place,
@@ -81,23 +86,35 @@ pub struct Effort {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut working = Working::prepare(&args.place, &args.effort)?;
-    let nudge = working.nudge();
     // Ends before the directory is given back.
-    let _listening = working.held.answer_and("work", nudge)?;
-    let tell: Option<Tell> = (!args.place.json()).then(|| Box::new(|line: &str| say(line)) as Tell);
-    working.run((&args.place, args.until_idle), tell, (|| Ok(()), || ()))?;
-    Ok(ExitCode::SUCCESS)
+    let _listening = working.held.answer_and_host(WORKING, Some(working.hosted.clone()))?;
+    let db = working.held.db.clone();
+    let before = RunsBefore::read(&db)?;
+    let audience = if args.place.json() { Audience::Nobody } else { Audience::terminal() };
+    let worked = working.run((&args.place, args.until_idle), audience, (|| Ok(()), || ()))?;
+    let summary = WorkSummary::read(&db, &before, worked)?;
+    match args.place.json() {
+        true => say(&serde_json::to_string(&summary)?),
+        false => summary.lines().iter().for_each(|line| say(line)),
+    }
+    Ok(if summary.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Who is told what happens.
-pub type Tell = Box<dyn Fn(&str) + Send>;
+/// What a process that works on all jobs did.
+pub struct Worked {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it counted.
+    pub did: Counted,
+}
 
 /// A process that is about to work on all jobs of a place.
 pub struct Working {
+    /// Crawls of other commands. Declared first and so dropped first: it uses the place.
+    pub hosted: Arc<HostedCrawls>,
     /// The place.
     pub held: Held,
     settings: Settings,
-    nudging: Arc<OnceLock<Stopper>>,
     /// Where this process listens: no crawl may go there (T7).
     pub own: Vec<SocketAddr>,
 }
@@ -116,17 +133,7 @@ impl Working {
         // Each web job says who it is; this is for what belongs to none.
         let usual = WebSpec::default();
         (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
-        Ok(Working { held, settings, nudging: Arc::default(), own: Vec::new() })
-    }
-
-    /// Tells it that something was changed.
-    pub fn nudge(&self) -> impl Fn() + Send + Sync + 'static {
-        let nudging = self.nudging.clone();
-        move || {
-            if let Some(stopper) = nudging.get() {
-                stopper.nudge();
-            }
-        }
+        Ok(Working { hosted: Arc::default(), held, settings, own: Vec::new() })
     }
 
     /// Works until it is stopped, or until nothing is left to do. `began` is called when it
@@ -134,9 +141,9 @@ impl Working {
     pub fn run(
         &mut self,
         (place, until_idle): (&Place, bool),
-        tell: Option<Tell>,
+        audience: Audience,
         (began, stops): (impl FnOnce() -> anyhow::Result<()>, impl Fn() + Send + 'static),
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Worked> {
         self.settings.until_idle = until_idle;
         let node = NewNode {
             name: self.settings.node_name.clone(),
@@ -146,26 +153,26 @@ impl Working {
         };
         let db = &self.held.db;
         let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
-        let ended = self.work((place, node), tell, (began, stops));
+        let worked = self.work((place, node), audience, (began, stops));
         let stopped = db.write(move |tx| nodes::stop(tx, node, clock::now_ms()));
-        let ended = ended?;
+        let worked = worked?;
         stopped?;
-        match ended {
+        match worked.ended {
             Ended::Replaced => anyhow::bail!(
                 "another process has started under the name {}, so this one has stopped; give \
                  each its own --node NAME",
                 shown(&self.settings.node_name)
             ),
-            _ => Ok(()),
+            _ => Ok(worked),
         }
     }
 
     fn work(
         &self,
         (place, node): (&Place, NodeId),
-        tell: Option<Tell>,
+        audience: Audience,
         (began, stops): (impl FnOnce() -> anyhow::Result<()>, impl Fn() + Send + 'static),
-    ) -> anyhow::Result<Ended> {
+    ) -> anyhow::Result<Worked> {
         let (held, settings) = (&self.held, &self.settings);
         let ids = Arc::new(IdMaker::new(node)?);
         let own = [place.addresses()?, self.own.clone()].concat();
@@ -177,87 +184,22 @@ impl Working {
         let (db, objects) = (&held.db, &held.objects);
         let parts =
             Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
+        let means = parts.means(Now);
         let (worker, stopper) = Worker::start(parts, settings.clone(), Attends::All)?;
         let delivery = delivering.start((held, ids), settings, &stopper)?;
-        let _ = self.nudging.set(stopper.clone());
+        let running = Running { stopper: stopper.clone(), progress: progress.clone(), means };
+        self.hosted.started(running);
         let stopping = stopping::heed("work", move || {
             stops();
             stopper.stop();
         })?;
         began()?;
-        let telling = tell.map(|tell| Telling::start(&held.db, progress, tell)).transpose()?;
+        let telling = Telling::start(&held.db, progress.clone(), audience)?;
         let ended = worker.run();
+        self.hosted.end();
         let _ = delivery.stop();
-        if let Some(telling) = telling {
-            telling.stop();
-        }
+        telling.stop();
         drop(stopping);
-        Ok(ended?)
+        Ok(Worked { ended: ended?, did: progress.snapshot() })
     }
-}
-
-/// Tells of every change of a job's state, as far as it can be seen.
-struct Telling {
-    stop: SyncSender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Telling {
-    fn start(db: &Db, progress: Arc<Progress>, say: Tell) -> anyhow::Result<Telling> {
-        let (stop, stopped) = sync_channel(0);
-        let db = db.clone();
-        say("working on all jobs; Ctrl-C ends it in good order");
-        let thread = std::thread::Builder::new().name("telling".into()).spawn(move || {
-            let mut told: BTreeMap<JobId, String> = BTreeMap::new();
-            let (mut waits, mut news) = (None, News::default());
-            let mut tell_rows = || {
-                let now_ms = clock::now_ms();
-                if let Ok(found) = db.read(move |tx| outages::list(tx, now_ms)) {
-                    news.lines(found, now_ms).iter().for_each(|line| say(line));
-                }
-                // One that cannot be told of is no reason to stop working.
-                let _ = tell(&db, &mut told, &say);
-            };
-            loop {
-                // Outputs are told of with all that cannot be reached.
-                let mut all = progress.snapshot().waits;
-                all.remove(&Waiter::Outputs);
-                let waits_for = all.into_values().next();
-                if waits != waits_for {
-                    let why = waits_for
-                        .as_deref()
-                        .map_or("going on".to_owned(), |why| format!("waiting: {}", shown(why)));
-                    say(&why);
-                    waits = waits_for;
-                }
-                tell_rows();
-                if let Err(RecvTimeoutError::Disconnected) = stopped.recv_timeout(GLANCE) {
-                    tell_rows();
-                    return;
-                }
-            }
-        })?;
-        Ok(Telling { stop, thread })
-    }
-
-    fn stop(self) {
-        drop(self.stop);
-        let _ = self.thread.join();
-    }
-}
-
-fn tell(db: &Db, told: &mut BTreeMap<JobId, String>, say: &Tell) -> store::Result<()> {
-    let all = db.read(|tx| jobs::list(tx, "", JOBS_MAX))?;
-    for job in all {
-        let id = job.id;
-        let state = db.read(move |tx| job_states::state(tx, id))?;
-        let name = state.name();
-        let before = told.insert(id, name.clone());
-        let is_news = before.as_ref().is_some_and(|before| *before != name);
-        if is_news || (before.is_none() && name != "INACTIVE") {
-            let error = state.error.map(|error| format!(": {}", shown(&error)));
-            say(&format!("job {}: {name}{}", shown(&job.name), error.unwrap_or_default()));
-        }
-    }
-    Ok(())
 }

@@ -11,6 +11,7 @@ mod continuous;
 mod endless;
 mod failing;
 mod files;
+mod handed;
 mod killed;
 mod limits;
 mod links;

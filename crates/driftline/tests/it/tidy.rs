@@ -112,6 +112,11 @@ fn sql_is_written_in_the_store_only() {
 }
 
 #[test]
+fn the_program_has_one_unit_for_bytes() {
+    hold(rules::has_one_unit_for_bytes);
+}
+
+#[test]
 fn crates_depend_downwards_only() {
     hold(rules::depends_downwards_only);
 }

@@ -124,9 +124,9 @@ impl<R: Read> WarcReader<R> {
             if line.is_empty() {
                 break;
             }
-            budget = budget
-                .checked_sub(line.len() + 2)
-                .ok_or_else(|| self.fault("its header is longer than 64 KiB"))?;
+            budget = budget.checked_sub(line.len() + 2).ok_or_else(|| {
+                self.fault(&format!("its header is longer than {}", header_max()))
+            })?;
             let text = String::from_utf8_lossy(&line);
             match (text.starts_with([' ', '\t']), headers.last_mut(), text.split_once(':')) {
                 (true, Some((_, value)), _) => unfold(value, &text),
@@ -149,7 +149,7 @@ impl<R: Read> WarcReader<R> {
         let line = self.input.read_line(HEADER_BYTES_MAX).map_err(|error| self.broken(&error))?;
         match line {
             Some(line) if line.len() > HEADER_BYTES_MAX => {
-                Err(self.fault("a header line is longer than 64 KiB"))
+                Err(self.fault(&format!("a header line is longer than {}", header_max())))
             }
             line => Ok(line),
         }
@@ -162,6 +162,11 @@ impl<R: Read> WarcReader<R> {
     fn fault(&self, reason: &str) -> Error {
         Error::corrupt(self.name.clone(), format!("record {}: {reason}", self.records))
     }
+}
+
+/// The limit of a header, for messages.
+fn header_max() -> String {
+    page::bytesize::human_bytes_of(HEADER_BYTES_MAX as u64)
 }
 
 impl<R: Read> Iterator for WarcReader<R> {

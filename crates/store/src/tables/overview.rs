@@ -129,6 +129,13 @@ pub struct RunTotals {
     pub more: bool,
 }
 
+impl RunTotals {
+    /// Whether something was tried, and nothing at all could be had.
+    pub fn is_in_vain(&self) -> bool {
+        self.errors > 0 && self.adds + self.updates + self.removes + self.keeps == 0
+    }
+}
+
 /// Reads the overview.
 pub fn read(tx: &mut Tx<'_>, now_ms: i64) -> Result<Overview> {
     let schema = tx.query_one("SELECT MAX(version) FROM schema_versions", &[], |row| row.get(0))?;

@@ -2,7 +2,7 @@
 
 use super::super::answers::Answers;
 use super::super::place::Place;
-use super::super::words::{self, span};
+use super::super::words::{self, size, span};
 use super::super::{say, shown};
 use super::{Ask, One, find};
 use crate::catalog::{self, typed};
@@ -207,7 +207,7 @@ fn limits(throttle: &ThrottleForm) -> String {
     let mut words = Vec::new();
     words.extend(throttle.per_minute.map(|rate| format!("{rate} documents/min")));
     words.extend(throttle.connections.map(|most| format!("{most} connections")));
-    words.extend(throttle.bytes_per_s.map(|most| format!("{most} bytes/s")));
+    words.extend(throttle.bytes_per_s.map(|most| format!("{}/s", size(most))));
     if words.is_empty() {
         words.push("no limit".to_owned());
     }

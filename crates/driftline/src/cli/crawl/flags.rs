@@ -10,9 +10,10 @@ use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use page::outlinks::LinkPolicy;
 use page::url::{Policy, canonical};
+use serde::{Deserialize, Serialize};
 
 /// How far a crawl reaches from its seeds.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize, Deserialize)]
 pub enum ScopeFlag {
     /// The hosts of the seeds
     Host,
@@ -36,7 +37,7 @@ impl From<ScopeFlag> for Reach {
 }
 
 /// Which links the link index counts.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum, Serialize, Deserialize)]
 pub enum LinksFlag {
     /// All that lead to a page
     All,
@@ -60,7 +61,7 @@ impl From<LinksFlag> for Option<LinkPolicy> {
 }
 
 /// What edits a job.
-#[derive(Args)]
+#[derive(Args, Clone, Serialize, Deserialize)]
 pub struct Flags {
     /// How far the crawl reaches from its seeds [default: host]
     #[arg(long, value_enum, value_name = "REACH")]
@@ -128,7 +129,7 @@ pub struct Flags {
 }
 
 /// A limit that may be none.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Hops(Option<i64>);
 
 fn hops(text: &str) -> Result<Hops, String> {
@@ -218,6 +219,17 @@ impl Flags {
         spec.agent = self.user_agent.clone().unwrap_or(spec.agent);
         spec.contact = self.contact.clone().unwrap_or(spec.contact);
         Ok(spec)
+    }
+
+    /// Refuses what only a process that fetches by itself can be told.
+    pub fn can_be_handed_over(&self) -> anyhow::Result<()> {
+        if !self.resolve.is_empty() {
+            bail!(
+                "--resolve is for the process that fetches, and here another one does; stop that \
+                 one first, or leave --resolve out"
+            );
+        }
+        Ok(())
     }
 
     /// Who knows the addresses of hosts.

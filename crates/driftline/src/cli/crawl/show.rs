@@ -1,163 +1,22 @@
-//! What a person sees of a crawl: a line that lives while it runs, and a summary.
+//! What a person sees of a crawl when it is over: a summary.
 //!
-//! The line goes to standard error and only to a terminal; the summary is the answer
-//! and goes to standard output. Invariant: numbers come from counters, never from
-//! counting rows, so watching costs the same for ten documents and ten million.
+//! It is the answer and goes to standard output. Invariant: numbers come from counters, never
+//! from counting rows.
 
 use super::work::Worked;
 use crate::cli::endless::{self, Endless};
-use crate::cli::place::Held;
-use crate::cli::words::{count, counted};
+use crate::cli::words::{count, counted, size_of};
 use crate::cli::{say, shown};
 use ::crawl::fetch::sentences;
 use ::crawl::worker::Ended;
-use ::crawl::worker::progress::{Counted, Progress};
-use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ::crawl::worker::progress::Counted;
 use outputs::delays::Delays;
-use std::collections::{BTreeMap, VecDeque};
-use std::io::IsTerminal;
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-use store::ids::JobId;
+use std::collections::BTreeMap;
+use store::Db;
 use store::tables::counters;
-use store::tables::cursors::{self, LINKS};
-use store::{Db, clock};
 
-/// How often the line is drawn.
-const EVERY: Duration = Duration::from_millis(250);
-/// The rate is that of so many drawings back.
-const RATE_OVER: usize = 40;
 /// Errors and hosts that a summary names.
 const EXAMPLES_MAX: usize = 10;
-/// A link index that is no more chunks behind than this follows as it should.
-const BEHIND_SHOWN: i64 = 20;
-
-/// Draws until it is stopped.
-pub struct Watching {
-    stop: Option<SyncSender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-/// Watches a crawl. Without a terminal, only notices are written.
-pub fn watch(
-    held: &Held,
-    progress: &Arc<Progress>,
-    job: JobId,
-    json: bool,
-) -> anyhow::Result<Watching> {
-    let (stop, stopped) = sync_channel(0);
-    let (db, progress) = (held.db.clone(), progress.clone());
-    let live = !json && std::io::stderr().is_terminal();
-    let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
-        let mut line = Line::new(live);
-        while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(EVERY) {
-            let counted = progress.snapshot();
-            for notice in progress.take_notices() {
-                line.note(&notice);
-            }
-            if live {
-                line.draw(&counted, &Standing::read(&db, job));
-            }
-        }
-        line.bar.finish_and_clear();
-    })?;
-    Ok(Watching { stop: Some(stop), thread: Some(thread) })
-}
-
-impl Watching {
-    /// Takes the line away.
-    pub fn stop(mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// What the tables tell; nothing while the database is busy or away.
-#[derive(Default)]
-struct Standing {
-    /// Documents that are still to be done.
-    open: Option<i64>,
-    /// Chunks that the link index is behind by.
-    behind: i64,
-}
-
-impl Standing {
-    fn read(db: &Db, job: JobId) -> Standing {
-        let now_ms = clock::now_ms();
-        let read = db.read(move |tx| {
-            Ok((counters::of_job(tx, job)?, cursors::lag(tx, LINKS, now_ms)?.behind_chunks))
-        });
-        let Ok((counted, behind)) = read else { return Standing::default() };
-        let counted: BTreeMap<String, i64> = counted.into_iter().collect();
-        let count = |name: &str| counted.get(name).copied().unwrap_or(0);
-        let open = count("ready") + count("waiting") + count("active");
-        Standing { open: Some(open), behind }
-    }
-}
-
-struct Line {
-    bar: ProgressBar,
-    since: Instant,
-    recent: VecDeque<(Instant, u64)>,
-}
-
-impl Line {
-    fn new(live: bool) -> Line {
-        let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{spinner} {wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::new_spinner().with_style(style);
-        bar.set_draw_target(target);
-        Line { bar, since: Instant::now(), recent: VecDeque::new() }
-    }
-
-    fn note(&self, notice: &str) {
-        let notice = format!("driftline: {}", shown(notice));
-        if self.bar.is_hidden() {
-            eprintln!("{notice}");
-        } else {
-            self.bar.println(notice);
-        }
-    }
-
-    fn draw(&mut self, counted: &Counted, standing: &Standing) {
-        let (now, documents) = (Instant::now(), counted.documents());
-        self.recent.push_back((now, documents));
-        if self.recent.len() > RATE_OVER {
-            self.recent.pop_front();
-        }
-        let (then, before) = self.recent[0];
-        let seconds = now.duration_since(then).as_secs_f64();
-        #[allow(clippy::cast_precision_loss)] // A rate for people.
-        let rate = if seconds > 0.0 { (documents - before) as f64 / seconds } else { 0.0 };
-        let mut text = format!(
-            "{documents} documents, {rate:.0}/s, {} errors, {}",
-            counted.failed(),
-            HumanBytes(counted.bytes)
-        );
-        if let Some(open) = standing.open {
-            text += &format!(", {open} to do");
-            #[allow(clippy::cast_precision_loss)] // A guess for people.
-            if rate >= 0.5 && open > 0 {
-                let left = Duration::from_secs_f64(open as f64 / rate);
-                text += &format!(", about {} left", HumanDuration(left));
-            }
-        }
-        if standing.behind > BEHIND_SHOWN {
-            text += &format!(", the link index {} chunks behind", standing.behind);
-        }
-        if let Some(what) = &counted.waiting_for {
-            text += &format!("; waiting: {}", shown(what));
-        }
-        let spent = self.since.elapsed();
-        self.bar.set_message(format!("{text} [{}]", HumanDuration(spent)));
-        self.bar.tick();
-    }
-}
 
 /// What came of a crawl.
 #[derive(serde::Serialize)]
@@ -209,13 +68,12 @@ struct Slow {
 
 impl Summary {
     /// Reads what there is to say.
-    pub fn read(held: &Held, name: &str, worked: &Worked) -> anyhow::Result<Summary> {
+    pub fn read(db: &Db, name: &str, worked: &Worked) -> anyhow::Result<Summary> {
         let Worked { begun, did, ended, visible } = worked;
         let job = begun.job;
         let of = name.to_owned();
-        let (documents, endless) = held
-            .db
-            .read(move |tx| Ok((counters::of_job(tx, job)?, endless::of_job(tx, (job, &of))?)))?;
+        let (documents, endless) =
+            db.read(move |tx| Ok((counters::of_job(tx, job)?, endless::of_job(tx, (job, &of))?)))?;
         let (ended, left) = match ended {
             Ended::Finished { left } => ("finished", *left),
             Ended::Stopped => ("stopped", 0),
@@ -278,7 +136,7 @@ impl Summary {
         if !others.is_empty() {
             say(&format!("besides: {}", others.join(", ")));
         }
-        say(&format!("{} requests, {} received", did.requests, HumanBytes(did.bytes)));
+        say(&format!("{} requests, {} received", did.requests, size_of(did.bytes)));
         self.print_reasons();
         let states: Vec<String> =
             self.documents.iter().map(|(state, count)| format!("{count} {state}")).collect();

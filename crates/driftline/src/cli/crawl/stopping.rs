@@ -3,9 +3,11 @@
 //! Either way nothing that was committed is lost; at once only means that documents
 //! under way are fetched again next time.
 
+use crate::cli::terminal::ERASE_ROW;
 use ::crawl::worker::Stopper;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
+use std::io::IsTerminal;
 use std::thread::JoinHandle;
 
 /// Listens until it is dropped.
@@ -21,26 +23,41 @@ pub fn listen(stopper: Stopper) -> anyhow::Result<Stopping> {
 
 /// The same for a verb that stops when it is told.
 pub fn heed(verb: &'static str, stop: impl Fn() + Send + 'static) -> anyhow::Result<Stopping> {
+    let first = "stopping when what is under way is committed; again to stop at once".to_owned();
+    let second = format!("stopped at once; the next {verb} goes on from the last commit");
+    heed_saying(Words { first, second }, stop)
+}
+
+/// What is said at the first signal and at the second.
+pub struct Words {
+    pub first: String,
+    pub second: String,
+}
+
+/// The same for a verb with words of its own.
+pub fn heed_saying(words: Words, stop: impl Fn() + Send + 'static) -> anyhow::Result<Stopping> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
     let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut asked = false;
         for signal in signals.forever() {
             if asked {
-                eprintln!(
-                    "driftline: stopped at once; the next {verb} goes on from the last commit"
-                );
+                tell(&words.second);
                 #[allow(clippy::disallowed_methods, reason = "at once is what was asked for")]
                 std::process::exit(128 + signal);
             }
             asked = true;
-            eprintln!(
-                "driftline: stopping when what is under way is committed; again to stop at once"
-            );
+            tell(&words.first);
             stop();
         }
     })?;
     Ok(Stopping { handle, thread: Some(thread) })
+}
+
+/// Says something, in the place of a line that lives there.
+fn tell(words: &str) {
+    let erase = if std::io::stderr().is_terminal() { ERASE_ROW } else { "" };
+    eprintln!("{erase}driftline: {words}");
 }
 
 impl Drop for Stopping {

@@ -3,7 +3,7 @@
 //! The same for every verb that crawls. Invariant: however the work ends, its node is
 //! marked as stopped before the answer, so that nobody waits for it.
 
-use super::{show, stopping};
+use super::{live, stopping};
 use crate::cli::delivering::{Delivering, Visible};
 use crate::cli::extract;
 use crate::cli::place::Held;
@@ -84,7 +84,7 @@ impl Work<'_> {
             Worker::start(parts, self.settings.clone(), Attends::One(begun.job))?;
         let delivery = delivering.start((self.held, ids), &self.settings, &stopper)?;
         let stopping = stopping::listen(stopper)?;
-        let watching = show::watch(self.held, &progress, begun.job, self.quiet)?;
+        let watching = live::watch(&self.held.db, &progress, begun.job, self.quiet)?;
         let ended = worker.run();
         let visible = delivery.stop();
         watching.stop();

@@ -82,7 +82,7 @@ pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
         Ended::Replaced => anyhow::bail!("another process works on the demo's directory"),
     }
     let found = fates::read(stage, &worked.begun)?;
-    let summary = Summary::read(&stage.held, JOB, &worked)?;
+    let summary = Summary::read(&stage.held.db, JOB, &worked)?;
     let visits = stage.sample.web().take_visits();
     stage.rounds.push(Round { took, summary, worked, visits, found });
     Ok(())

@@ -6,61 +6,67 @@
 
 use super::loading::{Ended, Loaded, Read};
 use super::source::Source;
-use crate::cli::words::{count, size};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::cli::shown;
+use crate::cli::terminal::{self, LiveLine};
+use crate::cli::words::{count, size_of};
 use serde_json::{Value as Json, json};
-use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// How often the line is drawn while nothing new is read.
+/// How often the line is drawn at most.
 const EVERY: Duration = Duration::from_millis(250);
 
 /// The line of a load.
 pub struct Line {
-    bar: ProgressBar,
+    live: Option<Mutex<Live>>,
+}
+
+struct Live {
+    line: LiveLine<std::io::Stderr>,
+    drawn: Option<Instant>,
 }
 
 impl Line {
     /// Of a load that a person looks at, or of one that nobody sees.
     pub fn new(json: bool) -> Line {
-        let live = !json && std::io::stderr().is_terminal();
-        let target = if live { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{spinner} {wide_msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::new_spinner().with_style(style);
-        bar.set_draw_target(target);
-        if live {
-            bar.enable_steady_tick(EVERY);
-        }
-        Line { bar }
+        let line = if json { None } else { terminal::live_line() };
+        Line { live: line.map(|line| Mutex::new(Live { line, drawn: None })) }
     }
 
     /// Draws how far a file is.
     pub fn draw(&self, source: &Source, read: &Read) {
-        if !self.bar.is_hidden() {
-            self.bar.set_message(progress(source, read));
+        let Some(live) = &self.live else { return };
+        let mut live = live.lock().unwrap_or_else(PoisonError::into_inner);
+        if live.drawn.is_some_and(|drawn| drawn.elapsed() < EVERY) {
+            return;
         }
+        live.drawn = Some(Instant::now());
+        live.line.draw(terminal::error_columns(), |room| progress(source, read, room));
     }
 
     /// Takes the line away.
     pub fn clear(&self) {
-        self.bar.finish_and_clear();
+        if let Some(live) = &self.live {
+            let mut live = live.lock().unwrap_or_else(PoisonError::into_inner);
+            live.line.clear(terminal::error_columns());
+        }
     }
 }
 
-fn progress(source: &Source, read: &Read) -> String {
-    let bytes = i64::try_from(source.stamp.size_bytes).unwrap_or(i64::MAX);
+/// How far a file is, within so many columns: a long name gives way to the figures.
+fn progress(source: &Source, read: &Read, columns: usize) -> String {
+    let bytes = size_of(source.stamp.size_bytes);
     let percent = read.offset.saturating_mul(100).checked_div(source.stamp.size_bytes);
     let percent = percent.filter(|_| read.offset > 0).map(|percent| format!("{percent} % of "));
     let (records, pages) = (number(read.records), number(read.pages));
-    format!(
-        "{}: {}, {}, {}{}",
-        source.name,
+    let figures = format!(
+        ": {}, {}, {}{bytes}",
         count(records, "record"),
         count(pages, "page"),
         percent.unwrap_or_default(),
-        size(bytes)
-    )
+    );
+    let room = columns.saturating_sub(terminal::width(&figures));
+    format!("{}{figures}", terminal::cut(&shown(&source.name), room))
 }
 
 /// What became of a file, in lines.

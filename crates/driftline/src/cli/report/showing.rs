@@ -63,6 +63,10 @@ fn cell(ask: &Ask, column: &Column, value: Option<&Json>) -> String {
             _ => "(none)".to_owned(),
         },
         (_, Some(Json::String(text))) => shown(text),
+        #[allow(clippy::cast_possible_truncation)] // A rate for people.
+        (Kind::Rate, Some(value)) if column.name == "bytes_per_s" => {
+            size(value.as_f64().unwrap_or(0.0) as i64)
+        }
         (Kind::Rate, Some(value)) => format!("{:.1}", value.as_f64().unwrap_or(0.0)),
         (kind, Some(value)) => match (kind, value.as_i64()) {
             (Kind::Time, Some(moment_ms)) => moment(moment_ms),

@@ -56,7 +56,9 @@ fn define(run: &dyn Fn(&[&str]) -> Output) {
     let args = ["connection", "create", "intranet", "--connector", "web", "--group", "staff"];
     says(&[&args[..], &["--throttle", throttle, "--max-connections", "4"]].concat());
     let shown = says(&["connection", "show", "intranet"]);
-    for words in ["at most 4", "authority group staff", "12 documents/min, 2 connections, 100000"] {
+    for words in
+        ["at most 4", "authority group staff", "12 documents/min, 2 connections, 100.0 kB/s"]
+    {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     let edited = says(&["connection", "edit", "copy", "--rename", "disk", "directory=/srv/b"]);
@@ -293,7 +295,7 @@ pub(super) fn follow(place: &Place, guide: &str, commands_min: usize) -> std::pr
 #[test]
 fn every_command_of_the_guide_to_throttles_runs() {
     let told = said(&follow(&Place::new(), "throttles.md", 8));
-    for words in ["12 documents/min", "2 connections, 100000 bytes/s", "priority 3 -> 8"] {
+    for words in ["12 documents/min", "2 connections, 100.0 kB/s", "priority 3 -> 8"] {
         assert!(told.contains(words), "{words}: {told}");
     }
 }

@@ -116,7 +116,8 @@ fn a_directory_that_is_crawled_answers_questions_and_refuses_a_second_crawl() {
     let (home, site) = (Home::directory(), site());
     let running = begun(&home, &site);
     let refused = home.crawl(&[&site.seed()]).output().unwrap();
-    assert_trouble(&refused, &[&format!("in use by process {}", running.id()), "status"]);
+    let (holder, instead) = (format!("in use by process {}", running.id()), "`driftline work`");
+    assert_trouble(&refused, &[&holder, "status", "which takes every crawl", instead]);
     let asked = |args: &[&str]| {
         let output = home.command(args).output().unwrap();
         assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));

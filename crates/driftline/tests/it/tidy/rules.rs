@@ -33,6 +33,9 @@ const MACHINE_PATHS: [&str; 3] =
 const SQL: [&str; 6] =
     ["SELECT ", "INSERT INTO ", "DELETE FROM ", "CREATE TABLE ", "ALTER TABLE ", "DROP TABLE "];
 
+/// Units that are not those of `page::bytesize`.
+const BINARY_UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+
 /// The direction of dependencies: a crate, and the crates of ours it may use.
 const DIRECTION: [(&str, &[&str]); 5] = [
     ("page", &[]),
@@ -135,6 +138,20 @@ pub fn leaves_sql_to_the_store(file: &SourceFile) -> Vec<String> {
     file.program_lines()
         .filter(|(_, line)| SQL.iter().any(|words| line.contains(words)))
         .map(|(number, line)| format!("{}:{number}: SQL: {}", file.path, line.trim()))
+        .collect()
+}
+
+/// What the program says of bytes is written by `page::bytesize`, in decimal units.
+pub fn has_one_unit_for_bytes(file: &SourceFile) -> Vec<String> {
+    let is_said = |line: &str| {
+        // Every second piece between quotes is text.
+        let texts = line.split('"').skip(1).step_by(2);
+        texts.into_iter().any(|text| BINARY_UNITS.iter().any(|unit| text.contains(unit)))
+    };
+    let is_bound = file.is_rust() && file.owner().is_some();
+    file.program_lines()
+        .filter(|(_, line)| is_bound && is_said(line))
+        .map(|(number, line)| format!("{}:{number}: binary unit: {}", file.path, line.trim()))
         .collect()
 }
 

@@ -148,9 +148,9 @@ fn hostile_archives_are_refused_with_a_reason() {
         ("WARC/1.0\r\nContent-Length: -1\r\n\r\n", "no Content-Length"),
         ("WARC/1.0\r\nContent-Length: 18446744073709551615\r\n\r\nx", "ends inside its block"),
         ("WARC/1.0\r\nContent-Length: 1\r\n\r\nabc\r\n\r\n", "two line ends must follow"),
-        (&long_line, "a header line is longer than 64 KiB"),
-        (&many_lines, "its header is longer than 64 KiB"),
-        (&no_line_end, "a header line is longer than 64 KiB"),
+        (&long_line, "a header line is longer than 65.5 kB"),
+        (&many_lines, "its header is longer than 65.5 kB"),
+        (&no_line_end, "a header line is longer than 65.5 kB"),
         (&blank, "too many empty lines"),
     ] {
         let message = read_all(input.as_bytes()).unwrap_err().to_string();

@@ -4,6 +4,7 @@
 //! returns.
 
 use crate::ids::{JobId, Run};
+use crate::value::Row;
 use crate::{Result, Tx};
 
 /// One run.
@@ -30,17 +31,31 @@ pub fn last(tx: &mut Tx<'_>, job: JobId, before: Run, limit: u32) -> Result<Vec<
         "SELECT run, run_kind, started_ms, ended_ms, outcome, errortext FROM runs
          WHERE jobid = $1 AND run < $2 ORDER BY run DESC LIMIT $3",
         &[job.into(), before.into(), limit.into()],
-        |row| {
-            Ok(RunRow {
-                run: row.get(0)?,
-                kind: row.get(1)?,
-                started_ms: row.get(2)?,
-                ended_ms: row.get(3)?,
-                outcome: row.get(4)?,
-                error: row.get(5)?,
-            })
-        },
+        row_of,
     )
+}
+
+/// Runs of a job after one that have ended: those that ended with an error first, then from
+/// the newest.
+pub fn ended_after(tx: &mut Tx<'_>, job: JobId, after: Run, limit: u32) -> Result<Vec<RunRow>> {
+    tx.query(
+        "SELECT run, run_kind, started_ms, ended_ms, outcome, errortext FROM runs
+         WHERE jobid = $1 AND run > $2 AND ended_ms IS NOT NULL
+         ORDER BY CASE WHEN errortext IS NULL THEN 1 ELSE 0 END, run DESC LIMIT $3",
+        &[job.into(), after.into(), limit.into()],
+        row_of,
+    )
+}
+
+fn row_of(row: &Row<'_>) -> Result<RunRow> {
+    Ok(RunRow {
+        run: row.get(0)?,
+        kind: row.get(1)?,
+        started_ms: row.get(2)?,
+        ended_ms: row.get(3)?,
+        outcome: row.get(4)?,
+        error: row.get(5)?,
+    })
 }
 
 #[cfg(test)]
@@ -92,6 +107,18 @@ mod tests {
             assert_eq!(all, [newest, failed.clone(), first]);
             assert_eq!(db.read(move |tx| last(tx, job, Run(3), 1))?, [failed]);
             assert_eq!(db.read(|tx| last(tx, JobId(2), Run(i64::MAX), 9))?, []);
+            let ended = |after, limit| {
+                let rows = db.read(move |tx| ended_after(tx, job, Run(after), limit))?;
+                Ok::<_, crate::Error>(rows.iter().map(|it| it.run).collect::<Vec<_>>())
+            };
+            assert_eq!(ended(0, 9)?, [2, 1], "one that is under way has not ended");
+            step(60, |it| (it.phase, it.end_ms, it.error) = (Phase::Inactive, Some(60), None))?;
+            assert_eq!(ended(0, 9)?, [2, 3, 1]);
+            assert_eq!(
+                (ended(2, 9)?, ended(0, 1)?),
+                (vec![3], vec![2]),
+                "errors are left out last"
+            );
             Ok(())
         });
     }

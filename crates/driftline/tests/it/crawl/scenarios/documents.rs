@@ -67,7 +67,7 @@ fn documents_of_a_site_say_what_is_in_them(home: &Home) {
     assert_eq!(kept(&output, "/untyped")["text"], "Dear moon", "known by its bytes");
     assert_eq!(kept(&output, "/behind")["title"], "Behind", "the link of the PDF was followed");
     for (name, words) in [
-        ("/bomb.pdf", "more than 512 MiB"),
+        ("/bomb.pdf", "more than 536.8 MB of memory"),
         ("/fake.pdf", "does not begin as a PDF"),
         ("/old.doc", "before 2007"),
     ] {

@@ -88,3 +88,13 @@ fn a_dependency_against_the_direction_is_found_in_every_form() {
     assert_eq!(complaints("page", "[package]\nstore = \"no dependency\"\n"), 0);
     assert_eq!(complaints("attic", "[package]\n"), 1);
 }
+
+#[test]
+fn a_binary_unit_is_found_in_what_the_program_says_and_nowhere_else() {
+    let complaints = |path: &str, text: &str| has_one_unit_for_bytes(&file(path, text)).len();
+    let said = "bail!(\"more than 64 MiB\");\n";
+    assert_eq!(complaints("crates/page/src/url.rs", said), 1);
+    assert_eq!(complaints("crates/page/src/url/tests.rs", said), 0);
+    assert_eq!(complaints("crates/page/src/url.rs", "const A: u8 = 1; // 8 MiB\n"), 0);
+    assert_eq!(complaints("docs/formats/bodies.md", said), 0);
+}
