@@ -5,6 +5,7 @@
 //! leaves a run that the next one begins again. Invariant: when a run is begun, every
 //! link of every stored document has been judged by the job's present settings.
 
+use crate::ask_again;
 use crate::conduct::{self, Attends, Means, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
 use crate::lifecycle::Event;
@@ -76,6 +77,7 @@ pub fn begin(at: &Means, terms: Terms, name: &str, spec: &WebSpec) -> Result<Beg
     check_name(name)?;
     let (job, is_new_job) = define(at, name, spec)?;
     let terms = Terms { attends: Attends::One(job.id), ..terms };
+    ask_again::unblock_hosts(&at.db, &job, at.now.ms())?;
     let mut is_new = false;
     // A run that goes on may end, by others, before its new seeds are in; the next one
     // takes them then.
@@ -127,6 +129,7 @@ fn join(
     if is_new || state.phase != Phase::Active {
         return Ok(Some(0));
     }
+    ask_again::retry_documents(&at.db, (id, state.run), spec, at.now.ms())?;
     let (known, state) = (job.clone(), state.clone());
     let attended = at.db.read(move |tx| Attended::new(tx, known.clone(), state.clone()))?;
     let work =

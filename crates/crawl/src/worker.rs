@@ -243,6 +243,8 @@ pub struct Worker {
     herald: Arc<dyn Herald>,
     events: Receiver<Event>,
     stop: Arc<AtomicBool>,
+    /// When this worker began.
+    began_ms: i64,
     stop_since_ms: Option<i64>,
     looked_ms: i64,
     /// Documents that the last look for an end found to be left, of each job.
@@ -351,6 +353,7 @@ impl Worker {
             herald: parts.herald,
             events: incoming,
             stop,
+            began_ms: now.ms(),
             stop_since_ms: None,
             looked_ms: i64::MIN,
             left_before: BTreeMap::new(),

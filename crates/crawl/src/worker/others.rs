@@ -9,12 +9,15 @@ use super::finish::{self, Class};
 use super::job::{JobWork, Source};
 use super::tasks::{Claimed, LookedDone};
 use crate::conduct;
+use crate::fetch::sentences;
 use crate::frontier::{HostKey, Pause};
 use crate::lifecycle::Event;
+use page::url::origin_of;
 use std::sync::Arc;
 use store::chunkfile::document::RemoveReason;
 use store::ids::Part;
 use store::tables::jobs::OnFailure;
+use store::tables::queue::Entry;
 use store::tables::queue::sweep::Sweep;
 
 impl Worker {
@@ -52,12 +55,12 @@ impl Worker {
     /// so.
     pub(super) fn finished(&mut self, job: &JobWork, class: &Class, docid: &str) {
         self.progress.finished(class, docid);
-        let Class::Failed(code) = class else { return };
+        let Class::Failed(reason) = class else { return };
         if job.definition.on_failure != OnFailure::Abort {
             return;
         }
         let (id, now_ms) = (job.id, self.now.ms());
-        let fails = Event::Fail(format!("{docid} has failed for good ({code})"));
+        let fails = Event::Fail(format!("{docid} has failed for good ({})", reason.code()));
         // If this cannot be written now, the next failure, or the next run, writes it.
         let _ = self.db.write(move |tx| conduct::try_to(tx, id, &fails, now_ms));
         self.looked_ms = i64::MIN;
@@ -77,11 +80,25 @@ impl Worker {
             Sweep::Left { .. } => None,
         };
         for (claimed, is_shared) in swept {
+            let docid = claimed.entry.docid.clone();
+            let why = reason.is_none().then(|| self.why_left(part, &claimed.entry)).flatten();
             let class = self.finish((part, job), 0, |at, batch| match reason {
                 Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
-                None => finish::given_up(at, batch, (job, claimed)),
+                None => finish::given_up(at, batch, (job, claimed), why),
             });
-            self.progress.finished(&class, "");
+            self.progress.finished(&class, &docid);
         }
+    }
+
+    /// What keeps a document's host from being asked now.
+    fn why_left(&mut self, part: Part, entry: &Entry) -> Option<String> {
+        let name = page::url::host_of(&entry.docid);
+        let host = self.hosts.get(HostKey { part, bin: entry.bin });
+        if let (Some(_), Some(code)) = (host.blocked_ms, host.blocked_by.as_deref()) {
+            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
+            return Some(format!("{name} is left alone after trouble: {words}"));
+        }
+        let why = self.robots.trouble(origin_of(&entry.docid))?;
+        Some(format!("the robots.txt of {name} cannot be had: {why}"))
     }
 }

@@ -22,6 +22,8 @@ pub struct ErrorGroup {
     pub count: u64,
     /// A URL it happened to.
     pub example: String,
+    /// What happened to it, in words; none where the code says all.
+    pub sentence: Option<String>,
 }
 
 /// What a host cost.
@@ -176,13 +178,15 @@ impl Progress {
             Class::Missing => counted.missing += 1,
             Class::Forbidden(code) => *counted.forbidden.entry(code).or_default() += 1,
             Class::Again(_) => counted.again += 1,
-            Class::Failed(code) => group(&mut counted.errors, code, url),
+            Class::Failed(reason) => {
+                group(&mut counted.errors, reason.code(), (url, reason.detail()));
+            }
         }
     }
 
     /// A request failed in a way that may pass.
     pub fn troubled(&self, code: &str, url: &str) {
-        group(&mut self.lock().troubles, code, url);
+        group(&mut self.lock().troubles, code, (url, None));
     }
 
     /// A chunk was committed.
@@ -218,9 +222,16 @@ impl Progress {
     }
 }
 
-fn group(groups: &mut BTreeMap<String, ErrorGroup>, code: &str, url: &str) {
+fn group(
+    groups: &mut BTreeMap<String, ErrorGroup>,
+    code: &str,
+    (url, words): (&str, Option<&str>),
+) {
     let full = groups.len() >= ERRORS_MAX && !groups.contains_key(code);
     let code = if full { "other" } else { code };
-    let first = || ErrorGroup { count: 0, example: url.to_owned() };
+    let first = || {
+        let (example, sentence) = (url.to_owned(), words.map(str::to_owned));
+        ErrorGroup { count: 0, example, sentence }
+    };
     groups.entry(code.to_owned()).or_insert_with(first).count += 1;
 }

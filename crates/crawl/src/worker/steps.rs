@@ -13,12 +13,13 @@ use super::looking::FIRST;
 use super::tasks::{Claimed, DocumentDone, DocumentTask, RobotsTask, Task};
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
+use crate::ask_again::ROBOTS_UNREACHABLE;
 use crate::definitions::RobotsFor;
 use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Next, Pause};
 use crate::hops;
 use crate::login::session::Session;
-use crate::robots::Verdict;
+use crate::robots::{Question, Verdict};
 use page::url::origin_of;
 use std::sync::Arc;
 use store::Result;
@@ -116,8 +117,13 @@ impl Worker {
             }
         }
         self.tell_sitemaps(host.part, &work, &origin);
-        let product = web.spec.product();
-        match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
+        let question = Question {
+            url: &entry.docid,
+            product: web.spec.product(),
+            guard: &web.guard,
+            again_before_ms: self.asks_again_before_ms(&work),
+        };
+        match self.robots.verdict(&origin, question, self.now.ms()) {
             Verdict::Allowed => return self.fetch(host, work.clone(), claimed),
             Verdict::Unknown => {
                 let (token, bandwidth) = (claimed.token, self.bandwidth(host, &work));
@@ -136,10 +142,17 @@ impl Worker {
                     finish::forbidden(at, batch, (&work, claimed), why)
                 });
             }
-            Verdict::Closed { until_ms } => {
-                let words = "its host's robots.txt cannot be had";
-                let reason = Reason::new("robots-unreachable", Some(words));
-                self.skip(host, &work, |at, batch| {
+            Verdict::Refused(reason) => {
+                let docid = claimed.entry.docid.clone();
+                self.skip_named(host, (&work, &docid), |at, batch| {
+                    finish::refused(at, batch, (&work, claimed), reason)
+                });
+            }
+            Verdict::Closed { until_ms, why } => {
+                let words = format!("the robots.txt of its host cannot be had: {why}");
+                let reason = Reason::new(ROBOTS_UNREACHABLE, Some(&words));
+                let docid = claimed.entry.docid.clone();
+                self.skip_named(host, (&work, &docid), |at, batch| {
                     finish::later(at, batch, (&work, claimed), (reason, until_ms))
                 });
             }
@@ -158,7 +171,8 @@ impl Worker {
             }
             Ok(Access::Failed(until_ms, why)) => {
                 let reason = Reason::new("login", Some(&why));
-                self.skip(host, &job, |at, batch| {
+                let docid = claimed.entry.docid.clone();
+                self.skip_named(host, (&job, &docid), |at, batch| {
                     finish::later(at, batch, (&job, claimed), (reason, until_ms))
                 });
                 return Ok(());
@@ -187,17 +201,27 @@ impl Worker {
         self.fetching.send(Task::Document(Box::new(task)));
     }
 
-    /// A document that is settled without a request.
+    /// A document that is settled without a request, and does not fail.
     pub(super) fn skip(
         &mut self,
         host: HostKey,
         job: &JobWork,
         settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
     ) {
+        self.skip_named(host, (job, ""), settle);
+    }
+
+    /// The same for one that may fail, and is told of by its name.
+    fn skip_named(
+        &mut self,
+        host: HostKey,
+        (job, docid): (&JobWork, &str),
+        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
+    ) {
         self.frontier.skipped(job.spot(host));
         let not_before_ms = self.hosts.get(host).next_ms;
         let class = self.finish((host.part, job), not_before_ms, settle);
-        self.progress.finished(&class, "");
+        self.finished(job, &class, docid);
     }
 
     /// Runs `settle` on the batch of a job in a part.
@@ -253,7 +277,9 @@ impl Worker {
         }
         let name = page::url::host_of(&url);
         let busy_ms = u64::try_from(ended_ms - began_ms).unwrap_or(0);
-        self.progress.requested(name, u64::try_from(bytes).unwrap_or(0), busy_ms);
+        if !done.outcome.is_unasked() {
+            self.progress.requested(name, u64::try_from(bytes).unwrap_or(0), busy_ms);
+        }
         let class = self
             .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
         self.finished(&job, &class, &url);
@@ -294,7 +320,7 @@ impl Worker {
         self.frontier.finished(job.spot(host), pause);
         if self.parts.contains_key(&host.part) {
             let place = self.places.entry((host.part, job.id)).or_default();
-            let failed = matches!(request.outcome, Outcome::Retry { .. } | Outcome::Failed { .. });
+            let failed = request.outcome.is_failure();
             let before = place.batch.visits.remove(&host.bin);
             let sum = |count: fn(&Visit) -> i64| before.as_ref().map_or(0, count);
             let visit = Visit {

@@ -11,6 +11,7 @@ mod continuous;
 mod endless;
 mod failing;
 mod files;
+mod first_run;
 mod killed;
 mod limits;
 mod links;

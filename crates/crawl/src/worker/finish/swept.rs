@@ -86,20 +86,26 @@ fn remove(
 /// The code of what a run has given up because it could not wait.
 pub const GIVEN_UP: &str = "host-left-alone";
 
-/// A document that cannot be looked at before the run's patience ends.
+/// A document that cannot be looked at before the run's patience ends. `why` is what keeps
+/// its host from being asked, where that is known.
 pub fn given_up(
     at: Finishing<'_>,
     batch: &mut Batch,
     (job, claimed): (&JobWork, Claimed),
+    why: Option<String>,
 ) -> Class {
     batch.swept += 1;
+    batch.counts.errors += 1;
     if let Some(known) = &claimed.known {
         unread(batch, &claimed.entry, known);
     }
-    let detail = "its host was left alone for longer than the run waits";
-    let to = Settlement::Failed(Reason::new(GIVEN_UP, Some(detail)));
-    push(at, batch, (job, &claimed.entry), to);
-    Class::Failed(GIVEN_UP.to_owned())
+    let detail = match why {
+        Some(why) => format!("{why}; the run does not wait that long"),
+        None => "its host was left alone for longer than the run waits".to_owned(),
+    };
+    let reason = Reason::new(GIVEN_UP, Some(&detail));
+    push(at, batch, (job, &claimed.entry), Settlement::Failed(reason.clone()));
+    Class::Failed(reason)
 }
 
 fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {

@@ -11,7 +11,7 @@ use crate::cli::words::{count, counted};
 use crate::cli::{say, shown};
 use ::crawl::fetch::sentences;
 use ::crawl::worker::Ended;
-use ::crawl::worker::progress::{Counted, Progress};
+use ::crawl::worker::progress::{Counted, ErrorGroup, Progress};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use outputs::delays::Delays;
 use std::collections::{BTreeMap, VecDeque};
@@ -308,13 +308,7 @@ impl Summary {
             let mut groups: Vec<_> = groups.iter().collect();
             groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
             for (code, group) in groups.iter().take(EXAMPLES_MAX) {
-                let words = sentences::of(code).unwrap_or_else(|| shown(code));
-                let example = shown(&group.example);
-                say(&format!(
-                    "  {what}: {}, such as {example}: {words} ({})",
-                    group.count,
-                    shown(code)
-                ));
+                say(&format!("  {what}: {}", group_line(code, group)));
             }
         }
         self.endless.iter().for_each(|it| say(&format!("  {}", it.line())));
@@ -328,4 +322,16 @@ impl Summary {
             say(&format!("  slowest hosts: {}", hosts.join(", ")));
         }
     }
+}
+
+/// How often something went wrong, an example with its words, and the flag that helps.
+fn group_line(code: &str, group: &ErrorGroup) -> String {
+    let words = group.sentence.clone().or_else(|| sentences::of(code));
+    let words = words.map_or_else(|| shown(code), |words| shown(&words));
+    let example = match group.example.as_str() {
+        "" => String::new(),
+        url => format!(", such as {}", shown(url)),
+    };
+    let hint = if sentences::PRIVATE.contains(&code) { "; add --allow-private" } else { "" };
+    format!("{}{example}: {words}{hint} ({})", group.count, shown(code))
 }

@@ -248,14 +248,18 @@ pub fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
 
 pub fn robots_unreachable(looked: &Looked, job: &JobLook) -> Because {
     let stored = looked.robots.as_ref();
-    let answer = match stored.and_then(|stored| stored.status) {
-        Some(status) => format!("the server answered with status {status}"),
-        None => "there was no answer".to_owned(),
+    let status = stored.and_then(|stored| stored.status);
+    let answer = match (&looked.row, status) {
+        (Some(Listed { detail: Some(detail), .. }), _) if detail.contains(": ") => {
+            detail.split_once(": ").map_or("", |(_, why)| why).to_owned()
+        }
+        (_, Some(status)) => format!("the server answered with status {status}"),
+        _ => "there was no answer".to_owned(),
     };
     let sentence = format!(
         "The robots.txt of its host could not be had ({answer}), so nothing of the host is allowed."
     );
-    let next = match stored {
+    let next = match stored.filter(|stored| stored.status.is_some()) {
         Some(stored) => format!("It is asked for again {}", when(stored.expires_ms, looked.now_ms)),
         None => "It is asked for again by the next run".to_owned(),
     };

@@ -25,7 +25,7 @@ pub fn failed(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
     let sentence = format!("It was given up: {}.", words_of(row));
     if sentences::REFUSED.contains(&code) {
         let flags = match code {
-            "address" | "localhost" => "--allow-private",
+            code if sentences::PRIVATE.contains(&code) => "--allow-private",
             _ => return Because::new(Cause::Refused, sentence),
         };
         return Because::new(Cause::Refused, sentence)
