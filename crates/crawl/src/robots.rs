@@ -19,6 +19,10 @@ const ORIGINS_MAX: usize = 10_000;
 /// Bytes of robots.txt that are kept parsed, over all origins.
 const BYTES_MAX: usize = 64 << 20;
 
+/// How the words begin that a document waits with while robots.txt cannot be had; why
+/// follows.
+pub const CANNOT_BE_HAD: &str = "the robots.txt of its host cannot be had: ";
+
 /// What robots.txt says of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {

@@ -1,11 +1,12 @@
-//! Documents that no host is asked for: those of other connectors than the web, and those
-//! that leave their job.
+//! Documents that no host is asked for: those of other connectors than the web, those that are
+//! settled without a request, and those that leave their job.
 //!
 //! Invariant: they wait for nobody, but they are claimed, finished and committed like
 //! every other document.
 
 use super::Worker;
-use super::finish::{self, Class};
+use super::batch::Batch;
+use super::finish::{self, Class, Finishing};
 use super::job::{JobWork, Source};
 use super::tasks::{Claimed, LookedDone};
 use crate::conduct;
@@ -33,6 +34,29 @@ impl Worker {
             }
             None => self.send(host, work, claimed, None),
         }
+    }
+
+    /// A document that is settled without a request, and does not fail.
+    pub(super) fn skip(
+        &mut self,
+        host: HostKey,
+        job: &JobWork,
+        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
+    ) {
+        self.skip_named(host, (job, ""), settle);
+    }
+
+    /// The same for one that may fail, and is told of by its name.
+    pub(super) fn skip_named(
+        &mut self,
+        host: HostKey,
+        (job, docid): (&JobWork, &str),
+        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
+    ) {
+        self.frontier.skipped(job.spot(host));
+        let not_before_ms = self.hosts.get(host).next_ms;
+        let class = self.finish((host.part, job), not_before_ms, settle);
+        self.finished(job, &class, docid);
     }
 
     /// A connector has looked at a document.

@@ -19,7 +19,7 @@ use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Next, Pause};
 use crate::hops;
 use crate::login::session::Session;
-use crate::robots::{Question, Verdict};
+use crate::robots::{CANNOT_BE_HAD, Question, Verdict};
 use page::url::origin_of;
 use std::sync::Arc;
 use store::Result;
@@ -149,7 +149,7 @@ impl Worker {
                 });
             }
             Verdict::Closed { until_ms, why } => {
-                let words = format!("the robots.txt of its host cannot be had: {why}");
+                let words = format!("{CANNOT_BE_HAD}{why}");
                 let reason = Reason::new(ROBOTS_UNREACHABLE, Some(&words));
                 let docid = claimed.entry.docid.clone();
                 self.skip_named(host, (&work, &docid), |at, batch| {
@@ -199,29 +199,6 @@ impl Worker {
         let bandwidth = self.bandwidth(host, &job);
         let task = DocumentTask { host, claimed, job, bandwidth, session };
         self.fetching.send(Task::Document(Box::new(task)));
-    }
-
-    /// A document that is settled without a request, and does not fail.
-    pub(super) fn skip(
-        &mut self,
-        host: HostKey,
-        job: &JobWork,
-        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
-    ) {
-        self.skip_named(host, (job, ""), settle);
-    }
-
-    /// The same for one that may fail, and is told of by its name.
-    fn skip_named(
-        &mut self,
-        host: HostKey,
-        (job, docid): (&JobWork, &str),
-        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
-    ) {
-        self.frontier.skipped(job.spot(host));
-        let not_before_ms = self.hosts.get(host).next_ms;
-        let class = self.finish((host.part, job), not_before_ms, settle);
-        self.finished(job, &class, docid);
     }
 
     /// Runs `settle` on the batch of a job in a part.
@@ -324,7 +301,7 @@ impl Worker {
             let before = place.batch.visits.remove(&host.bin);
             let sum = |count: fn(&Visit) -> i64| before.as_ref().map_or(0, count);
             let visit = Visit {
-                fetches: sum(|it| it.fetches) + 1,
+                fetches: sum(|it| it.fetches) + i64::from(!request.outcome.is_unasked()),
                 errors: sum(|it| it.errors) + i64::from(failed),
                 bytes: sum(|it| it.bytes) + bytes,
                 busy_ms: sum(|it| it.busy_ms) + (request.ended_ms - request.began_ms).max(0),

@@ -8,6 +8,7 @@
 pub(super) mod flags;
 pub mod show;
 pub(super) mod stopping;
+mod whole_run;
 pub mod work;
 
 use super::place::{Held, Place};
@@ -38,7 +39,7 @@ Examples:
   driftline crawl https://example.com/ --database postgres://driftline@db/driftline \\
       --objects s3://crawl/objects
 
-Exit code: 0 the run is over, 1 it was stopped before or nothing could be fetched, 2 it could not be done.")]
+Exit code: 0 the run is over, 1 it was stopped before or the run could fetch nothing, 2 it could not be done.")]
 pub struct Args {
     /// Where the crawl begins; none for a job that is there already
     #[arg(value_name = "URL")]

@@ -4,10 +4,11 @@
 //! and goes to standard output. Invariant: numbers come from counters, never from
 //! counting rows, so watching costs the same for ten documents and ten million.
 
+use super::whole_run::{StoppedAt, WholeRun};
 use super::work::Worked;
 use crate::cli::endless::{self, Endless};
 use crate::cli::place::Held;
-use crate::cli::words::{count, counted};
+use crate::cli::words::count;
 use crate::cli::{say, shown};
 use ::crawl::fetch::sentences;
 use ::crawl::worker::Ended;
@@ -167,6 +168,8 @@ pub struct Summary {
     ended: &'static str,
     /// Documents left for the next run, because their hosts cannot be reached.
     left: i64,
+    /// What all processes did in the run.
+    whole_run: WholeRun,
     /// What this process did.
     did: Counted,
     failed: u64,
@@ -213,9 +216,11 @@ impl Summary {
         let Worked { begun, did, ended, visible } = worked;
         let job = begun.job;
         let of = name.to_owned();
-        let (documents, endless) = held
-            .db
-            .read(move |tx| Ok((counters::of_job(tx, job)?, endless::of_job(tx, (job, &of))?)))?;
+        let run = begun.run;
+        let (documents, endless, whole_run) = held.db.read(move |tx| {
+            let endless = endless::of_job(tx, (job, &of))?;
+            Ok((counters::of_job(tx, job)?, endless, WholeRun::read(tx, job, run)?))
+        })?;
         let (ended, left) = match ended {
             Ended::Finished { left } => ("finished", *left),
             Ended::Stopped => ("stopped", 0),
@@ -236,6 +241,7 @@ impl Summary {
             run: begun.run.0,
             ended,
             left,
+            whole_run,
             failed: did.failed(),
             slowest_hosts,
             did: did.clone(),
@@ -246,10 +252,9 @@ impl Summary {
         })
     }
 
-    /// Whether there was something to do, and nothing at all could be had.
+    /// Whether there was something to do in the run, and nothing at all could be had.
     pub fn is_in_vain(&self) -> bool {
-        let did = &self.did;
-        did.documents() == self.failed && (self.left > 0 || self.failed > 0)
+        self.whole_run.is_in_vain(self.failed.max(self.left.unsigned_abs()))
     }
 
     /// Prints it for people.
@@ -280,20 +285,44 @@ impl Summary {
         }
         say(&format!("{} requests, {} received", did.requests, HumanBytes(did.bytes)));
         self.print_reasons();
-        let states: Vec<String> =
-            self.documents.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        self.print_states();
+        match (self.ended, self.left) {
+            ("finished", 0) => {}
+            ("finished", 1) => {
+                say("1 document waits for the next run: its host could not be reached; \
+                 `driftline hosts --by errors` shows it")
+            }
+            ("finished", left) => say(&format!(
+                "{left} documents wait for the next run: their hosts could not be reached; \
+                 `driftline hosts --by errors` shows them"
+            )),
+            _ => say("stopped before the end; the same command goes on from here"),
+        }
+    }
+
+    fn print_states(&self) {
+        let left_out = self.whole_run.stopped_at.as_ref().map_or(0, |it| it.left_out);
+        let states: Vec<String> = self
+            .documents
+            .iter()
+            .map(|(state, count)| (state, if state == "cut" { count - left_out } else { *count }))
+            .filter(|(_, count)| *count > 0)
+            .map(|(state, count)| format!("{count} {state}"))
+            .collect();
         say(&format!(
             "the job has {}",
             if states.is_empty() { "no documents".into() } else { states.join(", ") }
         ));
-        match (self.ended, self.left) {
-            ("finished", 0) => {}
-            ("finished", left) => say(&format!(
-                "{} for the next run: their hosts could not be reached; \
-                 `driftline hosts --by errors` shows them",
-                counted(left, "document waits", "documents wait")
-            )),
-            _ => say("stopped before the end; the same command goes on from here"),
+        if let Some(StoppedAt { pages, left_out }) = &self.whole_run.stopped_at {
+            say(&format!(
+                "stopped at {}; {} left out (--max-pages {} takes in more)",
+                count(*pages, "page"),
+                count(*left_out, "known URL"),
+                pages.saturating_mul(2)
+            ));
+        }
+        for seed in self.whole_run.missing_seeds.iter().take(EXAMPLES_MAX) {
+            say(&format!("the server says that there is no page at {}, a seed", shown(seed)));
         }
     }
 
