@@ -19,7 +19,7 @@ use store::chunkfile::document::DocumentRecord;
 use store::chunkfile::facts::FactsStream;
 use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
-use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
+use store::tables::connections::{self, Connection, Kind};
 use store::tables::job_states::{self, Attended, Phase, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
@@ -28,8 +28,6 @@ use store::{Db, Error, Result, pack};
 
 /// The repository connection that `crawl` jobs share unless they name another.
 pub const CONNECTION: &str = "web";
-/// Connections open at once, as a new connection is defined.
-const CONNECTIONS_MAX: i64 = 256;
 /// Seeds that are queued in one go.
 const SEEDS_AT_ONCE: usize = 10_000;
 /// Chunks read at once when links are judged again.
@@ -200,16 +198,9 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
         return Ok(known.id);
     }
     let connection = Connection {
-        id,
-        name: CONNECTION.to_owned(),
-        description: None,
-        classname: CONNECTOR.to_owned(),
         config: crate::connectors::web::no_config(),
-        maxcount: CONNECTIONS_MAX,
-        groupname: None,
-        authdomainname: None,
-        prerequisite: None,
-        history_ms: Some(HISTORY_MS),
+        maxcount: crate::connectors::max_connections(CONNECTOR),
+        ..Connection::new(id, CONNECTION, CONNECTOR)
     };
     connections::save(tx, Kind::Repository, &connection, now_ms)?;
     Ok(id)

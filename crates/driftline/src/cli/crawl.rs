@@ -5,6 +5,7 @@
 //! not given leave the job as it is; whatever ends the process, the next `crawl` goes
 //! on where the last commit was.
 
+mod audited;
 pub(super) mod flags;
 pub mod show;
 pub(super) mod stopping;
@@ -17,6 +18,7 @@ use ::crawl::begin::{self, Begun};
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::{Ended, Settings};
 use anyhow::Context;
+use audited::Audited;
 use clap::Args as ClapArgs;
 use flags::Flags;
 use std::process::ExitCode;
@@ -61,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// How many seconds a silent process keeps its parts of a database
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
     lease: f64,
     /// Pause while less than so much of the data directory's disk is free
     #[arg(long, value_name = "PERCENT", default_value_t = 5)]
@@ -104,8 +106,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let _listening = held.answer("crawl")?;
     let node_name = node_name(args.node.as_deref(), &held);
+    let is_edited = known.as_ref().is_none_or(|job| job.docspec != spec.to_json());
+    let audited = is_edited.then(|| Audited::begin(&held.db, &name)).transpose()?;
     let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
-    crawl.run()
+    crawl.run(audited.as_ref())
 }
 
 fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
@@ -142,7 +146,7 @@ struct Crawl<'a> {
 }
 
 impl Crawl<'_> {
-    fn run(&self) -> anyhow::Result<ExitCode> {
+    fn run(&self, audited: Option<&Audited<'_>>) -> anyhow::Result<ExitCode> {
         let work = Work {
             held: self.held,
             own: self.args.place.addresses()?,
@@ -151,7 +155,16 @@ impl Crawl<'_> {
             settings: self.settings(),
             quiet: self.args.place.json(),
         };
-        let worked = work.run(|begun| self.announce(begun))?;
+        let mut is_begun = false;
+        let worked = work.run(|begun| {
+            is_begun = true;
+            self.announce(begun);
+            audited.map_or(Ok(()), Audited::done)
+        });
+        if let (Some(audited), Err(error), false) = (audited, &worked, is_begun) {
+            audited.refused(error);
+        }
+        let worked = worked?;
         let summary = show::Summary::read(self.held, &self.name, &worked)?;
         if self.args.place.json() {
             say(&serde_json::to_string(&summary)?);

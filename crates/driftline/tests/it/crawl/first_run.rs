@@ -167,3 +167,14 @@ fn a_run_that_stopped_at_its_limit_says_how_many_urls_it_left_out() {
     );
     assert!(!said.contains(" cut"), "{said}");
 }
+
+#[test]
+fn what_a_crawl_changes_of_its_job_is_in_the_audit_log() {
+    let (home, site) = (Home::directory(), Site::with_pages(2).serve());
+    home.crawled(&[&site.seed()]);
+    home.crawled(&["--max-pages", "7"]);
+    home.crawled(&["--max-pages", "7"]);
+    let (_, audit) = screen(&home, &["audit"]);
+    says(&audit, &["command line: crawl, done", "job site: new", "job site: spec.pages_max"]);
+    assert_eq!(audit.matches("crawl, done").count(), 2, "the third has changed nothing: {audit}");
+}
