@@ -4,14 +4,19 @@
 //! robots.txt has been asked for again.
 
 use super::Worker;
+use super::finish;
 use super::hosts::Request;
 use super::job::JobWork;
-use super::tasks::{RobotsDone, RobotsTask};
+use super::tasks::{Claimed, RobotsDone, RobotsTask};
+use crate::ask_again::ROBOTS_UNREACHABLE;
 use crate::conduct::Attends;
 use crate::fetch::{Outcome, Reason};
-use crate::robots;
+use crate::frontier::HostKey;
+use crate::robots::{self, CANNOT_BE_HAD, Verdict};
+use store::chunkfile::document::RemoveReason;
 use store::ids::Part;
 use store::tables::history::Activity;
+use store::tables::queue;
 use store::tables::robots::Stored;
 
 /// Origins that are remembered for having told their sitemaps; to tell them twice is
@@ -88,6 +93,33 @@ impl Worker {
             Attends::One(one) if one == job.id => job.began_ms.max(self.began_ms),
             _ => job.began_ms,
         }
+    }
+
+    /// A document that robots.txt, or the lack of one, keeps from being asked for.
+    pub(super) fn closed_by_robots(
+        &mut self,
+        host: HostKey,
+        (work, claimed): (&JobWork, Claimed),
+        verdict: Verdict,
+    ) {
+        let docid = claimed.entry.docid.clone();
+        self.skip_named(host, (work, &docid), |at, batch| match verdict {
+            Verdict::Refused(reason) => finish::refused(at, batch, (work, claimed), reason),
+            Verdict::Closed { until_ms, why } => {
+                let words = format!("{CANNOT_BE_HAD}{why}");
+                let reason = queue::Reason::new(ROBOTS_UNREACHABLE, Some(&words));
+                finish::later(at, batch, (work, claimed), (reason, until_ms))
+            }
+            Verdict::Forbidden { rule } => {
+                let why = ("robots", rule.as_str(), RemoveReason::Robots);
+                finish::forbidden(at, batch, (work, claimed), why)
+            }
+            // Nobody comes here with these; it would wait for the next look.
+            Verdict::Allowed | Verdict::Unknown => {
+                let reason = queue::Reason::new(ROBOTS_UNREACHABLE, None);
+                finish::later(at, batch, (work, claimed), (reason, 0))
+            }
+        });
     }
 
     /// Names the sitemaps of an origin to a job, once in a run.

@@ -13,13 +13,12 @@ use super::looking::FIRST;
 use super::tasks::{Claimed, DocumentDone, DocumentTask, RobotsTask, Task};
 use super::turn::OpenChunk;
 use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
-use crate::ask_again::ROBOTS_UNREACHABLE;
 use crate::definitions::RobotsFor;
 use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Next, Pause};
 use crate::hops;
 use crate::login::session::Session;
-use crate::robots::{CANNOT_BE_HAD, Question, Verdict};
+use crate::robots::{Question, Verdict};
 use page::url::origin_of;
 use std::sync::Arc;
 use store::Result;
@@ -136,26 +135,7 @@ impl Worker {
                     bandwidth,
                 }));
             }
-            Verdict::Forbidden { rule } => {
-                let why = ("robots", rule.as_str(), RemoveReason::Robots);
-                self.skip(host, &work, |at, batch| {
-                    finish::forbidden(at, batch, (&work, claimed), why)
-                });
-            }
-            Verdict::Refused(reason) => {
-                let docid = claimed.entry.docid.clone();
-                self.skip_named(host, (&work, &docid), |at, batch| {
-                    finish::refused(at, batch, (&work, claimed), reason)
-                });
-            }
-            Verdict::Closed { until_ms, why } => {
-                let words = format!("{CANNOT_BE_HAD}{why}");
-                let reason = Reason::new(ROBOTS_UNREACHABLE, Some(&words));
-                let docid = claimed.entry.docid.clone();
-                self.skip_named(host, (&work, &docid), |at, batch| {
-                    finish::later(at, batch, (&work, claimed), (reason, until_ms))
-                });
-            }
+            verdict => self.closed_by_robots(host, (&work, claimed), verdict),
         }
         Ok(())
     }
