@@ -5,6 +5,7 @@
 //! leaves a run that the next one begins again. Invariant: when a run is begun, every
 //! link of every stored document has been judged by the job's present settings.
 
+use crate::ask_again;
 use crate::conduct::{self, Attends, Means, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
 use crate::lifecycle::Event;
@@ -19,7 +20,7 @@ use store::chunkfile::facts::FactsStream;
 use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
 use store::panics::Faults;
-use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
+use store::tables::connections::{self, Connection, Kind};
 use store::tables::job_states::{self, Attended, Phase, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
@@ -28,8 +29,6 @@ use store::{Db, Error, Result, pack};
 
 /// The repository connection that `crawl` jobs share unless they name another.
 pub const CONNECTION: &str = "web";
-/// Connections open at once, as a new connection is defined.
-const CONNECTIONS_MAX: i64 = 256;
 /// Seeds that are queued in one go.
 const SEEDS_AT_ONCE: usize = 10_000;
 /// Chunks read at once when links are judged again.
@@ -120,6 +119,7 @@ fn run(
     spec: &WebSpec,
     bring: impl Fn(fn(&State) -> bool) -> Result<State>,
 ) -> Result<Begun> {
+    ask_again::unblock_hosts(&at.db, job, at.now.ms())?;
     let (id, mut is_new, mut was_paused) = (job.id, false, false);
     // A run that goes on may end, by others, before its new seeds are in; the next one
     // takes them then.
@@ -160,6 +160,7 @@ fn join(
     if is_new || state.phase != Phase::Active {
         return Ok(Some(0));
     }
+    ask_again::retry_documents(&at.db, (id, state.run), spec, at.now.ms())?;
     let (known, state) = (job.clone(), state.clone());
     let attended = at.db.read(move |tx| Attended::new(tx, known.clone(), state.clone()))?;
     let work =
@@ -231,16 +232,9 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
         return Ok(known.id);
     }
     let connection = Connection {
-        id,
-        name: CONNECTION.to_owned(),
-        description: None,
-        classname: CONNECTOR.to_owned(),
         config: crate::connectors::web::no_config(),
-        maxcount: CONNECTIONS_MAX,
-        groupname: None,
-        authdomainname: None,
-        prerequisite: None,
-        history_ms: Some(HISTORY_MS),
+        maxcount: crate::connectors::max_connections(CONNECTOR),
+        ..Connection::new(id, CONNECTION, CONNECTOR)
     };
     connections::save(tx, Kind::Repository, &connection, now_ms)?;
     Ok(id)

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use store::catalog::Connector;
+use store::tables::connections::MAXCOUNT;
 
 /// Makes a repository of a connection's configuration and a job's specification, in this
 /// order.
@@ -37,6 +38,15 @@ pub const ALL: &[(Connector, Option<Make>, Option<Open>)] = &[
     #[cfg(test)]
     (example::CONNECTOR, Some(example::repository), None),
 ];
+
+/// Connections of the web open at once, where nothing else is said: what keeps them apart is
+/// the delay of each host.
+const WEB_CONNECTIONS_MAX: i64 = 256;
+
+/// Connections open at once that a connector has where nothing else is said.
+pub fn max_connections(connector: &str) -> i64 {
+    if is_web(connector) { WEB_CONNECTIONS_MAX } else { MAXCOUNT }
+}
 
 /// Whether a connector's documents are on the web.
 pub fn is_web(connector: &str) -> bool {

@@ -27,6 +27,13 @@ pub const DELAY_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 /// Requests under way at once in one process.
 pub const CONCURRENCY_MAX: usize = crate::worker::CLAIMED_MAX;
 
+/// The name of a crawler that has not been given another.
+const USUAL_AGENT: &str = concat!("driftline/", env!("CARGO_PKG_VERSION"));
+
+fn is_usual_agent(agent: &str) -> bool {
+    agent == USUAL_AGENT
+}
+
 /// What robots.txt is obeyed for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -72,7 +79,8 @@ pub struct WebSpec {
     #[serde(skip_serializing_if = "Searchable::is_usual")]
     pub search: Searchable,
     /// The crawler's name, such as `driftline/0.1`; robots.txt is read for what
-    /// stands before the slash.
+    /// stands before the slash. Our own is not stored: it goes with the program.
+    #[serde(skip_serializing_if = "is_usual_agent")]
     pub agent: String,
     /// Where a site's owner finds out who crawls: a URL or a mail address.
     pub contact: String,
@@ -102,7 +110,7 @@ impl Default for WebSpec {
             bodies: true,
             links: Some(LinkPolicy::All),
             search: Searchable::default(),
-            agent: concat!("driftline/", env!("CARGO_PKG_VERSION")).to_owned(),
+            agent: USUAL_AGENT.to_owned(),
             contact: "https://crates.io/crates/driftline".to_owned(),
             retries: 3,
             retry_ms: 10_000,

@@ -10,6 +10,7 @@
 //! HTML nor text, [`compare`] says what has changed, [`refetch`] when it is looked at again.
 //! `stored_times` judges times that come from the tables. [`connectors`] are the other repositories there are, and [`worker`] joins them all.
 
+pub mod ask_again;
 pub mod begin;
 pub mod budget;
 pub mod carrydown;

@@ -2,11 +2,12 @@
 //! memory and in the database (T16).
 //!
 //! Pure decisions over what came back; the worker fetches. Relies on
-//! `page::robots::answer` for what each answer means. Invariant: an origin whose
+//! `page::robots::answer` for what each answer means. Invariants: an origin whose
 //! robots.txt is not known is never asked for anything else, and trouble with it never
-//! opens an origin.
+//! opens an origin; a refusal of our own says nothing of robots.txt, so it is not stored,
+//! and counts only for jobs that may reach the same.
 
-use crate::fetch::{Followed, Outcome};
+use crate::fetch::{Followed, Guard, Outcome, Reason};
 use page::robots::Robots;
 use page::robots::answer::{Asked, Decision, good_for_ms, on_status};
 use std::collections::{HashMap, VecDeque};
@@ -17,6 +18,10 @@ use store::tables::robots::Stored;
 const ORIGINS_MAX: usize = 10_000;
 /// Bytes of robots.txt that are kept parsed, over all origins.
 const BYTES_MAX: usize = 64 << 20;
+
+/// How the words begin that a document waits with while robots.txt cannot be had; why
+/// follows.
+pub const CANNOT_BE_HAD: &str = "the robots.txt of its host cannot be had: ";
 
 /// What robots.txt says of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +37,11 @@ pub enum Verdict {
     Closed {
         /// When it is asked for again.
         until_ms: i64,
+        /// Why it cannot be had.
+        why: String,
     },
+    /// The origin itself may not be asked: its address, its port, its certificate.
+    Refused(Reason),
     /// It must be asked for first.
     Unknown,
 }
@@ -40,7 +49,29 @@ pub enum Verdict {
 struct Origin {
     robots: Robots,
     stored: Stored,
+    /// Why the last request brought nothing, if this process made it.
+    trouble: Option<Reason>,
     bytes: usize,
+}
+
+/// An origin that was not asked, because we refuse to.
+struct Refusal {
+    guard: Guard,
+    reason: Reason,
+    until_ms: i64,
+}
+
+/// What is asked of robots.txt.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The document.
+    pub url: &'a str,
+    /// The crawler's name.
+    pub product: &'a str,
+    /// What the job may reach.
+    pub guard: &'a Guard,
+    /// When nobody answered before this time, it is asked again.
+    pub again_before_ms: i64,
 }
 
 /// robots.txt by origin.
@@ -48,6 +79,7 @@ struct Origin {
 pub struct RobotsCache {
     origins: HashMap<String, Origin>,
     order: VecDeque<String>,
+    refusals: HashMap<String, Refusal>,
     bytes: usize,
 }
 
@@ -58,20 +90,36 @@ impl RobotsCache {
     }
 
     /// What is known of an origin says this of a URL in it.
-    pub fn verdict(&self, origin: &str, url: &str, product: &str, now_ms: i64) -> Verdict {
+    pub fn verdict(&self, origin: &str, question: Question<'_>, now_ms: i64) -> Verdict {
+        let refusal = self.refusals.get(origin);
+        let counts = |it: &&Refusal| it.until_ms > now_ms && it.guard == *question.guard;
+        if let Some(refusal) = refusal.filter(counts) {
+            return Verdict::Refused(refusal.reason);
+        }
         let Some(known) = self.origins.get(origin) else { return Verdict::Unknown };
-        if known.stored.expires_ms <= now_ms {
+        let stored = &known.stored;
+        if stored.expires_ms <= now_ms {
             return Verdict::Unknown;
         }
-        if known.stored.body.is_none() && known.stored.closed {
-            return Verdict::Closed { until_ms: known.stored.expires_ms };
+        if stored.body.is_none() && stored.closed {
+            let is_unanswered = stored.status.is_none();
+            if is_unanswered && stored.asked_ms < question.again_before_ms {
+                return Verdict::Unknown;
+            }
+            return Verdict::Closed { until_ms: stored.expires_ms, why: known.why() };
         }
-        let verdict = known.robots.verdict(product, url);
+        let verdict = known.robots.verdict(question.product, question.url);
         match verdict.rule {
             _ if verdict.allowed => Verdict::Allowed,
             Some(rule) => Verdict::Forbidden { rule: format!("line {}: {}", rule.line, rule.text) },
             None => Verdict::Forbidden { rule: "the whole file".to_owned() },
         }
+    }
+
+    /// Why nothing of an origin may be asked for now, if its robots.txt cannot be had.
+    pub fn trouble(&self, origin: &str) -> Option<String> {
+        let known = self.origins.get(origin)?;
+        (known.stored.body.is_none() && known.stored.closed).then(|| known.why())
     }
 
     /// The delay that an origin asks of a product.
@@ -100,7 +148,7 @@ impl RobotsCache {
         self.drop_origin(&origin);
         self.bytes += bytes;
         self.order.push_back(origin.clone());
-        self.origins.insert(origin, Origin { robots, stored, bytes });
+        self.origins.insert(origin, Origin { robots, stored, trouble: None, bytes });
         while self.origins.len() > ORIGINS_MAX || self.bytes > BYTES_MAX {
             let Some(oldest) = self.order.pop_front() else { break };
             self.bytes -= self.origins.remove(&oldest).map_or(0, |dropped| dropped.bytes);
@@ -114,8 +162,19 @@ impl RobotsCache {
         }
     }
 
+    /// A job's request for robots.txt was refused by ourselves.
+    pub fn refused(&mut self, origin: &str, (guard, reason): (&Guard, Reason), now_ms: i64) {
+        if self.refusals.len() >= ORIGINS_MAX {
+            self.refusals.clear();
+        }
+        let until_ms = now_ms + good_for_ms(Asked::default(), None);
+        let refusal = Refusal { guard: guard.clone(), reason, until_ms };
+        self.refusals.insert(origin.to_owned(), refusal);
+    }
+
     /// robots.txt was asked for. Returns what to remember in the database.
     pub fn answered(&mut self, origin: &str, followed: &Followed, now_ms: i64) -> Stored {
+        self.refusals.remove(origin);
         let before = self.origins.get(origin).map(|known| &known.stored);
         let failing_ms = before.and_then(|it| it.failing_ms);
         let good_ms = before.and_then(|it| it.good_ms);
@@ -150,7 +209,30 @@ impl RobotsCache {
             expires_ms: now_ms + good_for_ms(asked, max_age_ms(&followed.outcome)),
         };
         self.restore(stored.clone());
+        if let Some(known) = self.origins.get_mut(origin) {
+            known.trouble = followed.outcome.reason();
+        }
         stored
+    }
+}
+
+impl Origin {
+    /// Why robots.txt cannot be had, in words.
+    fn why(&self) -> String {
+        match (self.trouble, self.stored.status) {
+            (Some(reason), _) => reason.to_string(),
+            (None, Some(status)) => format!("the server answered with status {status}"),
+            (None, None) => "nobody answered".to_owned(),
+        }
+    }
+}
+
+/// The reason for which robots.txt was not asked for at all, if it is one of our own. Where
+/// it leads elsewhere first, it is about that place, and robots.txt cannot be had.
+pub fn refusal(followed: &Followed) -> Option<Reason> {
+    match followed.outcome {
+        Outcome::Refused { reason } if followed.hops.is_empty() => Some(reason),
+        _ => None,
     }
 }
 
@@ -166,7 +248,7 @@ fn max_age_ms(outcome: &Outcome) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::{Fetched, HeaderMap, Reason};
+    use crate::fetch::{Fetched, HeaderMap, Hop, Reason};
 
     const ORIGIN: &str = "http://a.example";
     const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -188,7 +270,18 @@ mod tests {
     }
 
     fn verdict(cache: &RobotsCache, path: &str, now_ms: i64) -> Verdict {
-        cache.verdict(ORIGIN, &format!("{ORIGIN}{path}"), "driftline", now_ms)
+        judged(cache, path, &Guard::default(), (0, now_ms))
+    }
+
+    fn judged(
+        cache: &RobotsCache,
+        path: &str,
+        guard: &Guard,
+        (again_before_ms, now_ms): (i64, i64),
+    ) -> Verdict {
+        let url = &format!("{ORIGIN}{path}");
+        let question = Question { url, product: "driftline", guard, again_before_ms };
+        cache.verdict(ORIGIN, question, now_ms)
     }
 
     #[test]
@@ -216,7 +309,9 @@ mod tests {
 
         let mut cache = RobotsCache::default();
         let stored = cache.answered(ORIGIN, &ended(Reason::ConnectRefused.outcome()), 0);
-        assert!(matches!(verdict(&cache, "/x", 1), Verdict::Closed { until_ms } if until_ms > 1));
+        assert!(
+            matches!(verdict(&cache, "/x", 1), Verdict::Closed { until_ms, .. } if until_ms > 1)
+        );
         assert_eq!(stored.failing_ms, Some(0));
 
         cache.answered(ORIGIN, &body("User-agent: *\nDisallow: /x"), DAY_MS);
@@ -224,6 +319,43 @@ mod tests {
         let now_ms = 2 * DAY_MS + 1;
         assert!(matches!(verdict(&cache, "/x", now_ms), Verdict::Forbidden { .. }));
         assert_eq!(verdict(&cache, "/y", now_ms), Verdict::Allowed, "the last copy stays in force");
+    }
+
+    #[test]
+    fn what_nobody_answered_is_asked_again_by_a_run_that_began_later() {
+        let mut cache = RobotsCache::default();
+        let guard = Guard::default();
+        let stored = cache.answered(ORIGIN, &ended(Reason::ConnectRefused.outcome()), 10);
+        let closed = judged(&cache, "/", &guard, (10, 11));
+        assert!(
+            matches!(&closed, Verdict::Closed { why, .. } if why.contains("refused the connection")),
+            "{closed:?}"
+        );
+        assert_eq!(judged(&cache, "/", &guard, (11, 12)), Verdict::Unknown);
+        let mut restarted = RobotsCache::default();
+        restarted.restore(stored);
+        assert_eq!(judged(&restarted, "/", &guard, (11, 12)), Verdict::Unknown);
+
+        cache.answered(ORIGIN, &ended(Reason::Status(503).outcome()), 20);
+        let answered = judged(&cache, "/", &guard, (21, 22));
+        assert!(matches!(answered, Verdict::Closed { .. }), "somebody did answer: {answered:?}");
+    }
+
+    #[test]
+    fn a_refusal_of_our_own_holds_only_for_who_may_reach_no_more() {
+        let mut cache = RobotsCache::default();
+        let (public, private) =
+            (Guard::default(), Guard { allow_private: true, ..Guard::default() });
+        let reason = Reason::Address("loopback");
+        let followed = ended(reason.outcome());
+        assert_eq!(refusal(&followed), Some(reason));
+        cache.refused(ORIGIN, (&public, reason), 0);
+        assert_eq!(judged(&cache, "/", &public, (0, 1)), Verdict::Refused(reason));
+        assert_eq!(judged(&cache, "/", &private, (0, 1)), Verdict::Unknown);
+        assert_eq!(judged(&cache, "/", &public, (0, DAY_MS)), Verdict::Unknown, "not for ever");
+        let (from, to) = (format!("{ORIGIN}/robots.txt"), "http://10.0.0.1/".to_owned());
+        let elsewhere = Followed { hops: vec![Hop { from, status: 302, to }], ..followed };
+        assert_eq!(refusal(&elsewhere), None, "robots.txt leads there, the origin is another");
     }
 
     #[test]

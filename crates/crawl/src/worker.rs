@@ -250,6 +250,8 @@ pub struct Worker {
     herald: Arc<dyn Herald>,
     events: Receiver<Event>,
     stop: Arc<AtomicBool>,
+    /// When this worker began.
+    began_ms: i64,
     stop_since_ms: Option<i64>,
     jumps: Jumps,
     looked_ms: i64,
@@ -361,6 +363,7 @@ impl Worker {
             herald: parts.herald,
             events: incoming,
             stop,
+            began_ms: now.ms(),
             stop_since_ms: None,
             jumps: Jumps::since(Moment::now()),
             looked_ms: i64::MIN,

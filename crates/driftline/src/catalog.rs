@@ -121,7 +121,8 @@ mod tests {
                         _ => typed::value(setting, default).unwrap(),
                     };
                     let found = typed::get(&checked, setting.name);
-                    if *setting == Searchable::SETTING && found.is_none() {
+                    let is_unwritten = *setting == Searchable::SETTING || setting.name == "agent";
+                    if is_unwritten && found.is_none() {
                         // It is written only if it is not as usual.
                         continue;
                     }

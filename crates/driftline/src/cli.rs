@@ -53,6 +53,7 @@ mod terminal;
 pub mod token;
 pub mod top;
 pub mod urls;
+mod usage;
 mod verify;
 pub mod why;
 mod words;
@@ -118,8 +119,8 @@ enum Verb {
 /// What every verb about a data directory takes.
 #[derive(clap::Args)]
 struct Data {
-    /// The data directory
-    #[arg(long, value_name = "DIR", default_value = "driftline-data")]
+    /// The data directory; DRIFTLINE_DATA names another default
+    #[arg(long, value_name = "DIR", default_value_os_t = default_data())]
     data: PathBuf,
     /// Answer in JSON
     #[arg(long)]
@@ -141,24 +142,43 @@ impl Data {
     }
 }
 
+/// The variable of the environment that names the data directory.
+const DATA_VARIABLE: &str = "DRIFTLINE_DATA";
+
+/// The data directory of a command line that names none. A default, and not a value from the
+/// environment, so that it is no contradiction to `--database`.
+fn default_data() -> PathBuf {
+    let named = std::env::var_os(DATA_VARIABLE).filter(|it| !it.is_empty());
+    named.map_or_else(|| PathBuf::from("driftline-data"), PathBuf::from)
+}
+
 /// The layout of a data directory that must be there.
 fn existing(root: &Path) -> anyhow::Result<Layout> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
     let layout = Layout::new(root);
-    anyhow::ensure!(
-        layout.exists(),
-        "there is no data directory at {}; name another with --data, or make one with: \
-         driftline init --data {0}",
-        shown(&root.display().to_string())
-    );
-    Ok(layout)
+    let name = shown(&root.display().to_string());
+    match std::fs::metadata(layout.database()) {
+        Ok(file) if file.is_file() => Ok(layout),
+        Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => anyhow::bail!(
+            "the data directory {name} cannot be read: {error}; run this as the user who made it, \
+             or let its owner give you the permission"
+        ),
+        _ => anyhow::bail!(
+            "there is no data directory at {name}; name another with --data, or make one with: \
+             driftline init --data {name}"
+        ),
+    }
 }
 
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
-    let result = run(Cli::parse().verb);
-    result.unwrap_or_else(|error| {
+    let line = match Cli::try_parse() {
+        Ok(line) => line,
+        Err(error) => return usage::answer(&error),
+    };
+    run(line.verb).unwrap_or_else(|error| {
         // A script that reads answers as JSON reads failures so, too.
-        match std::env::args_os().any(|argument| argument == "--json") {
+        match usage::is_json() {
             true => eprintln!("{}", serde_json::json!({"error": format!("{error:#}")})),
             false => eprintln!("driftline: {error:#}"),
         }

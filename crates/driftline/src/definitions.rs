@@ -12,12 +12,14 @@ mod checking;
 mod collecting;
 mod differing;
 mod hiding;
+mod usual;
 
 pub use applying::apply;
 pub use checking::{check_job_name, checked, has_secrets, secrets_of_connection, secrets_of_job};
 pub use collecting::{collect, connection_form};
 pub use differing::difference;
 pub use hiding::{hidden, one_line};
+pub use usual::without_usual;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -117,9 +119,9 @@ pub struct ConnectionForm {
     /// What people say of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Connections open at once.
-    #[serde(default = "maxcount")]
-    pub max_connections: i64,
+    /// Connections open at once; without it, what is usual for the connector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<i64>,
     /// Its authority group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -146,7 +148,7 @@ impl ConnectionForm {
         ConnectionForm {
             connector: connector.to_owned(),
             description: None,
-            max_connections: MAXCOUNT,
+            max_connections: None,
             group: None,
             domain: None,
             prerequisite: None,
@@ -295,8 +297,12 @@ pub struct NotificationForm {
     pub spec: Json,
 }
 
-fn maxcount() -> i64 {
-    MAXCOUNT
+/// Connections that a connector opens at once where nothing else is said.
+pub fn usual_connections(kind: Kind, connector: &str) -> i64 {
+    match kind {
+        Kind::Repository => crawl::connectors::max_connections(connector),
+        _ => MAXCOUNT,
+    }
 }
 
 fn priority() -> i64 {

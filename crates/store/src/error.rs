@@ -201,13 +201,18 @@ impl From<rusqlite::Error> for Error {
             ReadOnly => io(ReadOnlyFilesystem, reason),
             DatabaseBusy => Error::Conflict { reason },
             DiskFull => Error::Full { what: "the database".into() },
-            DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase => {
-                Error::Corrupt { what: "the database".into(), reason }
-            }
+            DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase => damaged(&reason),
             ConstraintViolation if is_unique(code.extended_code) => Error::Duplicate { reason },
             _ => Error::Statement { reason },
         }
     }
+}
+
+/// A database file that SQLite cannot read, with what to do about it.
+fn damaged(reason: &str) -> Error {
+    let next = "`driftline verify` tells what is left of it; the last backup comes back with \
+                `driftline restore BACKUP --data NEW_DIRECTORY`, and the next crawl brings the rest";
+    Error::corrupt("the database", format!("{reason}; {next}"))
 }
 
 fn is_unique(extended_code: i32) -> bool {

@@ -111,6 +111,17 @@ impl Outcome {
         }
     }
 
+    /// Whether we refused to ask: nothing was requested.
+    pub fn is_unasked(&self) -> bool {
+        matches!(self, Outcome::Refused { reason } if *reason != Reason::MediaType)
+    }
+
+    /// Whether the document could not be had. One of a type that nobody wants was refused
+    /// by choice, and one that is gone is an answer.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Outcome::Retry { .. } | Outcome::Failed { .. }) || self.is_unasked()
+    }
+
     /// Why there is no document, where there is a reason.
     pub fn reason(&self) -> Option<Reason> {
         match self {
@@ -291,6 +302,39 @@ impl Reason {
         })
     }
 
+    /// Whether nobody answered: nothing is known of the server but that it was not there.
+    pub fn is_no_answer(self) -> bool {
+        matches!(
+            self,
+            Reason::TlsProtocol
+                | Reason::Dns
+                | Reason::ConnectRefused
+                | Reason::Connect
+                | Reason::ConnectTimeout
+                | Reason::ConnectionLost
+                | Reason::FirstByteTimeout
+        )
+    }
+
+    /// The sentence for people, with the name of the host that it is about.
+    pub fn sentence(self, host: &str) -> String {
+        match self {
+            Reason::Address(range) => {
+                let is_address =
+                    host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok();
+                let verb = if is_address { "is" } else { "has" };
+                match range {
+                    "private network" | "loopback" | "unspecified or loopback" | "unique local" => {
+                        format!("{host} {verb} a private address")
+                    }
+                    range => format!("{host} {verb} no address of the public internet ({range})"),
+                }
+            }
+            Reason::Localhost => format!("{host} is this computer itself"),
+            reason => reason.to_string(),
+        }
+    }
+
     /// The outcome that a reason leads to when it ends a request.
     pub fn outcome(self) -> Outcome {
         match self {
@@ -364,6 +408,16 @@ mod tests {
             let reason = Reason::Status(status);
             assert_eq!(on_status(status, Some(5)), Outcome::Failed { reason });
         }
+    }
+
+    #[test]
+    fn a_refused_address_is_named() {
+        let sentence = |range, host| Reason::Address(range).sentence(host);
+        assert_eq!(sentence("loopback", "127.0.0.3"), "127.0.0.3 is a private address");
+        assert_eq!(sentence("private network", "wiki.lan"), "wiki.lan has a private address");
+        let other = "192.0.2.1 is no address of the public internet (documentation)";
+        assert_eq!(sentence("documentation", "192.0.2.1"), other);
+        assert_eq!(Reason::Dns.sentence("a.example"), Reason::Dns.to_string());
     }
 
     #[test]

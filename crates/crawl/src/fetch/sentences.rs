@@ -8,6 +8,14 @@ use super::outcome::Reason;
 pub const REFUSED: [&str; 8] =
     ["url", "port", "address", "localhost", "metadata", "own-address", "hop-scope", "hop-robots"];
 
+/// Codes of refusals that a job lifts with `allow_private`.
+pub const PRIVATE: [&str; 2] = ["address", "localhost"];
+
+/// Codes of reasons that mean that nobody answered ([`Reason::is_no_answer`]).
+pub fn no_answer() -> impl Iterator<Item = String> {
+    PLAIN.iter().filter(|it| it.is_no_answer()).map(|it| it.code().into_owned())
+}
+
 /// Reasons whose sentence needs nothing but their code.
 const PLAIN: [Reason; 34] = [
     Reason::Url,
@@ -72,5 +80,6 @@ mod tests {
             assert!(of(code).is_some(), "{code}");
         }
         assert_eq!((of("http-x"), of("dance")), (None, None));
+        assert!(no_answer().any(|code| code == "connect-refused") && no_answer().count() == 7);
     }
 }

@@ -6,7 +6,7 @@
 use super::session::Session;
 use super::{Login, Step};
 use crate::fetch::{Ask, Fetcher, Guard, HeaderName, HeaderValue, HopVerdict, Outcome};
-use crate::robots::{RobotsCache, Verdict};
+use crate::robots::{Question, RobotsCache, Verdict};
 use bytes::Bytes;
 use page::domain::SuffixList;
 use page::url::origin_of;
@@ -133,15 +133,18 @@ async fn is_allowed(
         robots.answered(origin, &followed, 0);
     }
     let shown = url.split('?').next().unwrap_or_default();
-    match robots.verdict(origin, url, product, 0) {
+    let question = Question { url, product, guard: walk.guard, again_before_ms: 0 };
+    match robots.verdict(origin, question, 0) {
         Verdict::Allowed => Ok(()),
         Verdict::Forbidden { rule } => Err(format!(
             "at {shown}: robots.txt forbids it ({rule}); with robots=data it is obeyed for \
              documents only"
         )),
-        Verdict::Unknown | Verdict::Closed { .. } => {
-            Err(format!("at {shown}: the robots.txt of its host cannot be had"))
+        Verdict::Refused(reason) => Err(format!("at {shown}: {reason}")),
+        Verdict::Closed { why, .. } => {
+            Err(format!("at {shown}: the robots.txt of its host cannot be had: {why}"))
         }
+        Verdict::Unknown => Err(format!("at {shown}: the robots.txt of its host cannot be had")),
     }
 }
 

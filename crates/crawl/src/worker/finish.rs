@@ -9,9 +9,9 @@ mod left_out;
 mod looked;
 mod swept;
 
-pub use left_out::{asks_login, forbidden, internal_error, later, unwanted};
+pub use left_out::{asks_login, forbidden, internal_error, later, refused, unwanted};
 pub use looked::looked;
-pub use swept::{GIVEN_UP, THROTTLED, expired, given_up, stale, swept};
+pub use swept::{GIVEN_UP, LeftAlone, THROTTLED, expired, given_up, stale, swept};
 
 use self::again::again;
 use self::left_out::{EXCLUDED_CONTENT, NOINDEX, said_too_much};
@@ -79,7 +79,7 @@ pub enum Class {
     /// trouble.
     Again(String),
     /// Given up for this run.
-    Failed(String),
+    Failed(Reason),
 }
 
 /// Takes the outcome of a document into the batch.
@@ -114,20 +114,21 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
         }
         Outcome::Refused { reason: reason @ fetch::Reason::MediaType } => {
             let seen = Seen::Forbidden { code: "media-type", reason: RemoveReason::OutOfScope };
-            settle(at, batch, (job, claimed), (&seen, Settlement::Cut(said(reason)), None))
+            let to = Settlement::Cut(said(reason, &claimed.entry));
+            settle(at, batch, (job, claimed), (&seen, to, None))
         }
         Outcome::Refused { reason } | Outcome::Failed { reason } => {
             batch.counts.errors += 1;
             let why = match internal {
                 Some(detail) => Reason::new(&reason.code(), Some(&detail)),
-                None => said(reason),
+                None => said(reason, &claimed.entry),
             };
             let to = Settlement::Failed(why);
             settle(at, batch, (job, claimed), (&trouble(status, reason), to, status))
         }
         Outcome::Retry { reason, .. } => {
             batch.counts.errors += 1;
-            let to = retry(at, job, &claimed.entry, said(reason));
+            let to = retry(at, job, &claimed.entry, said(reason, &claimed.entry));
             settle(at, batch, (job, claimed), (&trouble(status, reason), to, status))
         }
     }
@@ -257,7 +258,9 @@ fn redirected(
     Redirect { status, to, .. }: Redirect,
 ) -> Class {
     let entry = &claimed.entry;
-    let Some(web) = job.web() else { return given_up(at, batch, (job, claimed), None) };
+    let Some(web) = job.web() else {
+        return given_up(at, batch, (job, claimed), LeftAlone::Unknown);
+    };
     // A target that only differs by what the job drops from URLs is asked for as it
     // is written: otherwise it would lead to itself.
     let to = match page::url::canonical(&to, &web.spec.policy) {
@@ -345,7 +348,7 @@ fn unread(batch: &mut Batch, entry: &Entry, document: &Document) {
 fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {
     match (to, change, seen) {
         (Settlement::Retry { reason, .. }, ..) => Class::Again(reason.code().to_owned()),
-        (Settlement::Failed(reason), ..) => Class::Failed(reason.code().to_owned()),
+        (Settlement::Failed(reason), ..) => Class::Failed(reason.clone()),
         (_, Some(Change::Remove(reason)), _) => Class::Removed(reason),
         (_, _, Seen::Moved { .. }) => Class::Redirected,
         (_, _, Seen::Missing { .. }) => Class::Missing,
@@ -390,8 +393,8 @@ fn unknown(at: Finishing<'_>, entry: &Entry) -> Document {
     compare::unknown(DocumentId(at.ids.next()), &entry.docid, at.now_ms)
 }
 
-fn said(reason: fetch::Reason) -> Reason {
-    Reason::new(&reason.code(), Some(&reason.to_string()))
+fn said(reason: fetch::Reason, entry: &Entry) -> Reason {
+    Reason::new(&reason.code(), Some(&reason.sentence(host_of(&entry.docid))))
 }
 
 fn trouble(status: Option<u16>, reason: fetch::Reason) -> Seen<'static> {
@@ -416,7 +419,7 @@ fn activity(
     };
     let description = match outcome {
         Outcome::Redirect(redirect) => Some(format!("to {}", redirect.to)),
-        _ => reason.map(|reason| reason.to_string()),
+        _ => reason.map(|reason| reason.sentence(host_of(&entry.docid))),
     };
     Activity {
         id: at.ids.next(),

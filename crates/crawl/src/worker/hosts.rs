@@ -29,7 +29,7 @@ pub struct Host {
     pub failures: i64,
     /// The breaker is open until then.
     pub blocked_ms: Option<i64>,
-    /// Why it is open.
+    /// Why it is open. Without a time: why we refuse to ask the host at all.
     pub blocked_by: Option<String>,
     /// When the last failure was counted.
     failed_ms: i64,
@@ -87,7 +87,8 @@ impl Host {
     pub fn ended(&mut self, request: Request<'_>) -> i64 {
         let Some((reason, asked_ms)) = host_trouble(request.outcome) else {
             self.failures = 0;
-            (self.blocked_ms, self.blocked_by) = (None, None);
+            let refusal = request.outcome.reason().filter(|_| request.outcome.is_unasked());
+            (self.blocked_ms, self.blocked_by) = (None, refusal.map(|it| it.code().into_owned()));
             return 0;
         };
         // Requests that were under way together failed together.
@@ -181,6 +182,12 @@ impl Hosts {
         }
     }
 
+    /// Forgets hosts whose breaker is open, as far as the tables know all there is of them:
+    /// somebody may have closed it there.
+    pub fn forget_blocked(&mut self, is_stored: impl Fn(HostKey) -> bool) {
+        self.hosts.retain(|key, host| host.blocked_ms.is_none() || !is_stored(*key));
+    }
+
     /// Forgets the hosts of a part that somebody else holds now.
     pub fn forget(&mut self, part: store::ids::Part) {
         self.hosts.retain(|key, _| key.part != part);
@@ -212,6 +219,18 @@ mod tests {
         assert_eq!(host.blocked_by.as_deref(), Some("connect-refused"));
         assert_eq!(host.ended(failed(9_000_000, &Outcome::Gone { status: 404 })), 0);
         assert_eq!((host.failures, host.blocked_ms), (0, None));
+    }
+
+    #[test]
+    fn why_a_host_is_not_asked_at_all_is_remembered_without_a_time() {
+        let refused = Reason::Address("loopback").outcome();
+        let mut host = Host::default();
+        assert_eq!(host.ended(failed(0, &refused)), 0);
+        assert_eq!((host.blocked_ms, host.blocked_by.as_deref()), (None, Some("address")));
+        assert_eq!(host.ended(failed(9, &Outcome::Gone { status: 404 })), 0);
+        assert_eq!(host.blocked_by, None);
+        assert_eq!(host.ended(failed(9, &Reason::MediaType.outcome())), 0);
+        assert_eq!(host.blocked_by, None, "that is about one document");
     }
 
     #[test]

@@ -95,6 +95,8 @@ pub struct JobWork {
     pub name: String,
     /// Its current run.
     pub run: Run,
+    /// When that run began.
+    pub began_ms: i64,
     /// What that run means for older documents.
     pub kind: RunKind,
     /// What is done with its documents.
@@ -260,6 +262,7 @@ impl JobWork {
             definition: attended.job.clone(),
             name: attended.job.name.clone(),
             run: attended.state.run,
+            began_ms: attended.state.start_ms.unwrap_or(0),
             kind: attended.state.run_kind,
             doing: Doing::of(&attended.state),
             connection: attended.job.connection,

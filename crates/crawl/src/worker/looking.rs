@@ -8,7 +8,7 @@
 
 use super::job::{Doing, JobWork};
 use super::progress::Waiter;
-use super::{Older, Worker};
+use super::{Older, PlaceWork, Worker};
 use crate::conduct;
 use crate::frontier::HostKey;
 use crate::hops::Spread;
@@ -180,6 +180,7 @@ impl Worker {
                         place.1.is_unscheduled = false;
                         place.1.gives_up_ms = None;
                     }
+                    self.reread_blocked_hosts();
                 }
                 self.former_jobs.remove(&work.id);
                 self.frontier.set_job(work.id, work.connection, work.definition.priority);
@@ -196,6 +197,17 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Whoever starts a run may have closed breakers in the tables.
+    fn reread_blocked_hosts(&mut self) {
+        let (frontier, places) = (&self.frontier, &self.places);
+        self.hosts.forget_blocked(|host| {
+            let mut places = places.iter().filter(|(key, _)| key.0 == host.part).map(|it| it.1);
+            let is_unsaved =
+                |place: &PlaceWork| place.turning || place.batch.visits.contains_key(&host.bin);
+            !frontier.knows(host) && !places.any(is_unsaved)
+        });
     }
 
     /// Forgets jobs that nobody attends to and that have nothing uncommitted.

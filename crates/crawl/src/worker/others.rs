@@ -1,20 +1,24 @@
-//! Documents that no host is asked for: those of other connectors than the web, and those
-//! that leave their job.
+//! Documents that no host is asked for: those of other connectors than the web, those that are
+//! settled without a request, and those that leave their job.
 //!
 //! Invariant: they wait for nobody, but they are claimed, finished and committed like
 //! every other document.
 
-use super::finish::{self, Class};
+use super::batch::Batch;
+use super::finish::{self, Class, Finishing, LeftAlone};
 use super::job::{JobWork, Source};
 use super::tasks::{Claimed, LookedDone};
 use super::{Item, Worker};
 use crate::conduct;
+use crate::fetch::sentences;
 use crate::frontier::{HostKey, Pause};
 use crate::lifecycle::Event;
+use page::url::origin_of;
 use std::sync::Arc;
 use store::chunkfile::document::RemoveReason;
 use store::ids::Part;
 use store::tables::jobs::OnFailure;
+use store::tables::queue::Entry;
 use store::tables::queue::sweep::Sweep;
 
 impl Worker {
@@ -30,6 +34,29 @@ impl Worker {
             }
             None => self.send(host, work, claimed, None),
         }
+    }
+
+    /// A document that is settled without a request, and does not fail.
+    pub(super) fn skip(
+        &mut self,
+        host: HostKey,
+        job: &JobWork,
+        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
+    ) {
+        self.skip_named(host, (job, ""), settle);
+    }
+
+    /// The same for one that may fail, and is told of by its name.
+    pub(super) fn skip_named(
+        &mut self,
+        host: HostKey,
+        (job, docid): (&JobWork, &str),
+        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
+    ) {
+        self.frontier.skipped(job.spot(host));
+        let not_before_ms = self.hosts.get(host).next_ms;
+        let class = self.finish((host.part, job), not_before_ms, settle);
+        self.finished(job, &class, docid);
     }
 
     /// A connector has looked at a document.
@@ -56,12 +83,12 @@ impl Worker {
     /// so.
     pub(super) fn finished(&mut self, job: &JobWork, class: &Class, docid: &str) {
         self.progress.finished(job.run_key(), class, docid);
-        let Class::Failed(code) = class else { return };
+        let Class::Failed(reason) = class else { return };
         if job.definition.on_failure != OnFailure::Abort {
             return;
         }
         let (id, now_ms) = (job.id, self.now.ms());
-        let fails = Event::Fail(format!("{docid} has failed for good ({code})"));
+        let fails = Event::Fail(format!("{docid} has failed for good ({})", reason.code()));
         // If this cannot be written now, the next failure, or the next run, writes it.
         let _ = self.db.write(move |tx| conduct::try_to(tx, id, &fails, now_ms));
         self.looked_ms = i64::MIN;
@@ -81,16 +108,36 @@ impl Worker {
             Sweep::Left { .. } => None,
         };
         for (claimed, is_shared) in swept {
-            let limits = reason.is_none().then(|| {
-                let host = job.address(&claimed.entry.docid).host;
-                self.throttling.limits(job.connection, claimed.entry.bin, host)
-            });
-            let stopped_by = limits.as_ref().and_then(|it| it.stopped_by.as_deref());
+            let docid = claimed.entry.docid.clone();
+            let why = match reason {
+                Some(_) => LeftAlone::Unknown,
+                None => self.why_left(part, job, &claimed.entry),
+            };
             let class = self.finish((part, job), 0, |at, batch| match reason {
                 Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
-                None => finish::given_up(at, batch, (job, claimed), stopped_by),
+                None => finish::given_up(at, batch, (job, claimed), why),
             });
-            self.progress.finished(job.run_key(), &class, "");
+            self.progress.finished(job.run_key(), &class, &docid);
+        }
+    }
+
+    /// What keeps a document's host from being asked now.
+    fn why_left(&mut self, part: Part, job: &JobWork, entry: &Entry) -> LeftAlone {
+        let name = job.address(&entry.docid).host;
+        let limits = self.throttling.limits(job.connection, entry.bin, name);
+        if let Some(throttle) = &limits.stopped_by {
+            return LeftAlone::Throttle(throttle.clone());
+        }
+        let host = self.hosts.get(HostKey { part, bin: entry.bin });
+        if let (Some(_), Some(code)) = (host.blocked_ms, host.blocked_by.as_deref()) {
+            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
+            return LeftAlone::Because(format!("{name} is left alone after trouble: {words}"));
+        }
+        match self.robots.trouble(origin_of(&entry.docid)) {
+            Some(why) => {
+                LeftAlone::Because(format!("the robots.txt of {name} cannot be had: {why}"))
+            }
+            None => LeftAlone::Unknown,
         }
     }
 }

@@ -29,6 +29,8 @@ pub struct ErrorGroup {
     pub count: u64,
     /// A URL it happened to.
     pub example: String,
+    /// What happened to it, in words; none where the code says all.
+    pub sentence: Option<String>,
 }
 
 /// What a host cost.
@@ -228,13 +230,15 @@ impl Progress {
                 *counted.forbidden.entry(Cow::Borrowed(code)).or_default() += 1;
             }
             Class::Again(_) => counted.again += 1,
-            Class::Failed(code) => group(&mut counted.errors, code, url),
+            Class::Failed(reason) => {
+                group(&mut counted.errors, reason.code(), (url, reason.detail()));
+            }
         });
     }
 
     /// A request failed in a way that may pass.
     pub fn troubled(&self, key: RunKey, code: &str, url: &str) {
-        self.lock().count(key, |counted, _| group(&mut counted.troubles, code, url));
+        self.lock().count(key, |counted, _| group(&mut counted.troubles, code, (url, None)));
     }
 
     /// A chunk was committed.
@@ -271,16 +275,24 @@ impl Progress {
     }
 }
 
-fn group(groups: &mut BTreeMap<String, ErrorGroup>, code: &str, url: &str) {
+fn group(
+    groups: &mut BTreeMap<String, ErrorGroup>,
+    code: &str,
+    (url, words): (&str, Option<&str>),
+) {
     let full = groups.len() >= ERRORS_MAX && !groups.contains_key(code);
     let code = if full { "other" } else { code };
-    let first = || ErrorGroup { count: 0, example: url.to_owned() };
+    let first = || {
+        let (example, sentence) = (url.to_owned(), words.map(str::to_owned));
+        ErrorGroup { count: 0, example, sentence }
+    };
     groups.entry(code.to_owned()).or_insert_with(first).count += 1;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store::tables::queue::Reason;
 
     #[test]
     fn each_run_is_counted_by_itself_and_a_new_one_begins_at_nothing() {
@@ -289,7 +301,7 @@ mod tests {
         progress.finished(key(1, 1), &Class::Added, "http://a/");
         progress.finished(key(2, 5), &Class::Updated, "http://b/");
         progress.requested(key(1, 1), "a", 10, 3);
-        progress.finished(key(1, 2), &Class::Failed("http-500".into()), "http://a/");
+        progress.finished(key(1, 2), &Class::Failed(Reason::new("http-500", None)), "http://a/");
         progress.waits_for(Waiter::Disk, Some("room".into()));
         let all = progress.snapshot();
         assert_eq!((all.added, all.updated, all.failed(), all.requests), (1, 1, 1, 1));

@@ -19,7 +19,7 @@ use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Next, Pause};
 use crate::hops;
 use crate::login::session::Session;
-use crate::robots::Verdict;
+use crate::robots::{Question, Verdict};
 use page::url::origin_of;
 use std::sync::Arc;
 use store::Result;
@@ -57,7 +57,8 @@ impl Worker {
             return Ok(());
         };
         if let Some(message) = self.isolation.take_condemned(claimed.entry.id) {
-            self.skip(host, &work, |at, batch| {
+            let docid = claimed.entry.docid.clone();
+            self.skip_named(host, (&work, &docid), |at, batch| {
                 finish::internal_error(at, batch, (&work, claimed), &message)
             });
             return Ok(());
@@ -125,8 +126,13 @@ impl Worker {
             }
         }
         self.tell_sitemaps(host.part, &work, &origin);
-        let product = web.spec.product();
-        match self.robots.verdict(&origin, &entry.docid, product, self.now.ms()) {
+        let question = Question {
+            url: &entry.docid,
+            product: web.spec.product(),
+            guard: &web.guard,
+            again_before_ms: self.asks_again_before_ms(&work),
+        };
+        match self.robots.verdict(&origin, question, self.now.ms()) {
             Verdict::Allowed => return self.fetch(host, work.clone(), claimed),
             Verdict::Unknown => {
                 let (token, bandwidth) = (claimed.token, self.bandwidth(host, &work));
@@ -139,19 +145,7 @@ impl Worker {
                     bandwidth,
                 }));
             }
-            Verdict::Forbidden { rule } => {
-                let why = ("robots", rule.as_str(), RemoveReason::Robots);
-                self.skip(host, &work, |at, batch| {
-                    finish::forbidden(at, batch, (&work, claimed), why)
-                });
-            }
-            Verdict::Closed { until_ms } => {
-                let words = "its host's robots.txt cannot be had";
-                let reason = Reason::new("robots-unreachable", Some(words));
-                self.skip(host, &work, |at, batch| {
-                    finish::later(at, batch, (&work, claimed), (reason, until_ms))
-                });
-            }
+            verdict => self.closed_by_robots(host, (&work, claimed), verdict),
         }
         Ok(())
     }
@@ -167,7 +161,8 @@ impl Worker {
             }
             Ok(Access::Failed(until_ms, why)) => {
                 let reason = Reason::new("login", Some(&why));
-                self.skip(host, &job, |at, batch| {
+                let docid = claimed.entry.docid.clone();
+                self.skip_named(host, (&job, &docid), |at, batch| {
                     finish::later(at, batch, (&job, claimed), (reason, until_ms))
                 });
                 return Ok(());
@@ -194,19 +189,6 @@ impl Worker {
         let bandwidth = self.bandwidth(host, &job);
         let task = DocumentTask { host, claimed, job, bandwidth, session };
         self.fetching.send(Task::Document(Box::new(task)));
-    }
-
-    /// A document that is settled without a request.
-    pub(super) fn skip(
-        &mut self,
-        host: HostKey,
-        job: &JobWork,
-        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
-    ) {
-        self.frontier.skipped(job.spot(host));
-        let not_before_ms = self.hosts.get(host).next_ms;
-        let class = self.finish((host.part, job), not_before_ms, settle);
-        self.progress.finished(job.run_key(), &class, "");
     }
 
     /// Runs `settle` on the batch of a job in a part.
@@ -266,8 +248,10 @@ impl Worker {
         }
         let name = page::url::host_of(&url);
         let busy_ms = u64::try_from(ended_ms - began_ms).unwrap_or(0);
-        let bytes = u64::try_from(bytes).unwrap_or(0);
-        self.progress.requested(job.run_key(), name, bytes, busy_ms);
+        if !done.outcome.is_unasked() {
+            let bytes = u64::try_from(bytes).unwrap_or(0);
+            self.progress.requested(job.run_key(), name, bytes, busy_ms);
+        }
         let class = self
             .finish((host.part, &job), blocked_ms, |at, batch| finish::document(at, batch, done));
         self.finished(&job, &class, &url);
@@ -310,11 +294,11 @@ impl Worker {
         self.frontier.finished(job.spot(host), pause);
         if self.parts.contains_key(&host.part) {
             let place = self.places.entry((host.part, job.id)).or_default();
-            let failed = matches!(request.outcome, Outcome::Retry { .. } | Outcome::Failed { .. });
+            let failed = request.outcome.is_failure();
             let before = place.batch.visits.remove(&host.bin);
             let sum = |count: fn(&Visit) -> i64| before.as_ref().map_or(0, count);
             let visit = Visit {
-                fetches: sum(|it| it.fetches) + 1,
+                fetches: sum(|it| it.fetches) + i64::from(!request.outcome.is_unasked()),
                 errors: sum(|it| it.errors) + i64::from(failed),
                 bytes: sum(|it| it.bytes) + bytes,
                 busy_ms: sum(|it| it.busy_ms) + (request.ended_ms - request.began_ms).max(0),

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use store::catalog::{Connector, Setting, SettingKind};
 use store::clock;
 use store::tables::connections::Kind;
-use store::tables::registrations;
+use store::tables::registrations::{self, Registration};
 
 /// List the kinds of repositories and outputs, what each takes, and register them
 #[derive(ClapArgs)]
@@ -94,18 +94,26 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// Which connectors are registered, by the process that has the rows.
 pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<Json> {
     let registered = answers.db.read(registrations::list)?;
-    let mut listed: Vec<Listed> = Vec::new();
-    for it in catalog::all() {
-        let found = registered.iter().find(|row| row.kind == it.kind && row.classname == it.name);
-        listed.push(Listed {
+    let listed: Vec<Listed> = catalog::all()
+        .map(|it| {
+            let is_it = |row: &&Registration| row.kind == it.kind && row.classname == it.name;
+            let found = registered.iter().find(is_it);
+            Listed::new(it, found.is_some(), found.map(|row| row.registered_ms))
+        })
+        .collect();
+    Ok(serde_json::to_value(listed)?)
+}
+
+impl Listed {
+    fn new(it: &Connector, registered: bool, registered_ms: Option<i64>) -> Listed {
+        Listed {
             kind: it.kind.name().to_owned(),
             name: it.name.to_owned(),
             about: it.about.to_owned(),
-            registered: found.is_some(),
-            registered_ms: found.map(|row| row.registered_ms),
-        });
+            registered,
+            registered_ms,
+        }
     }
-    Ok(serde_json::to_value(listed)?)
 }
 
 /// Registers or deregisters.
@@ -131,6 +139,12 @@ fn set(args: &OneArgs, register: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn listed(place: &Place) -> anyhow::Result<(Json, Vec<Listed>)> {
+    if place.is_absent() {
+        // What there is to choose from can be looked up before anything is made; a new
+        // directory has all of them registered.
+        let listed: Vec<Listed> = catalog::all().map(|it| Listed::new(it, true, None)).collect();
+        return Ok((serde_json::to_value(&listed)?, listed));
+    }
     let answer = place.ask("connectors", ())?;
     let listed = serde_json::from_value(answer.clone())
         .context("the process that holds the directory is of another version")?;

@@ -6,6 +6,7 @@
 //! not given leave the job as it is; whatever ends the process, the next `crawl` goes
 //! on where the last commit was.
 
+mod audited;
 pub(super) mod flags;
 mod handed;
 pub mod handover;
@@ -14,6 +15,7 @@ pub(super) mod live;
 mod request;
 pub mod show;
 pub(super) mod stopping;
+mod whole_run;
 pub mod work;
 
 use super::place::holder::{Holder, is_in_use};
@@ -23,6 +25,7 @@ use ::crawl::begin::{self, Begun};
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::{Ended, Settings};
 use anyhow::bail;
+use audited::Audited;
 use clap::Args as ClapArgs;
 use flags::Flags;
 use handed::Handed;
@@ -50,7 +53,7 @@ Examples:
   driftline crawl https://example.com/ --database postgres://driftline@db/driftline \\
       --objects s3://crawl/objects
 
-Exit code: 0 the run is over, 1 it was stopped before or nothing could be fetched, 2 it could not be done.")]
+Exit code: 0 the run is over, 1 it was stopped before or the run could fetch nothing, 2 it could not be done.")]
 pub struct Args {
     /// Where the crawl begins; none for a job that is there already
     #[arg(value_name = "URL")]
@@ -72,7 +75,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// How many seconds a silent process keeps its parts of a database
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
     lease: f64,
     /// Pause while less than so much of the data directory's disk is free, or less than a commit,
     /// a merge and a checkpoint may write (about 870 MB); 0 goes on until the disk is full
@@ -104,8 +107,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _listening = held.answer("crawl")?;
     let node_name = node_name(args.node.as_deref(), &held);
     let name = request.name;
+    let is_edited = known.as_ref().is_none_or(|job| job.docspec != spec.to_json());
+    let audited = is_edited.then(|| Audited::begin(&held.db, &name)).transpose()?;
     let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
-    crawl.run()
+    crawl.run(audited.as_ref())
 }
 
 /// Who crawls.
@@ -192,7 +197,7 @@ struct Crawl<'a> {
 }
 
 impl Crawl<'_> {
-    fn run(&self) -> anyhow::Result<ExitCode> {
+    fn run(&self, audited: Option<&Audited<'_>>) -> anyhow::Result<ExitCode> {
         let work = Work {
             held: self.held,
             own: self.args.place.addresses()?,
@@ -201,7 +206,16 @@ impl Crawl<'_> {
             settings: self.settings(),
             quiet: self.args.place.json(),
         };
-        let worked = work.run(|begun| announce(self.args, &self.name, begun))?;
+        let mut is_begun = false;
+        let worked = work.run(|begun| {
+            is_begun = true;
+            announce(self.args, &self.name, begun);
+            audited.map_or(Ok(()), Audited::done)
+        });
+        if let (Some(audited), Err(error), false) = (audited, &worked, is_begun) {
+            audited.refused(error);
+        }
+        let worked = worked?;
         let summary = show::Summary::read(&self.held.db, &self.name, &worked)?;
         tell(self.args, &summary)?;
         if worked.ended == Ended::Replaced {

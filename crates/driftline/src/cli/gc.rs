@@ -18,7 +18,7 @@ use store::tables::nodes::{self, NewNode};
 ///
 /// Facts and bodies go a day after their commit, when no document points to them and
 /// every output has passed them. Their objects are condemned first and removed by the
-/// first run that comes an hour later, so that nobody who is reading is disturbed.
+/// first run that comes a day later, so that nobody who is reading is disturbed.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline gc --data ./driftline-data")]
 pub struct Args {

@@ -286,6 +286,10 @@ fn line(host: &Host, now_ms: i64) -> String {
             let by = host.blocked_by.as_deref().unwrap_or("trouble");
             format!("  blocked by {}, asked again {}", shown(by), when(until_ms, now_ms))
         }
+        None => host
+            .blocked_by
+            .as_deref()
+            .map_or(String::new(), |code| format!("  not asked: {}", shown(&refusal(code)))),
         _ => String::new(),
     };
     format!(
@@ -325,6 +329,10 @@ fn detail(host: &Host, now_ms: i64) -> Vec<String> {
                 when(until_ms, now_ms)
             )
         }
+        None if host.blocked_by.is_some() => {
+            let code = host.blocked_by.as_deref().unwrap_or_default();
+            format!("    not asked: {}", shown(&refusal(code)))
+        }
         _ if host.next_ms > now_ms => {
             format!("    may be asked again {}", when(host.next_ms, now_ms))
         }
@@ -343,10 +351,23 @@ fn detail(host: &Host, now_ms: i64) -> Vec<String> {
     out
 }
 
+/// Why a host is not asked at all, and the flag that changes it.
+fn refusal(code: &str) -> String {
+    let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
+    match sentences::PRIVATE.contains(&code) {
+        true => format!("{words}; a job crawls it with --allow-private"),
+        false => words,
+    }
+}
+
 fn robots_line(file: &RobotsFile, now_ms: i64) -> String {
     let answer = file.status.map_or("no answer".to_owned(), |status| format!("status {status}"));
     let words = match file.standing.as_str() {
         "none" => format!("none ({answer}), so everything is allowed"),
+        "unreachable" if file.status.is_none() => format!(
+            "cannot be had ({answer}), so nothing is allowed; asked for again {}, or by the next run",
+            when(file.expires_ms, now_ms)
+        ),
         "unreachable" => format!(
             "cannot be had ({answer}), so nothing is allowed; asked for again {}",
             when(file.expires_ms, now_ms)

@@ -95,6 +95,15 @@ impl Place {
         (self.database.is_none() && !self.server.is_named()).then(|| self.data.root())
     }
 
+    /// Whether it is a directory that is not there yet.
+    pub fn is_absent(&self) -> bool {
+        let is_missing = |root: &Path| {
+            let found = std::fs::metadata(Layout::new(root).database());
+            found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
+        self.directory().is_some_and(is_missing)
+    }
+
     /// A name for messages, fit for a terminal.
     pub fn name(&self) -> String {
         match self.directory() {
@@ -111,7 +120,7 @@ impl Place {
         match self.directory() {
             None if self.server.is_named() => self.server.flags(),
             None => " --database URL".to_owned(),
-            Some(root) if root == Path::new("driftline-data") => String::new(),
+            Some(root) if root == super::default_data() => String::new(),
             Some(root) => format!(" --data {}", quoted(&root.display().to_string())),
         }
     }

@@ -19,6 +19,7 @@ use super::place::Place;
 use super::words::{count, when};
 use super::{say, shown};
 use anyhow::Context;
+use cause::Cause;
 use clap::Args as ClapArgs;
 use look::Looked;
 use serde::{Deserialize, Serialize};
@@ -83,12 +84,25 @@ pub struct Detail {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let answer = args.place.ask("why", Ask { url: args.url, job: args.job })?;
+    refuse_other_texts(&answer)?;
     if args.place.json() {
         say(&answer.to_string());
         return Ok(ExitCode::SUCCESS);
     }
     told(answer, &args.place.flags())?.iter().for_each(|line| say(line));
     Ok(ExitCode::SUCCESS)
+}
+
+/// A text that is no web address is a mistake of the question, not an answer to it.
+fn refuse_other_texts(answer: &Json) -> anyhow::Result<()> {
+    let first = &answer["answers"][0];
+    if first["code"].as_str() != Some(Cause::NotWeb.code()) {
+        return Ok(());
+    }
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    let (asked, sentence, next) =
+        (text(&answer["asked"]), text(&first["sentence"]), text(&first["next"]));
+    anyhow::bail!("{asked:?}: {sentence} {next}")
 }
 
 /// An answer as people read it. The flags name the place in a command that is suggested.

@@ -72,7 +72,7 @@ pub struct Effort {
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
     /// How many seconds a silent process keeps its parts of a database
-    #[arg(long, value_name = "SECONDS", default_value_t = 30.0)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
     lease: f64,
     /// Pause while less than so much of the data directory's disk is free, or less than a commit,
     /// a merge and a checkpoint may write (about 870 MB); 0 goes on until the disk is full

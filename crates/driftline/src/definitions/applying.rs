@@ -124,7 +124,9 @@ impl Writing {
             description: form.description.clone(),
             classname: form.connector.clone(),
             config: written(kind, &form.connector, &form.settings, |it| it.check_config),
-            maxcount: form.max_connections,
+            maxcount: form
+                .max_connections
+                .unwrap_or_else(|| super::usual_connections(kind, &form.connector)),
             groupname: form.group.clone(),
             authdomainname: form.domain.clone(),
             prerequisite: form.prerequisite.clone(),

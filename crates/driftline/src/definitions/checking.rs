@@ -61,6 +61,7 @@ fn check_connection(
         "history_ms cannot be less than 0; 0 keeps history for ever"
     );
     // The usual is the same whether it is said or not.
+    form.max_connections.get_or_insert(super::usual_connections(kind, &form.connector));
     form.history_ms = form.history_ms.filter(|kept_ms| *kept_ms != HISTORY_MS);
     Ok(())
 }
@@ -182,7 +183,7 @@ fn check_words(form: &JobForm) -> anyhow::Result<()> {
 }
 
 /// The connector of a connection that a job names.
-fn connector_of(
+pub(super) fn connector_of(
     merged: &Definitions,
     kind: Kind,
     name: &str,
@@ -193,7 +194,7 @@ fn connector_of(
     catalog::named(Some(kind), &form.connector)
 }
 
-fn connector_of_stage(
+pub(super) fn connector_of_stage(
     merged: &Definitions,
     stage: &StageForm,
 ) -> anyhow::Result<&'static Connector> {
@@ -205,7 +206,7 @@ fn connector_of_stage(
 }
 
 /// Settings as the connector takes them, in full.
-fn by_connector(check: Check, settings: &Json) -> anyhow::Result<Json> {
+pub(super) fn by_connector(check: Check, settings: &Json) -> anyhow::Result<Json> {
     let checked = check(&settings.to_string()).map_err(anyhow::Error::msg)?;
     let mut json: Json = serde_json::from_str(&checked)?;
     without_null(&mut json);

@@ -83,7 +83,7 @@ pub fn connection_form(tx: &mut Tx<'_>, it: &Connection) -> Result<ConnectionFor
     Ok(ConnectionForm {
         connector: it.classname.clone(),
         description: it.description.clone(),
-        max_connections: it.maxcount,
+        max_connections: Some(it.maxcount),
         group: it.groupname.clone(),
         domain: it.authdomainname.clone(),
         prerequisite: it.prerequisite.clone(),

@@ -16,6 +16,7 @@ mod links;
 mod links_kept;
 mod load;
 mod looking;
+mod mistakes;
 mod reports;
 mod secrets;
 

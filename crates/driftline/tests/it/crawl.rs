@@ -11,6 +11,7 @@ mod continuous;
 mod endless;
 mod failing;
 mod files;
+mod first_run;
 mod handed;
 mod killed;
 mod limits;

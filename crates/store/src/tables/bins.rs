@@ -24,7 +24,7 @@ pub struct Bin {
     pub failures: i64,
     /// The breaker is open until then.
     pub blocked_ms: Option<i64>,
-    /// Why it is open.
+    /// Why it is open. Without a time: why it is not asked at all.
     pub blocked_by: Option<String>,
     /// Documents of all jobs known in it.
     pub documents: i64,
@@ -171,6 +171,30 @@ pub fn visited(tx: &mut Tx<'_>, part: Part, visits: &[Visit]) -> Result<()> {
     Ok(())
 }
 
+/// Closes the breaker of the bins of a job that it was opened for by one of these codes:
+/// they may be asked after their delay, which is at least `delay_ms`, counted from now.
+/// Returns how many there were.
+pub fn unblock(
+    tx: &mut Tx<'_>,
+    (part, job): (Part, JobId),
+    codes: &[String],
+    (now_ms, delay_ms): (i64, i64),
+) -> Result<u64> {
+    let codes: Vec<Value<'_>> = codes.iter().map(Value::from).collect();
+    let bins: Vec<BinId> = tx.query_in(
+        "UPDATE bins SET failures = 0, blocked_ms = NULL, blocked_by = NULL,
+             next_ms = CASE WHEN COALESCE(delay_ms, 0) > $4 THEN $3 + delay_ms ELSE $3 + $4 END
+         WHERE part = $1 AND blocked_ms > $3
+           AND bin IN (SELECT w.bin FROM bin_work w WHERE w.part = $1 AND w.jobid = $2)
+           AND blocked_by",
+        &[part.into(), job.into(), now_ms.into(), delay_ms.into()],
+        &codes,
+        "RETURNING bin",
+        |row| row.get(0),
+    )?;
+    Ok(bins.len() as u64)
+}
+
 /// A bin of a job that may have something ready, and the mark that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -283,6 +307,49 @@ mod tests {
             };
             assert_eq!(of_job(1)?, [21]);
             assert_eq!(of_job(2)?, [22, 23, 24]);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn only_bins_of_the_job_that_nobody_answered_for_are_unblocked() {
+        both_databases(|db| {
+            for (job, ids) in [(1, 10..13), (2, 13..14)] {
+                let place = Place { part: Part(1), job: JobId(job) };
+                db.write(move |tx| {
+                    let all: Vec<Candidate> = ids.clone().map(candidate).collect();
+                    let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                    queue::add(tx, adding, &all).map(|_| ())
+                })?;
+            }
+            let visit = |bin, delay_ms, code: &str| Visit {
+                bin: BinId(bin),
+                next_ms: 9_000,
+                delay_ms,
+                failures: 4,
+                blocked_ms: Some(9_000),
+                blocked_by: Some(code.to_owned()),
+                fetches: 1,
+                errors: 1,
+                bytes: 0,
+                busy_ms: 0,
+            };
+            let visits = [
+                visit(10, None, "dns"),
+                visit(11, Some(300), "connect-refused"),
+                visit(12, None, "http-503"),
+                visit(13, None, "dns"),
+            ];
+            db.write(move |tx| visited(tx, Part(1), &visits))?;
+            let codes = ["dns".to_owned(), "connect-refused".to_owned()];
+            let count =
+                db.write(move |tx| unblock(tx, (Part(1), JobId(1)), &codes, (1_000, 200)))?;
+            assert_eq!(count, 2);
+            let bins = db.read(|tx| list(tx, Part(1), BinId(-1), 9))?;
+            let states: Vec<_> =
+                bins.iter().map(|it| (it.next_ms, it.blocked_ms, it.failures)).collect();
+            let blocked = (9_000, Some(9_000), 4);
+            assert_eq!(states, [(1_200, None, 0), (1_300, None, 0), blocked, blocked]);
             Ok(())
         });
     }

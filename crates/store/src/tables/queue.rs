@@ -24,7 +24,7 @@ pub mod sweep;
 
 pub use add::{Added, Adding, Candidate, add};
 pub use again::{let_in, look_again};
-pub use due::{next_due, pull_in, unschedule, wake};
+pub use due::{hasten, next_due, pull_in, unschedule, wake};
 pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
 
 use crate::dialect::Kind;

@@ -3,9 +3,10 @@
 //!
 //! Invariant: whatever leaves a document out is named by a code and a sentence.
 
-use super::{Class, Finishing, activity, push, retry, settle};
+use super::{Class, Finishing, activity, push, retry, said, settle, trouble};
 use crate::budget::Closed;
 use crate::compare::Seen;
+use crate::fetch::{self, Outcome};
 use crate::worker::batch::Batch;
 use crate::worker::fetching::INTERNAL_ERROR;
 use crate::worker::job::JobWork;
@@ -91,6 +92,20 @@ pub fn internal_error(
     settle(at, batch, (job, claimed), (&seen, to, None))
 }
 
+/// A document of an origin that we refuse to ask, as its robots.txt has shown.
+pub fn refused(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    reason: fetch::Reason,
+) -> Class {
+    let outcome = Outcome::Refused { reason };
+    batch.history.push(activity(at, job, &claimed.entry, (&outcome, 0, at.now_ms, at.now_ms)));
+    batch.counts.errors += 1;
+    let to = Settlement::Failed(said(reason, &claimed.entry));
+    settle(at, batch, (job, claimed), (&trouble(None, reason), to, None))
+}
+
 /// What it takes to ask for a document cannot be had (robots.txt, a session): it waits, or is
 /// given up for this run.
 pub fn later(
@@ -102,5 +117,6 @@ pub fn later(
     let at = Finishing { not_before_ms: at.not_before_ms.max(until_ms), ..at };
     let seen = Seen::Trouble { status: None, code: reason.code().to_owned() };
     let to = retry(at, job, &claimed.entry, reason);
+    batch.counts.errors += i64::from(matches!(to, Settlement::Failed(_)));
     settle(at, batch, (job, claimed), (&seen, to, None))
 }

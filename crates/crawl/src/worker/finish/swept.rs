@@ -91,27 +91,40 @@ pub const GIVEN_UP: &str = "host-left-alone";
 /// The code of what a run has given up because a throttle lets nothing of its host start.
 pub const THROTTLED: &str = "throttled";
 
-/// A document that cannot be looked at before the run's patience ends. `stopped_by` is the
-/// throttle of its connection that lets nothing of its host start, if there is one.
+/// Why a document cannot be looked at before the run's patience ends.
+pub enum LeftAlone {
+    /// A throttle of its connection lets nothing of its host start.
+    Throttle(String),
+    /// Something else keeps its host from being asked.
+    Because(String),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A document that cannot be looked at before the run's patience ends.
 pub fn given_up(
     at: Finishing<'_>,
     batch: &mut Batch,
     (job, claimed): (&JobWork, Claimed),
-    stopped_by: Option<&str>,
+    why: LeftAlone,
 ) -> Class {
     batch.swept += 1;
+    batch.counts.errors += 1;
     if let Some(known) = &claimed.known {
         unread(batch, &claimed.entry, known);
     }
-    let (code, detail) = match stopped_by {
-        Some(throttle) => {
+    let (code, detail) = match why {
+        LeftAlone::Throttle(throttle) => {
             (THROTTLED, format!("throttle {throttle:?} of its connection allows it no documents"))
         }
-        None => (GIVEN_UP, "its host was left alone for longer than the run waits".to_owned()),
+        LeftAlone::Because(why) => (GIVEN_UP, format!("{why}; the run does not wait that long")),
+        LeftAlone::Unknown => {
+            (GIVEN_UP, "its host was left alone for longer than the run waits".to_owned())
+        }
     };
-    let to = Settlement::Failed(Reason::new(code, Some(&detail)));
-    push(at, batch, (job, &claimed.entry), to);
-    Class::Failed(code.to_owned())
+    let reason = Reason::new(code, Some(&detail));
+    push(at, batch, (job, &claimed.entry), Settlement::Failed(reason.clone()));
+    Class::Failed(reason)
 }
 
 fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {

@@ -20,7 +20,7 @@ pub struct Flags {
     /// What it is, for people
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// Connections open at once [default: 10]
+    /// Connections open at once [default: 10, of the web 256]
     #[arg(long, value_name = "N")]
     max_connections: Option<i64>,
     /// Its authority group
@@ -57,7 +57,7 @@ impl Flags {
                 *field = (!given.is_empty()).then(|| given.clone());
             }
         }
-        form.max_connections = self.max_connections.unwrap_or(form.max_connections);
+        form.max_connections = self.max_connections.or(form.max_connections);
         match self.keep_history.as_deref() {
             None => {}
             Some("") => form.history_ms = Some(0),

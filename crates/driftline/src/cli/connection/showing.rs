@@ -155,7 +155,9 @@ pub fn show(place: &Place, ask: &Ask) -> anyhow::Result<ExitCode> {
         say(&format!("    {}", shown(description)));
     }
     say(&format!("    connector {}, version {}", shown(&form.connector), it.version));
-    say(&format!("    at most {} connections open at once", form.max_connections));
+    if let Some(most) = form.max_connections {
+        say(&format!("    at most {most} connections open at once"));
+    }
     for (label, value) in [
         ("authority group", &form.group),
         ("authorization domain", &form.domain),

@@ -3,14 +3,16 @@
 //! Invariant: a flag that is not given changes nothing, so a job keeps what it was
 //! told before.
 
+use crate::catalog::typed;
 use ::crawl::definitions::{RobotsFor, WebSpec};
 use ::crawl::fetch::Lookup;
 use ::crawl::scope::Reach;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 use page::outlinks::LinkPolicy;
-use page::url::{Policy, canonical};
+use page::url::{Policy, canonical, host_of};
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// How far a crawl reaches from its seeds.
 #[derive(Debug, Clone, Copy, ValueEnum, Serialize, Deserialize)]
@@ -85,10 +87,10 @@ pub struct Flags {
     #[arg(long, value_name = "N", value_parser = hops)]
     max_hops: Option<Hops>,
     /// Seconds between requests to a host; 0 lets them overlap [default: 1]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     delay: Option<f64>,
     /// Obey a Crawl-delay of robots.txt up to so many seconds [default: 30]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     max_crawl_delay: Option<f64>,
     /// Requests under way at once, over all hosts [default: 32]
     #[arg(long, value_name = "N")]
@@ -118,10 +120,10 @@ pub struct Flags {
     #[arg(long, value_name = "N")]
     retries: Option<i64>,
     /// Seconds before the first such try; the wait doubles with each [default: 10]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     retry_wait: Option<f64>,
     /// End the run when nothing can be done for so many seconds [default: 300]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     patience: Option<f64>,
     /// Take a host's address from here instead of asking for it: NAME=ADDRESS
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = resolve)]
@@ -150,13 +152,48 @@ fn resolve(text: &str) -> Result<(String, std::net::IpAddr), String> {
     }
 }
 
-/// A seed as people write it: without a scheme, `https` is meant.
+/// A number of seconds, or a span of time with its unit.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    if let Ok(seconds) = text.trim().parse::<f64>() {
+        return Ok(seconds);
+    }
+    #[allow(clippy::cast_precision_loss)] // Spans are far below what a float holds exactly.
+    typed::milliseconds(text)
+        .map(|ms| ms as f64 / 1_000.0)
+        .ok_or_else(|| "give a number of seconds, such as 0.5, or a span such as 2min".to_owned())
+}
+
+/// A seed as people write it: without a scheme, `https` is meant, if it looks like a host.
 pub fn seed_url(text: &str) -> anyhow::Result<String> {
+    let refused = || format!("{text:?} cannot be crawled; give a URL such as https://example.com/");
     let has_scheme = text.contains("://") || text.starts_with("mailto:");
+    if !has_scheme {
+        ensure!(
+            !Path::new(text).is_file() && !text.starts_with(['/', '.', '~', '\\']),
+            "{}; for files there is the files connector (driftline connector show files --kind \
+             repository)",
+            refused()
+        );
+        ensure!(looks_like_a_host(text), "{}, with its http:// or https://", refused());
+    }
     let written = if has_scheme { text.to_owned() } else { format!("https://{text}") };
-    canonical(&written, &Policy::default()).with_context(|| {
-        format!("{:?} cannot be crawled; give a URL such as https://example.com/", text)
-    })
+    let url = canonical(&written, &Policy::default()).with_context(refused)?;
+    // A scheme that was written twice, or with a slash too few.
+    ensure!(!matches!(host_of(&url), "http" | "https"), "{}", refused());
+    Ok(url)
+}
+
+/// Whether a text without a scheme begins with a host: an address, `localhost`, or a name
+/// with a dot or a port.
+fn looks_like_a_host(text: &str) -> bool {
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !host.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    port.is_none_or(is_port)
+        && (port.is_some() || name.contains('.') || name.starts_with('[') || name == "localhost")
 }
 
 /// Seconds as milliseconds.
@@ -295,9 +332,45 @@ mod tests {
     fn a_seed_may_be_written_without_a_scheme() {
         assert_eq!(seed_url("example.com").unwrap(), "https://example.com/");
         assert_eq!(seed_url("http://example.com").unwrap(), "http://example.com/");
+        assert_eq!(seed_url("localhost:8080/x").unwrap(), "https://localhost:8080/x");
+        assert_eq!(seed_url("192.0.2.1").unwrap(), "https://192.0.2.1/");
+        assert_eq!(seed_url("http://wiki").unwrap(), "http://wiki/");
         for bad in ["", "ftp://example.com/", "mailto:a@b.example", "http://", "a b"] {
             assert!(seed_url(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_path_or_a_mistyped_url_is_no_seed() {
+        for bad in [
+            "/etc/passwd",
+            "./site",
+            "../a.example/",
+            "~/site",
+            "\\\\server\\share",
+            "C:\\site",
+            "Cargo.toml",
+            "wiki",
+            "etc/passwd",
+            "http:/example.com",
+            "http//example.com",
+            "https:example.com",
+            "http://https://example.com/",
+            "http://http//example.com",
+        ] {
+            let refused = seed_url(bad);
+            assert!(refused.is_err(), "{bad:?} would be {refused:?}");
+            assert!(format!("{:#}", refused.unwrap_err()).contains("https://example.com/"));
+        }
+    }
+
+    #[test]
+    fn a_span_of_time_is_seconds_or_has_a_unit() {
+        assert_eq!(
+            (seconds("0.25"), seconds("2min"), seconds("250 ms")),
+            (Ok(0.25), Ok(120.0), Ok(0.25))
+        );
+        assert!(seconds("soon").unwrap_err().contains("such as 0.5"));
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! It is the answer and goes to standard output. Invariant: numbers come from counters, never
 //! from counting rows.
 
+use super::whole_run::{StoppedAt, WholeRun};
 use super::work::Worked;
 use crate::cli::endless::{self, Endless};
-use crate::cli::words::{count, counted, size_of};
+use crate::cli::words::{count, size_of};
 use crate::cli::{say, shown};
 use ::crawl::fetch::sentences;
 use ::crawl::worker::Ended;
-use ::crawl::worker::progress::Counted;
+use ::crawl::worker::progress::{Counted, ErrorGroup};
 use outputs::delays::Delays;
 use std::collections::BTreeMap;
 use store::Db;
@@ -26,6 +27,8 @@ pub struct Summary {
     ended: &'static str,
     /// Documents left for the next run, because their hosts cannot be reached.
     left: i64,
+    /// What all processes did in the run.
+    whole_run: WholeRun,
     /// What this process did.
     did: Counted,
     failed: u64,
@@ -72,8 +75,11 @@ impl Summary {
         let Worked { begun, did, ended, visible } = worked;
         let job = begun.job;
         let of = name.to_owned();
-        let (documents, endless) =
-            db.read(move |tx| Ok((counters::of_job(tx, job)?, endless::of_job(tx, (job, &of))?)))?;
+        let run = begun.run;
+        let (documents, endless, whole_run) = db.read(move |tx| {
+            let endless = endless::of_job(tx, (job, &of))?;
+            Ok((counters::of_job(tx, job)?, endless, WholeRun::read(tx, job, run)?))
+        })?;
         let (ended, left) = match ended {
             Ended::Finished { left } => ("finished", *left),
             Ended::Stopped => ("stopped", 0),
@@ -94,6 +100,7 @@ impl Summary {
             run: begun.run.0,
             ended,
             left,
+            whole_run,
             failed: did.failed(),
             slowest_hosts,
             did: did.clone(),
@@ -104,10 +111,9 @@ impl Summary {
         })
     }
 
-    /// Whether there was something to do, and nothing at all could be had.
+    /// Whether there was something to do in the run, and nothing at all could be had.
     pub fn is_in_vain(&self) -> bool {
-        let did = &self.did;
-        did.documents() == self.failed && (self.left > 0 || self.failed > 0)
+        self.whole_run.is_in_vain(self.failed.max(self.left.unsigned_abs()))
     }
 
     /// Prints it for people.
@@ -138,20 +144,44 @@ impl Summary {
         }
         say(&format!("{} requests, {} received", did.requests, size_of(did.bytes)));
         self.print_reasons();
-        let states: Vec<String> =
-            self.documents.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        self.print_states();
+        match (self.ended, self.left) {
+            ("finished", 0) => {}
+            ("finished", 1) => {
+                say("1 document waits for the next run: its host could not be reached; \
+                 `driftline hosts --by errors` shows it")
+            }
+            ("finished", left) => say(&format!(
+                "{left} documents wait for the next run: their hosts could not be reached; \
+                 `driftline hosts --by errors` shows them"
+            )),
+            _ => say("stopped before the end; the same command goes on from here"),
+        }
+    }
+
+    fn print_states(&self) {
+        let left_out = self.whole_run.stopped_at.as_ref().map_or(0, |it| it.left_out);
+        let states: Vec<String> = self
+            .documents
+            .iter()
+            .map(|(state, count)| (state, if state == "cut" { count - left_out } else { *count }))
+            .filter(|(_, count)| *count > 0)
+            .map(|(state, count)| format!("{count} {state}"))
+            .collect();
         say(&format!(
             "the job has {}",
             if states.is_empty() { "no documents".into() } else { states.join(", ") }
         ));
-        match (self.ended, self.left) {
-            ("finished", 0) => {}
-            ("finished", left) => say(&format!(
-                "{} for the next run: their hosts could not be reached; \
-                 `driftline hosts --by errors` shows them",
-                counted(left, "document waits", "documents wait")
-            )),
-            _ => say("stopped before the end; the same command goes on from here"),
+        if let Some(StoppedAt { pages, left_out }) = &self.whole_run.stopped_at {
+            say(&format!(
+                "stopped at {}; {} left out (--max-pages {} takes in more)",
+                count(*pages, "page"),
+                count(*left_out, "known URL"),
+                pages.saturating_mul(2)
+            ));
+        }
+        for seed in self.whole_run.missing_seeds.iter().take(EXAMPLES_MAX) {
+            say(&format!("the server says that there is no page at {}, a seed", shown(seed)));
         }
     }
 
@@ -166,13 +196,7 @@ impl Summary {
             let mut groups: Vec<_> = groups.iter().collect();
             groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.count));
             for (code, group) in groups.iter().take(EXAMPLES_MAX) {
-                let words = sentences::of(code).unwrap_or_else(|| shown(code));
-                let example = shown(&group.example);
-                say(&format!(
-                    "  {what}: {}, such as {example}: {words} ({})",
-                    group.count,
-                    shown(code)
-                ));
+                say(&format!("  {what}: {}", group_line(code, group)));
             }
         }
         self.endless.iter().for_each(|it| say(&format!("  {}", it.line())));
@@ -186,4 +210,16 @@ impl Summary {
             say(&format!("  slowest hosts: {}", hosts.join(", ")));
         }
     }
+}
+
+/// How often something went wrong, an example with its words, and the flag that helps.
+fn group_line(code: &str, group: &ErrorGroup) -> String {
+    let words = group.sentence.clone().or_else(|| sentences::of(code));
+    let words = words.map_or_else(|| shown(code), |words| shown(&words));
+    let example = match group.example.as_str() {
+        "" => String::new(),
+        url => format!(", such as {}", shown(url)),
+    };
+    let hint = if sentences::PRIVATE.contains(&code) { "; add --allow-private" } else { "" };
+    format!("{}{example}: {words}{hint} ({})", group.count, shown(code))
 }

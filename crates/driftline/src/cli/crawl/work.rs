@@ -50,7 +50,7 @@ pub struct Worked {
 impl Work<'_> {
     /// Begins the job's next run, or goes on with it, and works until it is over or
     /// somebody stops it.
-    pub fn run(self, announce: impl FnOnce(&Begun)) -> anyhow::Result<Worked> {
+    pub fn run(self, announce: impl FnOnce(&Begun) -> store::Result<()>) -> anyhow::Result<Worked> {
         let db = &self.held.db;
         let node = NewNode {
             name: self.settings.node_name.clone(),
@@ -67,7 +67,11 @@ impl Work<'_> {
         Ok(worked)
     }
 
-    fn attend(self, node: NodeId, announce: impl FnOnce(&Begun)) -> anyhow::Result<Worked> {
+    fn attend(
+        self,
+        node: NodeId,
+        announce: impl FnOnce(&Begun) -> store::Result<()>,
+    ) -> anyhow::Result<Worked> {
         let (db, objects) = (&self.held.db, &self.held.objects);
         let ids = Arc::new(IdMaker::new(node)?);
         let mut ground = begin::ground(db, self.own)?;
@@ -79,7 +83,7 @@ impl Work<'_> {
             Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
         let (at, terms) = (parts.means(Now), self.settings.terms(Attends::All));
         let begun = begin::begin(&at, terms, self.name, self.spec)?;
-        announce(&begun);
+        announce(&begun)?;
         let (worker, stopper) =
             Worker::start(parts, self.settings.clone(), Attends::One(begun.job))?;
         let delivery = delivering.start((self.held, ids), &self.settings, &stopper)?;

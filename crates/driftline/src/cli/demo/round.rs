@@ -74,7 +74,7 @@ pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
         settings,
         quiet: stage.is_quiet(),
     };
-    let worked = work.run(|_| ())?;
+    let worked = work.run(|_| Ok(()))?;
     let took = began.elapsed();
     match worked.ended {
         Ended::Finished { .. } => {}

@@ -1,4 +1,5 @@
-//! `driftline export` without a format: all definitions, as one TOML or JSON document.
+//! `driftline export` without a format: all definitions, as one TOML or JSON document, without
+//! what goes without saying.
 //!
 //! Invariant: secrets are left out unless they are asked for, and a file with secrets can
 //! be read by its owner only.
@@ -63,11 +64,12 @@ pub fn run(args: AllArgs) -> anyhow::Result<ExitCode> {
     let answer = args.place.ask("export", &Ask { secrets: args.secrets })?;
     let found: Definitions = serde_json::from_value(answer)
         .context("the process that holds the directory is of another version")?;
+    let document = definitions::without_usual(&found)?;
     let is_json = args.format == Form::Json || args.place.json();
     let text = match is_json {
-        true if args.place.json() => format!("{}\n", serde_json::to_string(&found)?),
-        true => format!("{}\n", serde_json::to_string_pretty(&found)?),
-        false => toml::to_string_pretty(&found).context("the definitions cannot be TOML")?,
+        true if args.place.json() => format!("{document}\n"),
+        true => format!("{}\n", serde_json::to_string_pretty(&document)?),
+        false => toml::to_string_pretty(&document).context("the definitions cannot be TOML")?,
     };
     match &args.output {
         None => print_whole(text.as_bytes())?,

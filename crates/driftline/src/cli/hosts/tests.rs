@@ -167,7 +167,7 @@ fn one_host_is_shown_with_its_robots_and_its_breaker() {
                 "    http://h3.example/robots.txt: 4 lines, 70 bytes, forbids the first page, asks \
                  for 7 s between requests, names 1 sitemap",
                 "    https://h3.example:8443/robots.txt: cannot be had (no answer), so nothing is \
-                 allowed; asked for again in 5 s",
+                 allowed; asked for again in 5 s, or by the next run",
                 "    its documents: driftline urls --host h3.example",
             ]
         );

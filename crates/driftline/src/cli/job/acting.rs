@@ -11,8 +11,8 @@ use super::super::{say, shown};
 use super::standing::{Line, word};
 use super::{Ask, Change, find};
 use anyhow::{Context, bail};
-use crawl::conduct;
 use crawl::lifecycle::Event;
+use crawl::{ask_again, conduct};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
@@ -94,6 +94,11 @@ pub struct Acted {
 /// Does it, in one transaction.
 pub fn act(db: &Db, name: String, deed: Deed) -> anyhow::Result<Acted> {
     let now_ms = clock::now_ms();
+    if matches!(deed, Deed::Start | Deed::StartMinimal | Deed::Restart | Deed::RestartMinimal) {
+        let name = name.clone();
+        let job = db.read(move |tx| find(tx, &name))?;
+        ask_again::unblock_hosts(db, &job, now_ms)?;
+    }
     Ok(db.write(move |tx| {
         let job = find(tx, &name)?;
         let before = job_states::lock(tx, job.id)?.ok_or_else(|| super::unknown(&name))?;

@@ -7,6 +7,7 @@ use store::ids::{ConnectionId, JobId, NodeId, Run};
 use store::socket::Question;
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::job_states::{self, AbortedFrom, Phase, Restart, State};
+use store::tables::settings;
 use store::testing::both_databases;
 use store::{Db, Result};
 
@@ -15,6 +16,7 @@ const JOB: JobId = JobId(1);
 fn made(test: impl Fn(&Db) -> Result<()>) {
     both_databases(|db| {
         db.write(|tx| {
+            settings::freeze(tx, 4)?;
             let web = Connection::new(ConnectionId(1), "web", "web");
             connections::save(tx, Kind::Repository, &web, 0)?;
             jobs::save(tx, &Job::new(JOB, "docs", ConnectionId(1)), 0)

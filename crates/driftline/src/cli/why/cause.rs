@@ -104,6 +104,8 @@ causes! {
     Duplicate = "duplicate",
     /// It leads to another page.
     Redirect = "redirect",
+    /// It leads back to itself, or to redirects that do.
+    RedirectLoop = "redirect-loop",
     /// It was stored once and has been removed.
     Removed = "removed",
     /// It was processed and nothing of it is stored.

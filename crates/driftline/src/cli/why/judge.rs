@@ -12,7 +12,8 @@ use crawl::budget::Closed;
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::hops;
-use crawl::scope::Cut;
+use crawl::robots::CANNOT_BE_HAD;
+use crawl::scope::{Cut, Reach, Rules, Scope};
 use crawl::worker::finish::{GIVEN_UP, THROTTLED};
 use page::robots::{Robots, Verdict};
 use store::tables::overview::Standing;
@@ -84,7 +85,7 @@ fn unknown(looked: &Looked, job: &JobLook, url: &str) -> Because {
         scope.judge(url, i64::from(!is_seed)).map_err(|cut| (cut, scope.explain(cut)))
     });
     if let Err((cut, words)) = verdict {
-        return out_of_scope(job, cut, &words);
+        return out_of_scope(job, url, (cut, &words));
     }
     if job.run.0 == 0 {
         return Because::new(Cause::NotStarted, format!("Job {} has not been run yet.", job.name))
@@ -110,9 +111,17 @@ fn with_seed(job: &JobLook, url: &str) -> String {
     words.join(" ")
 }
 
-fn out_of_scope(job: &JobLook, cut: Cut, words: &str) -> Because {
+fn out_of_scope(job: &JobLook, url: &str, (cut, words): (Cut, &str)) -> Because {
+    let sentence = format!("It does not belong to job {}: {words}.", job.name);
     let (cause, flags) = match cut {
-        Cut::Reach => (Cause::OutOfScope, "--scope domain"),
+        Cut::Reach => {
+            let because = Because::new(Cause::OutOfScope, sentence);
+            return match wider_reach(job, url) {
+                Some(flags) => because.run("If it should, change the job", crawl(job, flags)),
+                None => because
+                    .run("If it should, name it as a seed too", crawl(job, &with_seed(job, url))),
+            };
+        }
         Cut::NotIncluded => (Cause::NotIncluded, "--include EXPRESSION"),
         Cut::Excluded(_) => (Cause::Excluded, "--exclude ''"),
         Cut::Trap(_) => {
@@ -121,8 +130,20 @@ fn out_of_scope(job: &JobLook, cut: Cut, words: &str) -> Because {
             );
         }
     };
-    Because::new(cause, format!("It does not belong to job {}: {words}.", job.name))
-        .run("If it should, change the job", crawl(job, flags))
+    Because::new(cause, sentence).run("If it should, change the job", crawl(job, flags))
+}
+
+/// The narrowest reach from the job's seeds that a URL lies within, short of everywhere.
+fn wider_reach(job: &JobLook, url: &str) -> Option<&'static str> {
+    let spec = job.spec.as_ref()?;
+    let reaches = |reach: Reach| {
+        let rules = Rules { reach, ..Rules::default() };
+        let seeds = spec.seeds.iter().map(String::as_str);
+        let scope = Scope::new(&rules, seeds, job.suffixes.clone());
+        scope.is_ok_and(|scope| scope.judge(url, 0) != Err(Cut::Reach))
+    };
+    let wider = [(Reach::Host, "--scope host"), (Reach::Domain, "--scope domain")];
+    wider.into_iter().find(|(reach, _)| reaches(*reach)).map(|(_, flags)| flags)
 }
 
 fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
@@ -141,7 +162,7 @@ fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
             None => lifted(job, code),
         },
         "scope" => match verdict() {
-            Err((cut, words)) => out_of_scope(job, cut, &words),
+            Err((cut, words)) => out_of_scope(job, url, (cut, &words)),
             Ok(()) => lifted(job, code),
         },
         "limit" => match job.spec.as_ref().and_then(|spec| spec.pages_max) {
@@ -248,14 +269,18 @@ pub fn robots(looked: &Looked, job: &JobLook, url: &str) -> Because {
 
 pub fn robots_unreachable(looked: &Looked, job: &JobLook) -> Because {
     let stored = looked.robots.as_ref();
-    let answer = match stored.and_then(|stored| stored.status) {
-        Some(status) => format!("the server answered with status {status}"),
-        None => "there was no answer".to_owned(),
+    let status = stored.and_then(|stored| stored.status);
+    let row = looked.row.as_ref();
+    let why = row.and_then(|row| row.detail.as_deref()?.strip_prefix(CANNOT_BE_HAD));
+    let answer = match (why, status) {
+        (Some(why), _) => why.to_owned(),
+        (None, Some(status)) => format!("the server answered with status {status}"),
+        (None, None) => "there was no answer".to_owned(),
     };
     let sentence = format!(
         "The robots.txt of its host could not be had ({answer}), so nothing of the host is allowed."
     );
-    let next = match stored {
+    let next = match stored.filter(|stored| stored.status.is_some()) {
         Some(stored) => format!("It is asked for again {}", when(stored.expires_ms, looked.now_ms)),
         None => "It is asked for again by the next run".to_owned(),
     };

@@ -83,6 +83,8 @@ pub struct JobLook {
     pub scope: Option<Scope>,
     /// Documents it has taken in.
     pub taken: i64,
+    /// What registered domains are.
+    pub suffixes: Arc<SuffixList>,
 }
 
 /// Looks a URL up in a job, or in all that know it.
@@ -255,6 +257,7 @@ impl View<'_> {
             spec,
             scope,
             taken,
+            suffixes: self.suffixes.clone(),
         })
     }
 }
@@ -286,10 +289,14 @@ fn chain(tx: &mut Tx<'_>, connection: ConnectionId, from: &Document) -> Result<V
             break;
         }
         let Some(url) = name_of(tx, connection, (part, hash))? else { break };
+        // A chain in a circle ends with what it has been to before.
+        let is_circle = url == from.docid || urls.contains(&url);
         urls.push(url);
+        if is_circle {
+            break;
+        }
         let document = documents::load(tx, part, connection, &[hash])?.pop();
-        // A chain in a circle ends at its limit, or where it began.
-        next = document.filter(|it| it.dochash != from.dochash).and_then(|it| it.redirect);
+        next = document.and_then(|it| it.redirect);
     }
     Ok(urls)
 }

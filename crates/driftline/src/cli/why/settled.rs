@@ -25,7 +25,7 @@ pub fn failed(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
     let sentence = format!("It was given up: {}.", words_of(row));
     if sentences::REFUSED.contains(&code) {
         let flags = match code {
-            "address" | "localhost" => "--allow-private",
+            code if sentences::PRIVATE.contains(&code) => "--allow-private",
             _ => return Because::new(Cause::Refused, sentence),
         };
         return Because::new(Cause::Refused, sentence)
@@ -116,12 +116,25 @@ fn redirect(looked: &Looked) -> Because {
         let sentence = "It leads to a page that the job does not know: one outside its scope.";
         return Because::new(Cause::Redirect, sentence);
     };
+    if let Some(sentence) = circle(looked) {
+        return Because::new(Cause::RedirectLoop, sentence)
+            .next("There is no page behind it until the site mends its redirects.");
+    }
     let way = match looked.redirects.len() {
         1 => String::new(),
         hops => format!(" over {hops} redirects"),
     };
     Because::new(Cause::Redirect, format!("It leads{way} to {last}."))
         .run("Ask about that one", format!("driftline why {}", quoted(last)))
+}
+
+/// The redirects that lead back to where they have been, if they do.
+fn circle(looked: &Looked) -> Option<String> {
+    let url = looked.url.as_ref().ok()?;
+    let way: Vec<&str> =
+        std::iter::once(url).chain(&looked.redirects).map(String::as_str).collect();
+    let (last, before) = way.split_last()?;
+    before.contains(last).then(|| format!("Its redirects go in a circle: {}.", way.join(" -> ")))
 }
 
 /// It was stored once. What took it away is told by its own cause where there is one.

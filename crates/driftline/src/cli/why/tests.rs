@@ -379,10 +379,12 @@ fn seed_settled(world: &World<'_>) -> Result<()> {
         it.outcome = "redirect".into();
         it.redirect = Some((Part(0), DocHash::of("http://elsewhere.example/")));
     })?;
-    world.done(&url("circle"), |it| {
-        it.outcome = "redirect".into();
-        it.redirect = key("circle");
-    })?;
+    for (path, to) in [("circle", "circle"), ("a-to-b", "b-to-a"), ("b-to-a", "a-to-b")] {
+        world.done(&url(path), |it| {
+            it.outcome = "redirect".into();
+            it.redirect = key(to);
+        })?;
+    }
     world.done(&url("removed"), |it| {
         it.removed_ms = Some(5);
         it.reason = Some("gone".into());
@@ -449,7 +451,8 @@ const CASES: &[Case] = &[
     ("copy", None, Cause::Duplicate, "copy of http://site.example/stored"),
     ("moved", None, Cause::Redirect, "over 2 redirects to http://site.example/stored"),
     ("led-away", None, Cause::Redirect, "outside its scope"),
-    ("circle", None, Cause::Redirect, "leads to http://site.example/circle"),
+    ("circle", None, Cause::RedirectLoop, "circle: http://site.example/circle -> http"),
+    ("a-to-b", None, Cause::RedirectLoop, "/a-to-b -> http://site.example/b-to-a -> http"),
     ("removed", None, Cause::Removed, "no such page any more"),
     ("forgotten", Some("site"), Cause::Removed, "no page leads to it"),
     ("done", None, Cause::Done, "nothing of it is stored"),
@@ -475,10 +478,29 @@ fn every_cause_is_answered_by_its_code_and_its_words() {
             assert!(sentence.contains(words), "{url}: {words:?} is not in {sentence:?}");
             seen.insert(*cause);
         }
+        assert_eq!(world.ask(&url("a-to-b"), None)["command"], Json::Null, "nothing to ask next");
         let next = world.ask(&url("given-up"), None)["next"].clone();
         assert_eq!(next, "Run 2 is under way and will look at it again.");
         let untold: Vec<_> = Cause::ALL.iter().filter(|cause| !seen.contains(cause)).collect();
         assert!(untold.is_empty(), "no case leads to {untold:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_out_of_reach_is_offered_only_what_lets_it_in() {
+    both_databases(|db| {
+        db.write(|tx| settings::freeze(tx, PARTS))?;
+        let world = World::make(db)?;
+        for (asked, command) in [
+            ("http://other.idle.example/", "driftline crawl --job idle --scope domain"),
+            (
+                "http://elsewhere.example/x",
+                "driftline crawl --job idle http://idle.example/ http://elsewhere.example/x",
+            ),
+        ] {
+            assert_eq!(world.ask(asked, Some("idle"))["command"], command, "{asked}");
+        }
         Ok(())
     });
 }

@@ -211,7 +211,9 @@ fn a_crawls_job_is_exported_and_comes_in_again_unchanged_while_it_runs() {
     place.succeeds(&["export", "-o", text(&file)]);
     assert!(std::fs::read_to_string(&file).unwrap().contains("[jobs.site"));
     assert!(place.succeeds(&["import", text(&file)]).contains("nothing changes"));
-    let changed = std::fs::read_to_string(&file).unwrap().replace("priority = 5", "priority = 2");
+    let job = "[jobs.site]\n";
+    let changed =
+        std::fs::read_to_string(&file).unwrap().replace(job, &format!("{job}priority = 2\n"));
     std::fs::write(&file, changed).unwrap();
     assert_eq!(place.succeeds(&["import", text(&file)]), "job site: priority 5 -> 2\n");
     assert_eq!(place.texts("SELECT CAST(version AS TEXT) FROM job_definitions"), ["2"]);

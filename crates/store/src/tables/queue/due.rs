@@ -5,8 +5,8 @@
 //! wait. Invariant: a document falls due once, however many look at the same moment.
 
 use super::{Place, State, add, count_moves};
-use crate::ids::BinId;
-use crate::{Result, Tx};
+use crate::ids::{BinId, QueueId};
+use crate::{Result, Tx, Value};
 
 /// Makes documents ready whose time has come. Returns how many; call again while
 /// it is `limit`.
@@ -27,6 +27,35 @@ pub fn wake(tx: &mut Tx<'_>, place: Place, now_ms: i64, limit: u32) -> Result<u6
     count_moves(tx, place, &[(State::Waiting, -count), (State::Ready, count)])?;
     add::mark_bins(tx, place, bins.iter().copied())?;
     Ok(bins.len() as u64)
+}
+
+/// Lets documents that wait for another try, for one of these reasons, be tried now. Returns
+/// how many; call again while it is `limit`.
+pub fn hasten(
+    tx: &mut Tx<'_>,
+    place: Place,
+    reasons: &[String],
+    (now_ms, limit): (i64, u32),
+) -> Result<u64> {
+    let reasons: Vec<Value<'_>> = reasons.iter().map(Value::from).collect();
+    let ids: Vec<QueueId> = tx.query_in(
+        "SELECT id FROM queue
+         WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime > $3 AND reason",
+        &[place.part.into(), place.job.into(), now_ms.into()],
+        &reasons,
+        &format!("ORDER BY checktime, id LIMIT {limit}"),
+        |row| row.get(0),
+    )?;
+    let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
+    let hastened: Vec<QueueId> = tx.query_in(
+        "UPDATE queue SET checktime = $3
+         WHERE part = $1 AND +jobid = $2 AND state = 'waiting' AND id",
+        &[place.part.into(), place.job.into(), now_ms.into()],
+        &keys,
+        "RETURNING id",
+        |row| row.get(0),
+    )?;
+    Ok(hastened.len() as u64)
 }
 
 /// Takes back when documents are looked at again, for a job that does not go on for ever

@@ -233,6 +233,16 @@ pub fn in_jobs(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Vec<List
     )
 }
 
+/// How many documents of a job in a part are left out for a reason, up to a bound.
+pub fn count_cut(tx: &mut Tx<'_>, place: Place, reason: &str, most: i64) -> Result<i64> {
+    tx.query_one(
+        "SELECT COUNT(*) FROM (SELECT 1 AS one FROM queue
+             WHERE part = $1 AND jobid = $2 AND state = 'cut' AND reason = $3 LIMIT $4) c",
+        &[place.part.into(), place.job.into(), reason.into(), most.into()],
+        |row| row.get(0),
+    )
+}
+
 /// The identifier of a document by its key, if any job knows it.
 pub fn docid_of(tx: &mut Tx<'_>, (part, dochash): (Part, DocHash)) -> Result<Option<String>> {
     tx.query_opt(

@@ -28,15 +28,37 @@ pub fn retry(
     (reason, after): (Option<&str>, QueueId),
     limit: u32,
 ) -> Result<Retried> {
+    let is_meant = |code: Option<&str>| reason.is_none_or(|reason| code == Some(reason));
+    retry_where(tx, (place, run), (is_meant, after), limit)
+}
+
+/// The same for those with one of some reasons.
+pub fn retry_any_of(
+    tx: &mut Tx<'_>,
+    (place, run): (Place, Run),
+    (reasons, after): (&[String], QueueId),
+    limit: u32,
+) -> Result<Retried> {
+    let is_meant = |code: Option<&str>| reasons.iter().any(|it| code == Some(it.as_str()));
+    retry_where(tx, (place, run), (is_meant, after), limit)
+}
+
+fn retry_where(
+    tx: &mut Tx<'_>,
+    (place, run): (Place, Run),
+    (is_meant, after): (impl Fn(Option<&str>) -> bool, QueueId),
+    limit: u32,
+) -> Result<Retried> {
     let looked: Vec<(QueueId, Option<String>)> = tx.query(
         FAILED,
         &[place.part.into(), place.job.into(), after.into(), limit.into()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let is_meant =
-        |code: &Option<String>| reason.is_none_or(|reason| code.as_deref() == Some(reason));
-    let ids: Vec<Value<'_>> =
-        looked.iter().filter(|(_, code)| is_meant(code)).map(|(id, _)| (*id).into()).collect();
+    let ids: Vec<Value<'_>> = looked
+        .iter()
+        .filter(|(_, code)| is_meant(code.as_deref()))
+        .map(|(id, _)| (*id).into())
+        .collect();
     let count = make_ready(tx, (place, run), "id", &ids)?;
     let is_full = looked.len() as u64 == u64::from(limit);
     let next = looked.last().filter(|_| is_full).map(|(id, _)| *id);

@@ -28,6 +28,11 @@ impl Reason {
         &self.code
     }
 
+    /// The words for people, if there are any.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
     /// A reason; what is too long is cut.
     pub fn new(code: &str, detail: Option<&str>) -> Reason {
         let cut = |text: &str, bytes| text[..text.floor_char_boundary(bytes)].to_owned();

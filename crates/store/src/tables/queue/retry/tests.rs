@@ -192,3 +192,17 @@ fn the_walk_goes_along_its_index_and_rows_are_found_by_their_keys() {
         Ok(())
     });
 }
+
+#[test]
+fn only_what_failed_for_one_of_some_reasons_is_ready_again() {
+    both_databases(|db| {
+        settled(db)?;
+        let reasons = ["dns".to_owned(), "address".to_owned()];
+        let first = (reasons, QueueId(i64::MIN));
+        let done =
+            db.write(move |tx| retry_any_of(tx, (PLACE, Run(1)), (&first.0, first.1), 100))?;
+        assert_eq!(done, Retried { count: 10, next: None });
+        assert!(ready(db)?.iter().all(|it| it.id.0 % 2 == 0));
+        assert_booked(db, &[0, 1, 2])
+    });
+}

@@ -114,3 +114,20 @@ fn a_job_that_does_not_go_on_for_ever_any_more_has_nothing_scheduled() {
         Ok(())
     });
 }
+
+#[test]
+fn only_what_waits_for_one_of_some_reasons_is_hastened() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        scheduled(db, place)?;
+        let due = |ms| db.write(move |tx| wake(tx, place, ms, 9));
+        let hasten = |code: &str| {
+            let reasons = ["dns".to_owned(), code.to_owned()];
+            db.write(move |tx| hasten(tx, place, &reasons, (10, 9)))
+        };
+        assert_eq!((hasten("connect")?, due(10)?), (0, 0));
+        assert_eq!((hasten("http-503")?, due(10)?), (1, 1), "the one in trouble");
+        assert_eq!((hasten("http-503")?, due(60)?), (0, 2), "the others keep their time");
+        Ok(())
+    });
+}
