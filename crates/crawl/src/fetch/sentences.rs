@@ -17,7 +17,7 @@ pub fn no_answer() -> impl Iterator<Item = String> {
 }
 
 /// Reasons whose sentence needs nothing but their code.
-const PLAIN: [Reason; 34] = [
+const PLAIN: [Reason; 35] = [
     Reason::Url,
     Reason::Localhost,
     Reason::Metadata,
@@ -52,6 +52,7 @@ const PLAIN: [Reason; 34] = [
     Reason::TooManyEncodings,
     Reason::CorruptEncoding,
     Reason::TooLarge,
+    Reason::Internal,
 ];
 
 /// The sentence of a stored code; `None` for one that no reason has.
