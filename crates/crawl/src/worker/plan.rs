@@ -156,7 +156,7 @@ impl Worker {
                     batch.remember(turn.job.id, &self.known);
                     self.progress.committed(done.new);
                     self.herald.committed();
-                    if !turn.job.outlets.is_empty() {
+                    if !turn.job.outlets.is_empty() || turn.job.has_siblings {
                         self.herald.decided();
                     }
                 }

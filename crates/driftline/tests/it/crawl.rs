@@ -18,6 +18,7 @@ mod nodes;
 mod notified;
 mod outage;
 mod outputs;
+mod ownership;
 mod receivers;
 mod refused;
 mod scenarios;

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 use store::ids::{ConnectionId, Part};
+use store::tables::claims;
 use store::tables::ingests::{self, Due};
 use store::tables::outlets::{self, Opening};
 use store::{Result, clock};
@@ -169,9 +170,10 @@ impl Desk {
                 None => {
                     // Nobody can tell an output that is gone.
                     let Due { part, output } = due;
-                    self.means
-                        .db
-                        .write(move |tx| ingests::forget(tx, part, output, FORGET_ROWS))?;
+                    self.means.db.write(move |tx| {
+                        claims::forget(tx, part, output, FORGET_ROWS)?;
+                        ingests::forget(tx, part, output, FORGET_ROWS)
+                    })?;
                     next_ms = Some(now_ms);
                 }
             }

@@ -15,7 +15,7 @@ use store::tables::connections::{self, Connection, Kind};
 use store::tables::documents::{self, Document};
 use store::tables::ingests::{self, Decision, Fate, Ingest, Move, NEVER_MS, Pending};
 use store::tables::nodes::{self, NewNode};
-use store::tables::{counters, history, registrations};
+use store::tables::{counters, history, registrations, settings};
 use store::testing::both_databases;
 
 const OUTPUT: ConnectionId = ConnectionId(5);
@@ -54,7 +54,10 @@ fn means(db: &Db, name: &str, folder: &std::path::Path) -> Result<Means> {
         address: None,
         version: "0".to_owned(),
     };
-    let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+    let node = db.write(move |tx| {
+        settings::freeze(tx, 6)?;
+        nodes::register(tx, &node, clock::now_ms())
+    })?;
     Ok(Means {
         db: db.clone(),
         objects: Objects::open(&Location::Directory(folder.to_owned()))?,

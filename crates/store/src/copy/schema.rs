@@ -51,11 +51,15 @@ impl Table {
 /// connectors. The table of the schema's own versions is not among them: a target has
 /// its own.
 pub fn tables(owned: &[&'static Owned]) -> Vec<Table> {
-    migrate::texts().chain(owned.iter().map(|owned| owned.text)).flat_map(tables_of).collect()
+    let mut tables = Vec::new();
+    for text in migrate::texts().chain(owned.iter().map(|owned| owned.text)) {
+        read_text(&mut tables, text);
+    }
+    tables
 }
 
-fn tables_of(text: &'static str) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+/// Adds the tables of a text, and the columns that it adds to tables of earlier ones.
+fn read_text(tables: &mut Vec<Table>, text: &'static str) {
     let mut inside = false;
     for line in text.lines() {
         let line = line.split("--").next().unwrap_or_default().trim();
@@ -67,9 +71,13 @@ fn tables_of(text: &'static str) -> Vec<Table> {
             inside = false;
         } else if inside && let Some(table) = tables.last_mut() {
             read_line(table, line);
+        } else if let Some(rest) = line.strip_prefix("ALTER TABLE ")
+            && let Some((name, column)) = rest.split_once(" ADD COLUMN ")
+            && let Some(table) = tables.iter_mut().find(|table| table.name == name)
+        {
+            read_line(table, column.trim_end_matches(';'));
         }
     }
-    tables
 }
 
 /// One line of a table: a column, its primary key, or the rest of a longer check.
