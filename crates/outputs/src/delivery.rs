@@ -10,6 +10,8 @@
 mod carry;
 mod content;
 mod desk;
+mod handover;
+mod ownership;
 mod way;
 
 use crate::connectors;
@@ -182,7 +184,7 @@ impl Delivery {
 pub fn job_over(db: &Db, job: JobId) -> Result<()> {
     let openings = db.read(move |tx| {
         let mut openings = Vec::new();
-        for outlet in outlets::of_job(tx, job)? {
+        for outlet in outlets::of_job(tx, job)?.into_iter().filter(|it| !it.former) {
             openings.extend(outlets::opening(tx, outlet.connection)?);
         }
         Ok(openings)

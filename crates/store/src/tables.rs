@@ -10,6 +10,7 @@ pub mod bins;
 pub mod carrydown;
 pub mod chunk_storage;
 pub mod chunks;
+pub mod claims;
 pub mod connections;
 pub mod counters;
 pub mod cursors;

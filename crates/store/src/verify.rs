@@ -4,6 +4,8 @@
 //! It only reads, in bounded steps, and works while the program runs; each check
 //! sees one snapshot. A finding names the thing, what is wrong, and what to do.
 
+mod uri_claims;
+
 use crate::chunkfile::facts::FactsStream;
 use crate::dialect::Dialect;
 use crate::ids::{ChunkId, JobId, ObjectId, Part};
@@ -74,6 +76,7 @@ pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
         check_bins(db, part, &mut report)?;
         check_claims(db, part, &mut report)?;
         check_chunks(db, part, &mut report)?;
+        uri_claims::check(db, part, &mut report)?;
     }
     check_objects(db, store, read_objects, &mut report)?;
     Ok(report)

@@ -72,5 +72,6 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
 fn attended(job: &Job, state: State) -> Attended {
     let (connector, config) = (CONNECTOR.to_owned(), "{}".to_owned());
     let (job, outlets, hops) = (job.clone(), Vec::new(), Default::default());
-    Attended { job, state, connector, config, authority: None, outlets, hops }
+    let (authority, has_siblings) = (None, false);
+    Attended { job, state, connector, config, authority, outlets, has_siblings, hops }
 }

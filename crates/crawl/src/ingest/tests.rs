@@ -3,33 +3,37 @@
 
 use super::*;
 use proptest::prelude::*;
+use store::tables::ingests;
 
 const JOB: JobId = JobId(3);
 
-fn outlet() -> Outlet {
-    Outlet {
-        connection: ConnectionId(9),
-        name: "out".into(),
-        version: "o1".into(),
-        transformations: "t1".into(),
-        bodies: false,
-        shared: false,
-    }
+fn route() -> Route {
+    Route { ways: vec![JOB], version: "o1".into(), transformations: "t1".into() }
 }
 
-fn there<'a>(version: &'a str) -> Offer<'a> {
-    Offer::There { uri: "http://a.example/", version, authority: Some("staff") }
+fn sent<'a>(version: &'a str, route: &'a Route) -> Sent<'a> {
+    Sent { uri: "http://a.example/", version, authority: Some("staff"), route }
+}
+
+/// The decision of a commit on a version of the document.
+fn on(known: Option<&Ingest>, version: &str, seq: i64) -> Option<Option<Ingest>> {
+    decide(known, Offer::There(sent(version, &route())), at(seq))
+}
+
+fn at(seq: i64) -> Deciding {
+    Deciding { seq, job: JOB, now_ms: 10 * seq }
 }
 
 /// What the output has after the first delivery of version `v1`.
 fn taken() -> Ingest {
-    let row = decide(None, there("v1"), &outlet(), (1, JOB, 10)).flatten().expect("it is new");
+    let row = on(None, "v1", 1).flatten().expect("it is new");
     acknowledged(row, 1)
 }
 
 fn acknowledged(mut row: Ingest, seq: i64) -> Ingest {
     row.pending = None;
     row.delivered_seq = Some(seq);
+    row.ownership = Some(Ownership::Owned);
     row
 }
 
@@ -41,54 +45,47 @@ fn pending(decided: Option<Option<Ingest>>) -> Option<Decision> {
 fn an_output_hears_of_what_differs_and_of_nothing_else() {
     let known = taken();
     assert_eq!((known.changes, known.version.as_deref()), (1, Some("v1")));
-    let at = (2, JOB, 20);
-    let other = |change: fn(&mut Outlet)| {
-        let mut outlet = outlet();
-        change(&mut outlet);
-        pending(decide(Some(&known), there("v1"), &outlet, at))
+    let other = |change: fn(&mut Route)| {
+        let mut route = route();
+        change(&mut route);
+        pending(decide(Some(&known), Offer::There(sent("v1", &route)), at(2)))
     };
     let update = Some(Decision::Update);
-    assert_eq!(decide(Some(&known), there("v1"), &outlet(), at), None, "nothing has changed");
-    assert_eq!(pending(decide(Some(&known), there("v2"), &outlet(), at)), update);
+    assert_eq!(on(Some(&known), "v1", 2), None, "nothing has changed");
+    assert_eq!(pending(on(Some(&known), "v2", 2)), update);
     assert_eq!(other(|it| it.version = "o2".into()), update);
     assert_eq!(other(|it| it.transformations = String::new()), update);
-    assert_eq!(other(|it| it.name = "renamed".into()), None);
-    let open = Offer::There { uri: "http://a.example/", version: "v1", authority: None };
-    assert_eq!(pending(decide(Some(&known), open, &outlet(), at)), update);
+    assert_eq!(other(|it| it.ways = vec![JobId(1), JOB]), None);
+    let route = route();
+    let open = Offer::There(Sent { authority: None, ..sent("v1", &route) });
+    assert_eq!(pending(decide(Some(&known), open, at(2))), update);
     // A document without a version is sent each time.
-    let unversioned = acknowledged(
-        decide(None, there(""), &outlet(), (1, JOB, 10)).flatten().expect("it is new"),
-        1,
-    );
-    assert_eq!(pending(decide(Some(&unversioned), there(""), &outlet(), at)), update);
+    let unversioned = acknowledged(on(None, "", 1).flatten().expect("it is new"), 1);
+    assert_eq!(pending(on(Some(&unversioned), "", 2)), update);
     // "Re-index all" of a row: its version is not known any more.
     let cleared = Ingest { version: None, ..known.clone() };
-    assert_eq!(pending(decide(Some(&cleared), there("v1"), &outlet(), at)), update);
-    let changed = decide(Some(&known), there("v2"), &outlet(), at).flatten().expect("it differs");
+    assert_eq!(pending(on(Some(&cleared), "v1", 2)), update);
+    let changed = on(Some(&known), "v2", 2).flatten().expect("it differs");
     assert_eq!((changed.changes, changed.last_change_ms), (2, Some(20)));
     assert_eq!(changed.first_ingest_ms, known.first_ingest_ms);
 }
 
 #[test]
 fn what_is_pending_is_replaced_by_what_is_newer() {
-    let fresh = decide(None, there("v1"), &outlet(), (1, JOB, 10)).flatten().expect("it is new");
-    assert_eq!(
-        decide(Some(&fresh), there("v1"), &outlet(), (2, JOB, 20)),
-        None,
-        "it is on its way"
-    );
-    let newer = decide(Some(&fresh), there("v2"), &outlet(), (3, JOB, 30)).flatten();
+    let fresh = on(None, "v1", 1).flatten().expect("it is new");
+    assert_eq!(on(Some(&fresh), "v1", 2), None, "it is on its way");
+    let newer = on(Some(&fresh), "v2", 3).flatten();
     let newer = newer.expect("it is different");
     let expected = Some(Pending::new(Decision::Add, 3, JOB));
     assert_eq!(newer.pending, expected, "the output may not have it yet");
     // It may have it all the same: the acknowledgement may be lost.
-    let removed = decide(Some(&newer), Offer::Gone, &outlet(), (4, JOB, 40)).flatten();
+    let removed = decide(Some(&newer), Offer::Gone, at(4)).flatten();
     let removed = removed.expect("the output is told");
     assert_eq!(removed.pending, Some(Pending::new(Decision::Remove, 4, JOB)));
-    assert_eq!(decide(Some(&removed), Offer::Gone, &outlet(), (5, JOB, 50)), None);
-    let back = decide(Some(&removed), there("v2"), &outlet(), (6, JOB, 60));
+    assert_eq!(decide(Some(&removed), Offer::Gone, at(5)), None);
+    let back = on(Some(&removed), "v2", 6);
     assert_eq!(pending(back), Some(Decision::Add), "though its version is the same");
-    assert_eq!(decide(None, Offer::Gone, &outlet(), (1, JOB, 10)), None);
+    assert_eq!(decide(None, Offer::Gone, at(1)), None);
 }
 
 #[test]
@@ -98,30 +95,53 @@ fn what_was_given_up_is_tried_anew_by_the_next_look() {
     given_up.check_ms = Some(ingests::NEVER_MS);
     given_up.error = Some("full".into());
     known.pending = Some(given_up);
-    let again = decide(Some(&known), there("v1"), &outlet(), (7, JOB, 70)).flatten();
+    let again = on(Some(&known), "v1", 7).flatten();
     let again = again.expect("it is tried again");
     assert_eq!(again.pending, Some(Pending::new(Decision::Update, 7, JOB)));
     assert_eq!(again.changes, known.changes, "the document has not changed");
 }
 
+/// What an output has from before there were claims gets one at the next look, once.
+#[test]
+fn what_was_delivered_before_there_were_claims_is_claimed_by_the_next_look() {
+    let old = Ingest { ownership: None, ..taken() };
+    let next = on(Some(&old), "v1", 2).flatten().expect("its claim is to be written");
+    assert_eq!(next.pending, Some(Pending::new(Decision::Update, 2, JOB)));
+    assert_eq!((next.ownership, next.changes), (Some(Ownership::Unclaimed), old.changes));
+    assert_eq!(on(Some(&next), "v1", 3), None, "that is on its way");
+    let changed = on(Some(&next), "v2", 4).flatten().expect("it is different");
+    assert_eq!(changed.ownership, None, "it is sent, not only claimed");
+    assert_eq!(on(Some(&Ingest { uri: None, ..old }), "v1", 2), None, "nothing of it is there");
+}
+
+/// Jobs that send it alike take turns without a word to the output.
+#[test]
+fn which_jobs_send_a_document_is_kept_whether_or_not_the_output_hears_of_it() {
+    let known = taken();
+    assert_eq!(known.way_jobs(), [JOB]);
+    let route = Route { ways: vec![JobId(1), JOB], ..route() };
+    let both = decide(Some(&known), Offer::There(sent("v1", &route)), at(2)).flatten();
+    let both = both.expect("another job sends it too");
+    assert_eq!((both.way_jobs(), &both.pending), (vec![JobId(1), JOB], &None));
+    assert_eq!(decide(Some(&both), Offer::There(sent("v1", &route)), at(3)), None);
+}
+
 #[test]
 fn what_an_output_rejected_leaves_without_a_word() {
     let known = Ingest { uri: None, uri_hash: None, ..taken() };
-    assert_eq!(decide(Some(&known), there("v1"), &outlet(), (2, JOB, 20)), None);
-    assert_eq!(
-        pending(decide(Some(&known), there("v2"), &outlet(), (2, JOB, 20))),
-        Some(Decision::Update)
-    );
-    assert_eq!(decide(Some(&known), Offer::Gone, &outlet(), (2, JOB, 20)), Some(None));
+    assert_eq!(on(Some(&known), "v1", 2), None);
+    assert_eq!(pending(on(Some(&known), "v2", 2)), Some(Decision::Update));
+    assert_eq!(decide(Some(&known), Offer::Gone, at(2)), Some(None));
 }
 
 #[test]
 fn a_document_that_moves_leaves_no_uri_behind() {
-    let at = |uri| Offer::There { uri, version: "v1", authority: Some("staff") };
+    let route = route();
+    let moved = |uri| Offer::There(Sent { uri, ..sent("v1", &route) });
     let mut row = taken();
     for (seq, uri) in [(2, "http://b.example/"), (3, "http://c.example/"), (4, "http://b.example/")]
     {
-        row = decide(Some(&row), at(uri), &outlet(), (seq, JOB, 20)).flatten().expect("it moved");
+        row = decide(Some(&row), moved(uri), at(seq)).flatten().expect("it moved");
     }
     assert_eq!(row.uri.as_deref(), Some("http://b.example/"));
     let stale = "http://a.example/\nhttp://b.example/\nhttp://c.example/";
@@ -152,10 +172,10 @@ proptest! {
     /// is delivered, the output has what there is, made with its newest settings.
     #[test]
     fn outputs_end_up_with_what_there_is(story in proptest::collection::vec(happens(), 1..40)) {
-        let mut outlet = outlet();
+        let mut route = route();
         let mut row: Option<Ingest> = None;
         let mut now: Option<String> = None;
-        let mut made = outlet.version.clone();
+        let mut made = route.version.clone();
         let mut output: Option<(String, String)> = None;
         let deliver = |row: &mut Option<Ingest>, output: &mut Option<(String, String)>, heard: bool| {
             let Some(it) = row.clone() else { return };
@@ -172,18 +192,19 @@ proptest! {
             match it {
                 Happens::There(version) => {
                     let version = format!("v{version}");
-                    if let Some(after) = decide(row.as_ref(), there(&version), &outlet, (seq, JOB, seq)) {
+                    let offer = Offer::There(sent(&version, &route));
+                    if let Some(after) = decide(row.as_ref(), offer, at(seq)) {
                         row = after;
                     }
-                    (now, made) = (Some(version), outlet.version.clone());
+                    (now, made) = (Some(version), route.version.clone());
                 }
                 Happens::Gone => {
-                    if let Some(after) = decide(row.as_ref(), Offer::Gone, &outlet, (seq, JOB, seq)) {
+                    if let Some(after) = decide(row.as_ref(), Offer::Gone, at(seq)) {
                         row = after;
                     }
                     now = None;
                 }
-                Happens::OutputChanges(version) => outlet.version = format!("o{version}"),
+                Happens::OutputChanges(version) => route.version = format!("o{version}"),
                 Happens::Delivery(heard) => deliver(&mut row, &mut output, heard),
             }
         }

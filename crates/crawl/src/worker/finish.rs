@@ -181,7 +181,7 @@ fn with_body(
         // Asked for without them, it comes and is read again.
         (compared.document.etag, compared.document.last_modified) = (None, None);
     }
-    if job.web().is_some_and(|web| web.feeds) && claimed.entry.hops == 0 {
+    if job.only_leads(claimed.entry.hops) {
         batch.unlisted.insert(claimed.entry.dochash);
     }
     let fetch = Fetch {

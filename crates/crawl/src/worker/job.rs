@@ -111,8 +111,10 @@ pub struct JobWork {
     pub source: Source,
     /// The authority group that secures its documents.
     pub authority: Option<String>,
-    /// Where its documents go.
+    /// Where its documents go, and went.
     pub outlets: Vec<Outlet>,
+    /// Whether other jobs read the same connection, and so may have the same documents.
+    pub has_siblings: bool,
     /// How far from its seeds it goes, if that is limited.
     pub hops: Option<Arc<HopRules>>,
     /// Whether its documents hand values to those they lead to.
@@ -271,6 +273,7 @@ impl JobWork {
             source,
             authority: attended.authority.clone(),
             outlets: attended.outlets.clone(),
+            has_siblings: attended.has_siblings,
             hops: hop_rules(attended).map(Arc::new),
             carries,
             ground: ground.clone(),
@@ -306,6 +309,12 @@ impl JobWork {
         }
     }
 
+    /// Whether outputs do not hear of a document so far from its seeds: it only leads to
+    /// others.
+    pub fn only_leads(&self, hops: i64) -> bool {
+        hops == 0 && self.web().is_some_and(|web| web.feeds)
+    }
+
     /// Where outputs keep a document.
     pub fn uri(&self, docid: &str) -> String {
         match &self.source {
@@ -319,6 +328,7 @@ impl JobWork {
         self.definition == attended.job
             && self.config == attended.config
             && self.outlets == attended.outlets
+            && self.has_siblings == attended.has_siblings
             && self.authority == attended.authority
             && self.hops.as_deref() == hop_rules(attended).as_ref()
     }

@@ -160,7 +160,7 @@ impl Worker {
                     self.isolation.on_commit((part, turn.job.id), settled);
                     self.progress.committed(turn.job.run_key(), done.new);
                     self.herald.committed();
-                    if !turn.job.outlets.is_empty() {
+                    if !turn.job.outlets.is_empty() || turn.job.has_siblings {
                         self.herald.decided();
                     }
                 }

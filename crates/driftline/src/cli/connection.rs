@@ -22,7 +22,7 @@ use serde_json::Value as Json;
 use std::process::ExitCode;
 use store::ids::{ConnectionId, Part};
 use store::tables::connections::{self, Connection, Kind};
-use store::tables::{ingests, outlets, settings};
+use store::tables::{claims, ingests, outlets, settings};
 use store::{Tx, clock};
 
 /// Rows that are forgotten in one transaction.
@@ -307,6 +307,10 @@ fn output(tx: &mut Tx<'_>, one: &One) -> store::Result<Connection> {
 /// Forgets what an output has, piece by piece. Returns how many documents.
 fn forget(db: &store::Db, output: ConnectionId) -> store::Result<u64> {
     let parts = db.read(settings::parts)?;
+    // First the claims on its URIs, so that none outlives its document.
+    for part in (0..i64::from(parts)).map(Part) {
+        while db.write(move |tx| claims::forget(tx, part, output, FORGET_ROWS))? > 0 {}
+    }
     let mut forgotten = 0;
     for part in (0..i64::from(parts)).map(Part) {
         loop {

@@ -20,6 +20,7 @@ mod nodes;
 mod notified;
 mod outage;
 mod outputs;
+mod ownership;
 mod receivers;
 mod refused;
 mod scenarios;

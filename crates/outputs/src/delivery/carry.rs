@@ -5,27 +5,27 @@
 //! removal is never given up, an addition when the job's patience ends.
 
 use super::content::Contents;
-use super::way::Way;
+use super::handover::{Handed, Handover, Met, Tools};
 use super::{Listener, Load, Means};
 use crate::connectors;
-use crate::output::{Away, Content, Deed, Outcome, Output, Wants};
-use crate::transformations::Refusal;
+use crate::output::{Away, Deed, Outcome, Output};
 use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use store::ids::{ConnectionId, JobId};
 use store::panics::{FaultPoint, caught};
 use store::patience::Patience;
+use store::tables::claims::Homes;
 use store::tables::documents::{self, Document};
 use store::tables::history::{self, Activity};
 use store::tables::ingests::{self, Decision, Fate, Ingest, NEVER_MS, Pending};
-use store::tables::{leases, outlets};
+use store::tables::leases;
 use store::{Error, Result, clock};
 
 /// Decisions carried at once.
 pub(super) const BATCH: u32 = 200;
-/// Bytes of documents carried at once, beyond one document.
-const BYTES_MAX: usize = 32 << 20;
+/// What the history says of a document that is not the owner of its URI.
+const SHADOWED: &str = "the output keeps another document under this URI";
 
 /// What came of a load.
 pub(super) enum Carried {
@@ -44,38 +44,31 @@ pub(super) struct Carrier {
     means: Means,
     listener: Arc<dyn Listener>,
     contents: Contents,
+    homes: Option<Homes>,
 }
 
 /// A decision on its way.
-struct Item {
-    row: Ingest,
-    pending: Pending,
-    document: Option<Document>,
+pub(super) struct Item {
+    pub row: Ingest,
+    pub pending: Pending,
+    pub document: Option<Document>,
 }
 
-/// What one batch is made with.
-struct Batch<'a> {
-    load: &'a Load,
-    way: Way,
-    wants: Wants,
-}
+impl Item {
+    /// URIs that the output may still have the document under.
+    pub fn stale(&self) -> impl Iterator<Item = &str> {
+        self.row.stale_uris.iter().flat_map(|it| it.lines())
+    }
 
-/// A deed, and why it is a removal if a transformation wants it to be.
-struct Ordered {
-    deed: Deed,
-    refusal: Option<Refusal>,
-}
-
-/// A decision and what came of it.
-struct Met {
-    item: Item,
-    outcome: Outcome,
-    bytes: i64,
+    /// All URIs that the decision concerns.
+    pub fn uris(&self) -> impl Iterator<Item = &str> {
+        self.row.uri.as_deref().into_iter().chain(self.stale())
+    }
 }
 
 impl Carrier {
     pub fn new(means: Means, listener: Arc<dyn Listener>) -> Carrier {
-        Carrier { means, listener, contents: Contents::new() }
+        Carrier { means, listener, contents: Contents::new(), homes: None }
     }
 
     /// Carries what is due.
@@ -94,17 +87,30 @@ impl Carrier {
             None => connectors::open(&load.opening.classname, &load.opening.config)
                 .map_err(|why| Trouble::Output(Away::because(why)))?,
         };
+        let homes = match &self.homes {
+            Some(homes) => homes.clone(),
+            None => self.homes.insert(self.means.db.read(Homes::load)?).clone(),
+        };
         let mut items = self.items(load)?;
         self.means.faults.at(FaultPoint::Deliver, &load.opening.name);
         let count = items.len();
         while !items.is_empty() {
             let began_ms = clock::now_ms();
-            let met = self.hand_over(&mut *output, load, &mut items)?;
-            let is_later = |it: &Met| matches!(it.outcome, Outcome::Later(_));
-            let (later, met): (Vec<Met>, Vec<Met>) = met.into_iter().partition(is_later);
+            let tools = Tools { means: &self.means, load, homes: &homes };
+            let wants = output.wants();
+            let mut handover = Handover::prepare(&tools, wants, &mut self.contents, &mut items)?;
+            handover.claim(&tools)?;
+            handover.send(&mut *output).map_err(Trouble::Output)?;
+            handover.look_again(&tools)?;
+            handover.send_owners_again(&tools)?;
+            handover.drop_left(&tools)?;
+            let is_later = |it: &Met| matches!(it.handed, Handed::Told(Outcome::Later(_)));
+            let (later, met): (Vec<Met>, Vec<Met>) = handover.met().into_iter().partition(is_later);
             self.record(load, met, began_ms)?;
             // What there is no room for stays as it was, and so does the rest.
-            if let Some(Outcome::Later(away)) = later.into_iter().next().map(|it| it.outcome) {
+            if let Some(Handed::Told(Outcome::Later(away))) =
+                later.into_iter().next().map(|it| it.handed)
+            {
                 return Err(Trouble::Output(away));
             }
         }
@@ -113,7 +119,7 @@ impl Carrier {
     }
 
     /// What is due, with what is known of the documents.
-    fn items(&self, load: &Load) -> Result<VecDeque<Item>> {
+    pub(super) fn items(&self, load: &Load) -> Result<VecDeque<Item>> {
         let (due, now_ms) = (load.due, clock::now_ms());
         self.means.db.read(move |tx| {
             let rows = ingests::undelivered(tx, due, now_ms, BATCH)?;
@@ -135,111 +141,26 @@ impl Carrier {
         })
     }
 
-    /// Hands as many over as one batch takes, all of one job.
-    fn hand_over(
-        &mut self,
-        output: &mut dyn Output,
-        load: &Load,
-        items: &mut VecDeque<Item>,
-    ) -> std::result::Result<Vec<Met>, Trouble> {
-        let job = items.front().map_or(JobId(0), |item| item.pending.job);
-        let connection = load.due.output;
-        let (spec, steps) = self.means.db.read(move |tx| {
-            let spec = outlets::spec_of(tx, job, connection)?;
-            Ok((spec, outlets::steps_of(tx, job, connection)?))
-        })?;
-        let way = Way::open(&steps).map_err(|why| Trouble::Output(Away::because(why)))?;
-        let wants = output.wants().max(way.wants());
-        let batch = Batch { load, way, wants };
-        let (mut deeds, mut taken, mut met) = (Vec::new(), Vec::new(), Vec::new());
-        let mut bytes_held = 0;
-        while bytes_held < BYTES_MAX
-            && let Some(item) = items.pop_front_if(|it| it.pending.job == job)
-        {
-            match caught(|| self.order(&item, &batch))
-                .unwrap_or_else(|error| Ok(Err(error.to_string())))?
-            {
-                Ok(Ordered { deed, refusal }) => {
-                    let bytes = size_of(&deed);
-                    bytes_held += bytes;
-                    deeds.push(deed);
-                    taken.push((item, refusal, i64::try_from(bytes).unwrap_or(i64::MAX)));
-                }
-                Err(detail) => {
-                    let outcome = Outcome::Trouble { code: "NOCONTENT", detail };
-                    met.push(Met { item, outcome, bytes: 0 });
-                }
-            }
-        }
-        let outcomes = match deeds.is_empty() {
-            true => Vec::new(),
-            false => {
-                take(output, spec.as_deref().unwrap_or("{}"), &deeds).map_err(Trouble::Output)?
-            }
-        };
-        if outcomes.len() != taken.len() {
-            return Err(Trouble::Output(Away::because("it did not answer to everything")));
-        }
-        for ((item, refusal, bytes), outcome) in taken.into_iter().zip(outcomes) {
-            let outcome = match (refusal, outcome) {
-                (Some(Refusal { code, detail }), Outcome::Taken) => {
-                    Outcome::Rejected { code, detail }
-                }
-                (_, outcome) => outcome,
-            };
-            met.push(Met { item, outcome, bytes });
-        }
-        Ok(met)
-    }
-
-    /// What is to be done, or why the document is not to be had.
-    fn order(
-        &mut self,
-        item: &Item,
-        batch: &Batch<'_>,
-    ) -> Result<std::result::Result<Ordered, String>> {
-        let uri = item.row.uri.clone().unwrap_or_default();
-        let stale = item.row.stale_uris.iter().flat_map(|it| it.lines());
-        let stale = stale.map(str::to_owned).collect();
-        let mut deed = Deed { uri, stale, content: None };
-        if item.pending.decision == Decision::Remove {
-            return Ok(Ok(Ordered { deed, refusal: None }));
-        }
-        let document = item.document.as_ref().filter(|it| it.removed_ms.is_none());
-        let part = batch.load.due.part;
-        let content =
-            document.map(|document| self.contents.of(&self.means, (part, document), batch.wants));
-        match content.transpose() {
-            Ok(Some(Some(content))) => {
-                let mut content = Content { authority: item.row.authority.clone(), ..content };
-                let refusal = batch.way.walk(&deed.uri, &mut content).err();
-                // What is refused on the way must not be there in an older version.
-                deed.content = refusal.is_none().then_some(content);
-                Ok(Ok(Ordered { deed, refusal }))
-            }
-            Ok(_) => Ok(Err("what it says is not in the store".to_owned())),
-            Err(error) if error.passes() => Err(error),
-            // Others need not wait for one that is damaged.
-            Err(error) => Ok(Err(error.to_string())),
-        }
-    }
-
     /// Writes what came of decisions.
-    fn record(&self, load: &Load, met: Vec<Met>, began_ms: i64) -> Result<()> {
+    pub(super) fn record(&self, load: &Load, met: Vec<Met>, began_ms: i64) -> Result<()> {
         let now_ms = clock::now_ms();
         let mut patiences: HashMap<JobId, Patience> = HashMap::new();
         let (mut fates, mut activities, mut given_up) = (Vec::new(), Vec::new(), Vec::new());
         for it in &met {
             let job = it.item.pending.job;
             let patience = *patiences.entry(job).or_insert_with(|| self.listener.patience(job));
-            let fate = fate(&it.item.pending, &it.outcome, patience, now_ms);
+            let fate = match &it.handed {
+                Handed::Told(outcome) => fate(&it.item.pending, outcome, patience, now_ms),
+                Handed::Shadowed => Fate::Shadowed,
+                Handed::Claimed => Fate::Claimed,
+            };
             if let Fate::Again { check_ms: NEVER_MS, error, .. } = &fate {
                 let uri = it.item.row.uri.as_deref().unwrap_or_default();
                 let name = &load.opening.name;
                 given_up.push((job, format!("output {name} could not take {uri}: {error}")));
             }
             fates.push(ingests::Met { id: it.item.row.id, pending: it.item.pending.clone(), fate });
-            activities.push(self.activity(load, it, (began_ms, now_ms)));
+            activities.extend(self.activity(load, it, (began_ms, now_ms)));
         }
         let (lease, due) = (load.lease.clone(), load.due);
         self.means.db.write(move |tx| {
@@ -253,21 +174,24 @@ impl Carrier {
         Ok(())
     }
 
-    fn activity(&self, load: &Load, met: &Met, (start_ms, end_ms): (i64, i64)) -> Activity {
+    /// What the history says of a decision, if the output was concerned.
+    fn activity(&self, load: &Load, met: &Met, (start_ms, end_ms): (i64, i64)) -> Option<Activity> {
         let pending = &met.item.pending;
         let deed = match pending.decision {
             Decision::Remove => "document deletion",
             Decision::Add | Decision::Update => "document ingest",
         };
-        let (result, description) = match &met.outcome {
-            Outcome::Taken => ("OK", None),
-            Outcome::Rejected { code, detail } | Outcome::Trouble { code, detail } => {
-                (*code, Some(detail.clone()))
-            }
-            Outcome::Later(away) => ("LATER", Some(away.why.clone())),
+        let (result, description) = match &met.handed {
+            Handed::Claimed => return None,
+            Handed::Shadowed => ("SHADOWED", Some(SHADOWED.to_owned())),
+            Handed::Told(Outcome::Taken) => ("OK", None),
+            Handed::Told(
+                Outcome::Rejected { code, detail } | Outcome::Trouble { code, detail },
+            ) => (*code, Some(detail.clone())),
+            Handed::Told(Outcome::Later(away)) => ("LATER", Some(away.why.clone())),
         };
         let uri = met.item.row.uri.clone();
-        Activity {
+        Some(Activity {
             id: self.means.claimant.ids.next(),
             connection: met.item.row.connection,
             job: Some(pending.job),
@@ -278,7 +202,7 @@ impl Carrier {
             description,
             start_ms,
             end_ms,
-        }
+        })
     }
 }
 
@@ -320,20 +244,8 @@ pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now
     Fate::Again { check_ms, failcount, failtime, error }
 }
 
-/// Bytes that a deed holds.
-fn size_of(deed: &Deed) -> usize {
-    let content = deed.content.as_ref();
-    content.map_or(0, |it| it.facts.text.len() + it.bytes.as_ref().map_or(0, |it| it.len()))
-}
-
 /// What keeps a load from arriving.
-enum Trouble {
+pub(super) enum Trouble {
     Store(Error),
     Output(Away),
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble::Store(error)
-    }
 }

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::time::Duration;
 use store::ids::{ConnectionId, Part};
 use store::panics::caught;
+use store::tables::claims;
 use store::tables::ingests::{self, Due, NEVER_MS};
 use store::tables::outages::{self, Failure, Unreachable};
 use store::tables::outlets::{self, Opening};
@@ -203,9 +204,10 @@ impl Desk {
                 None => {
                     // Nobody can tell an output that is gone.
                     let Due { part, output } = due;
-                    self.means
-                        .db
-                        .write(move |tx| ingests::forget(tx, part, output, FORGET_ROWS))?;
+                    self.means.db.write(move |tx| {
+                        claims::forget(tx, part, output, FORGET_ROWS)?;
+                        ingests::forget(tx, part, output, FORGET_ROWS)
+                    })?;
                     next_ms = Some(now_ms);
                 }
             }

@@ -16,7 +16,7 @@ use store::tables::connections::{self, Connection, Kind};
 use store::tables::documents::{self, Document};
 use store::tables::ingests::{self, Decision, Fate, Ingest, Move, NEVER_MS, Pending};
 use store::tables::nodes::{self, NewNode};
-use store::tables::{counters, history, outages, registrations};
+use store::tables::{counters, history, outages, registrations, settings};
 use store::testing::both_databases;
 
 const OUTPUT: ConnectionId = ConnectionId(5);
@@ -55,7 +55,10 @@ fn means(db: &Db, name: &str, folder: &std::path::Path) -> Result<Means> {
         address: None,
         version: "0".to_owned(),
     };
-    let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+    let node = db.write(move |tx| {
+        settings::freeze(tx, 6)?;
+        nodes::register(tx, &node, clock::now_ms())
+    })?;
     Ok(Means {
         db: db.clone(),
         objects: Objects::open(&Location::Directory(folder.to_owned()))?,
@@ -336,7 +339,8 @@ fn a_delivery_that_panics_is_named_and_made_again() {
         });
         db.write(|tx| {
             registrations::register(tx, &null::CONNECTOR, 1)?;
-            let output = Connection::new(OUTPUT, "nowhere", "null");
+            // One after the other, so that nothing else succeeds meanwhile.
+            let output = Connection { maxcount: 1, ..Connection::new(OUTPUT, "nowhere", "null") };
             connections::save(tx, Kind::Output, &output, 1)
         })?;
         decide(db, &one.claimant.ids)?;

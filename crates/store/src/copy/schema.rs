@@ -51,24 +51,15 @@ impl Table {
 /// connectors. The table of the schema's own versions is not among them: a target has
 /// its own.
 pub fn tables(owned: &[&'static Owned]) -> Vec<Table> {
-    let texts = || migrate::texts().chain(owned.iter().map(|owned| owned.text));
-    let mut tables: Vec<Table> = texts().flat_map(tables_of).collect();
-    for (name, column) in texts().flat_map(str::lines).filter_map(added_column) {
-        if let Some(table) = tables.iter_mut().find(|table| table.name == name) {
-            read_line(table, column);
-        }
+    let mut tables = Vec::new();
+    for text in migrate::texts().chain(owned.iter().map(|owned| owned.text)) {
+        read_text(&mut tables, text);
     }
     tables
 }
 
-/// The table and the text of a column that a later version adds, on a line of its own.
-fn added_column(line: &'static str) -> Option<(&'static str, &'static str)> {
-    let added = line.trim().strip_prefix("ALTER TABLE ")?.trim_end_matches(';');
-    added.split_once(" ADD COLUMN ")
-}
-
-fn tables_of(text: &'static str) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+/// Adds the tables of a text, and the columns that it adds to tables of earlier ones.
+fn read_text(tables: &mut Vec<Table>, text: &'static str) {
     let mut inside = false;
     for line in text.lines() {
         let line = line.split("--").next().unwrap_or_default().trim();
@@ -80,9 +71,13 @@ fn tables_of(text: &'static str) -> Vec<Table> {
             inside = false;
         } else if inside && let Some(table) = tables.last_mut() {
             read_line(table, line);
+        } else if let Some(rest) = line.strip_prefix("ALTER TABLE ")
+            && let Some((name, column)) = rest.split_once(" ADD COLUMN ")
+            && let Some(table) = tables.iter_mut().find(|table| table.name == name)
+        {
+            read_line(table, column.trim_end_matches(';'));
         }
     }
-    tables
 }
 
 /// One line of a table: a column, its primary key, or the rest of a longer check.

@@ -296,9 +296,12 @@ pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
             users.join(", ")
         )));
     }
-    for (table, owner) in
-        [("throttles", "ownerid"), ("slots", "connectionid"), ("slot_waits", "connectionid")]
-    {
+    for (table, owner) in [
+        ("throttles", "ownerid"),
+        ("slots", "connectionid"),
+        ("slot_waits", "connectionid"),
+        ("former_outputs", "connectionid"),
+    ] {
         tx.execute(&format!("DELETE FROM {table} WHERE {owner} = $1"), &[it.id.into()])?;
     }
     sessions::forget(tx, it.id)?;

@@ -6,12 +6,14 @@
 //! decisions a job waits for is counted in the same transaction.
 
 mod delivery;
+mod ownership;
 mod whole;
 
 pub use delivery::{
     Due, Fate, Met, count_undelivered, delivered, due, is_any_due, retries, undelivered,
 };
-pub use whole::{count_rows, forget, given_up, retry};
+pub use ownership::{Ownership, Resend, resend};
+pub use whole::{count_rows, forget, given_up, kept_after, retry};
 
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::tables::counters;
@@ -68,6 +70,8 @@ pub struct Pending {
     pub seq: i64,
     /// The job whose commit that was.
     pub job: JobId,
+    /// A number of its own if it is to be delivered again ([`resend`]).
+    pub resent: Option<i64>,
     /// When it is tried again; `None` if it never was, [`NEVER_MS`] if it was given up.
     pub check_ms: Option<i64>,
     /// Tries that are left, while it is failing.
@@ -81,8 +85,8 @@ pub struct Pending {
 impl Pending {
     /// A decision that nobody has tried to deliver.
     pub fn new(decision: Decision, seq: i64, job: JobId) -> Pending {
-        let (check_ms, failcount, failtime, error) = (None, None, None, None);
-        Pending { decision, seq, job, check_ms, failcount, failtime, error }
+        let (resent, check_ms, failcount, failtime, error) = (None, None, None, None, None);
+        Pending { decision, seq, job, resent, check_ms, failcount, failtime, error }
     }
 
     /// Whether it is not tried any more.
@@ -118,20 +122,26 @@ pub struct Ingest {
     pub pending: Option<Pending>,
     /// The last decision that the output has.
     pub delivered_seq: Option<i64>,
+    /// The ids of the jobs that send it there, in the order their ways are tried
+    /// ([`Ingest::way_jobs`]). `None` if it was decided before this was kept.
+    pub ways: Option<String>,
+    /// What the last delivery found of its claim on the URI; `None` before the first, and
+    /// in rows that are older than claims.
+    pub ownership: Option<Ownership>,
 }
 
 const COLUMNS: &str = "id, connectionid, dochash, componenthash, docuri, urihash, authorityname, \
     lastversion, lastoutputversion, lasttransformationversion, firstingest, lastingest, lastchange, \
     changecount, staleuris, delivered_seq, decision, decided_seq, jobid, checktime, failcount, \
-    failtime, errortext";
+    failtime, errortext, ways, \
+    ownership, resent";
 
-/// How rows are found: by document, by URI, by their ids. Only the first has an order; it
-/// would lead SQLite along the wrong index elsewhere.
+/// How rows are found: by document, by their ids. Only the first has an order; it would
+/// lead SQLite along the wrong index elsewhere.
 const BY_KEY: (&str, &str) = (
     "WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash",
     "ORDER BY dochash, componenthash /*for update*/",
 );
-const BY_URI: (&str, &str) = ("WHERE part = $1 AND outputid = $2 AND urihash", "/*for update*/");
 const BY_ID: (&str, &str) = ("WHERE part = $1 AND +outputid = $2 AND id", "/*for update*/");
 
 /// A row before and after: `None` is no row.
@@ -161,18 +171,20 @@ pub fn load(
     )
 }
 
-/// Loads what an output has under URIs, by their hashes, and locks it.
-pub fn owners(
+/// What an output has of one document and its components, without locking it.
+pub fn look_up(
     tx: &mut Tx<'_>,
-    (part, output): (Part, ConnectionId),
-    uri_hashes: &[Vec<u8>],
+    part: Part,
+    output: ConnectionId,
+    connection: ConnectionId,
+    dochash: DocHash,
 ) -> Result<Vec<Ingest>> {
-    let keys: Vec<Value<'_>> = uri_hashes.iter().map(Value::from).collect();
-    tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests {}", BY_URI.0),
-        &[part.into(), output.into()],
-        &keys,
-        BY_URI.1,
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM ingests
+             WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash = $4 LIMIT 1000"
+        ),
+        &[part.into(), output.into(), connection.into(), (&dochash).into()],
         Ingest::from_row,
     )
 }
@@ -248,7 +260,15 @@ impl Ingest {
             stale_uris: None,
             pending: None,
             delivered_seq: None,
+            ways: None,
+            ownership: None,
         }
+    }
+
+    /// The jobs that send it there, in the order their ways are tried.
+    pub fn way_jobs(&self) -> Vec<JobId> {
+        let words = self.ways.iter().flat_map(|it| it.split_whitespace());
+        words.filter_map(|word| word.parse().ok().map(JobId)).collect()
     }
 
     fn to_row(&self, part: Part, output: ConnectionId) -> Vec<Value<'_>> {
@@ -279,6 +299,9 @@ impl Ingest {
             pending.and_then(|it| it.failcount).into(),
             pending.and_then(|it| it.failtime).into(),
             pending.and_then(|it| it.error.as_deref()).into(),
+            (&self.ways).into(),
+            self.ownership.map(Ownership::name).into(),
+            pending.and_then(|it| it.resent).into(),
         ]
     }
 
@@ -290,6 +313,7 @@ impl Ingest {
                 decision: Decision::read(&decision)?,
                 seq: row.get(17)?,
                 job: row.get(18)?,
+                resent: row.get(25)?,
                 check_ms: row.get(19)?,
                 failcount: row.get(20)?,
                 failtime: row.get(21)?,
@@ -313,6 +337,8 @@ impl Ingest {
             changes: row.get(13)?,
             stale_uris: row.get(14)?,
             delivered_seq: row.get(15)?,
+            ways: row.get(23)?,
+            ownership: row.get::<Option<String>>(24)?.as_deref().and_then(Ownership::read),
             pending,
         })
     }

@@ -18,7 +18,7 @@ pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
 use crate::ids::{JobId, NodeId, Part, Run};
 use crate::tables::connections;
 use crate::tables::hopfilters::{self, HopFilters};
-use crate::tables::jobs::{COLUMNS, COLUMNS_COUNT, Job};
+use crate::tables::jobs::{self, COLUMNS, COLUMNS_COUNT, Job};
 use crate::tables::outlets::{self, Outlet};
 use crate::{Error, Result, Tx, Value};
 use state::STATE;
@@ -182,8 +182,10 @@ pub struct Attended {
     pub config: String,
     /// The authority group that secures its documents.
     pub authority: Option<String>,
-    /// Where its documents go.
+    /// Where its documents go, and went.
     pub outlets: Vec<Outlet>,
+    /// Whether other jobs read the same connection, and so may have the same documents.
+    pub has_siblings: bool,
     /// How far from its seeds it goes.
     pub hops: HopFilters,
 }
@@ -195,10 +197,11 @@ impl Attended {
             return Err(Error::Refused("its repository connection is gone".to_owned()));
         };
         let outlets = outlets::of_job(tx, job.id)?;
+        let has_siblings = jobs::has_siblings(tx, job.id, job.connection)?;
         let hops = hopfilters::load(tx, job.id)?;
         let (connector, authority) = (connection.classname, connection.groupname);
         let config = connection.config;
-        Ok(Attended { job, state, connector, config, authority, outlets, hops })
+        Ok(Attended { job, state, connector, config, authority, outlets, has_siblings, hops })
     }
 }
 
@@ -238,6 +241,7 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
                 authority: row.get(at + 1)?,
                 config: keys.open(row.get(at + 2)?)?,
                 outlets: Vec::new(),
+                has_siblings: false,
                 hops: HopFilters::new(),
             })
         },
@@ -245,6 +249,7 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
     for it in &mut found {
         it.hops = hopfilters::load(tx, it.job.id)?;
         it.outlets = outlets::of_job(tx, it.job.id)?;
+        it.has_siblings = jobs::has_siblings(tx, it.job.id, it.job.connection)?;
     }
     Ok(found)
 }

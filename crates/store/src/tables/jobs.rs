@@ -260,10 +260,22 @@ pub(super) fn reseed_users(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<
     Ok(())
 }
 
+/// Whether other jobs read the connection of a job.
+pub fn has_siblings(tx: &mut Tx<'_>, job: JobId, connection: ConnectionId) -> Result<bool> {
+    let other = tx.query_opt(
+        "SELECT 1 FROM job_definitions WHERE connectionid = $1 AND id <> $2 LIMIT 1",
+        &[connection.into(), job.into()],
+        |_| Ok(()),
+    )?;
+    Ok(other.is_some())
+}
+
 /// Removes a job's definition with all that belongs to it, and where it stood. Its
 /// documents must be gone: nobody would find them any more. Returns whether it was there.
 pub fn delete(tx: &mut Tx<'_>, job: JobId) -> Result<bool> {
-    for table in ["jobpipelines", "jobnotifications", "schedules", "jobhopfilters"] {
+    for table in
+        ["jobpipelines", "former_outputs", "jobnotifications", "schedules", "jobhopfilters"]
+    {
         tx.execute(&format!("DELETE FROM {table} WHERE ownerid = $1"), &[job.into()])?;
     }
     for table in ["job_states", "runs"] {

@@ -4,6 +4,10 @@
 //! Invariant: an outlet's versions change exactly when documents that have not changed
 //! must be sent to it again.
 
+mod routes;
+
+pub use routes::Route;
+
 use crate::ids::{ConnectionId, JobId};
 use crate::tables::pipelines::{self, STAGES_MAX, Stage, StageKind};
 use crate::{Result, Tx};
@@ -21,10 +25,12 @@ pub struct Outlet {
     pub version: String,
     /// Stands for the transformations on the way.
     pub transformations: String,
-    /// Whether it, or a transformation on the way, takes the bytes of documents.
+    /// Whether it, or a transformation on the way, takes the bytes of documents; also that
+    /// of another job, which may take the same documents there.
     pub bodies: bool,
-    /// Whether another job of the same repository connection sends documents to it.
-    pub shared: bool,
+    /// Whether the job does not send there any more, but has, so that documents of it may
+    /// still be there.
+    pub former: bool,
 }
 
 /// An output connection as it is opened.
@@ -52,21 +58,30 @@ pub struct Step {
     pub spec: String,
 }
 
-/// The outlets of a job, in the order of its pipeline.
+/// The outlets of a job, in the order of its pipeline, and then those it had.
 pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
     let keys = tx.keys();
     let found = tx.query(
         "SELECT p.ordinal, p.connectionid, c.connectionname, c.classname, c.config, p.spec,
                 c.reindexed, COALESCE(r.bodies, 0), CASE WHEN EXISTS (
-                    SELECT 1 FROM jobpipelines q JOIN job_definitions e ON e.id = q.ownerid
+                    SELECT 1 FROM jobpipelines q
+                    JOIN job_definitions e ON e.id = q.ownerid
+                    JOIN jobpipelines t ON t.ownerid = q.ownerid AND t.kind = 'transformation'
+                    JOIN connections u ON u.id = t.connectionid
+                    JOIN registrations s ON s.kind = u.kind AND s.classname = u.classname
                     WHERE q.connectionid = p.connectionid AND q.ownerid <> p.ownerid
-                      AND e.connectionid = d.connectionid) THEN 1 ELSE 0 END
+                      AND e.connectionid = d.connectionid AND s.bodies = 1) THEN 1 ELSE 0 END, 0
          FROM jobpipelines p
          JOIN job_definitions d ON d.id = p.ownerid
          JOIN connections c ON c.id = p.connectionid
          LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
-         WHERE p.ownerid = $1 AND p.kind = 'output' ORDER BY p.ordinal LIMIT $2",
-        &[job.into(), (STAGES_MAX as i64).into()],
+         WHERE p.ownerid = $1 AND p.kind = 'output'
+         UNION ALL
+         SELECT 0, f.connectionid, c.connectionname, c.classname, c.config, '', 0, 0, 0, 1
+         FROM former_outputs f JOIN connections c ON c.id = f.connectionid
+         WHERE f.ownerid = $1
+         ORDER BY 10, 1, 2 LIMIT $2",
+        &[job.into(), (2 * STAGES_MAX as i64).into()],
         |row| {
             let texts: [String; 3] = [row.get(3)?, keys.open(row.get(4)?)?, row.get(5)?];
             let reindexed: i64 = row.get(6)?;
@@ -75,8 +90,8 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
                 name: row.get(2)?,
                 version: short(&format!("{}\n{reindexed}", texts.join("\n"))),
                 transformations: String::new(),
-                bodies: row.get::<i64>(7)? != 0,
-                shared: row.get::<i64>(8)? != 0,
+                bodies: row.get::<i64>(7)? + row.get::<i64>(8)? != 0,
+                former: row.get::<i64>(9)? != 0,
             };
             Ok((row.get::<i64>(0)?, outlet))
         },
@@ -87,6 +102,10 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
     let stages = pipelines::load(tx, job)?;
     let mut outlets = Vec::with_capacity(found.len());
     for (ordinal, mut outlet) in found {
+        if outlet.former {
+            outlets.push(outlet);
+            continue;
+        }
         let way = way(tx, &stages, usize::try_from(ordinal).unwrap_or(usize::MAX))?;
         outlet.bodies |= way.iter().any(|it| it.bodies);
         // What stands for the transformations on the way: nothing when there are none.
@@ -170,6 +189,21 @@ pub fn spec_of(tx: &mut Tx<'_>, job: JobId, output: ConnectionId) -> Result<Opti
         "SELECT spec FROM jobpipelines WHERE ownerid = $1 AND connectionid = $2
          ORDER BY ordinal LIMIT 1",
         &[job.into(), output.into()],
+        |row| row.get(0),
+    )
+}
+
+/// Jobs that send documents of a repository connection to an output, by id.
+pub fn senders(
+    tx: &mut Tx<'_>,
+    connection: ConnectionId,
+    output: ConnectionId,
+) -> Result<Vec<JobId>> {
+    tx.query(
+        "SELECT d.id FROM job_definitions d JOIN jobpipelines p ON p.ownerid = d.id
+         WHERE d.connectionid = $1 AND p.connectionid = $2 AND p.kind = 'output'
+         ORDER BY d.id LIMIT $3",
+        &[connection.into(), output.into(), (STAGES_MAX as i64).into()],
         |row| row.get(0),
     )
 }

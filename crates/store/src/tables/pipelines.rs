@@ -53,10 +53,12 @@ pub struct Stage {
 
 /// Gives a job this pipeline instead of the one it had.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Result<()> {
-    if load(tx, job)? == stages {
+    let before = load(tx, job)?;
+    if before == stages {
         return Ok(());
     }
     check(tx, stages)?;
+    note_former(tx, job, &before, stages)?;
     tx.execute("DELETE FROM jobpipelines WHERE ownerid = $1", &[job.into()])?;
     let rows: Vec<_> = (0_i64..)
         .zip(stages)
@@ -81,6 +83,30 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Re
     jobs::touch(tx, job, now_ms)?;
     jobs::reseed(tx, job)?;
     registrations::assess_job(tx, job, now_ms)
+}
+
+/// Notes the outputs that a job does not send to any more: what they have of its documents
+/// is cleaned up as these are looked at, or leave.
+fn note_former(tx: &mut Tx<'_>, job: JobId, before: &[Stage], after: &[Stage]) -> Result<()> {
+    let outputs = |stages: &[Stage]| -> Vec<ConnectionId> {
+        let ends = stages.iter().filter(|it| it.kind == StageKind::Output);
+        ends.map(|it| it.connection).collect()
+    };
+    let after = outputs(after);
+    for output in &after {
+        tx.execute(
+            "DELETE FROM former_outputs WHERE ownerid = $1 AND connectionid = $2",
+            &[job.into(), (*output).into()],
+        )?;
+    }
+    for output in outputs(before).into_iter().filter(|it| !after.contains(it)) {
+        tx.execute(
+            "INSERT INTO former_outputs (ownerid, connectionid) VALUES ($1, $2)
+             ON CONFLICT (ownerid, connectionid) DO NOTHING",
+            &[job.into(), output.into()],
+        )?;
+    }
+    Ok(())
 }
 
 /// The pipeline of a job, in the order of its stages.

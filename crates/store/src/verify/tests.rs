@@ -1,8 +1,12 @@
 //! What is damaged is named; what is whole is not.
 
 use super::*;
+use crate::ids::ConnectionId;
 use crate::objects::Location;
+use crate::tables::claims::{self, Claim, Claimant, Homes};
+use crate::tables::ingests::{Ingest, Move, Ownership};
 use crate::testing::{SAMPLE_JOB, both_databases, commit_sample};
+use page::ids::DocHash;
 
 /// Runs `damage` on a filled database and returns what `verify` says of it.
 fn findings_after(damage: impl Fn(&Db, &Objects) -> Result<()>) -> Vec<Vec<Finding>> {
@@ -113,4 +117,54 @@ fn a_bin_that_miscounts_or_sleeps_is_named() {
         Ok(())
     });
     assert_names(found, "bin example.com of job 1 in part 3", "no mark");
+}
+
+/// A document of part 3 in output 5, which claims its URI, and the claim.
+fn kept(tx: &mut crate::Tx<'_>, claims: bool) -> Result<Ingest> {
+    let uri = "http://example.com/kept".to_owned();
+    let uri_hash = DocHash::of(&uri).0.to_vec();
+    let row = Ingest {
+        uri: Some(uri.clone()),
+        uri_hash: Some(uri_hash.clone()),
+        ownership: Some(Ownership::Owned),
+        delivered_seq: Some(1),
+        ..Ingest::new(1, ConnectionId(1), DocHash::of("kept"))
+    };
+    let moves = [Move { before: None, after: Some(row.clone()) }];
+    ingests::save(tx, (Part(3), ConnectionId(5)), &moves)?;
+    let home = Homes::load(tx)?.of(&uri);
+    let by = Claimant { connection: row.connection, dochash: row.dochash, part: Part(3) };
+    let claim = Claim { uri_hash, by, ordinal: 1 };
+    let added: &[Claim] = if claims { &[claim] } else { &[] };
+    claims::save(tx, home, ConnectionId(5), added)?;
+    Ok(row)
+}
+
+#[test]
+fn a_document_that_claims_its_uri_is_whole_and_one_that_does_not_is_named() {
+    let found = findings_after(|db, _| db.write(|tx| kept(tx, true)).map(drop));
+    assert_eq!(found.concat(), []);
+    let found = findings_after(|db, _| db.write(|tx| kept(tx, false)).map(drop));
+    assert_names(found, "http://example.com/kept of output 5", "does not claim it");
+}
+
+#[test]
+fn a_claim_that_nobody_stands_behind_or_whose_owner_was_not_told_is_named() {
+    let found = findings_after(|db, _| {
+        db.write(|tx| {
+            let row = kept(tx, true)?;
+            let moves = [Move { before: Some(row), after: None }];
+            ingests::save(tx, (Part(3), ConnectionId(5)), &moves)
+        })
+    });
+    assert_names(found, "on a URI of output 5", "not to be kept under it");
+    let found = findings_after(|db, _| {
+        db.write(|tx| {
+            let row = kept(tx, true)?;
+            let shadowed = Ingest { ownership: Some(Ownership::Shadowed), ..row.clone() };
+            let moves = [Move { before: Some(row), after: Some(shadowed) }];
+            ingests::save(tx, (Part(3), ConnectionId(5)), &moves)
+        })
+    });
+    assert_names(found, "http://example.com/kept", "was not told of it");
 }

@@ -4,7 +4,9 @@
 //! those that are tried again; whatever an output says of a decision is said of that
 //! decision alone.
 
-use super::{BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Pending, UNDELIVERED, save};
+use super::{
+    BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Ownership, Pending, UNDELIVERED, save,
+};
 use crate::dialect::Kind;
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::tables::counters;
@@ -107,6 +109,10 @@ pub enum Fate {
     Taken,
     /// The output does not want the document, and has nothing of it.
     Rejected,
+    /// Another document owns the URI: the output was told nothing of this one.
+    Shadowed,
+    /// The output had it already; it owns its URI now.
+    Claimed,
     /// It is tried again at a time, or never ([`NEVER_MS`]).
     Again {
         /// When.
@@ -142,7 +148,8 @@ pub fn delivered(tx: &mut Tx<'_>, at: Due, met: &[Met], now_ms: i64) -> Result<u
     let (plain, rest): (Vec<&Met>, Vec<&Met>) = met.iter().partition(|it| it.is_plain());
     let mut jobs: BTreeMap<JobId, Vec<Vec<Value<'_>>>> = BTreeMap::new();
     for it in plain {
-        let row = vec![it.id.into(), it.pending.seq.into()];
+        let resent = it.pending.resent.unwrap_or(0);
+        let row = vec![it.id.into(), it.pending.seq.into(), resent.into()];
         jobs.entry(it.pending.job).or_default().push(row);
     }
     let mut count = 0;
@@ -155,17 +162,18 @@ pub fn delivered(tx: &mut Tx<'_>, at: Due, met: &[Met], now_ms: i64) -> Result<u
     Ok(count + otherwise(tx, at, &rest, now_ms)?)
 }
 
-/// Outputs have now what was decided: `(id, seq)`. Only what changes is written, so that
+/// Outputs have now what was decided: `(id, seq, resent)`. Only what changes is written, so that
 /// no index is touched but those of what is pending.
 fn taken(tx: &mut Tx<'_>, part: Part, rows: &[Vec<Value<'_>>], now_ms: i64) -> Result<u64> {
     tx.update_rows(
         "UPDATE ingests SET decision = NULL, jobid = NULL, delivered_seq = v.column2,
              lastingest = $2, firstingest = COALESCE(firstingest, $2), staleuris = NULL,
+             ownership = 'owned', resent = NULL,
              checktime = NULL, failcount = NULL, failtime = NULL, errortext = NULL",
         &[part.into(), now_ms.into()],
-        (&[Kind::Int; 2], rows),
+        (&[Kind::Int; 3], rows),
         "WHERE ingests.part = $1 AND ingests.id = v.column1 AND ingests.decided_seq = v.column2
-           AND ingests.decision IS NOT NULL",
+           AND COALESCE(ingests.resent, 0) = v.column3 AND ingests.decision IS NOT NULL",
     )
 }
 
@@ -184,12 +192,18 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
         BY_ID.1,
         Ingest::from_row,
     )?;
-    let fates: HashMap<(i64, i64), &Fate> =
-        met.iter().map(|it| ((it.id, it.pending.seq), &it.fate)).collect();
+    let fates: HashMap<(i64, i64), &Met> =
+        met.iter().map(|it| ((it.id, it.pending.seq), *it)).collect();
     let mut moves = Vec::with_capacity(rows.len());
     for row in rows {
         let Some(pending) = row.pending.as_ref().filter(|it| !it.is_given_up()) else { continue };
-        let Some(fate) = fates.get(&(row.id, pending.seq)) else { continue };
+        let Some(Met { pending: known, fate, .. }) = fates.get(&(row.id, pending.seq)) else {
+            continue;
+        };
+        // What the output does not want need not be sent again to whoever owned it.
+        if known.resent != pending.resent && *fate != Fate::Rejected {
+            continue;
+        }
         let after = after(row.clone(), fate, now_ms);
         moves.push(Move { before: Some(row), after });
     }
@@ -207,9 +221,19 @@ fn after(mut row: Ingest, fate: &Fate, now_ms: i64) -> Option<Ingest> {
             row.last_ingest_ms = Some(now_ms);
             row.first_ingest_ms.get_or_insert(now_ms);
             row.stale_uris = None;
+            row.ownership = Some(Ownership::Owned);
             if *fate == Fate::Rejected {
                 (row.uri, row.uri_hash) = (None, None);
+                row.ownership = Some(Ownership::Rejected);
             }
+        }
+        Fate::Shadowed | Fate::Claimed => {
+            row.delivered_seq = Some(pending.seq);
+            row.stale_uris = None;
+            row.ownership = match fate {
+                Fate::Shadowed => Some(Ownership::Shadowed),
+                _ => Some(Ownership::Owned),
+            };
         }
         Fate::Again { check_ms, failcount, failtime, error } => {
             row.pending = Some(Pending {

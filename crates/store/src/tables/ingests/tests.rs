@@ -124,12 +124,9 @@ fn what_fails_is_tried_again_and_given_up_and_retried() {
 }
 
 #[test]
-fn an_output_is_forgotten_piece_by_piece_and_a_uri_has_its_owners() {
+fn an_output_is_forgotten_piece_by_piece() {
     both_databases(|db| {
         db.write(|tx| decide(tx, (1..=5).map(|id| ingest(id, Decision::Add, id)).collect()))?;
-        let hash = ingest(3, Decision::Add, 3).uri_hash.unwrap_or_default();
-        let owners = db.write(move |tx| owners(tx, (PART, OUTPUT), std::slice::from_ref(&hash)))?;
-        assert_eq!(owners, [ingest(3, Decision::Add, 3)]);
         assert_eq!(db.write(|tx| forget(tx, PART, OUTPUT, 3))?, 3);
         assert_eq!(db.read(counted)?, [2, 0]);
         assert_eq!(db.write(|tx| forget(tx, PART, ConnectionId(6), 3))?, 0);
@@ -144,7 +141,6 @@ fn an_output_is_forgotten_piece_by_piece_and_a_uri_has_its_owners() {
 fn every_look_goes_along_the_index_that_is_made_for_it() {
     crate::testing::on_sqlite(|db| {
         for ((before, after), words) in [
-            (BY_URI, "ingests_by_uri (part=? AND outputid=? AND urihash=?)"),
             (BY_ID, "(part=? AND id=?)"),
             (BY_KEY, "ingests_by_key (part=? AND outputid=? AND dochash=? AND connectionid=?)"),
         ] {
@@ -156,6 +152,61 @@ fn every_look_goes_along_the_index_that_is_made_for_it() {
                 db.read(move |tx| tx.query(&sql, &[Value::Int(1); 4][..count], |row| row.get(3)))?;
             assert!(plan.iter().any(|line| line.contains(words)), "{plan:?}");
         }
+        Ok(())
+    });
+}
+
+/// An owner that is sent again is so whatever was under way; a removal stays one, and what
+/// does not want the URI is told apart.
+#[test]
+fn an_owner_is_sent_again_whatever_is_under_way() {
+    both_databases(|db| {
+        use crate::tables::claims::Claimant;
+        use crate::tables::connections::{self, Connection, Kind};
+        use crate::tables::jobs::{self, Job};
+        db.write(|tx| {
+            let it = Connection::new(ConnectionId(1), "source", "files");
+            connections::save(tx, Kind::Repository, &it, 0)?;
+            jobs::save(tx, &Job::new(JOB, "docs", ConnectionId(1)), 0)?;
+            let rows = (1..=2).map(|id| ingest(id, Decision::Add, 1));
+            decide(tx, rows.chain([ingest(3, Decision::Remove, 1)]).collect())
+        })?;
+        let done = [met(1, Decision::Add, 1, Fate::Taken)];
+        db.write(move |tx| delivered(tx, AT, &done, 50))?;
+        let resends: Vec<Resend> = (1..=4)
+            .map(|id| {
+                let row = ingest(id, Decision::Add, 1);
+                let owner =
+                    Claimant { connection: row.connection, dochash: row.dochash, part: PART };
+                Resend { owner, uri_hash: row.uri_hash.unwrap_or_default(), resent: id }
+            })
+            .collect();
+        let wanted = resends.clone();
+        let unwanted = db.write(move |tx| resend(tx, PART, OUTPUT, &wanted))?;
+        assert_eq!(unwanted, resends[3..], "nothing is known of it");
+        assert_eq!(db.read(counted)?, [3, 0]);
+        // What was under way when they were sent again is heard of too late.
+        let late = [met(2, Decision::Add, 1, Fate::Taken)];
+        assert_eq!(db.write(move |tx| delivered(tx, AT, &late, 60))?, 0);
+        let left = db.read(|tx| undelivered(tx, AT, 70, 10))?;
+        let left: Vec<(i64, Option<Decision>)> =
+            left.iter().map(|row| (row.id, row.pending.as_ref().map(|it| it.decision))).collect();
+        let expected = [(1, Decision::Update), (2, Decision::Add), (3, Decision::Remove)];
+        assert_eq!(left, expected.map(|(id, decision)| (id, Some(decision))));
+        let resent = |id, decision, fate| {
+            let it = met(id, decision, 1, fate);
+            Met { pending: Pending { resent: Some(id), ..it.pending }, ..it }
+        };
+        let fates =
+            [resent(1, Decision::Update, Fate::Shadowed), resent(2, Decision::Add, Fate::Claimed)];
+        assert_eq!(db.write(move |tx| delivered(tx, AT, &fates, 80))?, 2);
+        let keys = [1, 2].map(|id| ingest(id, Decision::Add, 1).dochash);
+        let rows = db.write(move |tx| load(tx, (PART, OUTPUT), ConnectionId(1), &keys))?;
+        let ownership = |id| rows.iter().find(|row| row.id == id).and_then(|row| row.ownership);
+        assert_eq!(ownership(1), Some(Ownership::Shadowed));
+        assert_eq!(ownership(2), Some(Ownership::Owned));
+        assert_eq!(rows.iter().filter(|row| row.last_ingest_ms == Some(80)).count(), 0);
+        assert_eq!(db.read(counted)?, [1, 0]);
         Ok(())
     });
 }

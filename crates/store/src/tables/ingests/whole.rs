@@ -5,7 +5,8 @@
 
 use super::{COLUMNS, Ingest, Move, NEVER_MS, UNDELIVERABLE, UNDELIVERED, save};
 use crate::ids::{ConnectionId, JobId, Part};
-use crate::{Result, Tx};
+use crate::{Result, Tx, Value};
+use std::collections::HashMap;
 
 /// Forgets what an output has of documents of a part, decisions too: the next look at
 /// each adds it anew. Returns how many rows went.
@@ -65,6 +66,37 @@ pub fn retry(
     }
     save(tx, (part, output), &moves)?;
     Ok((last, moves.len() as u64))
+}
+
+/// What outputs keep, or would keep, of the documents of a part, from an id on: rows whose
+/// claims were written and for which nothing is pending, each with its output.
+pub fn kept_after(
+    tx: &mut Tx<'_>,
+    part: Part,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<(ConnectionId, Ingest)>> {
+    let outputs: Vec<(i64, ConnectionId)> = tx.query(
+        "SELECT id, outputid FROM ingests
+         WHERE part = $1 AND id > $2 AND ownership IS NOT NULL AND decision IS NULL
+         ORDER BY id LIMIT $3",
+        &[part.into(), after.into(), limit.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let keys: Vec<Value<'_>> = outputs.iter().map(|it| it.0.into()).collect();
+    let rows = tx.query_in(
+        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND id"),
+        &[part.into()],
+        &keys,
+        "",
+        Ingest::from_row,
+    )?;
+    let outputs: HashMap<i64, ConnectionId> = outputs.into_iter().collect();
+    let mut kept: Vec<(ConnectionId, Ingest)> =
+        rows.into_iter().filter_map(|row| Some((*outputs.get(&row.id)?, row))).collect();
+    kept.sort_unstable_by_key(|it| it.1.id);
+    kept.dedup_by_key(|it| it.1.id);
+    Ok(kept)
 }
 
 /// Counts what is pending in a part, by job and by the name of its counter.

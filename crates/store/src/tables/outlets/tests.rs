@@ -67,17 +67,28 @@ fn versions_follow_the_specification_the_configuration_and_the_transformations()
 }
 
 #[test]
-fn an_outlet_is_shared_with_jobs_of_the_same_repository() {
+fn an_output_that_a_job_does_not_send_to_any_more_is_a_former_outlet() {
     both_databases(|db| {
         make(db)?;
-        let send = |job: i64| {
-            let stages = [stage(None, StageKind::Output, 3, "{\"a\":1}")];
-            db.write(move |tx| pipelines::replace(tx, JobId(job), &stages, 0))
+        let send = |output: i64| {
+            let stages = [stage(None, StageKind::Output, output, "{\"a\":1}")];
+            db.write(move |tx| pipelines::replace(tx, JOB, &stages, 0))
         };
-        send(1)?;
-        assert!(!outlets(db)?[0].shared);
-        send(2)?;
-        assert!(outlets(db)?[0].shared);
+        let names = || -> Result<Vec<(String, bool)>> {
+            Ok(outlets(db)?.into_iter().map(|it| (it.name, it.former)).collect())
+        };
+        let output = |id: i64, former| (format!("output{id}"), former);
+        send(4)?;
+        assert_eq!(names()?, [output(4, false)]);
+        send(3)?;
+        assert_eq!(names()?, [output(3, false), output(4, true)]);
+        send(4)?;
+        assert_eq!(names()?, [output(4, false), output(3, true)]);
+        db.write(|tx| pipelines::replace(tx, JOB, &[], 0))?;
+        assert_eq!(names()?, [output(3, true), output(4, true)]);
+        assert!(db.write(|tx| connections::delete(tx, Kind::Output, "output4"))?);
+        send(3)?;
+        assert_eq!(names()?, [output(3, false)]);
         let opened = db.read(|tx| opening(tx, ConnectionId(3)))?.expect("it is there");
         assert_eq!((opened.name.as_str(), opened.present), ("output3", false));
         let spec = db.read(|tx| spec_of(tx, JOB, ConnectionId(3)))?;

@@ -6,7 +6,7 @@
 //! of it; one that another job of the same connection holds is not removed for that job.
 
 use super::{Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older};
-use crate::ids::{BinId, ChunkId, ConnectionId, QueueId, Run};
+use crate::ids::{BinId, ChunkId, ConnectionId, JobId, QueueId, Run};
 use crate::tables::events;
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -137,25 +137,44 @@ pub fn given_up(tx: &mut Tx<'_>, place: Place, run: Run, reason: &str) -> Result
     )
 }
 
-/// Those of some documents that another job of the connection has processed and still
-/// holds.
+/// Those of some documents that another job of the connection holds.
 pub fn shared(
     tx: &mut Tx<'_>,
     place: Place,
     connection: ConnectionId,
     keys: &[DocHash],
 ) -> Result<HashSet<DocHash>> {
+    let held = holdings(tx, place, connection, keys)?;
+    Ok(held.into_iter().map(|it| it.dochash).collect())
+}
+
+/// A document that a job holds: it has processed it, and neither let it go nor cut it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Holding {
+    pub dochash: DocHash,
+    pub job: JobId,
+    /// How far it is from the seeds of that job.
+    pub hops: i64,
+}
+
+/// Which other jobs of a connection hold some documents.
+pub fn holdings(
+    tx: &mut Tx<'_>,
+    place: Place,
+    connection: ConnectionId,
+    keys: &[DocHash],
+) -> Result<Vec<Holding>> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
-    let found = tx.query_in(
-        "SELECT q.dochash FROM queue q JOIN job_definitions d ON d.id = q.jobid
+    tx.query_in(
+        "SELECT q.dochash, q.jobid, q.hops FROM queue q JOIN job_definitions d ON d.id = q.jobid
          WHERE q.part = $1 AND q.jobid <> $2 AND d.connectionid = $3 AND q.done_run IS NOT NULL
-           AND q.dochash",
+           AND q.state <> 'cut' AND q.dochash",
         &[place.part.into(), place.job.into(), connection.into()],
         &keys,
         "",
-        |row| row.get(0),
-    )?;
-    Ok(found.into_iter().collect())
+        |row| Ok(Holding { dochash: row.get(0)?, job: row.get(1)?, hops: row.get(2)? }),
+    )
 }
 
 /// Forgets documents that were only ever named, by older runs than this one. Returns
