@@ -51,11 +51,14 @@ impl Table {
 /// connectors. The table of the schema's own versions is not among them: a target has
 /// its own.
 pub fn tables(owned: &[&'static Owned]) -> Vec<Table> {
-    migrate::texts().chain(owned.iter().map(|owned| owned.text)).flat_map(tables_of).collect()
+    let mut tables: Vec<Table> = Vec::new();
+    for text in migrate::texts().chain(owned.iter().map(|owned| owned.text)) {
+        read_text(&mut tables, text);
+    }
+    tables
 }
 
-fn tables_of(text: &'static str) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
+fn read_text(tables: &mut Vec<Table>, text: &'static str) {
     let mut inside = false;
     for line in text.lines() {
         let line = line.split("--").next().unwrap_or_default().trim();
@@ -63,13 +66,17 @@ fn tables_of(text: &'static str) -> Vec<Table> {
             let name = rest.trim_start_matches("IF NOT EXISTS ").trim_end_matches('(').trim();
             tables.push(Table { name, columns: Vec::new(), key: Vec::new() });
             inside = true;
+        } else if let Some(rest) = line.strip_prefix("ALTER TABLE ") {
+            let Some((name, column)) = rest.split_once(" ADD COLUMN ") else { continue };
+            if let Some(table) = tables.iter_mut().find(|table| table.name == name) {
+                read_line(table, column.trim_end_matches(';'));
+            }
         } else if line == ");" {
             inside = false;
         } else if inside && let Some(table) = tables.last_mut() {
             read_line(table, line);
         }
     }
-    tables
 }
 
 /// One line of a table: a column, its primary key, or the rest of a longer check.
