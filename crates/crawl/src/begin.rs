@@ -7,7 +7,7 @@
 
 use crate::conduct::{self, Attends, Means, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
-use crate::lifecycle::Event;
+use crate::lifecycle::{Event, Model};
 use crate::worker::job::{Found, Ground, JobWork, Source};
 use crate::worker::reading;
 use page::ids::DocHash;
@@ -19,10 +19,10 @@ use store::chunkfile::facts::FactsStream;
 use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
 use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
-use store::tables::job_states::{self, Attended, Phase, State};
+use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
-use store::tables::{chunks, documents, settings, traps};
+use store::tables::{chunks, documents, removals, settings, traps};
 use store::{Db, Error, Result, pack};
 
 /// The repository connection that `crawl` jobs share unless they name another.
@@ -216,8 +216,9 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
 /// last seeding has come.
 pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seeded> {
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
-    let mut over = None;
+    let (mut over, mut named) = (None, 0_u64);
     let mut name = |docid: String| {
+        named += 1;
         let found = Found { seed: true, ..Found::default() };
         let (part, candidate) = work.candidate(QueueId(at.ids.next()), docid, found);
         by_part.entry(part).or_default().push(candidate);
@@ -235,7 +236,17 @@ pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seed
             web.spec.seeds.iter().cloned().for_each(&mut name);
             Some(now_ms.to_string())
         }
-        Source::Other(repository) => repository.seed(since, now_ms, &mut name)?,
+        Source::Other(repository) => {
+            let job = work.id;
+            let documents = at.db.read(move |tx| removals::documents(tx, job))?;
+            repository.check_available(documents > 0)?;
+            let version = repository.seed(since, now_ms, &mut name)?;
+            let names_all = work.model() == Model::All || work.kind == RunKind::Full;
+            if named == 0 && names_all && documents > 0 {
+                return Err(empty_list(documents));
+            }
+            version
+        }
     };
     if let Some(over) = over {
         return over.map(|()| Seeded::Over);
@@ -244,6 +255,17 @@ pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seed
         Some(_) => Seeded::Done(version),
         None => Seeded::Over,
     })
+}
+
+/// A list of documents that is empty all of a sudden is trouble of whoever made it.
+fn empty_list(documents: i64) -> Error {
+    Error::Unavailable {
+        what: "the list of documents".to_owned(),
+        reason: format!(
+            "it came back empty, though the job has {documents}; they stay (if all of them are \
+             really gone, delete the job)"
+        ),
+    }
 }
 
 /// Adds candidates to their parts, within the job's limit. Returns how many were let in;

@@ -7,6 +7,8 @@
 //! seeding, a notification) is taken in wherever the job has got to meanwhile, so that
 //! no state waits for something that has already happened.
 
+mod removals;
+
 use store::ids::{NodeId, Run};
 use store::tables::job_states::{AbortedFrom, Phase, Restart, RunKind, State};
 
@@ -87,6 +89,14 @@ pub enum Event {
     CleanedUp,
     /// Cleaning up has brought documents back.
     MoreFound,
+    /// Removals that are marked stay within the job's limit: they are swept.
+    RemovalsReleased,
+    /// Removals that are marked go beyond the job's limit: they wait for a person.
+    RemovalsHeld,
+    /// Somebody approves removals that are held.
+    ApproveRemovals,
+    /// Somebody has rejected removals that were held, and none is marked any more.
+    RemovalsRejected,
     /// A process tells of its end.
     NotifyBegins {
         /// The process.
@@ -203,6 +213,10 @@ pub fn after(state: &State, event: &Event, now_ms: i64) -> Result<State, Refused
             seeding(&mut next, event, now_ms)?;
         }
         Event::Quiet | Event::Resumed | Event::QueueDone => running(&mut next, event, now_ms)?,
+        Event::RemovalsReleased
+        | Event::RemovalsHeld
+        | Event::ApproveRemovals
+        | Event::RemovalsRejected => removals::decide(&mut next, event, now_ms)?,
         _ => ending(&mut next, event, now_ms)?,
     }
     Ok(next)
@@ -329,6 +343,8 @@ fn startup(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> 
             next.run = Run(next.run.0 + 1);
             next.run_kind = *kind;
             next.start_ms = Some(now_ms);
+            // What another run has not swept is judged again with what this one marks.
+            (next.removals.released, next.removals.approved) = (0, 0);
         }
         (Event::StartupDone { .. } | Event::StartupReturns, Phase::Aborting) if is_aborted => {
             next.aborted_from = None;
@@ -393,6 +409,7 @@ fn aborted(next: &mut State, now_ms: i64) -> Result<(), Refused> {
         return refuse(next, "its seeding has not returned");
     }
     next.aborted_from = None;
+    next.removals.only = false;
     next.last_ms = Some(now_ms);
     match next.restart {
         Restart::None => {
@@ -412,6 +429,7 @@ fn ending(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
     match (event, next.phase) {
         (Event::CleanedUp, Phase::ShuttingDown) => {
             next.phase = Phase::ReadyForNotify;
+            next.removals.only = false;
             (next.end_ms, next.last_ms) = (Some(now_ms), Some(now_ms));
         }
         (Event::MoreFound, Phase::ShuttingDown) => next.phase = Phase::Active,

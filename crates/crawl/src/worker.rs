@@ -22,6 +22,7 @@ pub mod hosts;
 pub mod job;
 pub mod known;
 mod lagging;
+pub mod leaving;
 pub mod links;
 mod logins;
 mod looking;
@@ -57,6 +58,7 @@ use hosts::Hosts;
 use job::{Ground, JobWork};
 use known::KnownLinks;
 use lagging::Lags;
+use leaving::RemovalGate;
 use links::StoredLinks;
 use logins::Sessions;
 use now::Now;
@@ -227,6 +229,7 @@ pub struct Worker {
     known: KnownLinks,
     budgets: Budgets,
     allowances: Allowances,
+    gate: RemovalGate,
     jobs: BTreeMap<JobId, Arc<JobWork>>,
     /// Jobs that nobody attends to any more; something of them may be uncommitted.
     former_jobs: BTreeMap<JobId, Arc<JobWork>>,
@@ -327,6 +330,7 @@ impl Worker {
             now,
             budgets: Budgets::new(budget::Limits::default(), parts.ground.suffixes.clone()),
             allowances: Allowances::default(),
+            gate: RemovalGate::new(parts.db.clone()),
             ground: parts.ground,
             attends,
             conductor,

@@ -28,6 +28,7 @@ pub trait Herald: Send + Sync {
 pub(super) fn occasion(event: &Event, now: &State) -> Option<Occasion> {
     match (event, now.phase) {
         (Event::CleanedUp, _) => Some(Occasion::End),
+        (Event::RemovalsHeld, _) => Some(Occasion::RemovalsHeld),
         (Event::Quiet, Phase::ReadyForStartup) => Some(Occasion::Restart),
         (Event::Quiet, Phase::ReadyForNotify) if now.error.is_some() => Some(Occasion::ErrorAbort),
         (Event::Quiet, Phase::ReadyForNotify) => Some(Occasion::ManualAbort),

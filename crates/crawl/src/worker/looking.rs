@@ -176,6 +176,12 @@ impl Worker {
                         place.1.gives_up_ms = None;
                     }
                 }
+                if known.is_some_and(|known| known.removals.released < work.removals.released) {
+                    // There is more to sweep.
+                    for place in self.places.iter_mut().filter(|(key, _)| key.1 == work.id) {
+                        place.1.is_swept = false;
+                    }
+                }
                 self.former_jobs.remove(&work.id);
                 self.frontier.set_job(work.id, work.connection, work.definition.priority);
                 self.jobs.insert(work.id, Arc::new(work));

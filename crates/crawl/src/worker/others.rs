@@ -8,6 +8,7 @@ use super::Worker;
 use super::finish::{self, Class};
 use super::job::{JobWork, Source};
 use super::tasks::{Claimed, LookedDone};
+use super::turn::Swept;
 use crate::conduct;
 use crate::frontier::{HostKey, Pause};
 use crate::lifecycle::Event;
@@ -65,21 +66,20 @@ impl Worker {
     }
 
     /// Documents that leave their job, or are given up: nobody is asked for them.
-    pub(super) fn sweep(
-        &mut self,
-        part: Part,
-        (job, sweep): (&JobWork, Sweep),
-        swept: Vec<(Claimed, bool)>,
-    ) {
-        let reason = match sweep {
-            Sweep::Clean(_) => Some(RemoveReason::Unreachable),
-            Sweep::Delete => Some(RemoveReason::JobDeleted),
-            Sweep::Left { .. } => None,
-        };
-        for (claimed, is_shared) in swept {
-            let class = self.finish((part, job), 0, |at, batch| match reason {
-                Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
-                None => finish::given_up(at, batch, (job, claimed)),
+    pub(super) fn sweep(&mut self, part: Part, (job, sweep): (&JobWork, Sweep), swept: Vec<Swept>) {
+        for Swept { claimed, is_shared, released } in swept {
+            let class = self.finish((part, job), 0, |at, batch| {
+                let of = (job, claimed);
+                match (sweep, released) {
+                    (Sweep::Delete, _) => {
+                        finish::swept(at, batch, of, (RemoveReason::JobDeleted, is_shared))
+                    }
+                    (Sweep::Left { .. }, _) => finish::given_up(at, batch, of),
+                    (_, Some(mark)) => finish::leave(at, batch, of, (mark, is_shared)),
+                    (_, None) => {
+                        finish::swept(at, batch, of, (RemoveReason::Unreachable, is_shared))
+                    }
+                }
             });
             self.progress.finished(&class, "");
         }

@@ -172,6 +172,8 @@ impl Progress {
                 counted.not_modified += u64::from(*not_modified);
             }
             Class::Removed(reason) => *counted.removed.entry(reason.name()).or_default() += 1,
+            // It is counted when it is removed.
+            Class::Leaving => {}
             Class::Redirected => counted.redirected += 1,
             Class::Missing => counted.missing += 1,
             Class::Forbidden(code) => *counted.forbidden.entry(code).or_default() += 1,

@@ -355,6 +355,17 @@ pub fn is_any(tx: &mut Tx<'_>, place: Place, round: i64) -> Result<bool> {
     Ok(found.is_some())
 }
 
+/// Whether a job has marks of a round in a part.
+pub fn is_marked_in(tx: &mut Tx<'_>, place: Place, round: i64) -> Result<bool> {
+    let found = tx.query_opt(
+        "SELECT 1 FROM queue WHERE part = $1 AND jobid = $2 AND leaving_round = $3
+           AND leaving IS NOT NULL LIMIT 1",
+        &[place.part.into(), place.job.into(), round.into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(found.is_some())
+}
+
 /// A document that a job is to lose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]

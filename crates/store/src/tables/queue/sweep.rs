@@ -6,7 +6,7 @@
 //! of it; one that another job of the same connection holds is not removed for that job.
 
 use super::{Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older};
-use crate::ids::{BinId, ChunkId, ConnectionId, QueueId, Run};
+use crate::ids::{BinId, ChunkId, ConnectionId, JobId, QueueId, Run};
 use crate::tables::events;
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -153,6 +153,18 @@ pub fn given_up(tx: &mut Tx<'_>, place: Place, run: Run, reason: &str) -> Result
         &[place.part.into(), place.job.into(), run.into(), reason.into()],
         |row| row.get(0),
     )
+}
+
+/// Whether a run has given up something that no document is known of: it may be a directory,
+/// and what is in it was not named.
+pub fn is_any_unlisted(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<bool> {
+    let found = tx.query_opt(
+        "SELECT 1 FROM queue WHERE jobid = $1 AND state = 'failed' AND done_run = $2
+           AND has_document = 0 LIMIT 1",
+        &[job.into(), run.into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(found.is_some())
 }
 
 /// Those of some documents that another job of the connection has processed and still

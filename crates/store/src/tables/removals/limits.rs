@@ -102,9 +102,10 @@ impl RemovalLimits {
         }
     }
 
-    /// Documents that may go at once, of so many: never more than may go at all.
+    /// Documents that may go at once, of so many: never more than half of what may go at all,
+    /// so that something is left for what has no proof.
     pub fn at_once(self, of: i64) -> i64 {
-        self.proven.documents(of).min(self.all.documents(of))
+        self.proven.documents(of).min(self.all.documents(of) / 2)
     }
 }
 
@@ -120,7 +121,7 @@ mod tests {
         let tight = RemovalLimit::parse("5% or 0", usual.all).unwrap();
         assert_eq!(tight.documents(100), 5);
         let limits = RemovalLimits { all: tight, ..usual };
-        assert_eq!(limits.at_once(100), 5, "nothing goes at once beyond the whole limit");
+        assert_eq!(limits.at_once(100), 2, "no more than half of the whole limit");
         assert_eq!(RemovalLimit::parse("off", usual.all).unwrap().documents(7), i64::MAX);
     }
 
