@@ -85,11 +85,13 @@ pub fn begin(at: &Means, terms: Terms, name: &str, spec: &WebSpec) -> Result<Beg
             _ => false,
         };
         let state = conduct::bring(at, terms, job.id, rests)?;
+        // One that only sweeps what was approved can be started, too.
+        let may_start = state.phase == Phase::Inactive || state.removals.only;
         match state.phase {
             Phase::Inactive if is_new && state.error.is_some() => {
                 return Err(Error::Refused(state.error.unwrap_or_default()));
             }
-            Phase::Inactive => {
+            _ if may_start => {
                 let (id, now_ms) = (job.id, at.now.ms());
                 let start = Event::Start { minimal: false };
                 match at.db.write(move |tx| conduct::change(tx, id, &start, now_ms)) {

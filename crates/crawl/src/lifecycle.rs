@@ -228,10 +228,13 @@ fn refuse<T>(state: &State, needs: &str) -> Result<T, Refused> {
 }
 
 fn start(next: &mut State, minimal: bool, window_end_ms: Option<i64>) -> Result<(), Refused> {
-    if next.phase != Phase::Inactive {
+    // What was approved, and is being swept, is swept at the end of the new run.
+    let only_sweeps = next.phase == Phase::ShuttingDown && next.removals.only;
+    if next.phase != Phase::Inactive && !only_sweeps {
         return refuse(next, "only one that is INACTIVE can be started (or restart it)");
     }
     next.phase = Phase::ReadyForStartup;
+    next.removals.only = false;
     next.minimal = minimal;
     next.window_end_ms = window_end_ms;
     (next.end_ms, next.error) = (None, None);
@@ -343,8 +346,9 @@ fn startup(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> 
             next.run = Run(next.run.0 + 1);
             next.run_kind = *kind;
             next.start_ms = Some(now_ms);
-            // What another run has not swept is judged again with what this one marks.
-            (next.removals.released, next.removals.approved) = (0, 0);
+            // What another run has not swept is judged again with what this one marks, unless
+            // a person has approved it.
+            next.removals.released = next.removals.approved;
         }
         (Event::StartupDone { .. } | Event::StartupReturns, Phase::Aborting) if is_aborted => {
             next.aborted_from = None;

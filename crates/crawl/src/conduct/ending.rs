@@ -142,3 +142,6 @@ pub fn tell_deletion(means: &Means, job: JobId) -> Result<()> {
     }
     means.db.write(move |tx| jobs::delete(tx, job).map(|_| ()))
 }
+
+#[cfg(test)]
+mod tests;

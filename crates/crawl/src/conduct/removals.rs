@@ -113,19 +113,7 @@ impl Podium {
     /// A run has nothing more to do but for what is marked: it ends, or sweeps that first.
     pub(super) fn end_or_sweep(&self, job: JobId) -> Result<Advance> {
         let (now_ms, parts) = (self.means.now.ms(), self.means.ground.parts);
-        let told = self.means.db.write(move |tx| {
-            let Some(state) = job_states::lock(tx, job)? else { return Ok(Vec::new()) };
-            let Some(known) = jobs::load(tx, job)? else { return Ok(Vec::new()) };
-            if state.phase != Phase::ShuttingDown {
-                return Ok(Vec::new());
-            }
-            let events = match judge(tx, (&known, parts), &state, now_ms)? {
-                Verdict::Release => vec![Event::RemovalsReleased],
-                Verdict::Hold { is_news: true } => vec![Event::RemovalsHeld, Event::CleanedUp],
-                _ => vec![Event::CleanedUp],
-            };
-            events.into_iter().map(|it| Ok((change(tx, job, &it, now_ms)?, it))).collect()
-        })?;
+        let told = self.means.db.write(move |tx| judge_ending(tx, (job, parts), now_ms))?;
         self.tell_of(job, &told);
         Ok(Advance::Moved)
     }
@@ -159,6 +147,24 @@ impl Podium {
     }
 }
 
+/// Judges the removals of a run that has nothing else to do: it ends, or sweeps them first.
+pub fn judge_ending(
+    tx: &mut Tx<'_>,
+    (job, parts): (JobId, u32),
+    now_ms: i64,
+) -> Result<Vec<(State, Event)>> {
+    let ending = job_states::lock(tx, job)?.filter(|it| it.phase == Phase::ShuttingDown);
+    let (Some(state), Some(known)) = (ending, jobs::load(tx, job)?) else {
+        return Ok(Vec::new());
+    };
+    let events = match judge(tx, (&known, parts), &state, now_ms)? {
+        Verdict::Release => vec![Event::RemovalsReleased],
+        Verdict::Hold { is_news: true } => vec![Event::RemovalsHeld, Event::CleanedUp],
+        _ => vec![Event::CleanedUp],
+    };
+    events.into_iter().map(|it| Ok((change(tx, job, &it, now_ms)?, it))).collect()
+}
+
 /// Judges the removals of a continuous job that runs, and notes once a day what it has.
 pub fn judge_active(
     tx: &mut Tx<'_>,
@@ -186,3 +192,6 @@ pub fn judge_active(
     };
     Ok(vec![(change(tx, job, &event, now_ms)?, event)])
 }
+
+#[cfg(test)]
+mod tests;

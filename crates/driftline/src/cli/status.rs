@@ -5,6 +5,7 @@
 
 use super::answers::Answers;
 use super::endless::{self, Endless};
+use super::job::removals::{self, Held};
 use super::place::Place;
 use super::words::{count, size, span, when};
 use super::{say, shown};
@@ -18,6 +19,7 @@ use store::clock;
 use store::ids::JobId;
 use store::tables::cursors::Lag;
 use store::tables::cursors::{self, LINKS, SEARCH};
+use store::tables::job_states;
 use store::tables::overview::{self, Overview, RunTotals, Standing};
 use store::tables::queue::State;
 
@@ -52,6 +54,8 @@ pub struct Answer {
     overview: Overview,
     /// Sites without end that were met.
     endless: Vec<Endless>,
+    /// Removals that are held, by job.
+    held: BTreeMap<String, Held>,
 }
 
 /// A process that holds the directory.
@@ -66,15 +70,19 @@ struct Holder {
 /// doing) or by this one.
 pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     let now_ms = clock::now_ms();
-    let (mut overview, endless) = answers.db.read(move |tx| {
+    let (mut overview, endless, held) = answers.db.read(move |tx| {
         let overview = overview::read(tx, now_ms)?;
-        let mut endless = Vec::new();
+        let (mut endless, mut held) = (Vec::new(), BTreeMap::new());
         for job in &overview.jobs {
             if let Some(name) = &job.name {
-                endless.extend(endless::of_job(tx, (JobId(job.id), name))?);
+                let id = JobId(job.id);
+                endless.extend(endless::of_job(tx, (id, name))?);
+                let state = job_states::state(tx, id)?;
+                let of_job = removals::held(tx, id, &state)?;
+                held.extend(of_job.map(|it| (name.clone(), it)));
             }
         }
-        Ok((overview, endless))
+        Ok((overview, endless, held))
     })?;
     let doing = answers.doing.clone();
     let holder = doing.map(|doing| Holder { process: std::process::id(), doing });
@@ -84,7 +92,7 @@ pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     if answers.is_unattended() {
         overview.nodes.clear();
     }
-    Ok(serde_json::to_value(Answer { holder, overview, endless })?)
+    Ok(serde_json::to_value(Answer { holder, overview, endless, held })?)
 }
 
 /// What people read.
@@ -125,6 +133,8 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
         out.extend(job_lines(job, now_ms));
         let own = found.endless.iter().filter(|it| Some(&it.job) == job.name.as_ref());
         out.extend(own.map(|it| format!("    {}", it.line())));
+        let held = job.name.as_ref().and_then(|name| Some((name, found.held.get(name)?)));
+        out.extend(held.map(|(name, it)| format!("    {}", it.line(name, now_ms))));
     }
     out
 }
@@ -193,6 +203,8 @@ struct Shown {
     overview: ShownOverview,
     #[serde(default)]
     endless: Vec<Endless>,
+    #[serde(default)]
+    held: BTreeMap<String, Held>,
 }
 
 #[derive(Deserialize)]

@@ -52,7 +52,7 @@ impl Occasion {
             Occasion::ManualPause => "manual pause",
             Occasion::SchedulePause => "schedule pause",
             Occasion::Restart => "restart",
-            Occasion::RemovalsHeld => "removals held",
+            Occasion::RemovalsHeld => "removals-held",
         }
     }
 }

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, HashMap};
 /// The counter of documents that a job has.
 pub const DOCUMENTS: &str = "documents";
 /// What the counters of documents that are to leave begin with; the cause follows.
-const LEAVING: &str = "leaving ";
+pub const LEAVING: &str = "leaving ";
 /// Hours for which the losses of continuous jobs are kept; they are counted over a day.
 const HOURS_KEPT: i64 = 48;
 const HOUR_MS: i64 = 3_600_000;

@@ -27,7 +27,7 @@ fn verbs_about_a_directory_answer_with_stable_keys() {
     assert_eq!(init["made"], false);
 
     let status = answer(&["status"]);
-    assert_keys(&status, &["endless", "holder", "overview"]);
+    assert_keys(&status, &["endless", "held", "holder", "overview"]);
     assert_keys(
         &status["overview"],
         &["commits", "hosts_blocked", "jobs", "links", "nodes", "parts", "schema", "search"],
