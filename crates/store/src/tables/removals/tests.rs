@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::Db;
-use crate::ids::{BinId, ChunkId, ConnectionId, NodeId};
+use crate::ids::{BinId, ChunkId, ConnectionId, DocumentId, NodeId};
+use crate::tables::documents::{self, Document};
 use crate::tables::job_states;
 use crate::tables::jobs::{self, Job};
 use crate::tables::leases::{self, Asking};
@@ -187,6 +188,37 @@ fn the_shares_of_all_parts_add_up_to_the_whole() {
             assert_eq!(shares.iter().sum::<i64>(), number, "{shares:?}");
         }
         assert_eq!(Base::default().share(Part(0), 20), 0, "what has nothing has no share");
+        Ok(())
+    });
+}
+
+/// What the migration says of rows that are there already.
+#[test]
+fn documents_of_an_older_schema_are_counted_when_it_is_upgraded() {
+    both_databases(|db| {
+        named(db, 3)?;
+        let done = |id| (id, Settlement::Done, Presence::Unchanged);
+        settled(db, 1, vec![done(1), done(2)])?;
+        let saved = |id: i64, chunk: Option<i64>, removed_ms: Option<i64>| {
+            let docid = format!("http://a.example/{id}");
+            let mut it = Document::new(DocumentId(id), DocHash::of(&docid), docid, 0);
+            (it.chunk, it.removed_ms) = (chunk.map(ChunkId), removed_ms);
+            it
+        };
+        let rows = [saved(1, Some(1), None), saved(2, Some(1), Some(5)), saved(3, None, None)];
+        db.write(move |tx| documents::save(tx, PLACE.part, ConnectionId(1), &rows))?;
+        db.write(|tx| {
+            let text = include_str!("../../../migrations/removals.sql");
+            let lines = text.lines().filter(|line| !line.starts_with("--"));
+            let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+            for statement in text.split(';').map(str::trim) {
+                if statement.starts_with("UPDATE") || statement.starts_with("INSERT") {
+                    tx.execute(statement, &[])?;
+                }
+            }
+            Ok(())
+        })?;
+        assert_eq!(counted(db)?, pairs(&[("documents", 1)]));
         Ok(())
     });
 }
