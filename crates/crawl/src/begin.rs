@@ -8,7 +8,7 @@
 use crate::ask_again;
 use crate::conduct::{self, Attends, Means, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
-use crate::lifecycle::Event;
+use crate::lifecycle::{Event, Model};
 use crate::worker::job::{Found, Ground, JobWork, Source};
 use crate::worker::reading;
 use page::ids::DocHash;
@@ -21,10 +21,10 @@ use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
 use store::panics::Faults;
 use store::tables::connections::{self, Connection, Kind};
-use store::tables::job_states::{self, Attended, Phase, State};
+use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
-use store::tables::{chunks, documents, settings, traps};
+use store::tables::{chunks, documents, removals, settings, traps};
 use store::{Db, Error, Result, pack};
 
 /// The repository connection that `crawl` jobs share unless they name another.
@@ -111,6 +111,11 @@ fn rests(state: &State) -> bool {
     }
 }
 
+/// Whether a run can be started: one that only sweeps what was approved can, too.
+fn may_start(state: &State) -> bool {
+    state.phase == Phase::Inactive || state.removals.only
+}
+
 /// Begins the next run of a job or goes on with the last; `bring` waits until the job is in a
 /// state that satisfies.
 fn run(
@@ -129,7 +134,7 @@ fn run(
             Phase::Inactive if is_new && state.error.is_some() => {
                 return Err(Error::Refused(state.error.unwrap_or_default()));
             }
-            Phase::Inactive => Event::Start { minimal: false },
+            _ if may_start(&state) => Event::Start { minimal: false },
             _ if state.paused => Event::Resume,
             _ => {
                 if let Some(let_in) = join(at, (job, spec), (&state, is_new))? {
@@ -139,7 +144,7 @@ fn run(
                 continue;
             }
         };
-        let (now_ms, starts) = (at.now.ms(), state.phase == Phase::Inactive);
+        let (now_ms, starts) = (at.now.ms(), may_start(&state));
         // Refused when somebody else was faster; then it stands elsewhere by now.
         if at.db.write(move |tx| conduct::try_to(tx, id, &event, now_ms))?.is_some() {
             is_new |= starts;
@@ -244,8 +249,9 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
 /// last seeding has come.
 pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seeded> {
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
-    let mut over = None;
+    let (mut over, mut named) = (None, 0_u64);
     let mut name = |docid: String| {
+        named += 1;
         let found = Found { seed: true, ..Found::default() };
         let (part, candidate) = work.candidate(QueueId(at.ids.next()), docid, found);
         by_part.entry(part).or_default().push(candidate);
@@ -263,7 +269,17 @@ pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seed
             web.spec.seeds.iter().cloned().for_each(&mut name);
             Some(now_ms.to_string())
         }
-        Source::Other(repository) => repository.seed(since, now_ms, &mut name)?,
+        Source::Other(repository) => {
+            let job = work.id;
+            let documents = at.db.read(move |tx| removals::documents(tx, job))?;
+            repository.check_available(documents > 0)?;
+            let version = repository.seed(since, now_ms, &mut name)?;
+            let names_all = work.model() == Model::All || work.kind == RunKind::Full;
+            if named == 0 && names_all && documents > 0 {
+                return Err(empty_list(documents));
+            }
+            version
+        }
     };
     if let Some(over) = over {
         return over.map(|()| Seeded::Over);
@@ -272,6 +288,17 @@ pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seed
         Some(_) => Seeded::Done(version),
         None => Seeded::Over,
     })
+}
+
+/// A list of documents that is empty all of a sudden is trouble of whoever made it.
+fn empty_list(documents: i64) -> Error {
+    Error::Unavailable {
+        what: "the list of documents".to_owned(),
+        reason: format!(
+            "it came back empty, though the job has {documents}; they stay (if all of them are \
+             really gone, delete the job)"
+        ),
+    }
 }
 
 /// Adds candidates to their parts, within the job's limit. Returns how many were let in;

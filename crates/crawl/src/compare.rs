@@ -100,6 +100,20 @@ pub struct Compared {
     pub confirm_ms: Option<i64>,
 }
 
+impl Compared {
+    /// The same, but that the document is not removed yet: outputs keep it, and it is asked
+    /// for as before.
+    pub fn kept_for_now(self, known: &Document) -> Compared {
+        let mut document = self.document;
+        document.removed_ms = known.removed_ms;
+        document.reason.clone_from(&known.reason);
+        document.redirect = known.redirect;
+        document.etag.clone_from(&known.etag);
+        document.last_modified.clone_from(&known.last_modified);
+        Compared { change: None, document, confirm_ms: None }
+    }
+}
+
 /// Whether outputs have the document.
 pub fn is_live(document: &Document) -> bool {
     document.chunk.is_some() && document.removed_ms.is_none()

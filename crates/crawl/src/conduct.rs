@@ -10,13 +10,14 @@
 mod ending;
 mod herald;
 mod journal;
+pub mod removals;
 mod retention;
 mod startup;
 mod timetable;
 mod trouble;
 mod watch;
 
-pub use ending::cleans;
+pub use ending::{JobRun, cleans};
 pub use herald::{Herald, Silence};
 pub use startup::takes_seeds;
 pub use trouble::patience;
@@ -248,13 +249,16 @@ struct Podium {
     resting: Arc<Mutex<HashMap<JobId, i64>>>,
     /// What is forgotten of the history.
     retention: Retention,
+    /// When removals of jobs that run were last looked at, and judged.
+    judged: HashMap<JobId, removals::Judged>,
 }
 
 impl Podium {
     fn new(means: Means, terms: Terms, again: SyncSender<()>) -> Podium {
         let (working, timetable, resting) = (HashMap::new(), HashMap::new(), Arc::default());
         let retention = Retention::default();
-        Podium { means, terms, working, again, timetable, resting, retention }
+        let judged = HashMap::new();
+        Podium { means, terms, working, again, timetable, resting, retention, judged }
     }
 
     /// Forgets history that is not kept any longer. Returns how long to wait for more.
@@ -337,6 +341,9 @@ impl Podium {
             && let Some(closed) = self.close_window(job, state)?
         {
             return Ok(closed);
+        }
+        if state.phase == Phase::Active && self.judge_continuous(job)? {
+            return Ok(Advance::Moved);
         }
         match state.phase {
             Phase::ReadyForStartup => self.spawn(job, changed, startup::run),

@@ -8,6 +8,7 @@ mod content;
 mod example;
 pub mod feed;
 pub mod files;
+mod roots;
 pub mod sql;
 pub mod warc;
 pub mod web;
@@ -51,6 +52,12 @@ pub fn max_connections(connector: &str) -> i64 {
 /// Whether a connector's documents are on the web.
 pub fn is_web(connector: &str) -> bool {
     [web::CONNECTOR.name, feed::NAME].contains(&connector)
+}
+
+/// Whether documents of a connector that is not the web lead to others: directories do.
+pub fn leads_on(connector: &str) -> bool {
+    let found = ALL.iter().find(|it| it.0.name == connector);
+    !is_web(connector) && found.is_some_and(|it| !it.0.link_types.is_empty())
 }
 
 /// A connector with its connection's configuration and a job's specification.

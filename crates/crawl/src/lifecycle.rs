@@ -7,6 +7,8 @@
 //! seeding, a notification) is taken in wherever the job has got to meanwhile, so that
 //! no state waits for something that has already happened.
 
+mod removals;
+
 use store::ids::{NodeId, Run};
 use store::tables::job_states::{AbortedFrom, Phase, Restart, RunKind, State};
 
@@ -87,6 +89,14 @@ pub enum Event {
     CleanedUp,
     /// Cleaning up has brought documents back.
     MoreFound,
+    /// Removals that are marked stay within the job's limit: they are swept.
+    RemovalsReleased,
+    /// Removals that are marked go beyond the job's limit: they wait for a person.
+    RemovalsHeld,
+    /// Somebody approves removals that are held.
+    ApproveRemovals,
+    /// Somebody has rejected removals that were held, and none is marked any more.
+    RemovalsRejected,
     /// A process tells of its end.
     NotifyBegins {
         /// The process.
@@ -203,6 +213,10 @@ pub fn after(state: &State, event: &Event, now_ms: i64) -> Result<State, Refused
             seeding(&mut next, event, now_ms)?;
         }
         Event::Quiet | Event::Resumed | Event::QueueDone => running(&mut next, event, now_ms)?,
+        Event::RemovalsReleased
+        | Event::RemovalsHeld
+        | Event::ApproveRemovals
+        | Event::RemovalsRejected => removals::decide(&mut next, event, now_ms)?,
         _ => ending(&mut next, event, now_ms)?,
     }
     Ok(next)
@@ -214,10 +228,13 @@ fn refuse<T>(state: &State, needs: &str) -> Result<T, Refused> {
 }
 
 fn start(next: &mut State, minimal: bool, window_end_ms: Option<i64>) -> Result<(), Refused> {
-    if next.phase != Phase::Inactive {
+    // What was approved, and is being swept, is swept at the end of the new run.
+    let only_sweeps = next.phase == Phase::ShuttingDown && next.removals.only;
+    if next.phase != Phase::Inactive && !only_sweeps {
         return refuse(next, "only one that is INACTIVE can be started (or restart it)");
     }
     next.phase = Phase::ReadyForStartup;
+    next.removals.only = false;
     next.minimal = minimal;
     next.window_end_ms = window_end_ms;
     (next.end_ms, next.error) = (None, None);
@@ -329,6 +346,9 @@ fn startup(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> 
             next.run = Run(next.run.0 + 1);
             next.run_kind = *kind;
             next.start_ms = Some(now_ms);
+            // What another run has not swept is judged again with what this one marks, unless
+            // a person has approved it.
+            next.removals.released = next.removals.approved;
         }
         (Event::StartupDone { .. } | Event::StartupReturns, Phase::Aborting) if is_aborted => {
             next.aborted_from = None;
@@ -393,6 +413,7 @@ fn aborted(next: &mut State, now_ms: i64) -> Result<(), Refused> {
         return refuse(next, "its seeding has not returned");
     }
     next.aborted_from = None;
+    next.removals.only = false;
     next.last_ms = Some(now_ms);
     match next.restart {
         Restart::None => {
@@ -415,6 +436,7 @@ fn ending(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
     match (event, next.phase) {
         (Event::CleanedUp, Phase::ShuttingDown) => {
             next.phase = Phase::ReadyForNotify;
+            next.removals.only = false;
             (next.end_ms, next.last_ms) = (Some(now_ms), Some(now_ms));
         }
         (Event::MoreFound, Phase::ShuttingDown) => next.phase = Phase::Active,

@@ -25,6 +25,13 @@ pub trait Repository: Send + Sync {
         name: &mut dyn FnMut(String),
     ) -> store::Result<Option<String>>;
 
+    /// Fails, with an error that passes, while the repository is not there, or has nothing
+    /// although the job has documents of it (`has_documents`): neither means that these are
+    /// gone.
+    fn check_available(&self, _has_documents: bool) -> store::Result<()> {
+        Ok(())
+    }
+
     /// What a document's turn is counted by; the same for all, unless it says otherwise.
     fn bin<'a>(&self, _docid: &'a str) -> &'a str {
         ""

@@ -24,6 +24,7 @@ mod isolation;
 pub mod job;
 pub mod known;
 mod lagging;
+pub mod leaving;
 mod leftovers;
 pub mod links;
 mod logins;
@@ -62,6 +63,7 @@ use isolation::Isolation;
 use job::{Ground, JobWork};
 use known::KnownLinks;
 use lagging::Lags;
+use leaving::RemovalGate;
 use links::StoredLinks;
 use logins::Sessions;
 use now::Now;
@@ -234,6 +236,7 @@ pub struct Worker {
     known: KnownLinks,
     budgets: Budgets,
     allowances: Allowances,
+    gate: RemovalGate,
     jobs: BTreeMap<JobId, Arc<JobWork>>,
     /// Jobs that nobody attends to any more; something of them may be uncommitted.
     former_jobs: BTreeMap<JobId, Arc<JobWork>>,
@@ -339,6 +342,7 @@ impl Worker {
             now,
             budgets: Budgets::new(budget::Limits::default(), parts.ground.suffixes.clone()),
             allowances: Allowances::default(),
+            gate: RemovalGate::new(parts.db.clone()),
             ground: parts.ground,
             attends,
             conductor,

@@ -219,6 +219,13 @@ pub struct JobForm {
     /// `skip` or `abort`.
     #[serde(default = "skip")]
     pub on_failure: String,
+    /// What it may lose in a run (a continuous job in a day) without an approval, such as
+    /// `20% or 50`; `off` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal_limit: Option<String>,
+    /// How much of that goes at once, where the document itself is proof, such as `2% or 20`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven_removal_limit: Option<String>,
     /// The most hops for each kind of link.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hops: BTreeMap<String, i64>,
@@ -253,6 +260,8 @@ impl JobForm {
             refetch: estimate(),
             fetches_per_day: None,
             on_failure: skip(),
+            removal_limit: None,
+            proven_removal_limit: None,
             hops: BTreeMap::new(),
             spec: nothing(),
             pipeline: Vec::new(),

@@ -47,6 +47,9 @@ pub struct Notice {
     pub documents: Vec<(String, i64)>,
 }
 
+/// What the counters of documents that are to be removed begin with.
+const LEAVING: &str = store::tables::removals::LEAVING;
+
 impl Notice {
     /// In a sentence, for people.
     pub fn sentence(&self) -> String {
@@ -64,6 +67,14 @@ impl Notice {
                 format!("job {job}: run {run} waits for its next window")
             }
             (Occasion::Restart, _) => format!("job {job}: run {run} was given up for another"),
+            (Occasion::RemovalsHeld, _) => {
+                let leaving = self.documents.iter().filter(|it| it.0.starts_with(LEAVING));
+                let many: i64 = leaving.map(|it| it.1).sum();
+                format!(
+                    "job {job}: run {run} would remove {many} documents, more than it may unasked; \
+                     they stay until somebody decides: driftline job removals show {job}"
+                )
+            }
         }
     }
 
@@ -108,7 +119,7 @@ pub fn open(class: &str, config: &str) -> Result<Box<dyn Notification>, String> 
 const EVENTS: Setting = Setting {
     name: "events",
     about: "an occasion it is told on: end, error abort, manual abort, manual pause, schedule \
-            pause or restart; without any, on all",
+            pause, restart or removals-held; without any, on all",
     example: "error abort",
     default: Some(""),
     kind: SettingKind::List,

@@ -34,6 +34,7 @@ pub mod overview;
 pub mod pipelines;
 pub mod queue;
 pub mod registrations;
+pub mod removals;
 pub mod robots;
 pub mod schedules;
 pub mod sessions;

@@ -12,7 +12,7 @@ use crate::ids::{ChunkId, JobId, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::history::counts;
 use crate::tables::objects::{self, Published};
-use crate::tables::{chunks, counters, ingests, queue, settings};
+use crate::tables::{chunks, counters, ingests, queue, removals, settings};
 use crate::{Db, Error, Result};
 
 /// Rows and objects looked at in one step.
@@ -117,8 +117,9 @@ fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
         let pending = pending.iter().filter(|it| it.0 == job);
         let counted: Vec<(String, i64)> =
             counted.into_iter().chain(pending.map(|it| (it.1.to_owned(), it.2))).collect();
-        let states = queue::State::ALL.iter().map(|state| state.name());
-        for name in states.chain([ingests::UNDELIVERED, ingests::UNDELIVERABLE]) {
+        let states = queue::State::ALL.iter().map(|state| state.name().to_owned());
+        let others = [ingests::UNDELIVERED, ingests::UNDELIVERABLE].map(str::to_owned);
+        for name in states.chain(others).chain(removals::counter_names()) {
             let value = |list: &[(String, i64)]| {
                 list.iter().find(|it| it.0 == name).map_or(0, |(_, value)| *value)
             };

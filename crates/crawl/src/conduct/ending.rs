@@ -2,12 +2,13 @@
 //! is deleted goes.
 
 use super::{Advance, Means, Podium, try_to};
+use crate::connectors;
 use crate::lifecycle::Event;
 use store::ids::{JobId, Part, QueueId, Run};
 use store::tables::job_states::{self, RunKind, State};
-use store::tables::queue::sweep;
+use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Place};
-use store::tables::{counters, ingests, jobs};
+use store::tables::{connections, counters, ingests, jobs, removals};
 use store::{Result, Tx};
 
 /// Rows of a job that are removed in one transaction.
@@ -25,15 +26,28 @@ impl Podium {
 
     /// A job is cleaned up when nothing is left that its run has not found again.
     pub(super) fn shutting_down(&self, job: JobId, state: &State) -> Result<Advance> {
-        let (parts, run, kind) = (self.means.ground.parts, state.run, state.run_kind);
+        let (parts, run, decided) = (self.means.ground.parts, state.run, state.removals);
+        let it = JobRun { job, run, kind: state.run_kind };
         let swept = self.means.db.read(move |tx| {
             // In the order of the flow: what was not seen in one place has moved on to the
             // next by then. It is over when its outputs have heard of everything.
-            if cleans(tx, job, kind)? {
-                for part in (0..i64::from(parts)).map(Part) {
-                    if queue::has_older(tx, Place { part, job }, run)? {
-                        return Ok(false);
-                    }
+            let mut sweeps = Vec::new();
+            if !decided.only && cleans(tx, &it)? {
+                sweeps.push(Sweep::Clean(run));
+            }
+            if decided.released > 0 && !removals::marked(tx, job)?.is_empty() {
+                sweeps.push(Sweep::Leaving(decided.released));
+            }
+            for (sweep, part) in
+                sweeps.into_iter().flat_map(|it| (0..i64::from(parts)).map(move |n| (it, Part(n))))
+            {
+                let place = Place { part, job };
+                let is_left = match sweep {
+                    Sweep::Clean(run) => queue::has_older(tx, place, run)?,
+                    other => !sweep::peek(tx, place, other, 1)?.is_empty(),
+                };
+                if is_left {
+                    return Ok(false);
                 }
             }
             let active = counters::total(tx, job, "active")?;
@@ -42,12 +56,15 @@ impl Podium {
         if !swept {
             return Ok(Advance::Waits);
         }
-        if self.means.db.read(move |tx| cleans(tx, job, kind))? {
+        if decided.only {
+            return self.moved(job, Event::CleanedUp);
+        }
+        if self.means.db.read(move |tx| cleans(tx, &it))? {
             for part in (0..i64::from(parts)).map(Part) {
                 self.forget_cut(Place { part, job }, run)?;
             }
         }
-        self.moved(job, Event::CleanedUp)
+        self.end_or_sweep(job)
     }
 
     /// Forgets what older runs have named and this one has not.
@@ -75,12 +92,31 @@ impl Podium {
     }
 }
 
+/// A run of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct JobRun {
+    pub job: JobId,
+    pub run: Run,
+    pub kind: RunKind,
+}
+
 /// Whether the end of a run cleans up what it has not found again. While documents are
 /// left that could not be looked at, their links have not been read, and what they lead
-/// to stays.
-pub fn cleans(tx: &mut Tx<'_>, job: JobId, kind: RunKind) -> Result<bool> {
+/// to stays; and so does what is in a directory that could not be listed.
+pub fn cleans(tx: &mut Tx<'_>, it: &JobRun) -> Result<bool> {
+    let JobRun { job, run, kind } = *it;
+    if kind != RunKind::Full {
+        return Ok(false);
+    }
     let left = counters::total(tx, job, "ready")? + counters::total(tx, job, "waiting")?;
-    Ok(kind == RunKind::Full && left == 0)
+    if left > 0 || counters::total(tx, job, "failed")? == 0 {
+        return Ok(left == 0);
+    }
+    let Some(known) = jobs::load(tx, job)? else { return Ok(false) };
+    let connector = connections::connector_of(tx, known.connection)?.unwrap_or_default();
+    // What the web leads to is named again from what is stored of it.
+    Ok(!(connectors::leads_on(&connector) && sweep::is_any_unlisted(tx, job, run)?))
 }
 
 /// Tells everybody who wants to know that a run is over.
@@ -111,3 +147,6 @@ pub fn tell_deletion(means: &Means, job: JobId) -> Result<()> {
     }
     means.db.write(move |tx| jobs::delete(tx, job).map(|_| ()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,7 @@ pub trait Herald: Send + Sync {
 pub(super) fn occasion(event: &Event, now: &State) -> Option<Occasion> {
     match (event, now.phase) {
         (Event::CleanedUp, _) => Some(Occasion::End),
+        (Event::RemovalsHeld, _) => Some(Occasion::RemovalsHeld),
         (Event::Quiet, Phase::ReadyForStartup) => Some(Occasion::Restart),
         (Event::Quiet, Phase::ReadyForNotify) if now.error.is_some() => Some(Occasion::ErrorAbort),
         (Event::Quiet, Phase::ReadyForNotify) => Some(Occasion::ManualAbort),
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_the_six_occasions_is_told_once() {
+    fn each_of_the_seven_occasions_is_told_once() {
         let node = NodeId(1);
         let start = [
             Event::Start { minimal: false },
@@ -78,6 +79,8 @@ mod tests {
         ];
         let then = |more: &[Event]| told(&[&start[..], more].concat());
         assert_eq!(then(&[Event::QueueDone, Event::CleanedUp]), ["end"]);
+        let held = [Event::QueueDone, Event::RemovalsHeld, Event::CleanedUp];
+        assert_eq!(then(&held), ["removals-held", "end"]);
         assert_eq!(then(&[Event::Abort, Event::Quiet]), ["manual abort"]);
         assert_eq!(then(&[Event::Fail("x".into()), Event::Quiet]), ["error abort"]);
         assert_eq!(then(&[Event::Restart { minimal: false }, Event::Quiet]), ["restart"]);

@@ -39,6 +39,11 @@ fn told(event: &Event, before: &State, next: &State) -> Option<Told> {
             tell("job start", "OK", Some(format!("run {}, {}", next.run, kind.name())))
         }
         Event::CleanedUp => tell("job end", "OK", None),
+        Event::RemovalsHeld if before.removals.held_ms.is_none() => {
+            tell("removals", "HELD", Some("more than the job may lose unasked".to_owned()))
+        }
+        Event::ApproveRemovals => tell("removals", "APPROVED", None),
+        Event::RemovalsRejected => tell("removals", "REJECTED", None),
         Event::WindowCloses => tell("job wait", "OK", None),
         Event::WindowOpens { .. } => tell("job unwait", "OK", None),
         Event::Resumed => tell("job continue", "OK", None),

@@ -14,6 +14,7 @@ use store::ids::JobId;
 use store::panics::FaultPoint;
 use store::tables::job_states::{self, Attended, Phase};
 use store::tables::jobs::{self, Job};
+use store::tables::removals;
 use store::{Error, Result};
 
 /// Starts a job up that is ready for it.
@@ -34,6 +35,9 @@ pub fn run(means: &Means, job: JobId) -> Result<()> {
         let kind = run_kind(work.model(), asked);
         let begins = Event::StartupBegins { node, kind };
         let state = try_to(tx, attended.job.id, &begins, now_ms)?;
+        if state.is_some() {
+            removals::note_base(tx, attended.job.id, now_ms)?;
+        }
         Ok(state.map(|state| {
             attended.state = state;
             attended

@@ -15,7 +15,7 @@ use page::ids::DocHash;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
-use store::chunkfile::document::{Change, DocumentRecord};
+use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::ids::{BinId, ChunkId, IdMaker, JobId, Part, QueueId};
 use store::tables::bins::Visit;
 use store::tables::carrydown::{Data, limited};
@@ -23,6 +23,7 @@ use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::hops::Leads;
 use store::tables::queue::{Candidate, Settled, Settlement};
+use store::tables::removals::Presence;
 use store::tables::robots::Stored;
 use store::tables::traps::TrapRow;
 
@@ -141,6 +142,10 @@ pub struct Batch {
     pub unlisted: HashSet<DocHash>,
     /// Documents that were swept, and so never waited in the frontier.
     pub swept: usize,
+    /// What the job has of the documents that are settled.
+    pub presences: HashMap<QueueId, Presence>,
+    /// Documents that the job loses without an approval, by cause.
+    pub lost: BTreeMap<RemoveReason, i64>,
     named: HashMap<DocHash, i64>,
     bytes_held: usize,
 }
@@ -244,6 +249,11 @@ impl Batch {
             self.bytes_held += facts.text.len() + 100 * facts.links.len();
         }
         self.records.push(record);
+    }
+
+    /// Whether a removal is marked, and not carried out yet.
+    pub fn marks(&self) -> bool {
+        self.presences.values().any(|it| matches!(it, Presence::Leaving(_)))
     }
 
     /// Takes the bytes of the last record in.

@@ -4,6 +4,7 @@
 //! whatever came back, the document ends in exactly one settlement, and only trouble
 //! is tried again.
 
+mod admitted;
 mod again;
 mod left_out;
 mod looked;
@@ -11,13 +12,15 @@ mod swept;
 
 pub use left_out::{asks_login, forbidden, internal_error, later, refused, unwanted};
 pub use looked::looked;
-pub use swept::{GIVEN_UP, LeftAlone, THROTTLED, expired, given_up, stale, swept};
+pub use swept::{GIVEN_UP, LeftAlone, THROTTLED, expired, given_up, leave, stale, swept};
 
+use self::admitted::{admitted, presence};
 use self::again::again;
 use self::left_out::{EXCLUDED_CONTENT, NOINDEX, said_too_much};
 use super::batch::{Batch, Had, KeptBody, Unread};
 use super::job::{Found, JobWork};
 use super::known::KnownLinks;
+use super::leaving::RemovalGate;
 use super::reading::{Reading, Target};
 use super::tasks::{Claimed, DocumentDone};
 use crate::carrydown;
@@ -35,6 +38,7 @@ use store::ids::{ChunkId, DocumentId, IdMaker, Part};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, Settled, Settlement};
+use store::tables::removals::Presence;
 
 /// Where and when documents are finished.
 #[derive(Clone, Copy)]
@@ -53,6 +57,8 @@ pub struct Finishing<'a> {
     pub not_before_ms: i64,
     /// The fetches that the job may spend, if it has said how many.
     pub allowance: Option<&'a RefCell<Allowance>>,
+    /// Decides which removals take effect at once.
+    pub gate: &'a RemovalGate,
 }
 
 /// What a document came to, in the words of a summary.
@@ -69,6 +75,8 @@ pub enum Class {
     },
     /// Removed, with the reason.
     Removed(RemoveReason),
+    /// To be removed when the run is over, unless there are too many.
+    Leaving,
     /// It leads elsewhere.
     Redirected,
     /// Not there, and never was.
@@ -210,6 +218,7 @@ fn with_body(
     }
     batch.record(record);
     let to = again(at, job, Some(&compared.document), Settlement::Done);
+    batch.presences.insert(claimed.entry.id, Presence::Present);
     push(at, batch, (job, &claimed.entry), to);
     batch.documents.push(compared.document);
     match change {
@@ -301,9 +310,11 @@ fn settle(
     (job, claimed): (&JobWork, Claimed),
     (seen, to, status): (&Seen<'_>, Settlement, Option<u16>),
 ) -> Class {
-    let Claimed { entry, known, .. } = claimed;
+    let Claimed { entry, known, token, .. } = claimed;
     let known = known.map_or_else(|| unknown(at, &entry), |known| *known);
     let compared = compare(&known, seen, looking(at, job, batch));
+    let (compared, leaving) = admitted(at, batch, (job, token), (&known, compared));
+    batch.presences.insert(entry.id, presence(seen, &compared, leaving));
     if let Some(change) = compared.change {
         let mut record = DocumentRecord::new(entry.docid.clone(), job.id.0, change);
         record.fetch =
@@ -319,7 +330,10 @@ fn settle(
         },
         None => to,
     };
-    let class = class_of(&to, seen, compared.change);
+    let class = match leaving {
+        Some(_) => Class::Leaving,
+        None => class_of(&to, seen, compared.change),
+    };
     let is_gone = matches!(seen, Seen::Missing { .. }) && to == Settlement::Done;
     let leads_on = [NOINDEX, EXCLUDED_CONTENT, hops::CODE];
     if is_gone || matches!(seen, Seen::Forbidden { code, .. } if !leads_on.contains(code)) {

@@ -1,6 +1,7 @@
 //! A job as the worker knows it while it runs: its specification, compiled.
 
 use super::hosts::Delays;
+use crate::conduct::JobRun;
 use crate::connectors;
 use crate::connectors::{feed, web};
 use crate::definitions::{BadSpec, MODEL, WebSpec};
@@ -22,11 +23,12 @@ use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
 use store::panics::Faults;
 use store::patience::Patience;
 use store::tables::hops::Told;
-use store::tables::job_states::{self, Attended, Phase, RunKind, State};
+use store::tables::job_states::{self, Attended, Phase, RemovalRounds, RunKind, State};
 use store::tables::jobs::Job;
 use store::tables::outlets::Outlet;
 use store::tables::queue::sweep::Sweep;
 use store::tables::queue::{self, Added, Adding, Candidate, Entry, Place};
+use store::tables::removals::Period;
 use store::tables::{counters, events};
 use store::{Error, Tx};
 
@@ -78,6 +80,9 @@ pub enum Doing {
 impl Doing {
     fn of(state: &State) -> Doing {
         match state.phase {
+            Phase::ShuttingDown if state.removals.only => {
+                Doing::Sweep(Sweep::Leaving(state.removals.released))
+            }
             Phase::ShuttingDown => Doing::Sweep(Sweep::Clean(state.run)),
             Phase::Deleting => Doing::Sweep(Sweep::Delete),
             _ => Doing::Crawl,
@@ -101,6 +106,8 @@ pub struct JobWork {
     pub kind: RunKind,
     /// What is done with its documents.
     pub doing: Doing,
+    /// What is decided about removals that are marked.
+    pub removals: RemovalRounds,
     /// Where its documents come from.
     pub connection: ConnectionId,
     /// As that connection was configured when this was made.
@@ -267,6 +274,7 @@ impl JobWork {
             began_ms: attended.state.start_ms.unwrap_or(0),
             kind: attended.state.run_kind,
             doing: Doing::of(&attended.state),
+            removals: attended.state.removals,
             connection: attended.job.connection,
             config: attended.config.clone(),
             manners,
@@ -326,6 +334,7 @@ impl JobWork {
     /// Whether a job is defined as it was when this was made.
     pub fn is_defined_as(&self, attended: &Attended) -> bool {
         self.definition == attended.job
+            && self.removals == attended.state.removals
             && self.config == attended.config
             && self.outlets == attended.outlets
             && self.has_siblings == attended.has_siblings
@@ -341,6 +350,19 @@ impl JobWork {
             && entry.done_run == Some(self.run)
             && definition.continuous
             && definition.expiration_ms.is_some()
+    }
+
+    /// Its current run.
+    pub fn in_run(&self) -> JobRun {
+        JobRun { job: self.id, run: self.run, kind: self.kind }
+    }
+
+    /// Over which of its losses it is judged.
+    pub fn removal_period(&self, now_ms: i64) -> Period {
+        match self.definition.continuous {
+            true => Period::DayBefore(now_ms),
+            false => Period::Run(self.run),
+        }
     }
 
     /// Whether a document was a seed of an older run, and this one has named all of its own.

@@ -159,8 +159,8 @@ impl Worker {
 
     /// Takes a job up, or takes over what has changed in its definition.
     fn take_up(&mut self, it: &Attended, now_ms: i64) -> Result<()> {
-        let known = self.jobs.get(&it.job.id);
-        if known.is_some_and(|work| work.is_defined_as(it)) {
+        let known = self.jobs.get(&it.job.id).cloned();
+        if known.as_ref().is_some_and(|work| work.is_defined_as(it)) {
             return Ok(());
         }
         let unusable = self.throttling.unusable(it.job.connection);
@@ -181,6 +181,12 @@ impl Worker {
                         place.1.gives_up_ms = None;
                     }
                     self.reread_blocked_hosts();
+                }
+                if known.is_some_and(|known| known.removals.released < work.removals.released) {
+                    // There is more to sweep.
+                    for place in self.places.iter_mut().filter(|(key, _)| key.1 == work.id) {
+                        place.1.is_swept = false;
+                    }
                 }
                 self.former_jobs.remove(&work.id);
                 self.frontier.set_job(work.id, work.connection, work.definition.priority);

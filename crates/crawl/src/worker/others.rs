@@ -8,6 +8,7 @@ use super::batch::Batch;
 use super::finish::{self, Class, Finishing, LeftAlone};
 use super::job::{JobWork, Source};
 use super::tasks::{Claimed, LookedDone};
+use super::turn::Swept;
 use super::{Item, Worker};
 use crate::conduct;
 use crate::fetch::sentences;
@@ -96,26 +97,25 @@ impl Worker {
     }
 
     /// Documents that leave their job, or are given up: nobody is asked for them.
-    pub(super) fn sweep(
-        &mut self,
-        part: Part,
-        (job, sweep): (&JobWork, Sweep),
-        swept: Vec<(Claimed, bool)>,
-    ) {
-        let reason = match sweep {
-            Sweep::Clean(_) => Some(RemoveReason::Unreachable),
-            Sweep::Delete => Some(RemoveReason::JobDeleted),
-            Sweep::Left { .. } => None,
-        };
-        for (claimed, is_shared) in swept {
+    pub(super) fn sweep(&mut self, part: Part, (job, sweep): (&JobWork, Sweep), swept: Vec<Swept>) {
+        for Swept { claimed, is_shared, released } in swept {
             let docid = claimed.entry.docid.clone();
-            let why = match reason {
-                Some(_) => LeftAlone::Unknown,
-                None => self.why_left(part, job, &claimed.entry),
+            let why = match sweep {
+                Sweep::Left { .. } => self.why_left(part, job, &claimed.entry),
+                _ => LeftAlone::Unknown,
             };
-            let class = self.finish((part, job), 0, |at, batch| match reason {
-                Some(reason) => finish::swept(at, batch, (job, claimed), (reason, is_shared)),
-                None => finish::given_up(at, batch, (job, claimed), why),
+            let class = self.finish((part, job), 0, |at, batch| {
+                let of = (job, claimed);
+                match (sweep, released) {
+                    (Sweep::Delete, _) => {
+                        finish::swept(at, batch, of, (RemoveReason::JobDeleted, is_shared))
+                    }
+                    (Sweep::Left { .. }, _) => finish::given_up(at, batch, of, why),
+                    (_, Some(mark)) => finish::leave(at, batch, of, (mark, is_shared)),
+                    (_, None) => {
+                        finish::swept(at, batch, of, (RemoveReason::Unreachable, is_shared))
+                    }
+                }
             });
             self.progress.finished(job.run_key(), &class, &docid);
         }

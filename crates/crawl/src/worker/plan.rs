@@ -72,8 +72,20 @@ impl Worker {
         }
         match self.jobs.get(&job)?.doing {
             Doing::Sweep(sweep) => Some(sweep),
-            Doing::Crawl => place.gives_up_ms.map(|horizon_ms| Sweep::Left { horizon_ms }),
+            Doing::Crawl => {
+                let left = place.gives_up_ms.map(|horizon_ms| Sweep::Left { horizon_ms });
+                left.or_else(|| self.leaving_of(job))
+            }
         }
+    }
+
+    /// What a continuous job loses while it goes on; others wait for the end of the run, in
+    /// which it may be found again.
+    fn leaving_of(&self, job: JobId) -> Option<Sweep> {
+        let work = self.jobs.get(&job)?;
+        let released = work.removals.released;
+        let loses = work.definition.continuous && released > 0;
+        loses.then_some(Sweep::Leaving(released))
     }
 
     /// What the frontier wants, by job and part.
@@ -248,7 +260,7 @@ impl Worker {
             if place.is_swept {
                 place.gives_up_ms = None;
             }
-            place.active.extend(done.swept.iter().map(|(it, _)| it.entry.id));
+            place.active.extend(done.swept.iter().map(|it| it.claimed.entry.id));
             self.sweep(part, (&turn.job, sweep), done.swept);
         }
         if is_ours {

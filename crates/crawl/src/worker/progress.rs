@@ -224,6 +224,8 @@ impl Progress {
             Class::Removed(reason) => {
                 *counted.removed.entry(Cow::Borrowed(reason.name())).or_default() += 1;
             }
+            // It is counted when it is removed.
+            Class::Leaving => {}
             Class::Redirected => counted.redirected += 1,
             Class::Missing => counted.missing += 1,
             Class::Forbidden(code) => {

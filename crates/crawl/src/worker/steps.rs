@@ -208,6 +208,7 @@ impl Worker {
             now_ms: self.now.ms(),
             not_before_ms,
             allowance: self.allowances.of(job.id),
+            gate: &self.gate,
         };
         let class = settle(at, &mut place.batch);
         if let Some(settled) = place.batch.settled.last() {

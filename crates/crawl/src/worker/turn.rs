@@ -7,13 +7,16 @@
 //! Invariants: a turn happens whole or not at all; repeating one whose outcome is
 //! unknown does nothing twice.
 
+mod sweeping;
+
+pub use sweeping::Swept;
+
 use super::batch::Batch;
 use super::effects::Effects;
 use super::job::JobWork;
 use super::links::StoredLinks;
 use super::prepare::{self, Prepared};
 use super::tasks::Claimed;
-use crate::conduct::cleans;
 use crate::frontier::Want;
 use crate::hops::{self, Spread};
 use crate::ingest::{self, Committing};
@@ -29,15 +32,13 @@ use store::tables::job_states::RunKind;
 use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
 use store::tables::queue::sweep::{self, Sweep};
-use store::tables::queue::{self, Entry, Place};
+use store::tables::queue::{self, Entry, Place, Presences};
+use store::tables::removals;
 use store::tables::{addresses, carrydown, chunks, events, history, robots, traps};
 use store::{Db, Error, Result, Tx};
 
 /// Documents that can be active in one chunk.
 const ACTIVE_MAX: u32 = 10_000;
-
-/// Documents swept in one turn.
-const SWEEP_DOCUMENTS: u32 = 200;
 
 /// A chunk that is open, with the objects announced for it.
 #[derive(Debug, Clone, Copy)]
@@ -79,8 +80,8 @@ pub struct Turn {
 pub struct Done {
     /// For each want what came, and whether there is no more.
     pub claimed: Vec<(Want, Vec<Claimed>, bool)>,
-    /// What is to be swept, each with whether another job keeps it.
-    pub swept: Vec<(Claimed, bool)>,
+    /// What is to be swept.
+    pub swept: Vec<Swept>,
     /// Bins that have something ready because of it.
     pub woken: Vec<(Part, Bin)>,
     /// Whether the chunk `open` is there now.
@@ -229,11 +230,20 @@ impl Turn {
         let mut raised = BTreeSet::new();
         if let Some((chunk, batch)) = &self.commit {
             self.inject_faults(batch);
+            // Before rows of the queue, as everybody locks who adds documents within a limit.
+            let round = match batch.marks() {
+                true => removals::lock_round(tx, self.job.id)?,
+                false => 0,
+            };
             let added = effects.apply(tx, self, part)?;
             effects.is_done(tx, self)?;
             done.new += added.new;
             raised = added.woken;
-            queue::settle(tx, self.place(), (chunk.id, self.job.run), &batch.settled)?;
+            let presences = Presences { by_id: &batch.presences, round };
+            let at = (chunk.id, self.job.run);
+            queue::settle_with(tx, self.place(), at, &batch.settled, presences)?;
+            let period = self.job.removal_period(self.now_ms);
+            removals::record(tx, (self.place(), self.job.run), period, &batch.lost)?;
             let waits: Vec<(QueueId, &str)> =
                 batch.waits.iter().map(|(id, event)| (*id, event.as_str())).collect();
             events::depend(tx, part, &waits)?;
@@ -348,31 +358,6 @@ impl Turn {
         Ok(())
     }
 
-    fn claim_swept(&self, tx: &mut Tx<'_>, sweep: Sweep, done: &mut Done) -> Result<()> {
-        // Others may have found something since it was planned.
-        if matches!(sweep, Sweep::Clean(_)) && !cleans(tx, self.job.id, self.job.kind)? {
-            return Ok(());
-        }
-        let peeked = sweep::peek(tx, self.place(), sweep, SWEEP_DOCUMENTS)?;
-        if !peeked.is_empty() {
-            self.open_next(tx, done)?;
-            let claimed = sweep::claim(tx, self.place(), (self.open.id, sweep), peeked)?;
-            done.swept = self.with_sharing(tx, claimed)?;
-        }
-        Ok(())
-    }
-
-    fn with_sharing(&self, tx: &mut Tx<'_>, entries: Vec<Entry>) -> Result<Vec<(Claimed, bool)>> {
-        let keys: Vec<DocHash> = entries.iter().map(|entry| entry.dochash).collect();
-        let shared = sweep::shared(tx, self.place(), self.job.connection, &keys)?;
-        let claimed = self.with_documents(tx, entries)?;
-        let with = |it: Claimed| {
-            let is_shared = shared.contains(&it.entry.dochash);
-            (it, is_shared)
-        };
-        Ok(claimed.into_iter().map(with).collect())
-    }
-
     fn with_documents(&self, tx: &mut Tx<'_>, entries: Vec<Entry>) -> Result<Vec<Claimed>> {
         let keys: Vec<DocHash> = entries.iter().map(|entry| entry.dochash).collect();
         let known = documents::load(tx, self.lease.part, self.job.connection, &keys)?;
@@ -432,9 +417,9 @@ fn recover(tx: &mut Tx<'_>, turn: &Turn, done: &mut Done) -> Result<bool> {
         let claimed = turn.with_documents(tx, mine)?;
         done.claimed.push((*want, claimed, false));
     }
-    if turn.sweep.is_some() {
+    if let Some(sweep) = turn.sweep {
         // What no want has asked for was swept.
-        done.swept = turn.with_sharing(tx, std::mem::take(&mut entries))?;
+        done.swept = turn.with_sharing(tx, sweep, std::mem::take(&mut entries))?;
     }
     if entries.is_empty() {
         return Ok(true);

@@ -9,6 +9,7 @@ pub mod acting;
 mod defining;
 pub mod failed;
 mod flags;
+pub mod removals;
 pub mod showing;
 pub mod standing;
 mod undelivered;
@@ -96,6 +97,11 @@ Exit code: 0 it is so, 1 the time is up, it will not be so, or the run ended wit
 Example: driftline job retry docs --reason http-503
 Example: driftline job retry docs https://example.com/a https://example.com/b")]
     Retry(failed::RetryArgs),
+    /// Decide about removals that are held, because a job would lose too much
+    #[command(after_help = "\
+Example: driftline job removals show docs
+Example: driftline job removals approve docs")]
+    Removals(removals::Args),
 }
 
 #[derive(ClapArgs)]
@@ -194,6 +200,13 @@ pub enum Change {
     },
     /// Makes ready what it has given up.
     Retry(failed::Retry),
+    /// Decides about removals that are held.
+    Removals {
+        /// Of which job.
+        name: String,
+        /// What.
+        decision: removals::Decision,
+    },
 }
 
 /// A question, as it goes through a socket.
@@ -212,6 +225,8 @@ pub enum Ask {
     },
     /// What one has given up.
     Failed(failed::Ask),
+    /// What one is to lose.
+    Removals(removals::Ask),
     /// Where one stands, for who waits for it.
     Seen {
         /// Which.
@@ -245,6 +260,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
         Action::Failed(args) => failed::run(args),
         Action::Retry(args) => failed::retry(args),
+        Action::Removals(args) => removals::run(args),
     }
 }
 
@@ -259,6 +275,7 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
         Ask::List { name } => Ok(serde_json::to_value(standing::lines(answers, name)?)?),
         Ask::Show { name } => showing::answer(answers, name),
         Ask::Failed(ask) => failed::answer(answers, ask),
+        Ask::Removals(ask) => removals::answer(answers, ask),
         Ask::Seen { name } => waiting::answer(answers, name),
     }
 }
@@ -270,6 +287,9 @@ pub fn change(changes: &Changes, change: Change) -> anyhow::Result<Json> {
             return Ok(serde_json::to_value(acting::act(&changes.db, name, deed)?)?);
         }
         Change::Retry(retry) => return failed::carry_out(&changes.db, retry),
+        Change::Removals { name, decision } => {
+            return removals::carry_out(&changes.db, name, decision);
+        }
         Change::Create { name, connection, flags } => {
             defining::create(changes, name, connection, flags)?
         }

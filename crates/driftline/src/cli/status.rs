@@ -5,6 +5,7 @@
 
 use super::answers::Answers;
 use super::endless::{self, Endless};
+use super::job::removals::{self, Held};
 use super::outages;
 use super::place::Place;
 use super::words::{count, size, span, when};
@@ -19,6 +20,7 @@ use store::clock;
 use store::ids::JobId;
 use store::tables::cursors::Lag;
 use store::tables::cursors::{self, LINKS, SEARCH};
+use store::tables::job_states;
 use store::tables::outages::Outage;
 use store::tables::overview::{self, Overview, RunTotals, Standing};
 use store::tables::queue::State;
@@ -57,6 +59,8 @@ pub struct Answer {
     endless: Vec<Endless>,
     /// Outputs and repositories that cannot be reached now.
     outages: Vec<Outage>,
+    /// Removals that are held, by job.
+    held: BTreeMap<String, Held>,
 }
 
 /// A process that holds the directory.
@@ -72,16 +76,20 @@ struct Holder {
 pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     let now_ms = clock::now_ms();
     let doing = answers.doing.clone();
-    let (mut overview, endless, outages) = answers.db.read(move |tx| {
+    let (mut overview, endless, outages, held) = answers.db.read(move |tx| {
         let overview = overview::read(tx, now_ms)?;
         let outages = outages::current(tx, doing.as_deref(), now_ms)?;
-        let mut endless = Vec::new();
+        let (mut endless, mut held) = (Vec::new(), BTreeMap::new());
         for job in &overview.jobs {
             if let Some(name) = &job.name {
-                endless.extend(endless::of_job(tx, (JobId(job.id), name))?);
+                let id = JobId(job.id);
+                endless.extend(endless::of_job(tx, (id, name))?);
+                let state = job_states::state(tx, id)?;
+                let of_job = removals::held(tx, id, &state)?;
+                held.extend(of_job.map(|it| (name.clone(), it)));
             }
         }
-        Ok((overview, endless, outages))
+        Ok((overview, endless, outages, held))
     })?;
     let doing = answers.doing.clone();
     let holder = doing.map(|doing| Holder { process: std::process::id(), doing });
@@ -91,7 +99,7 @@ pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
     if answers.is_unattended() {
         overview.nodes.clear();
     }
-    Ok(serde_json::to_value(Answer { holder, overview, endless, outages })?)
+    Ok(serde_json::to_value(Answer { holder, overview, endless, outages, held })?)
 }
 
 /// What people read.
@@ -140,6 +148,8 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
         out.extend(job_lines(job, now_ms));
         let own = found.endless.iter().filter(|it| Some(&it.job) == job.name.as_ref());
         out.extend(own.map(|it| format!("    {}", it.line())));
+        let held = job.name.as_ref().and_then(|name| Some((name, found.held.get(name)?)));
+        out.extend(held.map(|(name, it)| format!("    {}", it.line(name, now_ms))));
     }
     out
 }
@@ -210,6 +220,8 @@ struct Shown {
     endless: Vec<Endless>,
     #[serde(default)]
     outages: Vec<Outage>,
+    #[serde(default)]
+    held: BTreeMap<String, Held>,
 }
 
 #[derive(Deserialize)]

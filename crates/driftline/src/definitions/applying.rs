@@ -159,6 +159,8 @@ impl Writing {
             refetch: word(&form.refetch, Refetch::parse)?,
             fetches_per_day: form.fetches_per_day,
             on_failure: word(&form.on_failure, OnFailure::parse)?,
+            removal_limit: form.removal_limit.clone(),
+            proven_removal_limit: form.proven_removal_limit.clone(),
             ..Job::new(id, name, connection)
         };
         jobs::save(tx, &it, self.now_ms)?;

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use store::catalog::{Check, Connector, Setting};
 use store::tables::connections::{HISTORY_MS, Kind, NAME_BYTES_MAX};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
+use store::tables::removals::{RemovalLimit, RemovalLimits};
 use store::tables::schedules::SCHEDULES_MAX;
 
 /// The document as it can be applied to what is stored. `stored` has its secrets.
@@ -175,6 +176,16 @@ fn check_words(form: &JobForm) -> anyhow::Result<()> {
         ("fetches_per_day", form.fetches_per_day),
     ] {
         ensure!(number.is_none_or(|number| number > 0), "{field} must be more than 0");
+    }
+    let usual = RemovalLimits::USUAL;
+    for (field, text, usual) in [
+        ("removal_limit", &form.removal_limit, usual.all),
+        ("proven_removal_limit", &form.proven_removal_limit, usual.proven),
+    ] {
+        let Some(text) = text else { continue };
+        if let Err(wrong) = RemovalLimit::parse(text, usual) {
+            bail!("{field}: {wrong}");
+        }
     }
     if let (Some(least), Some(most)) = (form.recrawl_ms, form.recrawl_max_ms) {
         ensure!(least <= most, "recrawl_ms is more than recrawl_max_ms");

@@ -126,6 +126,8 @@ fn job_form(tx: &mut Tx<'_>, it: &Job) -> Result<JobForm> {
         refetch: it.refetch.name().to_owned(),
         fetches_per_day: it.fetches_per_day,
         on_failure: it.on_failure.name().to_owned(),
+        removal_limit: it.removal_limit.clone(),
+        proven_removal_limit: it.proven_removal_limit.clone(),
         hops: hopfilters::load(tx, it.id)?,
         spec: json(&it.docspec, &it.name)?,
         pipeline,

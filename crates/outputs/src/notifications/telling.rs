@@ -18,6 +18,7 @@ use store::tables::history::{self, Activity};
 use store::tables::job_states::State;
 use store::tables::notifications::{self, Occasion};
 use store::tables::outlets::{self, Opening};
+use store::tables::removals::LEAVING;
 use store::tables::{counters, jobs};
 use store::{Db, Error, Result, clock};
 
@@ -199,8 +200,10 @@ impl Telling {
             Ok(Some((job, openings, documents)))
         })?;
         let Some((job, openings, documents)) = found else { return Ok(Vec::new()) };
-        let documents =
-            documents.into_iter().filter(|it| STATES.contains(&it.0.as_str())).collect();
+        let is_told = |it: &(String, i64)| {
+            STATES.contains(&it.0.as_str()) || (it.0.starts_with(LEAVING) && it.1 > 0)
+        };
+        let documents = documents.into_iter().filter(is_told).collect();
         let notice = Notice {
             occasion: note.occasion,
             job: job.name.clone(),

@@ -54,7 +54,7 @@ pub enum Change {
 }
 
 /// Why a document is removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RemoveReason {
     /// 404 or 410, confirmed.
     Gone,
@@ -77,6 +77,35 @@ pub enum RemoveReason {
 }
 
 impl RemoveReason {
+    /// All of them.
+    pub const ALL: [RemoveReason; 9] = [
+        RemoveReason::Gone,
+        RemoveReason::OutOfScope,
+        RemoveReason::Robots,
+        RemoveReason::Expired,
+        RemoveReason::HopLimit,
+        RemoveReason::Unreachable,
+        RemoveReason::Redirected,
+        RemoveReason::JobDeleted,
+        RemoveReason::Operator,
+    ];
+
+    /// The reason of a name; `None` if there is none.
+    pub fn named(name: &str) -> Option<RemoveReason> {
+        RemoveReason::ALL.into_iter().find(|reason| reason.name() == name)
+    }
+
+    /// Whether the document itself was looked at, and what it answered is why it goes.
+    pub fn is_proven(self) -> bool {
+        matches!(self, RemoveReason::Gone | RemoveReason::Robots | RemoveReason::Redirected)
+    }
+
+    /// Whether a person wants it: by deleting the job or the document, or by saying how long
+    /// documents live.
+    pub fn is_by_person(self) -> bool {
+        matches!(self, RemoveReason::JobDeleted | RemoveReason::Operator | RemoveReason::Expired)
+    }
+
     /// The reason as tables and messages name it.
     pub fn name(self) -> &'static str {
         match self {

@@ -67,6 +67,11 @@ fn read_text(tables: &mut Vec<Table>, text: &'static str) {
             let name = rest.trim_start_matches("IF NOT EXISTS ").trim_end_matches('(').trim();
             tables.push(Table { name, columns: Vec::new(), key: Vec::new() });
             inside = true;
+        } else if let Some(rest) = line.strip_prefix("ALTER TABLE ") {
+            let Some((name, column)) = rest.split_once(" ADD COLUMN ") else { continue };
+            if let Some(table) = tables.iter_mut().find(|table| table.name == name) {
+                read_line(table, column.trim_end_matches(';'));
+            }
         } else if line == ");" {
             inside = false;
         } else if inside && let Some(table) = tables.last_mut() {

@@ -13,7 +13,7 @@ mod view_tests;
 
 pub(super) use scheduled::count_from;
 pub use scheduled::{Scheduled, scheduled, set_last};
-pub use state::{AbortedFrom, Phase, Restart, RunKind, State};
+pub use state::{AbortedFrom, Phase, RemovalRounds, Restart, RunKind, State};
 
 use crate::ids::{JobId, NodeId, Part, Run};
 use crate::tables::connections;
@@ -118,6 +118,7 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, job: JobId, limit: u32) -> Result<u64
         ("distances", "part, jobid, dochash, linktype"),
         ("handed", "part, jobid, dochash"),
         ("carrydowns", "part, jobid, childhash, parenthash, dataname, datavaluehash"),
+        ("removals", "part, jobid, run, hour, cause"),
         ("counters", "part, jobid, name"),
     ] {
         count += tx.execute(

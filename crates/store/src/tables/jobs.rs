@@ -116,6 +116,11 @@ pub struct Job {
     pub fetches_per_day: Option<i64>,
     /// What a document that cannot be fetched means for it.
     pub on_failure: OnFailure,
+    /// What it may lose without an approval, as
+    /// [`RemovalLimit`](crate::tables::removals::RemovalLimit) reads it; `None` is as usual.
+    pub removal_limit: Option<String>,
+    /// How much of that goes at once, likewise.
+    pub proven_removal_limit: Option<String>,
 }
 
 /// The priority of a job that is given none, of 1 to 10.
@@ -123,9 +128,9 @@ pub const PRIORITY: i64 = 5;
 
 pub(super) const COLUMNS: &str = "id, name, description, connectionid, docspec, priority, type, intervaltime, \
                        maxintervaltime, reseedinterval, expirationtime, startmethod, hopcountmode, refetch, \
-                       fetches_per_day, onfailure";
+                       fetches_per_day, onfailure, removal_limit, proven_removal_limit";
 /// How many they are: where a statement that selects them goes on.
-pub(super) const COLUMNS_COUNT: usize = 16;
+pub(super) const COLUMNS_COUNT: usize = 18;
 
 impl Job {
     /// A job as it is made when nothing else is said: it scans once, in the middle of
@@ -148,6 +153,8 @@ impl Job {
             refetch: Refetch::Estimate,
             fetches_per_day: None,
             on_failure: OnFailure::Skip,
+            removal_limit: None,
+            proven_removal_limit: None,
         }
     }
 
@@ -169,6 +176,8 @@ impl Job {
             refetch: Refetch::read(&row.get::<String>(13)?)?,
             fetches_per_day: row.get(14)?,
             on_failure: OnFailure::read(&row.get::<String>(15)?)?,
+            removal_limit: row.get(16)?,
+            proven_removal_limit: row.get(17)?,
         })
     }
 }
@@ -199,8 +208,10 @@ fn write(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO job_definitions (id, name, description, connectionid, docspec, priority, type,
              intervaltime, maxintervaltime, reseedinterval, expirationtime, startmethod,
-             hopcountmode, refetch, fetches_per_day, onfailure, version, changed_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, 1, $17)
+             hopcountmode, refetch, fetches_per_day, onfailure, removal_limit,
+             proven_removal_limit, version, changed_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 1,
+             $19)
          ON CONFLICT (id) DO UPDATE SET
              name = excluded.name, description = excluded.description,
              connectionid = excluded.connectionid, docspec = excluded.docspec,
@@ -209,7 +220,8 @@ fn write(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
              reseedinterval = excluded.reseedinterval, expirationtime = excluded.expirationtime,
              startmethod = excluded.startmethod, hopcountmode = excluded.hopcountmode,
              refetch = excluded.refetch, fetches_per_day = excluded.fetches_per_day,
-             onfailure = excluded.onfailure, version = job_definitions.version + 1,
+             onfailure = excluded.onfailure, removal_limit = excluded.removal_limit,
+             proven_removal_limit = excluded.proven_removal_limit, version = job_definitions.version + 1,
              changed_ms = excluded.changed_ms",
         &[
             it.id.into(),
@@ -228,6 +240,8 @@ fn write(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
             it.refetch.name().into(),
             it.fetches_per_day.into(),
             it.on_failure.name().into(),
+            (&it.removal_limit).into(),
+            (&it.proven_removal_limit).into(),
             now_ms.into(),
         ],
     )?;

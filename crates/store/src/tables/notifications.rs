@@ -27,17 +27,20 @@ pub enum Occasion {
     SchedulePause,
     /// Its run was given up for another.
     Restart,
+    /// It would lose more than it may: its removals wait for a person.
+    RemovalsHeld,
 }
 
 impl Occasion {
     /// All of them.
-    pub const ALL: [Occasion; 6] = [
+    pub const ALL: [Occasion; 7] = [
         Occasion::End,
         Occasion::ErrorAbort,
         Occasion::ManualAbort,
         Occasion::ManualPause,
         Occasion::SchedulePause,
         Occasion::Restart,
+        Occasion::RemovalsHeld,
     ];
 
     /// Its name.
@@ -49,6 +52,7 @@ impl Occasion {
             Occasion::ManualPause => "manual pause",
             Occasion::SchedulePause => "schedule pause",
             Occasion::Restart => "restart",
+            Occasion::RemovalsHeld => "removals-held",
         }
     }
 }

@@ -7,7 +7,8 @@
 //!
 //! Invariants: a document is in at most one chunk; whoever queues something ready
 //! marks its bin in the same transaction; the counters `ready`, `waiting` … equal
-//! the rows of that state at every commit (I7). Writes by the part's holder are
+//! the rows of that state at every commit (I7), and so do `documents` (rows that have one) and
+//! `leaving …` (rows that are to lose it, by cause). Writes by the part's holder are
 //! fenced by the caller; [`add`] needs no lease, so that links can cross parts.
 //!
 //! Order of locks, so that commits and foreign adds do not wait for each other in a
@@ -25,11 +26,11 @@ pub mod sweep;
 pub use add::{Added, Adding, Candidate, add};
 pub use again::{let_in, look_again};
 pub use due::{hasten, next_due, pull_in, unschedule, wake};
-pub use settle::{REASON_BYTES_MAX, Reason, Settled, Settlement, settle};
+pub use settle::{Presences, REASON_BYTES_MAX, Reason, Settled, Settlement, settle, settle_with};
 
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
-use crate::tables::{counters, events};
+use crate::tables::{counters, events, removals};
 use crate::value::Row;
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
@@ -411,14 +412,17 @@ pub fn find(tx: &mut Tx<'_>, place: Place, dochash: DocHash) -> Result<Option<En
     )
 }
 
-/// Counts the rows of each state, the slow way, for `verify` and tests.
+/// Counts the rows of each state, those with a document and those that are to lose it, the
+/// slow way, for `verify` and tests.
 pub fn count_rows(tx: &mut Tx<'_>, place: Place) -> Result<Vec<(String, i64)>> {
-    tx.query(
+    let mut counted = tx.query(
         "SELECT state, COUNT(*) FROM queue WHERE part = $1 AND jobid = $2
          GROUP BY state ORDER BY state LIMIT 10",
         &[place.part.into(), place.job.into()],
         |row| Ok((row.get(0)?, row.get(1)?)),
-    )
+    )?;
+    counted.extend(removals::count_rows(tx, place)?);
+    Ok(counted)
 }
 
 /// Books changes of state in the counters.

@@ -3,9 +3,10 @@
 //!
 //! A document's identifier is its absolute path. Invariants: nothing outside the roots
 //! is ever read, whatever symbolic links say; a file is read to its limit and no
-//! further; what cannot be read is trouble of that file alone.
+//! further; what cannot be read is trouble of that file alone; a file is missing only while
+//! the roots are there.
 
-use super::super::content;
+use super::super::{content, roots};
 use super::{By, FilesSpec, PATTERNS_BYTES_MAX};
 use crate::lifecycle::Model;
 use crate::repository::{Known, Looked, Read, Reference, Repository};
@@ -56,14 +57,14 @@ impl Files {
     fn directory(&self, path: &Path) -> Looked {
         let entries = match std::fs::read_dir(path) {
             Ok(entries) => entries,
-            Err(error) => return trouble(&error),
+            Err(error) => return self.trouble(&error),
         };
         let here = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut references = Vec::new();
         for entry in entries {
             let entry = match entry {
                 Ok(entry) => entry,
-                Err(error) => return trouble(&error),
+                Err(error) => return self.trouble(&error),
             };
             let path = entry.path();
             // A name that is no text cannot be an identifier.
@@ -106,7 +107,7 @@ impl Files {
             let read = std::fs::File::open(path)
                 .and_then(|file| file.take(limit + 1).read_to_end(&mut body));
             if let Err(error) = read {
-                return if_missing(&error);
+                return self.trouble(&error);
             }
         }
         let facts = facts(path, &body);
@@ -126,6 +127,20 @@ impl Files {
             references: Vec::new(),
         }))
     }
+
+    /// What an error says of a file or directory: it is gone, or in trouble.
+    fn trouble(&self, error: &std::io::Error) -> Looked {
+        let code = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                return roots::missing(&self.spec.roots);
+            }
+            ErrorKind::PermissionDenied => "permission",
+            _ => "read",
+        };
+        // A disk or a share that fails may come back; a right does not come by waiting.
+        let passes = code != "permission";
+        Looked::Trouble { code, detail: format!("it cannot be read: {error}"), passes }
+    }
 }
 
 impl Repository for Files {
@@ -143,6 +158,10 @@ impl Repository for Files {
             name(root.clone());
         }
         Ok(Some(now_ms.to_string()))
+    }
+
+    fn check_available(&self, has_documents: bool) -> store::Result<()> {
+        roots::check_available(&self.spec.roots, has_documents)
     }
 
     fn group<'a>(&self, docid: &'a str) -> &'a str {
@@ -168,7 +187,7 @@ impl Repository for Files {
         let path = Path::new(docid);
         let metadata = match self.metadata(path) {
             Ok(metadata) => metadata,
-            Err(error) => return if_missing(&error),
+            Err(error) => return self.trouble(&error),
         };
         if metadata.is_dir() {
             return self.directory(path);
@@ -179,24 +198,6 @@ impl Repository for Files {
             false => Looked::Missing,
         }
     }
-}
-
-fn if_missing(error: &std::io::Error) -> Looked {
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Looked::Missing,
-        _ => trouble(error),
-    }
-}
-
-fn trouble(error: &std::io::Error) -> Looked {
-    let code = match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => return Looked::Missing,
-        ErrorKind::PermissionDenied => "permission",
-        _ => "read",
-    };
-    // A disk or a share that fails may come back; a right does not come by waiting.
-    let passes = code != "permission";
-    Looked::Trouble { code, detail: format!("it cannot be read: {error}"), passes }
 }
 
 /// What a file is recognised by without being read.

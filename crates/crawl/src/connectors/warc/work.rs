@@ -6,6 +6,7 @@
 //! says that can be read, whatever archives come and go. Invariants: nothing outside the
 //! job's paths is read; an archive whose time and size are the same holds the same.
 
+use super::super::roots;
 use super::WarcSpec;
 use super::archive::{self, Fault, Place};
 use crate::lifecycle::Model;
@@ -117,6 +118,10 @@ impl Repository for Archives {
         Ok(Some(now_ms.to_string()))
     }
 
+    fn check_available(&self, has_documents: bool) -> store::Result<()> {
+        roots::check_available(&self.spec.paths, has_documents)
+    }
+
     fn carries(&self) -> bool {
         true
     }
@@ -127,9 +132,13 @@ impl Repository for Archives {
     }
 
     fn look(&self, docid: &str, known: Known<'_>) -> Looked {
-        match docid.starts_with('/') {
+        let looked = match docid.starts_with('/') {
             true => self.path(docid),
             false => self.page(docid, known),
+        };
+        match looked {
+            Looked::Missing => roots::missing(&self.spec.paths),
+            looked => looked,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What a connector found of a document that is not on the web, finished.
 //!
 //! Invariant: as for the web, the document ends in exactly one settlement; what is gone
-//! is gone at once, because whoever says so has looked.
+//! needs no second look, because whoever says so has looked.
 
-use super::{Class, Finishing, again, is_stored, looking, push, retry, settle, unknown};
+use super::{Class, Finishing, admitted, again, is_stored, looking, push, retry, settle, unknown};
 use crate::carrydown;
 use crate::compare::{Content, Seen, Validators, compare};
 use crate::extract::Beside;
@@ -15,6 +15,7 @@ use page::ids::DocHash;
 use store::chunkfile::document::{Change, DocumentRecord, Fetch, RemoveReason};
 use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, Settlement};
+use store::tables::removals::Presence;
 
 /// The status of what was read, as for the web.
 const OK: u16 = 200;
@@ -31,6 +32,7 @@ pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
         Looked::Container { references } => {
             name(at, batch, (job, &claimed.entry), references);
             let to = again(at, job, None, Settlement::Done);
+            batch.presences.insert(claimed.entry.id, Presence::Absent);
             push(at, batch, (job, &claimed.entry), to);
             Class::Kept { not_modified: true }
         }
@@ -54,11 +56,22 @@ pub fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
 
 /// A document that is not there: it leaves the job.
 fn gone(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed)) -> Class {
-    let Claimed { entry, known, .. } = claimed;
-    push(at, batch, (job, &entry), Settlement::Deleted);
-    let Some(known) = known else { return Class::Missing };
+    let Claimed { entry, known, token, .. } = claimed;
+    let Some(known) = known else {
+        push(at, batch, (job, &entry), Settlement::Deleted);
+        return Class::Missing;
+    };
     let seen = Seen::Forbidden { code: "gone", reason: RemoveReason::Gone };
     let compared = compare(&known, &seen, looking(at, job, batch));
+    let (compared, leaving) = admitted(at, batch, (job, token), (&known, compared));
+    if let Some(reason) = leaving {
+        batch.presences.insert(entry.id, Presence::Leaving(reason));
+        let to = again(at, job, Some(&compared.document), Settlement::Done);
+        push(at, batch, (job, &entry), to);
+        batch.documents.push(compared.document);
+        return Class::Leaving;
+    }
+    push(at, batch, (job, &entry), Settlement::Deleted);
     let class = match compared.change {
         Some(change) => {
             batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
@@ -112,6 +125,7 @@ fn with_content(
     }
     batch.record(record);
     let to = again(at, job, Some(&compared.document), Settlement::Done);
+    batch.presences.insert(claimed.entry.id, Presence::Present);
     push(at, batch, (job, &claimed.entry), to);
     batch.documents.push(compared.document);
     match change {

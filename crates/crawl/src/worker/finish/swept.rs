@@ -1,11 +1,12 @@
 //! Documents that are finished without being looked at: not found again, given up for a
 //! run, or swept out of their job.
 //!
-//! Invariant: outputs hear of a removal exactly when the document was theirs and no other
-//! job keeps it.
+//! Invariants: outputs hear of a removal exactly when the document was theirs and no other
+//! job keeps it; what a run has not found again is only marked, and leaves once that is
+//! released.
 
-use super::{Class, Finishing, looking, push, unread};
-use crate::compare::{Seen, compare};
+use super::{Class, Finishing, again, looking, push, unread};
+use crate::compare::{self, Seen, compare};
 use crate::hops;
 use crate::worker::batch::Batch;
 use crate::worker::job::JobWork;
@@ -14,6 +15,7 @@ use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, Settlement};
+use store::tables::removals::{Mark, Presence};
 
 /// A document that an older run queued and this one has not found: it is not looked at.
 pub fn stale(at: Finishing<'_>, batch: &mut Batch, (job, entry): (&JobWork, &Entry)) -> Class {
@@ -49,8 +51,42 @@ pub fn swept(
         (RemoveReason::Unreachable, Some(cut)) => cut,
         _ => reason,
     };
+    if !reason.is_by_person() && known.as_deref().is_some_and(compare::is_live) {
+        batch.presences.insert(entry.id, Presence::Leaving(reason));
+        let to = if to == Settlement::Deleted { Settlement::Done } else { to };
+        push(at, batch, (job, &entry), to);
+        return Class::Leaving;
+    }
     push(at, batch, (job, &entry), to);
     remove(at, batch, (job, &entry), (known.filter(|_| !is_shared), reason))
+}
+
+/// A document that is marked to leave its job, and whose removal was released.
+pub fn leave(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, claimed): (&JobWork, Claimed),
+    (mark, is_shared): (Mark, bool),
+) -> Class {
+    let Claimed { entry, known, .. } = claimed;
+    let Mark { cause, round, reason } = mark;
+    batch.swept += 1;
+    if round > job.removals.approved {
+        *batch.lost.entry(cause).or_default() += 1;
+    }
+    let to = match (cause, reason) {
+        // It is known what these answer: a link to them is no reason to ask again.
+        (RemoveReason::Gone | RemoveReason::Redirected, _) if job.web().is_some() => {
+            again(at, job, known.as_deref(), Settlement::Done)
+        }
+        (RemoveReason::OutOfScope | RemoveReason::HopLimit | RemoveReason::Robots, Some(why)) => {
+            Settlement::Cut(why)
+        }
+        _ => Settlement::Deleted,
+    };
+    batch.presences.insert(entry.id, Presence::Absent);
+    push(at, batch, (job, &entry), to);
+    remove(at, batch, (job, &entry), (known.filter(|_| !is_shared), cause))
 }
 
 /// A document that has lived for as long as its job says: it leaves the job, and is not

@@ -60,6 +60,16 @@ pub struct Flags {
     /// What a document that cannot be fetched means: skip it, or abort the job [default: skip]
     #[arg(long, value_name = "POLICY", value_parser = on_failure)]
     on_failure: Option<String>,
+    /// What it may lose in a run (a continuous job in a day) before its removals are held: a share, or a
+    /// number of documents if that is more; off is no limit, "" the usual one [default: 20% or 50]
+    #[arg(long, value_name = "LIMIT")]
+    #[serde(default)]
+    removal_limit: Option<String>,
+    /// How much of that goes at once, where the document itself is proof (404, noindex, robots.txt)
+    /// [default: 2% or 20]
+    #[arg(long, value_name = "LIMIT")]
+    #[serde(default)]
+    proven_removal_limit: Option<String>,
     /// When a document is looked at again: estimate goes by how often it changes, formula by the rule of the
     /// original, fixed by the interval alone [default: estimate]
     #[arg(long, value_name = "POLICY", value_parser = refetch)]
@@ -129,6 +139,14 @@ impl Flags {
         form.priority = self.priority.unwrap_or(form.priority);
         if let Some(most) = self.fetches_per_day {
             form.fetches_per_day = (most != 0).then_some(most);
+        }
+        for (given, field) in [
+            (&self.removal_limit, &mut form.removal_limit),
+            (&self.proven_removal_limit, &mut form.proven_removal_limit),
+        ] {
+            if let Some(given) = given {
+                *field = Some(given.clone()).filter(|it| !it.is_empty());
+            }
         }
         self.apply_spans(form)?;
         self.apply_schedules(form);

@@ -4,6 +4,7 @@ use super::super::answers::Answers;
 use super::super::place::Place;
 use super::super::words::{self, count, exact_span, span, when};
 use super::super::{outages, say, shown};
+use super::removals::{self, Held};
 use super::standing::{self, Line};
 use super::{Ask, find};
 use crate::catalog::typed;
@@ -44,6 +45,9 @@ pub struct Shown {
     /// Its documents by state, and what else is counted.
     counters: BTreeMap<String, i64>,
     definition: JobForm,
+    /// Removals that are held, if any are.
+    #[serde(default)]
+    removals: Option<Held>,
     /// Its last runs, the newest first.
     runs: Vec<RunRow>,
     /// When its schedules start it next.
@@ -76,6 +80,7 @@ fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store:
         window_end_ms: state.window_end_ms,
         counters,
         definition: definition(tx, name)?,
+        removals: removals::held(tx, job.id, &state)?,
         runs,
         next_runs_ms: schedule::next_runs(job.start, &records, since, now_ms, NEXT_RUNS),
     })
@@ -189,6 +194,7 @@ fn standing_lines(it: &Shown, now_ms: i64) -> Vec<String> {
         let many = count(line.undeliverable, "document");
         out.push(format!("    {many} could not be taken by an output (see: driftline job failed)"));
     }
+    out.extend(it.removals.as_ref().map(|it| format!("    {}", it.line(&line.name, now_ms))));
     out.extend(it.window_end_ms.map(|ms| format!("    its window ends {}", when(ms, now_ms))));
     out
 }
@@ -213,6 +219,10 @@ fn defined(it: &Shown) -> Vec<String> {
         out.push(format!("    refetch {}", form.refetch));
     }
     out.extend(form.fetches_per_day.map(|most| format!("    at most {most} fetches a day")));
+    let limits = [(&form.removal_limit, "unasked"), (&form.proven_removal_limit, "at once")];
+    for (limit, how) in limits {
+        out.extend(limit.as_ref().map(|it| format!("    it loses {how} at most: {}", shown(it))));
+    }
     out.push(format!("    a document that cannot be fetched: {}", form.on_failure));
     out.push(format!("    start method {}", form.start));
     out.extend(form.schedules.iter().map(|text| format!("    schedule {}", shown(text))));

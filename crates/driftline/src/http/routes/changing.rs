@@ -46,6 +46,14 @@ pub(super) static ROUTES: &[Route] = &[
     deed("/api/v1/jobs/{name}/restart", "Ends a job's run and starts another", |call| {
         act(call, "restart")
     }),
+    decides("/api/v1/jobs/{name}/removals/approve", "Lets a job lose what is held", |call| {
+        decide(call, "approve")
+    }),
+    decides(
+        "/api/v1/jobs/{name}/removals/reject",
+        "Keeps what is held; to be repeated until it is done",
+        |call| decide(call, "reject"),
+    ),
     Route {
         method: Method::Delete,
         ..deed(
@@ -201,9 +209,27 @@ const fn deed(
     Route { method, path, gate, about, params, body, answer, may_miss: true }
 }
 
+/// A route that decides about removals that are held.
+const fn decides(
+    path: &'static str,
+    about: &'static str,
+    run: fn(&Call<'_>) -> Result<Json, Problem>,
+) -> Route {
+    let answer = Answer::Json(|it| it.subschema_for::<job::removals::Decided>(), run);
+    Route { answer, ..deed(path, about, run) }
+}
+
 fn act(call: &Call<'_>, deed: &str) -> Result<Json, Problem> {
+    tell(call, json!({"act": {"name": call.of("name"), "deed": deed}}))
+}
+
+fn decide(call: &Call<'_>, decision: &str) -> Result<Json, Problem> {
+    tell(call, json!({"removals": {"name": call.of("name"), "decision": decision}}))
+}
+
+fn tell(call: &Call<'_>, change: Json) -> Result<Json, Problem> {
     call.job_is_there()?;
-    let acted = call.ask("job", json!({"act": {"name": call.of("name"), "deed": deed}}));
+    let acted = call.ask("job", change);
     acted.map_err(|problem| match problem.status {
         // The request is understood; it is the job that stands otherwise.
         StatusCode::BAD_REQUEST => Problem { status: StatusCode::CONFLICT, ..problem },

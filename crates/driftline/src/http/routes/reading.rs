@@ -81,6 +81,25 @@ pub(super) static ROUTES: &[Route] = &[
             },
         )
     },
+    Route {
+        may_miss: true,
+        ..reads(
+            ("/api/v1/jobs/{name}/removals", Area::Jobs),
+            "What a job is to lose, and whether that is held",
+            &[NAME, LIMIT],
+            |it| it.subschema_for::<job::removals::Removals>(),
+            |call| {
+                call.job_is_there()?;
+                call.ask(
+                    "jobs",
+                    json!({"removals": {
+                        "name": call.of("name"),
+                        "limit": call.or("limit", 100),
+                    }}),
+                )
+            },
+        )
+    },
     reads(
         ("/api/v1/documents", Area::Jobs),
         "Documents of a job by where they stand",

@@ -126,6 +126,7 @@ fn scripts_rely_on_these_keys() {
         "definition",
         "ended_ms",
         "next_runs_ms",
+        "removals",
         "runs",
         "version",
         "window_end_ms",

@@ -36,10 +36,17 @@ fn every_verb_has_an_example_and_an_answer_for_scripts() {
         assert!(help.contains("Example") && help.contains("driftline "), "{verb}: {help}");
         let actions = listed(&help);
         assert!(help.contains("--json") || !actions.is_empty(), "{verb}: {help}");
-        for action in actions {
-            let help = answer(&[&verb, &action, "--help"]);
-            assert!(help.contains("Example: driftline "), "{verb} {action}: {help}");
-            assert!(help.contains("--json"), "{verb} {action}: {help}");
+        let mut left: Vec<Vec<String>> =
+            actions.into_iter().map(|action| vec![verb.clone(), action]).collect();
+        while let Some(action) = left.pop() {
+            let mut words: Vec<&str> = action.iter().map(String::as_str).collect();
+            words.push("--help");
+            let help = answer(&words);
+            assert!(help.contains("Example: driftline "), "{action:?}: {help}");
+            // What has actions of its own leaves the answer to them.
+            let below = listed(&help);
+            assert!(help.contains("--json") || !below.is_empty(), "{action:?}: {help}");
+            left.extend(below.into_iter().map(|it| [action.clone(), vec![it]].concat()));
         }
     }
 }

@@ -27,7 +27,7 @@ fn verbs_about_a_directory_answer_with_stable_keys() {
     assert_eq!(init["made"], false);
 
     let status = answer(&["status"]);
-    assert_keys(&status, &["endless", "holder", "outages", "overview"]);
+    assert_keys(&status, &["endless", "held", "holder", "outages", "overview"]);
     assert_keys(
         &status["overview"],
         &[

@@ -118,6 +118,24 @@ fn pauses_aborts_and_restarts_are_told() {
     assert_eq!(told.events(), ["manual pause", "restart", "manual abort"]);
 }
 
+/// Sixty of sixty-three files are gone: a few go at once, for the rest a person is asked.
+#[test]
+fn removals_that_are_held_are_told() {
+    let told = Told::new();
+    let name = |number: usize| format!("more{number}.txt");
+    (0..60).for_each(|number| told.tree.write(&name(number), "one of many"));
+    told.tree.run(false);
+    (0..60).for_each(|number| std::fs::remove_file(told.tree.root.join(name(number))).unwrap());
+    told.tree.run(false);
+    assert_eq!(told.events(), ["end", "removals-held", "end"]);
+    let message = told.receiver.messages().remove(1);
+    let held = message["documents"]["leaving gone"].as_i64().unwrap();
+    // The share of the file below may be one of the twenty.
+    assert!((40..=41).contains(&held), "{message}");
+    let live = "SELECT COUNT(*) FROM documents WHERE removed_ms IS NULL";
+    assert_eq!(told.tree.home.number(live), 3 + held);
+}
+
 /// A run that fails says why.
 #[test]
 fn an_abort_for_an_error_is_told_with_its_reason() {

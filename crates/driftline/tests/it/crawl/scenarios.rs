@@ -16,6 +16,7 @@ mod feeds;
 mod hops;
 mod hostile;
 mod logins;
+mod removals;
 mod rows;
 mod unsteady;
 

@@ -152,12 +152,39 @@ pub struct State {
     pub fail_ms: Option<i64>,
     /// How often such trouble may come again.
     pub failcount: Option<i64>,
+    /// What is decided about removals that are marked.
+    pub removals: RemovalRounds,
+}
+
+/// What is decided about the removals of a job that are marked, by the round in which they
+/// were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RemovalRounds {
+    /// The round that new marks get; it grows with every decision.
+    pub current: i64,
+    /// Marks up to this round are swept.
+    pub released: i64,
+    /// Marks up to this round are swept because a person has approved it.
+    pub approved: i64,
+    /// Marks up to this round wait for a person.
+    pub held: i64,
+    /// Since when they do.
+    pub held_ms: Option<i64>,
+    /// The run is over, and only what a person has approved is swept.
+    pub only: bool,
+}
+
+impl Default for RemovalRounds {
+    fn default() -> RemovalRounds {
+        RemovalRounds { current: 1, released: 0, approved: 0, held: 0, held_ms: None, only: false }
+    }
 }
 
 pub(super) const STATE: &str = "phase, minimal, paused, waiting, stopping, resuming, seeding, aborting_from, \
                      restart, repository_present, outputs_present, run, run_kind, node, starttime, \
                      endtime, errortext, windowend, seedingversion, lastchecktime, lasttime, \
-                     reseedtime, failtime, failcount";
+                     reseedtime, failtime, failcount, removal_round, released_round, \
+                     approved_round, held_round, held_ms, removals_only";
 
 impl Default for State {
     /// A job that has never run.
@@ -187,6 +214,7 @@ impl Default for State {
             reseed_ms: None,
             fail_ms: None,
             failcount: None,
+            removals: RemovalRounds::default(),
         }
     }
 }
@@ -279,10 +307,18 @@ impl State {
             reseed_ms: row.get(at + 21)?,
             fail_ms: row.get(at + 22)?,
             failcount: row.get(at + 23)?,
+            removals: RemovalRounds {
+                current: row.get(at + 24)?,
+                released: row.get(at + 25)?,
+                approved: row.get(at + 26)?,
+                held: row.get(at + 27)?,
+                held_ms: row.get(at + 28)?,
+                only: row.get(at + 29)?,
+            },
         })
     }
 
-    pub(super) fn to_row(&self) -> [Value<'_>; 24] {
+    pub(super) fn to_row(&self) -> [Value<'_>; 30] {
         [
             self.phase.name().into(),
             self.minimal.into(),
@@ -308,6 +344,12 @@ impl State {
             self.reseed_ms.into(),
             self.fail_ms.into(),
             self.failcount.into(),
+            self.removals.current.into(),
+            self.removals.released.into(),
+            self.removals.approved.into(),
+            self.removals.held.into(),
+            self.removals.held_ms.into(),
+            self.removals.only.into(),
         ]
     }
 }

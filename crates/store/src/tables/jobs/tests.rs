@@ -23,6 +23,8 @@ fn job(id: i64, name: &str) -> Job {
         refetch: Refetch::Formula,
         fetches_per_day: Some(100),
         on_failure: OnFailure::Abort,
+        removal_limit: Some("5% or 9".into()),
+        proven_removal_limit: Some("off".into()),
     }
 }
 

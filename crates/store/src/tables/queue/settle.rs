@@ -1,12 +1,15 @@
 //! Settling the documents of a chunk when it commits: where each goes from here.
 //!
-//! Invariant: only documents that are active in this very chunk are settled; a
-//! settlement for anything else is a bug of the caller, and nothing is written.
+//! Invariants: only documents that are active in this very chunk are settled; a
+//! settlement for anything else is a bug of the caller, and nothing is written. What the job
+//! has of a document, and whether it is to lose it, changes here and in
+//! [`removals`](crate::tables::removals), with its counters.
 
-use super::{Place, State, count_moves};
+use super::{Place, State};
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
-use crate::tables::events;
+use crate::tables::removals::{self, Presence};
+use crate::tables::{counters, events};
 use crate::{Error, Result, Tx, Value};
 use std::collections::{BTreeMap, HashMap};
 
@@ -109,17 +112,40 @@ const KINDS: &[Kind] = &[
     Kind::Int,
     Kind::Int,
     Kind::Int,
+    Kind::Int,
 ];
+
+/// What a commit found out about the documents that it settles.
+#[derive(Debug, Clone, Copy)]
+pub struct Presences<'a> {
+    /// What the job has of each; of one that is not named nothing new is known.
+    pub by_id: &'a HashMap<QueueId, Presence>,
+    /// The round of new marks, read under the job's lock; unused without marks.
+    pub round: i64,
+}
+
+/// Settles documents of a chunk, of which nothing new is known.
+pub fn settle(
+    tx: &mut Tx<'_>,
+    place: Place,
+    at: (ChunkId, Run),
+    settled: &[Settled],
+) -> Result<()> {
+    let by_id = HashMap::new();
+    settle_with(tx, place, at, settled, Presences { by_id: &by_id, round: 0 })
+}
 
 /// Settles documents of a chunk. One whose carried values or distance changed while it was
 /// active (`rescan`) is ready again at once instead.
-pub fn settle(
+pub fn settle_with(
     tx: &mut Tx<'_>,
     place: Place,
     (chunk, run): (ChunkId, Run),
     settled: &[Settled],
+    presences: Presences<'_>,
 ) -> Result<()> {
     let active = active(tx, place, chunk)?;
+    let presence = |id: QueueId| presences.by_id.get(&id).copied().unwrap_or_default();
     let is_deleted = |it: &&Settled| match it.to {
         // One that is to be looked at again stays, whatever was found this time.
         Settlement::Deleted => !active.get(&it.id).is_some_and(|row| row.rescan),
@@ -134,13 +160,14 @@ pub fn settle(
         .map(|it| (it, state_after(it, active.get(&it.id), run)))
         .collect();
     let rows: Vec<Vec<Value<'_>>> =
-        kept.iter().map(|(it, state)| update_row(it, *state, run)).collect();
+        kept.iter().map(|(it, state)| update_row(it, *state, run, presence(it.id))).collect();
 
     let updated = tx.update_rows(
         "UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action), reason = v.column4,
              detail = v.column5, done_run = COALESCE(v.column6, done_run), checktime = v.column7,
              failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
-             chunk = NULL, claimed_state = NULL, claimed_action = NULL",
+             has_document = COALESCE(v.column11, has_document), chunk = NULL,
+             claimed_state = NULL, claimed_action = NULL",
         &[place.part.into(), chunk.into()],
         (KINDS, &rows),
         "WHERE queue.part = $1 AND queue.id = v.column1
@@ -169,12 +196,27 @@ pub fn settle(
     super::add::mark_bins(tx, place, woken)?;
     let mut moves: Vec<(State, i64)> = kept.iter().map(|(_, state)| (*state, 1)).collect();
     moves.push((State::Active, -(settled.len() as i64)));
-    count_moves(tx, place, &summed(&moves))
+    let mut deltas: BTreeMap<String, i64> =
+        summed(&moves).into_iter().map(|(state, delta)| (state.name().to_owned(), delta)).collect();
+    let mut marking = removals::Marking::default();
+    for it in settled {
+        let Some(row) = active.get(&it.id) else { continue };
+        let presence = if is_deleted(&it) { Presence::Absent } else { presence(it.id) };
+        let before = (row.has_document, row.leaving.as_deref());
+        marking.add((it.id, is_deleted(&it)), before, presence, &mut deltas);
+    }
+    marking.write(tx, place, presences.round)?;
+    let deltas: Vec<(&str, i64)> = deltas.iter().map(|(name, it)| (name.as_str(), *it)).collect();
+    counters::add(tx, place.part, place.job, &deltas)
 }
 
 /// What others may have written since a document was claimed.
 struct Active {
     bin: BinId,
+    /// The job has a document here.
+    has_document: bool,
+    /// Why the job is to lose it.
+    leaving: Option<String>,
     /// Its carried values have changed.
     rescan: bool,
     seen_run: Run,
@@ -186,13 +228,14 @@ struct Active {
 /// between look and update.
 fn active(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<HashMap<QueueId, Active>> {
     let rows = tx.query(
-        "SELECT id, bin, rescan, seen_run, done_run FROM queue
+        "SELECT id, bin, rescan, seen_run, done_run, has_document, leaving FROM queue
          WHERE part = $1 AND state = 'active' AND chunk = $2 ORDER BY id LIMIT 100000 /*for update*/",
         &[place.part.into(), chunk.into()],
         |row| {
             let is_new = row.get::<Option<Run>>(4)?.is_none();
             let (bin, rescan, seen_run) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok((row.get(0)?, Active { bin, rescan, seen_run, is_new }))
+            let (has_document, leaving) = (row.get(5)?, row.get(6)?);
+            Ok((row.get(0)?, Active { bin, has_document, leaving, rescan, seen_run, is_new }))
         },
     )?;
     Ok(rows.into_iter().collect())
@@ -232,7 +275,7 @@ fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
     }
 }
 
-fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
+fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> Vec<Value<'_>> {
     let null = Value::Null;
     let (action, reason, done_run, check, failcount, failtime) = match &settled.to {
         Settlement::Done => (Some("fetch"), None, run.into(), null, null, null),
@@ -269,6 +312,7 @@ fn update_row(settled: &Settled, state: State, run: Run) -> Vec<Value<'_>> {
         failcount,
         failtime,
         settled.generation.into(),
+        presence.has_document().map(i64::from).into(),
     ]
 }
 

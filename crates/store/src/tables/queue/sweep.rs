@@ -17,6 +17,8 @@ use std::collections::HashSet;
 pub enum Sweep {
     /// What older runs than this one settled.
     Clean(Run),
+    /// What is marked to leave, up to a round of decisions.
+    Leaving(i64),
     /// Everything.
     Delete,
     /// What can only be looked at after a time: it stays, but is given up for this run.
@@ -30,7 +32,7 @@ impl Sweep {
     /// The action of documents that are swept; `None` leaves it as it is.
     pub fn action(self) -> Option<&'static str> {
         match self {
-            Sweep::Clean(_) => Some("clean"),
+            Sweep::Clean(_) | Sweep::Leaving(_) => Some("clean"),
             Sweep::Delete => Some("delete"),
             Sweep::Left { .. } => None,
         }
@@ -41,6 +43,7 @@ impl Sweep {
 pub fn peek(tx: &mut Tx<'_>, place: Place, sweep: Sweep, limit: u32) -> Result<Vec<Entry>> {
     match sweep {
         Sweep::Clean(run) => peek_settled(tx, place, run, limit),
+        Sweep::Leaving(round) => peek_leaving(tx, place, round, limit),
         Sweep::Delete => peek_all(tx, place, limit),
         Sweep::Left { horizon_ms } => peek_left(tx, place, horizon_ms, limit),
     }
@@ -72,6 +75,21 @@ fn peek_settled(tx: &mut Tx<'_>, place: Place, run: Run, limit: u32) -> Result<V
         at = bin;
     }
     Ok(found)
+}
+
+/// What is being looked at, or is to be, may be found again: it is left out.
+fn peek_leaving(tx: &mut Tx<'_>, place: Place, round: i64, limit: u32) -> Result<Vec<Entry>> {
+    tx.query(
+        &format!(
+            "SELECT {} FROM queue q
+             WHERE q.part = $1 AND q.jobid = $2 AND q.leaving_round <= $3
+               AND q.leaving IS NOT NULL AND {SETTLED}
+             ORDER BY q.leaving_round, q.id LIMIT $4",
+            super::ENTRY
+        ),
+        &[place.part.into(), place.job.into(), round.into(), limit.into()],
+        Entry::from_row,
+    )
 }
 
 /// Each kind by the index that holds it, for a job may be one of many in a part.
@@ -135,6 +153,18 @@ pub fn given_up(tx: &mut Tx<'_>, place: Place, run: Run, reason: &str) -> Result
         &[place.part.into(), place.job.into(), run.into(), reason.into()],
         |row| row.get(0),
     )
+}
+
+/// Whether a run has given up something that no document is known of: it may be a directory,
+/// and what is in it was not named.
+pub fn is_any_unlisted(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<bool> {
+    let found = tx.query_opt(
+        "SELECT 1 FROM queue WHERE jobid = $1 AND state = 'failed' AND done_run = $2
+           AND has_document = 0 LIMIT 1",
+        &[job.into(), run.into()],
+        |row| row.get::<i64>(0),
+    )?;
+    Ok(found.is_some())
 }
 
 /// Those of some documents that another job of the connection holds.

@@ -106,3 +106,25 @@ fn a_file_beyond_the_limit_is_known_by_its_name_only() {
     let Looked::Read(read) = files.look(&tree.path("root/one.txt"), known(None)) else { panic!() };
     assert_eq!((read.facts.title.as_str(), read.body.len()), ("one.txt", 0));
 }
+
+#[test]
+fn a_root_that_is_missing_or_empty_is_trouble_and_no_directory_without_files() {
+    let tree = Tree::new();
+    let files = tree.files(|_| ());
+    let (root, one) = (tree.path("root"), tree.path("root/one.txt"));
+    assert!(files.check_available(true).is_ok());
+    let is_in_trouble = || {
+        let looked = files.look(&one, known(None));
+        matches!(looked, Looked::Trouble { code: "repository", passes: true, .. })
+    };
+    std::fs::rename(&root, tree.path("away")).unwrap();
+    let refused = files.check_available(false).unwrap_err();
+    assert!(refused.passes() && refused.to_string().contains(&root), "{refused}");
+    assert!(is_in_trouble());
+    std::fs::create_dir(&root).unwrap();
+    assert!(files.check_available(false).is_ok(), "a new job may begin with nothing");
+    assert!(files.check_available(true).unwrap_err().passes());
+    assert!(is_in_trouble());
+    std::fs::write(tree.path("root/two.txt"), "two").unwrap();
+    assert!(matches!(files.look(&one, known(None)), Looked::Missing), "it is gone itself");
+}

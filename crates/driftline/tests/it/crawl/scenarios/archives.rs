@@ -81,6 +81,8 @@ fn what_one_has_crawled_another_reads(home: &Home) {
     std::fs::remove_file(&plain).unwrap();
     assert_eq!(run(home), (pages + 2, 0));
     assert!(!titled("Newer"));
+    // The shelf is there, and has no archives any more; an empty one would be trouble.
+    std::fs::write(shelf.join("notes.txt"), "all were given away").unwrap();
     std::fs::remove_file(&crawled).unwrap();
     assert_eq!(run(home), (1, 0));
     assert_eq!((home.number(LIVE), home.number(KEPT)), (0, 0));

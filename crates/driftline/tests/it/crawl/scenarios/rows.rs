@@ -133,6 +133,22 @@ fn rows_are_added_changed_and_deleted_in_postgres_with_a_database_of_our_own_the
 }
 
 #[test]
+fn a_list_of_rows_that_comes_back_empty_is_trouble_and_removes_nothing() {
+    let home = Home::directory();
+    let shop = Shop::on_sqlite(home.folder.path());
+    make(&home, &shop);
+    assert_eq!(run(&home), 2);
+    shop.run("DELETE FROM products");
+    told(&home, &["job", "start", "products"]);
+    let working = work(&home, &[]);
+    let troubled = "SELECT COUNT(*) FROM job_states WHERE failcount IS NOT NULL";
+    comes("the empty list is trouble", || home.number(troubled) == 1);
+    drop(working);
+    assert_eq!(home.number(LIVE), 2);
+    home.verify();
+}
+
+#[test]
 fn columns_without_a_meaning_of_their_own_are_fields_that_outputs_get() {
     let home = Home::directory();
     let shop = Shop::on_sqlite(home.folder.path());

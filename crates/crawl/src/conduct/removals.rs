@@ -1,0 +1,197 @@
+//! What becomes of removals that are marked: swept when they stay within the job's limit,
+//! held for a person when they do not.
+//!
+//! Decided at the end of a run, and now and then for a continuous job. Relies on the lock of
+//! the job's row, under which marks get their round and decisions end it. Invariants: without
+//! an approval a job loses no more in a run (a continuous one in a day) than its limit; what
+//! is held stays held until a person decides, or it is found again.
+
+use super::{Advance, Podium, change, herald};
+use crate::lifecycle::Event;
+use store::ids::{JobId, Part};
+use store::tables::job_states::{self, Phase, State};
+use store::tables::jobs::{self, Job};
+use store::tables::queue::Place;
+use store::tables::removals::{self, Period, RemovalLimits, WINDOW_MS};
+use store::{Result, Tx};
+
+/// A continuous job is judged this often, so that a source that breaks is seen as a whole;
+/// a few removals are not kept waiting for that.
+pub(super) const JUDGED_EVERY_MS: i64 = 10 * 60 * 1_000;
+
+/// How often it is looked whether a continuous job has marked something.
+const LOOKED_EVERY_MS: i64 = 1_000;
+
+/// When the removals of a job were last looked at, and judged as a whole.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Judged {
+    looked_ms: i64,
+    judged_ms: i64,
+}
+
+/// What is found about the removals of a job that are marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// None is marked.
+    Nothing,
+    /// They are within the limit.
+    Release,
+    /// They are not, or older ones are held already.
+    Hold {
+        /// Whether there are more of them than when somebody was last told.
+        is_news: bool,
+    },
+}
+
+/// What a job has, has lost and is to lose, and how much it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weighed {
+    /// Documents when the run began, or the day.
+    pub base: i64,
+    /// Documents lost since without an approval.
+    pub lost: i64,
+    /// Documents that may still go at once, and are not given away twice.
+    pub reserved: i64,
+    /// Documents that are marked.
+    pub marked: i64,
+    /// Documents that may be lost without an approval.
+    pub limit: i64,
+    /// Documents that any job may lose, however few it has.
+    pub least: i64,
+}
+
+impl Weighed {
+    /// Whether all that is marked may go, if so many may.
+    fn fits(&self, limit: i64) -> bool {
+        self.lost.saturating_add(self.reserved).saturating_add(self.marked) <= limit
+    }
+}
+
+/// Adds up what a job loses.
+pub fn weigh(tx: &mut Tx<'_>, job: &Job, state: &State, now_ms: i64) -> Result<Weighed> {
+    let limits = RemovalLimits::of(job);
+    let base = removals::base(tx, job.id)?.documents();
+    let marked: i64 = removals::marked(tx, job.id)?.values().sum();
+    let limit = limits.all.documents(base);
+    let (period, at_once) = match job.continuous {
+        true => (Period::DayBefore(now_ms), limits.at_once(base)),
+        false => (Period::Run(state.run), 0),
+    };
+    let lost = removals::lost(tx, job.id, None, period)?;
+    let proven: i64 = lost.iter().filter(|it| it.0.is_proven()).map(|it| it.1).sum();
+    let (lost, reserved) = (lost.values().sum(), (at_once - proven).max(0));
+    Ok(Weighed { base, lost, reserved, marked, limit, least: limits.all.documents(0) })
+}
+
+/// Judges what is marked. The caller holds the job's lock.
+pub fn judge(
+    tx: &mut Tx<'_>,
+    (job, parts): (&Job, u32),
+    state: &State,
+    now_ms: i64,
+) -> Result<Verdict> {
+    if removals::marked(tx, job.id)?.is_empty() {
+        // All that was held has been found again.
+        let is_held = state.removals.held_ms.is_some();
+        return Ok(if is_held { Verdict::Release } else { Verdict::Nothing });
+    }
+    let it = weigh(tx, job, state, now_ms)?;
+    let (mut is_held, mut is_new) = (false, false);
+    for part in (0..i64::from(parts)).map(Part) {
+        let place = Place { part, job: job.id };
+        is_held |= state.removals.held > 0 && removals::is_any(tx, place, state.removals.held)?;
+        is_new |= removals::is_marked_in(tx, place, state.removals.current)?;
+    }
+    Ok(match is_held {
+        true => Verdict::Hold { is_news: is_new },
+        false if it.fits(it.limit) => Verdict::Release,
+        false => Verdict::Hold { is_news: true },
+    })
+}
+
+impl Podium {
+    /// A run has nothing more to do but for what is marked: it ends, or sweeps that first.
+    pub(super) fn end_or_sweep(&self, job: JobId) -> Result<Advance> {
+        let (now_ms, parts) = (self.means.now.ms(), self.means.ground.parts);
+        let told = self.means.db.write(move |tx| judge_ending(tx, (job, parts), now_ms))?;
+        self.tell_of(job, &told);
+        Ok(Advance::Moved)
+    }
+
+    /// A continuous job has no end at which its removals are judged. Returns whether something
+    /// was decided.
+    pub(super) fn judge_continuous(&mut self, job: JobId) -> Result<bool> {
+        let (now_ms, parts) = (self.means.now.ms(), self.means.ground.parts);
+        let judged = self.judged.entry(job).or_insert(Judged { looked_ms: 0, judged_ms: now_ms });
+        if now_ms - judged.looked_ms < LOOKED_EVERY_MS {
+            return Ok(false);
+        }
+        judged.looked_ms = now_ms;
+        let is_due = now_ms - judged.judged_ms >= JUDGED_EVERY_MS;
+        if is_due {
+            judged.judged_ms = now_ms;
+        } else if self.means.db.read(move |tx| removals::marked(tx, job))?.is_empty() {
+            return Ok(false);
+        }
+        let told = self.means.db.write(move |tx| judge_active(tx, (job, parts), is_due, now_ms))?;
+        self.tell_of(job, &told);
+        Ok(!told.is_empty())
+    }
+
+    fn tell_of(&self, job: JobId, told: &[(State, Event)]) {
+        for (state, event) in told {
+            if let Some(occasion) = herald::occasion(event, state) {
+                self.means.herald.happened(job, occasion, state);
+            }
+        }
+    }
+}
+
+/// Judges the removals of a run that has nothing else to do: it ends, or sweeps them first.
+pub fn judge_ending(
+    tx: &mut Tx<'_>,
+    (job, parts): (JobId, u32),
+    now_ms: i64,
+) -> Result<Vec<(State, Event)>> {
+    let ending = job_states::lock(tx, job)?.filter(|it| it.phase == Phase::ShuttingDown);
+    let (Some(state), Some(known)) = (ending, jobs::load(tx, job)?) else {
+        return Ok(Vec::new());
+    };
+    let events = match judge(tx, (&known, parts), &state, now_ms)? {
+        Verdict::Release => vec![Event::RemovalsReleased],
+        Verdict::Hold { is_news: true } => vec![Event::RemovalsHeld, Event::CleanedUp],
+        _ => vec![Event::CleanedUp],
+    };
+    events.into_iter().map(|it| Ok((change(tx, job, &it, now_ms)?, it))).collect()
+}
+
+/// Judges the removals of a continuous job that runs, and notes once a day what it has.
+pub fn judge_active(
+    tx: &mut Tx<'_>,
+    (job, parts): (JobId, u32),
+    is_due: bool,
+    now_ms: i64,
+) -> Result<Vec<(State, Event)>> {
+    let Some(state) = job_states::lock(tx, job)?.filter(State::is_active) else {
+        return Ok(Vec::new());
+    };
+    let Some(known) = jobs::load(tx, job)?.filter(|it| it.continuous) else {
+        return Ok(Vec::new());
+    };
+    if removals::base(tx, job)?.noted_ms.saturating_add(WINDOW_MS) <= now_ms {
+        removals::note_base(tx, job, now_ms)?;
+    }
+    let weighed = weigh(tx, &known, &state, now_ms)?;
+    if !is_due && !weighed.fits(weighed.least) {
+        return Ok(Vec::new());
+    }
+    let event = match judge(tx, (&known, parts), &state, now_ms)? {
+        Verdict::Release => Event::RemovalsReleased,
+        Verdict::Hold { is_news: true } => Event::RemovalsHeld,
+        _ => return Ok(Vec::new()),
+    };
+    Ok(vec![(change(tx, job, &event, now_ms)?, event)])
+}
+
+#[cfg(test)]
+mod tests;
