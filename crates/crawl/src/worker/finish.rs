@@ -217,15 +217,25 @@ fn with_body(
         }
     }
     batch.record(record);
-    let to = again(at, job, Some(&compared.document), Settlement::Done);
-    batch.presences.insert(claimed.entry.id, Presence::Present);
-    push(at, batch, (job, &claimed.entry), to);
-    batch.documents.push(compared.document);
+    settle_present(at, batch, (job, &claimed.entry), compared.document);
     match change {
         Change::Add => Class::Added,
         Change::Update => Class::Updated,
         _ => Class::Kept { not_modified: false },
     }
+}
+
+/// Settles a document that was read: the job has it.
+fn settle_present(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    (job, entry): (&JobWork, &Entry),
+    document: Document,
+) {
+    let to = again(at, job, Some(&document), Settlement::Done);
+    batch.presences.insert(entry.id, Presence::Present);
+    push(at, batch, (job, entry), to);
+    batch.documents.push(document);
 }
 
 /// Names what a page leads to.

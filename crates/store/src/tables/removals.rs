@@ -328,20 +328,21 @@ pub struct Mark {
 /// The marks of some rows.
 pub fn marks(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<HashMap<QueueId, Mark>> {
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
-    let found: Vec<(QueueId, String, i64, Option<String>, Option<String>)> = tx.query_in(
+    let found = tx.query_in(
         "SELECT id, leaving, leaving_round, reason, detail FROM queue
          WHERE part = $1 AND leaving IS NOT NULL AND id",
         &[place.part.into()],
         &keys,
         "",
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+        |row| {
+            let (cause, detail) =
+                (cause_of(&row.get::<String>(1)?)?, row.get::<Option<String>>(4)?);
+            let reason = row.get::<Option<String>>(3)?;
+            let reason = reason.map(|code| Reason::new(&code, detail.as_deref()));
+            Ok((row.get(0)?, Mark { cause, round: row.get(2)?, reason }))
+        },
     )?;
-    let mut marks = HashMap::new();
-    for (id, cause, round, code, detail) in found {
-        let reason = code.map(|code| Reason::new(&code, detail.as_deref()));
-        marks.insert(id, Mark { cause: cause_of(&cause)?, round, reason });
-    }
-    Ok(marks)
+    Ok(found.into_iter().collect())
 }
 
 /// Whether a job has marks up to a round in a part.

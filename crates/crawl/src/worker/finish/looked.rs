@@ -3,7 +3,10 @@
 //! Invariant: as for the web, the document ends in exactly one settlement; what is gone
 //! needs no second look, because whoever says so has looked.
 
-use super::{Class, Finishing, admitted, again, is_stored, looking, push, retry, settle, unknown};
+use super::{
+    Class, Finishing, admitted, again, is_stored, looking, push, retry, settle, settle_present,
+    unknown,
+};
 use crate::carrydown;
 use crate::compare::{Content, Seen, Validators, compare};
 use crate::extract::Beside;
@@ -124,10 +127,7 @@ fn with_content(
         (record.facts, record.fields) = (Some(facts), fields);
     }
     batch.record(record);
-    let to = again(at, job, Some(&compared.document), Settlement::Done);
-    batch.presences.insert(claimed.entry.id, Presence::Present);
-    push(at, batch, (job, &claimed.entry), to);
-    batch.documents.push(compared.document);
+    settle_present(at, batch, (job, &claimed.entry), compared.document);
     match change {
         Change::Add => Class::Added,
         Change::Update => Class::Updated,
