@@ -178,7 +178,7 @@ fn hosts_that_do_not_answer_keep_no_process_from_its_end() {
     until(&it.site, "the first begins", || it.site.web().visits_count() > 20);
     let two = Running::start(it.home.crawl(&words(&seeds, &flags("two"))));
     let summaries = [Summary::of(&one.ended()), Summary::of(&two.ended())];
-    assert!(summaries.iter().any(|it| it.count("/left") == 12), "{summaries:?}");
+    assert!(summaries.iter().any(|it| it.count("/documents/failed") == 12), "{summaries:?}");
     assert_eq!(it.site.unfetched(&it.site.traffic()), Vec::<String>::new());
     it.home.verify();
 }
