@@ -297,7 +297,12 @@ impl Worker {
         for (job, bin) in found.bins {
             self.has_work(part, job, &bin);
         }
-        for (job, due_ms) in found.due {
+        self.take_due(part, found.due, now_ms)
+    }
+
+    /// Takes over when documents of jobs fall due in a part, and wakes those that have.
+    fn take_due(&mut self, part: Part, due: Vec<(JobId, Option<i64>)>, now_ms: i64) -> Result<()> {
+        for (job, due_ms) in due {
             let place = self.places.entry((part, job)).or_default();
             place.due_ms = due_ms;
             let is_scheduled = due_ms.is_some() && !place.is_unscheduled;

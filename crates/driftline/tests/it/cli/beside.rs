@@ -33,7 +33,7 @@ fn every_verb_that_looks_answers_while_a_crawl_runs_and_after_it_was_killed() {
     let place = Place::new();
     let served = Site::with_pages(500).serve();
     let mut crawl = Command::new(PROGRAM);
-    crawl.args(["crawl", &served.seed(), "--job", "site", "--allow-private", "--delay", "0.05"]);
+    crawl.args(["crawl", &served.seed(), "--job", "site", "--allow-private", "--delay", "0.2"]);
     crawl.arg("--data").arg(&place.data).stdout(Stdio::null()).stderr(Stdio::null());
     let mut crawl = Killed(crawl.spawn().unwrap());
     let process = crawl.0.id();
