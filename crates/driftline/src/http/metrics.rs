@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use store::tables::removals;
 
 /// Upper bounds of the times of requests, in milliseconds.
 const BOUNDS_MS: [u64; 9] = [1, 5, 10, 25, 50, 100, 250, 1_000, 5_000];
@@ -59,7 +60,8 @@ impl Metrics {
         head(&mut out, "driftline_documents", "gauge", "Documents of jobs by where they stand");
         for job in status["overview"]["jobs"].as_array().into_iter().flatten() {
             let name = label(job["name"].as_str().unwrap_or_default());
-            for (state, count) in job["counters"].as_object().into_iter().flatten() {
+            let counters = job["counters"].as_object().into_iter().flatten();
+            for (state, count) in counters.filter(|(name, _)| !removals::is_counter(name)) {
                 let (state, count) = (label(state), number(count));
                 let _ = writeln!(
                     out,

@@ -24,6 +24,11 @@ use std::collections::{BTreeMap, HashMap};
 pub const DOCUMENTS: &str = "documents";
 /// What the counters of documents that are to leave begin with; the cause follows.
 pub const LEAVING: &str = "leaving ";
+
+/// Whether a counter is one of these, and not of a state of documents.
+pub fn is_counter(name: &str) -> bool {
+    name == DOCUMENTS || name.starts_with(LEAVING)
+}
 /// Hours for which the losses of continuous jobs are kept; they are counted over a day.
 const HOURS_KEPT: i64 = 48;
 const HOUR_MS: i64 = 3_600_000;

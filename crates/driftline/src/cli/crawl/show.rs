@@ -14,7 +14,7 @@ use ::crawl::worker::progress::{Counted, ErrorGroup};
 use outputs::delays::Delays;
 use std::collections::BTreeMap;
 use store::Db;
-use store::tables::counters;
+use store::tables::{counters, removals};
 
 /// Errors and hosts that a summary names.
 const EXAMPLES_MAX: usize = 10;
@@ -107,7 +107,10 @@ impl Summary {
             endless,
             links_visible: Delay::of(&visible.links),
             search_visible: Delay::of(&visible.search),
-            documents: documents.into_iter().filter(|(_, count)| *count != 0).collect(),
+            documents: documents
+                .into_iter()
+                .filter(|(name, count)| *count != 0 && !removals::is_counter(name))
+                .collect(),
         })
     }
 
