@@ -9,6 +9,7 @@
 //! opened again then, which finds out. Invariant: trees that no row names are left over from
 //! a replacement that was cut off, and go.
 
+mod half_made;
 mod mirror;
 
 use super::{Family, Habit, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
@@ -145,6 +146,7 @@ impl Embedded {
 impl Opened {
     fn open(place: &Place) -> Result<Opened> {
         let failed = |error| fault(&place.path, error);
+        half_made::clear(&place.path)?;
         let db = Database::builder(&place.path)
             .cache_size(CACHE_BYTES)
             .max_journaling_size(JOURNAL_BYTES)
