@@ -4,8 +4,9 @@
 //! Pure. Removal has a reason, and failure is not one: trouble never removes, and a
 //! document that is missing is removed only when that is confirmed. Invariants: a
 //! document is added only when it is not live, updated, kept or removed only when it
-//! is; one without content that was never live is told as such; a tombstone says why; `changes` counts what outputs were told to update, and the
-//! time before each such look is restless, that before each look without a change quiet.
+//! is; one without content that was never live is told as such; a tombstone says why;
+//! `changes` counts what outputs were told to update, and the time before each such look is
+//! restless, that before each look without a change quiet.
 
 use crate::{extract, refetch};
 use page::facts::Facts;

@@ -40,15 +40,14 @@ pub struct Moment {
 impl Moment {
     /// Now.
     pub fn now() -> Moment {
-        let mut moment = Moment { wall_ms: now_ms(), steady_ms: steady_ms() };
-        for _ in 0..LOOKS_MAX {
-            let before_ms = steady_ms();
-            moment = Moment { wall_ms: now_ms(), steady_ms: before_ms };
-            if steady_ms() - before_ms < JUMP_MS_MIN / 2 {
-                break;
+        let mut looks = 0;
+        loop {
+            let moment = Moment { steady_ms: steady_ms(), wall_ms: now_ms() };
+            looks += 1;
+            if steady_ms() - moment.steady_ms < JUMP_MS_MIN / 2 || looks == LOOKS_MAX {
+                return moment;
             }
         }
-        moment
     }
 }
 
@@ -62,6 +61,11 @@ impl Jumps {
     /// From a moment on.
     pub fn since(moment: Moment) -> Jumps {
         Jumps { last: moment }
+    }
+
+    /// Since when, by the wall clock of now, it has not been set.
+    pub fn since_ms(&self) -> i64 {
+        self.last.wall_ms
     }
 
     /// By how much the wall clock was set since the last jump, if it was.

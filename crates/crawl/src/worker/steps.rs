@@ -285,8 +285,9 @@ impl Worker {
         bytes: i64,
     ) -> i64 {
         let now_ms = self.now.ms();
-        let request =
-            Request { ended_ms: clockwork::ended_ms(request.ended_ms, now_ms), ..request };
+        let busy_ms = (request.ended_ms - request.began_ms).max(0);
+        let ended_ms = clockwork::ended_ms(request.ended_ms, self.jumps.since_ms(), now_ms);
+        let request = Request { ended_ms, ..request };
         let known = self.hosts.get(host);
         let blocked_ms = known.ended(request);
         let delay_ms = known.delay_ms(job.manners.delay_ms, job.manners.crawl_delay_max_ms);
@@ -302,7 +303,7 @@ impl Worker {
                 fetches: sum(|it| it.fetches) + i64::from(!request.outcome.is_unasked()),
                 errors: sum(|it| it.errors) + i64::from(failed),
                 bytes: sum(|it| it.bytes) + bytes,
-                busy_ms: sum(|it| it.busy_ms) + (request.ended_ms - request.began_ms).max(0),
+                busy_ms: sum(|it| it.busy_ms) + busy_ms,
                 ..known.visit(host.bin)
             };
             place.batch.visits.insert(host.bin, visit);
