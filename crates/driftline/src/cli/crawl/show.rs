@@ -6,6 +6,7 @@
 use super::whole_run::{StoppedAt, WholeRun};
 use super::work::Worked;
 use crate::cli::endless::{self, Endless};
+use crate::cli::job::removals::{self as held_removals, Held};
 use crate::cli::words::{count, size_of};
 use crate::cli::{say, shown};
 use ::crawl::fetch::sentences;
@@ -14,7 +15,8 @@ use ::crawl::worker::progress::{Counted, ErrorGroup};
 use outputs::delays::Delays;
 use std::collections::BTreeMap;
 use store::Db;
-use store::tables::{counters, removals};
+use store::clock;
+use store::tables::{counters, job_states, removals};
 
 /// Errors and hosts that a summary names.
 const EXAMPLES_MAX: usize = 10;
@@ -33,6 +35,8 @@ pub struct Summary {
     did: Counted,
     failed: u64,
     slowest_hosts: Vec<Slow>,
+    /// Removals that wait for a person's decision.
+    held: Option<Held>,
     /// All documents of the job, by state.
     documents: BTreeMap<String, i64>,
     /// Patterns of pages that look endless and are followed no further.
@@ -76,9 +80,11 @@ impl Summary {
         let job = begun.job;
         let of = name.to_owned();
         let run = begun.run;
-        let (documents, endless, whole_run) = db.read(move |tx| {
+        let (documents, endless, whole_run, held) = db.read(move |tx| {
             let endless = endless::of_job(tx, (job, &of))?;
-            Ok((counters::of_job(tx, job)?, endless, WholeRun::read(tx, job, run)?))
+            let state = job_states::state(tx, job)?;
+            let held = held_removals::held(tx, job, &state)?;
+            Ok((counters::of_job(tx, job)?, endless, WholeRun::read(tx, job, run)?, held))
         })?;
         let (ended, left) = match ended {
             Ended::Finished { left } => ("finished", *left),
@@ -101,6 +107,7 @@ impl Summary {
             ended,
             left,
             whole_run,
+            held,
             failed: did.failed(),
             slowest_hosts,
             did: did.clone(),
@@ -148,6 +155,9 @@ impl Summary {
         say(&format!("{} requests, {} received", did.requests, size_of(did.bytes)));
         self.print_reasons();
         self.print_states();
+        if let Some(held) = &self.held {
+            say(&held.line(&self.job, clock::now_ms()));
+        }
         match (self.ended, self.left) {
             ("finished", 0) => {}
             ("finished", 1) => {
