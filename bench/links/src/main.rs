@@ -21,7 +21,7 @@ use web::Web;
 
 /// As in the program.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// As in a new data directory.
 const PARTS: u32 = 16;

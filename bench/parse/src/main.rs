@@ -18,7 +18,7 @@ use url::Url;
 
 // The same allocator for all three, the one the program ships with.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const ROUNDS: usize = 7;
 const PAGES: usize = 3_000;

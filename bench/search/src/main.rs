@@ -29,7 +29,7 @@ use tantivy::schema::{STORED, STRING, Schema, TEXT};
 use tantivy::{Index, IndexWriter, doc};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Documents between two commits, as a crawl in full swing makes them.
 const COMMIT_EVERY: usize = 2_000;

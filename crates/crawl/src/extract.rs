@@ -79,8 +79,6 @@ pub struct Program {
     pub path: PathBuf,
     /// What it is told before the media type.
     pub arguments: Vec<String>,
-    /// All that is in its environment.
-    pub environment: Vec<(String, String)>,
 }
 
 /// What came of a document.

@@ -14,7 +14,7 @@
 //! PostgreSQL and back, [`verify`] checks it, [`gc`] gives back what nothing needs any
 //! more.
 //!
-//! [`panics`] makes a panic in a unit of work a value.
+//! [`memory`] divides what is kept in memory among caches and buffers; [`panics`] makes a panic in a unit of work a value.
 //!
 //! [`catalog`] is the form in which connectors, which live elsewhere, say what they are.
 //!
@@ -38,6 +38,7 @@ pub mod foreign;
 pub mod fuzzing;
 pub mod gc;
 pub mod ids;
+pub mod memory;
 pub mod migrate;
 pub mod objects;
 pub mod owned;

@@ -52,7 +52,6 @@ fn start(program: &Program, media_type: &str) -> std::io::Result<Child> {
         .args(&program.arguments)
         .arg(media_type)
         .env_clear()
-        .envs(program.environment.iter().map(|(name, value)| (name, value)))
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

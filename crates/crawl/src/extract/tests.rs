@@ -13,7 +13,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 fn script(text: &str, wall: Duration) -> Extractor {
     let arguments = vec!["-c".to_owned(), text.to_owned(), "sh".to_owned()];
-    let program = Program { path: "/bin/sh".into(), arguments, environment: Vec::new() };
+    let program = Program { path: "/bin/sh".into(), arguments };
     Extractor { wall, ..Extractor::new(program) }
 }
 
@@ -64,8 +64,7 @@ fn what_becomes_of_a_reader_is_what_becomes_of_its_document() {
         assert_eq!(code_of(text, LONG), code, "{text}");
         assert_eq!(code_of(&format!("{none}{text}"), LONG), code, "not reading: {text}");
     }
-    let missing =
-        Program { path: "/no/such/program".into(), arguments: Vec::new(), environment: Vec::new() };
+    let missing = Program { path: "/no/such/program".into(), arguments: Vec::new() };
     assert_eq!(asked(&Extractor::new(missing)).unwrap_err().code, "unread-program");
 }
 

@@ -6,9 +6,8 @@
 //! starts no process, leaves nothing behind, and ends with whoever started it.
 
 use std::io::Read;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use crawl::extract::{CPU_S_MAX, Extractor, MEMORY_BYTES_MAX, Program};
@@ -18,9 +17,6 @@ use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal,
 
 /// This program, even when its file has been replaced by a newer one meanwhile.
 const SELF: &str = "/proc/self/exe";
-/// What the allocator is told: otherwise it reserves a gigabyte when the process starts, and
-/// a limit of address space that comes later would not limit what is used of that.
-const RESERVES_NOTHING: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "0");
 /// Its pipes are open, and nothing else can be opened: neither a file nor a connection.
 const FILES_MAX: u64 = 3;
 
@@ -40,20 +36,11 @@ pub fn extractor() -> Extractor {
     };
     // A media type may begin with a hyphen, and is no flag.
     let arguments = ["extract", "--"].map(str::to_owned).into();
-    let (name, value) = RESERVES_NOTHING;
-    let environment = vec![(name.to_owned(), value.to_owned())];
-    Extractor::new(Program { path, arguments, environment })
+    Extractor::new(Program { path, arguments })
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let (name, value) = RESERVES_NOTHING;
-    if std::env::var_os(name).is_none_or(|it| it != value) {
-        // Whoever started it did not say so: once more, from the beginning.
-        let mut again = Command::new(SELF);
-        again.args(["extract", "--", &args.media_type]).env_clear().env(name, value);
-        return Err(again.exec()).context("this process cannot be limited");
-    }
     limit().context("this process cannot be limited")?;
     // A panic of a library is an answer, and said there.
     std::panic::set_hook(Box::new(|_| ()));

@@ -23,16 +23,14 @@ use store::tables::chunks::{self, Committed, Facts};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
 use store::tables::{cursors, settings};
-use store::{Db, Error, Result, clock, pack};
+use store::{Db, Error, Result, clock, memory, pack};
 
 /// Documents of a batch: so many are found before others are begun.
 const DOCUMENTS_MAX: usize = 1_000;
 /// Bytes of text of a batch.
-const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
+const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// A batch is closed after so long, so that what is in it is found.
 const BATCH_TIME: Duration = Duration::from_millis(400);
-/// Shards whose writers are open at a time: each has memory and threads of its own.
-const WRITERS_MAX: usize = 4;
 /// Chunks that are looked up at a time.
 const CHUNKS_STEP: u32 = 32;
 /// A document is found within two seconds, and a crawl in full swing makes few versions.
@@ -93,7 +91,7 @@ impl Search {
     /// loses nothing: what it has is published.
     fn open(&mut self, part: Part) -> Result<&mut Shard> {
         if !self.shards.contains_key(&part) {
-            if self.shards.len() >= WRITERS_MAX {
+            if self.shards.len() >= memory::SEARCH_WRITERS_MAX {
                 self.shards.pop_first();
             }
             let shard = Shard::open(&self.means, part)?;

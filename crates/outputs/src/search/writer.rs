@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::ids::Part;
-use store::{Error, Result, disk};
+use store::{Error, Result, disk, memory};
 use tantivy::directory::MmapDirectory;
 use tantivy::directory::error::{LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
@@ -24,8 +24,6 @@ use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, TantivyError};
 pub const META: &str = "meta.json";
 /// Which files tantivy may collect.
 const MANAGED: &str = ".managed.json";
-/// Memory of a writer, before a segment is written.
-const WRITER_BYTES: usize = 64 * 1024 * 1024;
 /// Documents of a segment that is merged with no other: its files stay of a size that a
 /// store takes in one piece.
 const MERGED_DOCUMENTS_MAX: usize = 200_000;
@@ -95,7 +93,7 @@ impl Writer {
         let mut index = made.map_err(|error| failed(home, error))?;
         index.set_tokenizers(analysers());
         let options = IndexWriterOptions::builder()
-            .memory_budget_per_thread(WRITER_BYTES)
+            .memory_budget_per_thread(memory::SEARCH_WRITER_BYTES)
             .num_worker_threads(1)
             .num_merge_threads(1)
             .build();

@@ -8,28 +8,22 @@
 
 use super::{Incoming, Threads, Work, committable, next, next_now};
 use crate::tx::{Own, Texts};
-use crate::{Error, Result, Tx, disk};
+use crate::{Error, Result, Tx, disk, memory};
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Readers beside the writer.
-const READERS: usize = 2;
 /// Requests that share one commit.
 const GROUP_MAX: usize = 16;
 /// Prepared statements kept with each connection.
 const STATEMENTS_MAX: usize = 512;
-/// Page cache of the writer, in KiB.
-const WRITER_CACHE_KIB: i64 = 64 << 10;
 /// Pages in the write-ahead log before they are carried into the file. A page that many
 /// commits change is carried over once: with a sixteenth of this, a commit into a large
 /// queue costs a third more (bench/queue). A small crawl never comes so far.
 const WAL_PAGES_MAX: u32 = 64_000;
 /// What is kept of the log's file afterwards: all of it, so that it need not grow again.
 pub(crate) const WAL_BYTES_MAX: u64 = WAL_PAGES_MAX as u64 * (4_096 + 24) + (4 << 20);
-/// Page cache of a reader, in KiB.
-const READER_CACHE_KIB: i64 = 16 << 10;
 /// Another process may hold the file for a moment while it ends.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,7 +33,7 @@ pub(super) fn start(path: &Path, writes: Incoming, reads: Incoming) -> Result<Th
 
 fn begin(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
     // The writer comes first: it makes the file and switches it to WAL.
-    let writer = open(path, WRITER_CACHE_KIB)?;
+    let writer = open(path, memory::SQLITE_WRITER_BYTES)?;
     writer.execute_batch(&format!(
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX};"
     ))?;
@@ -48,8 +42,8 @@ fn begin(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
         move || serve_writes(&writer, &writes, &path)
     })?];
     let mut readers = Vec::new();
-    for _ in 0..READERS {
-        let reader = open(path, READER_CACHE_KIB)?;
+    for _ in 0..memory::SQLITE_READERS {
+        let reader = open(path, memory::SQLITE_READER_BYTES)?;
         reader.execute_batch("PRAGMA query_only = ON;")?;
         let (reads, path) = (reads.clone(), path.to_owned());
         readers.push(thread("sqlite-reader", move || serve_reads(&reader, &reads, &path))?);
@@ -58,10 +52,10 @@ fn begin(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
 }
 
 #[allow(clippy::disallowed_methods, reason = "this is the home that the lint points to")]
-fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
+fn open(path: &Path, cache_bytes: usize) -> Result<Connection> {
     let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
     if path.is_file() && disk::is_read_only(directory.unwrap_or(Path::new("."))) {
-        return open_read_only(path, cache_kib);
+        return open_read_only(path, cache_bytes);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -85,7 +79,8 @@ fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
         "PRAGMA journal_mode = WAL;
          PRAGMA journal_size_limit = {WAL_BYTES_MAX};
          PRAGMA temp_store = MEMORY;
-         PRAGMA cache_size = -{cache_kib};"
+         PRAGMA cache_size = -{};",
+        cache_bytes / 1_024
     ))?;
     Ok(connection)
 }
@@ -94,7 +89,7 @@ fn open(path: &Path, cache_kib: i64) -> Result<Connection> {
 /// another user. Without a log nobody else has the file open, and it can be read as it is; with
 /// one, SQLite reads both, if the log's index lies beside them. Writes fail.
 #[allow(clippy::disallowed_methods, reason = "this is the home that the lint points to")]
-fn open_read_only(path: &Path, cache_kib: i64) -> Result<Connection> {
+fn open_read_only(path: &Path, cache_bytes: usize) -> Result<Connection> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let log = PathBuf::from(log);
@@ -108,8 +103,9 @@ fn open_read_only(path: &Path, cache_kib: i64) -> Result<Connection> {
             connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
             connection.busy_timeout(BUSY_TIMEOUT)?;
             connection.execute_batch(&format!(
-                "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{cache_kib};
-                 SELECT COUNT(*) FROM sqlite_master;"
+                "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{};
+                 SELECT COUNT(*) FROM sqlite_master;",
+                cache_bytes / 1_024
             ))?;
             Ok(connection)
         });

@@ -15,7 +15,7 @@ mod mirror;
 use super::{Family, Habit, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
 use crate::ids::Part;
 use crate::tables::leases::Lease;
-use crate::{Error, Result, disk};
+use crate::{Error, Result, disk, memory};
 use fjall::config::{
     BlockSizePolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, RestartIntervalPolicy,
 };
@@ -30,12 +30,8 @@ use std::time::{Duration, Instant};
 
 /// Which generation of each family counts.
 const GENERATIONS: &str = "generations";
-/// Bytes of blocks of all trees that are kept in memory.
-const CACHE_BYTES: u64 = 96 << 20;
-/// Bytes of a tree's newest rows before they are written out.
-const MEMTABLE_BYTES: u64 = 32 << 20;
 /// Bytes of the journal before the oldest rows are written out.
-const JOURNAL_BYTES: u64 = 256 << 20;
+const JOURNAL_BYTES: u64 = 128 << 20;
 /// Threads that write out and merge. Of two, one would do nothing but hand the other its
 /// work again and again while there is some.
 const WORKERS: usize = 1;
@@ -148,7 +144,7 @@ impl Opened {
         let failed = |error| fault(&place.path, error);
         half_made::clear(&place.path)?;
         let db = Database::builder(&place.path)
-            .cache_size(CACHE_BYTES)
+            .cache_size(memory::LINK_CACHE_BYTES as u64)
             .max_journaling_size(JOURNAL_BYTES)
             .worker_threads(WORKERS)
             .max_cached_files(Some(FILES_MAX))
@@ -387,7 +383,7 @@ fn tree(db: &Database, family: Family, generation: u64) -> Result<Keyspace> {
 fn options(habit: Habit) -> KeyspaceCreateOptions {
     let lz4 = CompressionPolicy::all(CompressionType::Lz4);
     let options = KeyspaceCreateOptions::default()
-        .max_memtable_size(MEMTABLE_BYTES)
+        .max_memtable_size(memory::LINK_TREE_BYTES as u64)
         .data_block_compression_policy(lz4);
     match habit {
         Habit::Looked => options.data_block_size_policy(BlockSizePolicy::all(4 << 10)),

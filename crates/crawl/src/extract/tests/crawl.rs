@@ -46,8 +46,7 @@ fn run((db, objects): (&Db, &Objects), script: &str) -> store::Result<Vec<(Strin
     })?;
     let arguments = ["-c", script, "sh"].map(str::to_owned).into();
     let mut ground = begin::ground(db, Vec::new())?;
-    let (path, environment) = ("/bin/sh".into(), Vec::new());
-    ground.extractor = Arc::new(Extractor::new(Program { path, arguments, environment }));
+    ground.extractor = Arc::new(Extractor::new(Program { path: "/bin/sh".into(), arguments }));
     let parts = Parts {
         db,
         objects,
