@@ -25,6 +25,7 @@ pub mod pages;
 pub mod paging;
 mod parts;
 pub mod plan;
+pub mod prune;
 pub mod reading;
 pub mod rebuild;
 mod state;

@@ -1,9 +1,9 @@
 //! What is wanted of jobs, read from their definitions once for each version of them.
 //!
-//! Invariant: what a job says now counts; a job that is gone says nothing, and that is asked
-//! every time.
+//! Invariant: what a job says now counts, and that is asked once for each batch; a job that is
+//! gone says nothing, and that is asked every time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use store::ids::JobId;
 use store::tables::jobs::{self, Job};
 use store::{Db, Result};
@@ -14,34 +14,55 @@ const JOBS_MAX: usize = 1_000;
 /// What was read, of each job with the version it was read from.
 pub struct PerJob<T> {
     known: HashMap<JobId, (i64, T)>,
+    /// Jobs that were asked in this batch.
+    asked: HashSet<JobId>,
+}
+
+/// A job as it is defined now.
+pub struct Defined<'a> {
+    /// The definition.
+    pub job: &'a Job,
+    /// Whether it says what it said when it was made.
+    pub is_first: bool,
 }
 
 impl<T> Default for PerJob<T> {
     fn default() -> PerJob<T> {
-        PerJob { known: HashMap::new() }
+        PerJob { known: HashMap::new(), asked: HashSet::new() }
     }
 }
 
 impl<T: Copy> PerJob<T> {
+    /// A batch begins: jobs may have changed.
+    pub fn begin(&mut self) {
+        self.asked.clear();
+    }
+
     /// What is wanted of a job; `read` finds it in its definition, if there is one.
     pub fn of(
         &mut self,
         db: &Db,
         job: JobId,
-        read: impl FnOnce(Option<&Job>) -> Result<T>,
+        read: impl FnOnce(Option<Defined<'_>>) -> Result<T>,
     ) -> Result<T> {
+        if let Some((_, wanted)) = self.known.get(&job).filter(|_| self.asked.contains(&job)) {
+            return Ok(*wanted);
+        }
         let version = db.read(move |tx| jobs::version(tx, job))?;
         let known = self.known.get(&job).filter(|(known, _)| version == Some(*known));
         if let Some((_, wanted)) = known {
+            self.asked.insert(job);
             return Ok(*wanted);
         }
         let found = db.read(move |tx| jobs::load(tx, job))?;
-        let wanted = read(found.as_ref())?;
+        let is_first = version == Some(1);
+        let wanted = read(found.as_ref().map(|job| Defined { job, is_first }))?;
         if self.known.len() >= JOBS_MAX {
             self.known.clear();
         }
         if let Some(version) = version {
             self.known.insert(job, (version, wanted));
+            self.asked.insert(job);
         }
         Ok(wanted)
     }

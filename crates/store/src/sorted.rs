@@ -163,6 +163,12 @@ pub trait SortedMap: Send + Sync {
 
     /// Gives back what is superseded.
     fn compact(&self) -> Result<()>;
+
+    /// Gives back what is cheap to give back, if it has become much. Whoever changes the map
+    /// calls it when there is nothing else to do; readers are not kept waiting for it.
+    fn tidy(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl dyn SortedMap {

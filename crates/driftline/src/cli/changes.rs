@@ -7,6 +7,7 @@
 //! written down.
 
 use super::answers::read;
+use super::links::retention;
 use super::{audit, authority, connection, connector, import, job, token};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,8 +48,16 @@ impl Changed {
 
 impl Changes {
     /// The verbs that change something.
-    pub const VERBS: [&str; 7] =
-        ["connector", "authgroup", "authdomain", "connection", "import", "job", "token"];
+    pub const VERBS: [&str; 8] = [
+        "connector",
+        "authgroup",
+        "authdomain",
+        "connection",
+        "import",
+        "job",
+        retention::VERB,
+        "token",
+    ];
 
     /// In somebody's name.
     pub fn new(db: Db, who: &str) -> Changes {
@@ -114,6 +123,7 @@ impl Changes {
             "authgroup" | "authdomain" => authority::change(self, read(args)?)?,
             "connection" => connection::change(self, read(args)?)?,
             "import" => import::change(self, read(args)?)?,
+            retention::VERB => retention::change(self, read(args)?)?,
             // Not all it does is a change of definitions.
             "job" => return job::change(self, read(args)?),
             "token" => return token::change(self, read(args)?),

@@ -9,6 +9,7 @@ mod asking;
 pub mod finding;
 pub mod keeping;
 pub mod listing;
+pub mod retention;
 pub mod showing;
 #[cfg(test)]
 pub mod tests;

@@ -275,9 +275,8 @@ pub fn needs_of(verb: &str) -> Option<Needs> {
         }
         "job" => (Role::Operator, Area::Jobs),
         "authorities" | "authgroup" | "authdomain" | "connections" | "connection"
-        | "connectors" | "connector" | "export" | "import" | "tokens" | "token" | "audit" => {
-            (Role::Admin, Area::Administration)
-        }
+        | "connectors" | "connector" | "export" | "import" | "lost-links" | "tokens" | "token"
+        | "audit" => (Role::Admin, Area::Administration),
         _ => return None,
     };
     Some(Needs { role, area })

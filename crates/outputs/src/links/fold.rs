@@ -180,7 +180,7 @@ impl Fold<'_> {
                 node.inlinks = Inlinks::Blocks(blocks + 1);
             }
             Inlinks::Blocks(_) => {
-                let (old, mut all) = inlinks::blocks(view, self.part(), it.hash)?;
+                let (old, mut all) = inlinks::blocks(view, self.part(), (it.hash, &node.uri))?;
                 old.into_iter().for_each(|key| out.remove(key));
                 all.append(&mut edits);
                 self.write_list(it, inlinks::merged(all), node, out);

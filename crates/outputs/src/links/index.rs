@@ -12,9 +12,10 @@ use super::changes::{Batch, Mark};
 use super::codec::{self, Reader};
 use super::fold::{Fold, Rows};
 use super::keys;
-use super::parts::Parts;
+use super::parts::{Parts, of_domain};
 use super::plan::{self, Differs, Plan, Planned};
 use super::state::State;
+use page::outlinks::domain_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::ids::Part;
@@ -26,7 +27,9 @@ use store::{Error, Result};
 #[derive(Clone)]
 pub struct LinkIndex {
     map: Arc<dyn SortedMap>,
-    parts: Arc<Mutex<Parts>>,
+    /// What planning remembers of parts. It is locked for as long as a batch is planned, so
+    /// that readers have nothing to do with it.
+    planning: Arc<Mutex<Parts>>,
     count: u32,
 }
 
@@ -75,7 +78,7 @@ impl Applied {
 impl LinkIndex {
     /// The index in a map, of a database with so many parts.
     pub fn new(map: Arc<dyn SortedMap>, parts: u32) -> LinkIndex {
-        LinkIndex { map, parts: Arc::new(Mutex::new(Parts::new(parts))), count: parts }
+        LinkIndex { map, planning: Arc::new(Mutex::new(Parts::new(parts))), count: parts }
     }
 
     /// The map.
@@ -88,9 +91,9 @@ impl LinkIndex {
         self.count
     }
 
-    /// The part of a URI.
+    /// The part of a URI. It waits for nobody, whatever is planned meanwhile.
     pub fn part_of(&self, uri: &str) -> Part {
-        Part(self.parts.lock().unwrap_or_else(PoisonError::into_inner).of(uri).into())
+        Part(of_domain(domain_of(uri), self.count).into())
     }
 
     /// Looks at what is there.
@@ -104,6 +107,11 @@ impl LinkIndex {
     /// The last commit of the crawl in a part that is in the index.
     pub fn cursor(&self, part: Part) -> Result<i64> {
         self.read(move |view| Ok(State::load(view, part)?.cursor))
+    }
+
+    /// Whether a part has pages, or has had some.
+    pub fn has_pages(&self, part: Part) -> Result<bool> {
+        self.read(move |view| Ok(State::load(view, part)?.next_page > 0))
     }
 
     /// How many changes it has seen, over all parts: another number when anything is new.
@@ -163,9 +171,9 @@ impl LinkIndex {
     }
 
     fn planned(&self, batch: &Arc<Batch>) -> Result<Plan> {
-        let (batch, parts) = (batch.clone(), self.parts.clone());
+        let (batch, planning) = (batch.clone(), self.planning.clone());
         self.read(move |view| {
-            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut parts = planning.lock().unwrap_or_else(PoisonError::into_inner);
             plan::plan(view, &batch.changes, &mut parts)
         })
     }
@@ -173,10 +181,12 @@ impl LinkIndex {
     /// All parts in one change.
     fn apply_whole(&self, batch: Batch) -> Result<Applied> {
         let applied = Arc::new(Mutex::new(Applied::default()));
-        let (parts, told) = (self.parts.clone(), applied.clone());
+        let (planning, told) = (self.planning.clone(), applied.clone());
         let work = move |view: &dyn View| {
-            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
-            let plan = plan::plan(view, &batch.changes, &mut parts)?;
+            let plan = {
+                let mut parts = planning.lock().unwrap_or_else(PoisonError::into_inner);
+                plan::plan(view, &batch.changes, &mut parts)?
+            };
             *told.lock().unwrap_or_else(PoisonError::into_inner) = Applied::of(&batch, &plan);
             let cursors = batch.marks.iter().filter_map(|mark| match mark {
                 Mark::Cursor { part, .. } => Some(narrow(*part)),

@@ -15,9 +15,9 @@ use super::pages::{attributes, read_attributes};
 use page::facts::{LinkKind, Rel};
 use page::ids::DocHash;
 use std::collections::HashMap;
-use store::Result;
 use store::ids::Part;
 use store::sorted::{Span, View};
+use store::{Error, Result};
 
 /// Bytes of in-links that stand in the row of their URI.
 pub const HERE_BYTES_MAX: usize = 256;
@@ -174,28 +174,35 @@ pub fn list(view: &dyn View, part: Part, hash: DocHash, node: &Node) -> Result<V
     match &node.inlinks {
         Inlinks::Here(block) if block.is_empty() => Ok(Vec::new()),
         Inlinks::Here(block) => decode(block),
-        _ => Ok(merged(blocks(view, part, hash)?.1)),
+        _ => Ok(merged(blocks(view, part, (hash, &node.uri))?.1)),
     }
 }
 
 /// The blocks of a list that is not wide: their keys, and their edits from the oldest on.
-pub fn blocks(view: &dyn View, part: Part, hash: DocHash) -> Result<(Vec<Vec<u8>>, Vec<Edit>)> {
-    let (mut keys, mut edits) = (Vec::new(), Vec::new());
-    let mut span = Span::prefix(&keys::inlinks(hash));
-    loop {
-        let rows = view.scan(part, &span, ROWS_STEP)?;
-        let ends = rows.len() < ROWS_STEP;
-        for (key, value) in rows {
-            if keys::form_of(&key).is_some_and(|(form, _)| form != Form::Wide as u8) {
-                edits.extend(decode(&value)?);
-                keys.push(key);
-            }
-        }
-        match keys.last() {
-            Some(last) if !ends => span = span.behind(last),
-            _ => return Ok((keys, edits)),
-        }
+/// They are few ([`blocks_max`]); more of them, or rows of single in-links among them, are
+/// damage.
+pub fn blocks(
+    view: &dyn View,
+    part: Part,
+    (hash, uri): (DocHash, &str),
+) -> Result<(Vec<Vec<u8>>, Vec<Edit>)> {
+    let damaged = |reason: &str| {
+        let reason = format!("{reason}; run `driftline links rebuild`");
+        Error::corrupt(format!("the link index (in-links of {uri})"), reason)
+    };
+    let rows = view.scan(part, &Span::prefix(&keys::inlinks(hash)), ROWS_STEP)?;
+    if rows.len() == ROWS_STEP {
+        return Err(damaged("it has more blocks than a list can have"));
     }
+    let (mut keys, mut edits) = (Vec::with_capacity(rows.len()), Vec::new());
+    for (key, value) in rows {
+        if keys::form_of(&key).is_none_or(|(form, _)| form == Form::Wide as u8) {
+            return Err(damaged("it should be blocks, but there are rows of single in-links"));
+        }
+        edits.extend(decode(&value)?);
+        keys.push(key);
+    }
+    Ok((keys, edits))
 }
 
 #[cfg(test)]

@@ -169,6 +169,11 @@ pub fn read_lost(key: &[u8]) -> Option<(u64, Source)> {
     Some((counts::read(time)?, Source::read(source)?))
 }
 
+/// What keys of lost in-links, or of in-links, have in common that are of one target.
+pub fn target_of(key: &[u8]) -> &[u8] {
+    key.get(..17).unwrap_or(key)
+}
+
 /// Which of the two lists of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -245,6 +250,11 @@ pub fn state() -> Vec<u8> {
 /// The batch of a part that is under way.
 pub fn pending() -> Vec<u8> {
     vec![META.byte, b'p']
+}
+
+/// How far the sweep of the part's lost links is.
+pub fn swept() -> Vec<u8> {
+    vec![META.byte, b'l']
 }
 
 /// How far another part's batches have come here.

@@ -5,7 +5,9 @@ mod bulk;
 mod defects;
 mod faults;
 mod model;
+mod prune;
 mod seeds;
+mod waiting;
 
 use super::index::LinkIndex;
 use super::keys;

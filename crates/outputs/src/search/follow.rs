@@ -3,27 +3,33 @@
 //!
 //! What a document's row says decides: its content is that of the chunk the row names, and
 //! of no other; a row that is removed is not in the index. So chunks that were superseded
-//! cost nothing, and applying one again changes nothing. Invariant: the cursor of a part is
-//! in the version that has its documents.
+//! cost nothing, and applying one again changes nothing. Of jobs that want no search chunks
+//! are passed over: their facts are not read unless they remove something, and a shard that
+//! has no document is not even opened for them.
+//!
+//! Invariant: the cursor of a part is in the version that has its documents. It may be behind
+//! by chunks that were passed over, up to [`PASSED_MAX`]; whoever takes the part up passes
+//! them again.
 
 use super::refresh::Refresh;
 use super::said;
 use super::schema::{Entry, Key, Said};
 use super::shard::{In, Means, Shard};
 use super::wanted::{Wanted, is_for_readers};
+use super::writer::Cursors;
 use crate::follow::{Applied, Consumer, LeftOut, Work};
 use page::domain::SuffixList;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
-use store::ids::Part;
+use store::ids::{ChunkId, DocumentId, Part};
 use store::panics::{FaultPoint, Faults, caught};
-use store::tables::chunks::{self, Committed, Facts};
+use store::tables::chunks::{self, Head};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
-use store::tables::{cursors, settings};
-use store::{Db, Error, Result, clock, memory, pack};
+use store::tables::{cursors, settings, shards};
+use store::{Db, Error, Result, Tx, clock, memory, pack};
 
 /// Documents of a batch: so many are found before others are begun.
 const DOCUMENTS_MAX: usize = 1_000;
@@ -33,6 +39,10 @@ const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 const BATCH_TIME: Duration = Duration::from_millis(400);
 /// Chunks that are looked up at a time.
 const CHUNKS_STEP: u32 = 32;
+/// Chunks of a shard that may be passed over before its cursors are published.
+const PASSED_MAX: usize = 1_000;
+/// Documents that are looked up at a time.
+const DOCUMENTS_STEP: u32 = 1_000;
 /// A document is found within two seconds, and a crawl in full swing makes few versions.
 const GATHER_MS: i64 = 300;
 
@@ -41,6 +51,12 @@ pub struct Search {
     means: Means,
     list: Arc<SuffixList>,
     shards: BTreeMap<Part, (Shard, Refresh)>,
+    /// Shards that have no document, and are not open.
+    unopened: BTreeSet<Part>,
+    /// How far each part is, chunks included that were passed over.
+    reached: BTreeMap<Part, i64>,
+    /// Chunks of each shard that were passed over since it was published.
+    passed: BTreeMap<Part, usize>,
     /// The chunk that is being read.
     reading: Option<In>,
     /// Which jobs want their documents to be found.
@@ -73,9 +89,19 @@ impl Search {
     /// The index, and who is told of every version.
     pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
         let list = means.claimant.db.read(settings::suffix_list)?;
-        let (shards, wanted) = (BTreeMap::new(), Wanted::default());
-        let (is_careful, faults) = (false, Faults::default());
-        Ok(Search { means, list, shards, reading: None, wanted, is_careful, faults, published })
+        Ok(Search {
+            means,
+            list,
+            shards: BTreeMap::new(),
+            unopened: BTreeSet::new(),
+            reached: BTreeMap::new(),
+            passed: BTreeMap::new(),
+            reading: None,
+            wanted: Wanted::default(),
+            is_careful: false,
+            faults: Faults::default(),
+            published,
+        })
     }
 
     /// The same, with faults that a test injects.
@@ -94,22 +120,64 @@ impl Search {
             if self.shards.len() >= memory::SEARCH_WRITERS_MAX {
                 self.shards.pop_first();
             }
-            let shard = Shard::open(&self.means, part)?;
+            let mut shard = Shard::open(&self.means, part)?;
+            // What was passed over since it was published need not be passed again.
+            for (of, at) in &self.reached {
+                if self.means.shard_of(*of) == part && shard.writer.cursors.of(*of) < *at {
+                    shard.writer.cursors.set(*of, *at);
+                }
+            }
             self.shards.insert(part, (shard, Refresh::default()));
+            self.unopened.remove(&part);
         }
         let opened = self.shards.get_mut(&part).map(|(shard, _)| shard);
         opened.ok_or_else(|| closed(part))
     }
 
-    /// Puts what a chunk says into its shard.
-    fn take(&mut self, part: Part, chunk: Committed, batch: &mut Batch) -> Result<()> {
-        if chunk.facts == Facts::None {
-            return Ok(());
+    /// How far a shard is in a part that is published without a document, or not at all: such
+    /// a shard need not be open to pass chunks over. `None` if it has documents.
+    fn published_empty(&self, (home, part): (Part, Part)) -> Result<Option<i64>> {
+        if self.shards.contains_key(&home) {
+            return Ok(None);
         }
+        let Some(shard) = self.db().read(move |tx| shards::current(tx, home))? else {
+            return Ok(Some(0));
+        };
+        let is_ours = shard.told.make == super::writer::make(self.means.spans_parts);
+        if !is_ours || shard.documents > 0 {
+            return Ok(None);
+        }
+        Ok(Some(Cursors::published(&shard.told.meta)?.of(part)))
+    }
+
+    /// Passes over a chunk whose job wants no search, if that can be done without reading its
+    /// facts. What the index has of its documents goes.
+    fn pass(&mut self, part: Part, chunk: &Head) -> Result<bool> {
+        if self.wanted.of(&self.means.claimant.db, chunk.job)? {
+            return Ok(false);
+        }
+        let (home, db) = (self.means.shard_of(part), self.db().clone());
+        if !self.unopened.contains(&home) {
+            let shard = self.open(home)?;
+            match () {
+                () if shard.is_empty() => {}
+                () if chunk.removes > 0 => return Ok(false),
+                () => leave_out(&db, (part, chunk.id), shard)?,
+            }
+        }
+        *self.passed.entry(home).or_default() += 1;
+        Ok(true)
+    }
+
+    /// Puts what a chunk says into its shard.
+    fn take(&mut self, part: Part, chunk: &Head, batch: &mut Batch) -> Result<()> {
         let id = chunk.id;
         let db = self.db().clone();
+        let Some(facts) = db.read(move |tx| chunks::facts_of(tx, part, id))? else {
+            return Ok(());
+        };
         let is_wanted = self.wanted.of(&db, chunk.job)?;
-        let Some(bytes) = pack::read_facts(&db, &self.means.objects, part, chunk.facts)? else {
+        let Some(bytes) = pack::read_facts(&db, &self.means.objects, part, facts)? else {
             return Ok(());
         };
         let mut records: Vec<DocumentRecord> = Vec::new();
@@ -181,15 +249,17 @@ impl Search {
         let mut taken: BTreeMap<Part, Vec<In>> = BTreeMap::new();
         let until = Instant::now() + BATCH_TIME;
         let mut batch = Batch { until, documents: 0, text_bytes: 0, left_out: Vec::new() };
+        self.wanted.begin();
         for it in work {
             let (part, mut at) = (it.lease.part, it.at);
             let shard = self.means.shard_of(part);
-            if self.open(shard)?.writer.cursors.of(part) != it.at {
+            if self.reached.get(&part) != Some(&it.at) {
                 return Err(closed(shard));
             }
             while at < it.head && batch.has_room() {
                 let seq = at;
-                let chunks = self.db().read(move |tx| chunks::after(tx, part, seq, CHUNKS_STEP))?;
+                let heads = move |tx: &mut Tx<'_>| chunks::heads_after(tx, part, seq, CHUNKS_STEP);
+                let chunks = self.db().read(heads)?;
                 if chunks.is_empty() {
                     // Numbers without a chunk: commits that settled nothing.
                     at = it.head;
@@ -198,18 +268,22 @@ impl Search {
                     if !batch.has_room() {
                         break;
                     }
-                    at = chunk.seq;
                     applied.committed_ms.push(chunk.committed_ms);
-                    let mark = In { lease: it.lease.clone(), chunk: chunk.id };
-                    self.reading = Some(mark.clone());
-                    taken.entry(shard).or_default().push(mark);
-                    self.take(part, chunk, &mut batch)?;
-                    self.reading = None;
+                    if !self.pass(part, &chunk)? {
+                        self.open(shard)?;
+                        let mark = In { lease: it.lease.clone(), chunk: chunk.id };
+                        self.reading = Some(mark.clone());
+                        taken.entry(shard).or_default().push(mark);
+                        self.take(part, &chunk, &mut batch)?;
+                        self.reading = None;
+                    }
+                    at = chunk.seq;
                 }
             }
             if let Some((shard, _)) = self.shards.get_mut(&shard) {
                 shard.writer.cursors.set(part, at);
             }
+            self.reached.insert(part, at);
             applied.reached.push((part, at));
         }
         applied.left_out = batch.left_out;
@@ -238,11 +312,47 @@ impl Search {
         for (part, leases) in self.by_shard(work.iter().map(|it| &it.lease)) {
             let Some((shard, _)) = self.shards.get_mut(&part) else { continue };
             let chunks = taken.get(&part).map_or(&[][..], Vec::as_slice);
+            let passed = self.passed.get(&part).copied().unwrap_or(0);
+            if chunks.is_empty() && !shard.is_changed() && passed < PASSED_MAX {
+                continue;
+            }
             shard.publish(&leases, chunks)?;
+            self.passed.remove(&part);
             (self.published)();
             shard.mark(chunks, "propagated")?;
         }
         Ok(())
+    }
+
+    /// Publishes the cursors of shards whose chunks were only passed over. One that is empty
+    /// is published once, so that there is one.
+    fn publish_passed(&mut self, leases: &[Lease]) -> Result<()> {
+        for (part, leases) in self.by_shard(leases.iter()) {
+            let was_passed = self.passed.remove(&part).is_some();
+            let is_there = || self.db().read(move |tx| Ok(shards::current(tx, part)?.is_some()));
+            if !was_passed || (self.unopened.contains(&part) && is_there()?) {
+                continue;
+            }
+            self.open(part)?.publish(&leases, &[])?;
+            (self.published)();
+        }
+        Ok(())
+    }
+}
+
+/// Takes out of a shard what it has of documents whose content is in a chunk.
+fn leave_out(db: &Db, (part, chunk): (Part, ChunkId), shard: &mut Shard) -> Result<()> {
+    let mut after = DocumentId(i64::MIN);
+    loop {
+        let found =
+            db.read(move |tx| documents::of_chunk(tx, (part, chunk), after, DOCUMENTS_STEP))?;
+        for (_, connection, hash) in &found {
+            shard.writer.delete_if_in(Key { connection: *connection, hash: *hash })?;
+        }
+        match found.last() {
+            Some((last, ..)) if found.len() == DOCUMENTS_STEP as usize => after = *last,
+            _ => return Ok(()),
+        }
     }
 }
 
@@ -264,8 +374,21 @@ impl Consumer for Search {
         // A shard that covers all parts is this process's as long as it has the directory.
         if !self.means.spans_parts {
             self.shards.remove(&part);
+            self.unopened.remove(&part);
+            self.reached.remove(&lease.part);
         }
-        Ok(self.open(part)?.writer.cursors.of(lease.part))
+        if let Some(at) = self.reached.get(&lease.part) {
+            return Ok(*at);
+        }
+        let at = match self.published_empty((part, lease.part))? {
+            Some(at) => {
+                self.unopened.insert(part);
+                at
+            }
+            None => self.open(part)?.writer.cursors.of(lease.part),
+        };
+        self.reached.insert(lease.part, at);
+        Ok(at)
     }
 
     fn apply(&mut self, work: &[Work]) -> Result<Applied> {
@@ -283,12 +406,16 @@ impl Consumer for Search {
             // What is in memory is of no use any more; what is published is.
             for it in work {
                 self.shards.remove(&self.means.shard_of(it.lease.part));
+                self.reached.remove(&it.lease.part);
             }
         }
         outcome
     }
 
     fn tend(&mut self, leases: &[Lease], is_last: bool) -> Result<bool> {
+        if is_last {
+            self.publish_passed(leases)?;
+        }
         let Some(links) = self.means.links.clone() else { return Ok(false) };
         let mut is_more = false;
         let parts: BTreeMap<Part, Vec<Lease>> = self.by_shard(leases.iter());

@@ -10,12 +10,12 @@
 use super::said;
 use super::schema::Key;
 use super::told::{Columns, is_worth_it};
-use super::writer::{Writer, failed};
+use super::writer::{Writer, failed, searcher};
 use crate::links::LinkIndex;
 use std::time::Instant;
 use store::Result;
 use tantivy::schema::Value;
-use tantivy::{DocAddress, ReloadPolicy, Searcher, TantivyDocument};
+use tantivy::{DocAddress, Searcher, TantivyDocument};
 
 /// Documents that a step looks at.
 const LOOKED_MAX: usize = 50_000;
@@ -73,13 +73,6 @@ impl Refresh {
     pub fn wake(&mut self) {
         self.rests_until = None;
     }
-}
-
-/// The index as it is in the writer's last commit.
-fn searcher(writer: &Writer) -> Result<Searcher> {
-    let reader = writer.index().reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
-    let reader: tantivy::IndexReader = reader.map_err(|error| failed(writer.home(), error))?;
-    Ok(reader.searcher())
 }
 
 impl Sweep {

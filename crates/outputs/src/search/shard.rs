@@ -66,6 +66,10 @@ pub struct Shard {
     make: String,
     /// The files of what is published.
     published: Vec<File>,
+    /// Documents of what is published.
+    documents: i64,
+    /// Whether what is published was built otherwise: it is to be replaced, by whatever.
+    is_of_another_make: bool,
 }
 
 /// A chunk that is in, of a part whose lease is held.
@@ -88,6 +92,8 @@ impl Shard {
         let folder = means.home.join(part.0.to_string());
         let home = take_over(&folder, means.claimant.ids.next())?;
         let (shard, files) = current;
+        let is_of_another_make = shard.as_ref().is_some_and(|it| it.told.make != make);
+        let documents = shard.as_ref().map_or(0, |it| it.documents);
         let published = match shard.filter(|it| it.told.make == make) {
             None => {
                 clear(&home)?;
@@ -102,7 +108,18 @@ impl Shard {
             }
         };
         let writer = Writer::open(&home)?;
-        Ok(Shard { part, means: means.clone(), writer, make, published })
+        let (means, documents) = (means.clone(), if is_of_another_make { 0 } else { documents });
+        Ok(Shard { part, means, writer, make, published, documents, is_of_another_make })
+    }
+
+    /// Whether no document is in it.
+    pub fn is_empty(&self) -> bool {
+        self.documents == 0 && !self.writer.is_changed()
+    }
+
+    /// Whether there is something to publish, besides how far it is.
+    pub fn is_changed(&self) -> bool {
+        self.writer.is_changed() || self.is_of_another_make
     }
 
     /// Commits, and publishes what was committed, under the leases of the parts that got
@@ -180,6 +197,7 @@ impl Shard {
             Ok((version, shards::files(tx, part)?))
         })?;
         self.published = published;
+        (self.documents, self.is_of_another_make) = (documents, false);
         self.collect()?;
         Ok(version)
     }

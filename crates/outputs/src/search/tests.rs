@@ -7,6 +7,7 @@ mod world;
 use page::facts::{Link, LinkKind, Rel};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use store::ids::Part;
 use store::testing::both_databases;
 use store::{Db, Result};
 use world::{Doc, World};
@@ -123,6 +124,49 @@ fn documents_of_a_job_that_wants_no_search_are_not_found_from_then_on() {
         assert_eq!(world.verified()?.0.differences, 3, "it wants them again");
         assert_eq!(world.rebuild()?, 3);
         world.check()
+    });
+}
+
+#[test]
+fn a_job_without_search_costs_the_search_index_nothing() {
+    both_databases(|db| {
+        let mut world = World::new(db, true)?;
+        world.says(false)?;
+        for _ in 0..50 {
+            world.commit_unreadable(Part(0))?;
+        }
+        world.follow()?;
+        assert_eq!(world.progress(Part(0))?, (50, 50), "it is up to date");
+        assert_eq!(world.published()?, (None, false), "nothing is read, opened or published");
+        world.end()?;
+        assert_eq!(world.published()?, (Some(1), true), "there is one, which is empty");
+        // Another process begins where that one ended, and opens nothing.
+        world.crash(true)?;
+        world.commit_unreadable(Part(0))?;
+        world.follow()?;
+        assert_eq!(world.progress(Part(0))?, (51, 51));
+        world.end()?;
+        assert_eq!(world.published()?, (Some(1), false));
+        // What is wanted is found, and then what is not is still not read.
+        world.says(true)?;
+        world.commit(&[Doc::numbered(0, 1, true)])?;
+        world.follow()?;
+        assert_eq!(world.published()?, (Some(2), true));
+        world.says(false)?;
+        for _ in 0..50 {
+            world.commit_unreadable(Part(0))?;
+        }
+        world.follow()?;
+        assert_eq!(world.progress(Part(0))?, (102, 102));
+        assert_eq!(world.published()?, (Some(2), true), "no version is made for it");
+        assert_eq!(world.found("common"), ["https://example.com/0"]);
+        world.end()?;
+        assert_eq!(world.published()?, (Some(3), true), "but how far it is");
+        // What it removes goes.
+        world.commit(&[Doc::numbered(0, 2, false)])?;
+        world.follow()?;
+        assert_eq!(world.found("common"), [""; 0]);
+        Ok(())
     });
 }
 

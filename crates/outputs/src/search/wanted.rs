@@ -22,12 +22,17 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// A batch begins: jobs may have changed their minds.
+    pub fn begin(&mut self) {
+        self.known.begin();
+    }
+
     /// Whether a job wants its documents to be found.
     pub fn of(&mut self, db: &Db, job: JobId) -> Result<bool> {
         self.known.of(db, job, |found| {
             let Some(found) = found else { return Ok(true) };
             // Its documents wait in their chunks until somebody can read what is wanted of them.
-            let said = Searchable::of(&found.docspec).ok_or_else(|| {
+            let said = Searchable::of(&found.job.docspec).ok_or_else(|| {
                 Error::corrupt(format!("job {job}"), "its specification cannot be read".to_owned())
             })?;
             Ok(said.0)

@@ -18,7 +18,9 @@ use tantivy::directory::MmapDirectory;
 use tantivy::directory::error::{LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::schema::Value as _;
-use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, TantivyError};
+use tantivy::{
+    Index, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError,
+};
 
 /// What the index says of its files.
 pub const META: &str = "meta.json";
@@ -47,6 +49,17 @@ pub struct Cursors {
 }
 
 impl Cursors {
+    /// Those that an index says of itself.
+    pub fn published(meta: &str) -> Result<Cursors> {
+        #[derive(Deserialize)]
+        struct Meta {
+            payload: Option<String>,
+        }
+        let broken = |error: serde_json::Error| Error::corrupt("a shard", error.to_string());
+        let meta: Meta = serde_json::from_str(meta).map_err(broken)?;
+        meta.payload.map_or(Ok(Cursors::default()), |it| serde_json::from_str(&it).map_err(broken))
+    }
+
     /// The last commit of a part that is in.
     pub fn of(&self, part: Part) -> i64 {
         self.parts.get(&part.0.to_string()).copied().unwrap_or(0)
@@ -78,6 +91,10 @@ pub struct Writer {
     pub fields: Fields,
     /// How far it is.
     pub cursors: Cursors,
+    /// Whether something was put or deleted since the last commit.
+    is_changed: bool,
+    /// The last commit, for whoever looks a key up; opened when it is first needed.
+    committed: Option<Searcher>,
 }
 
 impl Writer {
@@ -106,11 +123,13 @@ impl Writer {
             Some(text) => serde_json::from_str(text)
                 .map_err(|error| Error::corrupt(home.display().to_string(), error.to_string()))?,
         };
-        Ok(Writer { home: home.to_owned(), index, writer, fields, cursors })
+        let (home, is_changed) = (home.to_owned(), false);
+        Ok(Writer { home, index, writer, fields, cursors, is_changed, committed: None })
     }
 
     /// A document takes the place of what was there under its key.
     pub fn put(&mut self, key: Key, document: TantivyDocument) -> Result<()> {
+        self.is_changed = true;
         self.writer.delete_term(key.term(&self.fields));
         self.writer.add_document(document).map_err(|error| failed(&self.home, error))?;
         Ok(())
@@ -129,7 +148,33 @@ impl Writer {
 
     /// A document is gone.
     pub fn delete(&mut self, key: Key) {
+        self.is_changed = true;
         self.writer.delete_term(key.term(&self.fields));
+    }
+
+    /// Whether something was put or deleted since the last commit.
+    pub fn is_changed(&self) -> bool {
+        self.is_changed
+    }
+
+    /// Deletes a document if it is in, or may be: what was put since the last commit is not
+    /// looked for.
+    pub fn delete_if_in(&mut self, key: Key) -> Result<()> {
+        if self.is_changed || self.is_committed(key)? {
+            self.delete(key);
+        }
+        Ok(())
+    }
+
+    /// Whether the last commit has a document.
+    fn is_committed(&mut self, key: Key) -> Result<bool> {
+        let searcher = match self.committed.take() {
+            Some(searcher) => searcher,
+            None => searcher(self)?,
+        };
+        let count = searcher.doc_freq(&key.term(&self.fields));
+        self.committed = Some(searcher);
+        Ok(count.map_err(|error| failed(&self.home, error))? > 0)
     }
 
     /// Makes everything durable, with how far the writer is.
@@ -139,6 +184,7 @@ impl Writer {
         let mut commit = self.writer.prepare_commit().map_err(|error| failed(home, error))?;
         commit.set_payload(&told);
         commit.commit().map_err(|error| failed(home, error))?;
+        (self.is_changed, self.committed) = (false, None);
         Ok(())
     }
 
@@ -181,6 +227,13 @@ impl Writer {
     pub fn settle(self) -> Result<()> {
         self.writer.wait_merging_threads().map_err(|error| failed(&self.home, error))
     }
+}
+
+/// The index as it is in a writer's last commit.
+pub fn searcher(writer: &Writer) -> Result<Searcher> {
+    let reader = writer.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
+    let reader: tantivy::IndexReader = reader.map_err(|error| failed(&writer.home, error))?;
+    Ok(reader.searcher())
 }
 
 fn merges() -> LogMergePolicy {

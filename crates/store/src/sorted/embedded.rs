@@ -7,10 +7,12 @@
 //! count is a row of a tree of its own, and one write of it switches. A write that fails
 //! makes the library refuse all others, since it does not know what is on disk; the map is
 //! opened again then, which finds out. Invariant: trees that no row names are left over from
-//! a replacement that was cut off, and go.
+//! a replacement that was cut off, and go. What it may grow to besides its rows, and how that
+//! is given back, is in `shrinking`.
 
 mod half_made;
 mod mirror;
+mod shrinking;
 
 use super::{Family, Habit, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
 use crate::ids::Part;
@@ -25,8 +27,7 @@ use fjall::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
 
 /// Which generation of each family counts.
 const GENERATIONS: &str = "generations";
@@ -37,11 +38,6 @@ const JOURNAL_BYTES: u64 = 128 << 20;
 const WORKERS: usize = 1;
 /// Files that are kept open.
 const FILES_MAX: usize = 256;
-
-/// Bytes of the journal that the next process may read through when it opens the map.
-const JOURNAL_LEFT_BYTES: u64 = 4 << 20;
-/// How long it is waited, at the end, for rows to be written out.
-const END_MAX: Duration = Duration::from_secs(10);
 
 /// Where a map is, and of what it consists.
 #[derive(Debug, Clone)]
@@ -65,6 +61,7 @@ pub struct Embedded {
 
 /// The map, as long as all goes well.
 struct Opened {
+    path: PathBuf,
     db: Database,
     generations: Keyspace,
     trees: RwLock<BTreeMap<u8, Tree>>,
@@ -109,7 +106,12 @@ impl Embedded {
         }
         // Opening it writes.
         disk::try_to_write(&self.place.path)?;
-        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        self.reopen(self.opened.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Closes the map and opens it again. If that fails, the next change tries it again.
+    fn reopen(&self, mut opened: RwLockWriteGuard<'_, Option<Opened>>) -> Result<()> {
+        self.is_broken.store(true, Ordering::SeqCst);
         // It has a lock that the next one needs.
         opened.take();
         *opened = Some(Opened::open(&self.place)?);
@@ -158,7 +160,8 @@ impl Opened {
             let keyspace = tree(&db, *family, generation)?;
             trees.insert(family.byte, Tree { family: *family, generation, keyspace });
         }
-        let map = Opened { db, generations, trees: RwLock::new(trees), is_mirror: false };
+        let (path, trees) = (place.path.clone(), RwLock::new(trees));
+        let map = Opened { path, db, generations, trees, is_mirror: false };
         map.drop_leftovers()?;
         Ok(map)
     }
@@ -260,7 +263,7 @@ impl SortedMap for Embedded {
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        self.with(|opened| opened.db.disk_space().map_err(|error| opened.fault(error)))
+        self.with(Opened::disk_bytes)
     }
 
     fn compact(&self) -> Result<()> {
@@ -272,6 +275,22 @@ impl SortedMap for Embedded {
             }
             Ok(())
         })
+    }
+
+    fn tidy(&self) -> Result<()> {
+        if !self.with(Opened::is_long)? {
+            return Ok(());
+        }
+        let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.mend()?;
+        if !self.with(Opened::write_out)? {
+            return Ok(());
+        }
+        // Whoever waits to write keeps new readers out, so it is not waited for old ones.
+        match self.opened.try_write() {
+            Ok(opened) if opened.as_ref().is_some_and(|it| !it.is_mirror) => self.reopen(opened),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -329,27 +348,6 @@ impl Opened {
             }
         }
         Ok(())
-    }
-}
-
-/// What is only in the journal is written out, so that the next process does not read it
-/// all before its first answer.
-impl Drop for Opened {
-    fn drop(&mut self) {
-        let is_short = self.db.journal_disk_space().is_ok_and(|it| it <= JOURNAL_LEFT_BYTES);
-        if is_short || self.is_mirror {
-            return;
-        }
-        for tree in self.trees().values() {
-            if tree.keyspace.rotate_memtable().is_err() {
-                // The journal has it all.
-                return;
-            }
-        }
-        let until = Instant::now() + END_MAX;
-        while self.db.outstanding_flushes() > 0 && Instant::now() < until {
-            std::thread::park_timeout(Duration::from_millis(5));
-        }
     }
 }
 

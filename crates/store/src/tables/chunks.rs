@@ -192,6 +192,23 @@ pub struct Committed {
     pub bodies_object: Option<ObjectId>,
 }
 
+/// A committed chunk without its facts: enough to know whether they are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Head {
+    pub id: ChunkId,
+    pub seq: i64,
+    pub job: JobId,
+    /// Documents settled.
+    pub documents: i64,
+    pub adds: i64,
+    pub updates: i64,
+    pub removes: i64,
+    pub keeps: i64,
+    pub errors: i64,
+    pub committed_ms: i64,
+}
+
 /// Where the facts of a chunk are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -221,6 +238,29 @@ pub fn after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Co
                 committed_ms: row.get(5)?,
                 facts: facts_from(row)?,
                 bodies_object: row.get(10)?,
+            })
+        },
+    )
+}
+
+/// The same chunks as [`after`] without their facts, none of which are read on the way.
+pub fn heads_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Head>> {
+    tx.query(
+        "SELECT id, seq, jobid, documents, adds, updates, removes, keeps, errors, committed_ms
+         FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
+        &[part.into(), seq.into(), limit.into()],
+        |row| {
+            Ok(Head {
+                id: row.get(0)?,
+                seq: row.get(1)?,
+                job: row.get(2)?,
+                documents: row.get(3)?,
+                adds: row.get(4)?,
+                updates: row.get(5)?,
+                removes: row.get(6)?,
+                keeps: row.get(7)?,
+                errors: row.get(8)?,
+                committed_ms: row.get(9)?,
             })
         },
     )

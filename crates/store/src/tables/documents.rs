@@ -275,6 +275,23 @@ pub fn pointers(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
     )
 }
 
+/// Documents whose content is in a chunk: of which connection, and their keys, after one.
+pub fn of_chunk(
+    tx: &mut Tx<'_>,
+    (part, chunk): (Part, ChunkId),
+    after: DocumentId,
+    limit: u32,
+) -> Result<Vec<(DocumentId, ConnectionId, DocHash)>> {
+    // The plus keeps SQLite from walking all documents of the part in the order of their ids.
+    tx.query(
+        "SELECT id, connectionid, dochash FROM documents
+         WHERE part = $1 AND chunk = $2 AND chunk IS NOT NULL AND +id > $3
+         ORDER BY +id LIMIT $4",
+        &[part.into(), chunk.into(), after.into(), limit.into()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )
+}
+
 /// A document that is there, and where its content is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -341,6 +358,31 @@ mod tests {
             let copy = Document { duplicate_of: Some((Part(0), hash)), ..full.clone() };
             db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&copy)))?;
             assert_eq!(original()?, [], "a copy is nobody's original");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_documents_of_a_chunk_are_found_page_by_page() {
+        both_databases(|db| {
+            let document = |id: i64, chunk: Option<i64>| {
+                let url = format!("https://example.com/{id}");
+                let mut it = Document::new(DocumentId(id), DocHash::of(&url), url, 0);
+                it.chunk = chunk.map(ChunkId);
+                it
+            };
+            let all = [document(1, Some(7)), document(2, Some(8)), document(3, Some(7))];
+            let (part, connection) = (Part(0), ConnectionId(4));
+            db.write(move |tx| save(tx, part, connection, &all))?;
+            let page =
+                |after| db.read(move |tx| of_chunk(tx, (part, ChunkId(7)), DocumentId(after), 1));
+            let expected = |id: i64| {
+                let hash = DocHash::of(&format!("https://example.com/{id}"));
+                vec![(DocumentId(id), connection, hash)]
+            };
+            assert_eq!(page(i64::MIN)?, expected(1));
+            assert_eq!(page(1)?, expected(3));
+            assert_eq!(page(3)?, []);
             Ok(())
         });
     }

@@ -19,6 +19,8 @@ const SUFFIX_LIST: &str = "public suffix list";
 const CONNECTORS: &str = "connectors";
 /// What archives have brought into the link index.
 const LOADED: &str = "loaded archives";
+/// Which lost links the link index keeps.
+const LOST_LINKS: &str = "lost links";
 /// There while a copy into this database is not whole.
 const COPYING: &str = "copying";
 /// The table's name.
@@ -162,6 +164,53 @@ pub fn add_loaded_archives(tx: &mut Tx<'_>, more: &LoadedArchives) -> Result<()>
     Ok(())
 }
 
+/// Which lost links the link index keeps: of one target, the latest ones.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct LostLinks {
+    /// For how many days; 0 is for ever.
+    pub days: u32,
+    /// How many of one target; 0 is all of them.
+    pub per_target: u32,
+}
+
+/// As long as history, unless somebody says otherwise.
+pub const LOST_LINKS_DAYS: u32 = 90;
+/// More than anybody reads; a target that a whole site stopped linking to has as many.
+pub const LOST_LINKS_PER_TARGET: u32 = 1_000;
+
+impl Default for LostLinks {
+    fn default() -> LostLinks {
+        LostLinks { days: LOST_LINKS_DAYS, per_target: LOST_LINKS_PER_TARGET }
+    }
+}
+
+/// Which lost links the link index keeps.
+pub fn lost_links(tx: &mut Tx<'_>) -> Result<LostLinks> {
+    let found: Option<String> =
+        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[LOST_LINKS.into()], |row| {
+            row.get(0)
+        })?;
+    let read = |text: String| {
+        serde_json::from_str(&text)
+            .map_err(|error| Error::corrupt("the setting \"lost links\"", error.to_string()))
+    };
+    Ok(found.map(read).transpose()?.unwrap_or_default())
+}
+
+/// Sets which lost links the link index keeps.
+pub fn set_lost_links(tx: &mut Tx<'_>, kept: LostLinks) -> Result<()> {
+    let text = serde_json::to_string(&kept)
+        .map_err(|error| Error::Statement { reason: error.to_string() })?;
+    tx.execute(
+        "INSERT INTO settings (name, value) VALUES ($1, $2)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        &[LOST_LINKS.into(), (&text).into()],
+    )?;
+    Ok(())
+}
+
 /// The mark of the copy that is filling this database, or was when it was cut off.
 pub fn copying(tx: &mut Tx<'_>) -> Result<Option<String>> {
     tx.query_opt("SELECT value FROM settings WHERE name = $1", &[COPYING.into()], |row| row.get(0))
@@ -229,6 +278,18 @@ mod tests {
             }
             let all = LoadedArchives { files: 2, pages: 20, links: 200, last_ms: 7 };
             assert_eq!(db.read(loaded_archives)?, Some(all));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn which_lost_links_are_kept_can_be_set() {
+        both_databases(|db| {
+            assert_eq!(db.read(lost_links)?, LostLinks { days: 90, per_target: 1_000 });
+            for days in [7, 30] {
+                db.write(move |tx| set_lost_links(tx, LostLinks { days, per_target: 2 }))?;
+                assert_eq!(db.read(lost_links)?, LostLinks { days, per_target: 2 });
+            }
             Ok(())
         });
     }

@@ -5,6 +5,7 @@
 //! directory, or every part's lease in a database; files that are needed on the way lie
 //! beside the data and are gone afterwards.
 
+use super::retention;
 use crate::cli::alone::Alone;
 use crate::cli::place::{Held, Place};
 use crate::cli::{say, shown};
@@ -30,6 +31,7 @@ pub enum Keeping {
     Rebuild(Rebuild),
     Verify(Verify),
     Dump(Dumping),
+    Retention(retention::Args),
 }
 
 /// Make the link index anew from the pages it knows
@@ -79,6 +81,7 @@ pub fn run(keeping: Keeping) -> anyhow::Result<ExitCode> {
         Keeping::Rebuild(args) => rebuild(&args),
         Keeping::Verify(args) => verify(&args),
         Keeping::Dump(args) => dump(&args),
+        Keeping::Retention(args) => retention::run(&args),
     }
 }
 

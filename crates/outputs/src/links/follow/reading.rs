@@ -1,7 +1,8 @@
 //! What committed chunks say of pages, as changes of the index.
 //!
-//! Invariant: only web jobs that want a link index are taken; what a job that is gone has
-//! removed is taken all the same, so that nothing of it stays.
+//! Invariants: only web jobs that want a link index are taken; what a job that is gone has
+//! removed is taken all the same, so that nothing of it stays. Facts that can say nothing of
+//! what is wanted are not read: the row of their chunk tells.
 
 use crate::follow::LeftOut;
 use crate::links::changes::{Change, Content, What};
@@ -16,7 +17,7 @@ use store::chunkfile::document::{self, DocumentRecord, Fetch};
 use store::ids::{JobId, Part};
 use store::objects::Objects;
 use store::panics::{FaultPoint, Faults, caught};
-use store::tables::chunks::{self, Committed, Facts};
+use store::tables::chunks::{self, Head};
 use store::tables::{connections, settings};
 use store::{Db, Error, Result, pack};
 
@@ -40,6 +41,8 @@ pub struct Chunks {
 /// What was read of a chunk.
 #[derive(Debug, Default)]
 pub struct ChunkRead {
+    /// Whether its facts were read, and not left alone.
+    pub is_read: bool,
     /// How many links it has.
     pub links: usize,
     /// Documents that cannot be read because of a bug of this program.
@@ -50,8 +53,10 @@ pub struct ChunkRead {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Links(LinkPolicy),
-    /// Only what it removes.
+    /// Only what it removes: it may have wanted links once.
     Removals,
+    /// Nothing: it never wanted links.
+    Nothing,
 }
 
 /// What a job says of links, of all that it says.
@@ -72,25 +77,40 @@ impl Chunks {
         Ok(Chunks { db, objects, list, policies, faults })
     }
 
-    /// Committed chunks behind a number.
-    pub fn after(&self, part: Part, seq: i64, limit: u32) -> Result<Vec<Committed>> {
-        self.db.read(move |tx| chunks::after(tx, part, seq, limit))
+    /// The rows.
+    pub fn db(&self) -> &Db {
+        &self.db
     }
 
-    /// Adds what a chunk says to changes.
+    /// A batch begins: jobs may have changed what they want.
+    pub fn begin(&mut self) {
+        self.policies.begin();
+    }
+
+    /// Committed chunks behind a number.
+    pub fn after(&self, part: Part, seq: i64, limit: u32) -> Result<Vec<Head>> {
+        self.db.read(move |tx| chunks::heads_after(tx, part, seq, limit))
+    }
+
+    /// Adds what a chunk says to changes. `has_pages` says whether the index has, or has had,
+    /// pages of this part.
     pub fn read(
         &mut self,
-        part: Part,
-        chunk: Committed,
+        (part, has_pages): (Part, bool),
+        chunk: &Head,
         changes: &mut Vec<Change>,
     ) -> Result<ChunkRead> {
         let mut read = ChunkRead::default();
-        if chunk.facts == Facts::None {
+        let wanted = self.wanted(chunk.job)?;
+        if !concerns(chunk, wanted, has_pages) {
             return Ok(read);
         }
-        let wanted = self.wanted(chunk.job)?;
+        read.is_read = true;
         let (id, committed_ms) = (chunk.id, chunk.committed_ms);
-        let Some(bytes) = pack::read_facts(&self.db, &self.objects, part, chunk.facts)? else {
+        let Some(facts) = self.db.read(move |tx| chunks::facts_of(tx, part, id))? else {
+            return Ok(read);
+        };
+        let Some(bytes) = pack::read_facts(&self.db, &self.objects, part, facts)? else {
             return Ok(read);
         };
         for record in pack::stream(part, id, bytes)? {
@@ -119,15 +139,16 @@ impl Chunks {
         let db = &self.db;
         self.policies.of(db, job, |found| {
             let Some(found) = found else { return Ok(Wanted::Removals) };
-            let connection = found.connection;
+            let none = if found.is_first { Wanted::Nothing } else { Wanted::Removals };
+            let connection = found.job.connection;
             let connector = db.read(move |tx| connections::connector_of(tx, connection))?;
             if !connector.is_some_and(|it| OF_THE_WEB.contains(&it.as_str())) {
-                return Ok(Wanted::Removals);
+                return Ok(none);
             }
             // Its pages wait in their chunks until somebody can read what is wanted of them.
-            let told: Told = serde_json::from_str(&found.docspec)
+            let told: Told = serde_json::from_str(&found.job.docspec)
                 .map_err(|error| Error::corrupt(format!("job {job}"), error.to_string()))?;
-            Ok(told.links.map_or(Wanted::Removals, Wanted::Links))
+            Ok(told.links.map_or(none, Wanted::Links))
         })
     }
 
@@ -136,13 +157,13 @@ impl Chunks {
         let date_ms = record.fetch.as_ref().map_or(committed_ms, |fetch| fetch.fetched_ms);
         let policy = match wanted {
             Wanted::Links(policy) => policy,
-            Wanted::Removals => LinkPolicy::default(),
+            Wanted::Removals | Wanted::Nothing => LinkPolicy::default(),
         };
         let (uri, what) = match (&record.change, &record.facts) {
             (document::Change::Remove(_) | document::Change::NoContent, _) => {
                 self.without_content(record, wanted, policy)?
             }
-            _ if wanted == Wanted::Removals => return None,
+            _ if !matches!(wanted, Wanted::Links(_)) => return None,
             (document::Change::Keep, _) => (self.uri(url, policy)?, What::Seen),
             (_, None) => return None,
             (_, Some(facts)) => {
@@ -179,7 +200,7 @@ impl Chunks {
         policy: LinkPolicy,
     ) -> Option<(String, What)> {
         // The original knew no redirects, and no pages without links.
-        let shows_answers = wanted != Wanted::Removals && policy != LinkPolicy::Webindex;
+        let shows_answers = matches!(wanted, Wanted::Links(_)) && policy != LinkPolicy::Webindex;
         let fetch = record.fetch.as_ref().filter(|_| shows_answers);
         if let Some(fetch) = fetch
             && let Some(to) = &fetch.final_url
@@ -205,6 +226,19 @@ impl Chunks {
             LinkPolicy::All | LinkPolicy::External => Uri::canonical(url, &self.list),
         };
         uri.ok().map(|uri| uri.to_uri())
+    }
+}
+
+/// Whether the facts of a chunk may say something of what is wanted of its job. An index that
+/// never had a page has nothing to lose.
+fn concerns(chunk: &Head, wanted: Wanted, has_pages: bool) -> bool {
+    let counted = chunk.adds + chunk.updates + chunk.keeps + chunk.errors;
+    // What redirected once is not counted when it is left out.
+    let may_remove = chunk.removes > 0 || chunk.documents != counted;
+    match wanted {
+        Wanted::Links(_) => true,
+        Wanted::Removals => may_remove && has_pages,
+        Wanted::Nothing => false,
     }
 }
 

@@ -197,3 +197,46 @@ fn every_difference_is_named() {
         }
     });
 }
+
+#[test]
+fn a_list_whose_rows_are_of_the_wrong_form_is_called_corrupt() {
+    let target = "com.t>>o>/";
+    each_engine(|map| {
+        let index = LinkIndex::new(map, PARTS);
+        index.apply(pages(0, 200, target), &[]).unwrap();
+        let (part, hash) = (index.part_of(target), keys::hash(target));
+        assert!(matches!(node(&index, target).unwrap().inlinks, Inlinks::Blocks(_)));
+        // As many rows as are read at a time, none of which is a block.
+        let link = crate::links::inlinks::Inlink {
+            anchor: "home".into(),
+            kind: LinkKind::A,
+            rel: Rel::default(),
+            first_s: 1,
+            seq: 1,
+        };
+        let value = crate::links::inlinks::encode_wide(&link);
+        let wide = |number: u64| Row {
+            part,
+            key: keys::wide(hash, keys::Source { part: 0, number }),
+            value: Some(value.clone()),
+        };
+        let base = Row { part, key: keys::inlinks_in(hash, keys::Form::Base), value: None };
+        for count in [5_000, 10] {
+            let mut rows: Vec<Row> = (0..count).map(wide).chain([base.clone()]).collect();
+            rows.extend((count..5_000).map(|number| Row { value: None, ..wide(number) }));
+            index.map().change(part, None, Arc::new(move |_| Ok(rows.clone()))).unwrap();
+            let scratch = tempfile::tempdir().unwrap();
+            let told = verify::verify(&index, scratch.path(), &mut |_| {}).unwrap_err();
+            let told = told.to_string();
+            assert!(told.contains("corrupt") && told.contains(target), "{told}");
+            let changed = index.apply(pages(200, 260, target), &[]).map(|_| ());
+            let read = index.read(move |view| {
+                let known = reading::find(view, part, target)?.unwrap();
+                crate::links::inlinks::list(view, part, hash, &known.node)
+            });
+            assert!(read.unwrap_err().to_string().contains(target), "{changed:?}");
+        }
+        rebuild::rebuild(&index, tempfile::tempdir().unwrap().path(), &[]).unwrap();
+        assert_eq!(differences(&index), Vec::<String>::new());
+    });
+}

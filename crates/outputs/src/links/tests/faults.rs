@@ -4,7 +4,7 @@
 //! answer from a write on, and what comes after begins anew on the map behind it. It is told
 //! again what it was told: by the follower from its cursor on, by a loader the whole batch.
 
-mod memory;
+pub(super) mod memory;
 
 use super::model::{Cells, Model};
 use super::{PARTS, change, each_engine};

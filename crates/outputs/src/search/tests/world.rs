@@ -15,13 +15,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::chunkfile::document::{Access, Change, DocumentRecord, Fetch, RemoveReason};
 use store::chunkfile::facts;
-use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, Part, Run};
+use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, ObjectId, Part, Run};
 use store::objects::{ChunkKey, Location, Objects};
 use store::panics::Faults;
 use store::tables::documents::{self, Document};
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking as Wanting, Lease};
-use store::tables::{chunks, connections, cursors, settings};
+use store::tables::{chunks, connections, cursors, settings, shards};
 use store::{Db, Result};
 
 /// More than writers are open at a time.
@@ -186,14 +186,60 @@ impl World {
             rows.push(row);
         }
         let bytes = facts::encode(ChunkKey::new(part, chunk)?, &records)?;
+        let count = |is_removal: bool| {
+            let is_one =
+                |it: &&DocumentRecord| matches!(it.change, Change::Remove(_)) == is_removal;
+            i64::try_from(records.iter().filter(is_one).count()).unwrap()
+        };
+        let (updates, removes) = (count(false), count(true));
         self.db.write(move |tx| {
             chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
             let seq = leases::number_commit(tx, &held)?;
             documents::save(tx, part, CONNECTION, &rows)?;
-            let facts = Some(bytes.clone());
-            let summary = chunks::Summary { facts, ..chunks::Summary::default() };
+            let (facts, documents) = (Some(bytes.clone()), updates + removes);
+            let summary = chunks::Summary {
+                documents,
+                updates,
+                removes,
+                facts,
+                ..chunks::Summary::default()
+            };
             chunks::commit(tx, &held, (chunk, seq), &summary, 0)
         })
+    }
+
+    /// Commits a chunk to a part whose facts cannot be read: whoever reads them fails.
+    pub fn commit_unreadable(&mut self, part: Part) -> Result<()> {
+        let (chunk, held) = (ChunkId(self.ids.next()), lease(&self.db, part, "crawl")?);
+        let facts_object = Some(ObjectId(self.ids.next()));
+        self.db.write(move |tx| {
+            chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
+            let seq = leases::number_commit(tx, &held)?;
+            let (documents, updates) = (1, 1);
+            let summary =
+                chunks::Summary { documents, updates, facts_object, ..Default::default() };
+            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+        })
+    }
+
+    /// The published version of the shard of part 0, and whether its writer was ever opened.
+    pub fn published(&self) -> Result<(Option<i64>, bool)> {
+        let version = self.db.read(|tx| shards::current(tx, Part(0)))?.map(|it| it.version);
+        Ok((version, self.means.home.join("0").exists()))
+    }
+
+    /// How far the index is, by what it says itself, and how far the crawl is.
+    pub fn progress(&mut self, part: Part) -> Result<(i64, i64)> {
+        let head = self.db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
+        let lease = self.leases[&part].clone();
+        Ok((self.search.take_up(&lease)?, head))
+    }
+
+    /// The index ends in good order.
+    pub fn end(&mut self) -> Result<()> {
+        let leases: Vec<Lease> = self.leases.values().cloned().collect();
+        while self.search.tend(&leases, true)? {}
+        Ok(())
     }
 
     fn work(&mut self) -> Result<Vec<Work>> {

@@ -17,7 +17,7 @@ pub(super) struct InMemory {
 }
 
 /// An empty map.
-pub(super) fn in_memory(spans_parts: bool) -> Arc<dyn SortedMap> {
+pub(in crate::links::tests) fn in_memory(spans_parts: bool) -> Arc<dyn SortedMap> {
     Arc::new(InMemory { rows: Mutex::default(), spans_parts })
 }
 
