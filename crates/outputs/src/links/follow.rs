@@ -3,7 +3,7 @@
 //! Invariants: the cursor of a part is in the index, with the effect; what is held in
 //! memory is one batch ([`PAGES_MAX`], [`LINKS_MAX`]).
 
-mod reading;
+pub(super) mod reading;
 
 use super::changes::{Batch, Mark};
 use super::index::LinkIndex;

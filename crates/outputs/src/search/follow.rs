@@ -3,8 +3,11 @@
 //!
 //! What a document's row says decides: its content is that of the chunk the row names, and
 //! of no other; a row that is removed is not in the index. So chunks that were superseded
-//! cost nothing, and applying one again changes nothing. Invariant: the cursor of a part is
-//! in the version that has its documents.
+//! cost nothing, and applying one again changes nothing. Invariants: the cursor of a part is
+//! with the version that has its documents; commits that change no document make no version; a
+//! shard that is made anew is shown when it has all that was committed when it was begun.
+
+mod beside;
 
 use super::refresh::Refresh;
 use super::said;
@@ -49,11 +52,16 @@ pub struct Search {
     wanted: Wanted,
     /// Whether documents are tried one by one, because a batch has failed.
     is_careful: bool,
+    /// Whether shards are made anew, whatever is published of them.
+    is_anew: bool,
     /// Faults that tests inject.
     faults: Faults,
     /// Who is told of a version.
     published: Box<dyn FnMut() + Send>,
 }
+
+/// Chunks that are in, by shard.
+type Taken = BTreeMap<Part, Vec<In>>;
 
 /// What a batch has so far.
 struct Batch {
@@ -76,8 +84,13 @@ impl Search {
     pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
         let list = means.claimant.db.read(settings::suffix_list)?;
         let (shards, wanted) = (BTreeMap::new(), Wanted::default());
-        let (is_careful, faults) = (false, Faults::default());
-        Ok(Search { means, list, shards, reading: None, wanted, is_careful, faults, published })
+        let (is_careful, is_anew, faults, reading) = Default::default();
+        Ok(Search { means, list, shards, reading, wanted, is_careful, is_anew, faults, published })
+    }
+
+    /// The same, made anew: shards are begun from nothing, whatever is published of them.
+    pub fn anew(means: Means) -> Result<Search> {
+        Ok(Search { is_anew: true, ..Search::new(means, Box::new(|| {}))? })
     }
 
     /// The same, with faults that a test injects.
@@ -96,7 +109,10 @@ impl Search {
             if self.shards.len() >= WRITERS_MAX {
                 self.shards.pop_first();
             }
-            let shard = Shard::open(&self.means, part)?;
+            let shard = match self.is_anew {
+                true => Shard::begin(&self.means, part)?,
+                false => Shard::open(&self.means, part)?,
+            };
             self.shards.insert(part, (shard, Refresh::default()));
         }
         let opened = self.shards.get_mut(&part).map(|(shard, _)| shard);
@@ -117,7 +133,7 @@ impl Search {
         let mut records: Vec<DocumentRecord> = Vec::new();
         for record in pack::stream(part, id, bytes)? {
             let record = record?;
-            if !matches!(record.change, Change::Keep | Change::NoContent) {
+            if is_news(&record) {
                 records.push(record);
             }
         }
@@ -178,9 +194,10 @@ impl Search {
         said::of(links, &records.iter().map(target).collect::<Vec<_>>())
     }
 
-    fn fill(&mut self, work: &[Work]) -> Result<(Applied, BTreeMap<Part, Vec<In>>)> {
-        let mut applied = Applied::default();
-        let mut taken: BTreeMap<Part, Vec<In>> = BTreeMap::new();
+    /// A batch of what is behind where parts are: what it came to, the chunks that are in, and
+    /// how many documents.
+    fn fill(&mut self, work: &[Work]) -> Result<(Applied, Taken, usize)> {
+        let (mut applied, mut taken) = (Applied::default(), Taken::new());
         let until = Instant::now() + BATCH_TIME;
         let mut batch = Batch { until, documents: 0, text_bytes: 0, left_out: Vec::new() };
         for it in work {
@@ -191,7 +208,9 @@ impl Search {
             }
             while at < it.head && batch.has_room() {
                 let seq = at;
-                let chunks = self.db().read(move |tx| chunks::after(tx, part, seq, CHUNKS_STEP))?;
+                let read =
+                    move |tx: &mut store::Tx<'_>| chunks::changes_after(tx, part, seq, CHUNKS_STEP);
+                let chunks = self.db().read(read)?;
                 if chunks.is_empty() {
                     // Numbers without a chunk: commits that settled nothing.
                     at = it.head;
@@ -215,7 +234,7 @@ impl Search {
             applied.reached.push((part, at));
         }
         applied.left_out = batch.left_out;
-        Ok((applied, taken))
+        Ok((applied, taken, batch.documents))
     }
 
     /// Marks the chunk that could not be read, if it was one, for whoever looks.
@@ -236,10 +255,14 @@ impl Search {
         by_shard
     }
 
-    fn publish(&mut self, work: &[Work], taken: &BTreeMap<Part, Vec<In>>) -> Result<()> {
+    fn publish(&mut self, work: &[Work], taken: &Taken) -> Result<()> {
         for (part, leases) in self.by_shard(work.iter().map(|it| &it.lease)) {
-            let Some((shard, _)) = self.shards.get_mut(&part) else { continue };
+            let Some((shard, refresh)) = self.shards.get_mut(&part) else { continue };
+            refresh.on_commits();
             let chunks = taken.get(&part).map_or(&[][..], Vec::as_slice);
+            if !shard.writer.is_changed() && shard.move_on(&leases, chunks)? {
+                continue;
+            }
             shard.publish(&leases, chunks)?;
             (self.published)();
             shard.mark(chunks, "propagated")?;
@@ -272,7 +295,13 @@ impl Consumer for Search {
 
     fn apply(&mut self, work: &[Work]) -> Result<Applied> {
         let outcome = caught(|| {
-            let (applied, taken) = self.fill(work)?;
+            for it in work {
+                self.open(self.means.shard_of(it.lease.part))?;
+            }
+            if self.is_beside(work) {
+                return self.make_beside(work);
+            }
+            let (applied, taken, _) = self.fill(work)?;
             self.publish(work, &taken)?;
             Ok(applied)
         })
@@ -312,6 +341,17 @@ impl Consumer for Search {
             }
         }
         Ok(is_more)
+    }
+}
+
+/// Whether a record may say something of a document that the index does not have. What says what
+/// it said is written down again when its bytes are first stored, in the chunk that its row names
+/// from then on.
+pub(super) fn is_news(record: &DocumentRecord) -> bool {
+    match record.change {
+        Change::Keep => record.facts.is_some(),
+        Change::NoContent => false,
+        Change::Add | Change::Update | Change::Remove(_) => true,
     }
 }
 

@@ -2,6 +2,7 @@
 //! merges, every document is found by the words of its newest version, and by no others.
 
 mod asking;
+mod keeping;
 mod world;
 
 use page::facts::{Link, LinkKind, Rel};
@@ -73,32 +74,6 @@ fn every_document_is_found_by_its_newest_version_whatever_happens() {
             });
             outcome.unwrap_or_else(|failure| panic!("{failure}"));
             Ok(())
-        });
-    }
-}
-
-#[test]
-fn an_index_that_is_wrong_is_told_so_and_made_anew() {
-    for spans_parts in [true, false] {
-        both_databases(|db| {
-            let mut world = World::new(db, spans_parts)?;
-            let documents: Vec<Doc> = (0..8u8).map(|at| Doc::numbered(at, 1, true)).collect();
-            world.commit(&documents)?;
-            world.follow()?;
-            assert_eq!(world.verified()?.0.documents, 8);
-            // What the index has not followed is what it lacks.
-            let gone = Doc::numbered(0, 2, false);
-            world.commit(&[Doc::numbered(20, 2, true), Doc::numbered(2, 2, true), gone])?;
-            let (verified, mut told) = world.verified()?;
-            told.sort();
-            let said = [
-                "https://example.com/2 is in the index in an older version",
-                "https://example.com/20 is not in the index",
-            ];
-            assert_eq!((told.as_slice(), verified.differences), (&said.map(str::to_owned)[..], 2));
-            assert_eq!(world.rebuild()?, 8);
-            assert_eq!(world.verified()?.1, [""; 0]);
-            world.check()
         });
     }
 }

@@ -58,6 +58,22 @@ impl Cursors {
     pub fn set(&mut self, part: Part, seq: i64) {
         self.parts.insert(part.0.to_string(), seq);
     }
+
+    /// A part is as far as this at least.
+    pub fn raise(&mut self, part: Part, seq: i64) {
+        self.set(part, self.of(part).max(seq));
+    }
+
+    /// What an index says of how far it is, in what it says of itself.
+    pub fn of_index(meta: &str) -> Cursors {
+        #[derive(Deserialize)]
+        struct Meta {
+            payload: Option<String>,
+        }
+        let meta: Option<Meta> = serde_json::from_str(meta).ok();
+        let payload = meta.and_then(|meta| meta.payload);
+        payload.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
 }
 
 /// What a commit left.
@@ -80,6 +96,8 @@ pub struct Writer {
     pub fields: Fields,
     /// How far it is.
     pub cursors: Cursors,
+    /// Whether documents were put or deleted since the last commit.
+    is_changed: bool,
 }
 
 impl Writer {
@@ -108,11 +126,12 @@ impl Writer {
             Some(text) => serde_json::from_str(text)
                 .map_err(|error| Error::corrupt(home.display().to_string(), error.to_string()))?,
         };
-        Ok(Writer { home: home.to_owned(), index, writer, fields, cursors })
+        Ok(Writer { home: home.to_owned(), index, writer, fields, cursors, is_changed: false })
     }
 
     /// A document takes the place of what was there under its key.
     pub fn put(&mut self, key: Key, document: TantivyDocument) -> Result<()> {
+        self.is_changed = true;
         self.writer.delete_term(key.term(&self.fields));
         self.writer.add_document(document).map_err(|error| failed(&self.home, error))?;
         Ok(())
@@ -131,6 +150,7 @@ impl Writer {
 
     /// A document is gone.
     pub fn delete(&mut self, key: Key) {
+        self.is_changed = true;
         self.writer.delete_term(key.term(&self.fields));
     }
 
@@ -141,7 +161,13 @@ impl Writer {
         let mut commit = self.writer.prepare_commit().map_err(|error| failed(home, error))?;
         commit.set_payload(&told);
         commit.commit().map_err(|error| failed(home, error))?;
+        self.is_changed = false;
         Ok(())
+    }
+
+    /// Whether there is anything to commit but how far it is.
+    pub fn is_changed(&self) -> bool {
+        self.is_changed
     }
 
     /// What there is to publish. A merge that ends later may take files away; then this is
@@ -218,6 +244,31 @@ pub fn take_over(folder: &Path, name: i64) -> Result<PathBuf> {
         None => fs::create_dir(&home).map_err(|error| Error::io(&home, error))?,
     }
     Ok(home)
+}
+
+/// What the name of a directory ends in whose index is not published: whoever takes the folder
+/// over removes it.
+const BESIDE: &str = "beside";
+
+/// Makes an empty directory in a shard's folder beside the one of what is published, and removes
+/// those that others left half done.
+pub fn make_beside(folder: &Path, name: i64) -> Result<PathBuf> {
+    fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    for entry in fs::read_dir(folder).map_err(|error| Error::io(folder, error))? {
+        let path = entry.map_err(|error| Error::io(folder, error))?.path();
+        if path.extension().is_some_and(|it| it == BESIDE) {
+            removed(&path)?;
+        }
+    }
+    let home = folder.join(format!("{name}.{BESIDE}"));
+    fs::create_dir(&home).map_err(|error| Error::io(&home, error))?;
+    Ok(home)
+}
+
+/// Gives a directory that was made beside another one a name by which it is the newest. Nobody
+/// writes there any more.
+pub fn take_the_place(home: &Path) -> Result<()> {
+    fs::rename(home, home.with_extension("")).map_err(|error| Error::io(home, error))
 }
 
 fn removed(path: &Path) -> Result<()> {

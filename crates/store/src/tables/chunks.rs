@@ -192,6 +192,21 @@ pub struct Committed {
     pub bodies_object: Option<ObjectId>,
 }
 
+impl Committed {
+    fn from_row(row: &Row<'_>) -> Result<Committed> {
+        Ok(Committed {
+            id: row.get(0)?,
+            seq: row.get(1)?,
+            job: row.get(2)?,
+            run: row.get(3)?,
+            documents: row.get(4)?,
+            committed_ms: row.get(5)?,
+            facts: facts_from(row)?,
+            bodies_object: row.get(10)?,
+        })
+    }
+}
+
 /// Where the facts of a chunk are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -211,18 +226,23 @@ pub fn after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Co
                 facts_len, bodies_object
          FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
         &[part.into(), seq.into(), limit.into()],
-        |row| {
-            Ok(Committed {
-                id: row.get(0)?,
-                seq: row.get(1)?,
-                job: row.get(2)?,
-                run: row.get(3)?,
-                documents: row.get(4)?,
-                committed_ms: row.get(5)?,
-                facts: facts_from(row)?,
-                bodies_object: row.get(10)?,
-            })
-        },
+        Committed::from_row,
+    )
+}
+
+/// As [`after`], without the facts of chunks in which no document says anything new. A document
+/// that says what it said is written down again only when its bytes are stored for the first time.
+pub fn changes_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Committed>> {
+    tx.query(
+        "SELECT id, seq, jobid, run, documents, committed_ms,
+                CASE WHEN adds + updates + removes > 0 OR bodies_object IS NOT NULL
+                     THEN facts END,
+                CASE WHEN adds + updates + removes > 0 OR bodies_object IS NOT NULL
+                     THEN facts_object END,
+                facts_offset, facts_len, bodies_object
+         FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
+        &[part.into(), seq.into(), limit.into()],
+        Committed::from_row,
     )
 }
 
@@ -307,6 +327,28 @@ pub fn mark_task(
             lease.node.into(),
             task.into(),
             error.into(),
+            now_ms.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Everything of a part that a role is said to be doing is said to be another thing.
+pub fn move_tasks(
+    tx: &mut Tx<'_>,
+    lease: &Lease,
+    (from, to): (&str, &str),
+    now_ms: i64,
+) -> Result<()> {
+    tx.execute(
+        "UPDATE chunk_tasks SET task = $4, node = $5, changed_ms = $6
+         WHERE part = $1 AND role = $2 AND task = $3",
+        &[
+            lease.part.into(),
+            (&lease.role).into(),
+            from.into(),
+            to.into(),
+            lease.node.into(),
             now_ms.into(),
         ],
     )?;
