@@ -165,8 +165,8 @@ mod tests {
         checked.check(part, &other, &second).unwrap();
         fs::write(&at, b"cont3nt").unwrap();
         // Two writes may be one moment to the file system.
-        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
-        fs::File::options().write(true).open(&at).unwrap().set_modified(later).unwrap();
+        let other = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(9);
+        fs::File::options().write(true).open(&at).unwrap().set_modified(other).unwrap();
         let error = checked.check(part, &file, &second).unwrap_err().to_string();
         for said in ["shards/3/7-x.idx", "shard of part 3", "checksum", "driftline search rebuild"]
         {

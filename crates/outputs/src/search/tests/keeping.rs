@@ -23,8 +23,8 @@ fn damage(path: &std::path::Path) {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(path, bytes).unwrap();
-    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(9);
-    std::fs::File::options().write(true).open(path).unwrap().set_modified(later).unwrap();
+    let other = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(9);
+    std::fs::File::options().write(true).open(path).unwrap().set_modified(other).unwrap();
 }
 
 #[test]
@@ -52,6 +52,28 @@ fn a_search_index_with_a_flipped_bit_says_which_file_it_is_and_what_to_do() {
             world.check()
         });
     }
+}
+
+#[test]
+fn a_question_over_which_the_search_library_panics_is_an_error_that_names_the_damage() {
+    both_databases(|db| {
+        let mut world = World::new(db, false)?;
+        world.commit(&numbered(0..8, 1))?;
+        world.follow()?;
+        world.check()?;
+        let told = world.panics();
+        assert!(told.contains("over this question") && told.contains("out of range"), "{told}");
+        world.commit(&numbered(0..1, 2))?;
+        world.follow()?;
+        world.check()?;
+        // Damage behind the back of a process that has opened the file.
+        let file = world.published_files().remove(0);
+        damage(&file);
+        let told = world.panics();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(told.contains(name) && told.contains("driftline search rebuild"), "{told}");
+        Ok(())
+    });
 }
 
 #[test]

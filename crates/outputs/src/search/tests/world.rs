@@ -514,6 +514,12 @@ impl World {
         })
     }
 
+    /// What is said of a question over which the library panics.
+    pub fn panics(&self) -> String {
+        let outcome: Result<()> = self.server.guarded(|| panic!("out of range"));
+        outcome.expect_err("it panics").to_string()
+    }
+
     /// Opens what is published.
     pub fn refreshed(&self) -> Result<()> {
         self.server.refresh().map(drop)
