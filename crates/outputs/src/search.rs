@@ -4,12 +4,13 @@
 //! In the order of the flow: [`follow`] reads committed chunks of jobs that want it ([`wanted`]); [`schema`] says what the
 //! index has of a document, [`words`] what its words are, [`access`] who may see it, [`said`] what others say of it;
 //! [`writer`] takes documents, [`shard`] publishes versions of them, [`refresh`] looks what others say by now, beside what the index was [`told`]; [`server`] opens
-//! versions, which [`files`] show to the library; [`ask`] answers; [`keeping`] makes the
-//! whole anew, or compares it with what is committed. Builder and server know
+//! versions, whose files are [`checked`] and which [`files`] show to the library; [`ask`] answers; [`keeping`] makes the
+//! whole anew, [`verify`] compares it with what is committed. Builder and server know
 //! each other only by what is published.
 
 pub mod access;
 pub mod ask;
+pub mod checked;
 pub mod files;
 pub mod follow;
 pub mod keeping;
@@ -19,6 +20,7 @@ pub mod schema;
 pub mod server;
 pub mod shard;
 pub mod told;
+pub mod verify;
 mod wanted;
 pub mod words;
 pub mod writer;

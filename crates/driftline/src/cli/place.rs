@@ -346,6 +346,7 @@ impl Held {
             home: self.search.home()?.join("written").join(&claimant.node_name),
             spans_parts: self.search.spans_parts(),
             links: Some(self.links()?),
+            checked: self.search.checked().clone(),
         })
     }
 

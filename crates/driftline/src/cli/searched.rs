@@ -8,10 +8,11 @@ use super::linked::Linked;
 use anyhow::Context;
 use outputs::search::ask::plan::Weights;
 use outputs::search::ask::{Answer, Asking, Failed, Question};
-use outputs::search::keeping::{self, Verified};
+use outputs::search::checked::Checked;
 use outputs::search::said;
 use outputs::search::server::Server;
 use outputs::search::told::Target;
+use outputs::search::verify::{Verified, Verifying};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::datadir::Layout;
@@ -29,6 +30,8 @@ pub struct Searched {
     home: Home,
     links: Arc<Linked>,
     opened: Mutex<Option<Arc<Server>>>,
+    /// Files that this process has read and found to be what was published.
+    checked: Checked,
 }
 
 /// Where files of the index are that are not in the objects.
@@ -51,7 +54,13 @@ impl Searched {
             Some(layout) => Home::Kept(layout.search()),
             None => Home::Own(OnceLock::new()),
         };
-        Searched { db: db.clone(), objects, home, links, opened: Mutex::new(None) }
+        let (opened, checked) = Default::default();
+        Searched { db: db.clone(), objects, home, links, opened, checked }
+    }
+
+    /// What this process knows of the index's files, for whoever writes them.
+    pub fn checked(&self) -> &Checked {
+        &self.checked
     }
 
     /// Where writers and caches have their files.
@@ -83,7 +92,7 @@ impl Searched {
             "the search index is in the database's objects; name the place with --objects",
         )?;
         let server = Server::new(self.db.clone(), objects, self.home()?.join("served"));
-        let now = Arc::new(server);
+        let now = Arc::new(server.knowing(self.checked.clone()));
         *opened = Some(now.clone());
         Ok(now)
     }
@@ -96,13 +105,20 @@ impl Searched {
         }
     }
 
-    /// Compares what is published with what is committed.
-    pub fn verify(&self, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Verified> {
+    /// Reads the files of what is published, and compares it with what is committed; with the
+    /// stored facts too if that is wanted.
+    pub fn verify(&self, is_full: bool, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Verified> {
         let opened = self.open()?;
         let objects = self.objects.as_ref().context("it is not known where the objects are")?;
-        let shards = opened.refresh()?;
-        let index = (&shards, &opened.fields);
-        Ok(keeping::verify((&self.db, objects), index, tell)?)
+        let damaged_files = opened.verify_files(tell)?;
+        if damaged_files > 0 {
+            // The library cannot be trusted with them.
+            let differences = damaged_files;
+            return Ok(Verified { differences, damaged_files, ..Verified::default() });
+        }
+        let (shards, fields) = (opened.refresh()?, &opened.fields);
+        let verifying = Verifying { db: &self.db, objects, shards: &shards, fields };
+        Ok(opened.guarded(|| verifying.verify(is_full, tell)).flatten()?)
     }
 
     /// Answers a question about what is published now.
@@ -123,7 +139,7 @@ impl Searched {
             in_links: &in_links,
             secured: &secured,
         };
-        asking.answer(question).map_err(|error| match error {
+        opened.guarded(|| asking.answer(question))?.map_err(|error| match error {
             Failed::Refused(refused) => anyhow::Error::new(refused),
             Failed::Store(error) => anyhow::Error::new(error),
         })

@@ -185,7 +185,7 @@ impl Home {
     /// Returns how many links there are.
     #[track_caller]
     fn verify_links(&self) -> u64 {
-        let output = self.command(&["links", "verify", "--json"]).output().unwrap();
+        let output = self.command(&["links", "verify", "--full", "--json"]).output().unwrap();
         let (said, errors) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success() && errors.is_empty(), "{said}{errors}");
         let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
@@ -200,7 +200,7 @@ impl Home {
     /// Asserts that the search index is what is committed. Returns how many documents it has.
     #[track_caller]
     fn verify_search(&self) -> u64 {
-        let output = self.command(&["search", "verify", "--json"]).output().unwrap();
+        let output = self.command(&["search", "verify", "--full", "--json"]).output().unwrap();
         let (said, errors) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success() && errors.is_empty(), "{said}{errors}");
         let answer: serde_json::Value = serde_json::from_str(&said).unwrap();

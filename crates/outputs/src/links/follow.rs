@@ -8,7 +8,7 @@
 //! Invariants: the cursor of a part is in the index, with the effect; what is held in
 //! memory is one batch ([`PAGES_MAX`], [`LINKS_MAX`]).
 
-mod reading;
+pub(super) mod reading;
 #[cfg(test)]
 mod tests;
 

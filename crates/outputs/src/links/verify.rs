@@ -1,8 +1,10 @@
 //! Compares the index with what its pages say, and names every difference.
 //!
 //! Relies on [`super::bulk`] for what should be there, in order; what is there is read in the
-//! same order beside it. Invariant: nothing is held in memory but a page of rows of each
+//! same order beside it. Whether the pages are what was crawled is for [`facts`] to say. Invariant: nothing is held in memory but a page of rows of each
 //! kind and one list that is not wide.
+
+pub mod facts;
 
 use super::bulk::{self, Computed, Event};
 use super::fold::decode_domain;

@@ -3,23 +3,24 @@
 //!
 //! What a document's row says decides: its content is that of the chunk the row names, and
 //! of no other; a row that is removed is not in the index. So chunks that were superseded
-//! cost nothing, and applying one again changes nothing. Of jobs that want no search chunks
-//! are passed over: their facts are not read unless they remove something, and a shard that
-//! has no document is not even opened for them.
+//! cost nothing, and applying one again changes nothing. The facts of a chunk are read only if
+//! it has news for the index: not if its documents say what they said, nor if its job wants no
+//! search and removes nothing.
 //!
-//! Invariant: the cursor of a part is in the version that has its documents. It may be behind
-//! by chunks that were passed over, up to [`PASSED_MAX`]; whoever takes the part up passes
-//! them again.
+//! Invariants: the cursor of a part is with the version that has its documents; commits that
+//! change no document make no version; a shard that is made anew is shown when it has all that
+//! was committed when it was begun.
+
+mod beside;
 
 use super::refresh::Refresh;
 use super::said;
 use super::schema::{Entry, Key, Said};
 use super::shard::{In, Means, Shard};
 use super::wanted::{Wanted, is_for_readers};
-use super::writer::Cursors;
 use crate::follow::{Applied, Consumer, LeftOut, Work};
 use page::domain::SuffixList;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
@@ -28,7 +29,7 @@ use store::panics::{FaultPoint, Faults, caught};
 use store::tables::chunks::{self, Head};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
-use store::tables::{cursors, settings, shards};
+use store::tables::{cursors, settings};
 use store::{Db, Error, Result, Tx, clock, memory, pack};
 
 /// Documents of a batch: so many are found before others are begun.
@@ -39,8 +40,6 @@ const TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 const BATCH_TIME: Duration = Duration::from_millis(400);
 /// Chunks that are looked up at a time.
 const CHUNKS_STEP: u32 = 32;
-/// Chunks of a shard that may be passed over before its cursors are published.
-const PASSED_MAX: usize = 1_000;
 /// Documents that are looked up at a time.
 const DOCUMENTS_STEP: u32 = 1_000;
 /// A document is found within two seconds, and a crawl in full swing makes few versions.
@@ -51,23 +50,22 @@ pub struct Search {
     means: Means,
     list: Arc<SuffixList>,
     shards: BTreeMap<Part, (Shard, Refresh)>,
-    /// Shards that have no document, and are not open.
-    unopened: BTreeSet<Part>,
-    /// How far each part is, chunks included that were passed over.
-    reached: BTreeMap<Part, i64>,
-    /// Chunks of each shard that were passed over since it was published.
-    passed: BTreeMap<Part, usize>,
     /// The chunk that is being read.
     reading: Option<In>,
     /// Which jobs want their documents to be found.
     wanted: Wanted,
     /// Whether documents are tried one by one, because a batch has failed.
     is_careful: bool,
+    /// Whether shards are made anew, whatever is published of them.
+    is_anew: bool,
     /// Faults that tests inject.
     faults: Faults,
     /// Who is told of a version.
     published: Box<dyn FnMut() + Send>,
 }
+
+/// Chunks that are in, by shard.
+type Taken = BTreeMap<Part, Vec<In>>;
 
 /// What a batch has so far.
 struct Batch {
@@ -89,19 +87,14 @@ impl Search {
     /// The index, and who is told of every version.
     pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
         let list = means.claimant.db.read(settings::suffix_list)?;
-        Ok(Search {
-            means,
-            list,
-            shards: BTreeMap::new(),
-            unopened: BTreeSet::new(),
-            reached: BTreeMap::new(),
-            passed: BTreeMap::new(),
-            reading: None,
-            wanted: Wanted::default(),
-            is_careful: false,
-            faults: Faults::default(),
-            published,
-        })
+        let (shards, wanted) = (BTreeMap::new(), Wanted::default());
+        let (is_careful, is_anew, faults, reading) = Default::default();
+        Ok(Search { means, list, shards, reading, wanted, is_careful, is_anew, faults, published })
+    }
+
+    /// The same, made anew: shards are begun from nothing, whatever is published of them.
+    pub fn anew(means: Means) -> Result<Search> {
+        Ok(Search { is_anew: true, ..Search::new(means, Box::new(|| {}))? })
     }
 
     /// The same, with faults that a test injects.
@@ -120,52 +113,32 @@ impl Search {
             if self.shards.len() >= memory::SEARCH_WRITERS_MAX {
                 self.shards.pop_first();
             }
-            let mut shard = Shard::open(&self.means, part)?;
-            // What was passed over since it was published need not be passed again.
-            for (of, at) in &self.reached {
-                if self.means.shard_of(*of) == part && shard.writer.cursors.of(*of) < *at {
-                    shard.writer.cursors.set(*of, *at);
-                }
-            }
+            let shard = match self.is_anew {
+                true => Shard::begin(&self.means, part)?,
+                false => Shard::open(&self.means, part)?,
+            };
             self.shards.insert(part, (shard, Refresh::default()));
-            self.unopened.remove(&part);
         }
         let opened = self.shards.get_mut(&part).map(|(shard, _)| shard);
         opened.ok_or_else(|| closed(part))
     }
 
-    /// How far a shard is in a part that is published without a document, or not at all: such
-    /// a shard need not be open to pass chunks over. `None` if it has documents.
-    fn published_empty(&self, (home, part): (Part, Part)) -> Result<Option<i64>> {
-        if self.shards.contains_key(&home) {
-            return Ok(None);
-        }
-        let Some(shard) = self.db().read(move |tx| shards::current(tx, home))? else {
-            return Ok(Some(0));
-        };
-        let is_ours = shard.told.make == super::writer::make(self.means.spans_parts);
-        if !is_ours || shard.documents > 0 {
-            return Ok(None);
-        }
-        Ok(Some(Cursors::published(&shard.told.meta)?.of(part)))
-    }
-
-    /// Passes over a chunk whose job wants no search, if that can be done without reading its
-    /// facts. What the index has of its documents goes.
+    /// Passes over a chunk that has no news for the index, without reading its facts. What the
+    /// index has of documents whose job wants no search goes.
     fn pass(&mut self, part: Part, chunk: &Head) -> Result<bool> {
+        if !chunk.has_news() {
+            return Ok(true);
+        }
         if self.wanted.of(&self.means.claimant.db, chunk.job)? {
             return Ok(false);
         }
         let (home, db) = (self.means.shard_of(part), self.db().clone());
-        if !self.unopened.contains(&home) {
-            let shard = self.open(home)?;
-            match () {
-                () if shard.is_empty() => {}
-                () if chunk.removes > 0 => return Ok(false),
-                () => leave_out(&db, (part, chunk.id), shard)?,
-            }
+        let shard = self.open(home)?;
+        match () {
+            () if shard.is_empty() => {}
+            () if chunk.removes > 0 => return Ok(false),
+            () => leave_out(&db, (part, chunk.id), shard)?,
         }
-        *self.passed.entry(home).or_default() += 1;
         Ok(true)
     }
 
@@ -183,7 +156,7 @@ impl Search {
         let mut records: Vec<DocumentRecord> = Vec::new();
         for record in pack::stream(part, id, bytes)? {
             let record = record?;
-            if !matches!(record.change, Change::Keep | Change::NoContent) {
+            if is_news(&record) {
                 records.push(record);
             }
         }
@@ -244,16 +217,17 @@ impl Search {
         said::of(links, &records.iter().map(target).collect::<Vec<_>>())
     }
 
-    fn fill(&mut self, work: &[Work]) -> Result<(Applied, BTreeMap<Part, Vec<In>>)> {
-        let mut applied = Applied::default();
-        let mut taken: BTreeMap<Part, Vec<In>> = BTreeMap::new();
+    /// A batch of what is behind where parts are: what it came to, the chunks that are in, and
+    /// how many documents.
+    fn fill(&mut self, work: &[Work]) -> Result<(Applied, Taken, usize)> {
+        let (mut applied, mut taken) = (Applied::default(), Taken::new());
         let until = Instant::now() + BATCH_TIME;
         let mut batch = Batch { until, documents: 0, text_bytes: 0, left_out: Vec::new() };
         self.wanted.begin();
         for it in work {
             let (part, mut at) = (it.lease.part, it.at);
             let shard = self.means.shard_of(part);
-            if self.reached.get(&part) != Some(&it.at) {
+            if self.open(shard)?.writer.cursors.of(part) != it.at {
                 return Err(closed(shard));
             }
             while at < it.head && batch.has_room() {
@@ -270,7 +244,6 @@ impl Search {
                     }
                     applied.committed_ms.push(chunk.committed_ms);
                     if !self.pass(part, &chunk)? {
-                        self.open(shard)?;
                         let mark = In { lease: it.lease.clone(), chunk: chunk.id };
                         self.reading = Some(mark.clone());
                         taken.entry(shard).or_default().push(mark);
@@ -283,11 +256,10 @@ impl Search {
             if let Some((shard, _)) = self.shards.get_mut(&shard) {
                 shard.writer.cursors.set(part, at);
             }
-            self.reached.insert(part, at);
             applied.reached.push((part, at));
         }
         applied.left_out = batch.left_out;
-        Ok((applied, taken))
+        Ok((applied, taken, batch.documents))
     }
 
     /// Marks the chunk that could not be read, if it was one, for whoever looks.
@@ -308,33 +280,17 @@ impl Search {
         by_shard
     }
 
-    fn publish(&mut self, work: &[Work], taken: &BTreeMap<Part, Vec<In>>) -> Result<()> {
+    fn publish(&mut self, work: &[Work], taken: &Taken) -> Result<()> {
         for (part, leases) in self.by_shard(work.iter().map(|it| &it.lease)) {
-            let Some((shard, _)) = self.shards.get_mut(&part) else { continue };
+            let Some((shard, refresh)) = self.shards.get_mut(&part) else { continue };
+            refresh.on_commits();
             let chunks = taken.get(&part).map_or(&[][..], Vec::as_slice);
-            let passed = self.passed.get(&part).copied().unwrap_or(0);
-            if chunks.is_empty() && !shard.is_changed() && passed < PASSED_MAX {
+            if !shard.writer.is_changed() && shard.move_on(&leases, chunks)? {
                 continue;
             }
             shard.publish(&leases, chunks)?;
-            self.passed.remove(&part);
             (self.published)();
             shard.mark(chunks, "propagated")?;
-        }
-        Ok(())
-    }
-
-    /// Publishes the cursors of shards whose chunks were only passed over. One that is empty
-    /// is published once, so that there is one.
-    fn publish_passed(&mut self, leases: &[Lease]) -> Result<()> {
-        for (part, leases) in self.by_shard(leases.iter()) {
-            let was_passed = self.passed.remove(&part).is_some();
-            let is_there = || self.db().read(move |tx| Ok(shards::current(tx, part)?.is_some()));
-            if !was_passed || (self.unopened.contains(&part) && is_there()?) {
-                continue;
-            }
-            self.open(part)?.publish(&leases, &[])?;
-            (self.published)();
         }
         Ok(())
     }
@@ -374,26 +330,19 @@ impl Consumer for Search {
         // A shard that covers all parts is this process's as long as it has the directory.
         if !self.means.spans_parts {
             self.shards.remove(&part);
-            self.unopened.remove(&part);
-            self.reached.remove(&lease.part);
         }
-        if let Some(at) = self.reached.get(&lease.part) {
-            return Ok(*at);
-        }
-        let at = match self.published_empty((part, lease.part))? {
-            Some(at) => {
-                self.unopened.insert(part);
-                at
-            }
-            None => self.open(part)?.writer.cursors.of(lease.part),
-        };
-        self.reached.insert(lease.part, at);
-        Ok(at)
+        Ok(self.open(part)?.writer.cursors.of(lease.part))
     }
 
     fn apply(&mut self, work: &[Work]) -> Result<Applied> {
         let outcome = caught(|| {
-            let (applied, taken) = self.fill(work)?;
+            for it in work {
+                self.open(self.means.shard_of(it.lease.part))?;
+            }
+            if self.is_beside(work) {
+                return self.make_beside(work);
+            }
+            let (applied, taken, _) = self.fill(work)?;
             self.publish(work, &taken)?;
             Ok(applied)
         })
@@ -406,16 +355,12 @@ impl Consumer for Search {
             // What is in memory is of no use any more; what is published is.
             for it in work {
                 self.shards.remove(&self.means.shard_of(it.lease.part));
-                self.reached.remove(&it.lease.part);
             }
         }
         outcome
     }
 
     fn tend(&mut self, leases: &[Lease], is_last: bool) -> Result<bool> {
-        if is_last {
-            self.publish_passed(leases)?;
-        }
         let Some(links) = self.means.links.clone() else { return Ok(false) };
         let mut is_more = false;
         let parts: BTreeMap<Part, Vec<Lease>> = self.by_shard(leases.iter());
@@ -437,6 +382,17 @@ impl Consumer for Search {
             }
         }
         Ok(is_more)
+    }
+}
+
+/// Whether a record may say something of a document that the index does not have. What says what
+/// it said is written down again when its bytes are first stored, in the chunk that its row names
+/// from then on.
+pub(super) fn is_news(record: &DocumentRecord) -> bool {
+    match record.change {
+        Change::Keep => record.facts.is_some(),
+        Change::NoContent => false,
+        Change::Add | Change::Update | Change::Remove(_) => true,
     }
 }
 

@@ -3,8 +3,10 @@
 //!
 //! Knows versions and objects alone, not who builds them. Invariants: an answer is of one
 //! version of every shard; a version is opened beside the one that answers, which goes on
-//! answering until the other is ready; at most one opens at a time.
+//! answering until the other is ready; at most one opens at a time; no file is opened that is
+//! not what was published, and an index with such a file answers nothing until it is made anew.
 
+use super::checked::{self, Checked};
 use super::files::Files;
 use super::schema::{Fields, analysers};
 use super::writer::failed;
@@ -14,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use store::ids::Part;
 use store::objects::{ObjectPath, Objects};
+use store::panics::caught;
 use store::tables::settings::PARTS_MAX;
 use store::tables::shards::{self, File};
 use store::{Db, Error, Result};
@@ -59,13 +62,22 @@ pub struct Server {
     shards: RwLock<Shards>,
     /// Directories of files, by shard; whoever has it opens versions.
     places: Mutex<HashMap<Part, MmapDirectory>>,
+    /// Files that are known to be what was published.
+    checked: Checked,
+    /// The versions that were read again because the library panicked.
+    suspected: Mutex<Vec<(Part, i64)>>,
 }
 
 impl Server {
     /// A server that has opened nothing yet.
     pub fn new(db: Db, objects: Objects, cache: PathBuf) -> Server {
-        let (fields, shards, places) = Default::default();
-        Server { db, objects, cache, fields, shards, places }
+        let (fields, shards, places, checked, suspected) = Default::default();
+        Server { db, objects, cache, fields, shards, places, checked, suspected }
+    }
+
+    /// The same, with what whoever writes the index in this process knows of its files.
+    pub fn knowing(self, checked: Checked) -> Server {
+        Server { checked, ..self }
     }
 
     /// What was opened last.
@@ -112,7 +124,7 @@ impl Server {
             };
             let (Some(shard), files) = self.db.read(read)? else { return Ok(None) };
             let at = self.place(part)?;
-            let outcome = self.names(&at, &files).and_then(|names| {
+            let outcome = self.names(part, &at, &files).and_then(|names| {
                 let place = match places.get(&part) {
                     Some(place) => place.clone(),
                     None => {
@@ -122,7 +134,9 @@ impl Server {
                         place
                     }
                 };
-                searcher(&at, Files::new(place, names, &shard.told.meta))
+                let files = Files::new(place, names, &shard.told.meta);
+                let opened = caught(|| searcher(&at, files));
+                opened.map_err(|panic| checked::panicked(part, &panic)).flatten()
             });
             match outcome {
                 Ok(searcher) => return Ok(Some(Opened { version: shard.version, searcher })),
@@ -148,19 +162,22 @@ impl Server {
 
     /// The names of files there. Those in a bucket are brought, and those that are not
     /// needed any more are removed.
-    fn names(&self, at: &Path, files: &[File]) -> Result<HashMap<PathBuf, PathBuf>> {
+    fn names(&self, part: Part, at: &Path, files: &[File]) -> Result<HashMap<PathBuf, PathBuf>> {
         let mut names = HashMap::new();
         for file in files {
             let path = ObjectPath::parse(&file.path)?;
-            let name = file.path.rsplit('/').next().unwrap_or(&file.path).to_owned();
-            if self.objects.file_of(&path).is_none() && !at.join(&name).is_file() {
+            let name = name_of(file).to_owned();
+            let is_copy = self.objects.file_of(&path).is_none();
+            if is_copy && self.checked.check(part, file, &at.join(&name)).is_err() {
                 let coming = at.join(format!("{name}.coming"));
                 let _ = fs::remove_file(&coming);
                 self.objects.fetch_file(&path, &coming)?;
                 fs::rename(&coming, at.join(&name)).map_err(|error| Error::io(at, error))?;
             }
+            self.checked.check(part, file, &at.join(&name))?;
             names.insert(PathBuf::from(&file.name), PathBuf::from(name));
         }
+        self.checked.keep(part, files);
         if !at.starts_with(&self.cache) {
             return Ok(names);
         }
@@ -172,6 +189,63 @@ impl Server {
         }
         Ok(names)
     }
+}
+
+impl Server {
+    /// Reads every file of what is published, whatever is known of it, and tells which are not
+    /// what was published. Returns how many.
+    pub fn verify_files(&self, tell: &mut dyn FnMut(&str)) -> Result<u64> {
+        let mut damaged = 0;
+        for (part, _) in self.db.read(|tx| shards::versions(tx, PARTS_MAX))? {
+            for file in self.db.read(move |tx| shards::files(tx, part))? {
+                match self.verify_file(part, &file) {
+                    Err(error @ Error::Corrupt { .. }) => {
+                        damaged += 1;
+                        tell(&error.to_string());
+                    }
+                    read => read?,
+                }
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// Reads the object of a file: what others would be brought, whatever is here.
+    fn verify_file(&self, part: Part, file: &File) -> Result<()> {
+        let path = ObjectPath::parse(&file.path)?;
+        if let Some(at) = self.objects.file_of(&path) {
+            return checked::read_whole(part, file, &at);
+        }
+        checked::compare(part, file, &self.objects.get(&path)?)
+    }
+
+    /// Runs a question. If the library panics over it, the files that answer are read again, once
+    /// for each version: either one of them is damaged, and named, or the library has a bug.
+    pub fn guarded<T>(&self, answer: impl FnOnce() -> T) -> Result<T> {
+        let panic = match caught(answer) {
+            Err(panic) => panic,
+            answered => return answered,
+        };
+        let versions: Vec<(Part, i64)> =
+            self.shards().opened.iter().map(|(part, it)| (*part, it.version)).collect();
+        let mut suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
+        if *suspected != versions {
+            for (part, _) in &versions {
+                let (part, at) = (*part, self.place(*part)?);
+                for file in self.db.read(move |tx| shards::files(tx, part))? {
+                    checked::read_whole(part, &file, &at.join(name_of(&file)))?;
+                }
+            }
+            *suspected = versions;
+        }
+        let reason = format!("the search library failed over this question ({panic})");
+        Err(Error::Internal { reason })
+    }
+}
+
+/// The name of a file where it is served from.
+fn name_of(file: &File) -> &str {
+    file.path.rsplit('/').next().unwrap_or(&file.path)
 }
 
 fn searcher(at: &Path, files: Files) -> Result<Searcher> {

@@ -4,10 +4,14 @@
 //! others away. Publishing makes objects of the new ones and then, in one transaction, the
 //! version that consists of them, with the cursors. Invariants: what is published is
 //! complete and was committed; a shard that is taken up begins with what is published,
-//! whatever the directory has; a crash at any point leaves at worst files that nobody
-//! needs, which are collected.
+//! whatever the directory has, and with files that are what was published; a shard that is made
+//! anew is made beside it and takes its place at once, when it is as far ([`Shard::switch`]); a
+//! crash at any point leaves at worst files that nobody needs, which whoever comes next removes.
 
-use super::writer::{Committed, META, Writer, clear, describe, take_over};
+use super::checked::{Checked, measured};
+use super::writer::{
+    Committed, META, Writer, clear, describe, make_beside, take_over, take_the_place,
+};
 use crate::links::LinkIndex;
 use crate::rights::Claimant;
 use std::fs;
@@ -41,11 +45,23 @@ pub struct Means {
     pub spans_parts: bool,
     /// Who links to what, if that is known.
     pub links: Option<LinkIndex>,
+    /// Files that are known to be what was published.
+    pub checked: Checked,
 }
 
 impl Means {
     fn db(&self) -> &Db {
         &self.claimant.db
+    }
+
+    /// Where writers of a shard have their directories.
+    fn folder(&self, part: Part) -> PathBuf {
+        self.home.join(part.0.to_string())
+    }
+
+    /// Fails unless the files in a writer's directory are what was published.
+    fn check(&self, part: Part, home: &Path, files: &[File]) -> Result<()> {
+        files.iter().try_for_each(|it| self.checked.check(part, it, &home.join(&it.name)))
     }
 
     /// The shard of a part.
@@ -54,9 +70,6 @@ impl Means {
     }
 }
 
-/// Files that were made objects, with their hashes.
-type Added = Vec<(File, [u8; 32])>;
-
 /// A shard that is written.
 pub struct Shard {
     part: Part,
@@ -64,12 +77,12 @@ pub struct Shard {
     /// The index.
     pub writer: Writer,
     make: String,
-    /// The files of what is published.
+    /// The files of what is published of this one.
     published: Vec<File>,
-    /// Documents of what is published.
+    /// Documents of what is published of this one.
     documents: i64,
-    /// Whether what is published was built otherwise: it is to be replaced, by whatever.
-    is_of_another_make: bool,
+    /// Whether it is made beside what is published, which stays as it is meanwhile.
+    is_beside: bool,
 }
 
 /// A chunk that is in, of a part whose lease is held.
@@ -82,44 +95,81 @@ pub struct In {
 }
 
 impl Shard {
-    /// Takes up a shard where what is published of it ends.
+    /// Takes up a shard where what is published of it ends. If nothing is, or something of
+    /// another make, it is begun anew.
     pub fn open(means: &Means, part: Part) -> Result<Shard> {
         let make = super::writer::make(means.spans_parts);
-        let current = means.db().read(move |tx| {
+        let (current, files, reached) = means.db().read(move |tx| {
             let shard = shards::current(tx, part)?;
-            Ok((shard, shards::files(tx, part)?))
+            Ok((shard, shards::files(tx, part)?, shards::reached(tx, part)?))
         })?;
-        let folder = means.home.join(part.0.to_string());
-        let home = take_over(&folder, means.claimant.ids.next())?;
-        let (shard, files) = current;
-        let is_of_another_make = shard.as_ref().is_some_and(|it| it.told.make != make);
-        let documents = shard.as_ref().map_or(0, |it| it.documents);
-        let published = match shard.filter(|it| it.told.make == make) {
-            None => {
-                clear(&home)?;
-                // Of another make: it stays visible until there is something to replace it.
-                Vec::new()
-            }
-            Some(shard) => {
-                if !is_there(&home, &shard.told.meta, &files) {
-                    restore(means, &home, (&shard.told.meta, &files))?;
-                }
-                files
-            }
+        let Some(shard) = current.filter(|it| it.told.make == make) else {
+            return Shard::begin(means, part);
         };
-        let writer = Writer::open(&home)?;
-        let (means, documents) = (means.clone(), if is_of_another_make { 0 } else { documents });
-        Ok(Shard { part, means, writer, make, published, documents, is_of_another_make })
+        remove_staged(means, part)?;
+        let home = take_over(&means.folder(part), means.claimant.ids.next())?;
+        if !is_there(&home, &shard.told.meta, &files) || means.check(part, &home, &files).is_err() {
+            restore(means, &home, (&shard.told.meta, &files))?;
+            means.check(part, &home, &files)?;
+        }
+        let mut writer = Writer::open(&home)?;
+        for (part, seq) in reached {
+            writer.cursors.raise(part, seq);
+        }
+        let (means, documents) = (means.clone(), shard.documents);
+        Ok(Shard { part, means, writer, make, published: files, documents, is_beside: false })
     }
 
-    /// Whether no document is in it.
+    /// Begins a shard anew, beside what is published of it.
+    pub fn begin(means: &Means, part: Part) -> Result<Shard> {
+        remove_staged(means, part)?;
+        let make = super::writer::make(means.spans_parts);
+        let home = make_beside(&means.folder(part), means.claimant.ids.next())?;
+        let (writer, means) = (Writer::open(&home)?, means.clone());
+        let (published, documents) = (Vec::new(), 0);
+        Ok(Shard { part, means, writer, make, published, documents, is_beside: true })
+    }
+
+    /// Whether no document is in it, nor on its way.
     pub fn is_empty(&self) -> bool {
         self.documents == 0 && !self.writer.is_changed()
     }
 
-    /// Whether there is something to publish, besides how far it is.
-    pub fn is_changed(&self) -> bool {
-        self.writer.is_changed() || self.is_of_another_make
+    /// Whether it is made beside what is published.
+    pub fn is_beside(&self) -> bool {
+        self.is_beside
+    }
+
+    /// Puts it in the place of what is published, under the leases of all parts that it covers.
+    pub fn switch(mut self, leases: &[Lease]) -> Result<i64> {
+        let version = self.publish(leases, &[])?;
+        let home = self.writer.home().to_owned();
+        drop(self);
+        take_the_place(&home)?;
+        Ok(version)
+    }
+
+    /// Says that it is further, where no document of it has changed. False if a part was never
+    /// published.
+    pub fn move_on(&self, leases: &[Lease], chunks: &[In]) -> Result<bool> {
+        let reached = self.reached(leases);
+        let (leases, marks, now_ms) = (leases.to_vec(), chunks.to_vec(), clock::now_ms());
+        self.means.db().write(move |tx| {
+            if !shards::move_on(tx, &leases, &reached)? {
+                return Ok(false);
+            }
+            for (part, seq) in &reached {
+                cursors::set(tx, (*part, cursors::SEARCH), *seq, now_ms)?;
+            }
+            for it in &marks {
+                chunks::mark_task(tx, (&it.lease, it.chunk), "propagated", None, now_ms)?;
+            }
+            Ok(true)
+        })
+    }
+
+    fn reached(&self, leases: &[Lease]) -> Vec<(Part, i64)> {
+        leases.iter().map(|lease| (lease.part, self.writer.cursors.of(lease.part))).collect()
     }
 
     /// Commits, and publishes what was committed, under the leases of the parts that got
@@ -139,7 +189,7 @@ impl Shard {
     }
 
     /// Makes objects of files that are not published. `None` if one of them is gone.
-    fn upload(&self, committed: &Committed) -> Result<Option<Added>> {
+    fn upload(&self, committed: &Committed) -> Result<Option<Vec<File>>> {
         let is_new = |name: &&String| !self.published.iter().any(|it| it.name == **name);
         let names: Vec<&String> = committed.names.iter().filter(is_new).collect();
         let part = self.part;
@@ -160,13 +210,15 @@ impl Shard {
         for (name, object, path) in staged {
             let file = self.writer.home().join(&name);
             let Some((bytes, hash)) = measured(&file)? else { return Ok(None) };
+            self.means.checked.has_read(part, object, &file);
             match self.means.objects.put_file(&path, &file) {
                 Err(Error::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
                     return Ok(None);
                 }
                 put => put?,
             }
-            added.push((File { name, object, path: path.to_string(), bytes }, hash));
+            let (path, hash) = (path.to_string(), Some(hash));
+            added.push(File { name, object, path, bytes, hash });
         }
         Ok(Some(added))
     }
@@ -177,12 +229,11 @@ impl Shard {
         leases: &[Lease],
         chunks: &[In],
         committed: Committed,
-        added: Added,
+        added: Vec<File>,
     ) -> Result<i64> {
         let Committed { meta, names, documents } = committed;
         let (part, now_ms) = (self.part, clock::now_ms());
-        let reached: Vec<(Part, i64)> =
-            leases.iter().map(|lease| (lease.part, self.writer.cursors.of(lease.part))).collect();
+        let reached = self.reached(leases);
         let told = Told { make: self.make.clone(), meta };
         let new = New { told, documents, reached: reached.clone(), names, added };
         let (leases, marks) = (leases.to_vec(), chunks.to_vec());
@@ -197,13 +248,17 @@ impl Shard {
             Ok((version, shards::files(tx, part)?))
         })?;
         self.published = published;
-        (self.documents, self.is_of_another_make) = (documents, false);
+        self.documents = documents;
+        self.means.checked.keep(self.part, &self.published);
         self.collect()?;
         Ok(version)
     }
 
     /// Says what is done with chunks.
     pub fn mark(&self, chunks: &[In], task: &'static str) -> Result<()> {
+        if chunks.is_empty() {
+            return Ok(());
+        }
         let (chunks, now_ms) = (chunks.to_vec(), clock::now_ms());
         self.means.db().write(move |tx| {
             for it in &chunks {
@@ -253,14 +308,23 @@ fn restore(means: &Means, home: &Path, (meta, files): (&str, &[File])) -> Result
     describe(home, meta, &names)
 }
 
-/// The size and the hash of a file, if it is there.
-fn measured(file: &Path) -> Result<Option<(i64, [u8; 32])>> {
-    let mut hasher = blake3::Hasher::new();
-    let opened = match fs::File::open(file) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(|error| Error::io(file, error))?,
-    };
-    hasher.update_reader(opened).map_err(|error| Error::io(file, error))?;
-    let bytes = i64::try_from(hasher.count()).unwrap_or(i64::MAX);
-    Ok(Some((bytes, hasher.finalize().into())))
+/// Gives up what writers of a shard left staged that are dead. In a directory nobody else can be
+/// writing, and it goes at once; elsewhere it goes when its grace is over.
+fn remove_staged(means: &Means, part: Part) -> Result<()> {
+    loop {
+        let now_ms = clock::now_ms();
+        let doomed = means.db().write(move |tx| {
+            objects::condemn_staged(tx, (part, Kind::Shard), now_ms, COLLECTED_MAX)
+        })?;
+        if means.spans_parts {
+            for it in &doomed {
+                means.objects.delete(&ObjectPath::parse(&it.path)?)?;
+            }
+            let ids: Vec<ObjectId> = doomed.iter().map(|it| it.id).collect();
+            means.db().write(move |tx| objects::forget(tx, part, &ids))?;
+        }
+        if doomed.len() < COLLECTED_MAX as usize {
+            return Ok(());
+        }
+    }
 }

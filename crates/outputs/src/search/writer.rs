@@ -49,17 +49,6 @@ pub struct Cursors {
 }
 
 impl Cursors {
-    /// Those that an index says of itself.
-    pub fn published(meta: &str) -> Result<Cursors> {
-        #[derive(Deserialize)]
-        struct Meta {
-            payload: Option<String>,
-        }
-        let broken = |error: serde_json::Error| Error::corrupt("a shard", error.to_string());
-        let meta: Meta = serde_json::from_str(meta).map_err(broken)?;
-        meta.payload.map_or(Ok(Cursors::default()), |it| serde_json::from_str(&it).map_err(broken))
-    }
-
     /// The last commit of a part that is in.
     pub fn of(&self, part: Part) -> i64 {
         self.parts.get(&part.0.to_string()).copied().unwrap_or(0)
@@ -68,6 +57,22 @@ impl Cursors {
     /// A part is further.
     pub fn set(&mut self, part: Part, seq: i64) {
         self.parts.insert(part.0.to_string(), seq);
+    }
+
+    /// A part is as far as this at least.
+    pub fn raise(&mut self, part: Part, seq: i64) {
+        self.set(part, self.of(part).max(seq));
+    }
+
+    /// What an index says of how far it is, in what it says of itself.
+    pub fn of_index(meta: &str) -> Cursors {
+        #[derive(Deserialize)]
+        struct Meta {
+            payload: Option<String>,
+        }
+        let meta: Option<Meta> = serde_json::from_str(meta).ok();
+        let payload = meta.and_then(|meta| meta.payload);
+        payload.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 }
 
@@ -269,6 +274,31 @@ pub fn take_over(folder: &Path, name: i64) -> Result<PathBuf> {
         None => fs::create_dir(&home).map_err(|error| Error::io(&home, error))?,
     }
     Ok(home)
+}
+
+/// What the name of a directory ends in whose index is not published: whoever takes the folder
+/// over removes it.
+const BESIDE: &str = "beside";
+
+/// Makes an empty directory in a shard's folder beside the one of what is published, and removes
+/// those that others left half done.
+pub fn make_beside(folder: &Path, name: i64) -> Result<PathBuf> {
+    fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    for entry in fs::read_dir(folder).map_err(|error| Error::io(folder, error))? {
+        let path = entry.map_err(|error| Error::io(folder, error))?.path();
+        if path.extension().is_some_and(|it| it == BESIDE) {
+            removed(&path)?;
+        }
+    }
+    let home = folder.join(format!("{name}.{BESIDE}"));
+    fs::create_dir(&home).map_err(|error| Error::io(&home, error))?;
+    Ok(home)
+}
+
+/// Gives a directory that was made beside another one a name by which it is the newest. Nobody
+/// writes there any more.
+pub fn take_the_place(home: &Path) -> Result<()> {
+    fs::rename(home, home.with_extension("")).map_err(|error| Error::io(home, error))
 }
 
 fn removed(path: &Path) -> Result<()> {

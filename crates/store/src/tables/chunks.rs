@@ -207,6 +207,31 @@ pub struct Head {
     pub keeps: i64,
     pub errors: i64,
     pub committed_ms: i64,
+    /// Whether bodies were stored with it.
+    pub has_bodies: bool,
+}
+
+impl Head {
+    /// Whether a document of it may say something new. One that says what it said is written
+    /// down again only when its bytes are stored for the first time.
+    pub fn has_news(&self) -> bool {
+        self.adds + self.updates + self.removes > 0 || self.has_bodies
+    }
+}
+
+impl Committed {
+    fn from_row(row: &Row<'_>) -> Result<Committed> {
+        Ok(Committed {
+            id: row.get(0)?,
+            seq: row.get(1)?,
+            job: row.get(2)?,
+            run: row.get(3)?,
+            documents: row.get(4)?,
+            committed_ms: row.get(5)?,
+            facts: facts_from(row)?,
+            bodies_object: row.get(10)?,
+        })
+    }
 }
 
 /// Where the facts of a chunk are.
@@ -228,25 +253,30 @@ pub fn after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Co
                 facts_len, bodies_object
          FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
         &[part.into(), seq.into(), limit.into()],
-        |row| {
-            Ok(Committed {
-                id: row.get(0)?,
-                seq: row.get(1)?,
-                job: row.get(2)?,
-                run: row.get(3)?,
-                documents: row.get(4)?,
-                committed_ms: row.get(5)?,
-                facts: facts_from(row)?,
-                bodies_object: row.get(10)?,
-            })
-        },
+        Committed::from_row,
+    )
+}
+
+/// As [`after`], without the facts of chunks that [have no news](Head::has_news).
+pub fn changes_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Committed>> {
+    tx.query(
+        "SELECT id, seq, jobid, run, documents, committed_ms,
+                CASE WHEN adds + updates + removes > 0 OR bodies_object IS NOT NULL
+                     THEN facts END,
+                CASE WHEN adds + updates + removes > 0 OR bodies_object IS NOT NULL
+                     THEN facts_object END,
+                facts_offset, facts_len, bodies_object
+         FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
+        &[part.into(), seq.into(), limit.into()],
+        Committed::from_row,
     )
 }
 
 /// The same chunks as [`after`] without their facts, none of which are read on the way.
 pub fn heads_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Head>> {
     tx.query(
-        "SELECT id, seq, jobid, documents, adds, updates, removes, keeps, errors, committed_ms
+        "SELECT id, seq, jobid, documents, adds, updates, removes, keeps, errors, committed_ms,
+                bodies_object
          FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
         &[part.into(), seq.into(), limit.into()],
         |row| {
@@ -261,6 +291,7 @@ pub fn heads_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<
                 keeps: row.get(7)?,
                 errors: row.get(8)?,
                 committed_ms: row.get(9)?,
+                has_bodies: row.get::<Option<ObjectId>>(10)?.is_some(),
             })
         },
     )
@@ -347,6 +378,28 @@ pub fn mark_task(
             lease.node.into(),
             task.into(),
             error.into(),
+            now_ms.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Everything of a part that a role is said to be doing is said to be another thing.
+pub fn move_tasks(
+    tx: &mut Tx<'_>,
+    lease: &Lease,
+    (from, to): (&str, &str),
+    now_ms: i64,
+) -> Result<()> {
+    tx.execute(
+        "UPDATE chunk_tasks SET task = $4, node = $5, changed_ms = $6
+         WHERE part = $1 AND role = $2 AND task = $3",
+        &[
+            lease.part.into(),
+            (&lease.role).into(),
+            from.into(),
+            to.into(),
+            lease.node.into(),
             now_ms.into(),
         ],
     )?;

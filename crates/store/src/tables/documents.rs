@@ -301,14 +301,15 @@ pub struct Live {
     pub dochash: DocHash,
     pub docid: String,
     pub chunk: ChunkId,
-    /// The job that committed the chunk.
+    /// The job that committed the chunk, and the number of that commit.
     pub job: Option<JobId>,
+    pub seq: Option<i64>,
 }
 
 /// Documents of a part that are there and have content, after one.
 pub fn live_after(tx: &mut Tx<'_>, part: Part, after: DocumentId, limit: u32) -> Result<Vec<Live>> {
     tx.query(
-        "SELECT d.id, d.connectionid, d.dochash, d.docid, d.chunk, k.jobid
+        "SELECT d.id, d.connectionid, d.dochash, d.docid, d.chunk, k.jobid, k.seq
          FROM documents d LEFT JOIN chunks k ON k.part = d.part AND k.id = d.chunk
          WHERE d.part = $1 AND d.id > $2 AND d.removed_ms IS NULL AND d.chunk IS NOT NULL
          ORDER BY d.id LIMIT $3",
@@ -321,6 +322,7 @@ pub fn live_after(tx: &mut Tx<'_>, part: Part, after: DocumentId, limit: u32) ->
                 docid: row.get(3)?,
                 chunk: row.get(4)?,
                 job: row.get(5)?,
+                seq: row.get(6)?,
             })
         },
     )

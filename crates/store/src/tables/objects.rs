@@ -103,6 +103,25 @@ pub fn condemn_abandoned(tx: &mut Tx<'_>, part: Part, before_ms: i64, now_ms: i6
     )
 }
 
+/// Condemns staged objects of a kind: whoever staged them is dead, as far as the only one who may
+/// publish such objects of the part knows. Returns them.
+pub fn condemn_staged(
+    tx: &mut Tx<'_>,
+    (part, kind): (Part, Kind),
+    now_ms: i64,
+    limit: u32,
+) -> Result<Vec<Condemned>> {
+    tx.query(
+        "UPDATE objects SET state = 'condemned', condemned_ms = $3
+         WHERE part = $1 AND id IN (SELECT id FROM objects
+                                    WHERE part = $1 AND state = 'staged' AND kind = $2
+                                    ORDER BY id LIMIT $4)
+         RETURNING id, path, bytes",
+        &[part.into(), kind.name().into(), now_ms.into(), limit.into()],
+        |row| Ok(Condemned { id: row.get(0)?, path: row.get(1)?, bytes: row.get(2)? }),
+    )
+}
+
 /// An object whose time has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -264,6 +283,13 @@ mod tests {
             assert_eq!(db.write(|tx| condemn_abandoned(tx, PART, 11, 50))?, 1);
             let refused = db.write(move |tx| publish(tx, key, 1, &[0; 32], 60));
             assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+            for (id, kind) in [(9, Kind::Shard), (10, Kind::Bodies)] {
+                let path = format!("shards/3/{id}");
+                db.write(move |tx| stage(tx, (PART, ObjectId(id)), kind, &path, 10))?;
+            }
+            let doomed = db.write(|tx| condemn_staged(tx, (PART, Kind::Shard), 50, 9))?;
+            assert_eq!(doomed.iter().map(|it| it.id).collect::<Vec<_>>(), [ObjectId(9)]);
+            assert_eq!(db.write(|tx| condemn_staged(tx, (PART, Kind::Shard), 50, 9))?, []);
             Ok(())
         });
     }

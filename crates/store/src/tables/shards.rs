@@ -6,6 +6,7 @@
 
 use crate::ids::{NodeId, ObjectId, Part};
 use crate::tables::leases::{self, Lease};
+use crate::tables::settings::PARTS_MAX;
 use crate::tables::{cursors, objects};
 use crate::{Error, Result, Tx};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ pub struct File {
     pub object: ObjectId,
     pub path: String,
     pub bytes: i64,
+    /// BLAKE3 of its bytes, as the row of its object has it.
+    pub hash: Option<[u8; 32]>,
 }
 
 /// A published version of a shard.
@@ -54,8 +57,8 @@ pub struct New {
     pub reached: Vec<(Part, i64)>,
     /// The names of all its files.
     pub names: Vec<String>,
-    /// Those that are new, staged and written, with their hashes.
-    pub added: Vec<(File, [u8; 32])>,
+    /// Those that are new, staged and written.
+    pub added: Vec<File>,
 }
 
 /// What stands in place of what an index says, in rows of parts that are covered by the
@@ -95,15 +98,47 @@ pub fn versions(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<(Part, i64)>> {
 /// The files of the newest version.
 pub fn files(tx: &mut Tx<'_>, part: Part) -> Result<Vec<File>> {
     tx.query(
-        "SELECT name, objectid, path, bytes FROM shard_files
-         WHERE part = $1 AND dropped_ms IS NULL ORDER BY name",
+        "SELECT f.name, f.objectid, f.path, f.bytes, o.hash FROM shard_files f
+         LEFT JOIN objects o ON o.part = f.part AND o.id = f.objectid
+         WHERE f.part = $1 AND f.dropped_ms IS NULL ORDER BY f.name",
         &[part.into()],
         file,
     )
 }
 
 fn file(row: &crate::value::Row<'_>) -> Result<File> {
-    Ok(File { name: row.get(0)?, object: row.get(1)?, path: row.get(2)?, bytes: row.get(3)? })
+    let hash: Option<Vec<u8>> = row.get(4)?;
+    let hash = hash.and_then(|it| it.try_into().ok());
+    let (name, object, path, bytes) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+    Ok(File { name, object, path, bytes, hash })
+}
+
+/// How far what is published of a shard is, in each part that it covers.
+pub fn reached(tx: &mut Tx<'_>, part: Part) -> Result<Vec<(Part, i64)>> {
+    tx.query(
+        "SELECT part, MAX(seq) FROM shards
+         WHERE state = 'published' AND (part = $1 OR files = $2)
+         GROUP BY part ORDER BY part LIMIT $3",
+        &[part.into(), COVERED.into(), PARTS_MAX.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// Says that a published version is further without being another one: commits behind it change
+/// none of its documents. False if a part is not covered by what is published yet.
+pub fn move_on(tx: &mut Tx<'_>, leases: &[Lease], reached: &[(Part, i64)]) -> Result<bool> {
+    for lease in leases {
+        leases::fence(tx, lease)?;
+    }
+    let mut is_covered = true;
+    for (part, seq) in reached {
+        let moved = tx.execute(
+            "UPDATE shards SET seq = $2 WHERE part = $1 AND state = 'published'",
+            &[(*part).into(), (*seq).into()],
+        )?;
+        is_covered &= moved > 0;
+    }
+    Ok(is_covered)
 }
 
 /// Publishes a version under the leases of the parts it covers. Returns its number.
@@ -123,7 +158,9 @@ pub fn publish(
     for gone in before.iter().filter(|it| !new.names.contains(&it.name)) {
         drop_file(tx, part, gone.object, now_ms)?;
     }
-    for (it, hash) in &new.added {
+    for it in &new.added {
+        let no_hash = || Error::Refused(format!("nobody has read the file {}", it.path));
+        let hash = it.hash.as_ref().ok_or_else(no_hash)?;
         let bytes = u64::try_from(it.bytes).unwrap_or(0);
         objects::publish(tx, (part, it.object), bytes, hash, now_ms)?;
         tx.execute(
@@ -196,19 +233,6 @@ fn drop_file(tx: &mut Tx<'_>, part: Part, object: ObjectId, now_ms: i64) -> Resu
     Ok(())
 }
 
-/// Takes a shard back, for it to be built anew: nothing of it is found from now on.
-pub fn retract(tx: &mut Tx<'_>, part: Part, now_ms: i64) -> Result<()> {
-    for gone in files(tx, part)? {
-        drop_file(tx, part, gone.object, now_ms)?;
-    }
-    // The row stays, so that no number is given twice.
-    tx.execute(
-        "UPDATE shards SET state = 'condemned', files = $2 WHERE part = $1 OR files = $2",
-        &[part.into(), COVERED.into()],
-    )?;
-    Ok(())
-}
-
 /// The tables that are about what is published here, and about nothing elsewhere.
 pub(crate) const TABLES: [&str; 2] = ["shards", "shard_files"];
 
@@ -225,8 +249,9 @@ pub(crate) fn forget_all(tx: &mut Tx<'_>) -> Result<()> {
 /// Files that were dropped before a time, oldest first.
 pub fn dropped(tx: &mut Tx<'_>, part: Part, before_ms: i64, limit: u32) -> Result<Vec<File>> {
     tx.query(
-        "SELECT name, objectid, path, bytes FROM shard_files
-         WHERE part = $1 AND dropped_ms < $2 ORDER BY dropped_ms LIMIT $3",
+        "SELECT f.name, f.objectid, f.path, f.bytes, o.hash FROM shard_files f
+         LEFT JOIN objects o ON o.part = f.part AND o.id = f.objectid
+         WHERE f.part = $1 AND f.dropped_ms < $2 ORDER BY f.dropped_ms LIMIT $3",
         &[part.into(), before_ms.into(), limit.into()],
         file,
     )
@@ -261,13 +286,14 @@ mod tests {
         Ok(leases::take(tx, PART, "search", &asking)?.expect("it is over at once"))
     }
 
-    fn added(tx: &mut Tx<'_>, name: &str, id: i64) -> Result<(File, [u8; 32])> {
+    fn added(tx: &mut Tx<'_>, name: &str, id: i64) -> Result<File> {
         let path = format!("shards/2/1-{name}");
         objects::stage(tx, (PART, ObjectId(id)), Kind::Shard, &path, 0)?;
-        Ok((File { name: name.into(), object: ObjectId(id), path, bytes: id }, [0; 32]))
+        let (name, object, hash) = (name.into(), ObjectId(id), Some([7; 32]));
+        Ok(File { name, object, path, bytes: id, hash })
     }
 
-    fn new(names: &[&str], added: Vec<(File, [u8; 32])>) -> New {
+    fn new(names: &[&str], added: Vec<File>) -> New {
         let names = names.iter().map(|it| (*it).to_owned()).collect();
         let told = Told { make: "1".into(), meta: "{}".into() };
         New { told, documents: 7, reached: vec![(PART, 9), (Part(5), 4)], names, added }
@@ -289,9 +315,10 @@ mod tests {
             assert_eq!((first, second), (1, 2));
             let shard = db.read(|tx| current(tx, PART))?.expect("it was published");
             assert_eq!((shard.version, shard.bytes, shard.documents), (2, 14, 7));
-            let names: Vec<String> =
-                db.read(|tx| files(tx, PART))?.into_iter().map(|it| it.name).collect();
+            let found = db.read(|tx| files(tx, PART))?;
+            let names: Vec<&str> = found.iter().map(|it| &*it.name).collect();
             assert_eq!(names, ["b.idx", "c.idx"]);
+            assert!(found.iter().all(|it| it.hash == Some([7; 32])), "{found:?}");
             assert_eq!(db.read(|tx| dropped(tx, PART, 20, 9))?, []);
             let gone = db.read(|tx| dropped(tx, PART, 21, 9))?;
             assert_eq!(gone.iter().map(|it| it.object).collect::<Vec<_>>(), [ObjectId(5)]);
@@ -303,15 +330,31 @@ mod tests {
                 tx.query(rows, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             })?;
             assert_eq!(rows, [(2, 2, 9), (5, 2, 4)], "parts that it covers have rows too");
-            db.write(|tx| retract(tx, PART, 30))?;
-            assert_eq!(db.read(|tx| current(tx, PART))?, None);
-            assert_eq!(db.read(|tx| dropped(tx, PART, 31, 9))?.len(), 2);
             let third = db.write(|tx| {
                 let lease = lease(tx, 3)?;
                 let files = vec![added(tx, "d.idx", 9)?];
                 publish(tx, (PART, &[lease]), &new(&["d.idx"], files), 40)
             })?;
             assert_eq!(third, 3, "no number is given twice");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_version_can_be_further_without_being_another_one() {
+        both_databases(|db| {
+            let version = db.write(|tx| {
+                let lease = lease(tx, 1)?;
+                let files = vec![added(tx, "a.idx", 5)?];
+                publish(tx, (PART, &[lease]), &new(&["a.idx"], files), 10)
+            })?;
+            let moved = db.write(|tx| {
+                let lease = [lease(tx, 2)?];
+                Ok([(PART, 12), (Part(3), 1)].map(|it| move_on(tx, &lease, &[it])))
+            })?;
+            assert!(matches!(moved, [Ok(true), Ok(false)]), "{moved:?}");
+            assert_eq!(db.read(|tx| versions(tx, 9))?, [(PART, version)]);
+            assert_eq!(db.read(|tx| reached(tx, PART))?, [(PART, 12), (Part(5), 4)]);
             Ok(())
         });
     }

@@ -9,6 +9,7 @@ use crate::cli::place::Place;
 use crate::cli::{say, shown};
 use clap::{Args as ClapArgs, Subcommand};
 use outputs::search::keeping;
+use outputs::search::verify::Verified;
 use std::process::ExitCode;
 use store::clock;
 use store::tables::cursors::SEARCH;
@@ -24,6 +25,8 @@ pub enum Keeping {
 }
 
 /// Make the search index anew from the documents that are committed
+///
+/// It is made beside the index that is there, which answers until the new one takes its place.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline search rebuild")]
 pub struct Rebuild {
@@ -33,13 +36,22 @@ pub struct Rebuild {
 
 /// Compare the search index with the documents that are committed
 ///
+/// All files of the index are read and their checksums compared; then every document is looked
+/// up. What was committed since the index was last brought up to date is counted, and is no
+/// difference.
+///
 /// Exit code: 0 they agree, 1 there are differences, each of which is named, 2 it could not
 /// be done.
 #[derive(ClapArgs)]
-#[command(after_help = "Example: driftline search verify")]
+#[command(after_help = "\
+Example: driftline search verify
+Example: driftline search verify --full")]
 pub struct Verify {
     #[command(flatten)]
     place: Place,
+    /// Also compare title, text and fields of every document with its stored facts
+    #[arg(long)]
+    full: bool,
 }
 
 /// Does it.
@@ -53,6 +65,8 @@ pub fn run(keeping: Keeping) -> anyhow::Result<ExitCode> {
 fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
     let held = args.place.patiently(Place::hold)?;
     let alone = Alone::take(&held, SEARCH)?;
+    // What is there answers meanwhile.
+    let _listening = held.answer("search rebuild")?;
     let began_ms = clock::now_ms();
     let means = held.search_means(&alone.claimant)?;
     let documents = keeping::rebuild(&means, &alone.leases())?;
@@ -70,7 +84,7 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     let held = args.place.patiently(Place::hold)?;
     let _alone = Alone::take(&held, SEARCH)?;
     let (mut named, mut count) = (Vec::new(), 0);
-    let verified = held.search().verify(&mut |what| {
+    let verified = held.search().verify(args.full, &mut |what| {
         count += 1;
         match args.place.json() {
             true if count <= SHOWN_MAX => named.push(what.to_owned()),
@@ -83,14 +97,30 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
         answer["named"] = named.into();
         say(&answer.to_string());
     } else {
-        let verdict = match verified.differences {
-            0 => "the index is what is committed".to_owned(),
-            count => format!(
-                "{count} differences; make it anew with: driftline search rebuild{}",
-                args.place.flags()
-            ),
-        };
-        say(&format!("{} documents: {verdict}", verified.indexed));
+        say(&format!("{} documents: {}", verified.indexed, verdict(&verified, &args.place)));
+        if verified.behind_chunks > 0 {
+            say(&behind(&verified));
+        }
     }
     Ok(if verified.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn verdict(verified: &Verified, place: &Place) -> String {
+    match verified.differences {
+        0 if verified.compared > 0 => "the index is what is committed, by its facts too".to_owned(),
+        0 => "the index is what is committed".to_owned(),
+        count => format!(
+            "{count} differences; make it anew with: driftline search rebuild{}",
+            place.flags()
+        ),
+    }
+}
+
+/// What the index has still to follow.
+fn behind(verified: &Verified) -> String {
+    format!(
+        "it is behind by {} commits with {} documents, which is no damage: the next crawl, or \
+         `driftline work`, brings it up to date",
+        verified.behind_chunks, verified.waiting
+    )
 }

@@ -153,3 +153,25 @@ fn a_deleted_job_leaves_no_redirect_behind() {
     let verified = asked(&home, &["links", "verify"]);
     assert_eq!((&verified["pages"], &verified["links"]), (&0.into(), &0.into()), "{verified}");
 }
+
+#[test]
+fn a_full_comparison_of_the_link_index_finds_pages_that_were_not_crawled_so() {
+    let home = Home::directory();
+    let site = Site::with_pages(30).serve();
+    home.crawled(&words(&site.seeds(), &[]));
+    home.verify_links();
+    // What the database says is another thing than what the index was told.
+    home.rows()
+        .write(|tx| {
+            tx.execute("UPDATE documents SET removed_ms = 7 WHERE docid LIKE '%/7'", &[])?;
+            tx.execute("UPDATE documents SET chunk = NULL WHERE docid LIKE '%/8'", &[])
+        })
+        .unwrap();
+    let by_pages = home.command(&["links", "verify"]).output().unwrap();
+    assert!(by_pages.status.success(), "the pages themselves agree");
+    let output = home.command(&["links", "verify", "--full"]).output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    let named = said.lines().filter(|it| it.ends_with("is a page of the index, but has no facts"));
+    assert_eq!(named.count(), 2, "{said}");
+}

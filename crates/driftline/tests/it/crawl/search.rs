@@ -4,6 +4,7 @@
 use super::{GLANCE, Home, PATIENCE, Running, text, words};
 use crate::site::Site;
 use serde_json::Value;
+use store::datadir::Layout;
 
 const PAGES: usize = 60;
 
@@ -88,6 +89,11 @@ fn searches_are_answered_while_a_crawl_runs() {
         std::thread::park_timeout(GLANCE);
     }
     running.kill();
+    // What the index had no time to follow is lag, and no damage.
+    let output = home.command(&["search", "verify", "--json"]).output().unwrap();
+    let verified: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert!(output.status.success(), "{verified}{}", text(&output.stderr));
+    assert_eq!(verified["differences"], 0, "{verified}");
     // What was committed before the kill is in the index when somebody goes on.
     home.crawled(&words(&seeds, &["--concurrency", "16"]));
     assert_eq!(home.verify_search(), 400);
@@ -110,4 +116,47 @@ fn what_cannot_be_asked_is_refused_and_says_what_to_write() {
     let nothing = home.command(&["search", "xylophone"]).output().unwrap();
     assert_eq!(nothing.status.code(), Some(1), "nothing found is a no");
     assert!(text(&nothing.stdout).contains("nothing was found"));
+}
+
+#[test]
+fn a_crawl_that_finds_nothing_new_makes_no_new_version_of_the_search_index() {
+    let home = Home::directory();
+    let site = Site::with_pages(PAGES).serve();
+    let seeds = site.seeds();
+    let args = words(&seeds, &[]);
+    home.crawled(&args);
+    let published = || {
+        let versions = home.number("SELECT SUM(version) FROM shards");
+        (versions, home.texts("SELECT path FROM shard_files WHERE dropped_ms IS NULL"))
+    };
+    let before = published();
+    assert_eq!(home.crawled(&args).changes(), [0, 0, PAGES as u64, 0]);
+    assert_eq!(published(), before);
+    assert_eq!(home.verify_search(), PAGES as u64, "and it is up to date");
+}
+
+#[test]
+fn a_damaged_search_index_names_the_file_and_is_made_anew_by_the_command_it_names() {
+    let home = Home::directory();
+    let site = Site::with_pages(PAGES).serve();
+    home.crawled(&words(&site.seeds(), &[]));
+    let path = home.texts("SELECT path FROM shard_files WHERE dropped_ms IS NULL");
+    let path = path.into_iter().find(|it| it.ends_with(".term")).unwrap();
+    let file = Layout::new(home.data()).objects().join(&path);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    for (verb, code) in [(&["search", "page"][..], 2), (&["search", "verify"], 1)] {
+        let output = home.command(verb).output().unwrap();
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{verb:?}: {said}");
+        for word in [&*path, "checksum", "driftline search rebuild"] {
+            assert!(said.contains(word), "{verb:?} says {word}: {said}");
+        }
+    }
+    let output = home.command(&["search", "rebuild"]).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(found(&home, "page")["total"], PAGES);
+    assert_eq!(home.verify_search(), PAGES as u64);
 }

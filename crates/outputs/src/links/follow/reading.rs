@@ -9,6 +9,7 @@ use crate::links::changes::{Change, Content, What};
 use crate::perjob::PerJob;
 use page::domain::SuffixList;
 use page::facts::{Link, LinkKind, Rel};
+use page::ids::DocHash;
 use page::outlinks::{self, LinkPolicy};
 use page::uri::Uri;
 use serde::Deserialize;
@@ -135,6 +136,20 @@ impl Chunks {
         Ok(read)
     }
 
+    /// What a chunk says, by document.
+    pub fn changes(&mut self, part: Part, chunk: Committed) -> Result<Vec<(DocHash, Change)>> {
+        let mut changes = Vec::new();
+        let (id, committed_ms, wanted) = (chunk.id, chunk.committed_ms, self.wanted(chunk.job)?);
+        let read = pack::read_facts(&self.db, &self.objects, part, chunk.facts)?;
+        let Some(bytes) = read else { return Ok(changes) };
+        for record in pack::stream(part, id, bytes)? {
+            let record = record?;
+            let change = self.change(&record, wanted, committed_ms);
+            changes.extend(change.map(|change| (record.dochash, change)));
+        }
+        Ok(changes)
+    }
+
     fn wanted(&mut self, job: JobId) -> Result<Wanted> {
         let db = &self.db;
         self.policies.of(db, job, |found| {
@@ -164,7 +179,8 @@ impl Chunks {
                 self.without_content(record, wanted, policy)?
             }
             _ if !matches!(wanted, Wanted::Links(_)) => return None,
-            (document::Change::Keep, _) => (self.uri(url, policy)?, What::Seen),
+            // With facts it says what it said, in the chunk that its row names from then on.
+            (document::Change::Keep, None) => (self.uri(url, policy)?, What::Seen),
             (_, None) => return None,
             (_, Some(facts)) => {
                 let page = outlinks::of(url, &facts.links, policy, &self.list)?;

@@ -1,23 +1,31 @@
 //! A crawl that commits documents, and an index that follows it.
 
 use crate::follow::{Consumer, LeftOut, Work};
+use crate::links::{self, Batch, Content, LinkIndex, What, keys};
 use crate::rights::Claimant;
 use crate::search::ask::plan::Weights;
 use crate::search::ask::{Answer, Asking, Failed, Question};
+use crate::search::checked::Checked;
 use crate::search::follow::Search;
-use crate::search::keeping::{self, Verified};
+use crate::search::keeping;
+use crate::search::schema::{Entry, Key, Said};
 use crate::search::server::Server;
 use crate::search::shard::{Means, Shard};
 use crate::search::told::Target;
-use page::facts::Facts;
+use crate::search::verify::{Verified, Verifying};
+use crate::search::writer::Writer;
+use page::facts::{Facts, LinkKind, Rel};
 use page::ids::DocHash;
+use page::outlinks::OutLink;
+use page::uri::Uri;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::chunkfile::document::{Access, Change, DocumentRecord, Fetch, RemoveReason};
 use store::chunkfile::facts;
 use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, ObjectId, Part, Run};
-use store::objects::{ChunkKey, Location, Objects};
+use store::objects::{ChunkKey, Location, ObjectPath, Objects};
 use store::panics::Faults;
+use store::sorted::{Embedded, Place};
 use store::tables::documents::{self, Document};
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking as Wanting, Lease};
@@ -116,7 +124,7 @@ impl World {
             db: db.clone(),
             ids: ids.clone(),
             node_name: "one".into(),
-            lease_ms: 1_000,
+            lease_ms: 60_000,
             skew_ms: 0,
         };
         let means = Means {
@@ -125,11 +133,47 @@ impl World {
             home: folder.path().join("written"),
             spans_parts,
             links: None,
+            checked: Checked::default(),
         };
         let search = Search::new(means.clone(), Box::new(|| {}))?;
         let server = Server::new(db.clone(), objects.clone(), folder.path().join("served"));
+        let server = server.knowing(means.checked.clone());
         let (leases, now) = Default::default();
         Ok(World { db: db.clone(), ids, means, search, leases, now, server, folder })
+    }
+
+    /// The same, with a link index beside it.
+    pub fn with_links(db: &Db) -> Result<World> {
+        let mut world = World::new(db, true)?;
+        let place = Place { path: world.folder.path().join("links"), families: keys::FAMILIES };
+        let map = Arc::new(Embedded::open(&place)?);
+        world.means.links = Some(LinkIndex::new(map, PARTS.into()));
+        world.crash(false)?;
+        Ok(world)
+    }
+
+    /// A page links to documents.
+    pub fn link_to(&mut self, documents: &[Doc]) -> Result<()> {
+        let list = self.db.read(settings::suffix_list)?;
+        let link = |doc: &Doc| OutLink {
+            uri: Uri::canonical(&doc.url, &list).expect("a URL").to_uri(),
+            anchor: "here".into(),
+            kind: LinkKind::A,
+            rel: Rel::default(),
+        };
+        let mut links: Vec<OutLink> = documents.iter().map(link).collect();
+        links.sort_by(|one, other| one.uri.cmp(&other.uri));
+        let content = Content { status: 200, links, ..Content::default() };
+        let (uri, what) = ("org.other>>o>/".to_owned(), What::Page(Box::new(content)));
+        let changes = vec![links::Change { uri, date_ms: 1, job: 0, in_order: false, what }];
+        let index = self.means.links.as_ref().expect("with links");
+        index.apply(Batch { changes, marks: vec![] }, &[]).map(drop)
+    }
+
+    /// Does a step of what can be done when nothing is left to follow; whether there is more.
+    pub fn tend(&mut self) -> Result<bool> {
+        let leases: Vec<Lease> = self.leases.values().cloned().collect();
+        self.search.tend(&leases, true)
     }
 
     /// The job says whether its documents can be searched.
@@ -149,7 +193,7 @@ impl World {
             });
             if !of_part.is_empty() {
                 let of_part: Vec<Doc> = of_part.into_values().cloned().collect();
-                self.commit_chunk(Part(part.into()), &of_part)?;
+                self.commit_chunk(Part(part.into()), &of_part, None)?;
             }
         }
         for doc in documents {
@@ -161,15 +205,33 @@ impl World {
         Ok(())
     }
 
-    fn commit_chunk(&mut self, part: Part, of_part: &[Doc]) -> Result<()> {
+    /// Commits a look at documents that say what they said, and whose bytes are stored now.
+    pub fn store_again(&mut self, documents: &[Doc]) -> Result<()> {
+        for doc in documents {
+            let (part, bodies) = (Part(doc.part.into()), Some(ObjectId(self.ids.next())));
+            self.commit_chunk(part, std::slice::from_ref(doc), bodies)?;
+        }
+        Ok(())
+    }
+
+    /// Commits documents of a part; with bodies, they say what they said.
+    fn commit_chunk(
+        &mut self,
+        part: Part,
+        of_part: &[Doc],
+        bodies_object: Option<ObjectId>,
+    ) -> Result<()> {
         let chunk = ChunkId(self.ids.next());
         let held = lease(&self.db, part, "crawl")?;
         let (mut records, mut rows) = (Vec::new(), Vec::new());
+        let mut summary = chunks::Summary::default();
         for doc in of_part {
-            let change = match doc.is_there {
-                true => Change::Update,
-                false => Change::Remove(RemoveReason::Gone),
+            let (change, count) = match (doc.is_there, bodies_object) {
+                (true, None) => (Change::Update, &mut summary.updates),
+                (true, Some(_)) => (Change::Keep, &mut summary.keeps),
+                (false, _) => (Change::Remove(RemoveReason::Gone), &mut summary.removes),
             };
+            *count += 1;
             let mut record = DocumentRecord::new(&doc.url, JOB.0, change);
             record.facts = doc.is_there.then(|| doc.facts.clone());
             record.access = doc.access.clone();
@@ -186,24 +248,12 @@ impl World {
             rows.push(row);
         }
         let bytes = facts::encode(ChunkKey::new(part, chunk)?, &records)?;
-        let count = |is_removal: bool| {
-            let is_one =
-                |it: &&DocumentRecord| matches!(it.change, Change::Remove(_)) == is_removal;
-            i64::try_from(records.iter().filter(is_one).count()).unwrap()
-        };
-        let (updates, removes) = (count(false), count(true));
         self.db.write(move |tx| {
             chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
             let seq = leases::number_commit(tx, &held)?;
             documents::save(tx, part, CONNECTION, &rows)?;
-            let (facts, documents) = (Some(bytes.clone()), updates + removes);
-            let summary = chunks::Summary {
-                documents,
-                updates,
-                removes,
-                facts,
-                ..chunks::Summary::default()
-            };
+            let facts = Some(bytes.clone());
+            let summary = chunks::Summary { facts, bodies_object, ..summary.clone() };
             chunks::commit(tx, &held, (chunk, seq), &summary, 0)
         })
     }
@@ -222,10 +272,9 @@ impl World {
         })
     }
 
-    /// The published version of the shard of part 0, and whether its writer was ever opened.
-    pub fn published(&self) -> Result<(Option<i64>, bool)> {
-        let version = self.db.read(|tx| shards::current(tx, Part(0)))?.map(|it| it.version);
-        Ok((version, self.means.home.join("0").exists()))
+    /// The published version of the shard of part 0.
+    pub fn published(&self) -> Result<Option<i64>> {
+        Ok(self.db.read(|tx| shards::current(tx, Part(0)))?.map(|it| it.version))
     }
 
     /// How far the index is, by what it says itself, and how far the crawl is.
@@ -239,6 +288,24 @@ impl World {
     pub fn end(&mut self) -> Result<()> {
         let leases: Vec<Lease> = self.leases.values().cloned().collect();
         while self.search.tend(&leases, true)? {}
+        Ok(())
+    }
+
+    /// Commits a look at documents that say what they said.
+    pub fn look_again(&mut self, documents: &[Doc]) -> Result<()> {
+        for doc in documents {
+            let (part, chunk) = (Part(doc.part.into()), ChunkId(self.ids.next()));
+            let held = lease(&self.db, part, "crawl")?;
+            let record = DocumentRecord::new(&doc.url, JOB.0, Change::Keep);
+            let bytes = facts::encode(ChunkKey::new(part, chunk)?, &[record])?;
+            self.db.write(move |tx| {
+                chunks::open(tx, &held, (chunk, JOB, Run(2)), 0)?;
+                let seq = leases::number_commit(tx, &held)?;
+                let facts = Some(bytes.clone());
+                let summary = chunks::Summary { facts, keeps: 1, ..chunks::Summary::default() };
+                chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+            })?;
+        }
         Ok(())
     }
 
@@ -274,6 +341,18 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The index follows to the end in another process; the faults are called with every document.
+    pub fn follow_with(&mut self, faults: Faults) -> Result<()> {
+        self.crash(false)?;
+        self.search = Search::new(self.means.clone(), Box::new(|| {}))?.with_faults(faults);
+        self.follow()
+    }
+
+    /// Whether there is nothing to follow.
+    pub fn is_idle(&mut self) -> Result<bool> {
+        Ok(self.work()?.is_empty())
     }
 
     /// Documents on which the index fails from now on, by the end of their URL; it is told
@@ -379,23 +458,150 @@ impl World {
 
     /// Compares what is published with the rows, by the verb's own means.
     pub fn verified(&self) -> Result<(Verified, Vec<String>)> {
-        let shards = self.server.refresh()?;
-        let mut told = Vec::new();
-        let at = (&self.db, &self.means.objects);
-        let verified = keeping::verify(at, (&shards, &self.server.fields), &mut |what| {
-            told.push(what.to_owned());
-        })?;
+        self.compared(false)
+    }
+
+    /// The same, with the stored facts.
+    pub fn fully_verified(&self) -> Result<(Verified, Vec<String>)> {
+        self.compared(true)
+    }
+
+    fn compared(&self, is_full: bool) -> Result<(Verified, Vec<String>)> {
+        let (shards, mut told) = (self.server.refresh()?, Vec::new());
+        let (objects, fields) = (&self.means.objects, &self.server.fields);
+        let verifying = Verifying { db: &self.db, objects, shards: &shards, fields };
+        let verified = verifying.verify(is_full, &mut |what| told.push(what.to_owned()))?;
+        told.sort();
         Ok((verified, told))
+    }
+
+    /// Files that are not what was published, as the verb tells of them.
+    pub fn damaged(&self) -> Result<Vec<String>> {
+        let mut told = Vec::new();
+        let count = self.server.verify_files(&mut |what| told.push(what.to_owned()))?;
+        assert_eq!(count, told.len() as u64);
+        Ok(told)
+    }
+
+    /// Another process serves searches.
+    pub fn serve_anew(&mut self) {
+        let cache = self.folder.path().join("served");
+        self.server = Server::new(self.db.clone(), self.means.objects.clone(), cache);
+    }
+
+    /// Writes another process's index: it knows nothing of what this one has read.
+    pub fn forget_checks(&mut self) {
+        self.means.checked = Checked::default();
+    }
+
+    /// Files of what is published, largest first.
+    pub fn published_files(&self) -> Vec<std::path::PathBuf> {
+        let mut files: Vec<(i64, std::path::PathBuf)> = Vec::new();
+        for part in (0..PARTS).map(|it| Part(it.into())) {
+            for it in self.db.read(move |tx| shards::files(tx, part)).unwrap() {
+                let path = ObjectPath::parse(&it.path).unwrap();
+                files.push((-it.bytes, self.means.objects.file_of(&path).unwrap()));
+            }
+        }
+        files.sort();
+        files.into_iter().map(|it| it.1).collect()
+    }
+
+    /// The versions of all shards.
+    pub fn versions(&self) -> Result<Vec<(Part, i64)>> {
+        self.db.read(|tx| shards::versions(tx, 99))
+    }
+
+    /// Changes rows behind the index's back.
+    pub fn tamper(&self, sql: &'static str) -> Result<u64> {
+        self.db.write(move |tx| tx.execute(sql, &[]))
+    }
+
+    /// Changes a shard behind the back of everybody, and publishes it.
+    pub fn publish_with(&mut self, part: u8, does: impl FnOnce(&mut Writer)) -> Result<()> {
+        self.crash(false)?;
+        let part = Part(part.into());
+        let lease = lease(&self.db, part, cursors::SEARCH)?;
+        let mut shard = Shard::open(&self.means, self.means.shard_of(part))?;
+        does(&mut shard.writer);
+        shard.publish(&[lease], &[])?;
+        Ok(())
+    }
+
+    /// Gives a document another title in the index alone.
+    pub fn retitle(&mut self, number: u8, title: &str) -> Result<()> {
+        let mut doc = self.now[&format!("https://example.com/{number}")].clone();
+        doc.facts.title = title.to_owned();
+        let (part, hash) = (Part(doc.part.into()), DocHash::of(&doc.url));
+        let rows = self.db.read(move |tx| documents::pointers(tx, part, &[hash]))?;
+        let chunk = rows[0].chunk.expect("it is there");
+        let list = self.db.read(settings::suffix_list)?;
+        self.publish_with(doc.part, |writer| {
+            let mut record = DocumentRecord::new(&doc.url, JOB.0, Change::Update);
+            record.fetch = Some(Fetch { fetched_ms: 2_000_000_000_000, ..Fetch::default() });
+            let (key, said) = (Key { connection: CONNECTION, hash }, Said::default());
+            let (record, facts, said) = (&record, &doc.facts, &said);
+            let entry = Entry { key, place: (part, chunk), record, facts, said };
+            let document = writer.fields.document(&entry, &list);
+            writer.put(key, document).expect("it is taken");
+        })
+    }
+
+    /// What is said of a question over which the library panics.
+    pub fn panics(&self) -> String {
+        let outcome: Result<()> = self.server.guarded(|| panic!("out of range"));
+        outcome.expect_err("it panics").to_string()
+    }
+
+    /// Opens what is published.
+    pub fn refreshed(&self) -> Result<()> {
+        self.server.refresh().map(drop)
+    }
+
+    /// What writers have in their directories, and objects that are announced and not published.
+    pub fn left_overs(&self) -> Result<(usize, i64)> {
+        let mut beside = 0;
+        for folder in std::fs::read_dir(&self.means.home).into_iter().flatten().flatten() {
+            let names = std::fs::read_dir(folder.path()).unwrap().flatten();
+            let is_beside =
+                |it: &std::fs::DirEntry| it.path().extension().is_some_and(|it| it == "beside");
+            beside += names.filter(is_beside).count();
+        }
+        let staged = "SELECT COUNT(*) FROM objects WHERE state = 'staged'";
+        let staged = self.db.read(move |tx| tx.query_one(staged, &[], |row| row.get(0)))?;
+        Ok((beside, staged))
     }
 
     /// Makes the index anew.
     pub fn rebuild(&mut self) -> Result<i64> {
+        self.rebuild_with(Faults::default())
+    }
+
+    /// The same; the faults are called with every document on the way.
+    pub fn rebuild_with(&mut self, faults: Faults) -> Result<i64> {
         self.crash(false)?;
         for part in (0..PARTS).map(|it| Part(it.into())) {
             self.leases.insert(part, lease(&self.db, part, cursors::SEARCH)?);
         }
         let leases: Vec<Lease> = self.leases.values().cloned().collect();
-        keeping::rebuild(&self.means, &leases)
+        let search = Search::anew(self.means.clone())?.with_faults(faults);
+        keeping::rebuild_with(search, &self.means, &leases)
+    }
+
+    /// Asks what is served now from another thread, as a fault of a rebuild does.
+    pub fn asker(&self) -> impl Fn(&str) -> Vec<String> + Send + Sync + 'static {
+        let (db, objects) = (self.db.clone(), self.means.objects.clone());
+        let server = Server::new(db, objects, self.folder.path().join("asked"));
+        move |text| {
+            let shards = server.refresh().unwrap();
+            let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
+            let (fields, weights) = (&server.fields, Weights::default());
+            let secured = &[];
+            let asking = Asking { shards: &shards, fields, weights, in_links: &in_links, secured };
+            let question = Question { text: text.into(), limit: 100, ..Question::default() };
+            let answer = asking.answer(&question).unwrap_or_else(|it| panic!("{it}"));
+            answer.hits.into_iter().map(|hit| hit.url).collect()
+        }
     }
 
     /// Segments of what is published.
