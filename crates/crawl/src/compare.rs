@@ -13,7 +13,7 @@ use page::facts::Facts;
 use page::ids::{DocHash, hash128};
 use store::chunkfile::document::{Change, Field, RemoveReason};
 use store::ids::{ChunkId, DocumentId, Part, Run};
-use store::tables::documents::Document;
+use store::tables::documents::{Document, Trust};
 
 /// A second look at a missing document comes at least this much later, if it comes
 /// in the same run.
@@ -131,7 +131,7 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
     (document.quiet_ms, document.restless_ms) = watched(known, seen, looked.now_ms);
     document.checked_ms = looked.now_ms;
     document.checks += 1;
-    match seen {
+    let mut compared = match seen {
         Seen::Content(content) => with_content(document, content, looked),
         Seen::NotModified(validators) => not_modified(document, validators),
         Seen::Missing { status } => missing(document, *status, looked),
@@ -157,6 +157,24 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
             document.outcome = code.clone();
             document.http_status = *status;
             Compared { change: None, document, confirm_ms: None }
+        }
+    };
+    replace_doubtful(&mut compared.document, seen);
+    compared
+}
+
+/// A row that was damaged is whole again once an answer has replaced what was kept of it:
+/// where its content is, or that it has any.
+fn replace_doubtful(document: &mut Document, seen: &Seen<'_>) {
+    match seen {
+        _ if document.trust == Trust::Whole => {}
+        Seen::Content(_) => document.trust = Trust::Whole,
+        Seen::NotModified(_) | Seen::Trouble { .. } => {}
+        Seen::Missing { .. } | Seen::Moved { .. } | Seen::Forbidden { .. } => {
+            if !is_live(document) {
+                (document.chunk, document.ordinal, document.body_chunk) = (None, None, None);
+                document.trust = Trust::Whole;
+            }
         }
     }
 }

@@ -14,7 +14,7 @@
 //! and secrets are sealed with the keys of the target.
 
 mod rows;
-mod schema;
+pub(crate) mod schema;
 #[cfg(test)]
 mod tests;
 

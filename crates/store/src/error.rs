@@ -188,8 +188,16 @@ impl From<rusqlite::Error> for Error {
         };
         use std::io::ErrorKind::{Other, ReadOnlyFilesystem};
         let reason = error.to_string();
-        let rusqlite::Error::SqliteFailure(code, _) = &error else {
-            return Error::Statement { reason };
+        let code = match &error {
+            rusqlite::Error::SqliteFailure(code, _) => code,
+            // What a column holds by its schema is not what is in it.
+            rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::Utf8Error(..) => {
+                let next = "`driftline verify` names the row";
+                return Error::corrupt("a row of the database", format!("{reason}; {next}"));
+            }
+            _ => return Error::Statement { reason },
         };
         // SQLite does not tell what the system said, but it tells these from a broken file.
         let io = |kind, reason| Error::Io {

@@ -12,7 +12,7 @@
 //! [`datadir`] is all of it in one directory, with its lock; [`socket`] is how other
 //! commands ask the process that holds it; [`backup`] copies it, [`copy`] moves it to
 //! PostgreSQL and back, [`verify`] checks it, [`gc`] gives back what nothing needs any
-//! more.
+//! more. Rows that matter carry checksums (`checksums`).
 //!
 //! [`memory`] divides what is kept in memory among caches and buffers; [`panics`] makes a panic in a unit of work a value.
 //!
@@ -23,6 +23,7 @@
 
 pub mod backup;
 pub mod catalog;
+pub(crate) mod checksums;
 pub mod chunkfile;
 pub mod clock;
 pub mod collect;

@@ -6,7 +6,7 @@
 //! has not filled to the end is refused, except by a copy.
 
 use crate::tables::settings;
-use crate::{Db, Error, Result, Tx};
+use crate::{Db, Error, Result, Tx, checksums};
 
 struct Migration {
     version: i64,
@@ -39,10 +39,19 @@ const MIGRATIONS: &[Migration] = &[
             include_str!("../migrations/standing.sql"),
         ],
     },
+    Migration {
+        version: 6,
+        name: "checksums",
+        texts: &[include_str!("../migrations/checksums.sql")],
+    },
 ];
 
 /// The newest schema this program knows.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
+
+/// The version in which it last changed what checksums of rows are made of. Rows that are
+/// older get theirs with it, in the same transaction; so there is no row without one.
+const CHECKSUMS_VERSION: i64 = 6;
 
 /// A hash of the whole schema: databases made from equal texts are equal.
 pub fn fingerprint() -> String {
@@ -138,6 +147,9 @@ fn one_step(tx: &mut Tx<'_>, now_ms: i64) -> Result<Option<i64>> {
     )?;
     for text in next.texts {
         tx.run_schema(text)?;
+    }
+    if next.version == CHECKSUMS_VERSION {
+        checksums::fill(tx)?;
     }
     Ok(Some(next.version))
 }

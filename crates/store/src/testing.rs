@@ -17,7 +17,7 @@ use crate::tables::connections::Kind;
 use crate::tables::leases::{self, Asking};
 use crate::tables::queue::{self, Candidate, Place, Settled, Settlement};
 use crate::tables::{chunks, objects, registrations, settings};
-use crate::{Db, Result, clock, migrate, owned};
+use crate::{Db, Result, Tx, checksums, clock, migrate, owned};
 use page::ids::DocHash;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,9 +51,40 @@ pub fn on_sqlite(test: impl Fn(&Db) -> Result<()>) {
     let db = db.with_keys(Keys::of_tests());
     migrate::migrate(&db, clock::now_ms()).expect("the schema applies on SQLite");
     db.write(|tx| registrations::register(tx, &WEB, 0)).expect("a connector can be registered");
-    if let Err(error) = test(&db) {
+    if let Err(error) = test(&db).and_then(|()| rows_are_whole(&db)) {
         panic!("on SQLite: {error}");
     }
+}
+
+thread_local! {
+    static DAMAGED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Says that this test changes rows behind the back of their checksums.
+pub fn damages_rows() {
+    DAMAGED.set(true);
+}
+
+/// Gives all rows their checksums, after a test has changed some as if the program had.
+pub fn sum_rows(tx: &mut Tx<'_>) -> Result<()> {
+    checksums::fill(tx)
+}
+
+/// Whoever writes a row that carries a checksum writes that too: every test looks, but for
+/// those that say [`damages_rows`].
+fn rows_are_whole(db: &Db) -> Result<()> {
+    if DAMAGED.replace(false) {
+        return Ok(());
+    }
+    let mut next = Some(checksums::Place::default());
+    while let Some(place) = next {
+        let found = db.read(move |tx| checksums::damaged_after(tx, place.clone(), 1_000))?;
+        if let Some(key) = found.keys.first() {
+            return Err(found.table.damaged(key));
+        }
+        next = found.next;
+    }
+    Ok(())
 }
 
 /// Runs a test on a fresh PostgreSQL database, or says that there is none.
@@ -65,7 +96,7 @@ pub fn on_postgres(test: impl Fn(&Db) -> Result<()>) {
     let db = Db::open_postgres(&fresh.url).expect("the fresh database opens");
     let db = db.with_keys(Keys::of_tests());
     db.write(|tx| registrations::register(tx, &WEB, 0)).expect("a connector can be registered");
-    let outcome = test(&db);
+    let outcome = test(&db).and_then(|()| rows_are_whole(&db));
     drop(db);
     drop(fresh);
     if let Err(error) = outcome {

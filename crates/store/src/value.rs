@@ -121,6 +121,54 @@ impl Row<'_> {
     pub fn get<T: FromColumn>(&self, index: usize) -> Result<T> {
         T::from_column(self, index)
     }
+
+    /// The value of a column as it lies there, of whatever kind it is.
+    pub(crate) fn raw(&self, index: usize) -> Result<Raw<'_>> {
+        match self {
+            Row::Sqlite(row) => Ok(match row.get_ref(index)? {
+                ValueRef::Null => Raw::Null,
+                ValueRef::Integer(int) => Raw::Int(int),
+                ValueRef::Real(real) => Raw::Real(real),
+                ValueRef::Text(text) => Raw::Text(text),
+                ValueRef::Blob(bytes) => Raw::Blob(bytes),
+            }),
+            Row::Postgres(row) => raw_postgres(row, index),
+        }
+    }
+}
+
+fn raw_postgres(row: &postgres::Row, index: usize) -> Result<Raw<'_>> {
+    let value = match *row.columns()[index].type_() {
+        Type::INT8 | Type::INT4 | Type::INT2 => {
+            row.try_get::<_, Option<AnyInt>>(index)?.map(|int| Raw::Int(int.0))
+        }
+        Type::FLOAT8 => row.try_get::<_, Option<f64>>(index)?.map(Raw::Real),
+        Type::BYTEA => row.try_get::<_, Option<&[u8]>>(index)?.map(Raw::Blob),
+        _ => row.try_get::<_, Option<&str>>(index)?.map(|text| Raw::Text(text.as_bytes())),
+    };
+    Ok(value.unwrap_or(Raw::Null))
+}
+
+/// A value as it lies in a row. Text is bytes: in a row that is damaged it may be no text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Raw<'a> {
+    Null,
+    Int(i64),
+    Real(f64),
+    Text(&'a [u8]),
+    Blob(&'a [u8]),
+}
+
+impl<'a> From<Value<'a>> for Raw<'a> {
+    fn from(value: Value<'a>) -> Raw<'a> {
+        match value {
+            Value::Null => Raw::Null,
+            Value::Int(int) => Raw::Int(int),
+            Value::Real(real) => Raw::Real(real),
+            Value::Text(text) => Raw::Text(text.as_bytes()),
+            Value::Blob(bytes) => Raw::Blob(bytes),
+        }
+    }
 }
 
 /// What a column can be read as.

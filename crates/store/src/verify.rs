@@ -1,9 +1,10 @@
-//! Checks that what is stored is what was written: rows against each other, counters
-//! against counts, objects against their rows.
+//! Checks that what is stored is what was written: rows against their checksums and each
+//! other, counters against counts, objects against their rows.
 //!
 //! It only reads, in bounded steps, and works while the program runs; each check
 //! sees one snapshot. A finding names the thing, what is wrong, and what to do.
 
+mod row_sums;
 mod uri_claims;
 
 use crate::chunkfile::facts::FactsStream;
@@ -42,6 +43,8 @@ pub struct Report {
     pub chunks: u64,
     /// Published objects.
     pub objects: u64,
+    /// Rows whose checksums were compared.
+    pub rows: u64,
     /// Bytes read and hashed.
     pub bytes: u64,
     /// What is wrong, in the order it was found.
@@ -68,18 +71,32 @@ const REPORT_BUG: &str = "this is a bug: keep a copy of the data directory and r
 pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
     let mut report = Report::default();
     check_database(db, &mut report)?;
-    let parts = db.read(settings::parts)?;
+    row_sums::check(db, &mut report)?;
+    // Without it nobody knows where anything is; it is among the rows that were named.
+    let Some(parts) = named(db.read(settings::parts), &mut report)? else { return Ok(report) };
     report.parts = parts.into();
+    let checks =
+        [check_counters, check_history, check_bins, check_claims, check_chunks, uri_claims::check];
     for part in (0..i64::from(parts)).map(Part) {
-        check_counters(db, part, &mut report)?;
-        check_history(db, part, &mut report)?;
-        check_bins(db, part, &mut report)?;
-        check_claims(db, part, &mut report)?;
-        check_chunks(db, part, &mut report)?;
-        uri_claims::check(db, part, &mut report)?;
+        for check in checks {
+            let checked = check(db, part, &mut report);
+            named(checked, &mut report)?;
+        }
     }
     check_objects(db, store, read_objects, &mut report)?;
     Ok(report)
+}
+
+/// What cannot be read because it is damaged is a finding, and the other checks go on.
+fn named<T>(outcome: Result<T>, report: &mut Report) -> Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Corrupt { what, reason }) => {
+            report.find(what, reason, RESTORE);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// SQLite's own check of its file.

@@ -207,3 +207,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_was_damaged_is_believed_again_when_an_answer_has_replaced_it() {
+    let damaged = Document { trust: Trust::Damaged, ..live() };
+    let doubtful = damaged.if_damaged_anew("https://example.com/", 150);
+    assert_eq!((doubtful.content_hash.as_ref(), doubtful.etag.as_ref()), (None, None));
+    let trouble = Seen::Trouble { status: Some(500), code: "server".into() };
+    let failed = compare(&doubtful, &trouble, looked(2, 200)).document;
+    assert_eq!(failed.trust, Trust::Doubtful, "nothing is known that was not before");
+    let read = compare(&failed, &content(&facts(1), None), looked(2, 300));
+    assert_eq!((read.change, read.document.trust), (Some(Change::Update), Trust::Whole));
+    assert_eq!(read.document.chunk, Some(ChunkId(300)), "where its facts were is not believed");
+    let missing = Seen::Missing { status: 404 };
+    let once = compare(&doubtful, &missing, looked(2, 200));
+    assert_eq!((once.change, once.document.trust), (None, Trust::Doubtful));
+    let twice = compare(&once.document, &missing, looked(3, 300));
+    assert_eq!(twice.change, Some(Change::Remove(RemoveReason::Gone)), "outputs may have it");
+    assert_eq!((twice.document.trust, twice.document.chunk), (Trust::Whole, None));
+}

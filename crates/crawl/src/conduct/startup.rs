@@ -91,8 +91,9 @@ fn reseed_ms(job: &Job, now_ms: i64) -> Option<i64> {
     Some(now_ms.saturating_add(interval_ms))
 }
 
-/// A job's definition, by its id.
+/// A job's definition, by its id. Seeding goes by it, so none of it may be damaged.
 pub fn definition(tx: &mut store::Tx<'_>, job: JobId) -> Result<Job> {
+    jobs::require_whole(tx, job)?;
     jobs::load(tx, job)?.ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))
 }
 

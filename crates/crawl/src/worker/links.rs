@@ -11,6 +11,7 @@ use super::known::KnownLinks;
 use super::reading;
 use crate::connectors::web::LINK;
 use page::facts::Facts;
+use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::ids::{ChunkId, IdMaker, Part};
@@ -20,8 +21,9 @@ use store::{Db, Result, pack};
 /// Chunks whose links are kept in memory.
 const CHUNKS_MAX: usize = 16;
 
-/// What links a document has, by its place in its chunk; nothing else is kept.
-type ChunkLinks = HashMap<i64, Facts>;
+/// What links a document has, by its place in its chunk and its key, which does not match
+/// where a damaged row points to; nothing else is kept.
+type ChunkLinks = HashMap<(i64, DocHash), Facts>;
 
 /// Finds links of documents that were not read.
 pub struct StoredLinks {
@@ -56,7 +58,7 @@ impl StoredLinks {
                     return Err(error);
                 }
             };
-            let Some(facts) = chunk.get(&it.facts.1) else { continue };
+            let Some(facts) = chunk.get(&(it.facts.1, it.dochash)) else { continue };
             let Some(web) = job.web() else { continue };
             let (targets, _) = reading::targets_of(web, (&it.docid, it.hops), (facts, &[]));
             let (hops, parent) = (it.hops + 1, Some((part, it.dochash)));
@@ -93,9 +95,11 @@ fn read((db, objects): (&Db, &Objects), (part, chunk): (Part, ChunkId)) -> Resul
     let mut links = ChunkLinks::new();
     let records = pack::records(db, objects, part, chunk)?;
     for (ordinal, record) in (0..).zip(records.into_iter().flatten()) {
-        if let Some(facts) = record?.facts {
+        let record = record?;
+        if let Some(facts) = record.facts {
             let directives = facts.directives;
-            links.insert(ordinal, Facts { links: facts.links, directives, ..Facts::default() });
+            let facts = Facts { links: facts.links, directives, ..Facts::default() };
+            links.insert((ordinal, record.dochash), facts);
         }
     }
     Ok(links)

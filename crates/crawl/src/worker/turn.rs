@@ -363,6 +363,12 @@ impl Turn {
         let known = documents::load(tx, self.lease.part, self.job.connection, &keys)?;
         let mut known: HashMap<DocHash, Document> =
             known.into_iter().map(|document| (document.dochash, document)).collect();
+        for entry in &entries {
+            if let Some(document) = known.remove(&entry.dochash) {
+                let document = document.if_damaged_anew(&entry.docid, self.now_ms);
+                known.insert(entry.dochash, document);
+            }
+        }
         let ends = entries.iter().filter(|entry| entry.action == "expire");
         let ends: Vec<DocHash> = ends.map(|entry| entry.dochash).collect();
         if !ends.is_empty() {

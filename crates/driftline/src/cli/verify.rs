@@ -35,8 +35,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             count => format!("{count} findings"),
         };
         say(&format!(
-            "{} parts, {} chunks, {} objects, {} read: {verdict}",
+            "{} parts, {} rows, {} chunks, {} objects, {} read: {verdict}",
             report.parts,
+            report.rows,
             report.chunks,
             report.objects,
             size_of(report.bytes)

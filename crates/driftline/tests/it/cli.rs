@@ -81,7 +81,11 @@ impl Place {
     /// Changes rows behind the program's back.
     fn execute(&self, sql: &'static str) {
         let db = Db::open_sqlite(&self.layout().database()).unwrap();
-        db.write(move |tx| tx.execute(sql, &[])).unwrap();
+        db.write(move |tx| {
+            tx.execute(sql, &[])?;
+            store::testing::sum_rows(tx)
+        })
+        .unwrap();
     }
 
     /// Reads a column behind the program's back.

@@ -8,6 +8,7 @@
 
 mod clean;
 mod continuous;
+mod damaged;
 mod endless;
 mod failing;
 mod files;

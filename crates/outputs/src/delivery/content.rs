@@ -8,6 +8,7 @@ use crate::fields;
 use crate::output::{Content, Wants};
 use bytes::Bytes;
 use page::facts::Facts;
+use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use store::chunkfile::document::{Body, Field};
 use store::chunkfile::warc::Record;
@@ -21,8 +22,9 @@ use store::{Error, Result, pack};
 /// Chunks whose facts are kept in memory.
 const CHUNKS_MAX: usize = 2;
 
-/// What documents of a chunk say, what others say of them, and where their bytes are.
-type Records = HashMap<i64, (Facts, Vec<Field>, Body)>;
+/// What documents of a chunk say, what others say of them, and where their bytes are; by their
+/// place and their key, which does not match where a damaged row points to.
+type Records = HashMap<(i64, DocHash), (Facts, Vec<Field>, Body)>;
 
 /// Reads what documents say.
 pub(super) struct Contents {
@@ -46,7 +48,8 @@ impl Contents {
             return Ok(Some(Content { changed_ms, length, ..Content::default() }));
         }
         let Some((chunk, ordinal)) = document.chunk.zip(document.ordinal) else { return Ok(None) };
-        let Some((facts, said, body)) = self.records(means, (part, chunk))?.get(&ordinal) else {
+        let key = (ordinal, document.dochash);
+        let Some((facts, said, body)) = self.records(means, (part, chunk))?.get(&key) else {
             return Ok(None);
         };
         let (facts, fields, body) = (facts.clone(), fields::of(facts, said), *body);
@@ -82,7 +85,7 @@ fn read(means: &Means, (part, chunk): (Part, ChunkId)) -> Result<Records> {
     for (ordinal, record) in (0..).zip(found.into_iter().flatten()) {
         let record = record?;
         if let Some(facts) = record.facts {
-            records.insert(ordinal, (facts, record.fields, record.body));
+            records.insert((ordinal, record.dochash), (facts, record.fields, record.body));
         }
     }
     Ok(records)

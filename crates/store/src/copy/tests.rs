@@ -101,6 +101,7 @@ fn fill(db: &Db) {
         })
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
+    db.write(crate::checksums::fill).unwrap();
 }
 
 fn nullable(db: &Db, table: &'static str) -> Vec<String> {

@@ -6,7 +6,7 @@
 //! object is condemned in the transaction that takes the last pointer to it away.
 
 use crate::ids::{ChunkId, ObjectId, Part};
-use crate::tables::{cursors, objects};
+use crate::tables::{chunks, cursors, objects};
 use crate::{Error, Result, Tx};
 
 /// A committed chunk whose facts are in its row.
@@ -53,11 +53,16 @@ pub struct Packed {
 /// Refuses if another packer was faster; then nothing may be committed.
 pub fn set_packed(tx: &mut Tx<'_>, part: Part, pack: ObjectId, pieces: &[Packed]) -> Result<()> {
     for piece in pieces {
-        let touched = tx.execute(
-            "UPDATE chunks SET facts = NULL, facts_object = $3, facts_offset = $4, facts_len = $5
-             WHERE part = $1 AND id = $2 AND facts IS NOT NULL AND LENGTH(facts) = $5",
-            &[part.into(), piece.id.into(), pack.into(), piece.offset.into(), piece.len.into()],
-        )?;
+        let values =
+            [part.into(), piece.id.into(), pack.into(), piece.offset.into(), piece.len.into()];
+        let touched = chunks::change(tx, part, piece.id, |tx| {
+            tx.execute(
+                "UPDATE chunks SET facts = NULL, facts_object = $3, facts_offset = $4,
+                     facts_len = $5
+                 WHERE part = $1 AND id = $2 AND facts IS NOT NULL AND LENGTH(facts) = $5",
+                &values,
+            )
+        })?;
         if touched != 1 {
             let chunk = piece.id;
             return Err(Error::Refused(format!(
@@ -179,10 +184,12 @@ pub fn condemn_bodies(
     let mut step = step_over(&looked_at, limit);
     for chunk in looked_at.iter().filter(|chunk| !chunk.needed) {
         let Some(bodies) = chunk.object else { continue };
-        tx.execute(
-            "UPDATE chunks SET bodies_object = NULL WHERE part = $1 AND id = $2",
-            &[part.into(), chunk.id.into()],
-        )?;
+        chunks::change(tx, part, chunk.id, |tx| {
+            tx.execute(
+                "UPDATE chunks SET bodies_object = NULL WHERE part = $1 AND id = $2",
+                &[part.into(), chunk.id.into()],
+            )
+        })?;
         step.chunks += 1;
         step.condemned += u64::from(objects::condemn(tx, (part, bodies), now_ms)?);
     }
@@ -219,12 +226,15 @@ pub fn drop_facts(
             continue;
         }
         // A packer may have moved the facts since the look; the next walk finds them.
-        let dropped = tx.execute(
-            "UPDATE chunks SET facts = NULL, facts_object = NULL, facts_offset = NULL,
-                 facts_len = NULL
-             WHERE part = $1 AND id = $2 AND COALESCE(facts_object, -1) = $3",
-            &[part.into(), chunk.id.into(), chunk.object.map_or(-1, |object| object.0).into()],
-        )?;
+        let object = chunk.object.map_or(-1, |object| object.0);
+        let dropped = chunks::change(tx, part, chunk.id, |tx| {
+            tx.execute(
+                "UPDATE chunks SET facts = NULL, facts_object = NULL, facts_offset = NULL,
+                     facts_len = NULL
+                 WHERE part = $1 AND id = $2 AND COALESCE(facts_object, -1) = $3",
+                &[part.into(), chunk.id.into(), object.into()],
+            )
+        })?;
         if dropped == 0 {
             continue;
         }

@@ -5,11 +5,12 @@
 //! commit order without a gap, so a reader's cursor never skips one. A chunk that
 //! was never committed leaves its documents ready again.
 
+use crate::checksums::declared::CHUNKS;
 use crate::ids::{ChunkId, JobId, ObjectId, Part, Run};
 use crate::tables::leases::Lease;
 use crate::tables::queue::{self, Place};
 use crate::value::Row;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, Value, checksums};
 
 /// Opens a chunk under a lease, to claim documents into. The caller has fenced.
 pub fn open(
@@ -18,10 +19,15 @@ pub fn open(
     (chunk, job, run): (ChunkId, JobId, Run),
     now_ms: i64,
 ) -> Result<()> {
+    let zero = Value::Int(0);
+    let nothing = [zero, zero, zero, zero, zero, zero, zero];
+    let mut covered = vec![lease.part.into(), chunk.into(), job.into(), run.into(), Value::Null];
+    covered.extend(nothing);
+    covered.extend([Value::Null; 5]);
     tx.execute(
         "INSERT INTO chunks (part, id, jobid, run, node, token, state, documents, adds, updates,
-                             removes, keeps, errors, bytes, claimed_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, 'crawling', 0, 0, 0, 0, 0, 0, 0, $7)",
+                             removes, keeps, errors, bytes, claimed_ms, checksum)
+         VALUES ($1, $2, $3, $4, $5, $6, 'crawling', 0, 0, 0, 0, 0, 0, 0, $7, $8)",
         &[
             lease.part.into(),
             chunk.into(),
@@ -30,6 +36,7 @@ pub fn open(
             lease.node.into(),
             lease.token.into(),
             now_ms.into(),
+            CHUNKS.places(CHUNKS.covered).of(&covered).into(),
         ],
     )?;
     task(tx, lease, chunk, "crawling", now_ms)
@@ -70,29 +77,32 @@ pub fn commit(
     summary: &Summary,
     now_ms: i64,
 ) -> Result<()> {
-    let touched = tx.execute(
+    let values = [
+        lease.part.into(),
+        chunk.into(),
+        lease.token.into(),
+        seq.into(),
+        summary.documents.into(),
+        summary.adds.into(),
+        summary.updates.into(),
+        summary.removes.into(),
+        summary.keeps.into(),
+        summary.errors.into(),
+        summary.bytes.into(),
+        summary.facts.as_ref().into(),
+        summary.facts_object.into(),
+        summary.bodies_object.into(),
+        now_ms.into(),
+    ];
+    let touched = change(tx, lease.part, chunk, |tx| {
+        tx.execute(
         "UPDATE chunks SET state = 'crawled', seq = $4, documents = $5, adds = $6, updates = $7,
              removes = $8, keeps = $9, errors = $10, bytes = $11, facts = $12, facts_object = $13,
              bodies_object = $14, committed_ms = $15
          WHERE part = $1 AND id = $2 AND token = $3 AND state = 'crawling'",
-        &[
-            lease.part.into(),
-            chunk.into(),
-            lease.token.into(),
-            seq.into(),
-            summary.documents.into(),
-            summary.adds.into(),
-            summary.updates.into(),
-            summary.removes.into(),
-            summary.keeps.into(),
-            summary.errors.into(),
-            summary.bytes.into(),
-            summary.facts.as_ref().into(),
-            summary.facts_object.into(),
-            summary.bodies_object.into(),
-            now_ms.into(),
-        ],
-    )?;
+        &values,
+    )
+    })?;
     if touched != 1 {
         return Err(Error::Refused(format!(
             "chunk {chunk} of part {} is not open under this lease",
@@ -100,6 +110,16 @@ pub fn commit(
         )));
     }
     task(tx, lease, chunk, "crawled", now_ms)
+}
+
+/// Changes what a chunk's checksum is made of.
+pub(super) fn change(
+    tx: &mut Tx<'_>,
+    part: Part,
+    chunk: ChunkId,
+    statement: impl FnOnce(&mut Tx<'_>) -> Result<u64>,
+) -> Result<u64> {
+    checksums::change(tx, &CHUNKS, &[("part", part.into()), ("id", chunk.into())], statement)
 }
 
 /// Whether a chunk has been committed: how a holder learns the outcome of a commit

@@ -7,12 +7,13 @@
 //! the jobs that use it look at everything again. What is written of its settings is
 //! sealed, since passwords are among them.
 
+use crate::checksums::declared::CONNECTIONS;
 use crate::ids::ConnectionId;
 use crate::sealing::Keys;
 use crate::tables::authorities::{self, Realm};
 use crate::tables::{jobs, registrations, sessions};
 use crate::value::Row;
-use crate::{Error, Result, Tx, Value};
+use crate::{Error, Result, Tx, Value, checksums};
 
 /// Bytes of a connection's name.
 pub const NAME_BYTES_MAX: usize = 255;
@@ -144,17 +145,16 @@ impl Connection {
 /// as it was is left alone.
 pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
     let known = load(tx, it.id)?;
-    if known.as_ref().is_some_and(|(known_kind, known)| *known_kind == kind && known == it) {
+    let is_same =
+        known.as_ref().is_some_and(|(known_kind, known)| *known_kind == kind && known == it);
+    if is_same && is_whole(tx, it.id)? {
         return Ok(());
     }
     check(tx, kind, it)?;
     write(tx, kind, it, now_ms)?;
     let Some((_, known)) = known else { return Ok(()) };
     if kind == Kind::Mapping && known.name != it.name {
-        tx.execute(
-            "UPDATE connections SET prerequisite = $2 WHERE prerequisite = $1",
-            &[(&known.name).into(), (&it.name).into()],
-        )?;
+        rename_prerequisite(tx, &known.name, &it.name)?;
     }
     let means = |it: &Connection| (it.classname.clone(), it.config.clone(), it.groupname.clone());
     if means(&known) != means(it) {
@@ -168,38 +168,72 @@ pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result
 
 fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
     let config = tx.keys().seal(&it.config)?;
+    let mut values = vec![
+        it.id.into(),
+        (&it.name).into(),
+        (&it.description).into(),
+        (&it.classname).into(),
+        config.as_str().into(),
+        it.maxcount.into(),
+        (&it.groupname).into(),
+        (&it.authdomainname).into(),
+        (&it.prerequisite).into(),
+        it.history_ms.into(),
+        kind.name().into(),
+    ];
+    let checksum = CONNECTIONS.places(&format!("{COLUMNS}, kind")).of(&values);
+    values.extend([Value::from(now_ms), checksum.into()]);
     let written = tx.execute(
         "INSERT INTO connections (id, connectionname, description, classname, config, maxcount,
              groupname, authdomainname, prerequisite, history_ms, kind, reindexed, version,
-             changed_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 1, $12)
+             changed_ms, checksum)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 1, $12, $13)
          ON CONFLICT (id) DO UPDATE SET
              connectionname = excluded.connectionname, description = excluded.description,
              classname = excluded.classname, config = excluded.config,
              maxcount = excluded.maxcount, groupname = excluded.groupname,
              authdomainname = excluded.authdomainname, prerequisite = excluded.prerequisite,
              history_ms = excluded.history_ms, version = connections.version + 1,
-             changed_ms = excluded.changed_ms
+             changed_ms = excluded.changed_ms, checksum = excluded.checksum
          WHERE connections.kind = excluded.kind",
-        &[
-            it.id.into(),
-            (&it.name).into(),
-            (&it.description).into(),
-            (&it.classname).into(),
-            config.as_str().into(),
-            it.maxcount.into(),
-            (&it.groupname).into(),
-            (&it.authdomainname).into(),
-            (&it.prerequisite).into(),
-            it.history_ms.into(),
-            kind.name().into(),
-            now_ms.into(),
-        ],
+        &values,
     )?;
     match written {
         0 => Err(Error::Refused(format!("connection {} is of another kind", it.name))),
         _ => Ok(()),
     }
+}
+
+/// Whether a connection's row is as it was written.
+fn is_whole(tx: &mut Tx<'_>, id: ConnectionId) -> Result<bool> {
+    checksums::are_whole(tx, &CONNECTIONS, ("id", id.into()))
+}
+
+/// Changes what a connection's checksum is made of.
+fn change(
+    tx: &mut Tx<'_>,
+    id: ConnectionId,
+    statement: impl FnOnce(&mut Tx<'_>) -> Result<u64>,
+) -> Result<u64> {
+    checksums::change(tx, &CONNECTIONS, &[("id", id.into())], statement)
+}
+
+/// Connections that ask for a mapping first ask for it by its new name.
+fn rename_prerequisite(tx: &mut Tx<'_>, from: &str, to: &str) -> Result<()> {
+    let users: Vec<ConnectionId> = tx.query(
+        "SELECT id FROM connections WHERE prerequisite = $1 ORDER BY id LIMIT 100000",
+        &[from.into()],
+        |row| row.get(0),
+    )?;
+    for user in users {
+        change(tx, user, |tx| {
+            tx.execute(
+                "UPDATE connections SET prerequisite = $2 WHERE id = $1",
+                &[user.into(), to.into()],
+            )
+        })?;
+    }
+    Ok(())
 }
 
 /// Refuses a connection that names what is not there, or what its kind does not have.
@@ -413,11 +447,13 @@ pub fn forget_locked(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<(Kind, String)>
             if !matches!(keys.open(stored), Err(Error::Refused(_))) {
                 continue;
             }
-            tx.execute(
-                "UPDATE connections SET config = '{}', version = version + 1, changed_ms = $2
-                 WHERE id = $1",
-                &[id.into(), now_ms.into()],
-            )?;
+            change(tx, id, |tx| {
+                tx.execute(
+                    "UPDATE connections SET config = '{}', version = version + 1, changed_ms = $2
+                     WHERE id = $1",
+                    &[id.into(), now_ms.into()],
+                )
+            })?;
             sessions::forget(tx, id)?;
             forgotten.push((kind, name));
         }
@@ -444,7 +480,9 @@ pub fn reseal(tx: &mut Tx<'_>, old: &Keys) -> Result<u64> {
             let Some(config) = keys.resealed(old, stored)? else { continue };
             // Nothing that anybody is told of: it says what it said.
             let values = [id.into(), config.as_str().into()];
-            count += tx.execute("UPDATE connections SET config = $2 WHERE id = $1", &values)?;
+            count += change(tx, ConnectionId(id), |tx| {
+                tx.execute("UPDATE connections SET config = $2 WHERE id = $1", &values)
+            })?;
         }
     }
     Ok(count + sessions::reseal(tx, old)?)

@@ -4,6 +4,7 @@
 //! and only forward from where the consumer thinks it is; so a repeated or a stale
 //! step is refused instead of applied twice.
 
+use crate::checksums::declared::CURSORS;
 use crate::ids::Part;
 use crate::tables::settings::PARTS_MAX;
 use crate::{Error, Result, Tx, Value};
@@ -12,6 +13,9 @@ use crate::{Error, Result, Tx, Value};
 pub const LINKS: &str = "links";
 /// The search index, likewise.
 pub const SEARCH: &str = "search";
+
+/// Consumers of one part: the indexes, and outputs that read chunks.
+const CONSUMERS_MAX: i64 = 10_000;
 
 /// What people call a consumer.
 pub fn title(consumer: &str) -> String {
@@ -24,18 +28,42 @@ pub fn title(consumer: &str) -> String {
 
 /// The number of the last commit that `consumer` has applied; 0 before the first.
 pub fn get(tx: &mut Tx<'_>, part: Part, consumer: &str) -> Result<i64> {
-    let seq = tx.query_opt(
-        "SELECT seq FROM cursors WHERE part = $1 AND consumer = $2",
+    let places = CURSORS.places(SELECTED);
+    let found = tx.query_opt(
+        &format!("SELECT {SELECTED} FROM cursors WHERE part = $1 AND consumer = $2"),
         &[part.into(), consumer.into()],
-        |row| row.get(0),
+        |row| if places.is_whole(row)? { row.get(2).map(Some) } else { Ok(None) },
     )?;
-    Ok(seq.unwrap_or(0))
+    match found {
+        None => Ok(0),
+        Some(Some(seq)) => Ok(seq),
+        Some(None) => Err(damaged(part, consumer)),
+    }
+}
+
+/// What is read of a cursor to check it.
+const SELECTED: &str = "part, consumer, seq, changed_ms, checksum";
+
+/// A cursor that is damaged must not be believed: an index would leave commits out.
+fn damaged(part: Part, consumer: &str) -> Error {
+    CURSORS.damaged(&format!("with part {part}, consumer {consumer:?}"))
 }
 
 /// The commit that every consumer of a part has applied, or `None` when there is no
 /// consumer. One that has applied nothing yet has no cursor and does not count.
 pub fn slowest(tx: &mut Tx<'_>, part: Part) -> Result<Option<i64>> {
-    tx.query_one("SELECT MIN(seq) FROM cursors WHERE part = $1", &[part.into()], |row| row.get(0))
+    let places = CURSORS.places(SELECTED);
+    let found = tx.query(
+        &format!("SELECT {SELECTED} FROM cursors WHERE part = $1 ORDER BY consumer LIMIT $2"),
+        &[part.into(), CONSUMERS_MAX.into()],
+        |row| if places.is_whole(row)? { row.get(2).map(Ok) } else { row.get(1).map(Err) },
+    )?;
+    let mut slowest: Option<i64> = None;
+    for it in found {
+        let seq = it.map_err(|consumer: String| damaged(part, &consumer))?;
+        slowest = Some(slowest.map_or(seq, |slowest| slowest.min(seq)));
+    }
+    Ok(slowest)
 }
 
 /// Moves the cursor on, in the transaction of the effect.
@@ -47,18 +75,19 @@ pub fn advance(
     now_ms: i64,
 ) -> Result<()> {
     assert!(from < to, "a cursor moves forward");
-    let key = [part.into(), consumer.into(), to.into(), now_ms.into()];
+    let row = row((part, consumer), to, now_ms);
     let touched = if from == 0 {
         tx.execute(
-            "INSERT INTO cursors (part, consumer, seq, changed_ms) VALUES ($1, $2, $3, $4)
+            "INSERT INTO cursors (part, consumer, seq, changed_ms, checksum)
+             VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (part, consumer) DO NOTHING",
-            &key,
+            &row,
         )?
     } else {
         tx.execute(
-            "UPDATE cursors SET seq = $3, changed_ms = $4
-             WHERE part = $1 AND consumer = $2 AND seq = $5",
-            &[key[0], key[1], key[2], key[3], from.into()],
+            "UPDATE cursors SET seq = $3, changed_ms = $4, checksum = $5
+             WHERE part = $1 AND consumer = $2 AND seq = $6",
+            &[row.as_slice(), &[from.into()]].concat(),
         )?
     };
     if touched == 1 {
@@ -71,15 +100,22 @@ pub fn advance(
     )))
 }
 
+/// The values of a cursor's row, its checksum behind them.
+fn row<'a>((part, consumer): (Part, &'a str), seq: i64, now_ms: i64) -> Vec<Value<'a>> {
+    let values = vec![part.into(), consumer.into(), seq.into(), now_ms.into()];
+    CURSORS.places(CURSORS.covered).with_checksum(values)
+}
+
 /// Tells how far a consumer is that keeps its cursor with its own effect; this is only what
 /// others are told of it. It never goes back.
 pub fn set(tx: &mut Tx<'_>, (part, consumer): (Part, &str), seq: i64, now_ms: i64) -> Result<()> {
     tx.execute(
-        "INSERT INTO cursors (part, consumer, seq, changed_ms) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (part, consumer) DO UPDATE SET
-             seq = excluded.seq, changed_ms = excluded.changed_ms
+        "INSERT INTO cursors (part, consumer, seq, changed_ms, checksum)
+         VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (part, consumer) DO UPDATE SET seq = excluded.seq,
+             changed_ms = excluded.changed_ms, checksum = excluded.checksum
          WHERE cursors.seq < excluded.seq",
-        &[part.into(), consumer.into(), seq.into(), now_ms.into()],
+        &row((part, consumer), seq, now_ms),
     )?;
     Ok(())
 }

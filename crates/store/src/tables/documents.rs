@@ -2,12 +2,17 @@
 //! it: its validators, hashes, where its facts and bytes are, how often it changed.
 //!
 //! Invariant: a removed document keeps its row as a tombstone with the reason; it
-//! comes back to life in the same row, so `first_ms` and `changes` tell the truth.
+//! comes back to life in the same row, so `first_ms` and `changes` tell the truth. A row
+//! whose checksum does not match is loaded as damaged, and never gets one that matches
+//! before a look at the document has replaced what it said ([`Trust`]).
 
+use crate::checksums::declared::DOCUMENTS;
+use crate::checksums::{Judged, Places};
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, Part, Run};
-use crate::value::Row;
+use crate::value::{Raw, Row};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
+use std::sync::LazyLock;
 
 /// A document's row. Fields that an outcome does not touch are carried over by the
 /// caller, who has loaded it with [`load`].
@@ -56,6 +61,20 @@ pub struct Document {
     pub missing_ms: Option<i64>,
     pub removed_ms: Option<i64>,
     pub reason: Option<String>,
+    /// Whether its row is as it was written. No column: its checksum tells.
+    pub trust: Trust,
+}
+
+/// What a document's row is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// It is as it was written.
+    Whole,
+    /// It was damaged, and was written again without what it said: only that it had content,
+    /// and where, was kept, which may be wrong. A look at the document replaces that.
+    Doubtful,
+    /// It is damaged: only the key is to be believed.
+    Damaged,
 }
 
 const COLUMNS: &str = "id, dochash, docid, outcome, httpstatus, mediatype, language, title, length, \
@@ -63,6 +82,12 @@ const COLUMNS: &str = "id, dochash, docid, outcome, httpstatus, mediatype, langu
     redirecthash, duplicatepart, duplicateof, first_ms, checked_ms, fetched_ms, changed_ms, checks, \
     changes, quiet_ms, restless_ms, chunk, ordinal, bodychunk, \
     missing, missing_run, missing_ms, removed_ms, reason";
+
+/// Where the covered columns are in what is selected, and in what is written.
+static SELECTED: LazyLock<Places> =
+    LazyLock::new(|| DOCUMENTS.places(&format!("{COLUMNS}, part, connectionid, checksum")));
+static WRITTEN: LazyLock<Places> =
+    LazyLock::new(|| DOCUMENTS.places(&format!("part, connectionid, {COLUMNS}")));
 
 /// Loads documents of a connection by their keys; unknown ones are left out.
 pub fn load(
@@ -74,7 +99,8 @@ pub fn load(
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
         &format!(
-            "SELECT {COLUMNS} FROM documents WHERE part = $1 AND connectionid = $2 AND dochash"
+            "SELECT {COLUMNS}, part, connectionid, checksum FROM documents
+             WHERE part = $1 AND connectionid = $2 AND dochash"
         ),
         &[part.into(), connection.into()],
         &keys,
@@ -113,11 +139,12 @@ pub fn save(
         documents.iter().map(|document| document.to_row(part, connection)).collect();
     let changed: Vec<String> = COLUMNS
         .split(", ")
+        .chain(["checksum"])
         .filter(|column| !matches!(*column, "id" | "dochash"))
         .map(|column| format!("{column} = excluded.{column}"))
         .collect();
     tx.insert_rows(
-        &format!("INSERT INTO documents (part, connectionid, {COLUMNS})"),
+        &format!("INSERT INTO documents (part, connectionid, {COLUMNS}, checksum)"),
         &rows,
         &format!("ON CONFLICT (part, dochash, connectionid) DO UPDATE SET {}", changed.join(", ")),
     )?;
@@ -161,10 +188,41 @@ impl Document {
             missing_ms: None,
             removed_ms: None,
             reason: None,
+            trust: Trust::Whole,
         }
     }
 
+    /// The document, to be looked at as if for the first time if its row is damaged: what
+    /// is kept of such a row is that it had content, and that it was removed.
+    pub fn if_damaged_anew(self, docid: &str, now_ms: i64) -> Document {
+        if self.trust != Trust::Damaged {
+            return self;
+        }
+        Document {
+            chunk: self.chunk,
+            ordinal: self.ordinal,
+            body_chunk: self.body_chunk,
+            removed_ms: self.removed_ms.map(|_| now_ms),
+            trust: Trust::Doubtful,
+            ..Document::new(self.id, self.dochash, docid.to_owned(), now_ms)
+        }
+    }
+
+    /// The values of a row, the checksum behind them.
     fn to_row(&self, part: Part, connection: ConnectionId) -> Vec<Value<'_>> {
+        let mut row = self.to_values(part, connection);
+        row.push(self.checksum(&row).into());
+        row
+    }
+
+    /// The checksum of a row with these values.
+    fn checksum(&self, values: &[Value<'_>]) -> i64 {
+        let checksum = WRITTEN.of(values);
+        // What was not replaced must not look as if it had been.
+        if self.trust == Trust::Whole { checksum } else { !checksum }
+    }
+
+    fn to_values(&self, part: Part, connection: ConnectionId) -> Vec<Value<'_>> {
         vec![
             part.into(),
             connection.into(),
@@ -207,6 +265,11 @@ impl Document {
     }
 
     fn from_row(row: &Row<'_>) -> Result<Document> {
+        let trust = match SELECTED.judge(row)? {
+            Judged::Whole => Trust::Whole,
+            Judged::Inverted => Trust::Doubtful,
+            Judged::Damaged => return Document::from_damaged(row),
+        };
         Ok(Document {
             id: row.get(0)?,
             dochash: row.get(1)?,
@@ -241,6 +304,30 @@ impl Document {
             missing_ms: row.get(32)?,
             removed_ms: row.get(33)?,
             reason: row.get(34)?,
+            trust,
+        })
+    }
+
+    /// What is left of a row that is damaged. Its values may be of any kind.
+    fn from_damaged(row: &Row<'_>) -> Result<Document> {
+        let number = |place| {
+            row.raw(place).map(|raw| match raw {
+                Raw::Int(number) => Some(number),
+                _ => None,
+            })
+        };
+        let docid = match row.raw(2)? {
+            Raw::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            _ => String::new(),
+        };
+        let id = DocumentId(number(0)?.unwrap_or_default());
+        Ok(Document {
+            chunk: number(27)?.map(ChunkId),
+            ordinal: number(28)?,
+            body_chunk: number(29)?.map(ChunkId),
+            removed_ms: number(33)?,
+            trust: Trust::Damaged,
+            ..Document::new(id, row.get(1)?, docid, 0)
         })
     }
 }

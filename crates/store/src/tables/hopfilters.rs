@@ -3,9 +3,10 @@
 //! Which kinds there are the connector says; a kind without a filter is not limited.
 //! Invariant: when a filter changes, the job looks at everything again.
 
+use crate::checksums::declared::JOB_HOP_FILTERS;
 use crate::ids::JobId;
 use crate::tables::jobs;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, checksums};
 use std::collections::BTreeMap;
 
 /// Filters of one job; connectors know fewer kinds of links.
@@ -16,7 +17,8 @@ pub type HopFilters = BTreeMap<String, i64>;
 
 /// Gives a job these filters instead of those it had.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, filters: &HopFilters, now_ms: i64) -> Result<()> {
-    if load(tx, job)? == *filters {
+    let is_whole = checksums::are_whole(tx, &JOB_HOP_FILTERS, ("ownerid", job.into()))?;
+    if load(tx, job)? == *filters && is_whole {
         return Ok(());
     }
     if filters.len() > FILTERS_MAX {
@@ -29,11 +31,13 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, filters: &HopFilters, now_ms: i64) -
         return Err(Error::Refused(format!("a job goes 0 or more {linktype} hops, not {hops}")));
     }
     tx.execute("DELETE FROM jobhopfilters WHERE ownerid = $1", &[job.into()])?;
+    let places = JOB_HOP_FILTERS.places(JOB_HOP_FILTERS.covered);
     let rows: Vec<_> = filters
         .iter()
         .map(|(linktype, hops)| vec![job.into(), linktype.into(), (*hops).into()])
+        .map(|row| places.with_checksum(row))
         .collect();
-    tx.insert_rows("INSERT INTO jobhopfilters (ownerid, linktype, maxhops)", &rows, "")?;
+    tx.insert_rows("INSERT INTO jobhopfilters (ownerid, linktype, maxhops, checksum)", &rows, "")?;
     jobs::touch(tx, job, now_ms)?;
     jobs::reseed(tx, job)
 }

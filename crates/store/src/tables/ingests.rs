@@ -3,7 +3,8 @@
 //! Invariants: a decision is written in the transaction that commits the chunk, and
 //! cleared only by the delivery of that very decision; so an output that was away hears
 //! everything, and a late acknowledgement cannot hide a newer decision. How many
-//! decisions a job waits for is counted in the same transaction.
+//! decisions a job waits for is counted in the same transaction. Of a row whose checksum does
+//! not match no version is believed, so that the next look sends the document again.
 
 mod delivery;
 mod ownership;
@@ -15,12 +16,15 @@ pub use delivery::{
 pub use ownership::{Ownership, Resend, resend};
 pub use whole::{count_rows, forget, given_up, kept_after, retry};
 
+use crate::checksums::Places;
+use crate::checksums::declared::INGESTS;
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::tables::counters;
-use crate::value::Row;
+use crate::value::{Raw, Row};
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// A time that never comes: that of decisions that were given up.
 pub const NEVER_MS: i64 = i64::MAX;
@@ -136,6 +140,15 @@ const COLUMNS: &str = "id, connectionid, dochash, componenthash, docuri, urihash
     failtime, errortext, ways, \
     ownership, resent";
 
+/// What [`Ingest::from_row`] reads behind them, for the checksum.
+const SUMMED: &str = "part, outputid, checksum";
+
+/// Where the covered columns are in what is selected, and in what is written.
+static SELECTED: LazyLock<Places> =
+    LazyLock::new(|| INGESTS.places(&format!("{COLUMNS}, {SUMMED}")));
+static WRITTEN: LazyLock<Places> =
+    LazyLock::new(|| INGESTS.places(&format!("part, outputid, {COLUMNS}")));
+
 /// How rows are found: by document, by their ids. Only the first has an order; it would
 /// lead SQLite along the wrong index elsewhere.
 const BY_KEY: (&str, &str) = (
@@ -163,7 +176,7 @@ pub fn load(
     sorted.sort_unstable();
     let keys: Vec<Value<'_>> = sorted.iter().map(Value::from).collect();
     tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests {}", BY_KEY.0),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {}", BY_KEY.0),
         &[part.into(), output.into(), connection.into()],
         &keys,
         BY_KEY.1,
@@ -181,7 +194,7 @@ pub fn look_up(
 ) -> Result<Vec<Ingest>> {
     tx.query(
         &format!(
-            "SELECT {COLUMNS} FROM ingests
+            "SELECT {COLUMNS}, {SUMMED} FROM ingests
              WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash = $4 LIMIT 1000"
         ),
         &[part.into(), output.into(), connection.into(), (&dochash).into()],
@@ -202,15 +215,16 @@ pub fn save(tx: &mut Tx<'_>, (part, output): (Part, ConnectionId), moves: &[Move
     let rows: Vec<Vec<Value<'_>>> = moves
         .iter()
         .filter_map(|it| it.after.as_ref())
-        .map(|ingest| ingest.to_row(part, output))
+        .map(|ingest| WRITTEN.with_checksum(ingest.to_row(part, output)))
         .collect();
     let changed: Vec<String> = COLUMNS
         .split(", ")
+        .chain(["checksum"])
         .filter(|it| !matches!(*it, "id" | "connectionid" | "dochash" | "componenthash"))
         .map(|column| format!("{column} = excluded.{column}"))
         .collect();
     tx.insert_rows(
-        &format!("INSERT INTO ingests (part, outputid, {COLUMNS})"),
+        &format!("INSERT INTO ingests (part, outputid, {COLUMNS}, checksum)"),
         &rows,
         &format!(
             "ON CONFLICT (part, outputid, dochash, connectionid, componenthash) DO UPDATE SET {}",
@@ -306,6 +320,13 @@ impl Ingest {
     }
 
     fn from_row(row: &Row<'_>) -> Result<Ingest> {
+        let is_whole = SELECTED.is_whole(row)?;
+        // Text of a damaged row may be no text.
+        let text = |place| match row.raw(place)? {
+            Raw::Text(bytes) if !is_whole => Ok(Some(String::from_utf8_lossy(bytes).into_owned())),
+            _ => row.get::<Option<String>>(place),
+        };
+        let version = |place| if is_whole { text(place) } else { Ok(None) };
         let decision: Option<String> = row.get(16)?;
         let pending = match decision {
             None => None,
@@ -325,19 +346,19 @@ impl Ingest {
             connection: row.get(1)?,
             dochash: row.get(2)?,
             component: row.get(3)?,
-            uri: row.get(4)?,
+            uri: text(4)?,
             uri_hash: row.get(5)?,
-            authority: row.get(6)?,
-            version: row.get(7)?,
-            output_version: row.get(8)?,
-            transformation_version: row.get(9)?,
+            authority: text(6)?,
+            version: version(7)?,
+            output_version: version(8)?,
+            transformation_version: version(9)?,
             first_ingest_ms: row.get(10)?,
             last_ingest_ms: row.get(11)?,
             last_change_ms: row.get(12)?,
             changes: row.get(13)?,
             stale_uris: row.get(14)?,
             delivered_seq: row.get(15)?,
-            ways: row.get(23)?,
+            ways: text(23)?,
             ownership: row.get::<Option<String>>(24)?.as_deref().and_then(Ownership::read),
             pending,
         })

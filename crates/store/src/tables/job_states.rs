@@ -15,24 +15,33 @@ pub(super) use scheduled::count_from;
 pub use scheduled::{Scheduled, scheduled, set_last};
 pub use state::{AbortedFrom, Phase, RemovalRounds, Restart, RunKind, State};
 
+use crate::checksums::declared::JOB_STATES;
 use crate::ids::{JobId, NodeId, Part, Run};
 use crate::tables::connections;
 use crate::tables::hopfilters::{self, HopFilters};
 use crate::tables::jobs::{self, COLUMNS, COLUMNS_COUNT, Job};
 use crate::tables::outlets::{self, Outlet};
-use crate::{Error, Result, Tx, Value};
+use crate::{Error, Result, Tx, Value, checksums};
 use state::STATE;
 
 /// A job that is inactive and has no run, unless it is there already.
 pub(super) fn make(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO job_states (jobid, phase, minimal, paused, waiting, stopping, resuming, seeding,
-             restart, repository_present, outputs_present, run, run_kind, lastchecktime, changed_ms)
-         VALUES ($1, 'inactive', 0, 0, 0, 0, 0, 0, 'none', 1, 1, 0, 'full', 0, $2)
+             restart, repository_present, outputs_present, run, run_kind, lastchecktime, changed_ms,
+             checksum)
+         VALUES ($1, 'inactive', 0, 0, 0, 0, 0, 0, 'none', 1, 1, 0, 'full', 0, $2, $3)
          ON CONFLICT (jobid) DO NOTHING",
-        &[job.into(), now_ms.into()],
+        &[job.into(), now_ms.into(), checksum(job, &State::default()).into()],
     )?;
     Ok(())
+}
+
+/// The checksum of a job's row in a state.
+fn checksum(job: JobId, state: &State) -> i64 {
+    let mut values: Vec<Value<'_>> = vec![job.into()];
+    values.extend(state.to_row());
+    JOB_STATES.places(&format!("jobid, {STATE}")).of(&values)
 }
 
 /// Where a job stands.
@@ -67,15 +76,19 @@ pub fn save(
         columns.iter().zip(2..).map(|(column, place)| format!("{column} = ${place}")).collect();
     let sql = format!(
         // It grows even where clocks differ.
-        "UPDATE job_states SET {},
+        "UPDATE job_states SET {}, checksum = ${},
              changed_ms = CASE WHEN changed_ms < ${place} THEN ${place} ELSE changed_ms + 1 END
          WHERE jobid = $1",
         set.join(", "),
+        columns.len() + 3,
         place = columns.len() + 2
     );
     let mut values: Vec<Value<'_>> = vec![job.into()];
     values.extend(now.to_row());
-    values.push(now_ms.into());
+    // What was read from a damaged row is not believed because it is written again.
+    let is_whole = checksums::are_whole(tx, &JOB_STATES, ("jobid", job.into()))?;
+    let checksum = checksum(job, now);
+    values.extend([Value::from(now_ms), (if is_whole { checksum } else { !checksum }).into()]);
     tx.execute(&sql, &values)?;
     if now.run > before.run {
         // One that was given up for this one, in the middle of its start-up perhaps.
@@ -403,6 +416,7 @@ mod tests {
             let named = |change: &'static str| {
                 db.write(move |tx| {
                     tx.execute(&format!("UPDATE job_states SET {change} WHERE jobid = 1"), &[])?;
+                    crate::testing::sum_rows(tx)?;
                     tx.query_one("SELECT status FROM jobs WHERE id = 1", &[], |row| {
                         row.get::<String>(0)
                     })

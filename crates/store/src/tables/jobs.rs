@@ -6,10 +6,14 @@
 //! that a job which is told to fetch something else looks at everything again
 //! (`job_states.seedingversion` is forgotten).
 
+use crate::checksums::declared::{
+    CONNECTIONS, JOB_DEFINITIONS, JOB_HOP_FILTERS, JOB_NOTIFICATIONS, JOB_PIPELINES, SCHEDULES,
+    THROTTLES,
+};
 use crate::ids::{ConnectionId, JobId};
 use crate::tables::{job_states, registrations};
 use crate::value::Row;
-use crate::{Error, Result, Tx, Value};
+use crate::{Error, Result, Tx, Value, checksums};
 
 macro_rules! choices {
     ($($(#[$doc:meta])* $name:ident: $($(#[$of_choice:meta])* $choice:ident = $text:literal,)*;)*) => {
@@ -186,7 +190,8 @@ impl Job {
 /// is inactive and has no run.
 pub fn save(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
     let known = load(tx, it.id)?;
-    if known.as_ref() == Some(it) {
+    let is_whole = checksums::are_whole(tx, &JOB_DEFINITIONS, ("id", it.id.into()))?;
+    if known.as_ref() == Some(it) && is_whole {
         return Ok(());
     }
     write(tx, it, now_ms)?;
@@ -205,13 +210,35 @@ pub fn save(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
 }
 
 fn write(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
+    let mut values = vec![
+        it.id.into(),
+        (&it.name).into(),
+        (&it.description).into(),
+        it.connection.into(),
+        (&it.docspec).into(),
+        it.priority.into(),
+        (if it.continuous { "continuous" } else { "scan once" }).into(),
+        it.interval_ms.into(),
+        it.interval_max_ms.into(),
+        it.reseed_ms.into(),
+        it.expiration_ms.into(),
+        it.start.name().into(),
+        it.hopcount.name().into(),
+        it.refetch.name().into(),
+        it.fetches_per_day.into(),
+        it.on_failure.name().into(),
+        (&it.removal_limit).into(),
+        (&it.proven_removal_limit).into(),
+    ];
+    let checksum = JOB_DEFINITIONS.places(COLUMNS).of(&values);
+    values.extend([Value::from(now_ms), checksum.into()]);
     tx.execute(
         "INSERT INTO job_definitions (id, name, description, connectionid, docspec, priority, type,
              intervaltime, maxintervaltime, reseedinterval, expirationtime, startmethod,
              hopcountmode, refetch, fetches_per_day, onfailure, removal_limit,
-             proven_removal_limit, version, changed_ms)
+             proven_removal_limit, version, changed_ms, checksum)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, 1,
-             $19)
+             $19, $20)
          ON CONFLICT (id) DO UPDATE SET
              name = excluded.name, description = excluded.description,
              connectionid = excluded.connectionid, docspec = excluded.docspec,
@@ -222,28 +249,8 @@ fn write(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
              refetch = excluded.refetch, fetches_per_day = excluded.fetches_per_day,
              onfailure = excluded.onfailure, removal_limit = excluded.removal_limit,
              proven_removal_limit = excluded.proven_removal_limit, version = job_definitions.version + 1,
-             changed_ms = excluded.changed_ms",
-        &[
-            it.id.into(),
-            (&it.name).into(),
-            (&it.description).into(),
-            it.connection.into(),
-            (&it.docspec).into(),
-            it.priority.into(),
-            (if it.continuous { "continuous" } else { "scan once" }).into(),
-            it.interval_ms.into(),
-            it.interval_max_ms.into(),
-            it.reseed_ms.into(),
-            it.expiration_ms.into(),
-            it.start.name().into(),
-            it.hopcount.name().into(),
-            it.refetch.name().into(),
-            it.fetches_per_day.into(),
-            it.on_failure.name().into(),
-            (&it.removal_limit).into(),
-            (&it.proven_removal_limit).into(),
-            now_ms.into(),
-        ],
+             changed_ms = excluded.changed_ms, checksum = excluded.checksum",
+        &values,
     )?;
     Ok(())
 }
@@ -272,6 +279,18 @@ pub(super) fn reseed_users(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<
         &[connection.into()],
     )?;
     Ok(())
+}
+
+/// Refuses a job of whose definition a row is damaged, with what belongs to it and to its
+/// repository connection: a run does not begin with other settings than it was given.
+pub fn require_whole(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
+    let Some(known) = load(tx, job)? else { return Ok(()) };
+    checksums::require_whole(tx, &JOB_DEFINITIONS, ("id", job.into()))?;
+    for table in [&JOB_PIPELINES, &JOB_NOTIFICATIONS, &SCHEDULES, &JOB_HOP_FILTERS] {
+        checksums::require_whole(tx, table, ("ownerid", job.into()))?;
+    }
+    checksums::require_whole(tx, &CONNECTIONS, ("id", known.connection.into()))?;
+    checksums::require_whole(tx, &THROTTLES, ("ownerid", known.connection.into()))
 }
 
 /// Whether other jobs read the connection of a job.

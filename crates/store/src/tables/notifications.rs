@@ -4,10 +4,11 @@
 //! Invariant: a change here changes nothing of what is fetched, so seeding goes on from
 //! where it got to.
 
+use crate::checksums::declared::JOB_NOTIFICATIONS;
 use crate::ids::{ConnectionId, JobId};
 use crate::tables::connections::{self, Kind};
 use crate::tables::jobs;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, checksums};
 
 /// Notifications of one job.
 pub const NOTIFICATIONS_MAX: usize = 100;
@@ -70,7 +71,8 @@ pub struct Notification {
 
 /// Gives a job these notifications instead of those it had.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, list: &[Notification], now_ms: i64) -> Result<()> {
-    if load(tx, job)? == list {
+    let is_whole = checksums::are_whole(tx, &JOB_NOTIFICATIONS, ("ownerid", job.into()))?;
+    if load(tx, job)? == list && is_whole {
         return Ok(());
     }
     if list.len() > NOTIFICATIONS_MAX {
@@ -92,20 +94,22 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, list: &[Notification], now_ms: i64) 
         }
     }
     tx.execute("DELETE FROM jobnotifications WHERE ownerid = $1", &[job.into()])?;
+    let places = JOB_NOTIFICATIONS.places(JOB_NOTIFICATIONS.covered);
     let rows: Vec<_> = (0_i64..)
         .zip(list)
         .map(|(ordinal, it)| {
-            vec![
+            places.with_checksum(vec![
                 job.into(),
                 ordinal.into(),
                 it.connection.into(),
                 (&it.description).into(),
                 (&it.spec).into(),
-            ]
+            ])
         })
         .collect();
     tx.insert_rows(
-        "INSERT INTO jobnotifications (ownerid, ordinal, connectionid, description, spec)",
+        "INSERT INTO jobnotifications (ownerid, ordinal, connectionid, description, spec,
+             checksum)",
         &rows,
         "",
     )?;

@@ -6,9 +6,10 @@
 //! points to it; a row goes only after its object has gone. So a crash between any
 //! two steps leaves at worst a row that a later collection finishes.
 
+use crate::checksums::declared::OBJECTS;
 use crate::ids::{ObjectId, Part};
 use crate::value::Row;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, Value, checksums};
 
 /// What an object is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +42,13 @@ pub fn stage(
     path: &str,
     now_ms: i64,
 ) -> Result<()> {
+    let covered =
+        [part.into(), id.into(), path.into(), kind.name().into(), Value::Null, Value::Null];
+    let checksum = OBJECTS.places(OBJECTS.covered).of(&covered);
     tx.execute(
-        "INSERT INTO objects (part, id, path, kind, state, staged_ms)
-         VALUES ($1, $2, $3, $4, 'staged', $5)",
-        &[part.into(), id.into(), path.into(), kind.name().into(), now_ms.into()],
+        "INSERT INTO objects (part, id, path, kind, state, staged_ms, checksum)
+         VALUES ($1, $2, $3, $4, 'staged', $5, $6)",
+        &[covered[0], covered[1], covered[2], covered[3], now_ms.into(), checksum.into()],
     )?;
     Ok(())
 }
@@ -62,11 +66,14 @@ pub fn publish(
         bytes,
         max: i64::MAX as u64,
     })?;
-    let touched = tx.execute(
-        "UPDATE objects SET state = 'published', bytes = $3, hash = $4, published_ms = $5
-         WHERE part = $1 AND id = $2 AND state = 'staged'",
-        &[part.into(), id.into(), bytes.into(), hash.into(), now_ms.into()],
-    )?;
+    let key = [("part", part.into()), ("id", id.into())];
+    let touched = checksums::change(tx, &OBJECTS, &key, |tx| {
+        tx.execute(
+            "UPDATE objects SET state = 'published', bytes = $3, hash = $4, published_ms = $5
+             WHERE part = $1 AND id = $2 AND state = 'staged'",
+            &[part.into(), id.into(), bytes.into(), hash.into(), now_ms.into()],
+        )
+    })?;
     if touched == 1 {
         return Ok(());
     }

@@ -4,10 +4,11 @@
 //! earlier transformation that it names. Invariants: the tree is checked before it is
 //! kept; when it changes, the job looks at everything again.
 
+use crate::checksums::declared::JOB_PIPELINES;
 use crate::ids::{ConnectionId, JobId};
 use crate::tables::connections::{self, Kind};
 use crate::tables::{jobs, registrations};
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, checksums};
 
 /// Stages of one job.
 pub const STAGES_MAX: usize = 100;
@@ -54,16 +55,17 @@ pub struct Stage {
 /// Gives a job this pipeline instead of the one it had.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Result<()> {
     let before = load(tx, job)?;
-    if before == stages {
+    if before == stages && checksums::are_whole(tx, &JOB_PIPELINES, ("ownerid", job.into()))? {
         return Ok(());
     }
     check(tx, stages)?;
     note_former(tx, job, &before, stages)?;
     tx.execute("DELETE FROM jobpipelines WHERE ownerid = $1", &[job.into()])?;
+    let places = JOB_PIPELINES.places(JOB_PIPELINES.covered);
     let rows: Vec<_> = (0_i64..)
         .zip(stages)
         .map(|(ordinal, it)| {
-            vec![
+            places.with_checksum(vec![
                 job.into(),
                 ordinal.into(),
                 it.prerequisite.into(),
@@ -71,12 +73,12 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Re
                 it.connection.into(),
                 (&it.description).into(),
                 (&it.spec).into(),
-            ]
+            ])
         })
         .collect();
     tx.insert_rows(
         "INSERT INTO jobpipelines (ownerid, ordinal, prerequisite, kind, connectionid,
-             description, spec)",
+             description, spec, checksum)",
         &rows,
         "",
     )?;

@@ -5,10 +5,11 @@
 //! keeps the difference between "nothing said" (NULL) and "any value" (`*`), on which the
 //! meaning of the other lists depends. What the numbers mean is `crawl::schedule`'s affair.
 
+use crate::checksums::declared::SCHEDULES;
 use crate::ids::JobId;
 use crate::tables::{job_states, jobs};
 use crate::value::{Row, Value};
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, checksums};
 use std::collections::BTreeSet;
 
 /// Schedules of one job: one for every hour of a week, and then some.
@@ -145,7 +146,8 @@ fn lists(it: &Schedule) -> Result<Vec<Option<String>>> {
 /// Puts these schedules in the place of those that a job has. Whoever saves the job calls
 /// it in the same transaction.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule], now_ms: i64) -> Result<()> {
-    if load(tx, job)? == schedules {
+    let is_whole = checksums::are_whole(tx, &SCHEDULES, ("ownerid", job.into()))?;
+    if load(tx, job)? == schedules && is_whole {
         return Ok(());
     }
     if schedules.len() > SCHEDULES_MAX {
@@ -163,12 +165,13 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule], now_ms: i64)
         row.push(schedule.window_ms.into());
         row.push(schedule.minimal.into());
         row.push(schedule.repeat_ms.into());
-        rows.push(row);
+        rows.push(SCHEDULES.places(SCHEDULES.covered).with_checksum(row));
     }
     tx.execute("DELETE FROM schedules WHERE ownerid = $1", &[job.into()])?;
     tx.insert_rows(
         "INSERT INTO schedules (ownerid, ordinal, yearlist, monthofyear, dayofmonth, dayofweek,
-             hourofday, minutesofhour, timezone, windowlength, requestminimum, repeat_ms)",
+             hourofday, minutesofhour, timezone, windowlength, requestminimum, repeat_ms,
+             checksum)",
         &rows,
         "",
     )?;
@@ -270,6 +273,7 @@ mod tests {
     #[test]
     fn a_list_that_is_none_is_named() {
         both_databases(|db| {
+            crate::testing::damages_rows();
             db.write(|tx| replace(tx, JOB, &[full()], 5))?;
             for text in ["", "1,,2", "monday", "*,1", "99999999999999999999"] {
                 db.write(|tx| {

@@ -1,7 +1,8 @@
 //! What was fixed when the database was made: the number of parts and the public
 //! suffix list. An upgrade must move no document, so both are frozen here.
 
-use crate::{Error, Result, Tx};
+use crate::checksums::declared::SETTINGS;
+use crate::{Error, Result, Tx, Value};
 use page::domain::SuffixList;
 use std::sync::Arc;
 
@@ -83,10 +84,7 @@ pub fn suffix_list(tx: &mut Tx<'_>) -> Result<Arc<SuffixList>> {
 
 /// The connectors that this database has met, registered or not.
 pub fn connectors(tx: &mut Tx<'_>) -> Result<Vec<String>> {
-    let found: Option<String> =
-        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[CONNECTORS.into()], |row| {
-            row.get(0)
-        })?;
+    let found = find(tx, CONNECTORS)?;
     let words = found.iter().flat_map(|value| value.split_whitespace());
     Ok(words.map(str::to_owned).collect())
 }
@@ -104,12 +102,7 @@ pub fn lock_connectors(tx: &mut Tx<'_>) -> Result<Vec<String>> {
 
 /// Remembers which connectors this database has met. A name has no white space.
 pub fn set_connectors(tx: &mut Tx<'_>, names: &[String]) -> Result<()> {
-    tx.execute(
-        "INSERT INTO settings (name, value) VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        &[CONNECTORS.into(), (&names.join(" ")).into()],
-    )?;
-    Ok(())
+    put(tx, CONNECTORS, &names.join(" "))
 }
 
 /// What archives have brought into the link index, over all loads.
@@ -129,10 +122,7 @@ pub struct LoadedArchives {
 
 /// What archives have brought into the link index, if anything.
 pub fn loaded_archives(tx: &mut Tx<'_>) -> Result<Option<LoadedArchives>> {
-    let found: Option<String> =
-        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[LOADED.into()], |row| {
-            row.get(0)
-        })?;
+    let found = find(tx, LOADED)?;
     let read = |text: String| {
         serde_json::from_str(&text)
             .map_err(|error| Error::corrupt("the setting \"loaded archives\"", error.to_string()))
@@ -156,12 +146,7 @@ pub fn add_loaded_archives(tx: &mut Tx<'_>, more: &LoadedArchives) -> Result<()>
     };
     let text = serde_json::to_string(&all)
         .map_err(|error| Error::Statement { reason: error.to_string() })?;
-    tx.execute(
-        "INSERT INTO settings (name, value) VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        &[LOADED.into(), (&text).into()],
-    )?;
-    Ok(())
+    put(tx, LOADED, &text)
 }
 
 /// Which lost links the link index keeps: of one target, the latest ones.
@@ -228,8 +213,8 @@ pub(crate) fn lock_copying(tx: &mut Tx<'_>) -> Result<Option<String>> {
 /// Says that a copy is filling this database. There must be no such mark yet.
 pub(crate) fn set_copying(tx: &mut Tx<'_>, mark: &str) -> Result<()> {
     tx.execute(
-        "INSERT INTO settings (name, value) VALUES ($1, $2)",
-        &[COPYING.into(), mark.into()],
+        "INSERT INTO settings (name, value, checksum) VALUES ($1, $2, $3)",
+        &row(COPYING, mark),
     )?;
     Ok(())
 }
@@ -248,17 +233,43 @@ pub(crate) fn clear(tx: &mut Tx<'_>) -> Result<()> {
 
 fn put_new(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<u64> {
     tx.execute(
-        "INSERT INTO settings (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
-        &[name.into(), value.into()],
+        "INSERT INTO settings (name, value, checksum) VALUES ($1, $2, $3)
+         ON CONFLICT (name) DO NOTHING",
+        &row(name, value),
     )
 }
 
+fn put(tx: &mut Tx<'_>, name: &str, value: &str) -> Result<()> {
+    tx.execute(
+        "INSERT INTO settings (name, value, checksum) VALUES ($1, $2, $3)
+         ON CONFLICT (name) DO UPDATE SET value = excluded.value, checksum = excluded.checksum",
+        &row(name, value),
+    )?;
+    Ok(())
+}
+
+/// The values of a setting's row, its checksum behind them.
+fn row<'a>(name: &'a str, value: &'a str) -> Vec<Value<'a>> {
+    SETTINGS.places(SETTINGS.covered).with_checksum(vec![name.into(), value.into()])
+}
+
+/// The value of a setting, if there is one. One that is damaged is refused: another number of
+/// parts, or another list of suffixes, would lose documents.
+fn find(tx: &mut Tx<'_>, name: &str) -> Result<Option<String>> {
+    let places = SETTINGS.places("name, value, checksum");
+    let found = tx.query_opt(
+        "SELECT name, value, checksum FROM settings WHERE name = $1",
+        &[name.into()],
+        |row| if places.is_whole(row)? { row.get(1).map(Some) } else { Ok(None) },
+    )?;
+    match found {
+        Some(None) => Err(SETTINGS.damaged(&format!("with name {name:?}"))),
+        found => Ok(found.flatten()),
+    }
+}
+
 fn required(tx: &mut Tx<'_>, name: &str) -> Result<String> {
-    let found =
-        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[name.into()], |row| {
-            row.get(0)
-        })?;
-    found.ok_or_else(|| {
+    find(tx, name)?.ok_or_else(|| {
         Error::Refused(format!("this database has no setting {name:?}; run `driftline init` first"))
     })
 }

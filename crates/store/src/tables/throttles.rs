@@ -5,9 +5,10 @@
 //! slowest counts. Invariants: a connection's throttles are replaced together, and
 //! whoever uses the connection can tell by its version.
 
+use crate::checksums::declared::THROTTLES;
 use crate::ids::ConnectionId;
 use crate::tables::connections;
-use crate::{Error, Result, Tx};
+use crate::{Error, Result, Tx, checksums};
 
 /// Throttles of one connection.
 pub const THROTTLES_MAX: usize = 1_000;
@@ -69,27 +70,29 @@ pub fn replace(tx: &mut Tx<'_>, owner: ConnectionId, throttles: &[Throttle]) -> 
     }
     let mut sorted = throttles.to_vec();
     sorted.sort_by(|one, other| one.matches.cmp(&other.matches));
-    if load(tx, owner)? == sorted {
+    let is_whole = checksums::are_whole(tx, &THROTTLES, ("ownerid", owner.into()))?;
+    if load(tx, owner)? == sorted && is_whole {
         return Ok(());
     }
     connections::changed(tx, owner)?;
     tx.execute("DELETE FROM throttles WHERE ownerid = $1", &[owner.into()])?;
+    let places = THROTTLES.places(THROTTLES.covered);
     let rows: Vec<_> = throttles
         .iter()
         .map(|it| {
-            vec![
+            places.with_checksum(vec![
                 owner.into(),
                 (&it.matches).into(),
                 (&it.description).into(),
                 it.per_ms.into(),
                 it.connections_max.into(),
                 it.bytes_per_s_max.into(),
-            ]
+            ])
         })
         .collect();
     tx.insert_rows(
         "INSERT INTO throttles (ownerid, matchstring, description, throttle, connections_max,
-             bytes_per_s_max)",
+             bytes_per_s_max, checksum)",
         &rows,
         "",
     )?;

@@ -49,7 +49,8 @@ fn verbs_about_a_directory_answer_with_stable_keys() {
     assert_eq!((&status["holder"], &status["overview"]["commits"]), (&Value::Null, &CHUNKS.into()));
 
     let verify = answer(&["verify"]);
-    assert_keys(&verify, &["bytes", "chunks", "counters", "findings", "objects", "parts"]);
+    let keys = ["bytes", "chunks", "counters", "findings", "objects", "parts", "rows"];
+    assert_keys(&verify, &keys);
     assert_eq!((&verify["chunks"], &verify["findings"]), (&CHUNKS.into(), &Value::Array(vec![])));
 
     let backup = answer(&["backup", text(&copy)]);

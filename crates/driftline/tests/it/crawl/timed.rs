@@ -65,7 +65,10 @@ fn a_job_waits_when_its_window_is_over_and_goes_on_in_the_next() {
     let job = schedule(&home, StartMethod::WindowInside, &text);
     let end_ms = now_ms - now_ms % MINUTE_MS + window_s * 1_000;
     home.rows()
-        .write(move |tx| tx.execute("UPDATE job_states SET windowend = $1", &[end_ms.into()]))
+        .write(move |tx| {
+            tx.execute("UPDATE job_states SET windowend = $1", &[end_ms.into()])?;
+            store::testing::sum_rows(tx)
+        })
         .unwrap();
     let work = Running::start(home.command(&["work", "--lease", "1"]));
     until(&site, "it waits", || name(&home, job) == "ACTIVEWAIT");

@@ -377,7 +377,11 @@ fn what_was_delivered_before_there_were_claims_is_claimed_in_silence_and_removed
         let forget_claims = |ownership: &'static str| {
             db.write(move |tx| {
                 tx.execute("DELETE FROM claims", &[])?;
-                tx.execute(&format!("UPDATE ingests SET ways = NULL, ownership = {ownership}"), &[])
+                tx.execute(
+                    &format!("UPDATE ingests SET ways = NULL, ownership = {ownership}"),
+                    &[],
+                )?;
+                store::testing::sum_rows(tx)
             })
         };
         world.decide(0, Some((0, 1)))?;

@@ -429,7 +429,7 @@ impl World {
                  VALUES ($1, 'repository', 'site', 'web', '{}', 1, $2, 0, 1, 0)",
                 &[CONNECTION.into(), group.as_deref().into()],
             )?;
-            Ok(())
+            store::testing::sum_rows(tx)
         })
     }
 

@@ -5,7 +5,7 @@
 //! decision alone.
 
 use super::{
-    BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Ownership, Pending, UNDELIVERED, save,
+    BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Ownership, Pending, SUMMED, UNDELIVERED, save,
 };
 use crate::dialect::Kind;
 use crate::ids::{ConnectionId, JobId, Part};
@@ -81,7 +81,7 @@ pub fn is_any_due(tx: &mut Tx<'_>) -> Result<bool> {
 pub fn undelivered(tx: &mut Tx<'_>, at: Due, now_ms: i64, limit: u32) -> Result<Vec<Ingest>> {
     let mut found = tx.query(
         &format!(
-            "SELECT {COLUMNS} FROM ingests
+            "SELECT {COLUMNS}, {SUMMED} FROM ingests
              WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NULL
              ORDER BY decided_seq, id LIMIT $3"
         ),
@@ -91,7 +91,7 @@ pub fn undelivered(tx: &mut Tx<'_>, at: Due, now_ms: i64, limit: u32) -> Result<
     let room = limit.saturating_sub(u32::try_from(found.len()).unwrap_or(limit));
     found.extend(tx.query(
         &format!(
-            "SELECT {COLUMNS} FROM ingests
+            "SELECT {COLUMNS}, {SUMMED} FROM ingests
              WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime IS NOT NULL
                AND checktime <= $3
              ORDER BY checktime, id LIMIT $4"
@@ -186,7 +186,7 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
     ids.sort_unstable();
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let rows = tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests {}", BY_ID.0),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {}", BY_ID.0),
         &[at.part.into(), at.output.into()],
         &keys,
         BY_ID.1,

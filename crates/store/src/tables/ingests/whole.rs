@@ -3,7 +3,7 @@
 //! Invariant: each call does a bounded piece in its own transaction; whoever calls goes
 //! on until nothing is left.
 
-use super::{COLUMNS, Ingest, Move, NEVER_MS, UNDELIVERABLE, UNDELIVERED, save};
+use super::{COLUMNS, Ingest, Move, NEVER_MS, SUMMED, UNDELIVERABLE, UNDELIVERED, save};
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::{Result, Tx, Value};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub fn forget(tx: &mut Tx<'_>, part: Part, output: ConnectionId, limit: u32) -> Result<u64> {
     let rows = tx.query(
         &format!(
-            "SELECT {COLUMNS} FROM ingests WHERE part = $1 AND outputid = $2
+            "SELECT {COLUMNS}, {SUMMED} FROM ingests WHERE part = $1 AND outputid = $2
              ORDER BY dochash, connectionid, componenthash LIMIT $3 /*for update*/"
         ),
         &[part.into(), output.into(), limit.into()],
@@ -34,7 +34,7 @@ pub fn given_up(
 ) -> Result<Vec<Ingest>> {
     tx.query(
         &format!(
-            "SELECT {COLUMNS} FROM ingests
+            "SELECT {COLUMNS}, {SUMMED} FROM ingests
              WHERE part = $1 AND outputid = $2 AND decision IS NOT NULL AND checktime = $3
                AND id > $4
              ORDER BY id LIMIT $5"
@@ -85,7 +85,7 @@ pub fn kept_after(
     )?;
     let keys: Vec<Value<'_>> = outputs.iter().map(|it| it.0.into()).collect();
     let rows = tx.query_in(
-        &format!("SELECT {COLUMNS} FROM ingests WHERE part = $1 AND id"),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests WHERE part = $1 AND id"),
         &[part.into()],
         &keys,
         "",

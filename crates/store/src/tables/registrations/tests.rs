@@ -81,6 +81,7 @@ fn jobs_go_without_a_connector_and_back() {
         assert_eq!(present(db)?, [(false, false), (false, true)]);
         let status = db.write(|tx| {
             tx.execute("UPDATE job_states SET phase = 'active' WHERE jobid = 1", &[])?;
+            testing::sum_rows(tx)?;
             tx.query_one("SELECT status FROM jobs WHERE id = 1", &[], |row| row.get::<String>(0))
         })?;
         assert_eq!(status, "ACTIVE_NEITHER");

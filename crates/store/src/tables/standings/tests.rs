@@ -65,6 +65,7 @@ fn fill(db: &Db) -> Result<()> {
         jobs::save(tx, &Job::new(JobId(1), "one", web), 1)?;
         jobs::save(tx, &Job::new(JobId(2), "two", web), 1)?;
         tx.execute("UPDATE job_states SET run = 2", &[])?;
+        crate::testing::sum_rows(tx)?;
         let states = ["ready", "waiting", "done", "cut", "failed"];
         for number in 0..60_i64 {
             let state = states[number as usize % 5];

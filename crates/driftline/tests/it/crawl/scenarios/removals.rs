@@ -214,7 +214,8 @@ impl Share {
         comes("it is aborted", || state(&self.home) == "INACTIVE");
         drop(working);
         let forget = "UPDATE job_states SET failcount = NULL, failtime = NULL";
-        self.home.rows().write(move |tx| tx.execute(forget, &[])).unwrap();
+        let rows = self.home.rows();
+        rows.write(move |tx| tx.execute(forget, &[]).and(store::testing::sum_rows(tx))).unwrap();
         assert_eq!(self.home.number(LIVE), 3, "nothing is removed: {words}");
     }
 }

@@ -1,0 +1,23 @@
+//! Rows against their checksums.
+
+use super::{PAGE, Report};
+use crate::checksums::{self, Place};
+use crate::{Db, Result};
+
+/// Names the rows that are not as they were written.
+pub(super) fn check(db: &Db, report: &mut Report) -> Result<()> {
+    let mut next = Some(Place::default());
+    while let Some(place) = next {
+        let found = db.read(move |tx| checksums::damaged_after(tx, place.clone(), PAGE))?;
+        report.rows += found.rows;
+        for key in found.keys {
+            report.find(
+                format!("the row of table {} with {key}", found.table.table),
+                "its checksum does not match what it says",
+                found.table.remedy,
+            );
+        }
+        next = found.next;
+    }
+    Ok(())
+}
