@@ -5,6 +5,7 @@
 //! many ask.
 
 use super::linked::Linked;
+use super::temporary::OwnDirectory;
 use anyhow::Context;
 use outputs::search::ask::plan::Weights;
 use outputs::search::ask::{Answer, Asking, Failed, Question};
@@ -19,7 +20,6 @@ use store::dialect::Dialect;
 use store::objects::Objects;
 use store::tables::connections;
 use store::{Db, Error};
-use tempfile::TempDir;
 
 /// The search index of a place.
 pub struct Searched {
@@ -36,7 +36,7 @@ enum Home {
     /// In the data directory.
     Kept(PathBuf),
     /// Where this process puts them, when it first has some, and takes them away.
-    Own(OnceLock<TempDir>),
+    Own(OnceLock<OwnDirectory>),
 }
 
 impl Searched {
@@ -62,7 +62,7 @@ impl Searched {
                 if let Some(own) = own.get() {
                     return Ok(own.path());
                 }
-                let made = tempfile::Builder::new().prefix("driftline-search-").tempdir();
+                let made = OwnDirectory::for_search();
                 let made = made.map_err(|error| Error::io(std::env::temp_dir(), error))?;
                 Ok(own.get_or_init(|| made).path())
             }
