@@ -6,6 +6,7 @@
 
 use super::linked::Linked;
 use super::temporary::OwnDirectory;
+use crate::refusal::{OrRefuse, refusal};
 use anyhow::Context;
 use outputs::search::ask::plan::Weights;
 use outputs::search::ask::{Answer, Asking, Failed, Question};
@@ -79,8 +80,8 @@ impl Searched {
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
         }
-        let objects = self.objects.clone().context(
-            "the search index is in the database's objects; name the place with --objects",
+        let objects = self.objects.clone().or_refuse(
+            || "the search index is in the database's objects; name the place with --objects",
         )?;
         let server = Server::new(self.db.clone(), objects, self.home()?.join("served"));
         let now = Arc::new(server);
@@ -124,7 +125,7 @@ impl Searched {
             secured: &secured,
         };
         asking.answer(question).map_err(|error| match error {
-            Failed::Refused(refused) => anyhow::Error::new(refused),
+            Failed::Refused(refused) => refusal(refused).into(),
             Failed::Store(error) => anyhow::Error::new(error),
         })
     }
