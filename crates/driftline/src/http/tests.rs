@@ -1,5 +1,6 @@
 //! A server on a free port, and whoever calls it.
 
+mod failures;
 mod load;
 mod requests;
 mod roles;
