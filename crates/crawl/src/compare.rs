@@ -222,6 +222,10 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
     document.redirect = None;
     document.removed_ms = None;
     document.reason = None;
+    if !same {
+        // They are of other content: a 304 for them would confirm what is not stored.
+        (document.etag, document.last_modified) = (None, None);
+    }
     take_validators(&mut document, &content.validators);
     found(&mut document);
     if same {
@@ -255,11 +259,14 @@ fn not_modified(mut document: Document, validators: &Validators) -> Compared {
     Compared { change, document, confirm_ms: None }
 }
 
-/// An answer may repeat its validators or leave them out; what it leaves out stays.
+/// An answer may repeat validators of the same content or leave them out; each that it leaves
+/// out stays (RFC 9111, section 3.2).
 fn take_validators(document: &mut Document, validators: &Validators) {
-    if validators.etag.is_some() || validators.last_modified.is_some() {
-        document.etag = validators.etag.clone();
-        document.last_modified = validators.last_modified.clone();
+    if validators.etag.is_some() {
+        document.etag.clone_from(&validators.etag);
+    }
+    if validators.last_modified.is_some() {
+        document.last_modified.clone_from(&validators.last_modified);
     }
 }
 

@@ -6,7 +6,7 @@
 
 pub mod typed;
 
-use anyhow::{Context, bail};
+use crate::refusal::{OrRefuse, refuse};
 use store::catalog::Connector;
 use store::tables::connections::Kind;
 use store::tables::{registrations, settings};
@@ -30,14 +30,14 @@ pub fn find(kind: Kind, name: &str) -> Option<&'static Connector> {
 pub fn named(kind: Option<Kind>, name: &str) -> anyhow::Result<&'static Connector> {
     let mut found =
         all().filter(|it| it.name == name && kind.is_none_or(|wanted| it.kind == wanted));
-    let first = found.next().with_context(|| {
+    let first = found.next().or_refuse(|| {
         let there: Vec<String> =
             all().map(|it| format!("{} ({})", it.name, it.kind.name())).collect();
         let of_kind = kind.map_or(String::new(), |kind| format!("{} ", kind.name()));
         format!("there is no {of_kind}connector {name:?}; there are: {}", there.join(", "))
     })?;
     if let Some(second) = found.next() {
-        bail!(
+        refuse!(
             "there are two connectors named {name}; say which with --kind {} or --kind {}",
             first.kind.name(),
             second.kind.name()

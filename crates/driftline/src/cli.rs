@@ -49,6 +49,7 @@ mod search;
 mod searched;
 mod serve;
 pub mod status;
+mod temporary;
 mod terminal;
 pub mod token;
 pub mod top;

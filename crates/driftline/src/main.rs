@@ -4,6 +4,7 @@ mod catalog;
 mod cli;
 mod definitions;
 mod http;
+mod refusal;
 mod web;
 
 /// Half of what the link index costs is small pieces of memory that come and go by the

@@ -91,6 +91,22 @@ fn a_304_keeps_and_keeps_the_validators_it_does_not_repeat() {
 }
 
 #[test]
+fn a_304_that_repeats_one_validator_keeps_the_other() {
+    let date = Some("Tue, 20 Jan 2026 10:00:00 GMT".to_owned());
+    let dated = Validators { etag: None, last_modified: date.clone() };
+    let kept = compare(&live(), &Seen::NotModified(dated), looked(2, 200));
+    assert_eq!((kept.document.etag.as_deref(), kept.document.last_modified), (Some("\"1\""), date));
+}
+
+#[test]
+fn other_content_without_validators_is_asked_for_unconditionally_the_next_time() {
+    let other = compare(&live(), &content(&facts(2), None), looked(2, 200));
+    assert_eq!((other.document.etag, other.document.last_modified), (None, None));
+    let same = compare(&live(), &content(&facts(1), None), looked(2, 200));
+    assert_eq!(same.document.etag.as_deref(), Some("\"1\""), "it is of this content");
+}
+
+#[test]
 fn a_missing_document_is_removed_only_when_that_is_confirmed() {
     let gone = Seen::Missing { status: 404 };
     let once = compare(&live(), &gone, looked(2, 1_000));

@@ -14,7 +14,7 @@ use super::{
     audit, authority, backup, connection, connector, doctor, domains, export, hosts, job, links,
     nodes, page, report, search, shown, status, token, top, urls, why,
 };
-use anyhow::Context;
+use crate::refusal::{OrRefuse, refusal, refuse};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -120,18 +120,15 @@ impl Answers {
         if let Some(name) = name {
             let unknown =
                 format!("there is no job named {}; `driftline status` lists them", shown(&name));
-            return self.db.read(move |tx| jobs::find(tx, &name))?.context(unknown);
+            return Ok(self.db.read(move |tx| jobs::find(tx, &name))?.or_refuse(|| unknown)?);
         }
         let mut jobs = self.db.read(|tx| jobs::list(tx, "", JOBS_NAMED_MAX))?;
         match jobs.len() {
-            0 => anyhow::bail!("there is no job yet; crawl something: driftline crawl URL"),
+            0 => refuse!("there is no job yet; crawl something: driftline crawl URL"),
             1 => Ok(jobs.remove(0)),
             _ => {
                 let names: Vec<String> = jobs.iter().map(|job| shown(&job.name)).collect();
-                anyhow::bail!(
-                    "there is more than one job; name one with --job: {}",
-                    names.join(", ")
-                )
+                refuse!("there is more than one job; name one with --job: {}", names.join(", "))
             }
         }
     }
@@ -160,7 +157,7 @@ impl Answers {
             "top" => top::answer(self, read(args)?),
             "urls" => urls::answer(self, read(args)?),
             "why" => why::answer(self, read(args)?),
-            verb => anyhow::bail!(
+            verb => refuse!(
                 "process {}, which holds the data directory, is of another version and does not \
                  know {verb:?}; try again when it has ended",
                 std::process::id()
@@ -181,10 +178,8 @@ fn hosted_progress(hosted: &HostedCrawls, args: &Json) -> anyhow::Result<Json> {
 /// A verb's arguments, as the asking process sent them.
 pub(super) fn read<T: DeserializeOwned>(args: &Json) -> anyhow::Result<T> {
     serde_json::from_value(args.clone()).map_err(|error| {
-        anyhow::anyhow!(
-            "the process that holds the data directory is of another version: {error}; try again \
-             when it has ended"
-        )
+        let why = "the process that holds the data directory is of another version";
+        refusal(format!("{why}: {error}; try again when it has ended")).into()
     })
 }
 

@@ -7,6 +7,7 @@ use super::place::Place;
 use super::words::quoted;
 use super::{say, shown};
 use crate::definitions::{self, Definitions};
+use crate::refusal::OrRefuse;
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use data_encoding::BASE64URL_NOPAD;
@@ -85,7 +86,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     let before = match ask.cursor {
         None => (i64::MAX, i64::MAX),
-        Some(cursor) => parse(&cursor).context("this is no cursor of such a list")?,
+        Some(cursor) => parse(&cursor).or_refuse(|| "this is no cursor of such a list")?,
     };
     let limit = ask.limit.clamp(1, audit::LIMIT_MAX);
     let entries = answers.db.read(move |tx| audit::list(tx, before, limit))?;

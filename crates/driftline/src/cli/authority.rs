@@ -6,7 +6,8 @@ use super::changes::{Changed, Changes};
 use super::place::Place;
 use super::{say, shown, told};
 use crate::definitions::{Definitions, Described};
-use anyhow::{Context, ensure};
+use crate::refusal::require;
+use anyhow::Context;
 use clap::Args as ClapArgs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -91,7 +92,7 @@ pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
     let Some(description) = it.description else {
         let gone = name.clone();
         let was_there = changes.db.write(move |tx| authorities::delete(tx, realm, &gone))?;
-        ensure!(
+        require!(
             was_there,
             "there is no {word} named {}; `driftline {} list` lists them",
             shown(&name),
@@ -105,7 +106,7 @@ pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
             Realm::Groups => (&stored.authgroups, &mut new.authgroups),
             Realm::Domains => (&stored.authdomains, &mut new.authdomains),
         };
-        ensure!(
+        require!(
             !known.contains_key(&name),
             "there is an {word} named {} already; choose another name",
             shown(&name)

@@ -17,6 +17,7 @@ use store::tables::audit as rows;
 use store::{Db, Error, Tx, clock};
 
 use crate::definitions::{self, Definitions};
+use crate::refusal::{self, refuse};
 
 /// Who carries out changes, and on what.
 #[derive(Clone)]
@@ -101,9 +102,8 @@ impl Changes {
         let collected = || self.db.read(definitions::collect).ok();
         let before = audit::takes_away(question).then(collected).flatten();
         let outcome = carry_out();
-        let is_known = !outcome.as_ref().is_err_and(|error| {
-            error.chain().any(|it| it.downcast_ref::<Error>().is_some_and(Error::passes))
-        });
+        // What failed for a reason of ours may be done in part: nobody knows.
+        let is_known = outcome.as_ref().err().is_none_or(|error| refusal::told(error).is_some());
         if is_known {
             let (word, told) = audit::outcome(&outcome);
             let told = match word {
@@ -127,7 +127,7 @@ impl Changes {
             // Not all it does is a change of definitions.
             "job" => return job::change(self, read(args)?),
             "token" => return token::change(self, read(args)?),
-            verb => anyhow::bail!("{verb:?} changes nothing"),
+            verb => refuse!("{verb:?} changes nothing"),
         };
         Ok(serde_json::to_value(changed)?)
     }
@@ -160,8 +160,8 @@ fn compare(
     make: &mut dyn FnMut(&Definitions) -> anyhow::Result<Definitions>,
 ) -> store::Result<Compared> {
     let stored = definitions::collect(tx)?;
-    let made = make(&stored).map_err(refused)?;
-    let new = definitions::checked(&stored, &made).map_err(refused)?;
+    let made = make(&stored).map_err(as_stored)?;
+    let new = definitions::checked(&stored, &made).map_err(as_stored)?;
     let lines = definitions::difference(&stored, &new);
     Ok(Compared { stored, new, lines })
 }
@@ -178,11 +178,14 @@ pub fn define(
     Ok(lines)
 }
 
-/// What cannot be met as asked. An error of the store stays what it is: some of them are
-/// tried again.
-fn refused(error: anyhow::Error) -> Error {
+/// An error as a transaction takes it. A refusal keeps all of its text; an error of the store
+/// stays what it is, since some of them are tried again; everything else is a bug.
+fn as_stored(error: anyhow::Error) -> Error {
+    if let Some(why) = refusal::told(&error) {
+        return Error::Refused(why);
+    }
     match error.downcast::<Error>() {
         Ok(error) => error,
-        Err(error) => Error::Refused(format!("{error:#}")),
+        Err(error) => Error::Internal { reason: format!("{error:#}") },
     }
 }

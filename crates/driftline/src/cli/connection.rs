@@ -14,7 +14,8 @@ use super::place::Place;
 use super::{kind_of, shown, told, words};
 use crate::catalog;
 use crate::definitions::{ConnectionForm, Definitions};
-use anyhow::{Context, ensure};
+use crate::refusal::require;
+use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
 use flags::Flags;
 use serde::{Deserialize, Serialize};
@@ -331,7 +332,7 @@ fn create(changes: &Changes, one: One, connector: String, flags: Flags) -> anyho
     flags.apply(connector, &mut form)?;
     let kind = connector.kind;
     changes.define(false, move |stored| {
-        ensure!(
+        require!(
             !stored.connections.of(kind).contains_key(&one.name),
             "there is a {} connection named {} already; change it with: driftline connection edit",
             kind.name(),

@@ -9,6 +9,7 @@ use super::place::Place;
 use super::words::{self, quoted};
 use super::{kind_of, say, shown, told};
 use crate::catalog;
+use crate::refusal::Judged;
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -118,7 +119,7 @@ impl Listed {
 
 /// Registers or deregisters.
 pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
-    let kind = kind_of(&it.kind).map_err(anyhow::Error::msg)?;
+    let kind = kind_of(&it.kind).or_refused()?;
     let connector = catalog::named(Some(kind), &it.name)?;
     let now_ms = clock::now_ms();
     let changed = changes.db.write(move |tx| match it.register {

@@ -5,6 +5,7 @@
 //! through a mirror of this process. A database has it in its rows. Invariant: it is opened
 //! once in a process, however many ask for it.
 
+use super::temporary::OwnDirectory;
 use outputs::links::{LinkIndex, keys};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,7 +14,6 @@ use store::dialect::Dialect;
 use store::sorted::{Embedded, InRows, Place, SortedMap, moving};
 use store::tables::settings;
 use store::{Db, Error, Result};
-use tempfile::TempDir;
 
 /// The link index of a place.
 pub struct Linked {
@@ -29,7 +29,7 @@ enum Files {
     /// In a directory that this process holds.
     Held(Layout),
     /// In a directory that cannot be written: a mirror of them is made when it is opened.
-    ReadOnly(Layout, OnceLock<TempDir>),
+    ReadOnly(Layout, OnceLock<OwnDirectory>),
 }
 
 impl Linked {
@@ -88,9 +88,9 @@ impl Linked {
     fn open_mirror(
         &self,
         layout: &Layout,
-        mirror: &OnceLock<TempDir>,
+        mirror: &OnceLock<OwnDirectory>,
     ) -> Result<Arc<dyn SortedMap>> {
-        let made = tempfile::Builder::new().prefix("driftline-links-").tempdir();
+        let made = OwnDirectory::for_links();
         let made = made.map_err(|error| {
             Error::Refused(format!(
                 "{} cannot be written, so its link index is read through files in a temporary \
@@ -98,9 +98,11 @@ impl Linked {
                 layout.root().display()
             ))
         })?;
-        let made = mirror.get_or_init(|| made);
+        // Not beside the directory's own lock: a map has one, too.
+        let scratch = mirror.get_or_init(|| made).path().join("mirror");
+        std::fs::create_dir_all(&scratch).map_err(|error| Error::io(&scratch, error))?;
         let place = Place { path: layout.links(), families: keys::FAMILIES };
-        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open_mirror(&place, made.path())?);
+        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open_mirror(&place, &scratch)?);
         self.import(&*map, &layout.written_links())?;
         Ok(map)
     }

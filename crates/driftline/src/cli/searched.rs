@@ -5,6 +5,8 @@
 //! many ask.
 
 use super::linked::Linked;
+use super::temporary::OwnDirectory;
+use crate::refusal::{OrRefuse, refusal};
 use anyhow::Context;
 use outputs::search::ask::plan::Weights;
 use outputs::search::ask::{Answer, Asking, Failed, Question};
@@ -20,7 +22,6 @@ use store::dialect::Dialect;
 use store::objects::Objects;
 use store::tables::connections;
 use store::{Db, Error};
-use tempfile::TempDir;
 
 /// The search index of a place.
 pub struct Searched {
@@ -39,7 +40,7 @@ enum Home {
     /// In the data directory.
     Kept(PathBuf),
     /// Where this process puts them, when it first has some, and takes them away.
-    Own(OnceLock<TempDir>),
+    Own(OnceLock<OwnDirectory>),
 }
 
 impl Searched {
@@ -71,7 +72,7 @@ impl Searched {
                 if let Some(own) = own.get() {
                     return Ok(own.path());
                 }
-                let made = tempfile::Builder::new().prefix("driftline-search-").tempdir();
+                let made = OwnDirectory::for_search();
                 let made = made.map_err(|error| Error::io(std::env::temp_dir(), error))?;
                 Ok(own.get_or_init(|| made).path())
             }
@@ -88,8 +89,8 @@ impl Searched {
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
         }
-        let objects = self.objects.clone().context(
-            "the search index is in the database's objects; name the place with --objects",
+        let objects = self.objects.clone().or_refuse(
+            || "the search index is in the database's objects; name the place with --objects",
         )?;
         let server = Server::new(self.db.clone(), objects, self.home()?.join("served"));
         let now = Arc::new(server.knowing(self.checked.clone()));
@@ -140,7 +141,7 @@ impl Searched {
             secured: &secured,
         };
         opened.guarded(|| asking.answer(question))?.map_err(|error| match error {
-            Failed::Refused(refused) => anyhow::Error::new(refused),
+            Failed::Refused(refused) => refusal(refused).into(),
             Failed::Store(error) => anyhow::Error::new(error),
         })
     }

@@ -8,6 +8,7 @@ use super::place::Place;
 use super::work::{Audience, Effort, Working};
 use super::{crawl::stopping, say, shown};
 use crate::http::access::Access;
+use crate::http::answer_pool::{self, AT_ONCE_MAX};
 use crate::http::answering::Served;
 use crate::http::log::Log;
 use crate::http::serving::{self, Serving};
@@ -37,6 +38,7 @@ Examples:
   driftline serve
   driftline serve --listen 0.0.0.0:8470 --host search.example --tls-cert cert.pem --tls-key key.pem
   driftline serve --listen 10.0.0.5:8470 --host search.example --behind-proxy --log json
+  driftline serve --answers 8        # callers before crawls
 
 Exit code: 0 it was stopped in good order, 2 it could not be done.")]
 pub struct Args {
@@ -63,6 +65,10 @@ pub struct Args {
     /// Only answer, and work on no job
     #[arg(long)]
     no_work: bool,
+    /// Answers that are computed at a time, while others wait [default: half of the cores, since
+    /// jobs need the others, at least 1; all cores with --no-work]
+    #[arg(long, value_name = "N", value_parser = answers_at_once)]
+    answers: Option<usize>,
     #[command(flatten)]
     effort: Effort,
 }
@@ -102,7 +108,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let answers = working.held.answers(doing);
     let served =
         Served::new(answers, (access, is_secure), log.clone(), Box::new(move || hosted.nudge()));
-    let served = Arc::new(served);
+    let served = Arc::new(served.with_answers_at_once(at_once(&args)));
     let serving = Serving::start(listener, tls, served.clone())?;
     let (address, db) = (serving.address, working.held.db.clone());
     let began = || {
@@ -124,6 +130,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     drop(working);
     log.event("info", "stop", json!({}));
     ended.map(|()| ExitCode::SUCCESS)
+}
+
+fn answers_at_once(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|it| (1..=AT_ONCE_MAX).contains(it));
+    number.ok_or_else(|| format!("give a number from 1 to {AT_ONCE_MAX}"))
+}
+
+/// Answers that are computed at a time.
+fn at_once(args: &Args) -> usize {
+    args.answers.unwrap_or_else(|| match args.no_work {
+        true => answer_pool::cores(),
+        false => answer_pool::beside_a_crawl(),
+    })
 }
 
 /// Names by which the server may be called.

@@ -11,7 +11,8 @@ use super::{say, shown, told};
 use crate::catalog::typed;
 use crate::http::access::{hash_of, new_token};
 use crate::http::routes::Area;
-use anyhow::{Context, bail, ensure};
+use crate::refusal::{refuse, require};
+use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Subcommand};
 use schemars::JsonSchema;
@@ -234,7 +235,7 @@ pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Json> {
         Change::Revoke { name } => {
             let (named, line) = (name.clone(), format!("token {name}: revoked"));
             if !changes.db.write(move |tx| tokens::revoke(tx, &named, now_ms))? {
-                bail!(
+                refuse!(
                     "there is no token named {} that is good; `driftline token list` lists them",
                     shown(&name)
                 );
@@ -247,13 +248,13 @@ pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Json> {
 fn make(changes: &Changes, new: New, now_ms: i64) -> anyhow::Result<Json> {
     let New { name, role, areas, expires_in_ms } = new;
     let is_fit = !name.trim().is_empty() && name.chars().count() <= NAME_MAX;
-    ensure!(is_fit, "a token's name has 1 to {NAME_MAX} characters");
-    ensure!(name != COMMAND_LINE, "who uses the command line is called so; take another name");
+    require!(is_fit, "a token's name has 1 to {NAME_MAX} characters");
+    require!(name != COMMAND_LINE, "who uses the command line is called so; take another name");
     let known = Area::ALL.map(Area::name);
     if let Some(area) = areas.iter().find(|it| !known.contains(&it.as_str())) {
-        bail!("there is no area {}; there are {}", shown(area), known.join(", "));
+        refuse!("there is no area {}; there are {}", shown(area), known.join(", "));
     }
-    ensure!(expires_in_ms.is_none_or(|ms| ms > 0), "a token is good for some time at least");
+    require!(expires_in_ms.is_none_or(|ms| ms > 0), "a token is good for some time at least");
     let expires_ms = expires_in_ms.map(|ms| now_ms.saturating_add(ms));
     let secret = new_token()?;
     let (id, hash) = (super::audit::new_id()?, hash_of(&secret));
@@ -265,7 +266,7 @@ fn make(changes: &Changes, new: New, now_ms: i64) -> anyhow::Result<Json> {
     let token =
         Token { id, name: name.clone(), role, areas, created_ms, expires_ms, used_ms, revoked_ms };
     match changes.db.write(move |tx| tokens::create(tx, &token, &hash)) {
-        Err(Error::Duplicate { .. }) => bail!(
+        Err(Error::Duplicate { .. }) => refuse!(
             "there is a token named {} already; revoke it, or take another name",
             shown(&name)
         ),

@@ -5,7 +5,8 @@
 
 use super::{CONTINUOUS, ConnectionForm, Definitions, JobForm, SCAN_ONCE, StageForm, without_null};
 use crate::catalog::{self, typed};
-use anyhow::{Context, bail, ensure};
+use crate::refusal::{Judged, OrRefuse, refuse, require};
+use anyhow::Context;
 use crawl::schedule;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,14 +51,14 @@ fn check_connection(
     let known = known.filter(|known| places(&known.settings) == places(&form.settings));
     *form = revealed(form, &secrets, known)?;
     form.settings = by_connector(connector.check_config, &form.settings).context("settings")?;
-    ensure!(
+    require!(
         form.throttles.is_empty() || kind == Kind::Repository,
         "only repository connections have throttles"
     );
     for expression in form.throttles.keys() {
-        crawl::throttle::expression(expression)?;
+        crawl::throttle::expression(expression).or_refused()?;
     }
-    ensure!(
+    require!(
         form.history_ms.is_none_or(|kept_ms| kept_ms >= 0),
         "history_ms cannot be less than 0; 0 keeps history for ever"
     );
@@ -105,7 +106,7 @@ fn check_job(
     form.spec = by_connector(connector.check_spec, &form.spec).context("spec")?;
     for linktype in form.hops.keys() {
         let types = connector.link_types;
-        ensure!(
+        require!(
             types.contains(&linktype.as_str()),
             "hops: the {} connector has no links of type {linktype:?}; it has: {}",
             connector.name,
@@ -127,7 +128,7 @@ fn check_job(
 
 /// Refuses what cannot be a job's name.
 pub fn check_job_name(name: &str) -> anyhow::Result<()> {
-    ensure!(
+    require!(
         (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control),
         "a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"
     );
@@ -136,14 +137,15 @@ pub fn check_job_name(name: &str) -> anyhow::Result<()> {
 
 /// Schedules, each written in one way, so that equal ones are equal texts.
 fn check_schedules(form: &mut JobForm) -> anyhow::Result<()> {
-    ensure!(
+    require!(
         form.schedules.len() <= SCHEDULES_MAX,
         "a job can have {SCHEDULES_MAX} schedules, not {}",
         form.schedules.len()
     );
     for text in &mut form.schedules {
-        let record = schedule::parse(text).with_context(|| format!("schedule {text:?}"))?;
-        ensure!(
+        let record =
+            schedule::parse(text).or_refused().with_context(|| format!("schedule {text:?}"))?;
+        require!(
             record.repeat_ms.is_none() || form.start == StartMethod::WindowInside.name(),
             "schedule {text:?} repeats runs in its window, which only a job does that starts \
              inside windows; add --start-method window-inside, or leave repeat out"
@@ -154,7 +156,7 @@ fn check_schedules(form: &mut JobForm) -> anyhow::Result<()> {
 }
 
 fn check_words(form: &JobForm) -> anyhow::Result<()> {
-    ensure!((1..=10).contains(&form.priority), "priority is {}, not 1 to 10", form.priority);
+    require!((1..=10).contains(&form.priority), "priority is {}, not 1 to 10", form.priority);
     for (field, word, names) in [
         ("type", &form.kind, [SCAN_ONCE, CONTINUOUS].as_slice()),
         ("start", &form.start, StartMethod::NAMES),
@@ -162,7 +164,7 @@ fn check_words(form: &JobForm) -> anyhow::Result<()> {
         ("refetch", &form.refetch, Refetch::NAMES),
         ("on_failure", &form.on_failure, OnFailure::NAMES),
     ] {
-        ensure!(
+        require!(
             names.contains(&word.as_str()),
             "{field} is {word:?}, not one of {}",
             names.join(", ")
@@ -175,7 +177,7 @@ fn check_words(form: &JobForm) -> anyhow::Result<()> {
         ("expiration_ms", form.expiration_ms),
         ("fetches_per_day", form.fetches_per_day),
     ] {
-        ensure!(number.is_none_or(|number| number > 0), "{field} must be more than 0");
+        require!(number.is_none_or(|number| number > 0), "{field} must be more than 0");
     }
     let usual = RemovalLimits::USUAL;
     for (field, text, usual) in [
@@ -184,11 +186,11 @@ fn check_words(form: &JobForm) -> anyhow::Result<()> {
     ] {
         let Some(text) = text else { continue };
         if let Err(wrong) = RemovalLimit::parse(text, usual) {
-            bail!("{field}: {wrong}");
+            refuse!("{field}: {wrong}");
         }
     }
     if let (Some(least), Some(most)) = (form.recrawl_ms, form.recrawl_max_ms) {
-        ensure!(least <= most, "recrawl_ms is more than recrawl_max_ms");
+        require!(least <= most, "recrawl_ms is more than recrawl_max_ms");
     }
     Ok(())
 }
@@ -199,7 +201,7 @@ pub(super) fn connector_of(
     kind: Kind,
     name: &str,
 ) -> anyhow::Result<&'static Connector> {
-    let form = merged.connections.of(kind).get(name).with_context(|| {
+    let form = merged.connections.of(kind).get(name).or_refuse(|| {
         format!("there is no {} connection named {name:?}; define it first", kind.name())
     })?;
     catalog::named(Some(kind), &form.connector)
@@ -212,13 +214,13 @@ pub(super) fn connector_of_stage(
     match (&stage.transformation, &stage.output) {
         (Some(name), None) => connector_of(merged, Kind::Transformation, name),
         (None, Some(name)) => connector_of(merged, Kind::Output, name),
-        _ => bail!("it names either a transformation or an output"),
+        _ => refuse!("it names either a transformation or an output"),
     }
 }
 
 /// Settings as the connector takes them, in full.
 pub(super) fn by_connector(check: Check, settings: &Json) -> anyhow::Result<Json> {
-    let checked = check(&settings.to_string()).map_err(anyhow::Error::msg)?;
+    let checked = check(&settings.to_string()).or_refused()?;
     let mut json: Json = serde_json::from_str(&checked)?;
     without_null(&mut json);
     Ok(json)
@@ -232,7 +234,7 @@ fn revealed<T: Serialize + DeserializeOwned>(
 ) -> anyhow::Result<T> {
     let mut json = serde_json::to_value(form)?;
     let known = known.map(serde_json::to_value).transpose()?;
-    typed::reveal(&mut json, secrets, known.as_ref()).map_err(anyhow::Error::msg)?;
+    typed::reveal(&mut json, secrets, known.as_ref()).or_refused()?;
     Ok(serde_json::from_value(json)?)
 }
 

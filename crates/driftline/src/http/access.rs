@@ -37,6 +37,8 @@ pub struct Access {
 /// Somebody who calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
+    /// The number of the token.
+    pub id: i64,
     /// The name of the token.
     pub name: String,
     /// What they may do.
@@ -50,8 +52,8 @@ pub struct Caller {
 impl Caller {
     /// Of a token.
     pub fn of(token: Token) -> Caller {
-        let Token { name, role, areas, expires_ms, .. } = token;
-        Caller { name, role, areas, expires_ms }
+        let Token { id, name, role, areas, expires_ms, .. } = token;
+        Caller { id, name, role, areas, expires_ms }
     }
 
     /// Refuses who may not do what is needed.

@@ -1,46 +1,45 @@
 //! A request on its way to its answer.
 //!
-//! In this order: the name the caller asked for, the route, room, the caller's token and what
-//! it may do, the body, the parameters, the verb. Invariants: nothing is answered to a caller
-//! who may not ask it; nothing is read from one before that is known; no problem tells of
-//! internals; whatever the number of callers, [`REQUESTS_MAX`] are served at a time, also
-//! those whose caller has gone, and none is begun [`TIME_MAX`] after it came.
+//! In this order: the name the caller asked for, the route, the caller's token and what it may
+//! do, the body, a place among the answers, the parameters, the verb. Invariants: nothing is
+//! answered to a caller who may not ask it; nothing is read from one before that is known; no
+//! problem tells of internals; an answer waits for a thread of the [pool](super::answer_pool)
+//! once all of its request is there, and none is begun [`TIME_MAX`] after it came, or when its
+//! caller has gone; what tells how the server is waits for no answer.
 
 use super::access::{Access, Caller};
+use super::answer_pool::{self, AnswerPool, CallerId};
+use super::bodies::{Bodies, HeldBody};
 use super::log::Log;
 use super::metrics::Metrics;
 use super::params;
 use super::problem::{Problem, Told};
+use super::reply;
 use super::routes::{self, Answer, Call, Gate, Method, Route};
 use crate::cli::answers::Answers;
 use crate::cli::changes::Changes;
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
-use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use store::panics;
 use store::socket::Question;
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 
-/// Requests that are served at a time.
-pub const REQUESTS_MAX: usize = 64;
-/// Bytes of a request's body.
-pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// The longest a request may take.
 pub const TIME_MAX: Duration = Duration::from_secs(60);
-/// What everybody may ask however much there is to do.
+/// What everybody may ask however much there is to do: whether the process is alive,
 pub const HEALTH: &str = "/healthz";
-/// Answers shorter than this are not worth compressing.
-const COMPRESSED_BYTES_MIN: usize = 1_024;
+/// and whether it can answer.
+pub const READY: &str = "/readyz";
+/// Whoever needs no token.
+const NOBODY: CallerId = -1;
 
 /// Headers of every answer.
 pub const HEADERS: [(&str, &str); 6] = [
@@ -66,8 +65,27 @@ pub struct Served {
     changed: Box<dyn Fn() + Send + Sync>,
     /// Whether callers reach it through TLS.
     is_secure: bool,
-    room: Arc<Semaphore>,
+    /// Computes answers.
+    pub pool: AnswerPool,
+    /// Bodies that are in memory.
+    pub bodies: Bodies,
+    under_way: Arc<AtomicUsize>,
     ending: AtomicBool,
+    /// What a test lets happen before a verb is asked.
+    #[cfg(test)]
+    pub before_verbs: std::sync::RwLock<Option<BeforeVerbs>>,
+}
+
+#[cfg(test)]
+pub type BeforeVerbs = Arc<dyn Fn() -> anyhow::Result<()> + Send + Sync>;
+
+/// A request from when it comes until it is answered, or would have been.
+struct UnderWay(Arc<AtomicUsize>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Served {
@@ -78,9 +96,25 @@ impl Served {
         log: Arc<Log>,
         changed: Box<dyn Fn() + Send + Sync>,
     ) -> Served {
-        let (metrics, room) = (Metrics::default(), Arc::new(Semaphore::new(REQUESTS_MAX)));
-        let ending = AtomicBool::new(false);
-        Served { answers, access, metrics, log, changed, is_secure, room, ending }
+        Served {
+            answers,
+            access,
+            metrics: Metrics::default(),
+            log,
+            changed,
+            is_secure,
+            pool: AnswerPool::new(answer_pool::beside_a_crawl()),
+            bodies: Bodies::default(),
+            under_way: Arc::default(),
+            ending: AtomicBool::new(false),
+            #[cfg(test)]
+            before_verbs: std::sync::RwLock::default(),
+        }
+    }
+
+    /// The same, with so many answers computed at a time.
+    pub fn with_answers_at_once(self, at_once: usize) -> Served {
+        Served { pool: AnswerPool::new(at_once), ..self }
     }
 
     /// Says that it is not ready any more.
@@ -93,13 +127,20 @@ impl Served {
         self.ending.load(Ordering::SeqCst)
     }
 
-    /// Requests that are being answered.
+    /// Requests that are being answered, or wait for it.
     pub fn under_way(&self) -> usize {
-        REQUESTS_MAX - self.room.available_permits()
+        self.under_way.load(Ordering::SeqCst)
+    }
+
+    fn begin(&self) -> UnderWay {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        UnderWay(self.under_way.clone())
     }
 
     /// Asks a verb, or has it carry something out in somebody's name.
     pub fn ask(&self, question: &Question, who: &str) -> Result<Json, Problem> {
+        #[cfg(test)]
+        self.before_verb().map_err(|error| Problem::of(&error))?;
         if !Changes::knows(&question.verb) {
             return self.answers.dispatch(question).map_err(|error| Problem::of(&error));
         }
@@ -107,6 +148,13 @@ impl Served {
         let done = changes.carry_out(question).map_err(|error| Problem::of(&error));
         (self.changed)();
         done
+    }
+
+    #[cfg(test)]
+    fn before_verb(&self) -> anyhow::Result<()> {
+        let before = self.before_verbs.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let before = before.clone();
+        before.map_or(Ok(()), |before| before())
     }
 
     /// Who calls, if they may call a route.
@@ -216,56 +264,94 @@ fn let_in(served: &Served, request: &Request) -> Result<(), Problem> {
 async fn answer(served: Arc<Served>, route: &'static Route, request: Request) -> Response {
     let began = Instant::now();
     let given = given(route, &request);
-    if route.path == HEALTH {
-        // It is told however much there is to do, and without waiting for a thread.
-        let alive = carried_out(&served, (route, None), &given, (request.headers(), &[]));
-        return alive.unwrap_or_else(IntoResponse::into_response);
-    }
-    let Ok(place) = served.room.clone().try_acquire_owned() else {
-        let full = "there is too much to do; try again";
-        return Problem::new(StatusCode::SERVICE_UNAVAILABLE, full).into_response();
-    };
     let (parts, body) = request.into_parts();
-    let headers = Arc::new(parts.headers);
+    let headers = parts.headers;
+    match route.path {
+        // It is told however much there is to do, and without waiting for a thread.
+        HEALTH => {
+            let alive = carried_out(&served, (route, None), &given, (&headers, &[]));
+            return alive.unwrap_or_else(IntoResponse::into_response);
+        }
+        READY => {
+            let looks =
+                blocking(move || carried_out(&served, (route, None), &given, (&headers, &[])));
+            return looks.await.unwrap_or_else(IntoResponse::into_response);
+        }
+        _ => {}
+    }
+    let under_way = served.begin();
     let (admitting, shown) = (served.clone(), headers.clone());
-    let admitted = blocking(move || admitting.admit(route.gate, &shown)).await;
-    let caller = match admitted.unwrap_or_else(Err) {
+    let caller = match blocking(move || admitting.admit(route.gate, &shown)).await {
         Ok(caller) => caller,
         Err(refused) => return refused.into_response(),
     };
+    let id = caller.as_ref().map_or(NOBODY, |it| it.id);
     let body = match route.body {
-        None => Vec::new(),
-        Some(_) => match axum::body::to_bytes(body, BODY_BYTES_MAX).await {
-            Ok(bytes) => bytes.to_vec(),
-            Err(_) => {
-                let why = format!("the body has more than {BODY_BYTES_MAX} bytes, or did not come");
-                return Problem::new(StatusCode::PAYLOAD_TOO_LARGE, why).into_response();
-            }
-        },
+        None => Ok(None),
+        Some(_) => served.bodies.read(id, body).await.map(Some),
     };
-    let who = caller.clone();
-    let answered = blocking(move || {
-        // As long as it is worked on it has its place, whether somebody waits for it or not.
-        let _place = place;
-        if began.elapsed() >= TIME_MAX {
-            return Err(Problem::new(StatusCode::GATEWAY_TIMEOUT, "its time was up"));
+    let answered = match body {
+        Err(problem) => Err(problem),
+        Ok(body) => {
+            let arrived = Arrived { route, given, headers, body, caller: caller.clone(), began };
+            computed(&served, id, arrived, under_way).await
         }
-        carried_out(&served, (route, caller.as_ref()), &given, (&headers, &body))
-    });
-    let answered = answered.await.unwrap_or_else(Err);
+    };
     let mut response = answered.unwrap_or_else(IntoResponse::into_response);
-    if let Some(who) = who {
-        response.extensions_mut().insert(who);
+    if let Some(caller) = caller {
+        response.extensions_mut().insert(caller);
     }
     response
+}
+
+/// A request that is there as a whole, of somebody who may ask it.
+struct Arrived {
+    route: &'static Route,
+    given: Result<Vec<(String, String)>, Problem>,
+    headers: HeaderMap,
+    body: Option<HeldBody>,
+    caller: Option<Caller>,
+    began: Instant,
+}
+
+/// The answer, by a thread of the pool when it is the caller's turn.
+async fn computed(
+    served: &Arc<Served>,
+    id: CallerId,
+    it: Arrived,
+    under_way: UnderWay,
+) -> Result<Response, Problem> {
+    let (tell, told) = oneshot::channel();
+    let answering = served.clone();
+    let task = move || {
+        // As long as it is worked on it counts, whether somebody waits for it or not.
+        let _under_way = under_way;
+        if tell.is_closed() || it.began.elapsed() >= TIME_MAX {
+            return;
+        }
+        let body = it.body.as_ref().map_or(&[][..], |body| &body.bytes);
+        let compute = || {
+            carried_out(&answering, (it.route, it.caller.as_ref()), &it.given, (&it.headers, body))
+        };
+        let answered = panics::caught(compute);
+        let answered = answered.unwrap_or_else(|bug| Err(Problem::internal(bug.to_string())));
+        // Whoever has gone is told nothing.
+        let _ = tell.send(answered);
+    };
+    if !served.pool.submit(id, Box::new(task)) {
+        let full = "there is too much to do; try again";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, full));
+    }
+    let late = || Problem::new(StatusCode::GATEWAY_TIMEOUT, "its time was up");
+    told.await.unwrap_or_else(|_| Err(late()))
 }
 
 /// Does something that waits for a database or a disk.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<Result<T, Problem>, Problem> {
+) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Problem::internal(error.to_string()))
+    done.unwrap_or_else(|error| Err(Problem::internal(error.to_string())))
 }
 
 fn carried_out(
@@ -289,48 +375,7 @@ fn carried_out(
         Answer::Json(_, run) => ("application/json", run(&call)?.to_string()),
         Answer::Text(kind, run) => (kind, run(&call)?),
     };
-    Ok(finished(headers, kind, text))
-}
-
-/// An answer with its tag, compressed for who takes it so; without its body for who has it
-/// already.
-fn finished(asked: &HeaderMap, kind: &'static str, text: String) -> Response {
-    let header = |name| asked.get(name).and_then(|it: &HeaderValue| it.to_str().ok());
-    // Weak: what it says is the same, compressed or not.
-    let tag = format!("W/\"{}\"", &blake3::hash(text.as_bytes()).to_hex()[..32]);
-    let is_known = header(header::IF_NONE_MATCH)
-        .is_some_and(|it| it.split(',').map(str::trim).any(|it| it == "*" || it == tag));
-    let mut response = Response::new(Body::empty());
-    let headers = response.headers_mut();
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        headers.insert(header::ETAG, tag);
-    }
-    headers.insert(header::VARY, HeaderValue::from_static("accept-encoding, authorization"));
-    if is_known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return response;
-    }
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    let takes_gzip = header(header::ACCEPT_ENCODING).is_some_and(params::takes_gzip);
-    let packed = if takes_gzip { compressed(&text) } else { None };
-    let bytes = match packed {
-        Some(bytes) => {
-            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            bytes
-        }
-        None => text.into_bytes(),
-    };
-    *response.body_mut() = Body::from(bytes);
-    response
-}
-
-fn compressed(text: &str) -> Option<Vec<u8>> {
-    if text.len() < COMPRESSED_BYTES_MIN {
-        return None;
-    }
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text.as_bytes()).ok()?;
-    encoder.finish().ok()
+    Ok(reply::finished(headers, kind, text))
 }
 
 /// What was given for parameters: in the path, and behind the question mark.

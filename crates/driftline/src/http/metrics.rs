@@ -33,7 +33,7 @@ impl Metrics {
     }
 
     /// All of it, with what the status says.
-    pub fn text(&self, status: &Json, under_way: usize) -> String {
+    pub fn text(&self, status: &Json, (under_way, waiting): (usize, usize)) -> String {
         let mut out = String::new();
         let name = "driftline_http_requests_total";
         head(&mut out, name, "counter", "Requests by the class of their status");
@@ -52,9 +52,14 @@ impl Metrics {
         }
         let seconds = Duration::from_micros(self.time_us.load(Ordering::Relaxed)).as_secs_f64();
         let _ = writeln!(out, "{name}_sum {seconds}\n{name}_count {sum}");
-        let name = "driftline_http_requests_under_way";
-        head(&mut out, name, "gauge", "Requests that are being answered");
-        let _ = writeln!(out, "{name} {under_way}");
+        for (name, about, count) in [
+            ("under_way", "Requests that are being answered, or wait for it", under_way),
+            ("waiting", "Requests that wait for their answer to be computed", waiting),
+        ] {
+            let name = format!("driftline_http_requests_{name}");
+            head(&mut out, &name, "gauge", about);
+            let _ = writeln!(out, "{name} {count}");
+        }
         gauges(&mut out, status);
         outages(&mut out, &status["outages"]);
         head(&mut out, "driftline_documents", "gauge", "Documents of jobs by where they stand");

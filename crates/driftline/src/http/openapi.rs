@@ -104,6 +104,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Json {
         "414": {"description": "The URL is too long"},
         "431": {"description": "The head of the request is too long"},
         "421": problem("The server is not known by the name that was asked for"),
+        "500": problem("An error of the server, whose log has it under the problem's number"),
         "503": problem("There is too much to do, or the data cannot be reached"),
     });
     if route.gate != Gate::Open {
@@ -118,6 +119,7 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Json {
         responses["409"] = problem("It does not stand so that this could be done");
     }
     if route.body.is_some() {
+        responses["408"] = problem("The body took too long");
         responses["413"] = problem("The body is too large");
         responses["415"] = problem("The body is not JSON");
     }

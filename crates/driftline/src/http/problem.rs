@@ -1,10 +1,12 @@
 //! What went wrong, as RFC 9457 says it: problem+json, with a number to ask for and no
 //! internals.
 //!
-//! Invariant: what the caller is told is a sentence about the request; what it is about on
-//! our side goes to the log, under the same number.
+//! Invariant: what the caller is told is a sentence about the request: 400, 404, 409 and the
+//! like, with the text of the [refusal](crate::refusal). Every other error is ours: 500 or 503,
+//! and what it is about goes to the log, whole, under the number that the caller has.
 
 use super::access::Caller;
+use crate::refusal;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -65,34 +67,36 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// What became of a question that was not answered.
+    /// What became of a question that was not answered. Only a refusal is about the question,
+    /// and its text is for the caller; what nobody classified is a bug or damage on our side.
     pub fn of(error: &anyhow::Error) -> Problem {
-        let is_io = error.chain().any(|it| it.is::<std::io::Error>());
+        if let Some(why) = refusal::told(error) {
+            return Problem::bad(why);
+        }
+        let cause = format!("{error:#}");
         match error.chain().find_map(|it| it.downcast_ref::<store::Error>()) {
-            Some(store::Error::Refused(why)) => Problem::bad(why.clone()),
-            Some(it) if it.passes() => Problem {
-                cause: Some(format!("{error:#}")),
-                ..Problem::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "the data cannot be reached now; try again later",
-                )
-            },
-            None if !is_io => {
-                // Everything else is a sentence about the question.
-                Problem::bad(format!("{error:#}"))
-            }
-            _ => Problem::internal(format!("{error:#}")),
+            Some(it) if it.passes() => Problem::unavailable(cause),
+            _ => Problem::internal(cause),
         }
     }
 
-    /// What is nobody's business but of whoever runs the server.
+    /// The data is away, busy or full; the same may be done later.
+    pub fn unavailable(cause: String) -> Problem {
+        let detail = "the data cannot be reached now; try again later";
+        Problem { cause: Some(cause), ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail) }
+    }
+
+    /// An error on our side. The caller is told its number and nothing else.
     pub fn internal(cause: String) -> Problem {
-        Problem {
-            cause: Some(cause),
-            ..Problem::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "this could not be done; whoever runs the server finds the reason in its log",
-            )
+        let detail = "this could not be done, for a reason on the server's side";
+        Problem { cause: Some(cause), ..Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail) }
+    }
+
+    /// The sentence for the caller; with the number to look for where the log has more.
+    fn told(&self, number: &str) -> String {
+        match self.cause {
+            Some(_) => format!("{} (number {number} in the server's log)", self.detail),
+            None => self.detail.clone(),
         }
     }
 }
@@ -105,7 +109,7 @@ impl IntoResponse for Problem {
             "type": "about:blank",
             "title": title,
             "status": self.status.as_u16(),
-            "detail": self.detail,
+            "detail": self.told(&number),
             "instance": format!("urn:driftline:problem:{number}"),
         });
         let kind = HeaderValue::from_static("application/problem+json");

@@ -1,7 +1,8 @@
 //! The server: listens, shakes hands, and serves connections until it is told to end.
 //!
-//! A runtime of its own; every answer is made by a blocking thread, of which there are at
-//! most [`THREADS_MAX`]. Invariants: at most [`CONNECTIONS_MAX`] connections are open, and
+//! A runtime of its own; who calls is looked up by a blocking thread, of which there are at
+//! most [`THREADS_MAX`], and answers are computed by the threads of the
+//! [pool](super::answer_pool). Invariants: at most [`CONNECTIONS_MAX`] connections are open, and
 //! one that sends no head within [`HEAD_MAX`] is closed; whoever is being answered when the
 //! server ends has [`END_MAX`] to get it.
 
@@ -23,8 +24,8 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// Threads that make answers.
-const THREADS_MAX: usize = 16;
+/// Threads that look up who calls, and whether the data can be reached.
+const THREADS_MAX: usize = 4;
 /// Connections that are open at a time; others wait to be accepted.
 const CONNECTIONS_MAX: usize = 512;
 /// The longest a caller may take for a handshake, and for the head of a request; also for
@@ -64,7 +65,8 @@ impl Serving {
             .enable_all()
             .build()?;
         let (stop, stopped) = watch::channel(false);
-        let routes = router(served.clone());
+        let (routes, ending) = (router(served.clone()), served.clone());
+        served.pool.start()?;
         let thread = std::thread::Builder::new().name("http".into()).spawn(move || {
             runtime.block_on(async move {
                 match tokio::net::TcpListener::from_std(listener) {
@@ -72,6 +74,7 @@ impl Serving {
                     Err(_) => std::future::ready(()).await,
                 }
             });
+            ending.pool.end(END_MAX);
             runtime.shutdown_timeout(END_MAX);
         })?;
         Ok(Serving { address, served, stop, thread })

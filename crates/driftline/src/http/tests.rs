@@ -1,5 +1,7 @@
 //! A server on a free port, and whoever calls it.
 
+mod failures;
+mod load;
 mod requests;
 mod roles;
 mod secrets;

@@ -5,7 +5,7 @@
 
 use crate::catalog::typed;
 use crate::definitions::{ConnectionForm, ThrottleForm};
-use anyhow::{Context, bail};
+use crate::refusal::{Judged, OrRefuse, refuse};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use store::catalog::Connector;
@@ -62,7 +62,7 @@ impl Flags {
             None => {}
             Some("") => form.history_ms = Some(0),
             Some(span) => {
-                let ms = typed::milliseconds(span).with_context(|| {
+                let ms = typed::milliseconds(span).or_refuse(|| {
                     format!("--keep-history is a span of time such as 30d, not {span:?}")
                 })?;
                 form.history_ms = Some(ms);
@@ -80,8 +80,7 @@ impl Flags {
                 }
             }
         }
-        typed::assign(connector.settings, &mut form.settings, &self.settings)
-            .map_err(anyhow::Error::msg)
+        Ok(typed::assign(connector.settings, &mut form.settings, &self.settings).or_refused()?)
     }
 }
 
@@ -97,7 +96,7 @@ fn throttle(text: &str) -> anyhow::Result<(String, Option<ThrottleForm>)> {
             return Ok((expression.to_owned(), Some(limits)));
         }
     }
-    bail!(
+    refuse!(
         "--throttle {text:?} cannot be read; write an expression and limits, such as \
          '^a\\.example$=12/min,conns=2,kb=100'"
     )

@@ -5,7 +5,7 @@
 //! at most [`WALKED_MAX`] are looked at; a cursor goes on behind the last one listed.
 
 use super::{Ask, By};
-use anyhow::Context;
+use crate::refusal::OrRefuse;
 use serde::{Deserialize, Serialize};
 use store::Db;
 use store::ids::{BinId, JobId, Part};
@@ -167,5 +167,6 @@ fn read_cursor(text: &str) -> anyhow::Result<Place> {
         Some([figure, part, bin]) => Some(Place(figure.saturating_neg(), *part, *bin)),
         _ => None,
     };
-    place.context("the cursor cannot be read; copy it whole, or begin again without --cursor")
+    let why = "the cursor cannot be read; copy it whole, or begin again without --cursor";
+    Ok(place.or_refuse(|| why)?)
 }

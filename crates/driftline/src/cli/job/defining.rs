@@ -8,7 +8,8 @@ use super::find;
 use super::flags::Flags;
 use crate::catalog;
 use crate::definitions::{self, Definitions, JobForm};
-use anyhow::{Context, ensure};
+use crate::refusal::{OrRefuse, require};
+use anyhow::Context;
 use store::catalog::Connector;
 use store::tables::connections::Kind;
 use store::tables::jobs::{self, Job};
@@ -32,7 +33,7 @@ pub fn create(
     flags: Flags,
 ) -> anyhow::Result<Changed> {
     changes.define(false, move |stored| {
-        ensure!(
+        require!(
             !stored.jobs.contains_key(&name),
             "there is a job named {} already; change it with: driftline job edit {0}",
             shown(&name)
@@ -80,7 +81,7 @@ fn renamed(tx: &mut Tx<'_>, job: Job, name: &str, now_ms: i64) -> store::Result<
 
 /// The connector of a repository connection.
 fn connector_of(stored: &Definitions, connection: &str) -> anyhow::Result<&'static Connector> {
-    let form = stored.connections.repository.get(connection).with_context(|| {
+    let form = stored.connections.repository.get(connection).or_refuse(|| {
         format!(
             "there is no repository connection named {}; `driftline connection list --kind \
              repository` lists them, and this makes one: driftline connection create {0} \

@@ -7,7 +7,7 @@ mod pipeline;
 
 use crate::catalog::typed;
 use crate::definitions::{CONTINUOUS, JobForm, NotificationForm, SCAN_ONCE};
-use anyhow::{Context, bail, ensure};
+use crate::refusal::{Judged, OrRefuse, refuse, require};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use store::catalog::Connector;
@@ -157,7 +157,7 @@ impl Flags {
         if !self.notify.is_empty() {
             form.notifications = notifications(&given(&self.notify), &form.notifications);
         }
-        typed::assign(connector.spec, &mut form.spec, &self.settings).map_err(anyhow::Error::msg)
+        Ok(typed::assign(connector.spec, &mut form.spec, &self.settings).or_refused()?)
     }
 
     fn apply_spans(&self, form: &mut JobForm) -> anyhow::Result<()> {
@@ -171,7 +171,7 @@ impl Flags {
             let Some(given) = given else { continue };
             *field = match given.as_str() {
                 "" => None,
-                _ if !is_continuous => bail!(
+                _ if !is_continuous => refuse!(
                     "{flag} is for continuous jobs, and this one scans once; add --type \
                      continuous, or leave it out"
                 ),
@@ -179,7 +179,7 @@ impl Flags {
             };
         }
         if let (Some(least), Some(most)) = (form.recrawl_ms, form.recrawl_max_ms) {
-            ensure!(least <= most, "--interval is longer than --max-interval; exchange them");
+            require!(least <= most, "--interval is longer than --max-interval; exchange them");
         }
         Ok(())
     }
@@ -203,7 +203,7 @@ impl Flags {
                 form.hops.remove(link);
                 continue;
             }
-            let most: i64 = most.parse().ok().filter(|most| *most >= 0).with_context(|| {
+            let most: i64 = most.parse().ok().filter(|most| *most >= 0).or_refuse(|| {
                 format!("--hops {text:?} cannot be read; write a kind of link and a number, such as link=3")
             })?;
             form.hops.insert(link.to_owned(), most);
@@ -220,9 +220,10 @@ fn given(texts: &[String]) -> Vec<String> {
 /// A span of time, whose unit must be said.
 fn span(flag: &str, text: &str) -> anyhow::Result<i64> {
     let has_unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
-    typed::milliseconds(text).filter(|ms| has_unit && *ms > 0).with_context(|| {
+    let ms = typed::milliseconds(text).filter(|ms| has_unit && *ms > 0);
+    Ok(ms.or_refuse(|| {
         format!("{flag} is a span of time such as 15min, 1h30min or 1d, not {text:?}")
-    })
+    })?)
 }
 
 /// Notifications by the names of their connections; those that were there keep what else

@@ -8,6 +8,7 @@
 use crate::cli::answers::Answers;
 use crate::cli::urls::host_name;
 use crate::cli::{shown, why};
+use crate::refusal::Judged;
 use anyhow::Context;
 use outputs::links::keys;
 use outputs::links::node::Node;
@@ -92,7 +93,7 @@ fn rows(asked: &str, list: &SuffixList) -> anyhow::Result<Vec<String>> {
         }
     }
     if rows.is_empty() {
-        spelled(&Policy::default()).map(|_| ()).with_context(|| {
+        spelled(&Policy::default()).map(|_| ()).or_refused().with_context(|| {
             format!("{} is no page's URL; write it like https://example.com/page", shown(asked))
         })?;
     }

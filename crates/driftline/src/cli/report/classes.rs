@@ -2,6 +2,7 @@
 //!
 //! Invariant: an expression is bounded in size and matches in linear time (T28).
 
+use crate::refusal::Judged;
 use anyhow::Context;
 use regex::{Regex, RegexBuilder};
 
@@ -14,6 +15,7 @@ pub fn expression(flag: &str, text: &str) -> anyhow::Result<Regex> {
         .size_limit(EXPRESSION_BYTES_MAX)
         .dfa_size_limit(EXPRESSION_BYTES_MAX)
         .build()
+        .or_refused()
         .with_context(|| format!("{flag} {text:?} is not an expression that can be used"))
 }
 

@@ -7,7 +7,7 @@
 use super::selection::{Cell, Key, Page, Row};
 use super::source::{PAGE, Source};
 use super::{Answer, ROWS_MAX};
-use anyhow::Context;
+use crate::refusal::OrRefuse;
 use serde_json::json;
 use store::ids::{JobId, Part, QueueId};
 use store::tables::settings;
@@ -100,7 +100,9 @@ fn by_arrival(source: &Source<'_>) -> anyhow::Result<Answer> {
     let falls = source.order()?.1 != backward;
     let parts = i64::from(source.db.read(settings::parts)?);
     let mut at = match &from {
-        Some((key, _)) => place_of(key).context("the cursor is damaged; begin without --after")?,
+        Some((key, _)) => {
+            place_of(key).or_refuse(|| "the cursor is damaged; begin without --after")?
+        }
         None if falls => (parts - 1, i64::MAX),
         None => (0, i64::MIN),
     };

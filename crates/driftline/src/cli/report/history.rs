@@ -6,7 +6,7 @@
 use super::selection::{Cell, Key, Page, Row};
 use super::source::{PAGE, Source};
 use super::{Answer, ROWS_MAX};
-use anyhow::Context;
+use crate::refusal::OrRefuse;
 use serde_json::json;
 use store::tables::history::{self, Activity, Walk};
 
@@ -79,7 +79,9 @@ fn by_time(source: &Source<'_>, descending: bool) -> anyhow::Result<Answer> {
         newest_first: descending != backward,
     };
     let mut after = match &from {
-        Some((key, _)) => time_of(key).context("the cursor is damaged; begin without --after")?,
+        Some((key, _)) => {
+            time_of(key).or_refuse(|| "the cursor is damaged; begin without --after")?
+        }
         None => walk.start(),
     };
     let (mut found, mut walked, mut more) = (Vec::new(), 0, false);

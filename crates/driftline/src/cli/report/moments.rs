@@ -1,7 +1,7 @@
 //! Moments as people write them: so long ago, or by the calendar.
 
 use crate::catalog::typed;
-use anyhow::Context;
+use crate::refusal::{Judged, OrRefuse};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -15,12 +15,13 @@ pub fn moment(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     }
     let by_day = text.parse::<Date>().ok().map(|day| day.at(0, 0, 0, 0));
     if let Some(moment) = text.parse::<DateTime>().ok().or(by_day) {
-        return Ok(TimeZone::UTC.to_timestamp(moment)?.as_millisecond());
+        return Ok(TimeZone::UTC.to_timestamp(moment).or_refused()?.as_millisecond());
     }
-    typed::milliseconds(text).map(|span_ms| now_ms.saturating_sub(span_ms)).context(
+    let span_ms = typed::milliseconds(text).or_refuse(|| {
         "a time is a span back from now such as 2h, or like 2026-01-31, 2026-01-31T12:00 or \
-         2026-01-31T12:00+01:00",
-    )
+         2026-01-31T12:00+01:00"
+    })?;
+    Ok(now_ms.saturating_sub(span_ms))
 }
 
 /// A moment as a spreadsheet reads it, in UTC.

@@ -9,7 +9,7 @@ use super::documents;
 use super::selection::{Cell, Row};
 use super::source::Source;
 use super::windows::CLASSES_MAX;
-use anyhow::ensure;
+use crate::refusal::require;
 use serde_json::json;
 use std::collections::BTreeMap;
 use store::ids::Part;
@@ -30,7 +30,7 @@ pub fn answer(source: &Source<'_>) -> anyhow::Result<Answer> {
             let class = source.classes.of(&it.docid);
             let status = it.shape.status(job.ground);
             *classes.entry(class.to_owned()).or_default().entry(status).or_default() += 1;
-            ensure!(
+            require!(
                 classes.len() <= CLASSES_MAX,
                 "there are more than {CLASSES_MAX} classes; let --class match less, such as \
                  '^https?://([^/]+)' for hosts"

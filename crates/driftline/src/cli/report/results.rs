@@ -9,7 +9,7 @@ use super::classes::Classes;
 use super::selection::{Cell, Row};
 use super::source::Source;
 use super::windows::CLASSES_MAX;
-use anyhow::ensure;
+use crate::refusal::require;
 use serde_json::json;
 use std::collections::BTreeMap;
 use store::tables::history::counts::{self, HOUR_MS, hour_of};
@@ -30,7 +30,7 @@ impl Histogram {
             false => result,
         };
         *self.counts.entry((class.to_owned(), result.to_owned())).or_default() += count;
-        ensure!(
+        require!(
             self.counts.len() <= CLASSES_MAX,
             "there are more than {CLASSES_MAX} classes; let --class match less, such as \
              '^https?://([^/]+)' for hosts"

@@ -4,7 +4,7 @@
 //! Invariants: no more rows are kept than a page has; pages that follow each other by
 //! their cursors, forwards or back, have every row once, as long as the rows stay the same.
 
-use anyhow::{bail, ensure};
+use crate::refusal::{refuse, require};
 use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -64,12 +64,14 @@ impl Cursor {
     /// Reads a cursor of this question.
     pub fn read(text: &str, question: &str) -> anyhow::Result<Cursor> {
         const AGAIN: &str = "copy it whole, or begin again without --after";
-        ensure!(text.len() <= CURSOR_BYTES_MAX, "the cursor is too long; {AGAIN}");
+        require!(text.len() <= CURSOR_BYTES_MAX, "the cursor is too long; {AGAIN}");
         let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).ok();
         match bytes.and_then(|bytes| serde_json::from_slice::<Cursor>(&bytes).ok()) {
             Some(cursor) if cursor.question == question => Ok(cursor),
-            Some(_) => bail!("the cursor belongs to a report with other flags; give the same ones"),
-            None => bail!("the cursor cannot be read; {AGAIN}"),
+            Some(_) => {
+                refuse!("the cursor belongs to a report with other flags; give the same ones")
+            }
+            None => refuse!("the cursor cannot be read; {AGAIN}"),
         }
     }
 }

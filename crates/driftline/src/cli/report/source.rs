@@ -9,7 +9,7 @@ use super::columns::{Column, Kind as ColumnKind};
 use super::selection::{Cell, Cursor, Key, Page, Row, Selection};
 use super::{Answer, ROWS_MAX};
 use crate::cli::shown;
-use anyhow::{Context, bail};
+use crate::refusal::{OrRefuse, refuse};
 use data_encoding::BASE64URL_NOPAD;
 use page::ids::hash128;
 use regex::Regex;
@@ -95,7 +95,7 @@ impl Source<'_> {
         let Some(column) = report.column(name) else {
             let names = report.columns().iter().filter(|it| it.kind != ColumnKind::Rate);
             let names: Vec<&str> = names.map(|it| it.name).collect();
-            bail!("there is no column {name:?} to order by; there are {}", names.join(", "));
+            refuse!("there is no column {name:?} to order by; there are {}", names.join(", "));
         };
         let usual = if column.kind == ColumnKind::Text { Order::Asc } else { Order::Desc };
         Ok((Some(column), self.ask.order.unwrap_or(usual) == Order::Desc))
@@ -185,7 +185,7 @@ impl Source<'_> {
             }
             false => "leave out --sort, --class and --match",
         };
-        bail!(
+        refuse!(
             "there are more than {ROWS_MAX} rows to look at; {narrower}; or look at all of them \
              with --whole, which takes a few seconds for a million"
         )
@@ -254,28 +254,27 @@ fn connection(db: &Db, ask: &Ask) -> anyhow::Result<Connection> {
             let name = name.clone();
             move |tx| connections::find(tx, Kind::Repository, &name)
         })?;
-        return found.with_context(|| {
-            format!(
-                "there is no repository connection named {}; `driftline connection list` lists \
-                 them",
-                shown(&name)
-            )
-        });
+        let unknown = || {
+            let lists = "`driftline connection list` lists them";
+            format!("there is no repository connection named {}; {lists}", shown(&name))
+        };
+        return Ok(found.or_refuse(unknown)?);
     }
     if let Some(name) = ask.job.first().cloned() {
         let job = job_named(db, &name)?;
         let found = db.read(move |tx| connections::load(tx, job.connection))?;
-        return found.map(|(_, it)| it).context("its repository connection is gone");
+        let found = found.map(|(_, it)| it);
+        return Ok(found.or_refuse(|| "its repository connection is gone")?);
     }
     let mut all = db.read(|tx| connections::list(tx, Kind::Repository, "", NAMED_MAX))?;
     match all.len() {
-        0 => bail!(
+        0 => refuse!(
             "there is no repository connection yet; make one by crawling: driftline crawl URL"
         ),
         1 => Ok(all.remove(0)),
         _ => {
             let names: Vec<String> = all.iter().map(|it| shown(&it.name)).collect();
-            bail!(
+            refuse!(
                 "there is more than one repository connection; name one with --connection: {}",
                 names.join(", ")
             )
@@ -286,9 +285,9 @@ fn connection(db: &Db, ask: &Ask) -> anyhow::Result<Connection> {
 fn job_named(db: &Db, name: &str) -> anyhow::Result<Job> {
     let wanted = name.to_owned();
     let found = db.read(move |tx| jobs::find(tx, &wanted))?;
-    found.with_context(|| {
-        format!("there is no job named {}; `driftline job list` lists them", shown(name))
-    })
+    let unknown =
+        || format!("there is no job named {}; `driftline job list` lists them", shown(name));
+    Ok(found.or_refuse(unknown)?)
 }
 
 fn jobs_of(
@@ -299,7 +298,7 @@ fn jobs_of(
     for name in wanted {
         let job = job_named(db, name)?;
         if job.connection != connection.id {
-            bail!(
+            refuse!(
                 "job {} is not of connection {}; a report is about one connection",
                 shown(name),
                 shown(&connection.name)

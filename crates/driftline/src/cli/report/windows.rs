@@ -9,7 +9,7 @@ use super::Answer;
 use super::columns::Report;
 use super::selection::{Cell, Row};
 use super::source::Source;
-use anyhow::bail;
+use crate::refusal::refuse;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -70,7 +70,7 @@ impl Windows {
         let (classes_max, held_max) = self.limits;
         if !self.classes.contains_key(class) {
             if self.classes.len() >= classes_max {
-                bail!(
+                refuse!(
                     "there are more than {classes_max} classes; let --class match less, such as \
                      '^https?://([^/]+)' for hosts"
                 );
@@ -105,7 +105,9 @@ impl Windows {
         self.held -= left;
         // If that did not help much, it would have to be done again and again.
         if self.held > self.limits.1 / 4 * 3 {
-            bail!("there is too much in a window to keep it in memory; ask for a shorter --window");
+            refuse!(
+                "there is too much in a window to keep it in memory; ask for a shorter --window"
+            );
         }
         Ok(())
     }

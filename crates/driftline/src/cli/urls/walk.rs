@@ -5,7 +5,7 @@
 //! cursor goes on exactly behind what was seen, and only with the same question.
 
 use super::Filter;
-use anyhow::{Context, bail, ensure};
+use crate::refusal::{OrRefuse, refuse, require};
 use data_encoding::BASE64URL_NOPAD;
 use page::ids::{bin_of, hash128, part_of};
 use page::url::{Policy, canonical, host_of};
@@ -58,7 +58,7 @@ pub fn walk(
         Some(text) => read_cursor(text, &question(job, filter))?,
         None => Cursor { question: question(job, filter), part: 0, step: 0, key: Key::first() },
     };
-    ensure!(at.step < steps.len(), "the cursor is damaged; begin again without --cursor");
+    require!(at.step < steps.len(), "the cursor is damaged; begin again without --cursor");
     let mut found = Found { rows: Vec::new(), walked: 0, cursor: None };
     for part in parts(db, job, filter, Part(at.part))? {
         if part.0 != at.part {
@@ -103,7 +103,7 @@ pub fn walk(
 /// The states that are walked one after the other; `None` is all in one.
 fn steps(filter: &Filter) -> anyhow::Result<Vec<Option<State>>> {
     if let Some(name) = &filter.state {
-        let state = State::named(name).with_context(|| format!("there is no state {name:?}"))?;
+        let state = State::named(name).or_refuse(|| format!("there is no state {name:?}"))?;
         return Ok(vec![Some(state)]);
     }
     let some = |states: &[State]| Ok(states.iter().copied().map(Some).collect());
@@ -162,13 +162,13 @@ fn write_cursor(cursor: &Cursor) -> anyhow::Result<String> {
 
 fn read_cursor(text: &str, question: &str) -> anyhow::Result<Cursor> {
     const AGAIN: &str = "copy it whole, or begin again without --cursor";
-    ensure!(text.len() <= CURSOR_BYTES_MAX, "the cursor is too long; {AGAIN}");
+    require!(text.len() <= CURSOR_BYTES_MAX, "the cursor is too long; {AGAIN}");
     let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).ok();
     let cursor = bytes.and_then(|bytes| serde_json::from_slice::<Cursor>(&bytes).ok());
     match cursor {
         Some(cursor) if cursor.question == question => Ok(cursor),
-        Some(_) => bail!("the cursor belongs to a list with other filters; give the same ones"),
-        None => bail!("the cursor cannot be read; {AGAIN}"),
+        Some(_) => refuse!("the cursor belongs to a list with other filters; give the same ones"),
+        None => refuse!("the cursor cannot be read; {AGAIN}"),
     }
 }
 

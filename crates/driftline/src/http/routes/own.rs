@@ -2,7 +2,7 @@
 //! the door of the command line.
 
 use super::{Answer, Area, Call, Gate, Method, Needs, Route, needs_of, reads};
-use crate::http::answering::HEALTH;
+use crate::http::answering::{HEALTH, READY};
 use crate::http::openapi;
 use crate::http::problem::Problem;
 use axum::http::StatusCode;
@@ -15,11 +15,11 @@ pub(super) static ROUTES: &[Route] = &[
         gate: Gate::Open,
         ..says(HEALTH, "Whether the process is alive", |_| Ok("alive\n".into()))
     },
-    Route { gate: Gate::Open, ..says("/readyz", "Whether it can answer", ready) },
+    Route { gate: Gate::Open, ..says(READY, "Whether it can answer", ready) },
     says("/metrics", "What is counted, as Prometheus reads it", |call| {
         let status = call.ask("status", Json::Null)?;
-        let under_way = call.served.under_way();
-        Ok(call.served.metrics.text(&status, under_way))
+        let (under_way, waiting) = (call.served.under_way(), call.served.pool.waiting());
+        Ok(call.served.metrics.text(&status, (under_way, waiting)))
     }),
     reads(
         ("/api/v1/openapi.json", Area::Monitoring),

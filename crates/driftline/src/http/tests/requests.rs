@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::http::access::{CALLS_A_SECOND, CALLS_AT_ONCE};
-use crate::http::answering::{BODY_BYTES_MAX, HEADERS};
+use crate::http::answering::HEADERS;
+use crate::http::bodies::BODY_BYTES_MAX;
 use crate::http::params::takes_gzip;
 use std::time::{Duration, Instant};
 use store::testing::on_sqlite;

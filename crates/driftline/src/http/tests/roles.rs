@@ -76,17 +76,17 @@ fn every_route_needs_what_was_decided() {
 }
 
 /// An operation of the document: how it is called, and what it needs.
-struct Operation {
-    method: String,
-    path: String,
+pub(super) struct Operation {
+    pub(super) method: String,
+    pub(super) path: String,
     is_open: bool,
     role: Option<Role>,
     area: Option<String>,
-    body: Option<Json>,
+    pub(super) body: Option<Json>,
 }
 
 /// All of them, each with the parameters that it needs.
-fn operations(document: &Json) -> Vec<Operation> {
+pub(super) fn operations(document: &Json) -> Vec<Operation> {
     let mut found = Vec::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for (method, it) in methods.as_object().unwrap() {

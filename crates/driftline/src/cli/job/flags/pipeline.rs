@@ -4,7 +4,7 @@
 //! Invariant: a stage that was there, behind the same ones, keeps what else is said of it.
 
 use crate::definitions::StageForm;
-use anyhow::ensure;
+use crate::refusal::require;
 use std::collections::HashMap;
 
 /// The pipeline of some ways.
@@ -14,7 +14,7 @@ pub fn read(ways: &[String], before: &[StageForm]) -> anyhow::Result<Vec<StageFo
     let mut there: HashMap<Way, i64> = HashMap::new();
     for text in ways {
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
-        ensure!(
+        require!(
             names.iter().all(|name| !name.is_empty()),
             "--pipeline {text:?} cannot be read; write the output's name, behind those of \
              transformations if there are any, such as text,copy"
@@ -25,7 +25,7 @@ pub fn read(ways: &[String], before: &[StageForm]) -> anyhow::Result<Vec<StageFo
             let way: Way =
                 (names[..=at].iter().map(|name| (*name).to_owned()).collect(), is_output);
             if let Some(number) = there.get(&way) {
-                ensure!(!is_output, "--pipeline {text:?} is given twice; give it once");
+                require!(!is_output, "--pipeline {text:?} is given twice; give it once");
                 after = Some(*number);
                 continue;
             }
