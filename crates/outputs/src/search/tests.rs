@@ -2,6 +2,8 @@
 //! merges, every document is found by the words of its newest version, and by no others.
 
 mod asking;
+mod paging;
+mod serving;
 mod world;
 
 use page::facts::{Link, LinkKind, Rel};
