@@ -123,9 +123,15 @@ impl Server {
             true => self.refresh()?,
             false => self.catch_up()?,
         };
-        let reached = shards.reached();
-        let behind = move |tx: &mut store::Tx<'_>| cursors::lag_behind(tx, &reached, now_ms);
-        Ok(Current { lag: self.opener.db.read(behind)?, shards })
+        let (opened, reached) = (shards.clone(), shards.reached());
+        let lag = self.opener.db.read(move |tx| {
+            // How far the newest version is, its cursor says, whatever was published with it.
+            match opened.are(&shards::versions(tx, PARTS_MAX)?) {
+                true => cursors::lag(tx, cursors::SEARCH, now_ms),
+                false => cursors::lag_behind(tx, &reached, now_ms),
+            }
+        })?;
+        Ok(Current { shards, lag })
     }
 
     /// Opens what is newer if its files are here; otherwise has them fetched, without waiting
