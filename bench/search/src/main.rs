@@ -134,7 +134,9 @@ impl Asker<'_> {
     fn ask(&self, question: &Question, weights: Weights) -> Result<Vec<String>> {
         let in_links = |targets: &[Option<Target>]| said::in_links(self.links, targets);
         let fields = &self.server.fields;
-        let asking = Asking { shards: self.shards, fields, weights, in_links: &in_links };
+        let (secured, lag) = (&[], Default::default());
+        let shards = self.shards;
+        let asking = Asking { shards, fields, weights, in_links: &in_links, secured, lag };
         let answer = asking.answer(question)?;
         Ok(answer.hits.into_iter().map(|hit| hit.url).collect())
     }

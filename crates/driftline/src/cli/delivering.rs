@@ -140,7 +140,7 @@ impl Delivering {
         let listener = self.post.listener(Waiter::Links);
         let follower = self.following.start(means.clone(), Box::new(links), listener)?;
         let search = held.search().clone();
-        let published = Box::new(move || search.refresh());
+        let published = Box::new(move || search.catch_up());
         let search = Search::new(held.search_means(&claimant)?, published)?;
         let listener = self.post.listener(Waiter::Search);
         let finder = self.finding.start(means, Box::new(search), listener)?;

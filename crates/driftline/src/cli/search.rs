@@ -8,7 +8,7 @@ mod keeping;
 use super::answers::Answers;
 use super::place::Place;
 use super::terminal;
-use super::words::{date, quoted};
+use super::words::{count, date, quoted, span};
 use super::{say, shown};
 use anyhow::Context;
 use clap::Args as ClapArgs;
@@ -18,6 +18,7 @@ use outputs::search::ask::gather::Order;
 use outputs::search::ask::{Answer, Hit, Piece, Question};
 use serde_json::Value as Json;
 use std::process::ExitCode;
+use store::tables::cursors;
 
 /// Find documents by their words
 ///
@@ -117,17 +118,8 @@ fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
     let columns = terminal::columns(std::io::stdout());
     let look =
         Look { is_bold: columns.is_some() && std::env::var_os("NO_COLOR").is_none(), columns };
-    let mut lines = Vec::new();
-    let least = if answer.is_partial { "at least " } else { "" };
-    let found = match answer.total {
-        0 => format!("nothing was found for {}", shown(&question.text)),
-        1 => format!("{least}1 document in {} ms", answer.took_ms),
-        many => format!("{least}{many} documents in {} ms", answer.took_ms),
-    };
-    lines.push(found);
-    if answer.is_relaxed {
-        lines.push("nothing has all the words; these have most of them".to_owned());
-    }
+    let mut lines = vec![found_line(question, answer)];
+    lines.extend(notes(answer));
     if let Some(better) = &answer.suggestion {
         lines.push(format!("did you mean: {}", shown(better)));
     }
@@ -146,10 +138,41 @@ fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
         }
         lines.push(format!("by {}: {}", facet.name, values.join(", ")));
     }
-    if let Some(next) = &answer.next {
-        lines.push(format!("go on with: {}", again(args, next)));
+    match &answer.next {
+        Some(next) => lines.push(format!("go on with: {}", again(args, next))),
+        None if answer.has_more => {
+            lines.push("there is more that cannot be reached; narrow the question down".to_owned());
+        }
+        None => {}
     }
     lines
+}
+
+fn found_line(question: &Question, answer: &Answer) -> String {
+    let least = if answer.is_partial { "at least " } else { "" };
+    match answer.total {
+        0 => format!("nothing was found for {}", shown(&question.text)),
+        1 => format!("{least}1 document in {} ms", answer.took_ms),
+        many => format!("{least}{many} documents in {} ms", answer.took_ms),
+    }
+}
+
+/// What an answer lacks.
+fn notes(answer: &Answer) -> Vec<String> {
+    let mut notes = Vec::new();
+    if answer.is_partial {
+        let why = "time was over, or a word with * stands for too many words";
+        notes.push(format!("not everything was looked at: {why}"));
+    }
+    if answer.behind_chunks > 0 {
+        let (chunks, since) = (count(answer.behind_chunks, "chunk"), span(answer.behind_ms));
+        let what = cursors::title(cursors::SEARCH);
+        notes.push(format!("{what} is {chunks} behind, for {since}: they are not found yet"));
+    }
+    if answer.is_relaxed {
+        notes.push("nothing has all the words; these have most of them".to_owned());
+    }
+    notes
 }
 
 /// How hits look where they are printed.
@@ -177,8 +200,8 @@ fn hit_lines(hit: &Hit, look: Look) -> Vec<String> {
     let mut facts = vec![date(hit.date_ms), links];
     facts.extend(Some(shown(&hit.language)).filter(|it| !it.is_empty()));
     facts.extend(Some(shown(&hit.media)).filter(|it| !it.is_empty()));
-    if !hit.similar.is_empty() {
-        facts.push(format!("{} like it", hit.similar.len()));
+    if hit.similar_count > 0 {
+        facts.push(format!("{} like it", hit.similar_count));
     }
     lines.push(format!("    {}", facts.join(", ")));
     lines
@@ -227,6 +250,21 @@ fn again(args: &Looking, next: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_says_what_it_lacks_and_nothing_otherwise() {
+        assert_eq!(notes(&Answer::default()), [""; 0]);
+        let (behind_chunks, behind_ms) = (3, 2_500);
+        let behind = Answer { behind_chunks, behind_ms, is_partial: true, ..Answer::default() };
+        assert_eq!(
+            notes(&behind),
+            [
+                "not everything was looked at: time was over, or a word with * stands for too \
+                 many words",
+                "the search index is 3 chunks behind, for 2 s: they are not found yet",
+            ]
+        );
+    }
 
     #[test]
     fn a_snippet_is_wrapped_at_words_and_every_line_has_its_indent() {

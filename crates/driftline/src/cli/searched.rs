@@ -1,8 +1,8 @@
 //! The search index of a place, opened when it is first asked.
 //!
 //! What is published is read where the objects are, or brought into a cache; what is newer
-//! is opened with the next question. Invariant: it is opened once in a process, however
-//! many ask.
+//! is opened with the next question, or fetched beside it. Invariant: it is opened once in a
+//! process, however many ask.
 
 use super::linked::Linked;
 use super::temporary::OwnDirectory;
@@ -12,7 +12,7 @@ use outputs::search::ask::plan::Weights;
 use outputs::search::ask::{Answer, Asking, Failed, Question};
 use outputs::search::checked::Checked;
 use outputs::search::said;
-use outputs::search::server::Server;
+use outputs::search::server::{Current, Server};
 use outputs::search::told::Target;
 use outputs::search::verify::{Verified, Verifying};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use store::datadir::Layout;
 use store::dialect::Dialect;
 use store::objects::Objects;
 use store::tables::connections;
-use store::{Db, Error};
+use store::{Db, Error, clock};
 
 /// The search index of a place.
 pub struct Searched {
@@ -92,17 +92,17 @@ impl Searched {
         let objects = self.objects.clone().or_refuse(
             || "the search index is in the database's objects; name the place with --objects",
         )?;
-        let server = Server::new(self.db.clone(), objects, self.home()?.join("served"));
-        let now = Arc::new(server.knowing(self.checked.clone()));
+        let (cache, checked) = (self.home()?.join("served"), self.checked.clone());
+        let now = Arc::new(Server::knowing(self.db.clone(), objects, cache, checked));
         *opened = Some(now.clone());
         Ok(now)
     }
 
-    /// Opens what was published since.
-    pub fn refresh(&self) {
-        // If this cannot be done now, the next question says why.
+    /// Opens what was published since, or has it fetched; nobody waits for that.
+    pub fn catch_up(&self) {
+        // If this cannot be done now, the next question tries again.
         if let Ok(opened) = self.open() {
-            let _ = opened.refresh();
+            let _ = opened.catch_up();
         }
     }
 
@@ -122,10 +122,10 @@ impl Searched {
         Ok(opened.guarded(|| verifying.verify(is_full, tell)).flatten()?)
     }
 
-    /// Answers a question about what is published now.
+    /// Answers a question about what is published, as far as it is here.
     pub fn answer(&self, question: &Question) -> anyhow::Result<Answer> {
         let opened = self.open()?;
-        let shards = opened.refresh()?;
+        let Current { shards, lag } = opened.current(clock::now_ms())?;
         let in_links = |targets: &[Option<Target>]| said::in_links(&self.links.open()?, targets);
         let fields = &opened.fields;
         // What connections say now counts, whatever they said when documents were indexed.
@@ -139,6 +139,7 @@ impl Searched {
             weights: Weights::default(),
             in_links: &in_links,
             secured: &secured,
+            lag,
         };
         opened.guarded(|| asking.answer(question))?.map_err(|error| match error {
             Failed::Refused(refused) => refusal(refused).into(),

@@ -3,20 +3,25 @@
 //!
 //! Knows versions and objects alone, not who builds them. Invariants: an answer is of one
 //! version of every shard; a version is opened beside the one that answers, which goes on
-//! answering until the other is ready; at most one opens at a time; no file is opened that is
-//! not what was published, and an index with such a file answers nothing until it is made anew.
+//! answering until the other is ready, however long its files take to come; at most one
+//! opens at a time; no file is opened that is not what was published, and an index with such a
+//! file answers nothing until it is made anew.
 
 use super::checked::{self, Checked};
 use super::files::Files;
 use super::schema::{Fields, analysers};
-use super::writer::failed;
+use super::writer::{Cursors, failed};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use store::ids::Part;
 use store::objects::{ObjectPath, Objects};
 use store::panics::caught;
+use store::tables::cursors::{self, Lag};
 use store::tables::settings::PARTS_MAX;
 use store::tables::shards::{self, File};
 use store::{Db, Error, Result};
@@ -25,6 +30,8 @@ use tantivy::{Index, ReloadPolicy, Searcher};
 
 /// How often a version is looked up again whose files were collected meanwhile.
 const TRIES_MAX: usize = 5;
+/// How long nobody tries again to fetch a version after it could not be fetched.
+const FETCH_PAUSE: Duration = Duration::from_secs(1);
 
 /// All shards as they are at one moment.
 #[derive(Clone, Default)]
@@ -37,6 +44,8 @@ pub struct Shards {
 struct Opened {
     version: i64,
     searcher: Searcher,
+    /// The commits that are in.
+    cursors: Cursors,
 }
 
 impl Shards {
@@ -49,21 +58,35 @@ impl Shards {
     pub fn documents(&self) -> u64 {
         self.searchers().map(Searcher::num_docs).sum()
     }
+
+    /// The last commit of each part that is in.
+    fn reached(&self) -> BTreeMap<Part, i64> {
+        self.opened.values().flat_map(|it| it.cursors.parts()).collect()
+    }
+
+    fn are(&self, versions: &[(Part, i64)]) -> bool {
+        let is_opened = |(part, version): &(Part, i64)| {
+            self.opened.get(part).is_some_and(|it| it.version == *version)
+        };
+        versions.len() == self.opened.len() && versions.iter().all(is_opened)
+    }
+}
+
+/// What a question is answered from.
+pub struct Current {
+    /// The shards.
+    pub shards: Shards,
+    /// How far they are behind the crawl.
+    pub lag: Lag,
 }
 
 /// Serves searches.
 pub struct Server {
-    db: Db,
-    objects: Objects,
-    /// Where objects are brought that cannot be read where they are.
-    cache: PathBuf,
     /// The fields.
     pub fields: Fields,
-    shards: RwLock<Shards>,
-    /// Directories of files, by shard; whoever has it opens versions.
-    places: Mutex<HashMap<Part, MmapDirectory>>,
-    /// Files that are known to be what was published.
-    checked: Checked,
+    opener: Arc<Opener>,
+    /// The thread that fetches a version, if there was one.
+    fetching: Mutex<Option<JoinHandle<()>>>,
     /// The versions that were read again because the library panicked.
     suspected: Mutex<Vec<(Part, i64)>>,
 }
@@ -71,30 +94,149 @@ pub struct Server {
 impl Server {
     /// A server that has opened nothing yet.
     pub fn new(db: Db, objects: Objects, cache: PathBuf) -> Server {
-        let (fields, shards, places, checked, suspected) = Default::default();
-        Server { db, objects, cache, fields, shards, places, checked, suspected }
+        Server::knowing(db, objects, cache, Checked::default())
     }
 
     /// The same, with what whoever writes the index in this process knows of its files.
-    pub fn knowing(self, checked: Checked) -> Server {
-        Server { checked, ..self }
+    pub fn knowing(db: Db, objects: Objects, cache: PathBuf, checked: Checked) -> Server {
+        let (shards, places, failed_at, is_over) = Default::default();
+        let opener = Opener { db, objects, cache, shards, places, checked, failed_at, is_over };
+        let (fields, fetching, suspected) = Default::default();
+        Server { fields, opener: Arc::new(opener), fetching, suspected }
     }
 
     /// What was opened last.
     pub fn shards(&self) -> Shards {
+        self.opener.shards()
+    }
+
+    /// Opens what is newer than what was opened, and returns all. Waits until all of it is
+    /// there.
+    pub fn refresh(&self) -> Result<Shards> {
+        self.opener.refresh()
+    }
+
+    /// What a question is answered from. If something newer is published that has to be
+    /// fetched, this is what was opened before, and the newer one is fetched beside.
+    pub fn current(&self, now_ms: i64) -> Result<Current> {
+        let read = move |tx: &mut store::Tx<'_>| {
+            let versions = shards::versions(tx, PARTS_MAX)?;
+            Ok((versions, cursors::lag(tx, cursors::SEARCH, now_ms)?))
+        };
+        let (versions, lag) = self.opener.db.read(read)?;
+        let before = self.shards();
+        if before.are(&versions) {
+            return Ok(Current { shards: before, lag });
+        }
+        // With nothing to answer from, the first question waits.
+        let shards = match before.opened.is_empty() {
+            true => self.refresh()?,
+            false => self.catch_up()?,
+        };
+        let (opened, reached) = (shards.clone(), shards.reached());
+        let lag = self.opener.db.read(move |tx| {
+            // How far the newest version is, its cursor says, whatever was published with it.
+            match opened.are(&shards::versions(tx, PARTS_MAX)?) {
+                true => cursors::lag(tx, cursors::SEARCH, now_ms),
+                false => cursors::lag_behind(tx, &reached, now_ms),
+            }
+        })?;
+        Ok(Current { shards, lag })
+    }
+
+    /// Opens what is newer if its files are here; otherwise has them fetched, without waiting
+    /// for it. Returns what is opened now.
+    pub fn catch_up(&self) -> Result<Shards> {
+        match self.opener.is_local()? {
+            true => self.opener.refresh_unless_busy(),
+            false => {
+                self.fetch_beside()?;
+                Ok(self.shards())
+            }
+        }
+    }
+
+    /// Fetches newer versions on a thread of its own, unless one is at it, or has failed just
+    /// now. Whoever waits for [`Self::refresh`] hears why.
+    fn fetch_beside(&self) -> Result<()> {
+        let mut fetching = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_busy = fetching.as_ref().is_some_and(|thread| !thread.is_finished());
+        if is_busy || self.opener.is_resting() {
+            return Ok(());
+        }
+        let opener = self.opener.clone();
+        let thread = std::thread::Builder::new().name("search-fetch".into()).spawn(move || {
+            let is_failed = opener.refresh().is_err();
+            *opener.failed_at() = is_failed.then(Instant::now);
+        });
+        *fetching = Some(thread.map_err(|error| Error::io("search-fetch", error))?);
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    /// The thread ends behind the file that it fetches. It is not waited for: a store that does
+    /// not answer would hold up the end of the process.
+    fn drop(&mut self) {
+        self.opener.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Opens versions of shards.
+struct Opener {
+    db: Db,
+    objects: Objects,
+    /// Where objects are brought that cannot be read where they are.
+    cache: PathBuf,
+    shards: RwLock<Shards>,
+    /// Directories of files, by shard; whoever has it opens versions.
+    places: Mutex<Places>,
+    /// Files that are known to be what was published.
+    checked: Checked,
+    /// When versions could not be fetched.
+    failed_at: Mutex<Option<Instant>>,
+    /// Whether nobody needs them any more.
+    is_over: AtomicBool,
+}
+
+type Places = HashMap<Part, MmapDirectory>;
+
+impl Opener {
+    fn shards(&self) -> Shards {
         self.shards.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Opens what is newer than what was opened, and returns all.
-    pub fn refresh(&self) -> Result<Shards> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+    fn failed_at(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether fetching has failed just now.
+    fn is_resting(&self) -> bool {
+        self.failed_at().is_some_and(|at| at.elapsed() < FETCH_PAUSE)
+    }
+
+    /// Whether files of shards can be read where they are.
+    fn is_local(&self) -> Result<bool> {
+        Ok(self.objects.file_of(&ObjectPath::parse("shards/0")?).is_some())
+    }
+
+    fn refresh(&self) -> Result<Shards> {
+        self.open_newer(&mut self.places.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Opens what is newer; if somebody is at it, what was opened before will do.
+    fn refresh_unless_busy(&self) -> Result<Shards> {
+        match self.places.try_lock() {
+            Ok(mut places) => self.open_newer(&mut places),
+            Err(TryLockError::Poisoned(places)) => self.open_newer(&mut places.into_inner()),
+            Err(TryLockError::WouldBlock) => Ok(self.shards()),
+        }
+    }
+
+    fn open_newer(&self, places: &mut Places) -> Result<Shards> {
         let versions = self.db.read(|tx| shards::versions(tx, PARTS_MAX))?;
         let before = self.shards();
-        let is_same = versions.len() == before.opened.len()
-            && versions.iter().all(|(part, version)| {
-                before.opened.get(part).is_some_and(|it| it.version == *version)
-            });
-        if is_same {
+        if before.are(&versions) {
             return Ok(before);
         }
         let mut opened = BTreeMap::new();
@@ -102,7 +244,7 @@ impl Server {
             let known = before.opened.get(&part).filter(|it| it.version == version);
             let found = match known {
                 Some(known) => Some(known.clone()),
-                None => self.open(part, &mut places)?,
+                None => self.open(part, places)?,
             };
             opened.extend(found.map(|it| (part, it)));
         }
@@ -112,11 +254,7 @@ impl Server {
     }
 
     /// Opens the newest version of a shard, if there is one.
-    fn open(
-        &self,
-        part: Part,
-        places: &mut MutexGuard<'_, HashMap<Part, MmapDirectory>>,
-    ) -> Result<Option<Opened>> {
+    fn open(&self, part: Part, places: &mut Places) -> Result<Option<Opened>> {
         let mut tries = 0;
         loop {
             let read = move |tx: &mut store::Tx<'_>| {
@@ -136,10 +274,15 @@ impl Server {
                 };
                 let files = Files::new(place, names, &shard.told.meta);
                 let opened = caught(|| searcher(&at, files));
-                opened.map_err(|panic| checked::panicked(part, &panic)).flatten()
+                let opened = opened.map_err(|panic| checked::panicked(part, &panic)).flatten();
+                opened.map(|(searcher, cursors)| Opened {
+                    version: shard.version,
+                    searcher,
+                    cursors,
+                })
             });
             match outcome {
-                Ok(searcher) => return Ok(Some(Opened { version: shard.version, searcher })),
+                Ok(opened) => return Ok(Some(opened)),
                 // Somebody was faster: what was looked up is not the newest any more.
                 Err(_) if tries < TRIES_MAX && self.is_newer(part, shard.version)? => tries += 1,
                 Err(error) => return Err(error),
@@ -169,6 +312,10 @@ impl Server {
             let name = name_of(file).to_owned();
             let is_copy = self.objects.file_of(&path).is_none();
             if is_copy && self.checked.check(part, file, &at.join(&name)).is_err() {
+                if self.is_over.load(Ordering::Relaxed) {
+                    let reason = "the search server has ended".to_owned();
+                    return Err(Error::Conflict { reason });
+                }
                 let coming = at.join(format!("{name}.coming"));
                 let _ = fs::remove_file(&coming);
                 self.objects.fetch_file(&path, &coming)?;
@@ -196,8 +343,8 @@ impl Server {
     /// what was published. Returns how many.
     pub fn verify_files(&self, tell: &mut dyn FnMut(&str)) -> Result<u64> {
         let mut damaged = 0;
-        for (part, _) in self.db.read(|tx| shards::versions(tx, PARTS_MAX))? {
-            for file in self.db.read(move |tx| shards::files(tx, part))? {
+        for (part, _) in self.opener.db.read(|tx| shards::versions(tx, PARTS_MAX))? {
+            for file in self.opener.db.read(move |tx| shards::files(tx, part))? {
                 match self.verify_file(part, &file) {
                     Err(error @ Error::Corrupt { .. }) => {
                         damaged += 1;
@@ -213,10 +360,10 @@ impl Server {
     /// Reads the object of a file: what others would be brought, whatever is here.
     fn verify_file(&self, part: Part, file: &File) -> Result<()> {
         let path = ObjectPath::parse(&file.path)?;
-        if let Some(at) = self.objects.file_of(&path) {
+        if let Some(at) = self.opener.objects.file_of(&path) {
             return checked::read_whole(part, file, &at);
         }
-        checked::compare(part, file, &self.objects.get(&path)?)
+        checked::compare(part, file, &self.opener.objects.get(&path)?)
     }
 
     /// Runs a question. If the library panics over it, the files that answer are read again, once
@@ -231,8 +378,8 @@ impl Server {
         let mut suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
         if *suspected != versions {
             for (part, _) in &versions {
-                let (part, at) = (*part, self.place(*part)?);
-                for file in self.db.read(move |tx| shards::files(tx, part))? {
+                let (part, at) = (*part, self.opener.place(*part)?);
+                for file in self.opener.db.read(move |tx| shards::files(tx, part))? {
                     checked::read_whole(part, &file, &at.join(name_of(&file)))?;
                 }
             }
@@ -248,10 +395,12 @@ fn name_of(file: &File) -> &str {
     file.path.rsplit('/').next().unwrap_or(&file.path)
 }
 
-fn searcher(at: &Path, files: Files) -> Result<Searcher> {
+/// A version of a shard, opened, and the commits that are in.
+fn searcher(at: &Path, files: Files) -> Result<(Searcher, Cursors)> {
     let mut index = Index::open(files).map_err(|error| failed(at, error))?;
     index.set_tokenizers(analysers());
     let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
     let reader: tantivy::IndexReader = reader.map_err(|error| failed(at, error))?;
-    Ok(reader.searcher())
+    let meta = index.load_metas().map_err(|error| failed(at, error))?;
+    Ok((reader.searcher(), Cursors::of_payload(at, meta.payload.as_deref())?))
 }

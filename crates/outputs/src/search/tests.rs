@@ -3,6 +3,8 @@
 
 mod asking;
 mod keeping;
+mod paging;
+mod serving;
 mod world;
 
 use page::facts::{Link, LinkKind, Rel};

@@ -54,6 +54,18 @@ impl Cursors {
         self.parts.get(&part.0.to_string()).copied().unwrap_or(0)
     }
 
+    /// The last commits of all parts that are in.
+    pub fn parts(&self) -> impl Iterator<Item = (Part, i64)> {
+        self.parts.iter().filter_map(|(part, seq)| Some((Part(part.parse().ok()?), *seq)))
+    }
+
+    /// From what a commit says.
+    pub fn of_payload(home: &Path, payload: Option<&str>) -> Result<Cursors> {
+        let Some(text) = payload else { return Ok(Cursors::default()) };
+        serde_json::from_str(text)
+            .map_err(|error| Error::corrupt(home.display().to_string(), error.to_string()))
+    }
+
     /// A part is further.
     pub fn set(&mut self, part: Part, seq: i64) {
         self.parts.insert(part.0.to_string(), seq);
@@ -123,11 +135,7 @@ impl Writer {
             index.writer_with_options(options).map_err(|error| failed(home, error))?;
         writer.set_merge_policy(Box::new(merges()));
         let meta = index.load_metas().map_err(|error| failed(home, error))?;
-        let cursors = match &meta.payload {
-            None => Cursors::default(),
-            Some(text) => serde_json::from_str(text)
-                .map_err(|error| Error::corrupt(home.display().to_string(), error.to_string()))?,
-        };
+        let cursors = Cursors::of_payload(home, meta.payload.as_deref())?;
         let (home, is_changed) = (home.to_owned(), false);
         Ok(Writer { home, index, writer, fields, cursors, is_changed, committed: None })
     }

@@ -8,6 +8,10 @@ use crate::checksums::declared::CURSORS;
 use crate::ids::Part;
 use crate::tables::settings::PARTS_MAX;
 use crate::{Error, Result, Tx, Value};
+use std::collections::BTreeMap;
+
+/// Parts of which is looked since when something is behind; those that are furthest behind.
+const SINCE_PARTS_MAX: usize = 16;
 
 /// The link index, as a consumer and as the role of who runs it.
 pub const LINKS: &str = "links";
@@ -204,6 +208,39 @@ pub fn lag(tx: &mut Tx<'_>, consumer: &str, now_ms: i64) -> Result<Lag> {
     })
 }
 
+/// How far something is behind the crawl that has all commits of parts up to these, such as a
+/// version that was published earlier. Of a part that is not among them it has none.
+pub fn lag_behind(tx: &mut Tx<'_>, reached: &BTreeMap<Part, i64>, now_ms: i64) -> Result<Lag> {
+    let heads: Vec<(Part, i64)> = tx.query(
+        "SELECT part, seq FROM leases WHERE role = 'crawl' AND seq > 0 ORDER BY part LIMIT $1",
+        &[PARTS_MAX.into()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let mut behind: Vec<(i64, Part, i64)> = Vec::new();
+    for (part, head) in heads {
+        let seq = reached.get(&part).copied().unwrap_or(0);
+        if seq < head {
+            behind.push((head - seq, part, seq));
+        }
+    }
+    behind.sort_unstable_by_key(|(chunks, part, _)| (-chunks, *part));
+    let mut first_ms: Option<i64> = None;
+    for (_, part, seq) in behind.iter().take(SINCE_PARTS_MAX) {
+        let committed_ms: Option<Option<i64>> = tx.query_opt(
+            "SELECT committed_ms FROM chunks
+             WHERE part = $1 AND state = 'crawled' AND seq > $2
+             ORDER BY seq LIMIT 1",
+            &[(*part).into(), (*seq).into()],
+            |row| row.get(0),
+        )?;
+        first_ms = first_ms.into_iter().chain(committed_ms.flatten()).min();
+    }
+    Ok(Lag {
+        behind_chunks: behind.iter().map(|(chunks, ..)| chunks).sum(),
+        behind_ms: first_ms.map_or(0, |first_ms| now_ms.saturating_sub(first_ms).max(0)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -289,6 +326,15 @@ mod tests {
             }
             db.write(|tx| set(tx, (Part(1), "links"), 2, 0))?;
             assert_eq!(lag()?, Lag::default(), "it is up to date");
+            // What was there earlier is behind, whatever was reached since.
+            let earlier = |reached: &[(i64, i64)]| {
+                let reached: BTreeMap<Part, i64> =
+                    reached.iter().map(|(part, seq)| (Part(*part), *seq)).collect();
+                db.read(move |tx| lag_behind(tx, &reached, 5_000))
+            };
+            assert_eq!(earlier(&[])?, Lag { behind_chunks: 3, behind_ms: 5_000 });
+            assert_eq!(earlier(&[(1, 1), (2, 1)])?, Lag { behind_chunks: 1, behind_ms: 5_000 });
+            assert_eq!(earlier(&[(1, 2), (2, 1)])?, Lag::default());
             Ok(())
         });
     }

@@ -6,7 +6,8 @@ use crate::http::answering::HEADERS;
 use crate::http::bodies::BODY_BYTES_MAX;
 use crate::http::params::takes_gzip;
 use std::time::{Duration, Instant};
-use store::testing::on_sqlite;
+use store::ids::Part;
+use store::testing::{both_databases, commit_sample, on_sqlite};
 
 #[test]
 fn only_names_that_are_known_are_answered() {
@@ -203,6 +204,31 @@ fn what_is_counted_is_told_as_prometheus_reads_it() {
         }
         assert!(text.contains("driftline_http_requests_total{class=\"4xx\"} 1\n"), "{text}");
         assert!(text.contains("driftline_http_request_seconds_bucket{le=\"+Inf\"} 2\n"), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_search_over_http_says_how_far_the_index_is_behind() {
+    both_databases(|db| {
+        let api = Api::of(db);
+        let (status, answer) = api.get("/api/v1/search?q=page");
+        assert_eq!((status, &answer["behind_chunks"]), (200, &json!(0)), "{answer}");
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::open(&Location::Directory(folder.path().to_owned())).unwrap();
+        commit_sample(db, &objects, Part(1), 0)?;
+        let (_, answer) = api.get("/api/v1/search?q=page");
+        assert_eq!((&answer["total"], &answer["behind_chunks"]), (&json!(0), &json!(1)));
+        assert!(answer["behind_ms"].as_i64() > Some(0), "{answer}");
+        let (_, document) = api.get("/api/v1/openapi.json");
+        let schemas = document["components"]["schemas"].as_object().unwrap().values();
+        let is_described = |name: &str| {
+            let mut schemas = schemas.clone().map(|it| &it["properties"]);
+            schemas.any(|it| it["is_relaxed"].is_object() && it[name].is_object())
+        };
+        for name in ["behind_chunks", "behind_ms", "has_more"] {
+            assert!(is_described(name), "{name}");
+        }
         Ok(())
     });
 }

@@ -25,6 +25,7 @@ fn search_follows_what_a_crawl_finds(home: &Home) {
     assert_eq!(home.verify_search(), PAGES as u64);
     let all = found(home, "page");
     assert_eq!(all["total"], PAGES, "{all}");
+    assert_eq!((&all["behind_chunks"], &all["has_more"]), (&0.into(), &false.into()), "{all}");
     let one = found(home, "\"page 7\"");
     let hit = &one["hits"][0];
     assert_eq!(hit["url"], site.page_url(7), "{one}");

@@ -18,7 +18,7 @@ use store::chunkfile::document::{self, DocumentRecord, Fetch};
 use store::ids::{JobId, Part};
 use store::objects::Objects;
 use store::panics::{FaultPoint, Faults, caught};
-use store::tables::chunks::{self, Head};
+use store::tables::chunks::{self, Committed, Head};
 use store::tables::{connections, settings};
 use store::{Db, Error, Result, pack};
 

@@ -3,14 +3,16 @@
 //!
 //! Invariant: filters decide what is found, never how it ranks.
 
+use super::beginning::{BEGINNING_WORDS_MAX, Beginning};
+use super::bounded::{Deadline, Gated};
 use super::linked::Linked;
 use super::parse::{Filter, Node, Scope};
 use crate::search::schema::Fields;
 use std::ops::Bound;
 use tantivy::Term;
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, FuzzyTermQuery, Occur, PhraseQuery, Query,
-    RangeQuery, TermQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, RangeQuery,
+    TermQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 
@@ -54,16 +56,31 @@ impl Weights {
 }
 
 /// Makes queries of questions.
+#[derive(Clone, Copy)]
 pub struct Plan<'a> {
-    /// The fields.
-    pub fields: &'a Fields,
-    /// What hits are worth.
-    pub weights: Weights,
-    /// What has as many in-links as is asked for.
-    pub linked: &'a Linked,
+    fields: &'a Fields,
+    weights: Weights,
+    linked: &'a Linked,
+    deadline: &'a Deadline,
+    /// Words that a beginning stands for.
+    beginning_words_max: usize,
 }
 
-impl Plan<'_> {
+impl<'a> Plan<'a> {
+    /// With these fields, which are worth so much, for a question that has so much time.
+    pub fn new(
+        (fields, weights): (&'a Fields, Weights),
+        linked: &'a Linked,
+        deadline: &'a Deadline,
+    ) -> Plan<'a> {
+        Plan { fields, weights, linked, deadline, beginning_words_max: BEGINNING_WORDS_MAX }
+    }
+
+    /// For what is not wanted: all of its words count, or it would be found after all.
+    fn negated(&self) -> Plan<'a> {
+        Plan { beginning_words_max: usize::MAX, ..*self }
+    }
+
     /// The query of a question. One that is not strict also finds what has most of the
     /// words.
     pub fn query(&self, node: &Node, is_strict: bool) -> Box<dyn Query> {
@@ -83,7 +100,7 @@ impl Plan<'_> {
             };
             optional += usize::from(occur == Occur::Should);
             match node {
-                Node::Not(inner) => clauses.push((occur, self.node(inner))),
+                Node::Not(inner) => clauses.push((occur, self.negated().node(inner))),
                 _ => clauses.push((occur, self.node(node))),
             }
         }
@@ -106,7 +123,7 @@ impl Plan<'_> {
             }
             Node::Not(inner) => Box::new(BooleanQuery::new(vec![
                 (Occur::Must, Box::new(ConstScoreQuery::new(Box::new(AllQuery), 0.0)) as _),
-                (Occur::MustNot, self.node(inner)),
+                (Occur::MustNot, self.negated().node(inner)),
             ])),
             Node::Words(scope, words) => self.words(*scope, words),
             Node::Beginning(scope, word) => self.beginning(*scope, word),
@@ -133,7 +150,7 @@ impl Plan<'_> {
 
     fn words(&self, scope: Scope, words: &[String]) -> Box<dyn Query> {
         let each = self.searched(scope).into_iter().map(|(field, weight)| {
-            let query = exactly(field, words);
+            let query = self.exactly(field, words);
             Box::new(BoostQuery::new(query, weight)) as Box<dyn Query>
         });
         Box::new(BooleanQuery::union(each.collect()))
@@ -141,8 +158,8 @@ impl Plan<'_> {
 
     fn beginning(&self, scope: Scope, word: &str) -> Box<dyn Query> {
         let each = self.searched(scope).into_iter().map(|(field, weight)| {
-            let term = Term::from_field_text(field, word);
-            let query = FuzzyTermQuery::new_prefix(term, 0, false);
+            let (letters, words_max) = (word.to_owned(), self.beginning_words_max);
+            let query = Beginning { field, letters, words_max, deadline: self.deadline.clone() };
             Box::new(BoostQuery::new(Box::new(query), weight)) as Box<dyn Query>
         });
         Box::new(BooleanQuery::union(each.collect()))
@@ -164,7 +181,7 @@ impl Plan<'_> {
         let weights = self.weights;
         let fields = [(self.fields.title, weights.title), (self.fields.body, weights.body)];
         let each = fields.into_iter().filter(|(_, weight)| *weight > 0.0).map(|(field, weight)| {
-            let query = exactly(field, &words);
+            let query = self.exactly(field, &words);
             Box::new(BoostQuery::new(query, weight * weights.together)) as Box<dyn Query>
         });
         Some(Box::new(BooleanQuery::union(each.collect())))
@@ -192,13 +209,18 @@ impl Plan<'_> {
             Filter::Links(least, most) => self.linked.query((*least, *most)),
         }
     }
-}
 
-/// Words that follow each other in a field.
-fn exactly(field: Field, words: &[String]) -> Box<dyn Query> {
-    let terms: Vec<Term> = words.iter().map(|word| Term::from_field_text(field, word)).collect();
-    match <[Term; 1]>::try_from(terms) {
-        Ok([term]) => Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
-        Err(terms) => Box::new(PhraseQuery::new(terms)),
+    /// Words that follow each other in a field. Those of a phrase are compared with each other
+    /// when it is set up, up to the first document that has it.
+    fn exactly(&self, field: Field, words: &[String]) -> Box<dyn Query> {
+        let term = |word: &String| Term::from_field_text(field, word);
+        let terms: Vec<Term> = words.iter().map(term).collect();
+        match <[Term; 1]>::try_from(terms) {
+            Ok([term]) => Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
+            Err(terms) => {
+                let phrase = Box::new(PhraseQuery::new(terms));
+                Box::new(Gated::new(phrase, self.deadline.clone()))
+            }
+        }
     }
 }

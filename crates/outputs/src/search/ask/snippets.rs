@@ -3,9 +3,10 @@
 //!
 //! Invariant: a piece is text and nothing else; whoever shows it escapes it as they must.
 
+use super::answer::Failed;
+use super::bounded::Deadline;
 use super::parse::{Node, Scope};
-use super::{Asking, Failed, broken};
-use crate::search::schema::Fields;
+use super::{Asking, broken};
 use crate::search::words::analyser;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,14 +35,20 @@ pub struct Snippets {
 }
 
 impl Snippets {
-    /// For a question.
-    pub fn new(fields: &Fields, node: &Node, asking: &Asking<'_>) -> Result<Snippets, Failed> {
+    /// For a question. When time is over, words of it are not marked.
+    pub fn new(asking: &Asking<'_>, node: &Node, deadline: &Deadline) -> Result<Snippets, Failed> {
+        let fields = asking.fields;
         let mut words = Vec::new();
         collect(node, &mut words);
         let mut worth: BTreeMap<String, f32> = BTreeMap::new();
         for (word, is_beginning) in words {
+            if deadline.look() {
+                break;
+            }
             if is_beginning {
-                for term in super::suggest::beginning_with(asking, &word, BEGINNINGS_MAX)? {
+                let words =
+                    super::suggest::beginning_with(asking, &word, BEGINNINGS_MAX, deadline)?;
+                for term in words {
                     worth.insert(term, 0.5);
                 }
                 continue;
@@ -66,9 +73,7 @@ impl Snippets {
         }
         let snippet = self.generator.snippet(&body[..end]);
         if snippet.is_empty() {
-            let text = if description.is_empty() { body } else { description };
-            let text: String = text.chars().take(LETTERS_MAX).collect();
-            return if text.is_empty() { Vec::new() } else { vec![Piece { text, hit: false }] };
+            return Snippets::beginning(body, description);
         }
         let fragment = snippet.fragment();
         let mut pieces = Vec::new();
@@ -85,6 +90,13 @@ impl Snippets {
         }
         push(&fragment[at..], false);
         pieces
+    }
+
+    /// The description of a document, or how its text begins.
+    pub fn beginning(body: &str, description: &str) -> Vec<Piece> {
+        let text = if description.is_empty() { body } else { description };
+        let text: String = text.chars().take(LETTERS_MAX).collect();
+        if text.is_empty() { Vec::new() } else { vec![Piece { text, hit: false }] }
     }
 }
 

@@ -4,12 +4,12 @@ use crate::follow::{Consumer, LeftOut, Work};
 use crate::links::{self, Batch, Content, LinkIndex, What, keys};
 use crate::rights::Claimant;
 use crate::search::ask::plan::Weights;
-use crate::search::ask::{Answer, Asking, Failed, Question};
+use crate::search::ask::{Answer, Asking, Failed, InLinks, Limits, Question};
 use crate::search::checked::Checked;
 use crate::search::follow::Search;
 use crate::search::keeping;
 use crate::search::schema::{Entry, Key, Said};
-use crate::search::server::Server;
+use crate::search::server::{Current, Server};
 use crate::search::shard::{Means, Shard};
 use crate::search::told::Target;
 use crate::search::verify::{Verified, Verifying};
@@ -36,6 +36,8 @@ use store::{Db, Result};
 const PARTS: u8 = 6;
 const CONNECTION: ConnectionId = ConnectionId(1);
 const JOB: JobId = JobId(1);
+/// When questions are asked; chunks are committed at 0.
+pub const NOW_MS: i64 = 5_000;
 
 /// A document as it is committed.
 #[derive(Debug, Clone, Default)]
@@ -116,9 +118,19 @@ fn lease(db: &Db, part: Part, role: &'static str) -> Result<Lease> {
 
 impl World {
     pub fn new(db: &Db, spans_parts: bool) -> Result<World> {
-        db.write(|tx| settings::freeze(tx, PARTS.into()))?;
         let folder = tempfile::tempdir().expect("a folder");
         let objects = Objects::open(&Location::Directory(folder.path().join("objects")))?;
+        World::with_objects(db, spans_parts, folder, (objects.clone(), objects))
+    }
+
+    /// An index whose objects are written in one way and read in another.
+    pub fn with_objects(
+        db: &Db,
+        spans_parts: bool,
+        folder: tempfile::TempDir,
+        (objects, served): (Objects, Objects),
+    ) -> Result<World> {
+        db.write(|tx| settings::freeze(tx, PARTS.into()))?;
         let ids = Arc::new(IdMaker::new(NodeId(1))?);
         let claimant = Claimant {
             db: db.clone(),
@@ -129,15 +141,15 @@ impl World {
         };
         let means = Means {
             claimant,
-            objects: objects.clone(),
+            objects,
             home: folder.path().join("written"),
             spans_parts,
             links: None,
             checked: Checked::default(),
         };
         let search = Search::new(means.clone(), Box::new(|| {}))?;
-        let server = Server::new(db.clone(), objects.clone(), folder.path().join("served"));
-        let server = server.knowing(means.checked.clone());
+        let cache = folder.path().join("served");
+        let server = Server::knowing(db.clone(), served, cache, means.checked.clone());
         let (leases, now) = Default::default();
         Ok(World { db: db.clone(), ids, means, search, leases, now, server, folder })
     }
@@ -410,12 +422,34 @@ impl World {
 
     /// Answers a question.
     pub fn ask(&self, question: &Question) -> std::result::Result<Answer, Failed> {
-        let shards = self.server.refresh()?;
         let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
+        self.ask_within(question, Limits::default(), &in_links)
+    }
+
+    /// Answers a question within limits.
+    pub fn ask_within(
+        &self,
+        question: &Question,
+        limits: Limits,
+        in_links: InLinks<'_>,
+    ) -> std::result::Result<Answer, Failed> {
+        let Current { shards, lag } = self.server.current(NOW_MS)?;
         let (fields, weights) = (&self.server.fields, Weights::default());
-        let secured = self.db.read(connections::secured)?;
-        let secured = &secured;
-        Asking { shards: &shards, fields, weights, in_links: &in_links, secured }.answer(question)
+        let secured = &self.db.read(connections::secured)?;
+        let asking = Asking { shards: &shards, fields, weights, in_links, secured, lag };
+        asking.answer_within(question, limits)
+    }
+
+    /// Waits until the newest version is opened.
+    pub fn refresh(&self) -> Result<()> {
+        self.server.refresh().map(drop)
+    }
+
+    /// Documents that were loaded so far, of what is opened now.
+    pub fn loads(&self) -> usize {
+        let shards = self.server.shards();
+        let stats = shards.searchers().map(|it| it.doc_store_cache_stats());
+        stats.map(|it| it.cache_hits + it.cache_misses).sum()
     }
 
     /// The connection of all documents, with or without an authority group.
