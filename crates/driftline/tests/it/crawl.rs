@@ -12,6 +12,7 @@ mod endless;
 mod failing;
 mod files;
 mod first_run;
+mod growth;
 mod handed;
 mod killed;
 mod limits;
