@@ -19,6 +19,10 @@ use store::tables::documents::{Document, Trust};
 /// in the same run.
 pub const CONFIRM_MS: i64 = 1_000;
 
+/// The outcome of a document that is elsewhere now, and of one that is missing.
+const REDIRECT: &str = "redirect";
+const GONE: &str = "gone";
+
 /// What came back, after parsing.
 #[derive(Debug, Clone)]
 pub enum Seen<'a> {
@@ -134,20 +138,25 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
     let mut compared = match seen {
         Seen::Content(content) => with_content(document, content, looked),
         Seen::NotModified(validators) => not_modified(document, validators),
-        Seen::Missing { status } => missing(document, *status, looked),
+        Seen::Missing { status } => {
+            missing(document, (*status, has_said(known, GONE, *status)), looked)
+        }
         Seen::Moved { status, to } => {
-            document.outcome = "redirect".into();
+            let is_said = has_said(known, REDIRECT, *status) && known.redirect == Some(*to);
+            document.outcome = REDIRECT.into();
             document.http_status = Some(*status);
             document.redirect = Some(*to);
             found(&mut document);
             let mut compared = remove(document, RemoveReason::Redirected, looked.now_ms);
-            compared.change.get_or_insert(Change::NoContent);
+            if !is_said {
+                compared.change.get_or_insert(Change::NoContent);
+            }
             compared
         }
         Seen::Forbidden { code, reason } => {
             document.outcome = (*code).to_owned();
             let mut compared = remove(document, *reason, looked.now_ms);
-            if known.redirect.is_some() {
+            if known.redirect.is_some() && known.outcome != *code {
                 // Where it led is in the link index, and counts no more.
                 compared.change.get_or_insert(Change::NoContent);
             }
@@ -177,6 +186,15 @@ fn replace_doubtful(document: &mut Document, seen: &Seen<'_>) {
             }
         }
     }
+}
+
+/// Whether a document without content gave the same answer the last time: then the record of
+/// that answer is what counts, and garbage collection keeps it. The look that removed a document
+/// told of the removal, and not of the answer.
+fn has_said(known: &Document, outcome: &str, status: i64) -> bool {
+    let is_told = known.removed_ms.is_none_or(|removed_ms| known.checked_ms > removed_ms);
+    let is_same = known.outcome == outcome && known.http_status == Some(status);
+    !is_live(known) && is_told && is_same
 }
 
 /// How long the document has been watched without a change, and with one, after this look.
@@ -277,8 +295,8 @@ fn found(document: &mut Document) {
     document.missing_ms = None;
 }
 
-fn missing(mut document: Document, status: i64, looked: Looked) -> Compared {
-    document.outcome = "gone".into();
+fn missing(mut document: Document, (status, is_said): (i64, bool), looked: Looked) -> Compared {
+    document.outcome = GONE.into();
     document.http_status = Some(status);
     let first_ms = *document.missing_ms.get_or_insert(looked.now_ms);
     let first_run = *document.missing_run.get_or_insert(looked.run);
@@ -287,7 +305,8 @@ fn missing(mut document: Document, status: i64, looked: Looked) -> Compared {
         document.missing > 1 && (first_run != looked.run || looked.now_ms - first_ms >= CONFIRM_MS);
     if !is_live(&document) {
         // Nobody has it, so there is nothing to be sure about.
-        return Compared { change: Some(Change::NoContent), document, confirm_ms: None };
+        let change = (!is_said).then_some(Change::NoContent);
+        return Compared { change, document, confirm_ms: None };
     }
     if !confirmed {
         let confirm_ms = Some(first_ms + CONFIRM_MS);

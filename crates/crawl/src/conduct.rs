@@ -7,6 +7,7 @@
 //! half done is begun again by whoever notices; nothing waits for a poll that this
 //! process could have told itself.
 
+mod collecting;
 mod ending;
 mod herald;
 mod journal;
@@ -25,6 +26,7 @@ pub use trouble::patience;
 use crate::lifecycle::{Event, after};
 use crate::worker::job::Ground;
 use crate::worker::now::Now;
+use collecting::Collecting;
 use retention::Retention;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -198,6 +200,7 @@ impl Conductor {
             .name("conductor".into())
             .spawn(move || {
                 let mut watch = Watch::new(means.db.clone());
+                let mut collecting = Collecting::new(means.now.ms());
                 let mut podium = Podium::new(means, terms, again);
                 while !stopped.load(Ordering::SeqCst) {
                     podium.collect();
@@ -207,12 +210,14 @@ impl Conductor {
                     let wait_ms = looked.unwrap_or(terms.poll_ms);
                     let forgot = caught(|| podium.forget_history());
                     let wait_ms = wait_ms.min(forgot.unwrap_or(terms.poll_ms));
+                    let wait_ms = wait_ms.min(collecting.step(&podium.means));
                     let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
                     if watch.wait(&woken, wait) {
                         changed();
                     }
                 }
                 // What is under way is bound to this node, and is not left behind.
+                collecting.end();
                 for (_, thread) in podium.working.drain() {
                     let _ = thread.join();
                 }

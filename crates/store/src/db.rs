@@ -21,9 +21,10 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Requests that may wait for a connection before callers have to.
 const QUEUE_MAX: usize = 64;
@@ -240,6 +241,24 @@ fn committable(tx: &Tx<'_>, outcome: Result<()>) -> Result<()> {
 /// Takes the next request, or `None` when the last handle is gone.
 fn next(incoming: &Incoming) -> Option<Box<dyn Work>> {
     incoming.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// What came of waiting for a request.
+enum Waited {
+    Request(Box<dyn Work>),
+    /// None came in time.
+    Quiet,
+    /// None will come.
+    Ended,
+}
+
+/// Takes the next request, if it comes in time.
+fn next_within(incoming: &Incoming, time: Duration) -> Waited {
+    match incoming.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time) {
+        Ok(work) => Waited::Request(work),
+        Err(RecvTimeoutError::Timeout) => Waited::Quiet,
+        Err(RecvTimeoutError::Disconnected) => Waited::Ended,
+    }
 }
 
 /// Takes a request that is already there.

@@ -1,7 +1,8 @@
 //! Garbage collection: gives back what nothing needs any more, part by part.
 //!
 //! In this order, so that nothing is packed that goes anyway: facts and bodies that
-//! no document points to and every consumer has passed are dropped or condemned;
+//! no document points to and every consumer has passed are dropped or condemned, and
+//! chunks of which little is needed are rewritten;
 //! chunks that were given up long ago are forgotten; what is left of small facts is
 //! packed; objects that were condemned, or staged by a writer that died, are
 //! removed; and the store's listing is compared with the rows.
@@ -12,6 +13,7 @@
 //! process may die behind any of them, and the next run goes on from there.
 
 mod orphans;
+mod rewriting;
 #[cfg(test)]
 mod tests;
 
@@ -20,10 +22,11 @@ pub use orphans::{ORPHANS_SHOWN_MAX, Orphans};
 use crate::collect::{self, Grace};
 use crate::ids::{IdMaker, Part};
 use crate::objects::Objects;
-use crate::tables::chunk_storage::{self, Step};
+use crate::tables::chunk_storage::{self, Settled, Step};
 use crate::tables::leases::{self, Asking, Lease};
 use crate::tables::{chunks, settings};
 use crate::{Db, Error, Result, Tx, pack};
+use rewriting::Rewriting;
 
 /// The role whose lease keeps commits and condemnations apart.
 const ROLE: &str = "crawl";
@@ -41,6 +44,13 @@ pub const SETTLED_AGE_MS: i64 = 24 * 60 * 60 * 1_000;
 pub const ABANDONED_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Small facts that are worth a pack, unless told otherwise.
 pub const PACK_CHUNKS_MIN: u32 = 16;
+/// The same where a collection comes by itself, beside other work.
+const PACK_CHUNKS_MIN_ASIDE: u32 = 64;
+/// How long a writer may take from staging to publishing, for a collection beside it.
+const STAGED_ASIDE_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+/// Bytes that a collection rewrites in a part where it comes by itself: a few seconds of a
+/// disk's time. What is left over is for the next one.
+const REWRITE_BYTES_MAX_ASIDE: u64 = 256 << 20;
 
 /// What is kept, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +64,35 @@ pub struct Keep {
     pub grace: Grace,
     /// Facts stay in their rows when there are fewer than this.
     pub pack_chunks_min: u32,
-    /// Whether orphans stay, and are only reported.
-    pub orphans: bool,
+    /// Chunks of a part are rewritten until this many bytes were written.
+    pub rewrite_bytes_max: u64,
+    /// What is done about orphans.
+    pub orphans: OnOrphans,
+}
+
+/// What is done about objects that no row knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnOrphans {
+    /// Nobody looks for them: that takes a listing of the whole store.
+    Ignore,
+    /// They are reported.
+    Report,
+    /// They are deleted.
+    Delete,
+}
+
+impl Keep {
+    /// What a collection keeps that comes by itself, beside other work.
+    pub fn aside() -> Keep {
+        Keep {
+            pack_chunks_min: PACK_CHUNKS_MIN_ASIDE,
+            rewrite_bytes_max: REWRITE_BYTES_MAX_ASIDE,
+            orphans: OnOrphans::Ignore,
+            // A crawl may have a chunk open beside it, however slow its hosts are.
+            grace: Grace { staged_ms: STAGED_ASIDE_MS, ..Grace::default() },
+            ..Keep::default()
+        }
+    }
 }
 
 impl Default for Keep {
@@ -65,7 +102,8 @@ impl Default for Keep {
             abandoned_ms: ABANDONED_AGE_MS,
             grace: Grace::default(),
             pack_chunks_min: PACK_CHUNKS_MIN,
-            orphans: true,
+            rewrite_bytes_max: u64::MAX,
+            orphans: OnOrphans::Report,
         }
     }
 }
@@ -81,6 +119,10 @@ pub struct Report {
     pub facts_dropped: u64,
     /// Chunks whose bodies nothing needed.
     pub bodies_dropped: u64,
+    /// Chunks that were rewritten without what nothing needed.
+    pub rewritten: u64,
+    /// Bytes that were written for that.
+    pub rewritten_bytes: u64,
     /// Chunks whose facts moved from rows into packs.
     pub packed: u64,
     /// Chunks that were given up and are now forgotten.
@@ -108,27 +150,29 @@ pub struct Collector<'a> {
     pub clock: fn() -> i64,
 }
 
-/// Collects every part whose crawl lease can be had, one after the other.
-pub fn all(db: &Db, objects: &Objects, collector: &Collector<'_>, keep: &Keep) -> Result<Report> {
+/// Collects every part whose crawl lease can be had or is this node's already, one after the
+/// other, until `stops` says so.
+pub fn all(
+    db: &Db,
+    objects: &Objects,
+    collector: &Collector<'_>,
+    keep: &Keep,
+    stops: &dyn Fn() -> bool,
+) -> Result<Report> {
     let mut report = Report::default();
     for part in (0..i64::from(db.read(settings::parts)?)).map(Part) {
-        let asking = Asking {
-            node: collector.ids.node(),
-            node_name: collector.node_name.to_owned(),
-            now_ms: (collector.clock)(),
-            lease_ms: LEASE_MS,
-            skew_ms: SKEW_MS,
-        };
-        let (in_order, lease) = db.write(move |tx| {
-            Ok((leases::is_vacant(tx, part, ROLE)?, leases::take(tx, part, ROLE, &asking)?))
-        })?;
-        let Some(lease) = lease else {
+        if stops() {
+            break;
+        }
+        let Some((lease, taken)) = lease_of(db, part, collector)? else {
             report.parts_busy += 1;
             continue;
         };
         let outcome = self::part(db, objects, (collector, &lease), keep, &mut report);
-        // Given back as it was found: a crawl that was killed has still left no record.
-        db.write(move |tx| leases::release(tx, &lease, in_order))?;
+        if let Taken::Now { in_order } = taken {
+            // Given back as it was found: a crawl that was killed has still left no record.
+            db.write(move |tx| leases::release(tx, &lease, in_order))?;
+        }
         match outcome {
             Ok(()) => report.parts += 1,
             Err(Error::LeaseLost { .. }) => report.parts_busy += 1,
@@ -136,6 +180,35 @@ pub fn all(db: &Db, objects: &Objects, collector: &Collector<'_>, keep: &Keep) -
         }
     }
     Ok(report)
+}
+
+/// How a collector has a lease.
+#[derive(Clone, Copy)]
+enum Taken {
+    /// It took it; whether its last holder gave it back in good order.
+    Now { in_order: bool },
+    /// The crawl of the same process holds it, and keeps it. Both write under one token, and
+    /// every step checks in its transaction what a commit may have changed.
+    Before,
+}
+
+/// The crawl lease of a part, if it can be had.
+fn lease_of(db: &Db, part: Part, collector: &Collector<'_>) -> Result<Option<(Lease, Taken)>> {
+    let asking = Asking {
+        node: collector.ids.node(),
+        node_name: collector.node_name.to_owned(),
+        now_ms: (collector.clock)(),
+        lease_ms: LEASE_MS,
+        skew_ms: SKEW_MS,
+    };
+    db.write(move |tx| {
+        if let Some(lease) = leases::held_by(tx, part, ROLE, asking.node)? {
+            return Ok(Some((lease, Taken::Before)));
+        }
+        let in_order = leases::is_vacant(tx, part, ROLE)?;
+        let lease = leases::take(tx, part, ROLE, &asking)?;
+        Ok(lease.map(|lease| (lease, Taken::Now { in_order })))
+    })
 }
 
 /// Collects one part under its crawl lease, and adds what it did to the report.
@@ -157,6 +230,11 @@ pub fn part(
     report.bodies_dropped += bodies.chunks;
     report.condemned += facts.condemned + bodies.condemned;
     report.row_bytes_freed += facts.row_bytes;
+    let until_bytes = report.rewritten_bytes.saturating_add(keep.rewrite_bytes_max);
+    let ids = collector.ids;
+    let rewriting = Rewriting { held: &held, objects, ids, settled, until_bytes };
+    rewriting.run(report)?;
+    rewriting.repack(report)?;
     report.abandoned_forgotten += held.forget_abandoned(now_ms - keep.abandoned_ms)?;
     loop {
         let asked = (collector.ids, (collector.clock)());
@@ -169,7 +247,13 @@ pub fn part(
     report.collected += collected.objects;
     report.object_bytes_freed += collected.bytes;
     let before_ms = now_ms - keep.grace.staged_ms;
-    orphans::find(db, objects, part, (before_ms, keep.orphans), &mut report.orphans)
+    match keep.orphans {
+        OnOrphans::Ignore => Ok(()),
+        on_orphans => {
+            let keeps = on_orphans == OnOrphans::Report;
+            orphans::find(db, objects, part, (before_ms, keeps), &mut report.orphans)
+        }
+    }
 }
 
 /// A part whose lease is held, and renewed with every step.
@@ -181,7 +265,7 @@ struct Held<'a> {
 
 /// One step of a walk over a part's chunks: the part, from and to which number, how
 /// many chunks, and the time.
-type WalkStep = fn(&mut Tx<'_>, Part, (i64, i64), u32, i64) -> Result<Step>;
+type WalkStep = fn(&mut Tx<'_>, Part, (i64, Settled), u32, i64) -> Result<Step>;
 
 impl Held<'_> {
     /// Runs a step in a transaction that fails if the lease is lost.
@@ -192,13 +276,13 @@ impl Held<'_> {
         let (lease, now_ms) = (self.lease.clone(), (self.clock)());
         self.db.write(move |tx| {
             // Renewing locks the lease's row and checks its token, as fencing does.
-            leases::renew(tx, &lease, now_ms + LEASE_MS)?;
+            leases::renew(tx, &lease, lease.deadline_ms.max(now_ms + LEASE_MS))?;
             run(tx, now_ms)
         })
     }
 
     /// Walks the part's chunks up to a number; returns the sum of its steps.
-    fn walk(&self, walk_step: WalkStep, settled: i64) -> Result<Step> {
+    fn walk(&self, walk_step: WalkStep, settled: Settled) -> Result<Step> {
         let part = self.lease.part;
         let mut sum = Step { next: Some(0), ..Step::default() };
         while let Some(after) = sum.next {

@@ -234,7 +234,10 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
 }
 
 /// The records and the sealed bodies of a chunk with these documents.
-fn sample_files(key: ChunkKey, docids: &[&str]) -> Result<(Vec<DocumentRecord>, Vec<u8>)> {
+pub(crate) fn sample_files(
+    key: ChunkKey,
+    docids: &[&str],
+) -> Result<(Vec<DocumentRecord>, Vec<u8>)> {
     let id = |ordinal| RecordId::of([1; 16], key, ordinal);
     let info = warc::warcinfo(&id(0), 0, &[("software", "driftline")]);
     let mut bodies = BodiesWriter::new(key, &info)?;

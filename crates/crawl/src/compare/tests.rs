@@ -140,6 +140,32 @@ fn what_was_never_there_is_told_with_its_answer_and_is_no_removal() {
 }
 
 #[test]
+fn an_answer_without_content_is_told_once_and_again_when_it_is_another_one() {
+    let missing = |status| Seen::Missing { status };
+    let to = |url: &str| Seen::Moved { status: 301, to: (Part(1), DocHash::of(url)) };
+    let trouble = Seen::Trouble { status: None, code: "timeout".into() };
+    let told = Some(Change::NoContent);
+    let (mut document, mut now_ms) = (new(), 0);
+    for (seen, change) in [
+        (missing(404), told),
+        (missing(404), None),
+        (missing(410), told),
+        (to("x"), told),
+        (to("x"), None),
+        (to("y"), told),
+        (trouble, None),
+        (to("y"), told),
+        (missing(410), told),
+        (missing(410), None),
+    ] {
+        now_ms += 1_000;
+        let compared = compare(&document, &seen, looked(1, now_ms));
+        assert_eq!(compared.change, change, "{seen:?} at {now_ms}");
+        document = compared.document;
+    }
+}
+
+#[test]
 fn a_removed_document_that_comes_back_is_added_again() {
     let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
     let removed = compare(&live(), &moved, looked(2, 200));
@@ -147,6 +173,8 @@ fn a_removed_document_that_comes_back_is_added_again() {
     assert_eq!(removed.document.etag, None, "the next request must not be conditional");
     let again = compare(&removed.document, &moved, looked(3, 300));
     assert_eq!(again.change, Some(Change::NoContent), "it is removed once");
+    let again = compare(&again.document, &moved, looked(3, 310));
+    assert_eq!(again.change, None, "its answer is told once");
     let back = compare(&again.document, &content(&facts(1), None), looked(4, 400));
     assert_eq!(back.change, Some(Change::Add));
     assert_eq!((back.document.removed_ms, back.document.reason), (None, None));

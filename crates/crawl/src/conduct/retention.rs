@@ -1,11 +1,13 @@
 //! Forgetting old history beside the work, a bounded piece at a time.
 //!
-//! Each connection says how long its history is kept. Invariants: what is due goes in
-//! steps with pauses between them, so that nobody waits for a mass deletion; it goes
+//! Each connection says how long its history is kept. Looks that found nothing new go sooner
+//! when they are many for its documents; what found something stays. Invariants: what is due
+//! goes in steps with pauses between them, so that nobody waits for a mass deletion; it goes
 //! faster than a crawl can write.
 
+use std::collections::BTreeMap;
 use store::ids::ConnectionId;
-use store::tables::history;
+use store::tables::history::{self, Key};
 use store::{Db, Result};
 
 /// Activities that one step forgets.
@@ -15,6 +17,9 @@ const PAUSE_MS: i64 = 100;
 /// Between two looks at everything.
 const EVERY_MS: i64 = 10 * 60_000;
 
+/// Looks that found nothing new stay for at least this long, however many they are.
+const UNCHANGED_MS_MIN: i64 = 24 * 60 * 60_000;
+
 /// Where the forgetting stands.
 #[derive(Debug, Default)]
 pub(super) struct Retention {
@@ -22,6 +27,9 @@ pub(super) struct Retention {
     next_ms: i64,
     /// The connection that was last looked at to its end.
     after: Option<ConnectionId>,
+    /// How far looks that found nothing new have been gone through, by connection: before it
+    /// there are none.
+    thinned: BTreeMap<ConnectionId, Key>,
 }
 
 impl Retention {
@@ -37,15 +45,33 @@ impl Retention {
             self.after = None;
             return Ok(EVERY_MS);
         };
-        let found = match kept_ms {
-            Some(kept_ms) => history::step(db, connection, now_ms.saturating_sub(kept_ms), STEP)?,
-            None => 0,
+        let is_done = match kept_ms {
+            Some(kept_ms) => {
+                let before_ms = now_ms.saturating_sub(kept_ms);
+                history::step(db, connection, before_ms, STEP)? < u64::from(STEP)
+                    && self.thin(db, connection, now_ms)?
+            }
+            None => true,
         };
-        if found < u64::from(STEP) {
+        if is_done {
             self.after = Some(connection);
         }
         self.next_ms = now_ms + PAUSE_MS;
         Ok(PAUSE_MS)
+    }
+
+    /// Forgets looks that found nothing new, if they are too many. Returns whether that is
+    /// done.
+    fn thin(&mut self, db: &Db, connection: ConnectionId, now_ms: i64) -> Result<bool> {
+        let excess = db.read(move |tx| history::excess(tx, connection))?;
+        if excess == 0 {
+            return Ok(true);
+        }
+        let after = self.thinned.get(&connection).copied().unwrap_or((i64::MIN, i64::MIN));
+        let within = (now_ms.saturating_sub(UNCHANGED_MS_MIN), excess);
+        let (reached, is_end) = history::thin(db, (connection, after), within, STEP)?;
+        self.thinned.insert(connection, reached);
+        Ok(is_end || reached == after)
     }
 }
 
@@ -72,6 +98,47 @@ mod tests {
             start_ms: number * DAY_MS / 100,
             end_ms: number * DAY_MS / 100,
         }
+    }
+
+    #[test]
+    fn of_looks_that_found_nothing_new_as_many_stay_as_fit_the_documents() {
+        both_databases(|db| {
+            let id = ConnectionId(1);
+            let connection = Connection::new(id, "web", "web");
+            db.write(move |tx| connections::save(tx, Kind::Repository, &connection, 1))?;
+            let count = history::ACTIVITIES_MIN + 1_500;
+            // Every tenth look found something new, and the last hundred are of today.
+            let looks: Vec<Activity> = (0..count)
+                .map(|number| {
+                    let mut look = activity(1, number);
+                    look.start_ms = 100 * DAY_MS + number;
+                    if number >= count - 100 {
+                        look.start_ms = 103 * DAY_MS + number;
+                    }
+                    match number % 10 {
+                        0 => look.result = Some("200".into()),
+                        1 => look.say_nothing_new(),
+                        _ => look.result = Some("304".into()),
+                    }
+                    look
+                })
+                .collect();
+            db.write(move |tx| history::append(tx, Part(1), &looks))?;
+            let mut retention = Retention::default();
+            let mut now_ms = 103 * DAY_MS + DAY_MS / 2;
+            while retention.step(db, now_ms)? < EVERY_MS {
+                now_ms += PAUSE_MS;
+            }
+            let left = db
+                .read(move |tx| history::page(tx, &Walk::all(id), (i64::MIN, i64::MIN), 100_000))?;
+            assert_eq!(left.len() as i64, history::ACTIVITIES_MIN);
+            let changes = left.iter().filter(|it| !it.is_nothing_new()).count() as i64;
+            assert_eq!(changes, count / 10, "what found something stays");
+            let today = left.iter().filter(|it| it.start_ms > 102 * DAY_MS).count();
+            assert_eq!(today, 100, "all of today stays");
+            assert_eq!(db.read(|tx| counts::differences(tx, Part(1)))?, []);
+            Ok(())
+        });
     }
 
     #[test]

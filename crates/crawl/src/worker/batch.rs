@@ -100,6 +100,8 @@ pub struct Batch {
     pub settled: Vec<Settled>,
     /// What is known of them now.
     pub documents: Vec<Document>,
+    /// Those of them that are as they are stored but for what a look notes.
+    pub looks: HashSet<DocHash>,
     /// What outputs hear.
     pub records: Vec<DocumentRecord>,
     /// Bytes to keep.
@@ -234,6 +236,16 @@ impl Batch {
         for (name, values) in limited(data) {
             handed.entry(name).or_default().extend(values);
         }
+    }
+
+    /// Takes a document's row in, as it is now; `known` is what is stored of it.
+    pub fn document(&mut self, known: &Document, document: Document) {
+        if document.differs_by_a_look(known) {
+            self.looks.insert(document.dochash);
+        } else {
+            self.looks.remove(&document.dochash);
+        }
+        self.documents.push(document);
     }
 
     /// Takes a record of a change in, and counts it.

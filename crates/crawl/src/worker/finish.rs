@@ -104,9 +104,9 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
         .clone()
         .or(fetch.description)
         .or_else(|| reading.as_ref().and_then(|it| it.beside.sentence()));
-    batch.history.push(fetch);
     let status = outcome.status();
-    match outcome {
+    let records = batch.records.len();
+    let class = match outcome {
         Outcome::Body(body) => {
             let reading = reading.expect("a body has been read");
             with_body(at, batch, (job, claimed), (*body, reading, began_ms))
@@ -139,6 +139,21 @@ pub fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Cla
             let to = retry(at, job, &claimed.entry, said(reason, &claimed.entry));
             settle(at, batch, (job, claimed), (&trouble(status, reason), to, status))
         }
+    };
+    if !is_news(&class, batch.records.len() > records) {
+        fetch.say_nothing_new();
+    }
+    batch.history.push(fetch);
+    class
+}
+
+/// Whether a look found something that was not known; `told` says that somebody must hear
+/// of it.
+fn is_news(class: &Class, told: bool) -> bool {
+    match class {
+        Class::Kept { .. } => false,
+        Class::Missing | Class::Redirected => told,
+        _ => true,
     }
 }
 
@@ -217,7 +232,7 @@ fn with_body(
         }
     }
     batch.record(record);
-    settle_present(at, batch, (job, &claimed.entry), compared.document);
+    settle_present(at, batch, (job, &claimed.entry), (&known, compared.document));
     match change {
         Change::Add => Class::Added,
         Change::Update => Class::Updated,
@@ -230,12 +245,12 @@ fn settle_present(
     at: Finishing<'_>,
     batch: &mut Batch,
     (job, entry): (&JobWork, &Entry),
-    document: Document,
+    (known, document): (&Document, Document),
 ) {
     let to = again(at, job, Some(&document), Settlement::Done);
     batch.presences.insert(entry.id, Presence::Present);
     push(at, batch, (job, entry), to);
-    batch.documents.push(document);
+    batch.document(known, document);
 }
 
 /// Names what a page leads to.
@@ -357,7 +372,7 @@ fn settle(
     }
     let to = again(at, job, Some(&compared.document), to);
     push(at, batch, (job, &entry), to);
-    batch.documents.push(compared.document);
+    batch.document(&known, compared.document);
     class
 }
 

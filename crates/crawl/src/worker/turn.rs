@@ -288,7 +288,10 @@ impl Turn {
         (chunk, prepared): (OpenChunk, &Prepared),
     ) -> Result<()> {
         let part = self.lease.part;
-        documents::save(tx, part, self.job.connection, &batch.documents)?;
+        let (looks, rows): (Vec<&Document>, Vec<&Document>) =
+            batch.documents.iter().partition(|it| batch.looks.contains(&it.dochash));
+        documents::save(tx, part, self.job.connection, rows)?;
+        documents::note_looks(tx, part, self.job.connection, looks)?;
         history::append(tx, part, &batch.history)?;
         for stored in &batch.robots {
             robots::save(tx, part, stored)?;

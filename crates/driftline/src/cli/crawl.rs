@@ -218,6 +218,9 @@ impl Crawl<'_> {
         let worked = worked?;
         let summary = show::Summary::read(&self.held.db, &self.name, &worked)?;
         tell(self.args, &summary)?;
+        if matches!(worked.ended, Ended::Finished { .. }) {
+            super::gc::after_work(self.held);
+        }
         if worked.ended == Ended::Replaced {
             bail!(
                 "another process has started under the name {}, so this one has stopped; give \

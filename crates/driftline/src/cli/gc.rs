@@ -10,14 +10,16 @@ use clap::Args as ClapArgs;
 use std::process::ExitCode;
 use store::clock;
 use store::datadir::NODE_NAME;
-use store::gc::{self, Collector, Keep, Report};
+use store::gc::{self, Collector, Keep, OnOrphans, Report};
 use store::ids::IdMaker;
 use store::tables::nodes::{self, NewNode};
 
 /// Pack small facts, drop what nothing needs any more, and remove its objects
 ///
-/// Facts and bodies go a day after their commit, when no document points to them and
-/// every output has passed them. Their objects are condemned first and removed by the
+/// A crawl does this at its end, and processes that work do it every few hours, a bounded piece
+/// at a time; this does all of it. Facts and bodies go a day after their commit, when no document
+/// points to them and every output has passed them; what is left of chunks of which little is
+/// needed is written again. Their objects are condemned first and removed by the
 /// first run that comes a day later, so that nobody who is reading is disturbed.
 #[derive(ClapArgs)]
 #[command(after_help = "Example: driftline gc --data ./driftline-data")]
@@ -33,7 +35,8 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let held = args.place.hold()?;
     let _listening = held.answer("gc")?;
-    let keep = Keep { orphans: !args.delete_orphans, ..Keep::default() };
+    let orphans = if args.delete_orphans { OnOrphans::Delete } else { OnOrphans::Report };
+    let keep = Keep { orphans, ..Keep::default() };
     let report = collect(&held, &keep)?;
     if args.place.json() {
         say(&serde_json::to_string(&report)?);
@@ -41,6 +44,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         print(&report, args.delete_orphans);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Collects what nothing needs after work that is over. Nobody asked for it, so nobody is told;
+/// what went wrong is met again by the next collection, or by `gc`.
+pub fn after_work(held: &Held) {
+    let _ = collect(held, &Keep::aside());
 }
 
 /// Collects as a node of its own, which ends with the collection.
@@ -55,7 +64,7 @@ fn collect(held: &Held, keep: &Keep) -> store::Result<Report> {
     let id = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
     let ids = IdMaker::new(id)?;
     let collector = Collector { ids: &ids, node_name: &name, clock: clock::now_ms };
-    let outcome = gc::all(db, &held.objects, &collector, keep);
+    let outcome = gc::all(db, &held.objects, &collector, keep, &|| false);
     db.write(move |tx| nodes::stop(tx, id, clock::now_ms()))?;
     outcome
 }
@@ -74,6 +83,11 @@ fn print(report: &Report, delete_orphans: bool) {
     say(&format!(
         "dropped the facts of {} chunks and the bodies of {}; {} objects condemned",
         report.facts_dropped, report.bodies_dropped, report.condemned
+    ));
+    say(&format!(
+        "rewrote {} chunks of which little was needed: {} written",
+        report.rewritten,
+        size_of(report.rewritten_bytes)
     ));
     say(&format!("forgot {} chunks that were given up", report.abandoned_forgotten));
     say(&format!(

@@ -97,6 +97,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         true => say(&serde_json::to_string(&summary)?),
         false => summary.lines().iter().for_each(|line| say(line)),
     }
+    if args.until_idle {
+        super::gc::after_work(&working.held);
+    }
     Ok(if summary.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -77,11 +77,13 @@ impl AnswerPool {
     }
 
     /// How many answers are computed at a time.
+    #[cfg(test)]
     pub fn at_once(&self) -> usize {
         self.at_once
     }
 
     /// Answers that are being computed.
+    #[cfg(test)]
     pub fn busy(&self) -> usize {
         self.shared.lock().busy
     }

@@ -13,6 +13,7 @@ mod endless;
 mod failing;
 mod files;
 mod first_run;
+mod growth;
 mod handed;
 mod killed;
 mod limits;

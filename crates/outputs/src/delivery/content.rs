@@ -15,7 +15,8 @@ use store::chunkfile::warc::Record;
 use store::chunkfile::warc_reader::Place;
 use store::chunkfile::{bodies, http_head};
 use store::ids::{ChunkId, Part};
-use store::objects::ChunkKey;
+use store::objects::{ChunkKey, ObjectPath};
+use store::tables::chunk_storage;
 use store::tables::documents::Document;
 use store::{Error, Result, pack};
 
@@ -26,9 +27,15 @@ const CHUNKS_MAX: usize = 2;
 /// place and their key, which does not match where a damaged row points to.
 type Records = HashMap<(i64, DocHash), (Facts, Vec<Field>, Body)>;
 
+/// A chunk's records, and the path of its bodies that goes with them.
+struct ChunkContents {
+    records: Records,
+    bodies: Option<ObjectPath>,
+}
+
 /// Reads what documents say.
 pub(super) struct Contents {
-    chunks: VecDeque<((Part, ChunkId), Records)>,
+    chunks: VecDeque<((Part, ChunkId), ChunkContents)>,
 }
 
 impl Contents {
@@ -43,31 +50,52 @@ impl Contents {
         (part, document): (Part, &Document),
         wants: Wants,
     ) -> Result<Option<Content>> {
+        let Some(chunk) = document.chunk else { return self.read(means, (part, document), wants) };
+        let is_known = self.chunks.iter().any(|it| it.0 == (part, chunk));
+        let outcome = self.read(means, (part, document), wants);
+        if outcome.is_ok() || !is_known {
+            return outcome;
+        }
+        // What is kept in memory may be older than the grace of a chunk that was rewritten.
+        self.chunks.retain(|it| it.0 != (part, chunk));
+        self.read(means, (part, document), wants)
+    }
+
+    fn read(
+        &mut self,
+        means: &Means,
+        (part, document): (Part, &Document),
+        wants: Wants,
+    ) -> Result<Option<Content>> {
         let (changed_ms, length) = (document.changed_ms, document.length);
         if wants == Wants::Name {
             return Ok(Some(Content { changed_ms, length, ..Content::default() }));
         }
         let Some((chunk, ordinal)) = document.chunk.zip(document.ordinal) else { return Ok(None) };
         let key = (ordinal, document.dochash);
-        let Some((facts, said, body)) = self.records(means, (part, chunk))?.get(&key) else {
+        let found = self.chunk(means, (part, chunk))?;
+        let Some((facts, said, body)) = found.records.get(&key) else {
             return Ok(None);
         };
         let (facts, fields, body) = (facts.clone(), fields::of(facts, said), *body);
         let bytes = match body {
             _ if wants < Wants::Bytes => None,
             Body::None => None,
-            Body::Here { offset, len } => Some((chunk, Place { offset, len })),
-            Body::Earlier { chunk, offset, len } => Some((ChunkId(chunk), Place { offset, len })),
+            Body::Here { offset, len } => Some((found.bodies.clone(), Place { offset, len })),
+            Body::Earlier { chunk, offset, len } => {
+                let earlier = ChunkKey::new(part, ChunkId(chunk))?;
+                Some((Some(ObjectPath::bodies(earlier)), Place { offset, len }))
+            }
         };
-        let bytes = bytes.map(|(chunk, place)| {
-            let record = bodies::read(&means.objects, ChunkKey::new(part, chunk)?, place)?;
-            body_of(record)
+        let bytes = bytes.map(|(path, place)| {
+            let path = path.ok_or_else(|| Error::corrupt("bodies", "they are gone"))?;
+            body_of(bodies::read(&means.objects, &path, place)?)
         });
         let bytes = bytes.transpose()?;
         Ok(Some(Content { facts, fields, length, bytes, authority: None, changed_ms }))
     }
 
-    fn records(&mut self, means: &Means, key: (Part, ChunkId)) -> Result<&Records> {
+    fn chunk(&mut self, means: &Means, key: (Part, ChunkId)) -> Result<&ChunkContents> {
         if !self.chunks.iter().any(|it| it.0 == key) {
             if self.chunks.len() >= CHUNKS_MAX {
                 self.chunks.pop_front();
@@ -79,16 +107,21 @@ impl Contents {
     }
 }
 
-fn read(means: &Means, (part, chunk): (Part, ChunkId)) -> Result<Records> {
+/// Facts and bodies are of one moment: a chunk that is rewritten gets others of both.
+fn read(means: &Means, (part, chunk): (Part, ChunkId)) -> Result<ChunkContents> {
     let mut records = Records::new();
-    let found = pack::records(&means.db, &means.objects, part, chunk)?;
+    let places = means.db.read(move |tx| chunk_storage::places(tx, part, chunk))?;
+    let Some((facts, bodies)) = places else { return Ok(ChunkContents { records, bodies: None }) };
+    let bodies = bodies.map(|path| ObjectPath::parse(&path)).transpose()?;
+    let bytes = pack::read_facts(&means.db, &means.objects, part, facts)?;
+    let found = bytes.map(|bytes| pack::stream(part, chunk, bytes)).transpose()?;
     for (ordinal, record) in (0..).zip(found.into_iter().flatten()) {
         let record = record?;
         if let Some(facts) = record.facts {
             records.insert((ordinal, record.dochash), (facts, record.fields, record.body));
         }
     }
-    Ok(records)
+    Ok(ChunkContents { records, bodies })
 }
 
 /// The document in a record of a bodies file.

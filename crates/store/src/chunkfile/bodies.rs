@@ -13,6 +13,7 @@ use super::warc::{self, Record};
 use super::warc_reader::{Place, WarcReader};
 use crate::objects::{ChunkKey, OBJECT_BYTES_MAX, ObjectPath, Objects};
 use crate::{Error, Result};
+use std::collections::HashMap;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -95,11 +96,44 @@ impl BodiesWriter {
     }
 }
 
-/// Reads one record of a chunk's bodies and checks its digests.
-pub fn read(objects: &Objects, chunk: ChunkKey, place: Place) -> Result<Record> {
-    let path = ObjectPath::bodies(chunk);
-    let frame = objects.get_range(&path, place.offset, place.len)?;
-    open_frame(&format!("bodies of chunk {chunk}, byte {}", place.offset), &frame)
+/// Reads one record of a chunk's bodies, which are at a path, and checks its digests.
+pub fn read(objects: &Objects, path: &ObjectPath, place: Place) -> Result<Record> {
+    let frame = objects.get_range(path, place.offset, place.len)?;
+    open_frame(&format!("bodies {path}, byte {}", place.offset), &frame)
+}
+
+/// A file with the `warcinfo` of another and those of its records that are at these places, byte
+/// for byte and in this order. Returns it, and where each of them is now.
+pub fn copy(chunk: ChunkKey, bytes: &[u8], places: &[Place]) -> Result<(Vec<u8>, Vec<Place>)> {
+    let name = format!("bodies of chunk {chunk}");
+    let bad = |reason: &str| Error::corrupt(name.clone(), reason);
+    let entries =
+        open_seal(chunk, bytes).ok_or_else(|| bad("it is cut, or its seal is damaged"))?;
+    let mut sums: HashMap<(u64, u64), [u8; HASH_BYTES]> = HashMap::with_capacity(entries.len());
+    let mut at = 0;
+    for (len, sum) in &entries {
+        sums.insert((at, *len), *sum);
+        at += len;
+    }
+    let info = entries.first().map(|(len, _)| Place { offset: 0, len: *len });
+    let info = info.ok_or_else(|| bad("it has no warcinfo"))?;
+    let (mut out, mut frames, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+    for place in std::iter::once(&info).chain(places) {
+        let range = usize::try_from(place.offset).ok().zip(usize::try_from(place.len).ok());
+        let frame = range.and_then(|(from, len)| bytes.get(from..from.checked_add(len)?));
+        let sum = sums.get(&(place.offset, place.len));
+        let (Some(frame), Some(sum)) = (frame, sum) else {
+            return Err(bad("a record that is named is not there"));
+        };
+        if page::ids::hash128(frame) != *sum {
+            return Err(bad("checksum mismatch"));
+        }
+        moved.push(Place { offset: out.len() as u64, len: place.len });
+        frames.push((place.len, *sum));
+        out.extend_from_slice(frame);
+    }
+    out.extend(seal(chunk, &frames));
+    Ok((out, moved.split_off(1)))
 }
 
 /// All records of a file, in order, each with its digests checked.

@@ -232,6 +232,28 @@ impl DocumentRecord {
         }
     }
 
+    /// What stands in the place of a record that nothing needs any more, so that those behind
+    /// it keep their numbers; every output passes over it. The last record of a file that was
+    /// rewritten is one, too, and says how many records with facts were left then.
+    pub fn dropped(left: i64) -> DocumentRecord {
+        DocumentRecord {
+            dochash: DocHash([0; 16]),
+            docid: String::new(),
+            job: left,
+            change: Change::Keep,
+            fetch: None,
+            facts: None,
+            fields: Vec::new(),
+            access: Access::default(),
+            body: Body::None,
+        }
+    }
+
+    /// Whether it only stands in the place of another.
+    pub fn is_dropped(&self) -> bool {
+        self.docid.is_empty()
+    }
+
     /// The address whose content this is: where redirects led, or the identifier.
     pub fn final_url(&self) -> &str {
         self.fetch.as_ref().and_then(|fetch| fetch.final_url.as_deref()).unwrap_or(&self.docid)

@@ -6,7 +6,7 @@
 //! nobody else. A request that is alone has no savepoint, which would make SQLite
 //! keep a copy of every page it touches.
 
-use super::{Incoming, Threads, Work, committable, next, next_now};
+use super::{Incoming, Threads, Waited, Work, committable, next, next_now, next_within};
 use crate::tx::{Own, Texts};
 use crate::{Error, Result, Tx, disk, memory};
 use rusqlite::{Connection, OpenFlags};
@@ -22,8 +22,14 @@ const STATEMENTS_MAX: usize = 512;
 /// commits change is carried over once: with a sixteenth of this, a commit into a large
 /// queue costs a third more (bench/queue). A small crawl never comes so far.
 const WAL_PAGES_MAX: u32 = 64_000;
-/// What is kept of the log's file afterwards: all of it, so that it need not grow again.
+/// What is kept of the log's file afterwards: all of it, so that it need not grow again while
+/// there is work.
 pub(crate) const WAL_BYTES_MAX: u64 = WAL_PAGES_MAX as u64 * (4_096 + 24) + (4 << 20);
+/// When nothing was written for this long, a log that is larger than [`WAL_QUIET_BYTES`] is
+/// carried over, and its file is emptied.
+const QUIET: Duration = Duration::from_secs(1);
+/// What stays of it in quiet moments: enough for the heartbeats of many hours.
+pub(super) const WAL_QUIET_BYTES: u64 = 4 << 20;
 /// Another process may hold the file for a moment while it ends.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -90,9 +96,7 @@ fn open(path: &Path, cache_bytes: usize) -> Result<Connection> {
 /// one, SQLite reads both, if the log's index lies beside them. Writes fail.
 #[allow(clippy::disallowed_methods, reason = "this is the home that the lint points to")]
 fn open_read_only(path: &Path, cache_bytes: usize) -> Result<Connection> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let log = PathBuf::from(log);
+    let log = log_of(path);
     let has_log = log.metadata().is_ok_and(|it| it.len() > 0);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -160,7 +164,22 @@ fn serve_reads(connection: &Connection, incoming: &Incoming, path: &Path) {
 
 fn serve_writes(connection: &Connection, incoming: &Incoming, path: &Path) {
     let mut texts = Texts::new();
-    while let Some(first) = next(incoming) {
+    let mut has_written = false;
+    loop {
+        let waited = match has_written {
+            true => next_within(incoming, QUIET),
+            false => next(incoming).map_or(Waited::Ended, Waited::Request),
+        };
+        let first = match waited {
+            Waited::Request(first) => first,
+            Waited::Quiet => {
+                has_written = false;
+                empty_log(connection, path);
+                continue;
+            }
+            Waited::Ended => return,
+        };
+        has_written = true;
         let mut group = vec![first];
         while group.len() < GROUP_MAX {
             let Some(waiting) = next_now(incoming) else { break };
@@ -183,6 +202,23 @@ fn serve_writes(connection: &Connection, incoming: &Incoming, path: &Path) {
             outcomes.into_iter().map(|it| it.map_err(|error| judged(path, error))).collect();
         finish_group(connection, group, outcomes);
     }
+}
+
+/// Carries the log over and empties its file, if that is large and nobody is reading. It is
+/// tried again in the next quiet moment.
+fn empty_log(connection: &Connection, path: &Path) {
+    let is_large = log_of(path).metadata().is_ok_and(|it| it.len() > WAL_QUIET_BYTES);
+    if is_large && connection.busy_timeout(Duration::ZERO).is_ok() {
+        let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = connection.busy_timeout(BUSY_TIMEOUT);
+    }
+}
+
+/// Where the log of a database is.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    PathBuf::from(log)
 }
 
 fn run_write(connection: &Connection, texts: &mut Texts, work: &mut dyn Work) -> Result<()> {

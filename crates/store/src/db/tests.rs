@@ -1,7 +1,8 @@
 //! What both databases must do alike, whatever the tables.
 
+use super::*;
+use crate::Value;
 use crate::testing::{both_databases, on_postgres, on_sqlite};
-use crate::{Db, Error, Result, Value};
 use std::sync::mpsc::sync_channel;
 
 fn table(db: &Db) -> Result<()> {
@@ -348,4 +349,28 @@ fn a_transaction_that_stands_still_loses_its_locks() {
         assert_eq!(limits, ["5s", "20s", "on"]);
         Ok(())
     });
+}
+
+#[test]
+fn a_log_that_has_grown_is_given_back_when_nobody_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("quiet.sqlite");
+    let db = Db::open_sqlite(&path).unwrap();
+    db.write(|tx| tx.run_schema("CREATE TABLE blobs (id BIGINT NOT NULL, value BLOB NOT NULL)"))
+        .unwrap();
+    let value = vec![7; 2 * sqlite::WAL_QUIET_BYTES as usize];
+    db.write(move |tx| {
+        tx.execute("INSERT INTO blobs VALUES ($1, $2)", &[1.into(), Value::Blob(&value)])
+    })
+    .unwrap();
+    let bytes = || sqlite::log_of(&path).metadata().unwrap().len();
+    assert!(bytes() > sqlite::WAL_QUIET_BYTES);
+    let give_up = std::time::Instant::now() + Duration::from_secs(60);
+    while bytes() > 0 {
+        assert!(std::time::Instant::now() < give_up, "{} bytes are left", bytes());
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    let count = |tx: &mut Tx<'_>| tx.query_one("SELECT COUNT(*) FROM blobs", &[], |row| row.get(0));
+    let found: i64 = db.read(count).unwrap();
+    assert_eq!(found, 1);
 }

@@ -1,5 +1,7 @@
 //! What goes, what stays, and a process that dies behind any step.
 
+mod rewriting;
+
 use super::*;
 use crate::chunkfile::facts::{FactsStream, encode};
 use crate::chunkfile::{Change, ChunkKey, DocumentRecord};
@@ -25,8 +27,11 @@ const KEEP: Keep = Keep {
     abandoned_ms: 10_000,
     grace: Grace { staged_ms: 10_000, condemned_ms: 100 },
     pack_chunks_min: 2,
-    orphans: true,
+    rewrite_bytes_max: u64::MAX,
+    orphans: OnOrphans::Report,
 };
+
+const SETTLED: Settled = Settled { seq: 3, before_ms: THEN_MS };
 
 /// A part of a database and a store.
 struct Store<'a> {
@@ -70,7 +75,8 @@ impl<'a> Store<'a> {
     }
 
     fn gc(&self, keep: &Keep, clock: fn() -> i64) -> Result<Report> {
-        all(self.db, self.objects, &Collector { ids: &self.ids, node_name: NODE, clock }, keep)
+        let collector = Collector { ids: &self.ids, node_name: NODE, clock };
+        all(self.db, self.objects, &collector, keep, &|| false)
     }
 
     fn commit(&self, id: i64, summary: Summary) -> Result<()> {
@@ -184,11 +190,12 @@ fn young_facts_stay() {
 #[test]
 fn a_pack_goes_with_the_last_facts_in_it_and_a_late_reader_still_reads_it() {
     with_store(|store| {
+        let keep = Keep { rewrite_bytes_max: 0, ..KEEP };
         for id in 1..=3 {
             store.commit_inline(id)?;
             store.point_to(id)?;
         }
-        assert_eq!(store.gc(&KEEP, || NOW_MS)?.packed, 3);
+        assert_eq!(store.gc(&keep, || NOW_MS)?.packed, 3);
         let looked_up = store.db.read(|tx| chunks::after(tx, PART, 0, 1))?.remove(0).facts;
         assert!(matches!(looked_up, Facts::Object { range: Some(_), .. }));
         let forget = |chunk: i64| {
@@ -200,14 +207,14 @@ fn a_pack_goes_with_the_last_facts_in_it_and_a_late_reader_still_reads_it() {
         };
         forget(1)?;
         forget(2)?;
-        let report = store.gc(&KEEP, || NOW_MS)?;
+        let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!((report.facts_dropped, report.condemned), (2, 0), "3 is still in the pack");
         assert_eq!(store.with_facts()?, [3]);
         forget(3)?;
-        let report = store.gc(&KEEP, || NOW_MS)?;
+        let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!((report.facts_dropped, report.condemned), (1, 1));
         assert_eq!(read_facts(store.db, store.objects, PART, looked_up)?, Some(store.facts(1)));
-        assert_eq!(store.gc(&KEEP, || NOW_MS + 1_000)?.collected, 1);
+        assert_eq!(store.gc(&keep, || NOW_MS + 1_000)?.collected, 1);
         assert_eq!((store.stored_paths()?, store.count("objects")?), (vec![], 0));
         Ok(())
     });
@@ -255,7 +262,7 @@ fn drop_one(store: &Store<'_>, after: i64) -> Result<()> {
     let lease = store.lease.clone();
     store.db.write(move |tx| {
         leases::fence(tx, &lease)?;
-        chunk_storage::drop_facts(tx, lease.part, (after, 3), 1, THEN_MS).map(drop)
+        chunk_storage::drop_facts(tx, lease.part, (after, SETTLED), 1, THEN_MS).map(drop)
     })
 }
 
@@ -325,7 +332,7 @@ fn orphans_are_reported_and_deleted_only_when_asked() {
         let paths = strays.map(str::to_owned).to_vec();
         let expected = Orphans { found: 3, bytes: 15, deleted: 0, paths };
         assert_eq!(report.orphans, expected);
-        let report = store.gc(&Keep { orphans: false, ..KEEP }, || i64::MAX / 2)?;
+        let report = store.gc(&Keep { orphans: OnOrphans::Delete, ..KEEP }, || i64::MAX / 2)?;
         assert_eq!(report.orphans, Orphans { deleted: 3, ..expected });
         assert_eq!(store.stored_paths()?, ["chunks/1/1.facts"]);
         assert_eq!(store.with_facts()?, [1]);
@@ -334,10 +341,24 @@ fn orphans_are_reported_and_deleted_only_when_asked() {
 }
 
 #[test]
+fn a_part_that_the_same_process_crawls_is_collected_under_its_lease_and_stays_its() {
+    with_store(|store| {
+        store.commit_inline(1)?;
+        let node = store.lease.node;
+        assert_eq!(store.gc(&KEEP, || NOW_MS)?.facts_dropped, 1);
+        let held = store.db.read(move |tx| leases::held_by(tx, PART, ROLE, node))?;
+        assert_eq!(held.map(|it| it.token), Some(store.lease.token));
+        store.commit_inline(2)?;
+        assert_eq!(store.with_facts()?, [2]);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_part_that_another_node_works_on_is_left_alone() {
     with_store(|store| {
         store.commit_inline(1)?;
-        let other = asking("two", NOW_MS);
+        let other = Asking { node: NodeId(2), ..asking("two", NOW_MS) };
         store.db.write(move |tx| leases::take(tx, PART, ROLE, &other))?.expect("it is over");
         let report = store.gc(&KEEP, || NOW_MS)?;
         assert_eq!((report.parts, report.parts_busy, report.facts_dropped), (1, 1, 0));

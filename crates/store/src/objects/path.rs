@@ -56,6 +56,12 @@ impl ObjectPath {
         ObjectPath(format!("chunks/{}/{}.warc.zst", chunk.part, non_negative(chunk.id)))
     }
 
+    /// The bodies of one chunk after they were rewritten, as another object.
+    pub fn rewritten_bodies(chunk: ChunkKey, object: ObjectId) -> ObjectPath {
+        let (id, object) = (non_negative(chunk.id), non_negative(object.0));
+        ObjectPath(format!("chunks/{}/{id}-{object}.warc.zst", chunk.part))
+    }
+
     /// The facts of many small chunks, packed.
     pub fn pack(part: u32, id: i64) -> ObjectPath {
         ObjectPath(format!("packs/{part}/{}.facts", non_negative(id)))
@@ -126,6 +132,8 @@ mod tests {
         assert_eq!(ObjectPath::facts(chunk).as_str(), "chunks/7/4000000000.facts");
         assert_eq!(ObjectPath::bodies(chunk).as_str(), "chunks/7/4000000000.warc.zst");
         assert_eq!(ObjectPath::pack(7, 12).as_str(), "packs/7/12.facts");
+        let rewritten = ObjectPath::rewritten_bodies(chunk, ObjectId(9));
+        assert_eq!(rewritten.as_str(), "chunks/7/4000000000-9.warc.zst");
     }
 
     #[test]

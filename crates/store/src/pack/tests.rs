@@ -6,6 +6,7 @@ use crate::chunkfile::{Change, DocumentRecord};
 use crate::collect::Grace;
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, NodeId, Run};
 use crate::objects::Location;
+use crate::tables::chunk_storage::Settled;
 use crate::tables::chunks::{self, Summary};
 use crate::tables::documents::{self, Document};
 use crate::tables::leases::{self, Asking, Lease};
@@ -131,11 +132,12 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
         db.write(move |tx| {
             documents::save(tx, PART, ConnectionId(1), std::slice::from_ref(&document))
         })?;
+        let settled = Settled { seq: 3, before_ms: 0 };
         let walk = |after| {
             let lease = lease.clone();
             db.write(move |tx| {
                 leases::fence(tx, &lease)?;
-                chunk_storage::condemn_bodies(tx, PART, (after, 3), 2, 20)
+                chunk_storage::condemn_bodies(tx, PART, (after, settled), 2, 20)
             })
         };
         let one = chunk_storage::Step { chunks: 1, condemned: 1, ..Default::default() };

@@ -5,8 +5,16 @@
 //! an object that is published, or nowhere when retention has dropped them; and an
 //! object is condemned in the transaction that takes the last pointer to it away.
 
+mod needed;
+
+pub use needed::{
+    NewBodies, Pointing, Rewritten, Settled, SparsePack, Stored, in_pack, pointing, replace,
+    sparse_packs, stored,
+};
+
 use crate::ids::{ChunkId, ObjectId, Part};
-use crate::tables::{chunks, cursors, objects};
+use crate::tables::chunks::{self, Facts};
+use crate::tables::{cursors, objects};
 use crate::{Error, Result, Tx};
 
 /// A committed chunk whose facts are in its row.
@@ -115,7 +123,7 @@ pub fn stored_bodies(
 ///
 /// A consumer that begins later finds the facts of every document that is there,
 /// and of chunks behind this number only those.
-pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<i64> {
+pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<Settled> {
     let old: Option<i64> = tx.query_opt(
         "SELECT seq FROM chunks
          WHERE part = $1 AND state = 'crawled' AND committed_ms < $2 ORDER BY seq DESC LIMIT 1",
@@ -123,7 +131,27 @@ pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<
         |row| row.get(0),
     )?;
     let passed = cursors::slowest(tx, part)?;
-    Ok(old.unwrap_or(0).min(passed.unwrap_or(i64::MAX)))
+    let seq = old.unwrap_or(0).min(passed.unwrap_or(i64::MAX));
+    Ok(Settled { seq, before_ms: committed_before_ms })
+}
+
+/// Where the facts and the bodies of a chunk are at one moment: whoever reads a body by what
+/// the facts say of its place must not take the bodies of another moment. `None` if it is not
+/// there any more.
+pub fn places(
+    tx: &mut Tx<'_>,
+    part: Part,
+    chunk: ChunkId,
+) -> Result<Option<(Facts, Option<String>)>> {
+    let Some(facts) = chunks::facts_of(tx, part, chunk)? else { return Ok(None) };
+    let bodies = tx.query_opt(
+        "SELECT objects.path FROM chunks
+         JOIN objects ON objects.part = $1 AND objects.id = chunks.bodies_object
+         WHERE chunks.part = $1 AND chunks.id = $2",
+        &[part.into(), chunk.into()],
+        |row| row.get(0),
+    )?;
+    Ok(Some((facts, bodies)))
 }
 
 /// How far a walk over a part's chunks has come, and what it did.
@@ -163,19 +191,21 @@ fn step_over(looked_at: &[Looked], limit: u32) -> Step {
 pub fn condemn_bodies(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, i64),
+    (after, settled): (i64, Settled),
     limit: u32,
     now_ms: i64,
 ) -> Result<Step> {
     let looked_at = tx.query(
         "SELECT id, seq, bodies_object,
                 CAST(CASE WHEN EXISTS (SELECT 1 FROM documents WHERE documents.part = $1
-                                       AND documents.bodychunk = chunks.id)
+                                       AND documents.bodychunk = chunks.id
+                                       AND (documents.removed_ms IS NULL
+                                            OR documents.removed_ms >= $5))
                      THEN 1 ELSE 0 END AS BIGINT)
          FROM chunks
          WHERE part = $1 AND state = 'crawled' AND seq > $2 AND seq <= $3
          ORDER BY seq LIMIT $4",
-        &[part.into(), after.into(), settled.into(), limit.into()],
+        &[part.into(), after.into(), settled.seq.into(), limit.into(), settled.before_ms.into()],
         |row| {
             let (id, seq, object) = (row.get(0)?, row.get(1)?, row.get(2)?);
             Ok(Looked { id, seq, object, row_bytes: None, needed: row.get::<i64>(3)? == 1 })
@@ -198,23 +228,27 @@ pub fn condemn_bodies(
 
 /// Drops facts that no document points to, of the same chunks as
 /// [`condemn_bodies`] and under the same condition: from the row, or by condemning
-/// their object once no other chunk has facts in it.
+/// their object once no other chunk has facts in it. Those that may tell of a document
+/// without content are left to whoever reads them ([`replace`]).
 pub fn drop_facts(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, i64),
+    (after, settled): (i64, Settled),
     limit: u32,
     now_ms: i64,
 ) -> Result<Step> {
     let looked_at = tx.query(
         "SELECT id, seq, facts_object, CAST(LENGTH(facts) AS BIGINT),
-                CAST(CASE WHEN EXISTS (SELECT 1 FROM documents WHERE documents.part = $1
-                                       AND documents.chunk = chunks.id)
+                CAST(CASE WHEN chunks.documents > adds + updates + keeps
+                            OR EXISTS (SELECT 1 FROM documents WHERE documents.part = $1
+                                       AND documents.chunk = chunks.id
+                                       AND (documents.removed_ms IS NULL
+                                            OR documents.removed_ms >= $5))
                      THEN 1 ELSE 0 END AS BIGINT)
          FROM chunks
          WHERE part = $1 AND state = 'crawled' AND seq > $2 AND seq <= $3
          ORDER BY seq LIMIT $4",
-        &[part.into(), after.into(), settled.into(), limit.into()],
+        &[part.into(), after.into(), settled.seq.into(), limit.into(), settled.before_ms.into()],
         |row| {
             let (id, seq, object, row_bytes) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
             Ok(Looked { id, seq, object, row_bytes, needed: row.get::<i64>(4)? == 1 })

@@ -8,6 +8,7 @@
 
 use crate::checksums::declared::DOCUMENTS;
 use crate::checksums::{Judged, Places};
+use crate::dialect::Kind;
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, Part, Run};
 use crate::value::{Raw, Row};
 use crate::{Result, Tx, Value};
@@ -129,14 +130,14 @@ pub fn originals(
 }
 
 /// Writes documents, new or known. The id of a known one stays.
-pub fn save(
+pub fn save<'a>(
     tx: &mut Tx<'_>,
     part: Part,
     connection: ConnectionId,
-    documents: &[Document],
+    documents: impl IntoIterator<Item = &'a Document>,
 ) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> =
-        documents.iter().map(|document| document.to_row(part, connection)).collect();
+        documents.into_iter().map(|document| document.to_row(part, connection)).collect();
     let changed: Vec<String> = COLUMNS
         .split(", ")
         .chain(["checksum"])
@@ -151,7 +152,93 @@ pub fn save(
     Ok(())
 }
 
+/// The columns of [`note_looks`], behind the key.
+const LOOK_KINDS: &[Kind] = &[
+    Kind::Int,
+    Kind::Text,
+    Kind::Int,
+    Kind::Text,
+    Kind::Text,
+    Kind::Int,
+    Kind::Int,
+    Kind::Int,
+    Kind::Int,
+    Kind::Int,
+    Kind::Int,
+    Kind::Int,
+    Kind::Int,
+    Kind::Int,
+];
+
+const NOTE_LOOK: &str = "UPDATE documents SET outcome = v.column2, httpstatus = v.column3,
+     etag = v.column4, lastmodified = v.column5, checked_ms = v.column6, fetched_ms = v.column7,
+     checks = v.column8, quiet_ms = v.column9, restless_ms = v.column10, missing = v.column11,
+     missing_run = v.column12, missing_ms = v.column13, checksum = v.column14";
+
+/// Writes what a look notes of documents that are otherwise as they are stored
+/// ([`Document::differs_by_a_look`]). No index is over these columns: SQLite rewrites the
+/// entry of every index whose columns a statement names, whether they change or not, and
+/// contents lie at random.
+pub fn note_looks<'a>(
+    tx: &mut Tx<'_>,
+    part: Part,
+    connection: ConnectionId,
+    documents: impl IntoIterator<Item = &'a Document>,
+) -> Result<()> {
+    let to_look = |document: &'a Document| document.to_look(part, connection);
+    let rows: Vec<Vec<Value<'_>>> = documents.into_iter().map(to_look).collect();
+    tx.update_rows(
+        NOTE_LOOK,
+        &[part.into()],
+        (LOOK_KINDS, &rows),
+        "WHERE documents.part = $1 AND documents.id = v.column1",
+    )?;
+    Ok(())
+}
+
 impl Document {
+    /// Whether it is as it is stored but for what every look notes: when, how often and with
+    /// what outcome it was looked at, its validators, and whether it was missing.
+    pub fn differs_by_a_look(&self, stored: &Document) -> bool {
+        // One that was never looked at is not stored.
+        stored.checks > 0
+            && *stored
+                == Document {
+                    outcome: stored.outcome.clone(),
+                    http_status: stored.http_status,
+                    etag: stored.etag.clone(),
+                    last_modified: stored.last_modified.clone(),
+                    checked_ms: stored.checked_ms,
+                    fetched_ms: stored.fetched_ms,
+                    checks: stored.checks,
+                    quiet_ms: stored.quiet_ms,
+                    restless_ms: stored.restless_ms,
+                    missing: stored.missing,
+                    missing_run: stored.missing_run,
+                    missing_ms: stored.missing_ms,
+                    ..self.clone()
+                }
+    }
+
+    fn to_look(&self, part: Part, connection: ConnectionId) -> Vec<Value<'_>> {
+        vec![
+            self.id.into(),
+            (&self.outcome).into(),
+            self.http_status.into(),
+            (&self.etag).into(),
+            (&self.last_modified).into(),
+            self.checked_ms.into(),
+            self.fetched_ms.into(),
+            self.checks.into(),
+            self.quiet_ms.into(),
+            self.restless_ms.into(),
+            self.missing.into(),
+            self.missing_run.into(),
+            self.missing_ms.into(),
+            self.checksum(&self.to_values(part, connection)).into(),
+        ]
+    }
+
     /// A document nobody has looked at yet.
     pub fn new(id: DocumentId, dochash: DocHash, docid: String, now_ms: i64) -> Document {
         Document {
@@ -472,6 +559,64 @@ mod tests {
             assert_eq!(page(i64::MIN)?, expected(1));
             assert_eq!(page(1)?, expected(3));
             assert_eq!(page(3)?, []);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_look_is_noted_without_touching_the_rest_of_the_row() {
+        both_databases(|db| {
+            let (part, connection) = (Part(2), ConnectionId(1));
+            let url = "https://example.com/";
+            let mut stored = Document::new(DocumentId(7), DocHash::of(url), url.into(), 5);
+            assert!(!stored.clone().differs_by_a_look(&stored), "nobody has stored it");
+            stored.checks = 1;
+            stored.title = Some("A".into());
+            stored.content_hash = Some(vec![7; 16]);
+            (stored.chunk, stored.ordinal) = (Some(ChunkId(3)), Some(4));
+            let first = stored.clone();
+            db.write(move |tx| save(tx, part, connection, std::slice::from_ref(&first)))?;
+            let looked = Document {
+                outcome: "not modified".into(),
+                http_status: Some(304),
+                etag: Some("\"x\"".into()),
+                last_modified: Some("yesterday".into()),
+                checked_ms: 9,
+                fetched_ms: Some(8),
+                checks: 2,
+                quiet_ms: 4,
+                restless_ms: 1,
+                missing: 2,
+                missing_run: Some(Run(3)),
+                missing_ms: Some(6),
+                ..stored.clone()
+            };
+            assert!(looked.differs_by_a_look(&stored));
+            assert!(!Document { title: None, ..looked.clone() }.differs_by_a_look(&stored));
+            assert!(!Document { ordinal: Some(5), ..looked.clone() }.differs_by_a_look(&stored));
+            let noted = looked.clone();
+            db.write(move |tx| note_looks(tx, part, connection, [&noted]))?;
+            let found = db.read(move |tx| load(tx, part, connection, &[DocHash::of(url)]))?;
+            assert_eq!(found, [looked]);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_look_that_finds_nothing_new_touches_no_index() {
+        crate::testing::on_sqlite(|db| {
+            let indexes: Vec<String> = db.read(|tx| {
+                let sql = "SELECT sql FROM sqlite_master
+                           WHERE type = 'index' AND tbl_name = 'documents' AND sql IS NOT NULL";
+                tx.query(sql, &[], |row| row.get(0))
+            })?;
+            assert!(indexes.len() >= 4, "{indexes:?}");
+            let is_word = |it: char| it.is_alphanumeric() || it == '_';
+            let columns = NOTE_LOOK.split("SET").nth(1).expect("it sets columns").split(',');
+            for column in columns.map(|it| it.split('=').next().unwrap_or_default().trim()) {
+                let named = |sql: &&String| sql.split(|it| !is_word(it)).any(|it| it == column);
+                assert_eq!(indexes.iter().find(named), None, "{column}");
+            }
             Ok(())
         });
     }

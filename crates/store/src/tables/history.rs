@@ -10,7 +10,7 @@ mod reading;
 mod retention;
 
 pub use reading::{Key, Walk, page, reach};
-pub use retention::{kept, oldest, remove, step};
+pub use retention::{ACTIVITIES_MIN, PER_DOCUMENT_MAX, excess, kept, oldest, remove, step, thin};
 
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::{Result, Tx, Value};
@@ -18,6 +18,11 @@ use page::ids::hash128;
 
 /// Bytes of a result's class: it is part of a key.
 const RESULT_BYTES_MAX: usize = 255;
+/// What the description of a look begins with that found nothing new, where the result
+/// alone does not say so.
+const NOTHING_NEW: &str = "nothing new";
+/// Results that say so by themselves: of the web, and of other connectors.
+const UNCHANGED: [&str; 2] = ["304", "UNCHANGED"];
 /// The part that what jobs do as a whole is written to.
 const JOBS_PART: Part = Part(0);
 
@@ -42,11 +47,31 @@ pub struct Activity {
 }
 
 impl Activity {
+    /// Whether it is a look that found nothing new.
+    pub fn is_nothing_new(&self) -> bool {
+        says_nothing_new(self.result.as_deref(), self.description.as_deref())
+    }
+
+    /// Notes that it is a look that found nothing new.
+    pub fn say_nothing_new(&mut self) {
+        if !self.is_nothing_new() {
+            self.description = Some(match self.description.take() {
+                Some(detail) => format!("{NOTHING_NEW}: {detail}"),
+                None => NOTHING_NEW.to_owned(),
+            });
+        }
+    }
+
     /// The class of its result, as it is stored.
     fn result_class(&self) -> Option<&str> {
         let result = self.result.as_deref()?;
         Some(&result[..result.floor_char_boundary(RESULT_BYTES_MAX)])
     }
+}
+
+fn says_nothing_new(result: Option<&str>, description: Option<&str>) -> bool {
+    result.is_some_and(|it| UNCHANGED.contains(&it))
+        || description.is_some_and(|it| it.starts_with(NOTHING_NEW))
 }
 
 /// Writes activities, in the transaction of what they tell of.

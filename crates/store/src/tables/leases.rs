@@ -103,6 +103,19 @@ pub fn is_vacant(tx: &mut Tx<'_>, part: Part, role: &str) -> Result<bool> {
     Ok(deadline_ms.unwrap_or(0) == 0)
 }
 
+/// The lease that a node has, if it has it.
+pub fn held_by(tx: &mut Tx<'_>, part: Part, role: &str, node: NodeId) -> Result<Option<Lease>> {
+    tx.query_opt(
+        "SELECT token, deadline_ms FROM leases
+         WHERE part = $1 AND role = $2 AND node = $3 AND deadline_ms > 1",
+        &[part.into(), role.into(), node.into()],
+        |row| {
+            let (token, deadline_ms) = (row.get(0)?, row.get(1)?);
+            Ok(Lease { part, role: role.into(), node, token, deadline_ms })
+        },
+    )
+}
+
 /// Moves the deadline on.
 pub fn renew(tx: &mut Tx<'_>, lease: &Lease, deadline_ms: i64) -> Result<()> {
     let touched = tx.execute(

@@ -71,7 +71,7 @@ fn gone(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed
         batch.presences.insert(entry.id, Presence::Leaving(reason));
         let to = again(at, job, Some(&compared.document), Settlement::Done);
         push(at, batch, (job, &entry), to);
-        batch.documents.push(compared.document);
+        batch.document(&known, compared.document);
         return Class::Leaving;
     }
     push(at, batch, (job, &entry), Settlement::Deleted);
@@ -82,7 +82,7 @@ fn gone(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed
         }
         None => Class::Missing,
     };
-    batch.documents.push(compared.document);
+    batch.document(&known, compared.document);
     class
 }
 
@@ -127,7 +127,7 @@ fn with_content(
         (record.facts, record.fields) = (Some(facts), fields);
     }
     batch.record(record);
-    settle_present(at, batch, (job, &claimed.entry), compared.document);
+    settle_present(at, batch, (job, &claimed.entry), (&known, compared.document));
     match change {
         Change::Add => Class::Added,
         Change::Update => Class::Updated,

@@ -117,7 +117,7 @@ fn remove(
             batch.history.push(deletion(at, job, entry, reason));
         }
     }
-    batch.documents.push(compared.document);
+    batch.document(&known, compared.document);
     Class::Removed(reason)
 }
 

@@ -59,6 +59,8 @@ fn a_site_is_crawled_whole_and_then_only_what_changed(home: Home) {
     assert_eq!(it.home.number(BODIES), bodies, "what is the same is not stored again");
     let stored = "SELECT COUNT(*) FROM chunks WHERE run = 2 AND bodies_object IS NOT NULL";
     assert_eq!(it.home.number(stored), 0);
+    let told = "SELECT COUNT(*) FROM history WHERE resultdesc LIKE 'nothing new%'";
+    assert_eq!(it.home.number(told), BARE as i64, "the same redirects, and still missing");
 
     it.site.edit([0, 7, 100]);
     it.site.remove(200..205);

@@ -26,6 +26,7 @@ use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, Obje
 use store::objects::{ChunkKey, Location, ObjectPath, Objects};
 use store::panics::Faults;
 use store::sorted::{Embedded, Place};
+use store::tables::cursors::Lag;
 use store::tables::documents::{self, Document};
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking as Wanting, Lease};
@@ -630,8 +631,14 @@ impl World {
             let shards = server.refresh().unwrap();
             let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
             let (fields, weights) = (&server.fields, Weights::default());
-            let secured = &[];
-            let asking = Asking { shards: &shards, fields, weights, in_links: &in_links, secured };
+            let asking = Asking {
+                shards: &shards,
+                fields,
+                weights,
+                in_links: &in_links,
+                secured: &[],
+                lag: Lag::default(),
+            };
             let question = Question { text: text.into(), limit: 100, ..Question::default() };
             let answer = asking.answer(&question).unwrap_or_else(|it| panic!("{it}"));
             answer.hits.into_iter().map(|hit| hit.url).collect()

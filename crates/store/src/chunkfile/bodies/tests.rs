@@ -53,7 +53,7 @@ fn a_record_is_read_by_its_place_alone() {
     let objects = Objects::open(&Location::Directory(root.path().to_owned())).unwrap();
     let (bytes, places) = sample();
     objects.put(&ObjectPath::bodies(CHUNK), bytes).unwrap();
-    let record = read(&objects, CHUNK, places[0]).unwrap();
+    let record = read(&objects, &ObjectPath::bodies(CHUNK), places[0]).unwrap();
     assert_eq!(record.target_uri(), Some("https://example.com/a%20b"));
     assert_eq!(record.date_ms(), Some(1_700_000_000_123));
     assert_eq!(record.header("warc-date"), Some("2023-11-14T22:13:20.123Z"));
@@ -61,9 +61,9 @@ fn a_record_is_read_by_its_place_alone() {
     let message = crate::chunkfile::http_head::parse(&record.block).unwrap();
     assert_eq!((message.status(), message.payload), (Some(200), b"<p>hello</p>".as_slice()));
     let wrong = Place { offset: places[0].offset + 1, ..places[0] };
-    assert!(read(&objects, CHUNK, wrong).is_err());
+    assert!(read(&objects, &ObjectPath::bodies(CHUNK), wrong).is_err());
     let two = Place { len: places[0].len + places[1].len, ..places[0] };
-    assert!(read(&objects, CHUNK, two).is_err());
+    assert!(read(&objects, &ObjectPath::bodies(CHUNK), two).is_err());
 }
 
 #[test]

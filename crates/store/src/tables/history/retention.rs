@@ -1,10 +1,11 @@
-//! Forgetting what is older than its connection keeps, and what belongs to none.
+//! Forgetting what is older than its connection keeps, what belongs to none, and of looks that
+//! found nothing new those that are too many.
 //!
 //! Relies on the index by time for finding the oldest without looking at the rest.
 //! Invariants: a step is bounded, and each of its transactions is about one part; what two
 //! processes forget at once is counted out once.
 
-use super::{Activity, counts};
+use super::{Activity, Key, counts, says_nothing_new};
 use crate::ids::{ConnectionId, Part};
 use crate::{Db, Result, Tx, Value};
 use std::collections::BTreeMap;
@@ -83,4 +84,74 @@ pub fn step(db: &Db, connection: ConnectionId, before_ms: i64, limit: u32) -> Re
         db.write(move |tx| remove(tx, part, &ids))?;
     }
     Ok(count)
+}
+
+/// Activities that a connection keeps for each document of its jobs before looks that found
+/// nothing new are forgotten. With a look a day and every tenth changed, three months of changes
+/// fit beside some days of such looks; it is about what the document's own rows take.
+pub const PER_DOCUMENT_MAX: i64 = 10;
+/// Activities that it keeps in any case.
+pub const ACTIVITIES_MIN: i64 = 5_000;
+
+/// How many activities a connection has beyond what it keeps for its documents.
+pub fn excess(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<i64> {
+    let activities: i64 = tx.query_one(
+        "SELECT COALESCE(CAST(SUM(activities) AS BIGINT), 0) FROM history_counts
+         WHERE connectionid = $1",
+        &[connection.into()],
+        |row| row.get(0),
+    )?;
+    if activities <= ACTIVITIES_MIN {
+        return Ok(0);
+    }
+    let documents: i64 = tx.query_one(
+        "SELECT COALESCE(CAST(SUM(c.value) AS BIGINT), 0) FROM counters c
+         JOIN job_definitions d ON d.id = c.jobid
+         WHERE d.connectionid = $1 AND c.name IN ('ready', 'waiting', 'active', 'done', 'failed')",
+        &[connection.into()],
+        |row| row.get(0),
+    )?;
+    Ok((activities - ACTIVITIES_MIN.max(documents.saturating_mul(PER_DOCUMENT_MAX))).max(0))
+}
+
+/// Looks at the next `limit` activities of a connection behind a key that began before a time,
+/// and forgets those that are looks which found nothing new, at most `count` of them. Returns
+/// how far it came, and whether it came to the end.
+pub fn thin(
+    db: &Db,
+    (connection, after): (ConnectionId, Key),
+    (before_ms, count): (i64, i64),
+    limit: u32,
+) -> Result<(Key, bool)> {
+    let rows: Vec<(Part, Key, bool)> = db.read(move |tx| {
+        tx.query(
+            "SELECT part, id, starttime, resultcode, resultdesc FROM history
+             WHERE connectionid = $1 AND (starttime, id) > ($2, $3) AND starttime < $4
+             ORDER BY starttime, id LIMIT $5",
+            &[connection.into(), after.0.into(), after.1.into(), before_ms.into(), limit.into()],
+            |row| {
+                let (result, description): (Option<String>, Option<String>) =
+                    (row.get(3)?, row.get(4)?);
+                let is_doomed = says_nothing_new(result.as_deref(), description.as_deref());
+                Ok((row.get(0)?, (row.get(2)?, row.get(1)?), is_doomed))
+            },
+        )
+    })?;
+    let is_end = rows.len() < limit as usize;
+    let (mut reached, mut left) = (after, count);
+    let mut doomed: BTreeMap<Part, Vec<i64>> = BTreeMap::new();
+    for (part, key, is_doomed) in rows {
+        if left == 0 {
+            break;
+        }
+        reached = key;
+        if is_doomed {
+            left -= 1;
+            doomed.entry(part).or_default().push(key.1);
+        }
+    }
+    for (part, ids) in doomed {
+        db.write(move |tx| remove(tx, part, &ids))?;
+    }
+    Ok((reached, is_end))
 }

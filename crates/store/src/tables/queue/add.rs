@@ -8,6 +8,7 @@
 mod known;
 
 use super::{Place, State, count_moves};
+use crate::dialect::Dialect;
 use crate::ids::{BinId, Part, QueueId, Run};
 use crate::tables::events;
 use crate::{Result, Tx, Value};
@@ -125,6 +126,12 @@ fn insert_new<'a>(
     (added, room): (&mut Added, &mut Option<i64>),
 ) -> Result<Vec<&'a Candidate>> {
     let place = adding.place;
+    let mut new = new;
+    if tx.dialect() == Dialect::Sqlite {
+        // Rows lie in the order in which they come, and are claimed in the order of their ids:
+        // what is looked at together lies together. With one writer nobody waits for another.
+        new.sort_by_key(|it| it.id);
+    }
     let shut_out = without_room(&new, room);
     let cut = |it: &Candidate| it.cut.or_else(|| shut_out.contains(&it.id).then_some(LIMIT));
     let mut new: Vec<(&Candidate, Option<&'static str>)> =
