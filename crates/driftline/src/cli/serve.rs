@@ -66,7 +66,7 @@ pub struct Args {
     #[arg(long)]
     no_work: bool,
     /// Answers that are computed at a time, while others wait [default: half of the cores, since
-    /// jobs need the others, at least 1; all cores with --no-work]
+    /// jobs need the others, at least 2; all cores with --no-work]
     #[arg(long, value_name = "N", value_parser = answers_at_once)]
     answers: Option<usize>,
     #[command(flatten)]

@@ -48,9 +48,10 @@ struct Queue {
     is_ended: bool,
 }
 
-/// Half of the cores, since a crawl needs the others; at least one.
+/// Half of the cores, since a crawl needs the others; at least two, so that nobody waits for
+/// one question that takes long.
 pub fn beside_a_crawl() -> usize {
-    (cores() / 2).max(1)
+    (cores() / 2).max(2)
 }
 
 /// As many as there are cores.

@@ -173,10 +173,7 @@ impl Default for LostLinks {
 
 /// Which lost links the link index keeps.
 pub fn lost_links(tx: &mut Tx<'_>) -> Result<LostLinks> {
-    let found: Option<String> =
-        tx.query_opt("SELECT value FROM settings WHERE name = $1", &[LOST_LINKS.into()], |row| {
-            row.get(0)
-        })?;
+    let found = find(tx, LOST_LINKS)?;
     let read = |text: String| {
         serde_json::from_str(&text)
             .map_err(|error| Error::corrupt("the setting \"lost links\"", error.to_string()))
@@ -188,12 +185,7 @@ pub fn lost_links(tx: &mut Tx<'_>) -> Result<LostLinks> {
 pub fn set_lost_links(tx: &mut Tx<'_>, kept: LostLinks) -> Result<()> {
     let text = serde_json::to_string(&kept)
         .map_err(|error| Error::Statement { reason: error.to_string() })?;
-    tx.execute(
-        "INSERT INTO settings (name, value) VALUES ($1, $2)
-         ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        &[LOST_LINKS.into(), (&text).into()],
-    )?;
-    Ok(())
+    put(tx, LOST_LINKS, &text)
 }
 
 /// The mark of the copy that is filling this database, or was when it was cut off.

@@ -83,6 +83,8 @@ fn gc_answers_with_stable_keys() {
             "packed",
             "parts",
             "parts_busy",
+            "rewritten",
+            "rewritten_bytes",
             "row_bytes_freed",
         ],
     );

@@ -40,7 +40,7 @@ fn run(home: &Home) -> serde_json::Value {
 const EXCLUDED: &str = "SELECT COUNT(*) FROM repohistory WHERE activitytype = 'process'
      AND resultcode = 'EXCLUDEDCONTENT' AND resultdesc = 'Rejected due to content exclusion rule'";
 const FINE: &str = "SELECT COUNT(*) FROM repohistory WHERE activitytype = 'fetch'
-     AND resultcode = '200' AND resultdesc IS NULL";
+     AND resultcode = '200' AND (resultdesc IS NULL OR resultdesc = 'nothing new')";
 
 fn a_page_that_says_what_is_not_wanted_is_not_kept_but_leads_on(home: Home) {
     let site = site();
