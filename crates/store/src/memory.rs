@@ -8,7 +8,7 @@
 //! commit) is bounded where it arises, and comes to about as much again.
 
 /// All of it.
-pub const TOTAL_BYTES: usize = 256 << 20;
+pub const TOTAL_BYTES: usize = 224 << 20;
 
 /// Page cache of the connection that writes to SQLite.
 pub const SQLITE_WRITER_BYTES: usize = 32 << 20;
@@ -18,14 +18,14 @@ pub const SQLITE_READER_BYTES: usize = 8 << 20;
 pub const SQLITE_READERS: usize = 2;
 
 /// Blocks of the link index that are kept in memory.
-pub const LINK_CACHE_BYTES: usize = 48 << 20;
+pub const LINK_CACHE_BYTES: usize = 40 << 20;
 /// The newest rows of one tree of the link index, before they are written out.
-pub const LINK_TREE_BYTES: usize = 12 << 20;
+pub const LINK_TREE_BYTES: usize = 10 << 20;
 /// Trees of the link index that are written to at full speed: pages, URIs, in-links, ranks.
 const LINK_TREES_BUSY: usize = 4;
 
 /// What one writer of the search index collects before it writes a segment.
-pub const SEARCH_WRITER_BYTES: usize = 24 << 20;
+pub const SEARCH_WRITER_BYTES: usize = 20 << 20;
 /// Writers of the search index that are open at a time: one for a data directory, one for each
 /// of so many parts beside PostgreSQL.
 pub const SEARCH_WRITERS_MAX: usize = 4;

@@ -79,7 +79,8 @@ impl World {
                                           groupname, reindexed, version, changed_ms)
                  VALUES ($1, 'repository', 'site', 'web', '{}', 1, NULL, 0, 1, 0)",
                 &[CONNECTION.into()],
-            )
+            )?;
+            store::testing::sum_rows(tx)
         })?;
         let folder = tempfile::tempdir().unwrap();
         let objects = Objects::open(&Location::Directory(folder.path().join("objects")))?;

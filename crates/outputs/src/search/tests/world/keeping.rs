@@ -1,0 +1,169 @@
+//! What is done to the index to keep it: checks, damage, and making it anew.
+
+use super::*;
+
+impl World {
+    /// Compares what is published with the rows, by the verb's own means.
+    pub fn verified(&self) -> Result<(Verified, Vec<String>)> {
+        self.compared(false)
+    }
+
+    /// The same, with the stored facts.
+    pub fn fully_verified(&self) -> Result<(Verified, Vec<String>)> {
+        self.compared(true)
+    }
+
+    fn compared(&self, is_full: bool) -> Result<(Verified, Vec<String>)> {
+        let (shards, mut told) = (self.server.refresh()?, Vec::new());
+        let (objects, fields) = (&self.means.objects, &self.server.fields);
+        let verifying = Verifying { db: &self.db, objects, shards: &shards, fields };
+        let verified = verifying.verify(is_full, &mut |what| told.push(what.to_owned()))?;
+        told.sort();
+        Ok((verified, told))
+    }
+
+    /// Files that are not what was published, as the verb tells of them.
+    pub fn damaged(&self) -> Result<Vec<String>> {
+        let mut told = Vec::new();
+        let count = self.server.verify_files(&mut |what| told.push(what.to_owned()))?;
+        assert_eq!(count, told.len() as u64);
+        Ok(told)
+    }
+
+    /// Another process serves searches.
+    pub fn serve_anew(&mut self) {
+        let cache = self.folder.path().join("served");
+        self.server = Server::new(self.db.clone(), self.means.objects.clone(), cache);
+    }
+
+    /// Writes another process's index: it knows nothing of what this one has read.
+    pub fn forget_checks(&mut self) {
+        self.means.checked = Checked::default();
+    }
+
+    /// Files of what is published, largest first.
+    pub fn published_files(&self) -> Vec<std::path::PathBuf> {
+        let mut files: Vec<(i64, std::path::PathBuf)> = Vec::new();
+        for part in (0..PARTS).map(|it| Part(it.into())) {
+            for it in self.db.read(move |tx| shards::files(tx, part)).unwrap() {
+                let path = ObjectPath::parse(&it.path).unwrap();
+                files.push((-it.bytes, self.means.objects.file_of(&path).unwrap()));
+            }
+        }
+        files.sort();
+        files.into_iter().map(|it| it.1).collect()
+    }
+
+    /// The versions of all shards.
+    pub fn versions(&self) -> Result<Vec<(Part, i64)>> {
+        self.db.read(|tx| shards::versions(tx, 99))
+    }
+
+    /// Changes rows behind the index's back.
+    pub fn tamper(&self, sql: &'static str) -> Result<u64> {
+        self.db.write(move |tx| {
+            let touched = tx.execute(sql, &[])?;
+            store::testing::sum_rows(tx)?;
+            Ok(touched)
+        })
+    }
+
+    /// Changes a shard behind the back of everybody, and publishes it.
+    pub fn publish_with(&mut self, part: u8, does: impl FnOnce(&mut Writer)) -> Result<()> {
+        self.crash(false)?;
+        let part = Part(part.into());
+        let lease = lease(&self.db, part, cursors::SEARCH)?;
+        let mut shard = Shard::open(&self.means, self.means.shard_of(part))?;
+        does(&mut shard.writer);
+        shard.publish(&[lease], &[])?;
+        Ok(())
+    }
+
+    /// Gives a document another title in the index alone.
+    pub fn retitle(&mut self, number: u8, title: &str) -> Result<()> {
+        let mut doc = self.now[&format!("https://example.com/{number}")].clone();
+        doc.facts.title = title.to_owned();
+        let (part, hash) = (Part(doc.part.into()), DocHash::of(&doc.url));
+        let rows = self.db.read(move |tx| documents::pointers(tx, part, &[hash]))?;
+        let chunk = rows[0].chunk.expect("it is there");
+        let list = self.db.read(settings::suffix_list)?;
+        self.publish_with(doc.part, |writer| {
+            let mut record = DocumentRecord::new(&doc.url, JOB.0, Change::Update);
+            record.fetch = Some(Fetch { fetched_ms: 2_000_000_000_000, ..Fetch::default() });
+            let (key, said) = (Key { connection: CONNECTION, hash }, Said::default());
+            let (record, facts, said) = (&record, &doc.facts, &said);
+            let entry = Entry { key, place: (part, chunk), record, facts, said };
+            let document = writer.fields.document(&entry, &list);
+            writer.put(key, document).expect("it is taken");
+        })
+    }
+
+    /// What is said of a question over which the library panics.
+    pub fn panics(&self) -> String {
+        let outcome: Result<()> = self.server.guarded(|| panic!("out of range"));
+        outcome.expect_err("it panics").to_string()
+    }
+
+    /// Opens what is published.
+    pub fn refreshed(&self) -> Result<()> {
+        self.server.refresh().map(drop)
+    }
+
+    /// What writers have in their directories, and objects that are announced and not published.
+    pub fn left_overs(&self) -> Result<(usize, i64)> {
+        let mut beside = 0;
+        for folder in std::fs::read_dir(&self.means.home).into_iter().flatten().flatten() {
+            let names = std::fs::read_dir(folder.path()).unwrap().flatten();
+            let is_beside =
+                |it: &std::fs::DirEntry| it.path().extension().is_some_and(|it| it == "beside");
+            beside += names.filter(is_beside).count();
+        }
+        let staged = "SELECT COUNT(*) FROM objects WHERE state = 'staged'";
+        let staged = self.db.read(move |tx| tx.query_one(staged, &[], |row| row.get(0)))?;
+        Ok((beside, staged))
+    }
+
+    /// Makes the index anew.
+    pub fn rebuild(&mut self) -> Result<i64> {
+        self.rebuild_with(Faults::default())
+    }
+
+    /// The same; the faults are called with every document on the way.
+    pub fn rebuild_with(&mut self, faults: Faults) -> Result<i64> {
+        self.crash(false)?;
+        for part in (0..PARTS).map(|it| Part(it.into())) {
+            self.leases.insert(part, lease(&self.db, part, cursors::SEARCH)?);
+        }
+        let leases: Vec<Lease> = self.leases.values().cloned().collect();
+        let search = Search::anew(self.means.clone())?.with_faults(faults);
+        keeping::rebuild_with(search, &self.means, &leases)
+    }
+
+    /// Asks what is served now from another thread, as a fault of a rebuild does.
+    pub fn asker(&self) -> impl Fn(&str) -> Vec<String> + Send + Sync + 'static {
+        let (db, objects) = (self.db.clone(), self.means.objects.clone());
+        let server = Server::new(db, objects, self.folder.path().join("asked"));
+        move |text| {
+            let shards = server.refresh().unwrap();
+            let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
+            let (fields, weights) = (&server.fields, Weights::default());
+            let asking = Asking {
+                shards: &shards,
+                fields,
+                weights,
+                in_links: &in_links,
+                secured: &[],
+                lag: Lag::default(),
+            };
+            let question = Question { text: text.into(), limit: 100, ..Question::default() };
+            let answer = asking.answer(&question).unwrap_or_else(|it| panic!("{it}"));
+            answer.hits.into_iter().map(|hit| hit.url).collect()
+        }
+    }
+
+    /// Segments of what is published.
+    pub fn segments(&self) -> usize {
+        let shards = self.server.shards();
+        shards.searchers().map(|it| it.segment_readers().len()).sum()
+    }
+}
