@@ -1,6 +1,6 @@
 //! A crawl that commits documents, and an index that follows it.
 
-mod keeping;
+mod upkeep;
 
 use crate::follow::{Consumer, LeftOut, Work};
 use crate::links::{self, Batch, Content, LinkIndex, What, keys};
