@@ -127,7 +127,7 @@ impl World {
             true => Change::Add,
             false => Change::Remove(RemoveReason::Gone),
         };
-        let mut record = DocumentRecord::new(&url(number), job, change);
+        let mut record = DocumentRecord::new(url(number), job, change);
         let (url, anchor) = ("https://example.com/target".into(), "there".into());
         let link = Link { url, anchor, kind: LinkKind::A, rel: Rel::default() };
         record.facts = is_there.then(|| Facts { links: vec![link], ..Facts::default() });

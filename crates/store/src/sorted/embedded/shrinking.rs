@@ -88,7 +88,7 @@ impl Opened {
             return Ok(true);
         }
         sizes.commit().map_err(|error| self.fault(error))?;
-        self.flush(&[self.generations.clone()], until)
+        self.flush(std::slice::from_ref(&self.generations), until)
     }
 
     /// Writes what is in memory into tables, and waits until it is there.
