@@ -4,6 +4,7 @@
 //! The days pass by a clock that is ahead: a small library makes the program see another time.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,7 +80,7 @@ impl Daily {
     }
 }
 
-/// Bytes of a data directory, by what they are for. The link index is not among them.
+/// Bytes of a data directory on the disk, by what they are for; holes of files are none.
 fn sizes(data: &Path) -> BTreeMap<&'static str, u64> {
     let mut sizes = BTreeMap::new();
     let mut folders = vec![data.to_owned()];
@@ -88,19 +89,20 @@ fn sizes(data: &Path) -> BTreeMap<&'static str, u64> {
             let (path, kind) = entry.map(|it| (it.path(), it.metadata().unwrap())).unwrap();
             if kind.is_dir() {
                 folders.push(path);
-            } else if let Some(name) = purpose(path.strip_prefix(data).unwrap()) {
-                *sizes.entry(name).or_default() += kind.len();
+            } else {
+                let name = purpose(path.strip_prefix(data).unwrap());
+                *sizes.entry(name).or_default() += kind.len().min(kind.blocks() * 512);
             }
         }
     }
     sizes
 }
 
-fn purpose(path: &Path) -> Option<&'static str> {
+fn purpose(path: &Path) -> &'static str {
     let text = path.to_string_lossy();
     let has = |part: &str| text.contains(part);
-    Some(match () {
-        () if has("links") => return None,
+    match () {
+        () if has("links") => "links",
         () if text.ends_with("-wal") || text.ends_with("-shm") => "log",
         () if has(".sqlite") || has(".db") => "rows",
         () if text.ends_with(".warc.zst") => "bodies",
@@ -109,7 +111,7 @@ fn purpose(path: &Path) -> Option<&'static str> {
         () if has("shards/") => "search, published",
         () if has("search") => "search, cache",
         () => "other",
-    })
+    }
 }
 
 fn total(sizes: &BTreeMap<&'static str, u64>) -> u64 {
