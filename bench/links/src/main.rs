@@ -74,7 +74,7 @@ fn run(web: &Web, index: &LinkIndex, directory: &Path) -> Result<()> {
     let fifth = update(web, index, 5)?;
     println!("20 % of the pages likewise: {:.1} s, {:.1} CPU-s", fifth.wall, fifth.cpu);
     let watch = Watch::start();
-    let computed = rebuild::rebuild(index, directory)?;
+    let computed = rebuild::rebuild(index, directory, &[])?;
     let rebuilt = watch.read();
     println!("rebuild: {:.1} s, {:.1} CPU-s: {}", rebuilt.wall, rebuilt.cpu, rebuilt.rates(computed.links));
     let crossover = rebuilt.cpu / (fifth.cpu * 5.0) * 100.0;
