@@ -3,7 +3,7 @@
 //! In this order, so that nothing is packed that goes anyway: facts and bodies that
 //! no document points to and every consumer has passed are dropped or condemned, and
 //! chunks of which little is needed are rewritten;
-//! chunks that were given up long ago are forgotten; what is left of small facts is
+//! chunks that were given up long ago, or of which nothing is left, are forgotten; what is left of small facts is
 //! packed; objects that were condemned, or staged by a writer that died, are
 //! removed; and the store's listing is compared with the rows.
 //!
@@ -127,6 +127,8 @@ pub struct Report {
     pub packed: u64,
     /// Chunks that were given up and are now forgotten.
     pub abandoned_forgotten: u64,
+    /// Committed chunks that nothing needed any more and that are now forgotten.
+    pub chunks_forgotten: u64,
     /// Objects that will go when their grace is over.
     pub condemned: u64,
     /// Objects that are gone.
@@ -235,6 +237,7 @@ pub fn part(
     let rewriting = Rewriting { held: &held, objects, ids, settled, until_bytes };
     rewriting.run(report)?;
     rewriting.repack(report)?;
+    report.chunks_forgotten += held.walk(chunk_storage::forget, settled)?.chunks;
     report.abandoned_forgotten += held.forget_abandoned(now_ms - keep.abandoned_ms)?;
     loop {
         let asked = (collector.ids, (collector.clock)());

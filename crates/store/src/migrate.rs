@@ -44,10 +44,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "checksums",
         texts: &[include_str!("../migrations/checksums.sql")],
     },
+    Migration { version: 7, name: "writes", texts: &[include_str!("../migrations/writes.sql")] },
 ];
 
 /// The newest schema this program knows.
-pub const SCHEMA_VERSION: i64 = 6;
+pub const SCHEMA_VERSION: i64 = 7;
 
 /// The version in which it last changed what checksums of rows are made of. Rows that are
 /// older get theirs with it, in the same transaction; so there is no row without one.

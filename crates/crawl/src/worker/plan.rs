@@ -132,7 +132,11 @@ impl Worker {
         let (commit, open, is_open) = if commits {
             let mut batch = std::mem::take(&mut place.batch);
             batch.traps = self.budgets.take_changed(part);
-            let next = fresh_chunk(&work, &self.ids);
+            let mut next = fresh_chunk(&work, &self.ids);
+            if !active.is_empty() {
+                next.claim = current.claim;
+            }
+            next.announces = batch.records.iter().any(|it| it.facts.is_some());
             place.chunk = Some(next);
             (Some((current, batch)), next, false)
         } else {

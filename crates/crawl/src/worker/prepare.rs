@@ -1,6 +1,6 @@
 //! The files of a chunk: bodies and facts, encoded and written before its commit.
 //!
-//! Relies on rows that announced both objects when the chunk was opened. Invariant:
+//! Relies on rows that announce the objects before they are written. Invariant:
 //! facts that say where a body is are encoded after the body has its place.
 
 use super::batch::{Batch, Had, KeptBody};
@@ -16,6 +16,7 @@ use store::collect::Written;
 use store::ids::{ObjectId, Part};
 use store::objects::{ChunkKey, ObjectPath, Objects};
 use store::tables::chunks::Summary;
+use store::tables::objects::Kind;
 use store::{Error, Result};
 
 /// Facts up to this size stay in the chunk's row until they are packed; larger ones
@@ -47,6 +48,13 @@ impl File {
 }
 
 impl Prepared {
+    /// The rows that announce the objects: which, of what kind, and where.
+    pub fn rows(&self) -> Vec<((Part, ObjectId), Kind, String)> {
+        let row = |file: &File, kind| (file.written.key, kind, file.path.as_str().to_owned());
+        let facts = self.facts.iter().map(|file| row(file, Kind::Facts));
+        facts.chain(self.bodies.iter().map(|file| row(file, Kind::Bodies))).collect()
+    }
+
     /// Writes the objects. Doing it again is harmless.
     pub fn put(&self, objects: &Objects) -> Result<()> {
         for file in self.facts.iter().chain(&self.bodies) {

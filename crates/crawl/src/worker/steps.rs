@@ -418,11 +418,14 @@ impl PlaceWork {
     }
 }
 
-/// A chunk that nobody knows of yet.
+/// A chunk that nobody knows of yet, and that goes on with nothing.
 pub(super) fn fresh_chunk(job: &JobWork, ids: &IdMaker) -> OpenChunk {
+    let id = ChunkId(ids.next());
     OpenChunk {
-        id: ChunkId(ids.next()),
+        id,
+        claim: id,
         facts: ObjectId(ids.next()),
         bodies: job.manners.bodies.then(|| ObjectId(ids.next())),
+        announces: true,
     }
 }

@@ -27,6 +27,7 @@ use store::ids::{BinId, ChunkId, IdMaker, ObjectId, Part, QueueId};
 use store::objects::{ChunkKey, ObjectPath, Objects};
 use store::panics::FaultPoint;
 use store::tables::bins::{self, Bin, Marked};
+use store::tables::chunks::Opening;
 use store::tables::documents::{self, Document};
 use store::tables::job_states::RunKind;
 use store::tables::leases::{self, Lease};
@@ -40,15 +41,20 @@ use store::{Db, Error, Result, Tx};
 /// Documents that can be active in one chunk.
 const ACTIVE_MAX: u32 = 10_000;
 
-/// A chunk that is open, with the objects announced for it.
+/// A chunk that is open, and the objects that it may have.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenChunk {
     /// The chunk.
     pub id: ChunkId,
+    /// What its documents are active in.
+    pub claim: ChunkId,
     /// Where its facts go if they are large.
     pub facts: ObjectId,
     /// Where its bodies go, if the job keeps them.
     pub bodies: Option<ObjectId>,
+    /// Whether the objects are announced when the chunk is opened. If the chunk before had none,
+    /// this one is not expected to have any: they are announced when it turns out to.
+    pub announces: bool,
 }
 
 /// What is to be done.
@@ -151,6 +157,7 @@ impl Runner<'_> {
     /// Does it. `again` says that an earlier attempt may have succeeded unnoticed.
     pub fn run(&self, ready: &Arc<Ready>, again: bool) -> Result<Done> {
         if let Some(prepared) = &ready.prepared {
+            self.announce(&ready.turn, prepared)?;
             prepared.put(self.objects)?;
         }
         let effects = Arc::new(Effects::plan(self.db, &ready.turn)?);
@@ -174,6 +181,24 @@ impl Runner<'_> {
         })?;
         done.woken.extend(foreign);
         Ok(done)
+    }
+
+    /// Announces objects that nobody expected, before they are written. Doing it again is harmless.
+    fn announce(&self, turn: &Turn, prepared: &Prepared) -> Result<()> {
+        let unexpected = turn.commit.as_ref().is_some_and(|(chunk, _)| !chunk.announces);
+        let rows = prepared.rows();
+        if !unexpected || rows.is_empty() {
+            return Ok(());
+        }
+        let now_ms = turn.now_ms;
+        self.db.write(move |tx| {
+            for (key, kind, path) in &rows {
+                if !object_rows::is_known(tx, *key)? {
+                    object_rows::stage(tx, *key, *kind, path, now_ms)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Passes on what is news of how far documents are; the turn is over.
@@ -240,7 +265,7 @@ impl Turn {
             done.new += added.new;
             raised = added.woken;
             let presences = Presences { by_id: &batch.presences, round };
-            let at = (chunk.id, self.job.run);
+            let at = (chunk.claim, self.job.run);
             queue::settle_with(tx, self.place(), at, &batch.settled, presences)?;
             let period = self.job.removal_period(self.now_ms);
             removals::record(tx, (self.place(), self.job.run), period, &batch.lost)?;
@@ -249,9 +274,8 @@ impl Turn {
             events::depend(tx, part, &waits)?;
         }
         done.is_open |= self.is_open && self.commit.is_none();
-        if let Some((chunk, _)) = self.commit.as_ref().filter(|_| !self.active.is_empty()) {
+        if self.commit.is_some() && !self.active.is_empty() {
             self.open_next(tx, done)?;
-            queue::hand_on(tx, self.place(), chunk.id, self.open.id)?;
         }
         for want in &self.wants {
             self.job.ground.faults.at(FaultPoint::Claim, &self.job.name);
@@ -301,23 +325,29 @@ impl Turn {
         for file in prepared.facts.iter().chain(&prepared.bodies) {
             file.written.publish(tx, self.now_ms)?;
         }
-        if prepared.facts.is_none() {
+        if chunk.announces && prepared.facts.is_none() {
             object_rows::unstage(tx, (part, chunk.facts))?;
         }
-        if let Some(bodies) = chunk.bodies.filter(|_| prepared.bodies.is_none()) {
+        let bodies = chunk.bodies.filter(|_| chunk.announces && prepared.bodies.is_none());
+        if let Some(bodies) = bodies {
             object_rows::unstage(tx, (part, bodies))?;
         }
         Ok(())
     }
 
-    /// Opens the next chunk and announces its objects, if that is not done.
+    /// Opens the next chunk and announces the objects it is expected to have, if that is not done.
     fn open_next(&self, tx: &mut Tx<'_>, done: &mut Done) -> Result<()> {
         if done.is_open {
             return Ok(());
         }
         let part = self.lease.part;
-        let opened = (self.open.id, self.job.id, self.job.run);
-        chunks::open(tx, &self.lease, opened, self.now_ms)?;
+        let OpenChunk { id: chunk, claim, .. } = self.open;
+        let opening = Opening { chunk, claim, job: self.job.id, run: self.job.run };
+        chunks::open_for(tx, &self.lease, opening, self.now_ms)?;
+        done.is_open = true;
+        if !self.open.announces {
+            return Ok(());
+        }
         let key = ChunkKey::new(part, self.open.id)?;
         let facts = ObjectPath::facts(key);
         object_rows::stage(tx, (part, self.open.facts), Kind::Facts, facts.as_str(), self.now_ms)?;
@@ -325,7 +355,6 @@ impl Turn {
             let path = ObjectPath::bodies(key);
             object_rows::stage(tx, (part, bodies), Kind::Bodies, path.as_str(), self.now_ms)?;
         }
-        done.is_open = true;
         Ok(())
     }
 
@@ -348,7 +377,7 @@ impl Turn {
             peeked
         } else {
             self.open_next(tx, done)?;
-            queue::claim(tx, place, self.open.id, peeked)?
+            queue::claim(tx, place, self.open.claim, peeked)?
         };
         if claimed.len() < count {
             // Another job has them just now; a later look finds them again.
@@ -411,8 +440,11 @@ fn recover(tx: &mut Tx<'_>, turn: &Turn, done: &mut Done) -> Result<bool> {
         Some((chunk, _)) => chunks::is_committed(tx, part, chunk.id)?,
         None => false,
     };
-    let held: HashSet<QueueId> = turn.active.iter().copied().collect();
-    let mut entries = queue::active_in(tx, turn.place(), turn.open.id, ACTIVE_MAX)?;
+    let mut held: HashSet<QueueId> = turn.active.iter().copied().collect();
+    if let (false, Some((_, batch))) = (committed, &turn.commit) {
+        held.extend(batch.settled.iter().map(|it| it.id));
+    }
+    let mut entries = queue::active_in(tx, turn.place(), turn.open.claim, ACTIVE_MAX)?;
     entries.retain(|entry| !held.contains(&entry.id));
     // It may be open though nothing could be claimed into it.
     done.is_open = chunks::is_open(tx, part, turn.open.id)?;

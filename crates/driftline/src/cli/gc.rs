@@ -89,7 +89,10 @@ fn print(report: &Report, delete_orphans: bool) {
         report.rewritten,
         size_of(report.rewritten_bytes)
     ));
-    say(&format!("forgot {} chunks that were given up", report.abandoned_forgotten));
+    say(&format!(
+        "forgot {} chunks that nothing needed any more, and {} that were given up",
+        report.chunks_forgotten, report.abandoned_forgotten
+    ));
     say(&format!(
         "removed {} objects: {} freed, and {} of rows to be used again",
         report.collected,

@@ -80,6 +80,7 @@ pub(crate) static CHUNKS: Summed = Summed {
         ("node", "it only matters until the commit"),
         ("token", "it only matters until the commit"),
         ("claimed_ms", "it only matters until the commit"),
+        ("claim", "it only matters until the commit"),
         ("state", "it has three values, and commit numbers and indexes tell them apart"),
         ("facts", "facts carry checksums of their own"),
     ],

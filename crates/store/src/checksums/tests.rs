@@ -384,9 +384,10 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
             for summed in declared::TABLES {
                 tx.run_schema(&format!("ALTER TABLE {} DROP COLUMN checksum", summed.table))?;
             }
+            tx.run_schema("ALTER TABLE chunks DROP COLUMN claim")?;
             tx.execute("DELETE FROM schema_versions WHERE version > 5", &[])
         })?;
-        assert_eq!(migrate::migrate(db, 0)?, [6]);
+        assert_eq!(migrate::migrate(db, 0)?, [6, 7]);
         assert_eq!(findings(db, &store), []);
         assert!(verify(db, &store, false)?.rows > 2_500);
         db.read(|tx| cursors::get(tx, Part(0), cursors::LINKS)).map(|seq| assert_eq!(seq, 2))

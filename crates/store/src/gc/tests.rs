@@ -12,7 +12,7 @@ use crate::tables::chunk_storage::Packed;
 use crate::tables::chunks::{Facts, Summary};
 use crate::tables::documents::{self, Document};
 use crate::tables::objects::{self as rows, Kind};
-use crate::tables::{chunks, cursors};
+use crate::tables::{chunks, cursors, job_states};
 use crate::testing::both_databases;
 use crate::verify::verify;
 use page::ids::DocHash;
@@ -307,11 +307,48 @@ fn chunks_that_were_given_up_long_ago_are_forgotten_with_their_tasks() {
             })?;
         }
         store.commit_inline(3)?;
+        store.point_to(3)?;
         let report = store.gc(&KEEP, || NOW_MS)?;
         assert_eq!(report.abandoned_forgotten, 1);
         assert_eq!((store.count("chunks")?, store.count("chunk_tasks")?), (2, 2));
         assert_eq!(store.gc(&KEEP, || NOW_MS + 1)?.abandoned_forgotten, 1);
         assert_eq!((store.count("chunks")?, store.count("chunk_tasks")?), (1, 1), "3 stays");
+        Ok(())
+    });
+}
+
+#[test]
+fn rows_of_chunks_that_nothing_needs_go_and_those_of_a_jobs_last_run_stay() {
+    with_store(|store| {
+        let part = store.part;
+        store.db.write(|tx| {
+            job_states::make(tx, JobId(1), 0)?;
+            job_states::start_run(tx, JobId(1), NodeId(1), 0)
+        })?;
+        for id in 1..=4 {
+            store.commit_inline(id)?;
+        }
+        store.point_to(2)?;
+        let forget = || store.gc(&KEEP, || NOW_MS).map(|report| report.chunks_forgotten);
+        let jumps = || -> Result<Vec<String>> {
+            let findings = verify(store.db, store.objects, true)?.findings;
+            Ok(findings.into_iter().map(|it| it.problem).collect())
+        };
+        store.db.write(move |tx| cursors::advance(tx, (part, cursors::LINKS), 0, 3, 0))?;
+        assert_eq!(forget()?, 0, "they are of the job's last run, which is told as their sum");
+        store.db.write(|tx| {
+            job_states::end_run(tx, JobId(1), Run(1), 1)?;
+            job_states::start_run(tx, JobId(1), NodeId(1), 2)
+        })?;
+        assert_eq!(forget()?, 2, "the first and the third: nothing is left of them");
+        assert_eq!((store.count("chunks")?, store.count("chunk_tasks")?), (2, 2));
+        assert_eq!(forget()?, 0, "a document needs the second; the link index the fourth");
+        assert_eq!(jumps()?, [""; 0]);
+
+        store.commit_inline(5)?;
+        store.commit_inline(6)?;
+        store.db.write(|tx| tx.execute("DELETE FROM chunks WHERE id = 5", &[]))?;
+        assert_eq!(jumps()?, ["its commits jump from 4 to 6"], "nobody has read the fifth");
         Ok(())
     });
 }

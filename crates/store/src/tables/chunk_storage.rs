@@ -5,8 +5,10 @@
 //! an object that is published, or nowhere when retention has dropped them; and an
 //! object is condemned in the transaction that takes the last pointer to it away.
 
+mod forgotten;
 mod needed;
 
+pub use forgotten::forget;
 pub use needed::{
     NewBodies, Pointing, Rewritten, Settled, SparsePack, Stored, in_pack, pointing, replace,
     sparse_packs, stored,

@@ -19,6 +19,26 @@ pub fn open(
     (chunk, job, run): (ChunkId, JobId, Run),
     now_ms: i64,
 ) -> Result<()> {
+    open_for(tx, lease, Opening { chunk, claim: chunk, job, run }, now_ms)
+}
+
+/// A chunk that begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// The chunk.
+    pub chunk: ChunkId,
+    /// What its documents are active in: the chunk itself, or the chunk that first claimed, if
+    /// this one goes on with documents which the chunk before it left active.
+    pub claim: ChunkId,
+    /// The job whose documents it has.
+    pub job: JobId,
+    /// The job's run.
+    pub run: Run,
+}
+
+/// Begins a chunk with documents that may have been claimed before it.
+pub fn open_for(tx: &mut Tx<'_>, lease: &Lease, opening: Opening, now_ms: i64) -> Result<()> {
+    let Opening { chunk, claim, job, run } = opening;
     let zero = Value::Int(0);
     let nothing = [zero, zero, zero, zero, zero, zero, zero];
     let mut covered = vec![lease.part.into(), chunk.into(), job.into(), run.into(), Value::Null];
@@ -26,8 +46,8 @@ pub fn open(
     covered.extend([Value::Null; 5]);
     tx.execute(
         "INSERT INTO chunks (part, id, jobid, run, node, token, state, documents, adds, updates,
-                             removes, keeps, errors, bytes, claimed_ms, checksum)
-         VALUES ($1, $2, $3, $4, $5, $6, 'crawling', 0, 0, 0, 0, 0, 0, 0, $7, $8)",
+                             removes, keeps, errors, bytes, claimed_ms, checksum, claim)
+         VALUES ($1, $2, $3, $4, $5, $6, 'crawling', 0, 0, 0, 0, 0, 0, 0, $7, $8, $9)",
         &[
             lease.part.into(),
             chunk.into(),
@@ -37,6 +57,7 @@ pub fn open(
             lease.token.into(),
             now_ms.into(),
             CHUNKS.places(CHUNKS.covered).of(&covered).into(),
+            claim.into(),
         ],
     )?;
     task(tx, lease, chunk, "crawling", now_ms)
@@ -164,7 +185,15 @@ pub fn abandon(
     (chunk, job): (ChunkId, JobId),
     now_ms: i64,
 ) -> Result<u64> {
-    let documents = queue::unclaim(tx, Place { part: lease.part, job }, chunk)?;
+    let claim: Option<ChunkId> = tx.query_opt(
+        "SELECT claim FROM chunks WHERE part = $1 AND id = $2 AND state = 'crawling'",
+        &[lease.part.into(), chunk.into()],
+        |row| row.get(0),
+    )?;
+    let documents = match claim {
+        Some(claim) => queue::unclaim(tx, Place { part: lease.part, job }, claim)?,
+        None => 0,
+    };
     tx.execute(
         "UPDATE chunks SET state = 'abandoned' WHERE part = $1 AND id = $2 AND state = 'crawling'",
         &[lease.part.into(), chunk.into()],

@@ -25,7 +25,7 @@ use crate::{Error, Result, Tx, Value, checksums};
 use state::STATE;
 
 /// A job that is inactive and has no run, unless it is there already.
-pub(super) fn make(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
+pub(crate) fn make(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO job_states (jobid, phase, minimal, paused, waiting, stopping, resuming, seeding,
              restart, repository_present, outputs_present, run, run_kind, lastchecktime, changed_ms,

@@ -53,6 +53,16 @@ pub fn stage(
     Ok(())
 }
 
+/// Whether an object was announced.
+pub fn is_known(tx: &mut Tx<'_>, (part, id): (Part, ObjectId)) -> Result<bool> {
+    let found: Option<i64> = tx.query_opt(
+        "SELECT 1 FROM objects WHERE part = $1 AND id = $2",
+        &[part.into(), id.into()],
+        |row| row.get(0),
+    )?;
+    Ok(found.is_some())
+}
+
 /// Publishes an object that has been written, in the transaction that points to it.
 pub fn publish(
     tx: &mut Tx<'_>,

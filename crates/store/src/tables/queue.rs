@@ -5,7 +5,11 @@
 //! run means for documents of older runs is never written: what an older run settled
 //! (`done_run`) is what a recheck takes, `seen_run` tells who was found again.
 //!
-//! Invariants: a document is in at most one chunk; whoever queues something ready
+//! What is active names its claim (the column `chunk`): the chunk that claimed it, or the first of
+//! a row of chunks that one holder commits one after the other. The open one of them names the
+//! same claim, so that documents need not be rewritten with every commit that leaves them active.
+//!
+//! Invariants: a document is in at most one claim, and a claim has one open chunk; whoever queues something ready
 //! marks its bin in the same transaction; the counters `ready`, `waiting` … equal
 //! the rows of that state at every commit (I7), and so do `documents` (rows that have one) and
 //! `leaving …` (rows that are to lose it, by cause). Writes by the part's holder are
@@ -265,22 +269,22 @@ const CLAIM: &str = "WHERE queue.part = $1 AND +queue.jobid = $2 AND queue.state
                          AND o.state = 'active')
        AND queue.id = v.column1";
 
-/// Puts documents that were peeked at into a chunk. Returns those that were still
-/// to be had: not taken, changed or removed meanwhile, and not active in another job.
+/// Makes documents active that were peeked at. Returns those that were still to be had: not
+/// taken, changed or removed meanwhile, and not active in another job.
 pub fn claim(
     tx: &mut Tx<'_>,
     place: Place,
-    chunk: ChunkId,
+    claim: ChunkId,
     peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
-    claim_to(tx, place, (chunk, None), peeked)
+    claim_to(tx, place, (claim, None), peeked)
 }
 
 /// The same, with another action than the documents wait for.
 fn claim_to(
     tx: &mut Tx<'_>,
     place: Place,
-    (chunk, action): (ChunkId, Option<&'static str>),
+    (claim, action): (ChunkId, Option<&'static str>),
     mut peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
     for entry in peeked.iter_mut().filter(|it| it.state == State::Waiting) {
@@ -299,7 +303,7 @@ fn claim_to(
         let fixed = [
             place.part.into(),
             place.job.into(),
-            chunk.into(),
+            claim.into(),
             state.name().into(),
             done_run.unwrap_or(Run(-1)).into(),
             action.or(looks).into(),
@@ -318,7 +322,7 @@ fn claim_to(
     let keys: Vec<Value<'_>> = peeked.iter().map(|entry| entry.id.into()).collect();
     let claimed: Vec<QueueId> = tx.query_in(
         "SELECT id FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
-        &[place.part.into(), chunk.into()],
+        &[place.part.into(), claim.into()],
         &keys,
         "",
         |row| row.get(0),
@@ -327,32 +331,22 @@ fn claim_to(
     Ok(peeked.into_iter().filter(|entry| claimed.contains(&entry.id)).collect())
 }
 
-/// Moves what is still active in a chunk to the next one. Returns how many.
-pub fn hand_on(tx: &mut Tx<'_>, place: Place, from: ChunkId, to: ChunkId) -> Result<u64> {
-    tx.execute(
-        "UPDATE queue SET chunk = $4
-         WHERE part = $1 AND jobid = $2 AND state = 'active' AND chunk = $3",
-        &[place.part.into(), place.job.into(), from.into(), to.into()],
-    )
-}
-
-/// What is active in a chunk: how a holder learns what a claim took whose answer was
-/// lost.
-pub fn active_in(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, limit: u32) -> Result<Vec<Entry>> {
+/// What is active in a claim: how a holder learns what one took whose answer was lost.
+pub fn active_in(tx: &mut Tx<'_>, place: Place, claim: ChunkId, limit: u32) -> Result<Vec<Entry>> {
     tx.query(
         &format!(
             "SELECT {ENTRY} FROM queue q
              WHERE q.part = $1 AND q.jobid = $2 AND q.state = 'active' AND q.chunk = $3
              ORDER BY q.id LIMIT $4"
         ),
-        &[place.part.into(), place.job.into(), chunk.into(), limit.into()],
+        &[place.part.into(), place.job.into(), claim.into(), limit.into()],
         Entry::from_row,
     )
 }
 
-/// Makes everything of an uncommitted chunk ready again. What was to be swept is what it
+/// Makes everything that is active in a claim ready again. What was to be swept is what it
 /// was: that claim never happened. Returns how many documents that were.
-pub fn unclaim(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<u64> {
+pub fn unclaim(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<u64> {
     let freed: Vec<(BinId, String)> = tx.query(
         "UPDATE queue SET chunk = NULL, claimed_state = NULL, claimed_action = NULL,
              state = COALESCE(claimed_state, CASE WHEN action IN ('clean', 'delete')
@@ -361,7 +355,7 @@ pub fn unclaim(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<u64> {
                                   THEN 'fetch' ELSE action END)
          WHERE part = $1 AND jobid = $2 AND state = 'active' AND chunk = $3
          RETURNING bin, state",
-        &[place.part.into(), place.job.into(), chunk.into()],
+        &[place.part.into(), place.job.into(), claim.into()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     let mut moves: BTreeMap<State, i64> = BTreeMap::new();

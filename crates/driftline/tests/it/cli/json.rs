@@ -75,6 +75,7 @@ fn gc_answers_with_stable_keys() {
         &[
             "abandoned_forgotten",
             "bodies_dropped",
+            "chunks_forgotten",
             "collected",
             "condemned",
             "facts_dropped",

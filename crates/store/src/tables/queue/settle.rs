@@ -1,6 +1,6 @@
 //! Settling the documents of a chunk when it commits: where each goes from here.
 //!
-//! Invariants: only documents that are active in this very chunk are settled; a
+//! Invariants: only documents that are active in the chunk's claim are settled; a
 //! settlement for anything else is a bug of the caller, and nothing is written. What the job
 //! has of a document, and whether it is to lose it, changes here and in
 //! [`removals`](crate::tables::removals), with its counters.
@@ -140,11 +140,11 @@ pub fn settle(
 pub fn settle_with(
     tx: &mut Tx<'_>,
     place: Place,
-    (chunk, run): (ChunkId, Run),
+    (claim, run): (ChunkId, Run),
     settled: &[Settled],
     presences: Presences<'_>,
 ) -> Result<()> {
-    let active = active(tx, place, chunk)?;
+    let active = active(tx, place, claim)?;
     let presence = |id: QueueId| presences.by_id.get(&id).copied().unwrap_or_default();
     let is_deleted = |it: &&Settled| match it.to {
         // One that is to be looked at again stays, whatever was found this time.
@@ -168,21 +168,21 @@ pub fn settle_with(
              failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
              has_document = COALESCE(v.column11, has_document), chunk = NULL,
              claimed_state = NULL, claimed_action = NULL",
-        &[place.part.into(), chunk.into()],
+        &[place.part.into(), claim.into()],
         (KINDS, &rows),
         "WHERE queue.part = $1 AND queue.id = v.column1
            AND queue.state = 'active' AND queue.chunk = $2",
     )?;
     let removed: Vec<BinId> = tx.query_in(
         "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
-        &[place.part.into(), chunk.into()],
+        &[place.part.into(), claim.into()],
         &deleted,
         "RETURNING bin",
         |row| row.get(0),
     )?;
     if updated != kept.len() as u64 || removed.len() != deleted.len() {
         return Err(Error::Refused(format!(
-            "chunk {chunk} settles documents that are not active in it ({updated} of {} updated, \
+            "claim {claim} settles documents that are not active in it ({updated} of {} updated, \
              {} of {} deleted)",
             kept.len(),
             removed.len(),
@@ -224,13 +224,13 @@ struct Active {
     is_new: bool,
 }
 
-/// All that is active in the chunk. The rows are locked, so that no change is lost
+/// All that is active in the claim. The rows are locked, so that no change is lost
 /// between look and update.
-fn active(tx: &mut Tx<'_>, place: Place, chunk: ChunkId) -> Result<HashMap<QueueId, Active>> {
+fn active(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<HashMap<QueueId, Active>> {
     let rows = tx.query(
         "SELECT id, bin, rescan, seen_run, done_run, has_document, leaving FROM queue
          WHERE part = $1 AND state = 'active' AND chunk = $2 ORDER BY id LIMIT 100000 /*for update*/",
-        &[place.part.into(), chunk.into()],
+        &[place.part.into(), claim.into()],
         |row| {
             let is_new = row.get::<Option<Run>>(4)?.is_none();
             let (bin, rescan, seen_run) = (row.get(1)?, row.get(2)?, row.get(3)?);
