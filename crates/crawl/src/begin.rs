@@ -69,6 +69,7 @@ pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
     let (suffixes, parts, installation) = db.read(|tx| {
         Ok((settings::suffix_list(tx)?, settings::parts(tx)?, settings::installation(tx)?))
     })?;
+    store::ours::claim_installation(installation);
     let extractor = Arc::default();
     let faults = Faults::default();
     Ok(Ground { suffixes, parts, installation, own, extractor, faults })

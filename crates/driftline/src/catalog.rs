@@ -141,6 +141,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_part_of_the_destination_is_a_setting_and_never_a_place_or_a_secret() {
+        for it in all() {
+            for name in it.not_destination {
+                let setting = it.settings.iter().find(|setting| setting.name == *name);
+                let setting = setting.unwrap_or_else(|| panic!("{}: {name}", it.name));
+                assert_ne!(setting.kind, SettingKind::Secret, "{}: {name}", it.name);
+                let words =
+                    ["url", "host", "server", "port", "user", "security", "ca_file", "page"];
+                assert!(!words.iter().any(|word| name.contains(word)), "{}: {name}", it.name);
+            }
+        }
+    }
+
+    #[test]
     fn a_name_that_two_share_needs_a_kind() {
         assert_eq!(named(None, "web").unwrap().name, "web");
         let two = named(None, "files").unwrap_err().to_string();

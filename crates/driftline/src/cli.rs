@@ -49,6 +49,7 @@ mod search;
 mod searched;
 mod serve;
 pub mod status;
+pub mod stderr;
 mod temporary;
 mod terminal;
 pub mod token;
@@ -173,6 +174,12 @@ fn existing(root: &Path) -> anyhow::Result<Layout> {
 
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
+    let code = answer();
+    stderr::end();
+    code
+}
+
+fn answer() -> ExitCode {
     let line = match Cli::try_parse() {
         Ok(line) => line,
         Err(error) => return usage::answer(&error),
@@ -180,8 +187,8 @@ pub fn main() -> ExitCode {
     run(line.verb).unwrap_or_else(|error| {
         // A script that reads answers as JSON reads failures so, too.
         match usage::is_json() {
-            true => eprintln!("{}", serde_json::json!({"error": format!("{error:#}")})),
-            false => eprintln!("driftline: {error:#}"),
+            true => stderr::line(&serde_json::json!({"error": format!("{error:#}")}).to_string()),
+            false => stderr::line(&format!("driftline: {error:#}")),
         }
         ExitCode::from(TROUBLE)
     })

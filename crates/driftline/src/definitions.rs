@@ -18,7 +18,7 @@ pub use applying::apply;
 pub use checking::{check_job_name, checked, has_secrets, secrets_of_connection, secrets_of_job};
 pub use collecting::{collect, connection_form};
 pub use differing::difference;
-pub use hiding::{hidden, one_line};
+pub use hiding::{hidden, hidden_connection, one_line};
 pub use usual::without_usual;
 
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,9 @@
 //! The program: wiring only.
 
+// Standard error goes through `cli::stderr`, which nobody waits for, and answers through `say`:
+// the macros panic when nobody reads any more.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
+
 mod catalog;
 mod cli;
 mod definitions;

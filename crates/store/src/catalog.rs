@@ -20,6 +20,10 @@ pub struct Connector {
     pub about: &'static str,
     /// What a connection says: its configuration.
     pub settings: &'static [Setting],
+    /// Names of those settings that do not say where its secrets go, or how they get there. A
+    /// stored secret stays only while all others stay; so one that is forgotten here costs a
+    /// password that has to be given again, and never one that is led elsewhere.
+    pub not_destination: &'static [&'static str],
     /// What a job says: its document or output specification.
     pub spec: &'static [Setting],
     /// The kinds of links between its documents, which hop filters can limit.

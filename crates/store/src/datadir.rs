@@ -16,10 +16,10 @@
 //! directory that is not ours is never written into.
 
 use crate::sealing::Keys;
-use crate::{Db, Error, Result, disk, migrate, tables};
+use crate::{Db, Error, Result, disk, migrate, ours, tables};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The rows.
@@ -112,6 +112,13 @@ impl Layout {
         disk::is_read_only(&self.root)
     }
 
+    /// The permissions of the directory, if others than its owner may look into it: it was made
+    /// by somebody else, before.
+    pub fn open_to_others(&self) -> Option<u32> {
+        let mode = self.root.metadata().ok()?.permissions().mode() & 0o777;
+        (mode & 0o077 != 0).then_some(mode)
+    }
+
     /// Whether there is a data directory here.
     pub fn exists(&self) -> bool {
         self.database().is_file()
@@ -153,8 +160,14 @@ impl DataDir {
         refuse_foreign(&layout)?;
         make_directory(layout.root())?;
         make_directory(&layout.objects())?;
+        make_directory(&layout.search())?;
         let lock = Lock::take(&layout)?;
+        make_file(&layout.database())?;
         let db = layout.open_rows()?;
+        let keys = layout.secrets_key();
+        for path in [layout.root(), &layout.objects(), &layout.database(), &keys] {
+            ours::claim(path);
+        }
         Ok(DataDir { layout, db, _lock: lock })
     }
 
@@ -204,6 +217,16 @@ pub(crate) fn make_directory(path: &Path) -> Result<()> {
         .mode(0o700)
         .create(path)
         .map_err(|error| Error::io(path, error))
+}
+
+/// Made for its owner only, and left as it is if it is there; SQLite gives its log the same
+/// permissions, and takes an empty file for a new database.
+fn make_file(path: &Path) -> Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(Error::io(path, error)),
+    }
 }
 
 /// The operating system's lock on a data directory; it ends with the process.
@@ -298,5 +321,24 @@ mod tests {
         let root = place.path().join("data");
         let _held = DataDir::open(&root, 4, 0).unwrap();
         assert_eq!(root.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(Layout::new(&root).open_to_others(), None);
+    }
+
+    #[test]
+    fn what_is_made_in_a_directory_that_others_see_is_its_owners_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("data");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let held = DataDir::open(&root, 4, 0).unwrap();
+        assert_eq!(held.layout().open_to_others(), Some(0o755), "it is not ours to close");
+        let mut seen = 0;
+        for entry in std::fs::read_dir(&root).unwrap() {
+            let entry = entry.unwrap();
+            let mode = entry.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{} has mode {mode:o}", entry.path().display());
+            seen += 1;
+        }
+        assert!(seen >= 5, "the rows with their log, the lock, objects and search: {seen}");
     }
 }

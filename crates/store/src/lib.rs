@@ -22,6 +22,7 @@
 //! database has answered.
 
 pub mod backup;
+pub mod beneath;
 pub mod catalog;
 pub(crate) mod checksums;
 pub mod chunkfile;
@@ -42,6 +43,7 @@ pub mod ids;
 pub mod memory;
 pub mod migrate;
 pub mod objects;
+pub mod ours;
 pub mod owned;
 pub mod pack;
 pub mod panics;

@@ -8,7 +8,7 @@
 //! commit) is bounded where it arises, and comes to about as much again.
 
 /// All of it.
-pub const TOTAL_BYTES: usize = 384 << 20;
+pub const TOTAL_BYTES: usize = 480 << 20;
 
 /// Page cache of the connection that writes to SQLite.
 pub const SQLITE_WRITER_BYTES: usize = 32 << 20;
@@ -20,8 +20,11 @@ pub const SQLITE_READERS: usize = 2;
 /// Blocks of the link index that are kept in memory; a small index does not fill them. With 40 MB
 /// a rebuild of a million pages takes 15 % longer.
 pub const LINK_CACHE_BYTES: usize = 96 << 20;
-/// The newest rows of one tree of the link index, before they are written out.
+/// The newest rows of one tree of a small link index, before they are written out. A larger index
+/// has a sixteenth of its size for each, so that less is merged, up to the second number.
 pub const LINK_TREE_BYTES: usize = 10 << 20;
+/// The same of a large one, which is what the sum below counts with.
+pub const LINK_TREE_BYTES_MAX: usize = 32 << 20;
 /// Trees of the link index that are written to at full speed: pages, URIs, in-links, ranks.
 const LINK_TREES_BUSY: usize = 4;
 
@@ -36,7 +39,7 @@ const _: () = assert!(
     SQLITE_WRITER_BYTES
         + SQLITE_READERS * SQLITE_READER_BYTES
         + LINK_CACHE_BYTES
-        + LINK_TREES_BUSY * LINK_TREE_BYTES
+        + LINK_TREES_BUSY * LINK_TREE_BYTES_MAX
         + SEARCH_WRITERS_MAX * SEARCH_WRITER_BYTES
         <= TOTAL_BYTES,
     "the shares exceed what there is to divide"

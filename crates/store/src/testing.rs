@@ -35,6 +35,7 @@ pub const WEB: Connector = Connector {
     name: "web",
     about: "pages of the web",
     settings: &[],
+    not_destination: &[],
     spec: &[],
     link_types: &["link", "redirect"],
     takes_bodies: false,

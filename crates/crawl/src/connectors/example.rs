@@ -127,6 +127,7 @@ pub const CONNECTOR: Connector = Connector {
         default: Some(""),
         kind: SettingKind::Text,
     }],
+    not_destination: &[],
     spec: &[Setting {
         name: "notes",
         about: "notes, each written `name | text | the names it leads to`; the first is the seed",

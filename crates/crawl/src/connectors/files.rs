@@ -126,6 +126,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "files",
     about: "files in directories of this machine",
     settings: &[],
+    not_destination: &[],
     spec: &[
         Setting {
             name: "roots",

@@ -5,7 +5,7 @@
 
 use crate::repository::Looked;
 use std::path::Path;
-use store::Error;
+use store::{Error, ours};
 
 /// Fails while one of the paths cannot be listed or read, or while all of them are empty
 /// although documents were found there.
@@ -26,6 +26,15 @@ pub fn check_available(paths: &[String], has_documents: bool) -> store::Result<(
                 .to_owned(),
         }),
     }
+}
+
+/// What is said of a path that leads to this program's own data; `None` of every other.
+pub fn refused(path: &Path) -> Option<Looked> {
+    ours::is_within(path).then(|| Looked::Trouble {
+        code: "own-data",
+        detail: ours::REFUSED.to_owned(),
+        passes: false,
+    })
 }
 
 /// What it means that a document is missing: that it is gone, or that its repository is.

@@ -116,6 +116,7 @@ pub const CONNECTOR: Connector = Connector {
             kind: SettingKind::Secret,
         },
     ],
+    not_destination: &[],
     spec: &[
         Setting {
             name: "ids",

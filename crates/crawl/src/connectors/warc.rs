@@ -68,6 +68,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "warc",
     about: "pages that WARC and WAT archives of this machine hold",
     settings: &[],
+    not_destination: &[],
     spec: &[
         Setting {
             name: "paths",

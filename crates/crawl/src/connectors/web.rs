@@ -52,6 +52,7 @@ pub const CONNECTOR: Connector = Connector {
     name: NAME,
     about: "pages and files of the web, found by following links from seeds",
     settings: SETTINGS,
+    not_destination: &[],
     spec: SPEC,
     link_types: &[LINK, REDIRECT],
     takes_bodies: false,

@@ -149,6 +149,8 @@ fn unwrap(address: IpAddr) -> (IpAddr, Option<IpAddr>) {
         // `::` and `::1` are themselves; the rest of ::/96 is IPv4 in an old dress.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => (address, None),
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => (v4(high, low), None),
+        // ::ffff:0:0:0/96, IPv4-translated (RFC 2765).
+        [0, 0, 0, 0, 0xffff, 0, high, low] => (v4(high, low), None),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => (v4(high, low), None),
         [0x2002, high, low, ..] => (v4(high, low), None),
         // Teredo: its server in the clear, its client inverted.

@@ -5,7 +5,7 @@
 //! stands for it, and coming back in means what is stored.
 
 use serde_json::{Map, Value as Json};
-use store::catalog::{Setting, SettingKind};
+use store::catalog::{Connector, Setting, SettingKind};
 
 /// What is shown instead of a secret.
 pub const HIDDEN: &str = "***";
@@ -179,6 +179,25 @@ pub fn example(settings: &[Setting]) -> Json {
 pub fn secrets(settings: &[Setting], prefix: &str) -> Vec<String> {
     let secret = settings.iter().filter(|it| it.kind == SettingKind::Secret);
     secret.map(|it| format!("{prefix}/{}", it.name.replace('.', "/"))).collect()
+}
+
+/// Settings that two configurations differ in and that say where a connector's secrets go, or how
+/// they get there. What is not said is what holds then.
+pub fn destinations_that_differ(
+    connector: &Connector,
+    one: &Json,
+    other: &Json,
+) -> Vec<&'static str> {
+    let said = |setting: &Setting, json: &Json| {
+        let default = || value(setting, setting.default?).ok();
+        let said = get(json, setting.name).filter(|it| !it.is_null()).cloned().or_else(default);
+        said.filter(|it| it.as_str() != Some("") && it.as_array().is_none_or(|all| !all.is_empty()))
+    };
+    let travels = |it: &&Setting| {
+        it.kind != SettingKind::Secret && !connector.not_destination.contains(&it.name)
+    };
+    let settings = connector.settings.iter().filter(travels);
+    settings.filter(|it| said(it, one) != said(it, other)).map(|it| it.name).collect()
 }
 
 /// Puts [`HIDDEN`] in the place of every secret.

@@ -13,7 +13,7 @@ use super::changes::{Changed, Changes, define};
 use super::place::Place;
 use super::{kind_of, shown, told, words};
 use crate::catalog;
-use crate::definitions::{ConnectionForm, Definitions};
+use crate::definitions::{ConnectionForm, Definitions, hidden_connection};
 use crate::refusal::require;
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
@@ -359,7 +359,9 @@ fn edit(
         lines.extend(define(tx, now_ms, &mut |stored| {
             let connector = catalog::named(Some(kind), &it.classname)?;
             let form = stored.connections.of(kind).get(&it.name);
-            let mut form = form.context("it was there a moment ago")?.clone();
+            let form = form.context("it was there a moment ago")?;
+            // What is not given stays, if it goes where it went before.
+            let mut form = hidden_connection(kind, form)?;
             flags.apply(connector, &mut form)?;
             Ok(holding(kind, &it.name, form))
         })?);

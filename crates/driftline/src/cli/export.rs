@@ -13,6 +13,7 @@ use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::chunkfile::ChunkKey;
@@ -119,7 +120,8 @@ impl Partial {
         name.push(".partial");
         let path = PathBuf::from(name);
         let place = shown(&path.display().to_string());
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file =
+            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = file.with_context(|| format!("cannot write {place}"))?;
         // What a killed export left is ours to replace; what a living one writes is not.
         if file.try_lock().is_err() {

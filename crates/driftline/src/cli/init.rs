@@ -29,6 +29,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => args.place.rows().is_ok(),
     };
     let held = args.place.hold_or_make(args.parts)?;
+    if existed {
+        // One that was made now has been told of.
+        args.place.warn_if_open();
+    }
     let found = held.db.read(|tx| overview::read(tx, clock::now_ms()))?;
     if args.place.json() {
         let made = !existed;

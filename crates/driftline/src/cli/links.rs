@@ -19,7 +19,7 @@ pub use asking::{Args, Ask, KIND_NAMES, kind_of};
 use super::answers::Answers;
 use super::place::Place;
 use super::report::moments::calendar;
-use super::{csv, say};
+use super::{csv, say, stderr};
 use anyhow::Context;
 use asking::{List, Looking, kind_name};
 use finding::{Candidates, Found};
@@ -166,7 +166,7 @@ fn export(looking: &Looking, ask: Ask) -> anyhow::Result<ExitCode> {
     if is_known {
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("{}", unknown(&looking.place, &ask.url));
+    stderr::line(&unknown(&looking.place, &ask.url));
     Ok(ExitCode::FAILURE)
 }
 

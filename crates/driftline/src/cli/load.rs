@@ -17,7 +17,7 @@ mod tests;
 
 use super::crawl::{node_name, stopping};
 use super::place::{Held, Place};
-use super::say;
+use super::{say, stderr};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -110,9 +110,9 @@ fn load_all<'a>(
 ) -> anyhow::Result<Vec<(&'a Source, Loaded)>> {
     let is_stopped = || stop.load(Ordering::SeqCst);
     let waits = || {
-        eprintln!(
+        stderr::line(
             "driftline: another process works on the link index, a crawl or a load; waiting for \
-             it to end"
+             it to end",
         );
     };
     let Some(holding) = leases::take(held, &node_name(None, held), &is_stopped, &waits)? else {
@@ -165,7 +165,7 @@ fn note(held: &Held, loaded: &Loaded) -> anyhow::Result<()> {
 
 fn tell(source: &Source, loaded: &Loaded) {
     if let Ended::Failed(error) = &loaded.ended {
-        eprintln!("driftline: {}: {error}", source.name);
+        stderr::line(&format!("driftline: {}: {error}", source.name));
     }
     show::lines(source, loaded).iter().for_each(|line| say(line));
 }

@@ -17,7 +17,7 @@ use super::crawl::hosted::HostedCrawls;
 use super::linked::Linked;
 use super::searched::Searched;
 use super::words::quoted;
-use super::{Data, shown};
+use super::{Data, shown, stderr};
 use crate::catalog;
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
@@ -280,9 +280,27 @@ impl Place {
         }
     }
 
+    /// Says so if others can look into the data directory. What is made in it is its owner's alone,
+    /// but names and sizes can be seen, and what lay there before stays as it is.
+    pub fn warn_if_open(&self) {
+        let Some(root) = self.directory() else { return };
+        if let Some(mode) = Layout::new(root).open_to_others() {
+            let root = root.display();
+            stderr::line(&format!(
+                "driftline: others can look into {root} (mode {mode:o}); close it with: chmod 700 {root}"
+            ));
+        }
+    }
+
     fn hold_directory(&self, parts: u32) -> anyhow::Result<Held> {
         self.server.is_not_named()?;
-        Held::open(self.data.root(), parts)
+        let layout = Layout::new(self.data.root());
+        let existed = layout.exists();
+        let held = Held::open(self.data.root(), parts)?;
+        if !existed {
+            self.warn_if_open();
+        }
+        Ok(held)
     }
 }
 

@@ -5,6 +5,7 @@
 //! them). Invariants: a live line never wraps, whatever it is told to show; after a resize the
 //! next drawing removes all rows of the old one.
 
+use super::stderr::Stderr;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -151,10 +152,10 @@ pub struct LiveLine<W: Write> {
 }
 
 /// A live line on standard error, if somebody looks at it.
-pub fn live_line() -> Option<LiveLine<std::io::Stderr>> {
+pub fn live_line() -> Option<LiveLine<Stderr>> {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let is_live = std::io::stderr().is_terminal() && !is_dumb;
-    is_live.then(|| LiveLine::new(std::io::stderr()))
+    is_live.then(|| LiveLine::new(Stderr))
 }
 
 impl<W: Write> LiveLine<W> {
@@ -171,7 +172,10 @@ impl<W: Write> LiveLine<W> {
         let room = columns.saturating_sub(3);
         let line = format!("{spinner} {}", cut(&text(room), room));
         let erased = self.erased(columns);
-        let _ = write!(self.out, "{erased}{line}").and_then(|()| self.out.flush());
+        let _ = self
+            .out
+            .write_all(format!("{erased}{line}").as_bytes())
+            .and_then(|()| self.out.flush());
         self.drawn = width(&line);
     }
 
@@ -179,7 +183,7 @@ impl<W: Write> LiveLine<W> {
     pub fn clear(&mut self, columns: usize) {
         if self.drawn > 0 {
             let erased = self.erased(columns);
-            let _ = write!(self.out, "{erased}").and_then(|()| self.out.flush());
+            let _ = self.out.write_all(erased.as_bytes()).and_then(|()| self.out.flush());
             self.drawn = 0;
         }
     }

@@ -9,7 +9,7 @@ use super::links::listing::{self, Flags, Sheet};
 use super::links::showing::pages;
 use super::place::Place;
 use super::words::{quoted, table};
-use super::{csv, say, shown};
+use super::{csv, say, shown, stderr};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -108,7 +108,7 @@ fn export(args: &Args, ask: &Ask) -> anyhow::Result<ExitCode> {
         Ok(Some(answer.listing).filter(|_| missing.is_none()))
     })?;
     if let Some(sentence) = missing {
-        eprintln!("{sentence}");
+        stderr::line(&sentence);
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,7 @@
 //! Invariants: whoever asks for JSON reads failures of every kind as JSON; a number that is
 //! none is answered in our words, not in those of a parser.
 
-use super::TROUBLE;
+use super::{TROUBLE, stderr};
 use clap::error::ErrorKind;
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
@@ -20,9 +20,9 @@ pub fn answer(error: &clap::Error) -> ExitCode {
     match (is_json(), ours) {
         (true, ours) => {
             let text = ours.unwrap_or_else(|| error.render().to_string());
-            eprintln!("{}", serde_json::json!({"error": one_line(&text)}));
+            stderr::line(&serde_json::json!({"error": one_line(&text)}).to_string());
         }
-        (false, Some(text)) => eprint!("{text}"),
+        (false, Some(text)) => stderr::line(text.trim_end_matches('\n')),
         (false, None) => drop(error.print()),
     }
     ExitCode::from(TROUBLE)

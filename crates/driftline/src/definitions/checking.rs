@@ -47,8 +47,9 @@ fn check_connection(
     let connector = catalog::named(Some(kind), &form.connector)?;
     let secrets = secrets_of_connection(kind, form);
     let known = known.filter(|known| known.connector == form.connector);
-    // A stored secret goes nowhere but where it was meant for.
-    let known = known.filter(|known| places(&known.settings) == places(&form.settings));
+    if let Some(known) = known {
+        check_destination(connector, (form, known), &secrets)?;
+    }
     *form = revealed(form, &secrets, known)?;
     form.settings = by_connector(connector.check_config, &form.settings).context("settings")?;
     require!(
@@ -68,27 +69,29 @@ fn check_connection(
     Ok(())
 }
 
-/// Words in the names of settings that say where a connection leads to, and as whom.
-const PLACE_WORDS: [&str; 8] =
-    ["url", "database", "host", "server", "address", "user", "port", "page"];
-
-/// What settings say of where a connection leads to, and as whom.
-fn places(settings: &Json) -> Vec<(String, Json)> {
-    let mut found: Vec<(String, Json)> = Vec::new();
-    let mut left = vec![(String::new(), settings)];
-    while let Some((name, value)) = left.pop() {
-        match value {
-            Json::Object(fields) => {
-                left.extend(fields.iter().map(|(field, it)| (format!("{name}.{field}"), it)));
-            }
-            value if PLACE_WORDS.iter().any(|word| name.contains(word)) => {
-                found.push((name, value.clone()));
-            }
-            _ => {}
-        }
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found
+/// A stored secret goes nowhere but where it was meant for: one that is to stay as it is stored is
+/// refused where the way there is another.
+fn check_destination(
+    connector: &Connector,
+    (form, known): (&ConnectionForm, &ConnectionForm),
+    secrets: &[String],
+) -> anyhow::Result<()> {
+    let text = |form: &ConnectionForm, place: &str| {
+        let place = place.strip_prefix("/settings").unwrap_or(place);
+        form.settings.pointer(place).and_then(Json::as_str).unwrap_or_default().to_owned()
+    };
+    let is_kept =
+        |place: &&String| text(form, place) == typed::HIDDEN && !text(known, place).is_empty();
+    let changed = typed::destinations_that_differ(connector, &known.settings, &form.settings);
+    let Some(secret) = secrets.iter().find(is_kept).filter(|_| !changed.is_empty()) else {
+        return Ok(());
+    };
+    let secret = secret.trim_start_matches("/settings/").replace('/', ".");
+    refuse!(
+        "{} changed, and a stored secret is not sent anywhere it was not given for; give {secret} \
+         again, too ({secret}=…), or take it back ({secret}=)",
+        changed.join(", ")
+    )
 }
 
 fn check_job(

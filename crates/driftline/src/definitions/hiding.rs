@@ -10,10 +10,7 @@ pub fn hidden(found: &Definitions) -> serde_json::Result<Definitions> {
     let mut out = found.clone();
     for kind in Kind::ALL {
         for form in out.connections.of_mut(kind).values_mut() {
-            let places = secrets_of_connection(kind, form);
-            let mut json = serde_json::to_value(&*form)?;
-            typed::hide(&mut json, &places);
-            *form = serde_json::from_value::<ConnectionForm>(json)?;
+            *form = hidden_connection(kind, form)?;
         }
     }
     for form in out.jobs.values_mut() {
@@ -23,6 +20,13 @@ pub fn hidden(found: &Definitions) -> serde_json::Result<Definitions> {
         *form = serde_json::from_value::<JobForm>(json)?;
     }
     Ok(out)
+}
+
+/// A connection with `***` in the place of every secret.
+pub fn hidden_connection(kind: Kind, form: &ConnectionForm) -> serde_json::Result<ConnectionForm> {
+    let mut json = serde_json::to_value(form)?;
+    typed::hide(&mut json, &secrets_of_connection(kind, form));
+    serde_json::from_value(json)
 }
 
 /// One of them, by how lines about it begin: `job docs`, `output connection solr`. Without

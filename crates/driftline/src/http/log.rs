@@ -4,6 +4,7 @@
 //! and no question is in it.
 
 use crate::cli::shown;
+use crate::cli::stderr::Stderr;
 use serde_json::{Map, Value as Json, json};
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -16,9 +17,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// To standard error.
+    /// To standard error, without waiting for whoever reads it.
     pub fn to_stderr(is_json: bool) -> Log {
-        Log::to(Box::new(std::io::stderr()), is_json)
+        Log::to(Box::new(Stderr), is_json)
     }
 
     /// To anything.

@@ -53,6 +53,7 @@ pub const CONNECTOR: Connector = Connector {
         default: None,
         kind: SettingKind::Text,
     }],
+    not_destination: &[],
     spec: &[],
     link_types: &[],
     takes_bodies: true,

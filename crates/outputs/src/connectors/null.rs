@@ -29,6 +29,7 @@ pub const CONNECTOR: Connector = Connector {
     name: "null",
     about: "takes documents and keeps nothing, to try a job or to measure one",
     settings: &[],
+    not_destination: &[],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

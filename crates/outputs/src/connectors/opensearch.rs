@@ -107,6 +107,7 @@ pub const CONNECTOR: Connector = Connector {
         super::CA_FILE,
         super::TIMEOUT,
     ],
+    not_destination: &["index", "refresh", "timeout_ms"],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

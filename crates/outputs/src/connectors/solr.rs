@@ -94,6 +94,7 @@ pub const CONNECTOR: Connector = Connector {
         super::CA_FILE,
         super::TIMEOUT,
     ],
+    not_destination: &["id_field", "commit_within_ms", "commit", "timeout_ms"],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

@@ -122,6 +122,7 @@ pub const CONNECTOR: Connector = Connector {
         super::CA_FILE,
         super::TIMEOUT,
     ],
+    not_destination: &["method", "batch", "removal", "timeout_ms"],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

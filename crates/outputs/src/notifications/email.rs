@@ -257,6 +257,7 @@ pub const CONNECTOR: Connector = Connector {
         CA_FILE,
         TIMEOUT,
     ],
+    not_destination: &["from", "to", "events", "timeout_ms"],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

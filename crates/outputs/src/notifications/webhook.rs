@@ -113,6 +113,7 @@ pub const CONNECTOR: Connector = Connector {
         CA_FILE,
         TIMEOUT,
     ],
+    not_destination: &["events", "timeout_ms"],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

@@ -140,6 +140,7 @@ pub const CONNECTOR: Connector = Connector {
         bytes("min_bytes", "the least size of a document", "10"),
         bytes("max_bytes", "the largest size of a document; 0 is no limit", "1000000"),
     ],
+    not_destination: &[],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

@@ -120,6 +120,7 @@ pub const CONNECTOR: Connector = Connector {
         default: Some("no"),
         kind: SettingKind::Flag,
     }],
+    not_destination: &[],
     spec: &[],
     link_types: &[],
     takes_bodies: true,

@@ -64,6 +64,7 @@ pub const CONNECTOR: Connector = Connector {
             kind: SettingKind::Number { least: 0, most: i64::MAX },
         },
     ],
+    not_destination: &[],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

@@ -210,6 +210,7 @@ pub const CONNECTOR: Connector = Connector {
         rules("rename", "a field and its new name", "title=headline"),
         rules("remove", "a field that is left out", "charset"),
     ],
+    not_destination: &[],
     spec: &[],
     link_types: &[],
     takes_bodies: false,

@@ -10,7 +10,7 @@ use super::{
     CONNECT_TIMEOUT, Cell, Columns, ID_BYTES_MAX, ROWS_AT_ONCE, STATEMENT_MAX, VALUE_BYTES_MAX,
     check_shape, sized, stripped, too_long,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, ours};
 use bytes::BytesMut;
 use postgres::error::SqlState;
 use postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
@@ -50,7 +50,28 @@ impl Reader {
             };
             Error::Unavailable { what: "the PostgreSQL database".into(), reason }
         })?;
-        Ok(Reader { client: Some(client) })
+        let mut reader = Reader { client: Some(client) };
+        reader.refuse_ours()?;
+        Ok(reader)
+    }
+
+    /// Refuses the database that this program has its own rows in.
+    fn refuse_ours(&mut self) -> Result<()> {
+        let mut transaction = self.transaction()?;
+        let has_settings = "SELECT to_regclass('settings') IS NOT NULL
+             AND to_regclass('schema_versions') IS NOT NULL";
+        if !transaction.query_one(has_settings, &[]).map_err(failed)?.get::<_, bool>(0) {
+            return Ok(());
+        }
+        let name = "SELECT CAST(value AS TEXT) FROM settings WHERE name = 'installation'";
+        // Another program's table may have other columns; then it is none of ours.
+        let found = transaction.query_opt(name, &[]).ok().flatten();
+        let found = found.and_then(|row| row.try_get::<_, String>(0).ok());
+        let found = found.and_then(|name| u128::from_str_radix(&name, 16).ok());
+        match found.is_some_and(|name| ours::is_installation(name.to_be_bytes())) {
+            true => Err(Error::Refused(format!("the PostgreSQL database: {}", ours::REFUSED))),
+            false => Ok(()),
+        }
     }
 
     fn transaction(&mut self) -> Result<Transaction<'_>> {

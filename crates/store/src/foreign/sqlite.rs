@@ -3,7 +3,7 @@
 //! Invariant: no statement changes the file, attaches another, or runs past its deadline.
 
 use super::{BUSY_TIMEOUT, Cell, Columns, STATEMENT_MAX, VALUE_BYTES_MAX, check_shape, too_long};
-use crate::{Error, Result};
+use crate::{Error, Result, ours};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
@@ -24,6 +24,9 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn open(path: &Path) -> Result<Reader> {
+        if ours::is_within(path) {
+            return Err(Error::Refused(format!("{}: {}", path.display(), ours::REFUSED)));
+        }
         let away = |error: rusqlite::Error| match failed(error) {
             Error::Corrupt { reason, .. } => Error::corrupt(path.display().to_string(), reason),
             error if error.passes() => {

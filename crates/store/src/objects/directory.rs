@@ -36,6 +36,7 @@ impl Directory {
         for directory in root.ancestors().take(made + 1) {
             sync(directory).map_err(|source| refused(directory, source))?;
         }
+        crate::ours::claim(&root);
         Ok(Directory { root, synced: Mutex::default() })
     }
 

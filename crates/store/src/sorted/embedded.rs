@@ -10,6 +10,7 @@
 //! a replacement that was cut off, and go. What it may grow to besides its rows, and how that
 //! is given back, is in `shrinking`.
 
+mod buffers;
 mod half_made;
 mod mirror;
 mod shrinking;
@@ -18,6 +19,7 @@ use super::{Family, Habit, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, V
 use crate::ids::Part;
 use crate::tables::leases::Lease;
 use crate::{Error, Result, disk, memory};
+use buffers::Buffered;
 use fjall::config::{
     BlockSizePolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, RestartIntervalPolicy,
 };
@@ -25,14 +27,15 @@ use fjall::{
     CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot,
 };
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 
 /// Which generation of each family counts.
 const GENERATIONS: &str = "generations";
 /// Bytes of the journal before the oldest rows are written out.
-const JOURNAL_BYTES: u64 = 128 << 20;
+const JOURNAL_BYTES: u64 = 256 << 20;
 /// Threads that write out and merge. Of two, one would do nothing but hand the other its
 /// work again and again while there is some.
 const WORKERS: usize = 1;
@@ -74,6 +77,13 @@ struct Tree {
     family: Family,
     generation: u64,
     keyspace: Keyspace,
+    buffered: Arc<Buffered>,
+}
+
+impl Tree {
+    fn new(family: Family, generation: u64, keyspace: Keyspace) -> Tree {
+        Tree { family, generation, keyspace, buffered: Arc::default() }
+    }
 }
 
 impl Embedded {
@@ -145,6 +155,7 @@ impl Opened {
     fn open(place: &Place) -> Result<Opened> {
         let failed = |error| fault(&place.path, error);
         half_made::clear(&place.path)?;
+        let is_new = !place.path.exists();
         let db = Database::builder(&place.path)
             .cache_size(memory::LINK_CACHE_BYTES as u64)
             .max_journaling_size(JOURNAL_BYTES)
@@ -152,13 +163,18 @@ impl Opened {
             .max_cached_files(Some(FILES_MAX))
             .open()
             .map_err(failed)?;
+        if is_new {
+            let private = std::fs::Permissions::from_mode(0o700);
+            std::fs::set_permissions(&place.path, private)
+                .map_err(|error| Error::io(&place.path, error))?;
+        }
         let generations = db.keyspace(GENERATIONS, || options(Habit::Looked)).map_err(failed)?;
         let mut trees = BTreeMap::new();
         for family in place.families {
             let found = generations.get([family.byte]).map_err(failed)?;
             let generation = found.as_deref().and_then(number).unwrap_or(0);
             let keyspace = tree(&db, *family, generation)?;
-            trees.insert(family.byte, Tree { family: *family, generation, keyspace });
+            trees.insert(family.byte, Tree::new(*family, generation, keyspace));
         }
         let (path, trees) = (place.path.clone(), RwLock::new(trees));
         let map = Opened { path, db, generations, trees, is_mirror: false };
@@ -198,9 +214,13 @@ struct SnapshotView<'a> {
 }
 
 impl SnapshotView<'_> {
-    fn keyspace(&self, key: &[u8]) -> Result<&Keyspace> {
+    fn tree(&self, key: &[u8]) -> Result<&Tree> {
         let found = key.first().and_then(|byte| self.trees.get(byte));
-        found.map(|it| &it.keyspace).ok_or_else(|| no_family(key))
+        found.ok_or_else(|| no_family(key))
+    }
+
+    fn keyspace(&self, key: &[u8]) -> Result<&Keyspace> {
+        self.tree(key).map(|it| &it.keyspace)
     }
 }
 
@@ -303,15 +323,18 @@ impl Opened {
             .durability(Some(PersistMode::SyncAll));
         let mut at = Vec::new();
         for Row { part, key, value } in rows {
-            let keyspace = view.keyspace(&key)?;
+            let tree = view.tree(&key)?;
+            let keyspace = &tree.keyspace;
             store_into(&mut at, part, &key[1..]);
+            tree.buffered.add(at.len() + value.as_ref().map_or(0, Vec::len));
             match value {
                 Some(value) => batch.insert(keyspace, at.as_slice(), value),
                 None => batch.remove(keyspace, at.as_slice()),
             }
         }
         drop(view.snapshot);
-        batch.commit().map_err(|error| self.fault(error))
+        batch.commit().map_err(|error| self.fault(error))?;
+        self.write_out_full(view.trees.values())
     }
 
     fn replace(&self, families: &[Family], rows: &mut Sorted<'_>) -> Result<()> {
@@ -320,7 +343,7 @@ impl Opened {
         for family in families {
             let generation = old.get(&family.byte).map_or(0, |it| it.generation) + 1;
             let keyspace = tree(&self.db, *family, generation)?;
-            new.insert(family.byte, Tree { family: *family, generation, keyspace });
+            new.insert(family.byte, Tree::new(*family, generation, keyspace));
         }
         let failed = |error| self.fault(error);
         let mut filling = BTreeMap::new();
@@ -381,7 +404,7 @@ fn tree(db: &Database, family: Family, generation: u64) -> Result<Keyspace> {
 fn options(habit: Habit) -> KeyspaceCreateOptions {
     let lz4 = CompressionPolicy::all(CompressionType::Lz4);
     let options = KeyspaceCreateOptions::default()
-        .max_memtable_size(memory::LINK_TREE_BYTES as u64)
+        .max_memtable_size(memory::LINK_TREE_BYTES_MAX as u64)
         .data_block_compression_policy(lz4);
     match habit {
         Habit::Looked => options.data_block_size_policy(BlockSizePolicy::all(4 << 10)),

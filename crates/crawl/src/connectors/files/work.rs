@@ -82,11 +82,12 @@ impl Files {
     }
 
     /// Whether an entry of a directory is a file, a directory, or a link to one that leads
-    /// neither out of the roots nor back to where it is.
+    /// neither out of the roots nor back to where it is; and not this program's own data.
     fn is_worth(&self, entry: &std::fs::DirEntry, path: &Path, here: &Path) -> bool {
         let Ok(kind) = entry.file_type() else { return false };
         if !kind.is_symlink() {
-            return kind.is_file() || kind.is_dir();
+            let is_ours = || entry.metadata().is_ok_and(|it| store::ours::is_ours(&it));
+            return (kind.is_file() || kind.is_dir()) && !is_ours();
         }
         let target = std::fs::canonicalize(path).ok().filter(|_| self.spec.follow_links);
         let inside = |target: &PathBuf| {
@@ -185,6 +186,9 @@ impl Repository for Files {
 
     fn look(&self, docid: &str, known: Known<'_>) -> Looked {
         let path = Path::new(docid);
+        if let Some(refused) = roots::refused(path) {
+            return refused;
+        }
         let metadata = match self.metadata(path) {
             Ok(metadata) => metadata,
             Err(error) => return self.trouble(&error),

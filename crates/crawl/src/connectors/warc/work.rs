@@ -133,7 +133,10 @@ impl Repository for Archives {
 
     fn look(&self, docid: &str, known: Known<'_>) -> Looked {
         let looked = match docid.starts_with('/') {
-            true => self.path(docid),
+            true => match roots::refused(Path::new(part(docid).0)) {
+                Some(refused) => return refused,
+                None => self.path(docid),
+            },
             false => self.page(docid, known),
         };
         match looked {

@@ -112,7 +112,12 @@ pub(super) const BAD_PORTS: [u16; 19] = [
     6_667, 6_668, 6_669, 6_679, 6_697, 10_080,
 ];
 
+/// All of IPv6 that is given out for the public internet, with special ranges in it.
+const GLOBAL_UNICAST: Cidr = Cidr::v6([0x2000, 0, 0, 0], 3);
+
 /// The name of the special range an address is in, if it is in one.
 pub(super) fn special(address: IpAddr) -> Option<&'static str> {
-    SPECIAL.iter().find(|(range, _)| range.contains(address)).map(|(_, name)| *name)
+    let named = SPECIAL.iter().find(|(range, _)| range.contains(address)).map(|(_, name)| *name);
+    let is_global = address.is_ipv4() || GLOBAL_UNICAST.contains(address);
+    named.or((!is_global).then_some("not given out for the public internet"))
 }

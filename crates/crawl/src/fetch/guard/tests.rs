@@ -69,8 +69,26 @@ fn every_special_range_of_ipv6_is_refused_from_its_first_address_to_its_last_and
         for outside in [before, after].into_iter().flatten() {
             // Beside ::1 is IPv4 in an old dress (0.0.0.2), before 2001:1:: is Teredo.
             let decided_by_ipv4 = unwrap(IpAddr::V6(outside)).0.is_ipv4();
-            assert_eq!(at(IpAddr::V6(outside)).is_ok(), !decided_by_ipv4, "{outside}");
+            let is_global = outside.segments()[0] & 0xe000 == 0x2000;
+            let is_reached = is_global && !decided_by_ipv4;
+            assert_eq!(at(IpAddr::V6(outside)).is_ok(), is_reached, "{outside}");
         }
+    }
+}
+
+#[test]
+fn what_is_not_given_out_for_the_public_internet_is_refused_until_it_is_allowed() {
+    let mut allowing = Guard { allow: vec!["4000::/3".parse().unwrap()], ..Guard::default() };
+    for text in ["200::1", "1000::1", "1fff:ffff::1", "4000::1", "8000::1", "e000::1", "fbff::1"] {
+        let address: IpAddr = text.parse().unwrap();
+        assert!(matches!(at(address), Err(Reason::Address(_))), "{text}");
+        let reached = allowing.address(SocketAddr::new(address, 80)).is_ok();
+        assert_eq!(reached, text == "4000::1", "{text}");
+    }
+    allowing.allow_private = true;
+    assert_eq!(allowing.address("[8000::1]:80".parse().unwrap()), Ok(()));
+    for text in ["2000::1", "2606:4700::1111", "3ffe::1"] {
+        assert_eq!(at(text.parse().unwrap()), Ok(()), "{text}");
     }
 }
 
@@ -82,6 +100,8 @@ fn ipv4_inside_ipv6_is_unwrapped_and_judged_as_ipv4() {
         "::127.0.0.1",
         "::0.0.0.2",
         "64:ff9b::a9fe:a9fe",
+        "::ffff:0:127.0.0.1",
+        "::ffff:0:a9fe:a9fe",
         "64:ff9b::10.1.2.3",
         "64:ff9b:1::8.8.8.8",
         "2002:7f00:1::",
@@ -97,6 +117,7 @@ fn ipv4_inside_ipv6_is_unwrapped_and_judged_as_ipv4() {
     let allowed = [
         "::ffff:8.8.8.8",
         "64:ff9b::8.8.8.8",
+        "::ffff:0:8.8.8.8",
         "2002:808:808::1",
         "2001:0:808:808::f7f7:f7f7",
         "2606:4700::1111",

@@ -5,6 +5,7 @@
 //! same for ten documents and ten million; the line takes one row of the terminal.
 
 use crate::cli::shown;
+use crate::cli::stderr;
 use crate::cli::terminal::{self, LiveLine, Part};
 use crate::cli::words::{count, size_of, span};
 use ::crawl::worker::progress::{Counted, Progress};
@@ -113,7 +114,7 @@ impl Standing {
 
 /// The line, and how fast things go.
 pub struct ProgressLine {
-    live: Option<LiveLine<std::io::Stderr>>,
+    live: Option<LiveLine<stderr::Stderr>>,
     since: Instant,
     recent: VecDeque<(Instant, u64)>,
 }
@@ -132,7 +133,7 @@ impl ProgressLine {
 
     /// Writes something that is worth a line of its own.
     pub fn note(&mut self, notice: &str) {
-        self.aside(|| eprintln!("driftline: {}", shown(notice)));
+        self.aside(|| stderr::line(&format!("driftline: {}", shown(notice))));
     }
 
     /// Writes something else to the terminal.

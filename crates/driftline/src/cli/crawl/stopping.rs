@@ -3,6 +3,7 @@
 //! Either way nothing that was committed is lost; at once only means that documents
 //! under way are fetched again next time.
 
+use crate::cli::stderr;
 use crate::cli::terminal::ERASE_ROW;
 use ::crawl::worker::Stopper;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -43,12 +44,14 @@ pub fn heed_saying(words: Words, stop: impl Fn() + Send + 'static) -> anyhow::Re
         for signal in signals.forever() {
             if asked {
                 tell(&words.second);
+                stderr::end();
                 #[allow(clippy::disallowed_methods, reason = "at once is what was asked for")]
                 std::process::exit(128 + signal);
             }
             asked = true;
-            tell(&words.first);
+            // First of all, whatever becomes of the words.
             stop();
+            tell(&words.first);
         }
     })?;
     Ok(Stopping { handle, thread: Some(thread) })
@@ -57,7 +60,7 @@ pub fn heed_saying(words: Words, stop: impl Fn() + Send + 'static) -> anyhow::Re
 /// Says something, in the place of a line that lives there.
 fn tell(words: &str) {
     let erase = if std::io::stderr().is_terminal() { ERASE_ROW } else { "" };
-    eprintln!("{erase}driftline: {words}");
+    stderr::line(&format!("{erase}driftline: {words}"));
 }
 
 impl Drop for Stopping {

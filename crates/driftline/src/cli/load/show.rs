@@ -22,7 +22,7 @@ pub struct Line {
 }
 
 struct Live {
-    line: LiveLine<std::io::Stderr>,
+    line: LiveLine<crate::cli::stderr::Stderr>,
     drawn: Option<Instant>,
 }
 

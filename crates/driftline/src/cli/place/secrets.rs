@@ -18,7 +18,10 @@ impl Secrets {
     /// A database with the key, if there is one.
     pub fn of(&self, db: Db) -> anyhow::Result<Db> {
         Ok(match &self.secrets_key {
-            Some(path) => db.with_keys(Keys::of_file(path)?),
+            Some(path) => {
+                store::ours::claim(path);
+                db.with_keys(Keys::of_file(path)?)
+            }
             None => db,
         })
     }

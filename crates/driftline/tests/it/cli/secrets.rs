@@ -80,6 +80,29 @@ fn a_directory_and_its_backup_have_them_sealed_and_the_key_beside_them() {
 }
 
 #[test]
+fn a_stored_secret_is_not_led_elsewhere_by_an_edit() {
+    let place = made();
+    said(&create(&|args| place.run(args)));
+    let edit = |more: &[&str]| place.run(&[&["connection", "edit", "solr"], more].concat());
+    // What says where or how it travels takes the secret with it, or is refused.
+    for elsewhere in ["url=http://127.0.0.1:8/solr/x", "user=other", "ca_file=/etc/hosts"] {
+        let name = elsewhere.split('=').next().unwrap_or_default();
+        assert_trouble(&edit(&[elsewhere]), &[name, "password=", "stored secret"]);
+    }
+    said(&edit(&["timeout_ms=5s", "id_field=key", "--description", "ours"]));
+    assert_eq!(exported(&place.run(&EXPORT)), SECRET, "it goes where it went");
+    let document = place.path("all.json");
+    let shown = said(&place.run(&["export", "--format", "json"]));
+    std::fs::write(&document, shown.replace("127.0.0.1:9", "127.0.0.1:8")).unwrap();
+    assert_trouble(&place.run(&["import", text(&document)]), &["url", "password"]);
+    said(&edit(&["url=http://127.0.0.1:8/solr/x", "password=new"]));
+    assert_eq!(exported(&place.run(&EXPORT)), "new");
+    said(&edit(&["url=http://127.0.0.1:7/solr/x", "password=", "user="]));
+    let found = parsed(&said(&place.run(&EXPORT)));
+    assert_eq!(found["connections"]["output"]["solr"]["settings"].get("password"), None);
+}
+
+#[test]
 fn a_database_takes_secrets_only_with_a_key_and_a_copy_seals_them_anew() {
     let Some(database) = FreshDatabase::from_environment() else {
         return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");

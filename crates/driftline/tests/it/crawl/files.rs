@@ -140,3 +140,36 @@ fn eleven_thousand_files_are_crawled_twice_in_a_row() {
     let changed = "SELECT COUNT(*) FROM documents WHERE changes > 0 OR removed_ms IS NOT NULL";
     assert_eq!(tree.home.number(changed), 0);
 }
+
+#[test]
+fn the_programs_own_data_is_never_a_source() {
+    let tree = Tree::new(Home::directory());
+    let layout = store::datadir::Layout::new(tree.home.folder.path().join("data"));
+    let (data, key) = (layout.root().to_owned(), layout.secrets_key());
+    assert!(layout.exists());
+    std::fs::write(&key, "7f".repeat(32)).unwrap();
+    // A link into it, and it itself beside the documents.
+    std::os::unix::fs::symlink(&data, tree.root.join("link")).unwrap();
+    let above = tree.home.folder.path().display().to_string();
+    let roots = [
+        format!("roots={}", tree.root.display()),
+        format!("roots={}", data.display()),
+        format!("roots={}", data.join("objects").display()),
+        format!("roots={}/../{}", data.display(), data.file_name().unwrap().display()),
+        format!("roots={above}"),
+    ];
+    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
+    let edit = [&["job", "edit", "docs", "follow_links=yes"][..], &roots].concat();
+    let edited = tree.home.command(&edit).output().unwrap();
+    assert!(edited.status.success(), "{}", text(&edited.stderr));
+    tree.change(Event::Start { minimal: false });
+    let worked = tree.home.command(&["work", "--until-idle"]).output().unwrap();
+    let inside = tree.home.number(
+        "SELECT COUNT(*) FROM documents WHERE docid LIKE '%secrets.key%' OR docid LIKE '%.sqlite%'",
+    );
+    assert_eq!(inside, 0, "{}", text(&worked.stdout));
+    let found = tree.home.number("SELECT COUNT(*) FROM documents WHERE docid LIKE '%test1.txt'");
+    assert!(found > 0, "the rest is crawled: {}", text(&worked.stderr));
+    let failed = tree.home.command(&["job", "failed", "docs"]).output().unwrap();
+    assert!(text(&failed.stdout).contains("own-data"), "{}", text(&failed.stdout));
+}

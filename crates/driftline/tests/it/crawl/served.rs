@@ -6,9 +6,10 @@ use super::{GLANCE, Home, PATIENCE, Running, assert_trouble, text};
 use crate::site::{Served, Site};
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store::testing::{environment, skipped};
 
 const PAGES: usize = 40;
@@ -327,4 +328,62 @@ fn schemathesis_finds_nothing_by_chance_on_postgres() {
     if let Some(home) = Home::database() {
         nothing_breaks_it(&home, "fuzzing");
     }
+}
+
+/// A server that writes its log to a pipe, once it listens; and the pipe's other end.
+fn logging_to_a_pipe(
+    home: &Home,
+) -> (std::process::Child, std::io::PipeReader, std::io::PipeWriter) {
+    let (log, writer) = std::io::pipe().unwrap();
+    let mut command = home.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+    command.stdout(Stdio::piped()).stderr(writer.try_clone().unwrap());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("url"), "{line}");
+    (child, log, writer)
+}
+
+#[track_caller]
+fn ends_by_sigterm(mut child: std::process::Child) {
+    let script = format!("kill -TERM {}", child.id());
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            panic!("it is still there");
+        }
+        std::thread::park_timeout(GLANCE);
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn sigterm_ends_a_server_whose_log_nobody_reads_any_more() {
+    let home = Home::directory();
+    let (child, log, writer) = logging_to_a_pipe(&home);
+    drop((log, writer));
+    ends_by_sigterm(child);
+}
+
+#[test]
+fn sigterm_ends_a_server_whose_log_is_not_read_while_its_pipe_is_full() {
+    let home = Home::directory();
+    let (child, log, mut writer) = logging_to_a_pipe(&home);
+    let (full, is_full) = std::sync::mpsc::channel();
+    let filling = std::thread::spawn(move || {
+        // A pipe takes 64 KB; what comes after waits.
+        for _ in 0..16 {
+            if writer.write_all(&[b'x'; 4_096]).is_err() {
+                break;
+            }
+        }
+        let _ = full.send(());
+    });
+    // What the server has logged is in it, too: the last write may wait.
+    let _ = is_full.recv_timeout(Duration::from_secs(1));
+    ends_by_sigterm(child);
+    drop(log);
+    filling.join().unwrap();
 }

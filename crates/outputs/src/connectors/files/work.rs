@@ -1,5 +1,6 @@
 //! Writes documents into files, and removes them.
 //!
+//! Relies on [`Beneath`] for never leaving the directory, whatever links others put into it.
 //! Invariants: a reader sees a file whole or not at all; when a batch has been taken, it
 //! is on the disk; a document whose name is that of a directory is kept inside it, so
 //! that no document is in another's way.
@@ -8,16 +9,13 @@ use super::FilesConfig;
 use super::naming::path_of;
 use crate::connectors::read;
 use crate::output::{Away, Deed, Outcome, Output, Wants};
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use store::beneath::{Beneath, Kind, UNFINISHED};
 
 /// A document whose path is a directory of others is kept in it under this name, which
-/// no URI leads to.
+/// no URI leads to. (Nor does one to the name of a file that is being written.)
 const SELF: &str = "%self";
-/// Files that are being written end with this, which no URI leads to.
-const UNFINISHED: &str = "%unfinished";
 /// Attempts at a path that others change at the same time.
 const ATTEMPTS_MAX: usize = 5;
 
@@ -37,85 +35,100 @@ impl Files {
         Away::because(format!("directory {} cannot be used: {error}", self.directory.display()))
     }
 
-    fn put(&self, uri: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.directory.join(path_of(uri));
-        let mut attempt = 0;
-        loop {
-            match write(&path, bytes) {
-                // A document stands where a directory is needed, or the other way round.
-                Err(error) if is_in_the_way(&error) && attempt < ATTEMPTS_MAX => {
-                    self.make_way(&path)?;
-                }
-                // Somebody else has removed a directory that was empty.
-                Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS_MAX => {}
-                outcome => return outcome,
+    /// The directory, which is made if it is not there.
+    fn below(&self) -> io::Result<Beneath> {
+        std::fs::create_dir_all(&self.directory)?;
+        Beneath::open(&self.directory)
+    }
+}
+
+fn put(below: &Beneath, uri: &str, bytes: &[u8]) -> io::Result<()> {
+    let path = path_of(uri);
+    let mut attempt = 0;
+    loop {
+        match write(below, &path, bytes) {
+            // A document stands where a directory is needed, or the other way round.
+            Err(error) if is_in_the_way(&error) && attempt < ATTEMPTS_MAX => {
+                make_way(below, &path)?;
             }
-            attempt += 1;
+            // Somebody else has removed a directory that was empty.
+            Err(error) if error.kind() == ErrorKind::NotFound && attempt < ATTEMPTS_MAX => {}
+            outcome => return outcome,
+        }
+        attempt += 1;
+    }
+}
+
+fn write(below: &Beneath, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match below.kind(path)? {
+        Some(Kind::Directory) => below.write(&path.join(SELF), bytes),
+        _ => below.write(path, bytes),
+    }
+}
+
+/// Moves documents that stand where directories are needed into these.
+fn make_way(below: &Beneath, path: &Path) -> io::Result<()> {
+    let mut at = PathBuf::new();
+    for component in path.parent().into_iter().flat_map(Path::components) {
+        at.push(component);
+        if below.kind(&at)? == Some(Kind::File) {
+            let mut aside = at.as_os_str().to_owned();
+            aside.push(UNFINISHED);
+            below.rename(&at, Path::new(&aside))?;
+            below.make_directory(&at)?;
+            below.rename(Path::new(&aside), &at.join(SELF))?;
         }
     }
+    Ok(())
+}
 
-    /// Moves documents that stand where directories are needed into these.
-    fn make_way(&self, path: &Path) -> io::Result<()> {
-        let below = path.strip_prefix(&self.directory).unwrap_or(path);
-        let mut at = self.directory.clone();
-        for component in below.parent().into_iter().flat_map(Path::components) {
-            at.push(component);
-            if at.is_file() {
-                let aside = beside(&at, UNFINISHED);
-                std::fs::rename(&at, &aside)?;
-                std::fs::create_dir_all(&at)?;
-                std::fs::rename(&aside, at.join(SELF))?;
-            }
+fn remove(below: &Beneath, uri: &str) -> io::Result<()> {
+    let path = path_of(uri);
+    for path in [path.join(SELF), path] {
+        match below.remove_file(&path) {
+            Ok(()) => {}
+            Err(error) if is_absent(&error) => continue,
+            Err(error) => return Err(error),
         }
-        Ok(())
+        tidy(below, &path);
     }
+    Ok(())
+}
 
-    fn remove(&self, uri: &str) -> io::Result<()> {
-        let path = self.directory.join(path_of(uri));
-        for path in [path.join(SELF), path] {
-            match std::fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(error) if is_absent(&error) => continue,
-                Err(error) => return Err(error),
-            }
-            self.tidy(&path);
+/// Removes directories that are empty now.
+fn tidy(below: &Beneath, path: &Path) {
+    let mut at = path.parent();
+    while let Some(directory) = at.filter(|it| !it.as_os_str().is_empty()) {
+        if below.remove_directory(directory).is_err() {
+            return;
         }
-        Ok(())
+        at = directory.parent();
     }
+}
 
-    /// Removes directories that are empty now.
-    fn tidy(&self, path: &Path) {
-        let mut at = path.parent();
-        while let Some(directory) = at.filter(|it| *it != self.directory) {
-            if !directory.starts_with(&self.directory) || std::fs::remove_dir(directory).is_err() {
-                return;
-            }
-            at = directory.parent();
-        }
+fn take_one(below: &Beneath, deed: &Deed) -> io::Result<Outcome> {
+    for uri in deed.stale.iter().filter(|uri| **uri != deed.uri) {
+        remove(below, uri)?;
     }
-
-    fn take_one(&self, deed: &Deed) -> io::Result<Outcome> {
-        for uri in deed.stale.iter().filter(|uri| **uri != deed.uri) {
-            self.remove(uri)?;
-        }
-        match deed.content.as_ref().map(|it| it.bytes.as_ref()) {
-            None => self.remove(&deed.uri).map(|()| Outcome::Taken),
-            Some(Some(bytes)) => self.put(&deed.uri, bytes).map(|()| Outcome::Taken),
-            Some(None) => {
-                self.remove(&deed.uri)?;
-                let detail = "its bytes were not kept, because they are too many".to_owned();
-                Ok(Outcome::Rejected { code: "NOBYTES", detail })
-            }
+    match deed.content.as_ref().map(|it| it.bytes.as_ref()) {
+        None => remove(below, &deed.uri).map(|()| Outcome::Taken),
+        Some(Some(bytes)) => put(below, &deed.uri, bytes).map(|()| Outcome::Taken),
+        Some(None) => {
+            remove(below, &deed.uri)?;
+            let detail = "its bytes were not kept, because they are too many".to_owned();
+            Ok(Outcome::Rejected { code: "NOBYTES", detail })
         }
     }
 }
 
 impl Output for Files {
     fn check(&mut self) -> Result<(), Away> {
-        let probe = self.directory.join(format!("%check{UNFINISHED}"));
-        std::fs::create_dir_all(&self.directory)
-            .and_then(|()| std::fs::write(&probe, b"may be removed"))
-            .and_then(|()| std::fs::remove_file(&probe))
+        let probe = Path::new("%check");
+        self.below()
+            .and_then(|below| {
+                below.write(probe, b"may be removed")?;
+                below.remove_file(probe)
+            })
             .map_err(|error| self.away(&error))
     }
 
@@ -125,37 +138,19 @@ impl Output for Files {
 
     fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
         let away = |error: io::Error| self.away(&error);
-        std::fs::create_dir_all(&self.directory).map_err(away)?;
+        let below = self.below().map_err(away)?;
         let mut outcomes = Vec::with_capacity(deeds.len());
         for deed in deeds {
-            outcomes.push(match self.take_one(deed) {
+            outcomes.push(match take_one(&below, deed) {
                 Ok(outcome) => outcome,
                 // Nobody's document is to blame for a disk that is full.
                 Err(error) if is_everybodys(&error) => return Err(away(error)),
                 Err(error) => Outcome::Trouble { code: "IO", detail: error.to_string() },
             });
         }
-        let directory = File::open(&self.directory).map_err(away)?;
-        rustix::fs::syncfs(&directory).map_err(|error| away(error.into()))?;
+        rustix::fs::syncfs(below.root()).map_err(|error| away(error.into()))?;
         Ok(outcomes)
     }
-}
-
-/// Writes a file beside the path, then moves it there.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    let target = if path.is_dir() { path.join(SELF) } else { path.to_owned() };
-    let unfinished = beside(&target, UNFINISHED);
-    File::create(&unfinished)?.write_all(bytes)?;
-    std::fs::rename(&unfinished, &target)
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name: OsString = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 fn is_in_the_way(error: &io::Error) -> bool {
@@ -233,6 +228,33 @@ mod tests {
         assert_eq!(all(&files.directory), [("https/a/docs/%self".into(), "new".into())].into());
         files.take("{}", &[drop_("https://a/docs"), drop_("https://a/docs")]).unwrap();
         assert_eq!(all(&files.directory), BTreeMap::new());
+    }
+
+    #[test]
+    fn links_that_others_put_into_the_directory_lead_nowhere() {
+        let (place, mut files) = files();
+        let (outside, victim) = (place.path().join("outside"), place.path().join("victim"));
+        std::fs::create_dir(&outside).unwrap();
+        std::fs::write(&victim, "mine").unwrap();
+        files.take("{}", &[put("https://a/there", "1")]).unwrap();
+        std::os::unix::fs::symlink(&outside, files.directory.join("https/b")).unwrap();
+        let at = |name: &str| files.directory.join("https/a").join(name);
+        std::os::unix::fs::symlink(&victim, at("new%unfinished")).unwrap();
+        std::os::unix::fs::symlink(&victim, at("old")).unwrap();
+        let deeds = [put("https://b/x", "x"), put("https://a/new", "2"), put("https://a/old", "3")];
+        let outcomes = files.take("{}", &deeds).unwrap();
+        assert!(
+            matches!(&outcomes[0], Outcome::Trouble { code: "IO", detail } if detail.contains("link")),
+            "{outcomes:?}"
+        );
+        assert_eq!(outcomes[1..], [Outcome::Taken, Outcome::Taken]);
+        assert!(matches!(
+            files.take("{}", &[drop_("https://b/x")]).unwrap()[0],
+            Outcome::Trouble { .. }
+        ));
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0, "nothing is outside");
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
+        assert_eq!(all(&files.directory.join("https/a"))["new"], "2");
     }
 
     #[test]

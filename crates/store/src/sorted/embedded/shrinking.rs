@@ -2,7 +2,7 @@
 //! tables whose rows are superseded.
 //!
 //! The library begins another journal, and removes the old one, only behind 64 MB of it, and
-//! writes rows out only behind [`MEMTABLE_BYTES`](super::MEMTABLE_BYTES) of a tree. A small
+//! rows are written out only behind a buffer full of a tree ([`buffers`](super::buffers)). A small
 //! map would never come to either: its journal has all that it was ever told, and each
 //! process would read it all. So a map that is closed writes its rows out and empties its
 //! journal, and one that stays open is closed and opened again when its journal has become
@@ -44,7 +44,7 @@ impl Opened {
         Ok(journal_bytes(&self.path)? + self.table_bytes())
     }
 
-    fn table_bytes(&self) -> u64 {
+    pub(super) fn table_bytes(&self) -> u64 {
         self.keyspaces().iter().map(Keyspace::disk_space).sum()
     }
 

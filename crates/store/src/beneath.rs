@@ -1,0 +1,223 @@
+//! Files below a directory that others may write into, without ever leaving it.
+//!
+//! Every step from the root to a file is taken by its own name, from a handle of the directory
+//! before it, and a symbolic link is never followed: not on the way, and not at the end. So
+//! nothing outside the root is read, written or removed, whatever is put there, and whenever
+//! (T20). The root itself is where its administrator says, and may be a link.
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
+
+/// Files that are being written end with this.
+pub const UNFINISHED: &str = "%unfinished";
+
+/// A directory that is worked in.
+pub struct Beneath {
+    root: File,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A file with bytes in it.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, or something else that is neither.
+    Other,
+}
+
+impl Beneath {
+    /// Opens a directory that is there.
+    pub fn open(root: &Path) -> Result<Beneath> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Beneath { root: rustix::fs::open(root, flags, Mode::empty())?.into() })
+    }
+
+    /// The directory itself, to be synced.
+    pub fn root(&self) -> &File {
+        &self.root
+    }
+
+    /// What a path stands for; `None` if there is nothing.
+    pub fn kind(&self, path: &Path) -> Result<Option<Kind>> {
+        let found = self.parent(path, Missing::Left).and_then(|(at, name)| kind(&at, name));
+        match found {
+            Err(error) if is_absent(&error) => Ok(None),
+            found => found,
+        }
+    }
+
+    /// Makes a directory, and those above it; what is there stays.
+    pub fn make_directory(&self, path: &Path) -> Result<()> {
+        self.directory(path, Missing::Made).map(drop)
+    }
+
+    /// Writes a file beside the path, then moves it there: readers see all of it or nothing.
+    /// Directories above it are made.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let (at, name) = self.parent(path, Missing::Made)?;
+        let mut unfinished: OsString = name.to_owned();
+        unfinished.push(UNFINISHED);
+        match rustix::fs::unlinkat(&at, &unfinished, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        let mut file = File::from(rustix::fs::openat(&at, &unfinished, flags, mode)?);
+        file.write_all(bytes)?;
+        Ok(rustix::fs::renameat(&at, &unfinished, &at, name)?)
+    }
+
+    /// Moves a file or a directory. What is there under the new name is replaced, as far as the
+    /// system does that.
+    pub fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let (from, old) = self.parent(from, Missing::Left)?;
+        let (to, new) = self.parent(to, Missing::Left)?;
+        Ok(rustix::fs::renameat(from, old, to, new)?)
+    }
+
+    /// Removes a file, or a link itself.
+    pub fn remove_file(&self, path: &Path) -> Result<()> {
+        let (at, name) = self.parent(path, Missing::Left)?;
+        Ok(rustix::fs::unlinkat(at, name, AtFlags::empty())?)
+    }
+
+    /// Removes a directory that is empty.
+    pub fn remove_directory(&self, path: &Path) -> Result<()> {
+        let (at, name) = self.parent(path, Missing::Left)?;
+        Ok(rustix::fs::unlinkat(at, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// The directory that a path lies in, and its name there.
+    fn parent<'a>(&self, path: &'a Path, missing: Missing) -> Result<(OwnedFd, &'a OsStr)> {
+        let name = path.file_name().ok_or_else(|| odd(path))?;
+        let above = path.parent().unwrap_or(Path::new(""));
+        Ok((self.directory(above, missing)?, name))
+    }
+
+    /// Walks to a directory, step by step.
+    fn directory(&self, path: &Path, missing: Missing) -> Result<OwnedFd> {
+        let mut at: OwnedFd = self.root.try_clone()?.into();
+        for component in path.components() {
+            let name = match component {
+                Component::Normal(name) => name,
+                Component::CurDir => continue,
+                _ => return Err(odd(path)),
+            };
+            at = step(&at, name, missing)?;
+        }
+        Ok(at)
+    }
+}
+
+/// What is done about a directory that is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Left,
+    Made,
+}
+
+fn step(at: &OwnedFd, name: &OsStr, missing: Missing) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(at, name, flags, Mode::empty());
+    match open() {
+        Err(Errno::NOENT) if missing == Missing::Made => {
+            match rustix::fs::mkdirat(at, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            Ok(open()?)
+        }
+        Err(Errno::NOTDIR | Errno::LOOP) if kind(at, name)? == Some(Kind::Other) => {
+            let name = name.display();
+            let why =
+                format!("{name} is a symbolic link, or no file at all; links are not followed");
+            Err(Error::new(ErrorKind::PermissionDenied, why))
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// What a name stands for in a directory, itself, and not what it points to.
+fn kind(at: &OwnedFd, name: &OsStr) -> Result<Option<Kind>> {
+    match rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+        Ok(found) => Ok(Some(match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            _ => Kind::Other,
+        })),
+    }
+}
+
+fn is_absent(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn odd(path: &Path) -> Error {
+    let why = format!("{} does not lead below its directory", path.display());
+    Error::new(ErrorKind::InvalidInput, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn below() -> (tempfile::TempDir, Beneath) {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("root")).unwrap();
+        let beneath = Beneath::open(&place.path().join("root")).unwrap();
+        (place, beneath)
+    }
+
+    #[test]
+    fn files_are_written_moved_and_removed_below_the_root() {
+        let (place, beneath) = below();
+        let (one, two) = (Path::new("a/b/one"), Path::new("a/two"));
+        beneath.write(one, b"1").unwrap();
+        beneath.write(one, b"2").unwrap();
+        assert_eq!(std::fs::read(place.path().join("root/a/b/one")).unwrap(), b"2");
+        assert_eq!(beneath.kind(one).unwrap(), Some(Kind::File));
+        assert_eq!(beneath.kind(Path::new("a/b")).unwrap(), Some(Kind::Directory));
+        assert_eq!(beneath.kind(Path::new("a/b/one/more")).unwrap(), None);
+        beneath.rename(one, two).unwrap();
+        beneath.remove_directory(Path::new("a/b")).unwrap();
+        beneath.remove_file(two).unwrap();
+        assert_eq!(beneath.kind(two).unwrap(), None);
+        for odd in ["../x", "/etc/x", "a/../../x", "..", ""] {
+            assert!(beneath.write(Path::new(odd), b"x").is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn links_are_neither_followed_on_the_way_nor_at_the_end() {
+        let (place, beneath) = below();
+        let (root, victim) = (place.path().join("root"), place.path().join("victim"));
+        std::fs::create_dir(place.path().join("outside")).unwrap();
+        std::fs::write(&victim, "mine").unwrap();
+        symlink(place.path().join("outside"), root.join("away")).unwrap();
+        symlink(&victim, root.join("page")).unwrap();
+        symlink(&victim, root.join("new%unfinished")).unwrap();
+        let refused = beneath.write(Path::new("away/x"), b"x").unwrap_err();
+        assert!(refused.to_string().contains("symbolic link"), "{refused}");
+        assert!(beneath.make_directory(Path::new("away/deep")).is_err());
+        assert!(beneath.remove_file(Path::new("away/x")).is_err());
+        // What stands at the end is replaced, and what it pointed to stays.
+        beneath.write(Path::new("page"), b"page").unwrap();
+        beneath.write(Path::new("new"), b"new").unwrap();
+        assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
+        assert_eq!(std::fs::read(root.join("page")).unwrap(), b"page");
+        assert!(root.join("new").symlink_metadata().unwrap().is_file());
+        assert_eq!(std::fs::read_dir(place.path().join("outside")).unwrap().count(), 0);
+    }
+}
