@@ -1,6 +1,7 @@
 //! How outputs and notifications ask servers: one blocking HTTP client with limits.
 //!
-//! An administrator has named the server, so private addresses are allowed here.
+//! An administrator has named the server, so private addresses are allowed here; metadata services
+//! of clouds and this program itself are not ([`targets`]).
 //! Invariants: every request ends within its time; of an answer no more than
 //! [`ANSWER_BYTES_MAX`] are held; no redirect is followed, so that neither documents nor
 //! logins reach a host that nobody named; no message shows a secret.
@@ -9,14 +10,17 @@ use crate::output::Away;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use reqwest::blocking::{Client, RequestBuilder, Response};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::io::Read;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use store::targets;
 use url::Url;
 
 pub use reqwest::Method;
@@ -170,6 +174,7 @@ impl Server {
     /// Makes one ready; nothing is asked yet.
     pub fn new(access: Access<'_>) -> Result<Server, String> {
         let timeout = Duration::from_millis(access.timeout_ms.max(1).unsigned_abs());
+        let base = address("url", access.url)?;
         let client = Client::builder()
             .redirect(Policy::none())
             .no_proxy()
@@ -177,9 +182,10 @@ impl Server {
             .timeout(timeout)
             .user_agent(concat!("driftline/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(trust(access.ca_file)?)
+            .dns_resolver(Arc::new(Guarded { port: base.port_or_known_default().unwrap_or(0) }))
             .build()
             .map_err(|error| format!("HTTP cannot be used: {}", reason(error)))?;
-        Ok(Server { client, base: address("url", access.url)?, login: access.login })
+        Ok(Server { client, base, login: access.login })
     }
 
     /// Its address with more segments.
@@ -198,6 +204,7 @@ impl Server {
 
     /// Asks, and waits for the whole answer.
     pub fn ask(&self, ask: Ask<'_>) -> Result<Answer, Away> {
+        self.refuse_address(&ask.url)?;
         let mut request = self.client.request(ask.method, ask.url);
         if !ask.content_type.is_empty() {
             request = request.header("content-type", ask.content_type);
@@ -211,6 +218,17 @@ impl Server {
         let answer = self.logged_in(request).send();
         let answer = answer.map_err(|error| self.away(&reason(error)))?;
         self.read(answer)
+    }
+
+    /// Refuses an address that stands in the URL itself, which no resolver is asked for.
+    fn refuse_address(&self, url: &Url) -> Result<(), Away> {
+        let address = match url.host() {
+            Some(url::Host::Ipv4(address)) => IpAddr::V4(address),
+            Some(url::Host::Ipv6(address)) => IpAddr::V6(address),
+            _ => return Ok(()),
+        };
+        let at = SocketAddr::new(address, url.port_or_known_default().unwrap_or(0));
+        targets::refused(at).map_or(Ok(()), |why| Err(self.away(why)))
     }
 
     fn logged_in(&self, request: RequestBuilder) -> RequestBuilder {
@@ -252,6 +270,24 @@ impl Server {
             Some(away) => Away { why: self.away(&away.why).why, ..away },
             None => self.away(&format!("it answers {}: {}", answer.status, answer.words())),
         }
+    }
+}
+
+/// Resolves names, and refuses those that lead where nothing of ours goes.
+struct Guarded {
+    /// The port of the server.
+    port: u16,
+}
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (host, port) = (name.as_str().to_owned(), self.port);
+        Box::pin(async move {
+            let found =
+                tokio::task::spawn_blocking(move || targets::resolve(&host, port)).await??;
+            let found: Addrs = Box::new(found.into_iter());
+            Ok(found)
+        })
     }
 }
 

@@ -52,6 +52,7 @@ pub mod sealing;
 pub mod socket;
 pub mod sorted;
 pub mod tables;
+pub mod targets;
 pub mod tx;
 pub mod value;
 pub mod verify;

@@ -44,7 +44,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "checksums",
         texts: &[include_str!("../migrations/checksums.sql")],
     },
-    Migration { version: 7, name: "writes", texts: &[include_str!("../migrations/writes.sql")] },
+    Migration {
+        version: 7,
+        name: "writes and audit chain",
+        texts: &[include_str!("../migrations/writes.sql"), include_str!("../migrations/audit.sql")],
+    },
 ];
 
 /// The newest schema this program knows.

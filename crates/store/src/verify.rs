@@ -13,7 +13,7 @@ use crate::ids::{ChunkId, JobId, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::history::counts;
 use crate::tables::objects::{self, Published};
-use crate::tables::{chunk_storage, chunks, counters, ingests, queue, removals, settings};
+use crate::tables::{audit, chunk_storage, chunks, counters, ingests, queue, removals, settings};
 use crate::{Db, Error, Result};
 
 /// Rows and objects looked at in one step.
@@ -64,6 +64,8 @@ impl Report {
 }
 
 const RESTORE: &str = "restore from a backup";
+const ASK_WHO: &str = "somebody wrote to the database: compare with a backup, and with the heads \
+     that logs of `driftline serve` have told";
 const REPORT_BUG: &str = "this is a bug: keep a copy of the data directory and report it";
 
 /// Checks everything. With `read_objects` every object is read and hashed, else
@@ -83,6 +85,8 @@ pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
             named(checked, &mut report)?;
         }
     }
+    let audited = check_audit(db, &mut report);
+    named(audited, &mut report)?;
     check_objects(db, store, read_objects, &mut report)?;
     Ok(report)
 }
@@ -97,6 +101,14 @@ fn named<T>(outcome: Result<T>, report: &mut Report) -> Result<Option<T>> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// The audit log was written by this program alone, and only added to.
+fn check_audit(db: &Db, report: &mut Report) -> Result<()> {
+    for problem in audit::chain::check(db)?.problems {
+        report.find("the audit log", problem, ASK_WHO);
+    }
+    Ok(())
 }
 
 /// SQLite's own check of its file.

@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::outcome::Reason;
 pub use ranges::Cidr;
+use store::targets::{self, unwrap};
 
 /// What one job may reach. The default is the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,17 +38,6 @@ pub struct Target<'a> {
     /// The host, if it is an address.
     pub address: Option<IpAddr>,
 }
-
-/// Names under which clouds offer credentials to the machines in them.
-const METADATA_NAMES: [&str; 7] = [
-    "instance-data",
-    "instance-data.ec2.internal",
-    "metadata",
-    "metadata.azure.internal",
-    "metadata.goog",
-    "metadata.google.internal",
-    "metadata.tencentyun.com",
-];
 
 impl Guard {
     /// Looks at a canonical URL before anything is resolved.
@@ -82,13 +72,14 @@ impl Guard {
     }
 
     fn plain_address(&self, address: IpAddr, port: u16) -> Result<(), Reason> {
-        if self.own.iter().any(|own| is_own(*own, address, port)) {
+        let is_local = |it| ranges::special(it).is_some();
+        if self.own.iter().any(|own| targets::is_listener(*own, address, port, is_local)) {
             return Err(Reason::OwnAddress);
         }
         if self.allow.iter().any(|range| range.contains(address)) {
             return Ok(());
         }
-        if ranges::METADATA.contains(&address) {
+        if targets::METADATA.contains(&address) {
             return Err(Reason::Metadata);
         }
         match ranges::special(address) {
@@ -99,11 +90,10 @@ impl Guard {
 
     /// Names that mean something bad wherever they resolve to.
     fn name(&self, host: &str) -> Result<(), Reason> {
-        let name = host.strip_suffix('.').unwrap_or(host);
-        let is = |other: &str| name.eq_ignore_ascii_case(other);
-        if METADATA_NAMES.into_iter().any(is) {
+        if targets::is_metadata_name(host) {
             return Err(Reason::Metadata);
         }
+        let name = host.strip_suffix('.').unwrap_or(host);
         let last = name.rsplit('.').next().unwrap_or(name);
         if last.eq_ignore_ascii_case("localhost") && !self.allow_private {
             return Err(Reason::Localhost);
@@ -135,44 +125,6 @@ fn literal(host: &str) -> Option<IpAddr> {
         Some(rest) => rest.strip_suffix(']')?.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
         None => host.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
     }
-}
-
-/// What is really reached through an address: itself, or the IPv4 address that a
-/// gateway reads out of it (T2). Teredo has two.
-fn unwrap(address: IpAddr) -> (IpAddr, Option<IpAddr>) {
-    let IpAddr::V6(v6) = address else { return (address, None) };
-    let v4 = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        IpAddr::V4(Ipv4Addr::new(a, b, c, d))
-    };
-    match v6.segments() {
-        // `::` and `::1` are themselves; the rest of ::/96 is IPv4 in an old dress.
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => (address, None),
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => (v4(high, low), None),
-        // ::ffff:0:0:0/96, IPv4-translated (RFC 2765).
-        [0, 0, 0, 0, 0xffff, 0, high, low] => (v4(high, low), None),
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => (v4(high, low), None),
-        [0x2002, high, low, ..] => (v4(high, low), None),
-        // Teredo: its server in the clear, its client inverted.
-        [0x2001, 0, s_high, s_low, _, _, c_high, c_low] => {
-            (v4(s_high, s_low), Some(v4(!c_high, !c_low)))
-        }
-        _ => (address, None),
-    }
-}
-
-/// Whether an address reaches a listener of ours. One that listens on every
-/// address of the machine, or on loopback, is reached by every such address.
-fn is_own(own: SocketAddr, address: IpAddr, port: u16) -> bool {
-    if own.port() != port {
-        return false;
-    }
-    let (own_ip, _) = unwrap(own.ip());
-    if own_ip.is_unspecified() {
-        return ranges::special(address).is_some();
-    }
-    own_ip == address
-        || (own_ip.is_loopback() && (address.is_loopback() || address.is_unspecified()))
 }
 
 #[cfg(test)]

@@ -9,23 +9,48 @@ use super::{say, shown};
 use crate::definitions::{self, Definitions};
 use crate::refusal::OrRefuse;
 use anyhow::Context;
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use store::clock;
 use store::socket::Question;
+use store::tables::audit::chain::{self, Head};
 use store::tables::audit::{self, Entry};
+
+/// The newest event of the log that this process has added, until somebody writes it down.
+static NEWS: Mutex<Option<Head>> = Mutex::new(None);
+
+/// Notes an event that was committed.
+pub fn tell_head(head: Option<Head>) {
+    if head.is_some() {
+        *NEWS.lock().unwrap_or_else(PoisonError::into_inner) = head;
+    }
+}
+
+/// The newest event since this was last asked, for a log: whoever rewrites the database cannot
+/// rewrite that, too.
+pub fn take_head() -> Option<String> {
+    NEWS.lock().unwrap_or_else(PoisonError::into_inner).take().map(|head| head.to_string())
+}
 
 /// Who it was if it was nobody with a token.
 pub const COMMAND_LINE: &str = "command line";
 
 /// Tell who changed what, the newest first
 #[derive(ClapArgs)]
-#[command(after_help = "Example: driftline audit --limit 20")]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Example: driftline audit --limit 20
+Example: driftline audit verify"
+)]
 pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     #[command(flatten)]
     place: Place,
     /// Changes to list
@@ -37,12 +62,61 @@ pub struct Args {
     cursor: Option<String>,
 }
 
+#[derive(Subcommand)]
+enum Action {
+    /// Check that nobody has rewritten the log
+    ///
+    /// Every event has the hash of the one before it. The head, which is the newest one, is told: it
+    /// must be that, or a later one, of the last `audit` line in the log of `driftline serve`.
+    #[command(after_help = "Example: driftline audit verify")]
+    Verify(VerifyArgs),
+}
+
+#[derive(ClapArgs)]
+struct VerifyArgs {
+    #[command(flatten)]
+    place: Place,
+}
+
 /// The question, as it goes through a socket.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
     limit: u32,
     cursor: Option<String>,
+    /// Whether the chain is checked, instead of entries being listed.
+    #[serde(default)]
+    checks: bool,
+}
+
+/// What a check found.
+#[derive(Serialize, Deserialize)]
+struct Checked {
+    events: u64,
+    head: Option<String>,
+    problems: Vec<String>,
+}
+
+/// Checks the chain.
+fn verify(place: &Place) -> anyhow::Result<ExitCode> {
+    let json = place.ask("audit", &Ask { limit: 1, cursor: None, checks: true })?;
+    let checked: Checked = serde_json::from_value(json.clone())
+        .context("the process that holds the directory is of another version")?;
+    if place.json() {
+        say(&json.to_string());
+    } else {
+        for problem in &checked.problems {
+            say(&format!("the audit log: {}", shown(problem)));
+        }
+        let head = checked.head.as_deref().unwrap_or("none");
+        let verdict = match checked.problems.is_empty() {
+            true => "nobody has rewritten it",
+            false => "somebody has written to it; compare with a backup, and with logged heads",
+        };
+        say(&format!("{} events, {verdict}; head: {head}", checked.events));
+    }
+    let is_whole = checked.problems.is_empty();
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The answer.
@@ -56,7 +130,11 @@ pub struct Answer {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let json = args.place.ask("audit", &Ask { limit: args.limit, cursor: args.cursor })?;
+    if let Some(Action::Verify(args)) = args.action {
+        return verify(&args.place);
+    }
+    let ask = Ask { limit: args.limit, cursor: args.cursor, checks: false };
+    let json = args.place.ask("audit", &ask)?;
     if args.place.json() {
         say(&json.to_string());
         return Ok(ExitCode::SUCCESS);
@@ -84,6 +162,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// The entries, by the process that has the rows.
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
+    if ask.checks {
+        let chain::Checked { events, head, problems } = chain::check(&answers.db)?;
+        return Ok(serde_json::to_value(Checked { events, head, problems })?);
+    }
     let before = match ask.cursor {
         None => (i64::MAX, i64::MAX),
         Some(cursor) => parse(&cursor).or_refuse(|| "this is no cursor of such a list")?,

@@ -111,7 +111,9 @@ impl Changes {
                 _ => told,
             };
             // If this cannot be written, it stays begun, which is true of it.
-            let _ = self.db.write(move |tx| rows::complete(tx, id, word, &told));
+            if let Ok(head) = self.db.write(move |tx| rows::complete(tx, id, word, &told)) {
+                audit::tell_head(head);
+            }
         }
         outcome
     }

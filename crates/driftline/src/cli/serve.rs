@@ -98,6 +98,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("cannot listen at {}; another may, with --listen", args.listen))?;
     let mut working = Working::prepare(&args.place, &args.effort)?;
     working.own.push(listener.local_addr()?);
+    store::targets::claim_listener(listener.local_addr()?);
     let hosted = working.hosted.clone();
     let doing = if args.no_work { ANSWERING } else { WORKING };
     let hosts = Some(hosted.clone()).filter(|_| !args.no_work);

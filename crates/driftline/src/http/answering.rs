@@ -17,6 +17,7 @@ use super::problem::{Problem, Told};
 use super::reply;
 use super::routes::{self, Answer, Call, Gate, Method, Route};
 use crate::cli::answers::Answers;
+use crate::cli::audit;
 use crate::cli::changes::Changes;
 use axum::Router;
 use axum::extract::{Request, State};
@@ -242,6 +243,9 @@ async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) 
         }
     }
     served.log.event(level, "request", facts);
+    if let Some(head) = audit::take_head() {
+        served.log.event("info", "audit", json!({"head": head}));
+    }
     response
 }
 

@@ -53,6 +53,26 @@ fn whoever_does_not_answer_well_is_away() {
 }
 
 #[test]
+fn metadata_services_and_this_program_itself_are_not_asked() {
+    for url in [
+        "http://169.254.169.254/latest",
+        "http://[fd00:ec2::254]/",
+        "http://metadata.google.internal/",
+    ] {
+        let away = asked(url).unwrap_err();
+        assert!(away.why.contains("metadata service"), "{url}: {}", away.why);
+    }
+    let fake = Fake::start(|_| Reply::json(200, &serde_json::json!("yes")));
+    assert!(asked(&fake.url()).is_ok());
+    let port = server(&fake.url()).base().port().unwrap();
+    targets::claim_listener(SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port));
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+        let away = asked(&format!("http://{host}:{port}/")).unwrap_err();
+        assert!(away.why.contains("itself listens"), "{host}: {}", away.why);
+    }
+}
+
+#[test]
 fn a_server_that_says_nothing_is_given_up_in_time() {
     let silent = Fake::serving(0, |stream| {
         let _held = stream;

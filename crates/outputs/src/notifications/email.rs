@@ -131,6 +131,17 @@ fn trust(config: &EmailConfig) -> Result<TlsParameters, String> {
 }
 
 impl Email {
+    /// Refuses a server that leads where nothing of ours goes; what cannot be resolved is told by
+    /// whoever connects.
+    fn refuse_target(&self) -> Result<(), Away> {
+        match store::targets::resolve(&self.config.server, self.config.port()) {
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                Err(self.away(&error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn away(&self, why: &str) -> Away {
         let (server, port) = (&self.config.server, self.config.port());
         Away::because(format!("mail server {server}:{port} cannot be used: {why}"))
@@ -181,6 +192,7 @@ fn text(notice: &Notice) -> String {
 
 impl Notification for Email {
     fn check(&mut self) -> Result<(), Away> {
+        self.refuse_target()?;
         match self.transport.test_connection() {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.away("it does not answer as a mail server does")),
@@ -193,6 +205,7 @@ impl Notification for Email {
     }
 
     fn tell(&mut self, notice: &Notice) -> Result<(), Away> {
+        self.refuse_target()?;
         let message = self.message(notice).map_err(|why| self.away(&why))?;
         let sent = self.transport.send(&message);
         sent.map(|_| ()).map_err(|error| self.away(&deepest(&error)))

@@ -385,6 +385,7 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
                 tx.run_schema(&format!("ALTER TABLE {} DROP COLUMN checksum", summed.table))?;
             }
             tx.run_schema("ALTER TABLE chunks DROP COLUMN claim")?;
+            tx.run_schema("DROP TABLE audit_chain")?;
             tx.execute("DELETE FROM schema_versions WHERE version > 5", &[])
         })?;
         assert_eq!(migrate::migrate(db, 0)?, [6, 7]);

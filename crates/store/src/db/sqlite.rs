@@ -21,7 +21,7 @@ const STATEMENTS_MAX: usize = 512;
 /// Bytes of a page of a new file. A commit touches few rows of many pages, and each page goes
 /// into the log whole: with pages of 4 KB, what did not change costs half as much again in bytes
 /// written (bench/growth). Files keep the size that they were made with.
-const PAGE_BYTES: u32 = 2_048;
+const PAGE_BYTES: u32 = 1_024;
 /// Bytes of pages in the write-ahead log before they are carried into the file. A page that many
 /// commits change is carried over once: with a sixteenth of this, a commit into a large
 /// queue costs a third more (bench/queue). A small crawl never comes so far.

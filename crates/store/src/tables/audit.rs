@@ -1,9 +1,14 @@
 //! Who changed what, and when: through the API, and by the command line.
 //!
 //! Invariants: a row is there before its change, and is completed once; what was changed is
-//! told as it was told to whoever did it, which is without secrets.
+//! told as it was told to whoever did it, which is without secrets; everything that is written is
+//! an event of the [`chain`], in the same transaction.
 
+pub mod chain;
+
+use crate::value::Row;
 use crate::{Result, Tx};
+use chain::Head;
 use serde::{Deserialize, Serialize};
 
 /// Rows of one page at most.
@@ -28,6 +33,20 @@ pub struct Entry {
     pub changes: String,
 }
 
+impl Entry {
+    /// Reads `id, at_ms, who, verb, outcome, changes`.
+    fn from_row(row: &Row<'_>) -> Result<Entry> {
+        Ok(Entry {
+            id: row.get(0)?,
+            at_ms: row.get(1)?,
+            who: row.get(2)?,
+            verb: row.get(3)?,
+            outcome: row.get(4)?,
+            changes: row.get(5)?,
+        })
+    }
+}
+
 /// What is kept of what was changed.
 fn kept(changes: &str) -> String {
     match changes.len() <= CHANGES_BYTES_MAX {
@@ -36,17 +55,24 @@ fn kept(changes: &str) -> String {
     }
 }
 
-/// Completes one with what came of it.
-pub fn complete(tx: &mut Tx<'_>, id: i64, outcome: &str, changes: &str) -> Result<()> {
-    tx.execute(
-        "UPDATE audit SET outcome = $2, changes = $3 WHERE id = $1 AND outcome = 'begun'",
+/// Completes one with what came of it. Returns the newest event of the chain; `None` if it was
+/// completed before.
+pub fn complete(tx: &mut Tx<'_>, id: i64, outcome: &str, changes: &str) -> Result<Option<Head>> {
+    let completed = tx.query_opt(
+        "UPDATE audit SET outcome = $2, changes = $3 WHERE id = $1 AND outcome = 'begun'
+         RETURNING id, at_ms, who, verb, outcome, changes",
         &[id.into(), outcome.into(), kept(changes).as_str().into()],
+        Entry::from_row,
     )?;
-    Ok(())
+    completed.map(|entry| chain::add(tx, &entry)).transpose()
 }
 
 /// Adds one that is begun.
-pub fn begin(tx: &mut Tx<'_>, entry: &Entry) -> Result<()> {
+pub fn begin(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
+    let (outcome, changes) = ("begun".to_owned(), kept(&entry.changes));
+    let entry = Entry { outcome, changes, ..entry.clone() };
+    // The first event stands for what was there before, and this is not among it.
+    let head = chain::add(tx, &entry)?;
     tx.execute(
         "INSERT INTO audit (id, at_ms, who, verb, outcome, changes)
          VALUES ($1, $2, $3, $4, $5, $6)",
@@ -55,11 +81,11 @@ pub fn begin(tx: &mut Tx<'_>, entry: &Entry) -> Result<()> {
             entry.at_ms.into(),
             entry.who.as_str().into(),
             entry.verb.as_str().into(),
-            "begun".into(),
-            kept(&entry.changes).as_str().into(),
+            entry.outcome.as_str().into(),
+            entry.changes.as_str().into(),
         ],
     )?;
-    Ok(())
+    Ok(head)
 }
 
 /// A page of them, the newest first, before one that was seen.
@@ -69,16 +95,7 @@ pub fn list(tx: &mut Tx<'_>, before: (i64, i64), limit: u32) -> Result<Vec<Entry
          WHERE at_ms < $1 OR (at_ms = $1 AND id < $2)
          ORDER BY at_ms DESC, id DESC LIMIT $3",
         &[before.0.into(), before.1.into(), limit.min(LIMIT_MAX).into()],
-        |row| {
-            Ok(Entry {
-                id: row.get(0)?,
-                at_ms: row.get(1)?,
-                who: row.get(2)?,
-                verb: row.get(3)?,
-                outcome: row.get(4)?,
-                changes: row.get(5)?,
-            })
-        },
+        Entry::from_row,
     )
 }
 

@@ -15,6 +15,8 @@ pub const PARTS_MAX: u32 = 4_096;
 const PARTS: &str = "parts";
 /// A random name, so that records of two databases are never called the same.
 const INSTALLATION: &str = "installation";
+/// The newest event of the audit log.
+const AUDIT_HEAD: &str = "audit head";
 const SUFFIX_LIST: &str = "public suffix list";
 /// Which connectors the database has met.
 const CONNECTORS: &str = "connectors";
@@ -103,6 +105,25 @@ pub fn lock_connectors(tx: &mut Tx<'_>) -> Result<Vec<String>> {
 /// Remembers which connectors this database has met. A name has no white space.
 pub fn set_connectors(tx: &mut Tx<'_>, names: &[String]) -> Result<()> {
     put(tx, CONNECTORS, &names.join(" "))
+}
+
+/// The newest event of the audit log's chain, as text.
+pub fn audit_head(tx: &mut Tx<'_>) -> Result<Option<String>> {
+    find(tx, AUDIT_HEAD)
+}
+
+/// Keeps everybody else from adding an event until this transaction ends.
+pub fn lock_audit_head(tx: &mut Tx<'_>) -> Result<()> {
+    // The head itself may not be there yet; the number of parts always is. Changes that are
+    // written down are few, so that one lock for all of them is no bottleneck.
+    let text = "SELECT value FROM settings WHERE name = $1 /*for update*/";
+    tx.query_opt(text, &[PARTS.into()], |_| Ok(()))?;
+    Ok(())
+}
+
+/// Notes the newest event.
+pub fn set_audit_head(tx: &mut Tx<'_>, head: &str) -> Result<()> {
+    put(tx, AUDIT_HEAD, head)
 }
 
 /// What archives have brought into the link index, over all loads.

@@ -94,18 +94,6 @@ pub(super) const SPECIAL: [(Cidr, &str); 29] = [
     (Cidr::v6([0x64, 0xff9b, 0, 0], 96), "translation"),
 ];
 
-/// Metadata services of clouds. Some of them are in ranges that a job for an
-/// intranet may reach, one is in a public range; only a range named for it opens them.
-pub(super) const METADATA: [IpAddr; 7] = [
-    IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254)),
-    IpAddr::V4(Ipv4Addr::new(169, 254, 170, 2)),
-    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
-    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
-    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
-    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
-    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
-];
-
 /// The bad ports of the Fetch standard from 1024 up. Below, only 80 and 443 are open.
 pub(super) const BAD_PORTS: [u16; 19] = [
     1_719, 1_720, 1_723, 2_049, 3_659, 4_045, 4_190, 5_060, 5_061, 6_000, 6_566, 6_665, 6_666,

@@ -156,7 +156,7 @@ fn names_of_this_computer_and_of_metadata_services_are_refused() {
     }
     let private = Guard { allow_private: true, ..Guard::default() };
     assert!(private.url("http://localhost/").is_ok());
-    for host in METADATA_NAMES {
+    for host in targets::METADATA_NAMES {
         assert_eq!(private.url(&format!("http://{host}/")), Err(Reason::Metadata));
         assert_eq!(private.url(&format!("http://{host}./")), Err(Reason::Metadata));
     }
@@ -168,7 +168,7 @@ fn names_of_this_computer_and_of_metadata_services_are_refused() {
 #[test]
 fn metadata_addresses_stay_closed_when_private_ranges_are_open() {
     let mut guard = Guard { allow_private: true, ..Guard::default() };
-    for address in ranges::METADATA {
+    for address in targets::METADATA {
         assert_eq!(guard.address(SocketAddr::new(address, 80)), Err(Reason::Metadata));
     }
     assert!(guard.url("http://[::ffff:169.254.169.254]/").is_err());

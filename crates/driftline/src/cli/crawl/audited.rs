@@ -33,7 +33,7 @@ impl<'a> Audited<'a> {
         let lines = definitions::difference(&self.before, &after).join("\n");
         let told = audit::whole(lines, None, || Some(after));
         let id = self.id;
-        self.db.write(move |tx| rows::complete(tx, id, "done", &told))
+        self.db.write(move |tx| rows::complete(tx, id, "done", &told)).map(|_| ())
     }
 
     /// Nothing came of it.
