@@ -26,7 +26,7 @@ mod vocabulary;
 
 pub use pattern::pattern;
 pub use rules::{Closed, Limits, Novelty, Rule};
-pub use seen::{Link, Look, Said, Seen};
+pub use seen::{Link, ListIndex, Look, Said, Seen};
 
 use distinct::COMBINED_MIN;
 use memory::{Memory, Met};
@@ -34,7 +34,7 @@ use page::domain::SuffixList;
 use page::ids::{DocHash, bin_of};
 use page::url::{host_of, path_of};
 use pattern::Shape;
-use rules::Level;
+use rules::{LISTS, Level};
 use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::traps::TrapRow;
@@ -241,6 +241,22 @@ impl Budgets {
         closed
     }
 
+    /// Whether a sitemap that an index names is not to be followed; if it is, it is counted. To be
+    /// asked of each link that is new.
+    pub fn judge_list(&mut self, index: ListIndex<'_>) -> Option<Closed> {
+        let ListIndex { part, job, bin, url } = index;
+        let name = format!("{}{LISTS}", host_of(url));
+        let key = Key::Name(job, bin, self.tallies.hash(&name));
+        if let Some(tally) = self.tallies.get(&key)
+            && let Some(rule) = tally.closed
+        {
+            return Some(closed_by(tally, rule));
+        }
+        let make = || Tally::new((part, job, bin), Level::Lists, &name);
+        self.tallies.count(key, make, |tally| tally.documents += 1);
+        None
+    }
+
     /// Takes note that a page with news names a document that is known already: what
     /// only pages without news had named is trusted then. Costs next to nothing.
     pub fn vouch(&mut self, job: JobId, document: DocHash) {
@@ -256,7 +272,7 @@ impl Budgets {
             Rule::Alike => from_alike,
             Rule::Deep => from_alike && link.hops > self.limits.deep_hops,
             Rule::Combinations => self.shape.parameters >= COMBINED_MIN,
-            Rule::Suspects | Rule::StaleHosts | Rule::Hosts => false,
+            Rule::Suspects | Rule::StaleHosts | Rule::Hosts | Rule::Lists => false,
         };
         closes.then(|| closed_by(tally, rule))
     }

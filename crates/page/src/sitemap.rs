@@ -21,9 +21,6 @@ pub const BYTES_MAX: usize = 52_428_800;
 pub const ENTRIES_MAX: usize = 50_000;
 /// A longer address is left out and counted.
 pub const LOC_BYTES_MAX: usize = 4_096;
-/// How deep indexes may point to indexes, for the caller that follows them.
-pub const INDEX_DEPTH_MAX: usize = 2;
-
 /// What kind of list it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

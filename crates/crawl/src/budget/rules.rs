@@ -35,6 +35,9 @@ pub struct Limits {
     /// polite to itself only. Those who give a host to each customer have more, but
     /// most of them are public suffixes, where this does not count.
     pub hosts_max: u64,
+    /// Sitemaps of a host that indexes may name: as many as list 250 million pages. Without a limit
+    /// an index that names indexes is followed for ever.
+    pub lists_max: i64,
     /// A tally is saved from so many documents on; what is smaller is soon counted
     /// again.
     pub saved_documents: i64,
@@ -52,6 +55,7 @@ impl Default for Limits {
             suspects_max: 300,
             stale_hosts: 2_000,
             hosts_max: 50_000,
+            lists_max: 5_000,
             saved_documents: 100,
         }
     }
@@ -69,6 +73,9 @@ pub enum Novelty {
     Stale,
 }
 
+/// How the name of a host's sitemaps ends; no URL has such a path.
+pub(super) const LISTS: &str = "/<sitemaps>";
+
 /// What a tally is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
@@ -81,6 +88,8 @@ pub(super) enum Level {
     Host,
     /// A registered domain: `*.example.com`.
     Domain,
+    /// What indexes of sitemaps of a host name: `a.example/<sitemaps>`.
+    Lists,
 }
 
 impl Level {
@@ -88,6 +97,9 @@ impl Level {
     pub fn of(name: &str) -> Level {
         if name.starts_with("*.") {
             return Level::Domain;
+        }
+        if name.ends_with(LISTS) {
+            return Level::Lists;
         }
         match name.strip_suffix("/*") {
             Some(host) if !host.contains('/') => Level::Host,
@@ -116,10 +128,12 @@ pub enum Rule {
     StaleHosts,
     /// More hosts of a domain than one crawl follows.
     Hosts,
+    /// More sitemaps than a host may have.
+    Lists,
 }
 
 impl Rule {
-    const EACH: [Rule; 7] = [
+    const EACH: [Rule; 8] = [
         Rule::Stale,
         Rule::Alike,
         Rule::Deep,
@@ -127,6 +141,7 @@ impl Rule {
         Rule::Suspects,
         Rule::StaleHosts,
         Rule::Hosts,
+        Rule::Lists,
     ];
 
     /// Its name in the table.
@@ -139,6 +154,7 @@ impl Rule {
             Rule::Suspects => "suspects",
             Rule::StaleHosts => "stale hosts",
             Rule::Hosts => "hosts",
+            Rule::Lists => "lists",
         }
     }
 
@@ -191,6 +207,9 @@ impl Closed {
                 "{was} on very many hosts, and nearly all of the last hosts began with nothing new"
             ),
             Rule::Hosts => format!("{was} on more hosts than a crawl follows under one domain"),
+            Rule::Lists => {
+                format!("{was} or queued, and indexes of sitemaps go on naming more")
+            }
         }
     }
 }
@@ -219,6 +238,7 @@ mod tests {
             ("a.example/s-#a/*", Level::Family),
             ("a.example/*", Level::Host),
             ("*.a.example", Level::Domain),
+            ("a.example/<sitemaps>", Level::Lists),
         ] {
             assert_eq!(Level::of(name), level, "{name}");
         }

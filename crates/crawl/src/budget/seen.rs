@@ -87,3 +87,16 @@ pub struct Link<'a> {
     /// a document is about to be fetched.
     pub from: Option<Novelty>,
 }
+
+/// An index of sitemaps, which names a list.
+#[derive(Debug, Clone, Copy)]
+pub struct ListIndex<'a> {
+    /// The part.
+    pub part: Part,
+    /// The job.
+    pub job: JobId,
+    /// Its host.
+    pub bin: BinId,
+    /// Its canonical URL.
+    pub url: &'a str,
+}

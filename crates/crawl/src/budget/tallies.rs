@@ -60,7 +60,9 @@ impl Tallies {
     /// The key of a stored tally.
     fn key_of(&self, row: &TrapRow) -> Key {
         match Level::of(&row.pattern) {
-            Level::Pattern | Level::Family => Key::Name(row.job, row.bin, self.hash(&row.pattern)),
+            Level::Pattern | Level::Family | Level::Lists => {
+                Key::Name(row.job, row.bin, self.hash(&row.pattern))
+            }
             Level::Host => Key::Host(row.job, row.bin),
             Level::Domain => Key::Domain(row.job, self.hash(row.pattern.trim_start_matches("*."))),
         }

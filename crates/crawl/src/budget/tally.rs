@@ -211,6 +211,7 @@ impl Tally {
                 self.closed_by_combinations(limits).or_else(|| self.closed_by_stale(limits))
             }
             Level::Host => self.closed_by_suspects(limits),
+            Level::Lists => (self.documents >= limits.lists_max).then_some(Rule::Lists),
             Level::Domain => {
                 self.closed_by_hosts(limits).or_else(|| self.closed_by_suspects(limits))
             }

@@ -39,6 +39,8 @@ pub struct Reading {
     pub targets: Vec<Target>,
     /// Links that lead out of the job's scope.
     pub outside: u64,
+    /// It is an index of sitemaps: what it names are lists, too.
+    pub is_index: bool,
     /// Bytes of the body.
     pub length: i64,
     /// It asks not to be kept, and the job obeys.
@@ -61,8 +63,9 @@ fn is_nosniff(fetched: &Fetched) -> bool {
 
 /// Reads a document that was fetched, and takes in what another process has read of it.
 pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> Reading {
-    let mut more = Vec::new();
-    let mut facts = facts_of(web, &entry.docid, fetched, &mut more);
+    let mut listed = Listed::default();
+    let mut facts = facts_of(web, &entry.docid, fetched, &mut listed);
+    let Listed { more, is_index } = listed;
     let beside = extract::take(said, &mut facts, (&entry.docid, &web.spec.policy));
     let (mut targets, outside) = targets_of(web, (&entry.docid, entry.hops), (&facts, &more));
     if web.feeds && entry.hops == 0 {
@@ -71,7 +74,7 @@ pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> 
     let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
     let noindex = facts.directives.noindex && web.spec.meta_robots;
     let excluded = web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
-    Reading { facts, targets, outside, length, noindex, excluded, beside }
+    Reading { facts, targets, outside, is_index, length, noindex, excluded, beside }
 }
 
 /// Hands the articles of a feed what it says of them.
@@ -88,8 +91,16 @@ fn announce(web: &Web, url: &str, body: &[u8], targets: &mut [Target]) {
     }
 }
 
-/// `more` takes the links of a long sitemap that facts have no room for.
-fn facts_of(web: &Web, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -> Facts {
+/// What a list says beside its facts.
+#[derive(Default)]
+struct Listed {
+    /// Links of a long sitemap that facts have no room for.
+    more: Vec<Link>,
+    /// Whether it names other lists.
+    is_index: bool,
+}
+
+fn facts_of(web: &Web, url: &str, fetched: &Fetched, beyond: &mut Listed) -> Facts {
     let body = &fetched.body[..];
     let content_type = fetched.header("content-type");
     let nosniff = is_nosniff(fetched);
@@ -117,7 +128,7 @@ fn facts_of(web: &Web, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -> Fa
         ..Facts::default()
     };
     match media.kind {
-        sniff::Kind::Xml | sniff::Kind::Feed => read_lists(web, url, body, (&mut facts, more)),
+        sniff::Kind::Xml | sniff::Kind::Feed => read_lists(web, url, body, (&mut facts, beyond)),
         sniff::Kind::Text => {
             let encoding = charset::decide(body, content_type).encoding;
             facts.charset = encoding.name().to_owned();
@@ -133,7 +144,7 @@ fn facts_of(web: &Web, url: &str, fetched: &Fetched, more: &mut Vec<Link>) -> Fa
 }
 
 /// Links of a sitemap or a feed.
-fn read_lists(web: &Web, url: &str, body: &[u8], (facts, more): (&mut Facts, &mut Vec<Link>)) {
+fn read_lists(web: &Web, url: &str, body: &[u8], (facts, beyond): (&mut Facts, &mut Listed)) {
     let Ok(mut base) = Resolver::new(url, &web.spec.policy) else { return };
     let mut push = |href: &str, anchor: &str, kind| {
         let Ok(found) = base.resolve(href) else { return };
@@ -143,10 +154,11 @@ fn read_lists(web: &Web, url: &str, body: &[u8], (facts, more): (&mut Facts, &mu
             facts.links.push(link);
         } else {
             facts.truncated.links = true;
-            more.push(link);
+            beyond.more.push(link);
         }
     };
     let listed = sitemap::read(body);
+    let is_index = listed.kind == sitemap::Kind::Index;
     for entry in &listed.entries {
         push(&entry.loc, "", LinkKind::Sitemap);
     }
@@ -158,6 +170,7 @@ fn read_lists(web: &Web, url: &str, body: &[u8], (facts, more): (&mut Facts, &mu
         }
         facts.title = feed.title;
     }
+    beyond.is_index = is_index;
 }
 
 /// Links that the crawl may follow, each target once.

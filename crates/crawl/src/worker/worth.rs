@@ -7,7 +7,7 @@
 use super::Worker;
 use super::reading::Reading;
 use super::tasks::{Claimed, DocumentTask};
-use crate::budget::{Closed, Link, Look, Novelty, Said, Seen};
+use crate::budget::{Closed, Link, ListIndex, Look, Novelty, Said, Seen};
 use page::facts::Facts;
 use page::ids::bin_of;
 use page::url::host_of;
@@ -44,7 +44,12 @@ impl Worker {
             }
             let (url, bin) = (&*target.url, BinId(bin_of(host_of(&target.url))));
             let link = Link { job, bin, url, dochash, hops, from: Some(from) };
-            target.cut = self.budgets.judge(&link).map(|_| Closed::CODE);
+            let mut closed = self.budgets.judge(&link);
+            if reading.is_index && closed.is_none() {
+                let (part, bin, url) = (task.host.part, task.host.bin, &*entry.docid);
+                closed = self.budgets.judge_list(ListIndex { part, job, bin, url });
+            }
+            target.cut = closed.map(|_| Closed::CODE);
         }
     }
 

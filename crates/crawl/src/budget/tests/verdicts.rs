@@ -14,6 +14,7 @@ const SMALL: Limits = Limits {
     suspects_max: 10,
     stale_hosts: 20,
     hosts_max: 100,
+    lists_max: 10,
     saved_documents: 5,
 };
 
@@ -54,6 +55,27 @@ fn judge(budgets: &mut Budgets, url: &str, from: Option<Novelty>) -> Option<Rule
 fn judge_at(budgets: &mut Budgets, url: &str, hops: i64, from: Option<Novelty>) -> Option<Rule> {
     let link = Link { job: JOB, bin: bin(url), url, dochash: DocHash::of(url), hops, from };
     budgets.judge(&link).map(|closed| closed.rule)
+}
+
+#[test]
+fn indexes_of_sitemaps_that_go_on_and_on_are_not_followed_and_a_restart_remembers() {
+    let url = "http://endless.example/index.xml";
+    let index = ListIndex { part: PART, job: JOB, bin: bin(url), url };
+    let mut it = budgets(SMALL);
+    for number in 0..SMALL.lists_max {
+        assert_eq!(it.judge_list(index), None, "{number}");
+    }
+    let closed = it.judge_list(index).expect("there are enough");
+    assert_eq!((closed.rule, closed.documents), (Rule::Lists, SMALL.lists_max));
+    assert!(closed.explain().contains("endless.example/<sitemaps>"), "{}", closed.explain());
+    let other = "http://other.example/index.xml";
+    assert_eq!(it.judge_list(ListIndex { bin: bin(other), url: other, ..index }), None);
+    assert_eq!(judge(&mut it, "http://endless.example/page", FRESH), None, "pages are not lists");
+
+    let rows = it.take_changed(PART);
+    let mut again = budgets(SMALL);
+    again.restore(PART, &rows);
+    assert_eq!(again.judge_list(index).map(|it| it.rule), Some(Rule::Lists));
 }
 
 const FRESH: Option<Novelty> = Some(Novelty::Fresh);

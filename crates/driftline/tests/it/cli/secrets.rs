@@ -103,6 +103,28 @@ fn a_stored_secret_is_not_led_elsewhere_by_an_edit() {
 }
 
 #[test]
+fn an_audit_log_that_somebody_rewrote_is_noticed() {
+    let place = made();
+    said(&create(&|args| place.run(args)));
+    let whole = place.succeeds(&["audit", "verify"]);
+    assert!(whole.contains("nobody has rewritten it; head: 3 "), "{whole}");
+    place.succeeds(&["verify"]);
+    place.execute("UPDATE audit SET who = 'somebody else'");
+    let found = place.run(&["audit", "verify"]);
+    let (code, told) = (found.status.code(), text_of(&found.stdout));
+    assert!(code == Some(1) && told.contains("was changed, or is gone"), "{code:?} {told}");
+    let found = place.run(&["verify"]);
+    assert_eq!(found.status.code(), Some(1));
+    assert!(text_of(&found.stdout).contains("the audit log"), "{}", text_of(&found.stdout));
+    let json = parsed(&text_of(&place.run(&["audit", "verify", "--json"]).stdout));
+    assert_eq!((&json["events"], json["problems"].as_array().unwrap().len()), (&3.into(), 1));
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
 fn a_database_takes_secrets_only_with_a_key_and_a_copy_seals_them_anew() {
     let Some(database) = FreshDatabase::from_environment() else {
         return skipped("PostgreSQL: DRIFTLINE_TEST_POSTGRES is not set");
