@@ -19,8 +19,8 @@ const GROUP_MAX: usize = 16;
 /// Prepared statements kept with each connection.
 const STATEMENTS_MAX: usize = 512;
 /// Bytes of a page of a new file. A commit touches few rows of many pages, and each page goes
-/// into the log whole: with pages of 4 KB, what did not change costs half as much again in bytes
-/// written (bench/growth). Files keep the size that they were made with.
+/// into the log whole: with pages of 4 KB, an unchanged document costs 5.2 KB written instead of 3.1,
+/// and no less processor time (bench/growth). Files keep the size that they were made with.
 const PAGE_BYTES: u32 = 1_024;
 /// Bytes of pages in the write-ahead log before they are carried into the file. A page that many
 /// commits change is carried over once: with a sixteenth of this, a commit into a large
