@@ -174,6 +174,7 @@ fn existing(root: &Path) -> anyhow::Result<Layout> {
 
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
+    store::open_files::raise_limit();
     let code = answer();
     stderr::end();
     code

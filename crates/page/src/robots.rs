@@ -136,6 +136,7 @@ impl Robots {
             return Verdict { allowed: false, rule: None };
         }
         let path = Path::of(url);
+        let plain = path.plain();
         let whom = self.scope(agent);
         let mut best_allow = Best::default();
         let mut best_disallow = Best::default();
@@ -147,7 +148,7 @@ impl Robots {
                 let pattern = Pattern::new(&self.arena[rule.pattern.clone()]);
                 match rule.kind {
                     RuleKind::Allow => best_allow.offer(pattern.allows(&path), rule, name),
-                    RuleKind::Disallow => best_disallow.offer(pattern.matches(&path), rule, name),
+                    RuleKind::Disallow => best_disallow.offer(pattern.matches(&plain), rule, name),
                 }
             }
         }

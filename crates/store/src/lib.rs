@@ -43,6 +43,7 @@ pub mod ids;
 pub mod memory;
 pub mod migrate;
 pub mod objects;
+pub mod open_files;
 pub mod ours;
 pub mod owned;
 pub mod pack;

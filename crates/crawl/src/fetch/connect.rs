@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
+use store::open_files;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -113,6 +114,7 @@ async fn connect_to_any(
 
 fn connect_reason(error: &io::Error) -> Reason {
     match error.kind() {
+        _ if open_files::is_out_of(error) => Reason::OpenFiles,
         io::ErrorKind::ConnectionRefused => Reason::ConnectRefused,
         io::ErrorKind::TimedOut => Reason::ConnectTimeout,
         _ => Reason::Connect,

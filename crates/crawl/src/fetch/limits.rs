@@ -32,7 +32,7 @@ pub struct Limits {
     pub page_bytes_max: usize,
     /// How much is kept of everything else.
     pub other_bytes_max: usize,
-    /// Open connections, busy or idle.
+    /// Open connections, busy or idle, of one fetcher.
     pub connections_max: usize,
     /// Open connections to one origin.
     pub connections_per_origin_max: usize,

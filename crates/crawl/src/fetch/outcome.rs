@@ -200,6 +200,12 @@ pub enum Reason {
     /// No common version or cipher, an alert, or bytes that are no TLS.
     #[error("no secure connection could be agreed on")]
     TlsProtocol,
+    /// This process has no room for another connection.
+    #[error(
+        "this process has as many files open as it may; raise the limit (ulimit -n), or lower \
+         --concurrency"
+    )]
+    OpenFiles,
     /// The name has no address.
     #[error("the host name could not be resolved")]
     Dns,
@@ -281,6 +287,7 @@ impl Reason {
             Reason::TlsSignature => "tls-signature",
             Reason::TlsCertificate => "tls-certificate",
             Reason::TlsProtocol => "tls-protocol",
+            Reason::OpenFiles => "open-files",
             Reason::Dns => "dns",
             Reason::ConnectRefused => "connect-refused",
             Reason::Connect => "connect",
@@ -307,6 +314,7 @@ impl Reason {
         matches!(
             self,
             Reason::TlsProtocol
+                | Reason::OpenFiles
                 | Reason::Dns
                 | Reason::ConnectRefused
                 | Reason::Connect
@@ -356,6 +364,7 @@ impl Reason {
             | Reason::TlsSignature
             | Reason::TlsCertificate => Outcome::Refused { reason: self },
             Reason::TlsProtocol
+            | Reason::OpenFiles
             | Reason::Dns
             | Reason::ConnectRefused
             | Reason::Connect

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::limits::Limits;
 use super::outcome::Reason;
+use store::open_files;
 
 /// A name that could not be resolved is asked for again after this.
 const FAILURE_KEPT: Duration = Duration::from_secs(30);
@@ -79,6 +80,10 @@ impl Resolver {
             Some(addresses) => addresses,
             None => {
                 let found = self.look_up(host).await;
+                if found.is_empty() && open_files::are_used_up() {
+                    // The resolver needs one, too, and does not say what it lacked.
+                    return Err(Reason::OpenFiles);
+                }
                 self.remember(host, &found);
                 found
             }

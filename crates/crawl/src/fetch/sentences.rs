@@ -17,7 +17,7 @@ pub fn no_answer() -> impl Iterator<Item = String> {
 }
 
 /// Reasons whose sentence needs nothing but their code.
-const PLAIN: [Reason; 35] = [
+const PLAIN: [Reason; 36] = [
     Reason::Url,
     Reason::Localhost,
     Reason::Metadata,
@@ -36,6 +36,7 @@ const PLAIN: [Reason; 35] = [
     Reason::TlsSignature,
     Reason::TlsCertificate,
     Reason::TlsProtocol,
+    Reason::OpenFiles,
     Reason::Dns,
     Reason::ConnectRefused,
     Reason::Connect,

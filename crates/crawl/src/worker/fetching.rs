@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use store::open_files;
 use store::panics::{FaultPoint, caught, caught_async};
 use store::{Error, Result};
 use tokio::sync::mpsc;
@@ -55,6 +56,10 @@ impl Fetching {
         F: Fn(Fetched) -> E + Send + Clone + 'static,
     {
         let mut started = Fetching { tasks: Vec::new(), threads: Vec::new(), turn: 0 };
+        // The limit is one of the process, whose threads share it.
+        let mut settings = settings.clone();
+        let wanted = open_files::connections(settings.limits.connections_max);
+        settings.limits.connections_max = (wanted / threads.max(1)).max(1);
         for number in 0..threads.max(1) {
             let fetcher = Fetcher::new(settings.clone())
                 .map_err(|unusable| Error::Refused(unusable.to_string()))?;

@@ -35,6 +35,11 @@ impl<'a> Path<'a> {
         Path { bytes, whole }
     }
 
+    /// The same without needless escapes, as `Disallow` is compared.
+    pub(super) fn plain(&self) -> Path<'_> {
+        Path { bytes: unescape(&self.bytes), whole: self.whole }
+    }
+
     #[cfg(test)]
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
@@ -79,6 +84,40 @@ fn escapes_to_upper_case(bytes: &mut [u8]) {
             at += 1;
         }
     }
+}
+
+/// Text without escapes of characters that need none: `%73` is an `s` (RFC 9309, section 2.2.2).
+///
+/// Google's matcher compares escapes as they are written. We follow the RFC where that forbids more,
+/// in `Disallow`, and Google where it allows less, in `Allow`: whoever writes `Disallow: /%73ecret`
+/// means `/secret`, and nobody is crawled who did not say so.
+pub(super) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
+    let meant = |at: usize| -> Option<u8> {
+        if !is_escape(text, at) {
+            return None;
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as u8;
+        let byte = digit(text[at + 1]) * 16 + digit(text[at + 2]);
+        (byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)).then_some(byte)
+    };
+    if !memchr::memchr_iter(b'%', text).any(|at| meant(at).is_some()) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        match meant(at) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(text[at]);
+                at += 1;
+            }
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// A pattern as it is compared: octets above 127 percent-encoded, the digits of

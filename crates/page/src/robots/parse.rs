@@ -4,9 +4,10 @@
 //! stood between the last agent lines and it; nothing else is remembered. Rules
 //! before the first agent belong to nobody and are skipped.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use super::matching::normalise;
+use super::matching::{normalise, unescape};
 use super::{
     Agent, BODY_BYTES_MAX, CRAWL_DELAY_MS_MAX, Delay, Group, LINE_BYTES_MAX, Robots, RuleKind,
     StoredRule,
@@ -99,10 +100,17 @@ impl Reader {
         }
         self.delay_is_over = true;
         let text_at = self.keep(text);
-        let pattern = match normalise(value) {
+        let pattern = match (kind, normalise(value)) {
+            (RuleKind::Disallow, pattern) => match unescape(&pattern) {
+                Cow::Borrowed(_) => pattern,
+                Cow::Owned(plain) => Cow::Owned(plain),
+            },
+            (RuleKind::Allow, pattern) => pattern,
+        };
+        let pattern = match pattern {
             // The value is the tail of the text, so it is in the arena already.
-            std::borrow::Cow::Borrowed(value) => text_at.end - value.len()..text_at.end,
-            std::borrow::Cow::Owned(pattern) => self.keep(&pattern),
+            Cow::Borrowed(value) => text_at.end - value.len()..text_at.end,
+            Cow::Owned(pattern) => self.keep(&pattern),
         };
         self.robots.rules.push(StoredRule { kind, line, text: text_at, pattern });
         if let Some(group) = self.robots.groups.last_mut() {

@@ -228,3 +228,23 @@ fn plainly_matches(pattern: &[u8], path: &[u8]) -> bool {
         [byte, rest @ ..] => path.first() == Some(byte) && plainly_matches(rest, &path[1..]),
     }
 }
+
+#[test]
+fn a_disallow_holds_however_its_letters_are_written_and_an_allow_as_it_is_written() {
+    let robots =
+        Robots::parse(b"User-agent: *\nDisallow: /%73ecret\nDisallow: /a%2Fb\nDisallow: /p%7e");
+    for (url, allowed) in [
+        ("http://a.example/secret", false),
+        ("http://a.example/%73ecret/x", false),
+        ("http://a.example/se%63ret", false),
+        ("http://a.example/a%2Fb", false),
+        ("http://a.example/a/b", true),
+        ("http://a.example/p~x", false),
+        ("http://a.example/public", true),
+    ] {
+        assert_eq!(robots.verdict("Driftline", url).allowed, allowed, "{url}");
+    }
+    let robots = Robots::parse(b"User-agent: *\nDisallow: /\nAllow: /%62%61%7A");
+    assert!(!robots.verdict("Driftline", "http://a.example/baz").allowed, "as Google does");
+    assert!(robots.verdict("Driftline", "http://a.example/%62%61%7A").allowed);
+}
