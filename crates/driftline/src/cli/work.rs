@@ -75,7 +75,7 @@ pub struct Effort {
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
     lease: f64,
     /// Pause while less than so much of the data directory's disk is free, or less than a commit,
-    /// a merge and a checkpoint may write (about 870 MB); 0 goes on until the disk is full
+    /// a merge and a checkpoint may write (about 900 MB); 0 goes on until the disk is full
     #[arg(long, value_name = "PERCENT", default_value_t = 5)]
     min_free: u64,
     /// The number of parts of a new database: more for more machines
