@@ -120,7 +120,7 @@ fn space(found: Room) -> Check {
     let percent = found.free_percent();
     let what = format!("{} free of {}, {percent} %", bytes(found.free_bytes), bytes(found.bytes));
     let help = (
-        "a crawl pauses while less than 5 % or 870 MB are free, and a full disk stops every commit",
+        "a crawl pauses while less than 5 % or 900 MB are free, and a full disk stops every commit",
         "make room, or move with: driftline copy",
     );
     let least = percent >= FREE_PERCENT.1 && found.free_bytes >= FREE_BYTES.1;
