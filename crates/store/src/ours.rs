@@ -12,14 +12,18 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// What is said of something that is ours.
 pub const REFUSED: &str = "it belongs to Driftline itself, whose own data is never a source";
 
+/// A file or a directory: its device, its inode, and when it was made, since the number of one that
+/// was removed is given out again.
+type FileId = (u64, u64, Option<SystemTime>);
+
 #[derive(Default)]
 struct Ours {
-    /// Files and directories, by device and inode.
-    files: BTreeSet<(u64, u64)>,
+    files: BTreeSet<FileId>,
     /// Databases, by the name of their installation.
     installations: BTreeSet<[u8; 16]>,
 }
@@ -30,8 +34,8 @@ fn ours() -> MutexGuard<'static, Ours> {
     OURS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn id(metadata: &Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
+fn id(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino(), metadata.created().ok())
 }
 
 /// Notes that a file or a directory, with all that is in it, is ours. What is not there is not.
