@@ -82,6 +82,6 @@ mod tests {
             assert!(of(code).is_some(), "{code}");
         }
         assert_eq!((of("http-x"), of("dance")), (None, None));
-        assert!(no_answer().any(|code| code == "connect-refused") && no_answer().count() == 7);
+        assert!(no_answer().any(|code| code == "connect-refused") && no_answer().count() == 8);
     }
 }
