@@ -241,16 +241,19 @@ impl Budgets {
         closed
     }
 
-    /// Whether a sitemap that an index names is not to be followed; if it is, it is counted. To be
-    /// asked of each link that is new.
+    /// Whether a sitemap that an index names is not to be followed. If it is, it is counted, unless
+    /// the index was read before: what it names every day anew is not more.
     pub fn judge_list(&mut self, index: ListIndex<'_>) -> Option<Closed> {
-        let ListIndex { part, job, bin, url } = index;
+        let ListIndex { part, job, bin, url, look } = index;
         let name = format!("{}{LISTS}", host_of(url));
         let key = Key::Name(job, bin, self.tallies.hash(&name));
         if let Some(tally) = self.tallies.get(&key)
             && let Some(rule) = tally.closed
         {
             return Some(closed_by(tally, rule));
+        }
+        if look != Look::First {
+            return None;
         }
         let make = || Tally::new((part, job, bin), Level::Lists, &name);
         self.tallies.count(key, make, |tally| tally.documents += 1);

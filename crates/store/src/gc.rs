@@ -3,8 +3,8 @@
 //! In this order, so that nothing is packed that goes anyway: facts and bodies that
 //! no document points to and every consumer has passed are dropped or condemned, and
 //! chunks of which little is needed are rewritten;
-//! chunks that were given up long ago, or of which nothing is left, are forgotten; what is left of small facts is
-//! packed; objects that were condemned, or staged by a writer that died, are
+//! chunks that were given up long ago, or of which nothing is left, are forgotten; what is
+//! left of small facts is packed; objects that were condemned, or staged by a writer that died, are
 //! removed; and the store's listing is compared with the rows.
 //!
 //! Relies on [`crate::tables::chunk_storage`], [`crate::pack`] and

@@ -1,7 +1,8 @@
 //! How many files this process may have open: connections, tables and objects are all files.
 //!
 //! The usual soft limit of 1,024 is meant for programs that watch their files with `select`; the hard
-//! one is what counts. Invariant: connections of a crawl take at most half of what there is.
+//! one is what counts. Invariant: connections of a crawl leave room for the files of the stores, as far
+//! as there is any.
 
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -99,4 +99,6 @@ pub struct ListIndex<'a> {
     pub bin: BinId,
     /// Its canonical URL.
     pub url: &'a str,
+    /// Which look at it this is: what it names is counted at the first one only.
+    pub look: Look,
 }

@@ -23,6 +23,7 @@ impl Worker {
     /// following.
     pub(super) fn weigh(&mut self, task: &DocumentTask, reading: &mut Reading) {
         let (job, entry) = (task.job.id, &task.claimed.entry);
+        let look = look_of(&task.claimed, &reading.facts);
         let from = self.budgets.fetched(&Seen {
             job,
             part: task.host.part,
@@ -31,7 +32,7 @@ impl Worker {
             dochash: entry.dochash,
             hops: entry.hops,
             said: Said::of(&reading.facts),
-            look: look_of(&task.claimed, &reading.facts),
+            look,
         });
         let hops = entry.hops + 1;
         for target in reading.targets.iter_mut().filter(|target| target.cut.is_none()) {
@@ -47,7 +48,7 @@ impl Worker {
             let mut closed = self.budgets.judge(&link);
             if reading.is_index && closed.is_none() {
                 let (part, bin, url) = (task.host.part, task.host.bin, &*entry.docid);
-                closed = self.budgets.judge_list(ListIndex { part, job, bin, url });
+                closed = self.budgets.judge_list(ListIndex { part, job, bin, url, look });
             }
             target.cut = closed.map(|_| Closed::CODE);
         }

@@ -60,8 +60,12 @@ fn judge_at(budgets: &mut Budgets, url: &str, hops: i64, from: Option<Novelty>) 
 #[test]
 fn indexes_of_sitemaps_that_go_on_and_on_are_not_followed_and_a_restart_remembers() {
     let url = "http://endless.example/index.xml";
-    let index = ListIndex { part: PART, job: JOB, bin: bin(url), url };
+    let index = ListIndex { part: PART, job: JOB, bin: bin(url), url, look: Look::First };
     let mut it = budgets(SMALL);
+    for _ in 0..3 * SMALL.lists_max {
+        let again = ListIndex { look: Look::Changed, ..index };
+        assert_eq!(it.judge_list(again), None, "what a known index names every day is not more");
+    }
     for number in 0..SMALL.lists_max {
         assert_eq!(it.judge_list(index), None, "{number}");
     }
