@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use store::clock;
 use store::socket::Question;
-use store::tables::audit::chain::{self, Head};
+use store::tables::audit::chain::{self, Checked, Head};
 use store::tables::audit::{self, Entry};
 
 /// The newest event of the log that this process has added, until somebody writes it down.
@@ -89,14 +89,6 @@ pub struct Ask {
     checks: bool,
 }
 
-/// What a check found.
-#[derive(Serialize, Deserialize)]
-struct Checked {
-    events: u64,
-    head: Option<String>,
-    problems: Vec<String>,
-}
-
 /// Checks the chain.
 fn verify(place: &Place) -> anyhow::Result<ExitCode> {
     let json = place.ask("audit", &Ask { limit: 1, cursor: None, checks: true })?;
@@ -163,8 +155,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// The entries, by the process that has the rows.
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     if ask.checks {
-        let chain::Checked { events, head, problems } = chain::check(&answers.db)?;
-        return Ok(serde_json::to_value(Checked { events, head, problems })?);
+        return Ok(serde_json::to_value(chain::check(&answers.db)?)?);
     }
     let before = match ask.cursor {
         None => (i64::MAX, i64::MAX),

@@ -10,6 +10,7 @@
 use super::Entry;
 use crate::tables::settings;
 use crate::{Db, Error, Result, Tx};
+use serde::{Deserialize, Serialize};
 
 /// The event that stands for what is older than the chain.
 const BEFORE: &str = "before";
@@ -124,7 +125,7 @@ fn older(tx: &mut Tx<'_>) -> Result<[u8; 32]> {
 }
 
 /// What was found of the audit log.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     /// Events that were looked at.
     pub events: u64,

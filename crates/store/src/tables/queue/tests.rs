@@ -2,6 +2,7 @@
 //! rows, counters and marks are what the model says.
 
 mod cases;
+mod claims;
 mod scheduled;
 mod states;
 mod sweeping;
