@@ -25,7 +25,7 @@ pub const SEEDS_MAX: usize = 10_000;
 /// The longest delay between requests that a job may ask for: a day.
 pub const DELAY_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 /// Requests under way at once in one process.
-pub const CONCURRENCY_MAX: usize = crate::worker::CLAIMED_MAX;
+pub const CONCURRENCY_MAX: usize = crate::worker::UNCOMMITTED_MAX;
 
 /// The name of a crawler that has not been given another.
 const USUAL_AGENT: &str = concat!("driftline/", env!("CARGO_PKG_VERSION"));

@@ -54,7 +54,9 @@ pub struct Spot {
 pub struct Limits {
     /// Requests under way.
     pub in_flight_max: usize,
-    /// Documents claimed and not yet committed.
+    /// Documents asked for and not yet committed.
+    pub uncommitted_max: usize,
+    /// Documents claimed and not yet committed: those, and the ones that wait.
     pub claimed_max: usize,
     /// How far ahead documents are claimed for a host with a delay.
     pub ahead_ms: i64,
@@ -256,7 +258,7 @@ impl<T> Frontier<T> {
         // A clock that goes back is no reason to look at anything twice.
         self.now_ms = self.now_ms.max(now_ms);
         let now_ms = self.now_ms;
-        if self.in_flight >= self.limits.in_flight_max {
+        if !self.may_start() {
             return Next::Wait;
         }
         self.promote(now_ms);
@@ -275,6 +277,12 @@ impl<T> Frontier<T> {
             return self.start(key, job, now_ms);
         }
         self.until()
+    }
+
+    /// Whether anything may start before something ends or is committed.
+    fn may_start(&self) -> bool {
+        let uncommitted = self.claimed.saturating_sub(self.shares.held());
+        self.in_flight < self.limits.in_flight_max && uncommitted < self.limits.uncommitted_max
     }
 
     /// When a line may start its next document; `None` if something must end before.
@@ -423,7 +431,7 @@ impl<T> Frontier<T> {
 
     /// When the first document that waits may be asked for.
     pub fn next_start(&self) -> Option<i64> {
-        self.later.first().map(|(ms, _)| *ms).filter(|_| self.in_flight < self.limits.in_flight_max)
+        self.later.first().map(|(ms, _)| *ms).filter(|_| self.may_start())
     }
 
     /// When the first host that has or may have work of a job may be asked; `None` if

@@ -47,7 +47,7 @@ pub mod turns;
 mod worth;
 
 pub use ending::run_end;
-pub use settings::{CLAIMED_MAX, Late, Settings};
+pub use settings::{Late, Settings, UNCOMMITTED_MAX};
 
 use crate::budget::{self, Budgets};
 use crate::conduct::{Attends, Conductor, Herald, Means};

@@ -77,16 +77,17 @@ pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
     // Without it nobody knows where anything is; it is among the rows that were named.
     let Some(parts) = named(db.read(settings::parts), &mut report)? else { return Ok(report) };
     report.parts = parts.into();
-    let checks =
-        [check_counters, check_history, check_bins, check_claims, check_chunks, uri_claims::check];
+    let checks = [check_counters, check_bins, check_claims, check_chunks, uri_claims::check];
     for part in (0..i64::from(parts)).map(Part) {
         for check in checks {
             let checked = check(db, part, &mut report);
             named(checked, &mut report)?;
         }
     }
-    let audited = check_audit(db, &mut report);
-    named(audited, &mut report)?;
+    for check in [check_history, check_audit] {
+        let checked = check(db, &mut report);
+        named(checked, &mut report)?;
+    }
     check_objects(db, store, read_objects, &mut report)?;
     Ok(report)
 }
@@ -166,9 +167,9 @@ fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
 }
 
 /// I7 for the history: what is counted of an hour is what its rows say.
-fn check_history(db: &Db, part: Part, report: &mut Report) -> Result<()> {
-    for it in db.read(move |tx| counts::differences(tx, part))? {
-        let counts::Difference { connection, hour, kind, result, kept, counted } = it;
+fn check_history(db: &Db, report: &mut Report) -> Result<()> {
+    for it in db.read(counts::differences)? {
+        let counts::Difference { part, connection, hour, kind, result, kept, counted } = it;
         report.find(
             format!(
                 "the count of {kind} {result} of connection {connection} in the hour {hour} in \

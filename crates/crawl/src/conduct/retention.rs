@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(changes, count / 10, "what found something stays");
             let today = left.iter().filter(|it| it.start_ms > 102 * DAY_MS).count();
             assert_eq!(today, 100, "all of today stays");
-            assert_eq!(db.read(|tx| counts::differences(tx, Part(1)))?, []);
+            assert_eq!(db.read(counts::differences)?, []);
             Ok(())
         });
     }

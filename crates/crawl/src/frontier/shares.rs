@@ -51,6 +51,8 @@ pub(super) struct Shares {
     open: BTreeSet<(u64, ConnectionId)>,
     /// Where the job stood that was served last.
     clock: u64,
+    /// Documents of all jobs that wait, or are being claimed.
+    held: usize,
 }
 
 impl Shares {
@@ -85,14 +87,22 @@ impl Shares {
     pub fn hold(&mut self, job: JobId, documents: usize) {
         if let Some(share) = self.jobs.get_mut(&job) {
             share.held += documents;
+            self.held += documents;
         }
     }
 
     /// And they do not any more.
     pub fn release(&mut self, job: JobId, documents: usize) {
         if let Some(share) = self.jobs.get_mut(&job) {
-            share.held = share.held.saturating_sub(documents);
+            let released = documents.min(share.held);
+            share.held -= released;
+            self.held -= released;
         }
+    }
+
+    /// Documents of all jobs that wait, or are being claimed.
+    pub fn held(&self) -> usize {
+        self.held
     }
 
     pub fn connection(&self, job: JobId) -> ConnectionId {
@@ -102,7 +112,7 @@ impl Shares {
     /// Forgets a job that has nothing waiting.
     pub fn forget(&mut self, job: JobId) {
         self.ready(job, false);
-        self.jobs.remove(&job);
+        self.held -= self.jobs.remove(&job).map_or(0, |share| share.held);
     }
 
     pub fn jobs(&self) -> usize {

@@ -115,7 +115,8 @@ impl Crawl {
     }
 }
 
-const LIMITS: Limits = Limits { in_flight_max: 4, claimed_max: 20, ahead_ms: 500 };
+const LIMITS: Limits =
+    Limits { in_flight_max: 4, uncommitted_max: 12, claimed_max: 20, ahead_ms: 500 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
@@ -223,6 +224,25 @@ fn what_is_wanted_counts_as_claimed_until_it_comes() {
 }
 
 #[test]
+fn what_a_crash_would_repeat_is_bounded_however_much_waits() {
+    let limits = Limits { uncommitted_max: 3, ..LIMITS };
+    let mut frontier: Frontier<Document> = Frontier::new(limits);
+    frontier.has_work(key(1), JOB, FREE, Pace::default());
+    let wants = frontier.wants(0, true, |_| true);
+    frontier.claimed(wants[0], (0..10).map(|number| (number, 1)).collect(), false);
+    let mut started = |frontier: &mut Frontier<Document>| {
+        std::iter::from_fn(|| matches!(frontier.next(0), Next::Fetch(..)).then_some(())).count()
+    };
+    assert_eq!(started(&mut frontier), 3);
+    for _ in 0..3 {
+        frontier.finished(spot(key(1), JOB), pause(0, 0, 0));
+    }
+    assert_eq!(frontier.next(0), Next::Wait, "they are had, but not committed");
+    frontier.committed(2);
+    assert_eq!(started(&mut frontier), 2);
+}
+
+#[test]
 fn a_part_that_is_lost_is_forgotten() {
     let mut frontier = with_two(0);
     let Next::Fetch(host, _) = frontier.next(0) else { panic!("there are two") };
@@ -236,7 +256,8 @@ fn a_part_that_is_lost_is_forgotten() {
 #[test]
 fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
     for jump_ms in [7_200_000, -7_200_000] {
-        let limits = Limits { in_flight_max: 4, claimed_max: 10, ahead_ms: 5_000 };
+        let limits =
+            Limits { in_flight_max: 4, uncommitted_max: 10, claimed_max: 10, ahead_ms: 5_000 };
         let mut frontier: Frontier<Document> = Frontier::new(limits);
         let start_ms = 100_000_000;
         let politeness = Politeness { delay_ms: 1_000, next_ms: start_ms + 600 };

@@ -6,8 +6,11 @@ use crate::conduct::{self, Attends};
 use crate::fetch;
 use crate::frontier::Limits;
 
-/// Documents claimed and not committed: what a crash repeats at most.
-pub const CLAIMED_MAX: usize = 200;
+/// Documents asked for and not committed: what a crash repeats at most.
+pub const UNCOMMITTED_MAX: usize = 200;
+/// Documents claimed and not committed: enough wait for chunks to be full when they are committed.
+const CLAIMED_MAX: usize = 2 * UNCOMMITTED_MAX;
+
 /// How a worker works.
 #[derive(Clone)]
 pub struct Settings {
@@ -26,7 +29,9 @@ pub struct Settings {
     /// When a consumer is late that does not have a commit yet: nothing is claimed then.
     /// Without it, consumers may fall behind by a number of chunks.
     pub late: Option<Late>,
-    /// Documents claimed and not committed: what a crash repeats at most.
+    /// Documents asked for and not committed: what a crash repeats at most.
+    pub uncommitted_max: usize,
+    /// Documents claimed and not committed: those, and the ones that wait in memory.
     pub claimed_max: usize,
     /// Requests under way.
     pub in_flight_max: usize,
@@ -61,11 +66,12 @@ impl Settings {
             lease_ms: 30_000,
             skew_ms: 2_000,
             poll_ms: 1_000,
-            chunk_documents: 100,
+            chunk_documents: 125,
             chunk_ms: 500,
             late: None,
+            uncommitted_max: UNCOMMITTED_MAX,
             claimed_max: CLAIMED_MAX,
-            in_flight_max: in_flight_max.min(CLAIMED_MAX),
+            in_flight_max: in_flight_max.min(UNCOMMITTED_MAX),
             fetch_threads: cores.clamp(1, 4).min(in_flight_max),
             fetch: fetch::Settings::default(),
             disk: None,
@@ -103,6 +109,7 @@ impl Settings {
     pub(super) fn limits(&self) -> Limits {
         Limits {
             in_flight_max: self.in_flight_max,
+            uncommitted_max: self.uncommitted_max,
             claimed_max: self.claimed_max,
             ahead_ms: 2 * self.chunk_ms,
         }

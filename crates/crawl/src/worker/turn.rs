@@ -315,7 +315,7 @@ impl Turn {
         let (looks, rows): (Vec<&Document>, Vec<&Document>) =
             batch.documents.iter().partition(|it| batch.looks.contains(&it.dochash));
         documents::save(tx, part, self.job.connection, rows)?;
-        documents::note_looks(tx, part, self.job.connection, looks)?;
+        documents::note_looks(tx, part, looks)?;
         history::append(tx, part, &batch.history)?;
         for stored in &batch.robots {
             robots::save(tx, part, stored)?;

@@ -44,6 +44,8 @@ fn fill_tables(db: &Db, objects: &Path) -> Result<Objects> {
     db.write(|tx| {
         let key = (Part(0), ConnectionId(1));
         documents::save(tx, key.0, key.1, &[document()])?;
+        let looked = documents::load(tx, key.0, key.1, &[document().dochash])?;
+        documents::note_looks(tx, key.0, &looked)?;
         let mut ingest = Ingest::new(1, key.1, document().dochash);
         (ingest.uri, ingest.version) = (Some("https://example.com/".into()), Some("v1".into()));
         let moved = Move { before: None, after: Some(ingest) };
@@ -386,9 +388,10 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
             }
             tx.run_schema("ALTER TABLE chunks DROP COLUMN claim")?;
             tx.run_schema("DROP TABLE audit_chain")?;
+            tx.run_schema("DROP TABLE looks")?;
             tx.execute("DELETE FROM schema_versions WHERE version > 5", &[])
         })?;
-        assert_eq!(migrate::migrate(db, 0)?, [6, 7]);
+        assert_eq!(migrate::migrate(db, 0)?, [6, 7, 8]);
         assert_eq!(findings(db, &store), []);
         assert!(verify(db, &store, false)?.rows > 2_500);
         db.read(|tx| cursors::get(tx, Part(0), cursors::LINKS)).map(|seq| assert_eq!(seq, 2))

@@ -58,7 +58,7 @@ pub fn tables(owned: &[&'static Owned]) -> Vec<Table> {
     tables
 }
 
-/// Adds the tables of a text, and the columns that it adds to tables of earlier ones.
+/// Adds the tables of a text, and does what it does to tables of earlier ones.
 fn read_text(tables: &mut Vec<Table>, text: &'static str) {
     let mut inside = false;
     for line in text.lines() {
@@ -68,19 +68,19 @@ fn read_text(tables: &mut Vec<Table>, text: &'static str) {
             tables.push(Table { name, columns: Vec::new(), key: Vec::new() });
             inside = true;
         } else if let Some(rest) = line.strip_prefix("ALTER TABLE ") {
-            let Some((name, column)) = rest.split_once(" ADD COLUMN ") else { continue };
-            if let Some(table) = tables.iter_mut().find(|table| table.name == name) {
-                read_line(table, column.trim_end_matches(';'));
+            let (name, change) = rest.trim_end_matches(';').split_once(' ').unwrap_or_default();
+            let Some(table) = tables.iter_mut().find(|table| table.name == name) else { continue };
+            if let Some(column) = change.strip_prefix("ADD COLUMN ") {
+                read_line(table, column);
+            } else if let Some(new_name) = change.strip_prefix("RENAME TO ") {
+                table.name = new_name;
             }
+        } else if let Some(name) = line.strip_prefix("DROP TABLE ") {
+            tables.retain(|table| table.name != name.trim_end_matches(';'));
         } else if line == ");" {
             inside = false;
         } else if inside && let Some(table) = tables.last_mut() {
             read_line(table, line);
-        } else if let Some(rest) = line.strip_prefix("ALTER TABLE ")
-            && let Some((name, column)) = rest.split_once(" ADD COLUMN ")
-            && let Some(table) = tables.iter_mut().find(|table| table.name == name)
-        {
-            read_line(table, column.trim_end_matches(';'));
         }
     }
 }

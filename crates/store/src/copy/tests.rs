@@ -101,7 +101,7 @@ fn fill(db: &Db) {
         })
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
-    db.write(crate::checksums::fill).unwrap();
+    db.write(crate::testing::sum_rows).unwrap();
 }
 
 fn nullable(db: &Db, table: &'static str) -> Vec<String> {
@@ -226,8 +226,9 @@ fn there_and_back_again_every_row_is_the_same() {
     assert_eq!(dump(&back.db), before);
     for home in [&source, &middle, &back] {
         let mut report = crate::verify::verify(&home.db, &home.objects, true).unwrap();
-        // Its rows are made up, and no chain.
-        report.findings.retain(|finding| finding.what != "the audit log");
+        // Their rows are made up: no chain, and nothing that counts would agree on.
+        let made_up = ["the audit log", "the count of"];
+        report.findings.retain(|it| !made_up.iter().any(|name| it.what.starts_with(name)));
         assert_eq!((report.findings.as_slice(), report.objects), ([].as_slice(), 3));
     }
     drop((back, data));

@@ -4,11 +4,17 @@
 //! Invariant: a removed document keeps its row as a tombstone with the reason; it
 //! comes back to life in the same row, so `first_ms` and `changes` tell the truth. A row
 //! whose checksum does not match is loaded as damaged, and never gets one that matches
-//! before a look at the document has replaced what it said ([`Trust`]).
+//! before a look at the document has replaced what it said ([`Trust`]). A look that found
+//! nothing new lies beside the row, in the table of looks, and names the checksum of the row
+//! it is about; one that names another counts for nothing.
+
+mod looks;
+
+pub(super) use looks::LAST_LOOK;
+pub use looks::note_looks;
 
 use crate::checksums::declared::DOCUMENTS;
 use crate::checksums::{Judged, Places};
-use crate::dialect::Kind;
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, Part, Run};
 use crate::value::{Raw, Row};
 use crate::{Result, Tx, Value};
@@ -64,6 +70,8 @@ pub struct Document {
     pub reason: Option<String>,
     /// Whether its row is as it was written. No column: its checksum tells.
     pub trust: Trust,
+    /// The checksum of its row, of which a look says that it is about it; 0 if it has none yet.
+    pub row_checksum: i64,
 }
 
 /// What a document's row is worth.
@@ -90,6 +98,15 @@ static SELECTED: LazyLock<Places> =
 static WRITTEN: LazyLock<Places> =
     LazyLock::new(|| DOCUMENTS.places(&format!("part, connectionid, {COLUMNS}")));
 
+/// What is selected of a document: its row, and behind it its last look.
+static SELECTED_COLUMNS: LazyLock<String> = LazyLock::new(|| {
+    let row = format!("{COLUMNS}, part, connectionid, checksum").replace(", ", ", d.");
+    format!("d.{row}, {}", looks::selected())
+});
+/// Where the checksum of the row and the first column of the look are in it.
+const ROW_CHECKSUM: usize = 37;
+const LOOK: usize = 38;
+
 /// Loads documents of a connection by their keys; unknown ones are left out.
 pub fn load(
     tx: &mut Tx<'_>,
@@ -100,8 +117,9 @@ pub fn load(
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
         &format!(
-            "SELECT {COLUMNS}, part, connectionid, checksum FROM documents
-             WHERE part = $1 AND connectionid = $2 AND dochash"
+            "SELECT {} FROM documents d {LAST_LOOK}
+             WHERE d.part = $1 AND d.connectionid = $2 AND d.dochash",
+            *SELECTED_COLUMNS
         ),
         &[part.into(), connection.into()],
         &keys,
@@ -152,93 +170,7 @@ pub fn save<'a>(
     Ok(())
 }
 
-/// The columns of [`note_looks`], behind the key.
-const LOOK_KINDS: &[Kind] = &[
-    Kind::Int,
-    Kind::Text,
-    Kind::Int,
-    Kind::Text,
-    Kind::Text,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-];
-
-const NOTE_LOOK: &str = "UPDATE documents SET outcome = v.column2, httpstatus = v.column3,
-     etag = v.column4, lastmodified = v.column5, checked_ms = v.column6, fetched_ms = v.column7,
-     checks = v.column8, quiet_ms = v.column9, restless_ms = v.column10, missing = v.column11,
-     missing_run = v.column12, missing_ms = v.column13, checksum = v.column14";
-
-/// Writes what a look notes of documents that are otherwise as they are stored
-/// ([`Document::differs_by_a_look`]). No index is over these columns: SQLite rewrites the
-/// entry of every index whose columns a statement names, whether they change or not, and
-/// contents lie at random.
-pub fn note_looks<'a>(
-    tx: &mut Tx<'_>,
-    part: Part,
-    connection: ConnectionId,
-    documents: impl IntoIterator<Item = &'a Document>,
-) -> Result<()> {
-    let to_look = |document: &'a Document| document.to_look(part, connection);
-    let rows: Vec<Vec<Value<'_>>> = documents.into_iter().map(to_look).collect();
-    tx.update_rows(
-        NOTE_LOOK,
-        &[part.into()],
-        (LOOK_KINDS, &rows),
-        "WHERE documents.part = $1 AND documents.id = v.column1",
-    )?;
-    Ok(())
-}
-
 impl Document {
-    /// Whether it is as it is stored but for what every look notes: when, how often and with
-    /// what outcome it was looked at, its validators, and whether it was missing.
-    pub fn differs_by_a_look(&self, stored: &Document) -> bool {
-        // One that was never looked at is not stored.
-        stored.checks > 0
-            && *stored
-                == Document {
-                    outcome: stored.outcome.clone(),
-                    http_status: stored.http_status,
-                    etag: stored.etag.clone(),
-                    last_modified: stored.last_modified.clone(),
-                    checked_ms: stored.checked_ms,
-                    fetched_ms: stored.fetched_ms,
-                    checks: stored.checks,
-                    quiet_ms: stored.quiet_ms,
-                    restless_ms: stored.restless_ms,
-                    missing: stored.missing,
-                    missing_run: stored.missing_run,
-                    missing_ms: stored.missing_ms,
-                    ..self.clone()
-                }
-    }
-
-    fn to_look(&self, part: Part, connection: ConnectionId) -> Vec<Value<'_>> {
-        vec![
-            self.id.into(),
-            (&self.outcome).into(),
-            self.http_status.into(),
-            (&self.etag).into(),
-            (&self.last_modified).into(),
-            self.checked_ms.into(),
-            self.fetched_ms.into(),
-            self.checks.into(),
-            self.quiet_ms.into(),
-            self.restless_ms.into(),
-            self.missing.into(),
-            self.missing_run.into(),
-            self.missing_ms.into(),
-            self.checksum(&self.to_values(part, connection)).into(),
-        ]
-    }
-
     /// A document nobody has looked at yet.
     pub fn new(id: DocumentId, dochash: DocHash, docid: String, now_ms: i64) -> Document {
         Document {
@@ -276,6 +208,7 @@ impl Document {
             removed_ms: None,
             reason: None,
             trust: Trust::Whole,
+            row_checksum: 0,
         }
     }
 
@@ -357,7 +290,7 @@ impl Document {
             Judged::Inverted => Trust::Doubtful,
             Judged::Damaged => return Document::from_damaged(row),
         };
-        Ok(Document {
+        let mut document = Document {
             id: row.get(0)?,
             dochash: row.get(1)?,
             docid: row.get(2)?,
@@ -392,7 +325,10 @@ impl Document {
             removed_ms: row.get(33)?,
             reason: row.get(34)?,
             trust,
-        })
+            row_checksum: row.get(ROW_CHECKSUM)?,
+        };
+        document.take_look(row)?;
+        Ok(document)
     }
 
     /// What is left of a row that is damaged. Its values may be of any kind.

@@ -10,7 +10,7 @@ mod reading;
 mod retention;
 
 pub use reading::{Key, Walk, page, reach};
-pub use retention::{ACTIVITIES_MIN, PER_DOCUMENT_MAX, excess, kept, oldest, remove, step, thin};
+pub use retention::{ACTIVITIES_MIN, PER_DOCUMENT_MAX, excess, kept, step, thin};
 
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::{Result, Tx, Value};

@@ -67,9 +67,9 @@ impl Shared {
 #[test]
 fn two_processes_share_a_job_and_end_together() {
     let Some(it) = Shared::new(HOSTS * 40) else { return };
-    let one = it.node("one");
+    let one = it.steady_node("one");
     until(&it.site, "the first begins", || it.site.web().visits_count() > 20);
-    let two = it.node("two");
+    let two = it.steady_node("two");
     it.share(&["one", "two"]);
     let summaries = [Summary::of(&one.ended()), Summary::of(&two.ended())];
     let traffic = it.is_whole();

@@ -7,6 +7,7 @@
 
 use crate::collect::Written;
 use crate::ids::{ChunkId, ObjectId, Part};
+use crate::tables::documents::LAST_LOOK;
 use crate::tables::{chunks, objects};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -82,8 +83,12 @@ pub struct Pointing {
 pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<Pointing>> {
     let keys: Vec<Value<'_>> = hashes.iter().map(Value::from).collect();
     tx.query_in(
-        "SELECT dochash, chunk, ordinal, removed_ms, outcome, httpstatus FROM documents
-         WHERE part = $1 AND dochash",
+        &format!(
+            "SELECT d.dochash, d.chunk, d.ordinal, d.removed_ms, COALESCE(l.outcome, d.outcome),
+                    CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END
+             FROM documents d {LAST_LOOK}
+             WHERE d.part = $1 AND d.dochash"
+        ),
         &[part.into()],
         &keys,
         "",

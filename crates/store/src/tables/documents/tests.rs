@@ -1,7 +1,7 @@
 //! Documents: rows saved, loaded, noted, listed, on both databases.
 
 use super::*;
-use crate::testing::both_databases;
+use crate::testing::{both_databases, damages_rows};
 
 #[test]
 fn a_document_is_saved_whole_and_keeps_its_id() {
@@ -23,7 +23,10 @@ fn a_document_is_saved_whole_and_keeps_its_id() {
         db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&first)))?;
         db.write(move |tx| save(tx, key.0, key.1, std::slice::from_ref(&second)))?;
         let keys = [hash, DocHash::of("unknown")];
-        assert_eq!(db.read(move |tx| load(tx, key.0, key.1, &keys))?, [full.clone()]);
+        let mut found = db.read(move |tx| load(tx, key.0, key.1, &keys))?;
+        assert_ne!(found[0].row_checksum, 0);
+        found[0].row_checksum = 0;
+        assert_eq!(found, [full.clone()]);
         assert_eq!(db.read(move |tx| load(tx, key.0, ConnectionId(2), &keys))?, []);
         let original = || db.read(move |tx| originals(tx, key.0, key.1, &[vec![7; 16]]));
         assert_eq!(original()?, [(vec![7; 16], hash)]);
@@ -72,6 +75,7 @@ fn a_look_is_noted_without_touching_the_rest_of_the_row() {
         (stored.chunk, stored.ordinal) = (Some(ChunkId(3)), Some(4));
         let first = stored.clone();
         db.write(move |tx| save(tx, part, connection, std::slice::from_ref(&first)))?;
+        let stored = db.read(move |tx| load(tx, part, connection, &[DocHash::of(url)]))?.remove(0);
         let looked = Document {
             outcome: "not modified".into(),
             http_status: Some(304),
@@ -91,7 +95,7 @@ fn a_look_is_noted_without_touching_the_rest_of_the_row() {
         assert!(!Document { title: None, ..looked.clone() }.differs_by_a_look(&stored));
         assert!(!Document { ordinal: Some(5), ..looked.clone() }.differs_by_a_look(&stored));
         let noted = looked.clone();
-        db.write(move |tx| note_looks(tx, part, connection, [&noted]))?;
+        db.write(move |tx| note_looks(tx, part, [&noted]))?;
         let found = db.read(move |tx| load(tx, part, connection, &[DocHash::of(url)]))?;
         assert_eq!(found, [looked]);
         Ok(())
@@ -99,20 +103,47 @@ fn a_look_is_noted_without_touching_the_rest_of_the_row() {
 }
 
 #[test]
-fn a_look_that_finds_nothing_new_touches_no_index() {
-    crate::testing::on_sqlite(|db| {
-        let indexes: Vec<String> = db.read(|tx| {
-            let sql = "SELECT sql FROM sqlite_master
-                       WHERE type = 'index' AND tbl_name = 'documents' AND sql IS NOT NULL";
-            tx.query(sql, &[], |row| row.get(0))
-        })?;
-        assert!(indexes.len() >= 4, "{indexes:?}");
-        let is_word = |it: char| it.is_alphanumeric() || it == '_';
-        let columns = NOTE_LOOK.split("SET").nth(1).expect("it sets columns").split(',');
-        for column in columns.map(|it| it.split('=').next().unwrap_or_default().trim()) {
-            let named = |sql: &&String| sql.split(|it| !is_word(it)).any(|it| it == column);
-            assert_eq!(indexes.iter().find(named), None, "{column}");
+fn a_look_counts_for_the_row_it_is_about_and_for_no_other() {
+    both_databases(|db| {
+        let (part, connection) = (Part(2), ConnectionId(1));
+        let url = "https://example.com/";
+        let mut first = Document::new(DocumentId(7), DocHash::of(url), url.into(), 5);
+        first.checks = 1;
+        let store = |it: Document| db.write(move |tx| save(tx, part, connection, [&it]));
+        let load = || db.read(move |tx| load(tx, part, connection, &[DocHash::of(url)]));
+        store(first)?;
+        let stored = load()?.remove(0);
+        let looked = Document { checks: 2, checked_ms: 9, ..stored.clone() };
+        let noted = looked.clone();
+        db.write(move |tx| note_looks(tx, part, [&noted]))?;
+        assert_eq!(load()?, [looked.clone()]);
+        // Somebody who has seen the look writes the row, and then somebody who has not.
+        for checks in [3, 1] {
+            store(Document { checks, title: Some("new".into()), ..looked.clone() })?;
+            assert_eq!(load()?[0].checks, checks);
         }
+        // A late look at a row that is there no more changes nothing.
+        db.write(move |tx| note_looks(tx, part, [&looked]))?;
+        assert_eq!(load()?[0].checks, 1);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_damaged_look_is_left_out_of_account() {
+    both_databases(|db| {
+        damages_rows();
+        let (part, connection) = (Part(2), ConnectionId(1));
+        let url = "https://example.com/";
+        let mut first = Document::new(DocumentId(7), DocHash::of(url), url.into(), 5);
+        first.checks = 1;
+        db.write(move |tx| save(tx, part, connection, [&first]))?;
+        let load = || db.read(move |tx| load(tx, part, connection, &[DocHash::of(url)]));
+        let looked = Document { checks: 2, ..load()?.remove(0) };
+        db.write(move |tx| note_looks(tx, part, [&looked]))?;
+        db.write(|tx| tx.execute("UPDATE looks SET quiet_ms = 77", &[]))?;
+        let found = load()?;
+        assert_eq!((found[0].checks, found[0].quiet_ms), (1, 0));
         Ok(())
     });
 }

@@ -1,7 +1,7 @@
 //! How many activities there are of each hour, by job, kind and result (`history_counts`).
 //!
 //! A report over months adds up a few thousand rows instead of millions. Relies on
-//! [`super::append`] and [`super::remove`] for being called with every row that comes or
+//! [`super::append`] and [`super::step`] for being called with every row that comes or
 //! goes; `verify` compares ([`differences`]).
 
 use super::Activity;
@@ -128,6 +128,7 @@ pub fn between(
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Difference {
+    pub part: Part,
     pub connection: ConnectionId,
     pub hour: i64,
     pub kind: String,
@@ -138,32 +139,34 @@ pub struct Difference {
     pub counted: (i64, i64),
 }
 
-/// Counts of a part that are not what its rows say.
-pub fn differences(tx: &mut Tx<'_>, part: Part) -> Result<Vec<Difference>> {
+/// Counts that are not what the rows say, of all parts: rows lie in the order of time, and one
+/// walk over them is enough.
+pub fn differences(tx: &mut Tx<'_>) -> Result<Vec<Difference>> {
     tx.query(
-        "SELECT connectionid, hour, activitytype, resultcode,
+        "SELECT part, connectionid, hour, activitytype, resultcode,
                 CAST(SUM(kept) AS BIGINT), CAST(SUM(kept_bytes) AS BIGINT),
                 CAST(SUM(counted) AS BIGINT), CAST(SUM(counted_bytes) AS BIGINT)
          FROM (
-             SELECT connectionid, hour, jobid, activitytype, resultcode, activities AS kept,
+             SELECT part, connectionid, hour, jobid, activitytype, resultcode, activities AS kept,
                     bytes AS kept_bytes, 0 AS counted, 0 AS counted_bytes
-             FROM history_counts WHERE part = $1
+             FROM history_counts
              UNION ALL
-             SELECT connectionid, starttime - starttime % $2, COALESCE(jobid, 0), activitytype,
-                    COALESCE(resultcode, ''), 0, 0, 1, COALESCE(datasize, 0)
-             FROM history WHERE part = $1) AS sides
-         GROUP BY connectionid, hour, jobid, activitytype, resultcode
+             SELECT part, connectionid, starttime - starttime % $1, COALESCE(jobid, 0),
+                    activitytype, COALESCE(resultcode, ''), 0, 0, 1, COALESCE(datasize, 0)
+             FROM history) AS sides
+         GROUP BY part, connectionid, hour, jobid, activitytype, resultcode
          HAVING SUM(kept) <> SUM(counted) OR SUM(kept_bytes) <> SUM(counted_bytes)
-         ORDER BY connectionid, hour LIMIT $3",
-        &[part.into(), HOUR_MS.into(), DIFFERENCES_MAX.into()],
+         ORDER BY part, connectionid, hour LIMIT $2",
+        &[HOUR_MS.into(), DIFFERENCES_MAX.into()],
         |row| {
             Ok(Difference {
-                connection: row.get(0)?,
-                hour: row.get(1)?,
-                kind: row.get(2)?,
-                result: row.get(3)?,
-                kept: (row.get(4)?, row.get(5)?),
-                counted: (row.get(6)?, row.get(7)?),
+                part: row.get(0)?,
+                connection: row.get(1)?,
+                hour: row.get(2)?,
+                kind: row.get(3)?,
+                result: row.get(4)?,
+                kept: (row.get(5)?, row.get(6)?),
+                counted: (row.get(7)?, row.get(8)?),
             })
         },
     )

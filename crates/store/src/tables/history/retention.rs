@@ -1,14 +1,15 @@
 //! Forgetting what is older than its connection keeps, what belongs to none, and of looks that
 //! found nothing new those that are too many.
 //!
-//! Relies on the index by time for finding the oldest without looking at the rest.
+//! Relies on the history lying in the order of time: the oldest are found without looking at
+//! the rest, and what is forgotten lies side by side.
 //! Invariants: a step is bounded, and each of its transactions is about one part; what two
 //! processes forget at once is counted out once.
 
-use super::{Activity, Key, counts, says_nothing_new};
+use super::{Activity, Key, NOTHING_NEW, UNCHANGED, counts, says_nothing_new};
 use crate::ids::{ConnectionId, Part};
-use crate::{Db, Result, Tx, Value};
-use std::collections::BTreeMap;
+use crate::{Db, Result, Tx};
+use std::collections::BTreeSet;
 
 /// The next connection that has a history, after one, and how long it is kept: `Some(None)`
 /// keeps it for ever, and of a connection that is gone nothing is kept (`Some(Some(0))`).
@@ -27,34 +28,41 @@ pub fn kept(tx: &mut Tx<'_>, after: ConnectionId) -> Result<Option<(ConnectionId
     Ok(Some((next, kept.unwrap_or(Some(0)))))
 }
 
-/// The oldest activities of a connection that began before a time, by part.
-pub fn oldest(
-    tx: &mut Tx<'_>,
-    connection: ConnectionId,
-    before_ms: i64,
-    limit: u32,
-) -> Result<BTreeMap<Part, Vec<i64>>> {
-    let rows: Vec<(Part, i64)> = tx.query(
-        "SELECT part, id FROM history WHERE connectionid = $1 AND starttime < $2
-         ORDER BY starttime, id LIMIT $3",
-        &[connection.into(), before_ms.into(), limit.into()],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    let mut found: BTreeMap<Part, Vec<i64>> = BTreeMap::new();
-    for (part, id) in rows {
-        found.entry(part).or_default().push(id);
-    }
-    Ok(found)
+/// A stretch of a connection's history, and what of it is to be forgotten.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stretch {
+    pub connection: ConnectionId,
+    /// What lies behind this key.
+    pub after: Key,
+    /// The last of it.
+    pub last: Key,
+    /// Only looks that found nothing new.
+    pub only_nothing_new: bool,
 }
 
-/// Forgets activities of a part, and counts them out. Returns how many were there.
-pub fn remove(tx: &mut Tx<'_>, part: Part, ids: &[i64]) -> Result<u64> {
-    let ids: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
-    let gone: Vec<Activity> = tx.query_in(
-        "DELETE FROM history WHERE part = $1 AND id",
-        &[part.into()],
-        &ids,
-        "RETURNING id, connectionid, jobid, activitytype, datasize, resultcode, starttime",
+/// Forgets what a part has in a stretch, and counts it out. Returns how many there were.
+pub(super) fn remove(tx: &mut Tx<'_>, part: Part, stretch: Stretch) -> Result<u64> {
+    let Stretch { connection, after, last, only_nothing_new } = stretch;
+    let gone: Vec<Activity> = tx.query(
+        "DELETE FROM history
+         WHERE part = $1 AND connectionid = $2
+           AND (starttime, id) > ($3, $4) AND (starttime, id) <= ($5, $6)
+           AND (CAST($7 AS BIGINT) = 0 OR resultcode IN ($8, $9)
+                OR SUBSTR(resultdesc, 1, CAST($10 AS INTEGER)) = $11)
+         RETURNING id, connectionid, jobid, activitytype, datasize, resultcode, starttime",
+        &[
+            part.into(),
+            connection.into(),
+            after.0.into(),
+            after.1.into(),
+            last.0.into(),
+            last.1.into(),
+            i64::from(only_nothing_new).into(),
+            UNCHANGED[0].into(),
+            UNCHANGED[1].into(),
+            (NOTHING_NEW.len() as i64).into(),
+            NOTHING_NEW.into(),
+        ],
         |row| {
             Ok(Activity {
                 id: row.get(0)?,
@@ -77,13 +85,22 @@ pub fn remove(tx: &mut Tx<'_>, part: Part, ids: &[i64]) -> Result<u64> {
 /// Forgets at most `limit` activities of a connection that began before a time, the oldest
 /// first. Returns how many were found; call again while it is `limit`.
 pub fn step(db: &Db, connection: ConnectionId, before_ms: i64, limit: u32) -> Result<u64> {
-    let found = db.read(move |tx| oldest(tx, connection, before_ms, limit))?;
-    let mut count = 0;
-    for (part, ids) in found {
-        count += ids.len() as u64;
-        db.write(move |tx| remove(tx, part, &ids))?;
+    let found: Vec<(Part, Key)> = db.read(move |tx| {
+        tx.query(
+            "SELECT part, starttime, id FROM history WHERE connectionid = $1 AND starttime < $2
+             ORDER BY starttime, id LIMIT $3",
+            &[connection.into(), before_ms.into(), limit.into()],
+            |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))),
+        )
+    })?;
+    let Some((_, last)) = found.last().copied() else { return Ok(0) };
+    let after = (i64::MIN, i64::MIN);
+    let stretch = Stretch { connection, after, last, only_nothing_new: false };
+    let parts: BTreeSet<Part> = found.iter().map(|(part, _)| *part).collect();
+    for part in parts {
+        db.write(move |tx| remove(tx, part, stretch))?;
     }
-    Ok(count)
+    Ok(found.len() as u64)
 }
 
 /// Activities that a connection keeps for each document of its jobs before looks that found
@@ -139,7 +156,7 @@ pub fn thin(
     })?;
     let is_end = rows.len() < limit as usize;
     let (mut reached, mut left) = (after, count);
-    let mut doomed: BTreeMap<Part, Vec<i64>> = BTreeMap::new();
+    let mut parts = BTreeSet::new();
     for (part, key, is_doomed) in rows {
         if left == 0 {
             break;
@@ -147,11 +164,12 @@ pub fn thin(
         reached = key;
         if is_doomed {
             left -= 1;
-            doomed.entry(part).or_default().push(key.1);
+            parts.insert(part);
         }
     }
-    for (part, ids) in doomed {
-        db.write(move |tx| remove(tx, part, &ids))?;
+    let stretch = Stretch { connection, after, last: reached, only_nothing_new: true };
+    for part in parts {
+        db.write(move |tx| remove(tx, part, stretch))?;
     }
     Ok((reached, is_end))
 }

@@ -8,6 +8,7 @@
 
 use super::{Place, SETTLED, State};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
+use crate::tables::documents::LAST_LOOK;
 use crate::value::Row;
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -68,7 +69,9 @@ pub struct Listed {
 
 const LISTED: &str = "q.id, q.jobid, q.bin, q.docid, q.state, q.action, q.reason, q.detail, \
     q.docpriority, q.hops, q.seen_run, q.done_run, q.seed_run, q.checktime, q.failcount, q.chunk, \
-    q.parentpart, q.parenthash, q.added_ms, d.outcome, d.httpstatus, d.checked_ms, d.checks";
+    q.parentpart, q.parenthash, q.added_ms, COALESCE(l.outcome, d.outcome), \
+    CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END, \
+    COALESCE(l.checked_ms, d.checked_ms), COALESCE(l.checks, d.checks)";
 
 impl Listed {
     fn from_row(row: &Row<'_>) -> Result<Listed> {
@@ -165,6 +168,7 @@ fn page_text(condition: &str, order: &str) -> String {
         "SELECT {LISTED} FROM queue q
          LEFT JOIN documents d ON d.part = q.part AND d.dochash = q.dochash
                               AND d.connectionid = $3
+         {LAST_LOOK}
          WHERE q.part = $1 AND q.jobid = $2 AND {condition}
          ORDER BY {order} LIMIT $4"
     )
@@ -226,6 +230,7 @@ pub fn in_jobs(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Vec<List
              LEFT JOIN job_definitions j ON j.id = q.jobid
              LEFT JOIN documents d ON d.part = q.part AND d.dochash = q.dochash
                                   AND d.connectionid = j.connectionid
+             {LAST_LOOK}
              WHERE q.part = $1 AND q.dochash = $2 ORDER BY q.jobid LIMIT $3"
         ),
         &[part.into(), (&dochash).into(), JOBS_MAX.into()],
