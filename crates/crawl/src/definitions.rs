@@ -6,6 +6,7 @@
 //! Invariant: whatever is here has passed [`WebSpec::check`] before it is saved.
 
 use crate::connectors::web::LINK;
+use crate::fetch::AddressPace;
 use crate::lifecycle::Model;
 use crate::scope::{BadRule, Rules, Scope};
 use page::domain::SuffixList;
@@ -26,6 +27,11 @@ pub const SEEDS_MAX: usize = 10_000;
 pub const DELAY_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 /// Requests under way at once in one process.
 pub const CONCURRENCY_MAX: usize = crate::worker::UNCOMMITTED_MAX;
+/// Requests a second to one address, where nothing else is said: what a machine with many small
+/// sites bears, and more than one site is ever asked.
+pub const ADDRESS_RATE: i64 = 20;
+/// Requests to one address at once, where nothing else is said.
+pub const ADDRESS_REQUESTS: i64 = 16;
 
 /// The name of a crawler that has not been given another.
 const USUAL_AGENT: &str = concat!("driftline/", env!("CARGO_PKG_VERSION"));
@@ -64,6 +70,10 @@ pub struct WebSpec {
     pub crawl_delay_max_ms: i64,
     /// Requests under way at once, over all hosts.
     pub concurrency: usize,
+    /// Requests a second to all hosts of one IP address; 0 is no limit.
+    pub address_rate: i64,
+    /// Requests under way at once to all hosts of one IP address; 0 is no limit.
+    pub address_requests: i64,
     /// What robots.txt is obeyed for.
     pub robots: RobotsFor,
     /// Whether pages are obeyed that say `nofollow` or `noindex` of themselves.
@@ -104,6 +114,8 @@ impl Default for WebSpec {
             delay_ms: 1_000,
             crawl_delay_max_ms: 30_000,
             concurrency: 32,
+            address_rate: ADDRESS_RATE,
+            address_requests: ADDRESS_REQUESTS,
             robots: RobotsFor::Data,
             meta_robots: true,
             allow_private: false,
@@ -147,6 +159,9 @@ pub enum BadSpec {
     /// An expression cannot be used.
     #[error(transparent)]
     Rule(#[from] BadRule),
+    /// Its connection does not allow it.
+    #[error("{0}")]
+    Forbidden(String),
     /// It is not JSON of this form.
     #[error("the job's specification cannot be read: {0}")]
     Json(String),
@@ -186,6 +201,8 @@ impl WebSpec {
             ("--delay", self.delay_ms, 0, DELAY_MS_MAX),
             ("--max-crawl-delay", self.crawl_delay_max_ms, 0, DELAY_MS_MAX),
             ("--concurrency", count(self.concurrency), 1, count(CONCURRENCY_MAX)),
+            ("--address-rate", self.address_rate, 0, 1_000),
+            ("--address-requests", self.address_requests, 0, count(CONCURRENCY_MAX)),
             ("--retries", self.retries, 0, 100),
             ("--retry-wait", self.retry_ms, 1, DELAY_MS_MAX),
             ("--patience", self.patience_ms, 0, 365 * DELAY_MS_MAX),
@@ -204,6 +221,18 @@ impl WebSpec {
         }
         self.scope.check()?;
         Ok(self)
+    }
+
+    /// How much one address is asked for, whatever hosts are there. A host that may be asked
+    /// faster than that, by its delay, is; without a delay there is no limit.
+    pub fn address_pace(&self) -> Option<AddressPace> {
+        let interval_ms = match self.address_rate {
+            0 => 0,
+            rate => (1_000 / rate).max(1).min(self.delay_ms),
+        };
+        let requests_max = usize::try_from(self.address_requests).unwrap_or(usize::MAX);
+        let pace = AddressPace { interval_ms, requests_max };
+        (self.delay_ms > 0 && (interval_ms, requests_max) != (0, 0)).then_some(pace)
     }
 
     /// Adds the limit of links to a job's hop filters.

@@ -9,6 +9,7 @@
 //! whoever awaits an answer drives its connection, and dropping the fetcher closes
 //! everything. Invariant: no byte is sent to an address that the guard has not seen.
 
+mod addresses;
 pub mod backoff;
 mod bandwidth;
 mod client;
@@ -27,6 +28,7 @@ mod tls;
 mod watch;
 mod wire;
 
+pub use addresses::{AddressPace, Addresses, UnderWay};
 pub use bandwidth::Bandwidth;
 pub use client::{Fetcher, Settings, Unusable, user_agent};
 pub use guard::{Cidr, Guard};

@@ -352,6 +352,23 @@ impl<T> Frontier<T> {
         self.settle(spot.host);
     }
 
+    /// What has just started may not be asked for before a time, for a reason that is not the
+    /// host's: it goes back to where it was, if it is a document, and the host waits.
+    pub fn put_off(&mut self, spot: Spot, document: Option<T>, until_ms: i64) {
+        if document.is_some() {
+            self.gates.take_back((spot.connection, spot.host.bin));
+            self.shares.hold(spot.job, 1);
+        }
+        if let Some(host) = self.hosts.get_mut(&spot.host) {
+            host.held = false;
+            host.politeness.next_ms = host.politeness.next_ms.max(until_ms);
+            if let (Some(line), Some(document)) = (host.line(spot.job), document) {
+                line.waiting.push_front(document);
+            }
+        }
+        self.ended(spot);
+    }
+
     /// Asks a host for nothing until it is opened again, whatever ends meanwhile.
     pub fn close(&mut self, host: HostKey, is_closed: bool) {
         if let Some(known) = self.hosts.get_mut(&host) {

@@ -11,6 +11,7 @@
 //! not committed never exceeds the limit; nothing is remembered as done before its
 //! commit has succeeded; when this thread ends in good order, nothing is left claimed.
 
+mod admissions;
 mod allowances;
 pub mod batch;
 mod clockwork;
@@ -54,6 +55,7 @@ use crate::conduct::{Attends, Conductor, Herald, Means};
 use crate::frontier::Frontier;
 use crate::hops::Spread;
 use crate::robots::RobotsCache;
+use admissions::Admissions;
 use allowances::Allowances;
 use batch::Batch;
 use fetching::Fetching;
@@ -230,6 +232,7 @@ pub struct Worker {
     conductor: Conductor,
     frontier: Frontier<Item>,
     hosts: Hosts,
+    admissions: Admissions,
     throttling: Throttling,
     robots: RobotsCache,
     sessions: Sessions,
@@ -348,6 +351,7 @@ impl Worker {
             conductor,
             frontier: Frontier::new(settings.limits()),
             hosts: Hosts::default(),
+            admissions: Admissions::default(),
             throttling: Throttling::default(),
             robots: RobotsCache::default(),
             sessions: Sessions::default(),
@@ -435,6 +439,7 @@ impl Worker {
                 Event::Fetched(Fetched::Robots(done)) => self.robots_txt(*done),
                 Event::Fetched(Fetched::Looked(done)) => self.looked(*done),
                 Event::Fetched(Fetched::NotAsked(task)) => self.not_asked(task),
+                Event::Fetched(Fetched::NotYet(task, until_ms)) => self.not_yet(task, until_ms),
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
                 Event::Moved => self.looked_ms = i64::MIN,

@@ -121,7 +121,8 @@ mod tests {
                         _ => typed::value(setting, default).unwrap(),
                     };
                     let found = typed::get(&checked, setting.name);
-                    let is_unwritten = *setting == Searchable::SETTING || setting.name == "agent";
+                    let is_unwritten = *setting == Searchable::SETTING
+                        || ["agent", "forbid", "roots"].contains(&setting.name);
                     if is_unwritten && found.is_none() {
                         // It is written only if it is not as usual.
                         continue;

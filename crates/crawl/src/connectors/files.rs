@@ -5,6 +5,7 @@
 
 pub mod work;
 
+use super::roots::{self, Allowed};
 use super::{read, written};
 use crate::repository::Repository;
 use regex::RegexSetBuilder;
@@ -22,10 +23,14 @@ const PATTERNS_BYTES_MAX: usize = 1 << 20;
 /// The largest file that a job may ask for: 1 GB.
 pub const MAX_BYTES_MOST: i64 = 1 << 30;
 
-/// A files connection's configuration: nothing so far.
+/// A files connection's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct FilesConfig {}
+pub struct FilesConfig {
+    /// Where its jobs may read.
+    #[serde(skip_serializing_if = "Allowed::is_anywhere")]
+    pub roots: Allowed,
+}
 
 /// How a change is told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,14 +89,7 @@ impl FilesSpec {
             return Err(format!("roots: at most {ROOTS_MAX} directories can be named"));
         }
         for root in &mut self.roots {
-            if !root.starts_with('/') {
-                return Err(format!(
-                    "roots: {root:?} is not absolute; write it from the root on, such as /srv/docs"
-                ));
-            }
-            while root.len() > 1 && root.ends_with('/') {
-                root.pop();
-            }
+            *root = roots::plain("roots", root)?;
         }
         self.roots.sort();
         self.roots.dedup();
@@ -115,9 +113,11 @@ impl FilesSpec {
 }
 
 /// A repository of a job's specification.
-pub fn repository(_config: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
-    let spec: FilesSpec = read(docspec)?;
-    Ok(Arc::new(work::Files::new(spec.check()?)?))
+pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
+    let allowed = read::<FilesConfig>(config)?.roots;
+    let spec = read::<FilesSpec>(docspec)?.check()?;
+    allowed.check_job("roots", &spec.roots)?;
+    Ok(Arc::new(work::Files::new(spec, allowed)?))
 }
 
 /// The connector.
@@ -125,7 +125,7 @@ pub const CONNECTOR: Connector = Connector {
     kind: Kind::Repository,
     name: "files",
     about: "files in directories of this machine",
-    settings: &[],
+    settings: &[Allowed::SETTING],
     not_destination: &[],
     spec: &[
         Setting {
@@ -174,7 +174,10 @@ pub const CONNECTOR: Connector = Connector {
     ],
     link_types: &["child"],
     takes_bodies: false,
-    check_config: |text| written(&read::<FilesConfig>(text)?),
+    check_config: |text| {
+        let config = read::<FilesConfig>(text)?;
+        written(&FilesConfig { roots: config.roots.check()? })
+    },
     check_spec: |text| written(&read::<FilesSpec>(text)?.check()?),
     install: None,
     deinstall: None,

@@ -7,6 +7,7 @@
 pub mod archive;
 mod work;
 
+use super::roots::{self, Allowed};
 use super::{read, written};
 use crate::repository::Repository;
 use serde::{Deserialize, Serialize};
@@ -17,10 +18,14 @@ use store::tables::connections::Kind;
 /// Paths of one job.
 const PATHS_MAX: usize = 1_000;
 
-/// A warc connection's configuration: nothing so far.
+/// A warc connection's configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct WarcConfig {}
+pub struct WarcConfig {
+    /// Where its jobs may read.
+    #[serde(skip_serializing_if = "Allowed::is_anywhere")]
+    pub roots: Allowed,
+}
 
 /// A warc job's document specification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,15 +45,7 @@ impl WarcSpec {
             return Err(format!("paths: a job has 1 to {PATHS_MAX} archives or directories"));
         }
         for path in &mut self.paths {
-            if !path.starts_with('/') {
-                return Err(format!(
-                    "paths: {path:?} is not absolute; write it from the root on, such as \
-                     /srv/archives"
-                ));
-            }
-            while path.len() > 1 && path.ends_with('/') {
-                path.pop();
-            }
+            *path = roots::plain("paths", path)?;
         }
         self.paths.sort();
         self.paths.dedup();
@@ -57,9 +54,11 @@ impl WarcSpec {
 }
 
 /// A repository of a job's specification.
-pub fn repository(_config: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
-    let spec: WarcSpec = read(docspec)?;
-    Ok(Arc::new(work::Archives::new(spec.check()?)))
+pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
+    let allowed = read::<WarcConfig>(config)?.roots;
+    let spec = read::<WarcSpec>(docspec)?.check()?;
+    allowed.check_job("paths", &spec.paths)?;
+    Ok(Arc::new(work::Archives::new(spec, allowed)))
 }
 
 /// The connector.
@@ -67,7 +66,7 @@ pub const CONNECTOR: Connector = Connector {
     kind: Kind::Repository,
     name: "warc",
     about: "pages that WARC and WAT archives of this machine hold",
-    settings: &[],
+    settings: &[Allowed::SETTING],
     not_destination: &[],
     spec: &[
         Setting {
@@ -82,7 +81,10 @@ pub const CONNECTOR: Connector = Connector {
     ],
     link_types: &[work::CHILD, work::RECORD],
     takes_bodies: false,
-    check_config: |text| written(&read::<WarcConfig>(text)?),
+    check_config: |text| {
+        let config = read::<WarcConfig>(text)?;
+        written(&WarcConfig { roots: config.roots.check()? })
+    },
     check_spec: |text| written(&read::<WarcSpec>(text)?.check()?),
     install: None,
     deinstall: None,

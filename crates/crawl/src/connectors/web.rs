@@ -4,7 +4,7 @@
 //! to know ([`crate::login`]). The work is done by the [`crate::worker`].
 
 use super::{read, written};
-use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, WebSpec};
+use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, RobotsFor, WebSpec};
 use crate::login::{Basic, BasicConfig, Login, LoginConfig};
 use page::outlinks;
 use serde::{Deserialize, Serialize};
@@ -20,14 +20,52 @@ pub struct WebConfig {
     pub basic: BasicConfig,
     /// How it logs in.
     pub login: LoginConfig,
+    /// What its jobs may not do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub forbid: Vec<Forbidden>,
+}
+
+/// What a connection can forbid its jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Forbidden {
+    /// To reach addresses that are not on the public internet.
+    AllowPrivate,
+    /// To leave robots.txt, or what pages say to robots, out of account.
+    IgnoreRobots,
 }
 
 impl WebConfig {
     /// Refuses what cannot be used, with a sentence that names the field.
-    pub fn check(self) -> Result<WebConfig, String> {
+    pub fn check(mut self) -> Result<WebConfig, String> {
         Basic::new(&self.basic)?;
         Login::new(&self.login)?;
+        self.forbid.sort();
+        self.forbid.dedup();
         Ok(self)
+    }
+
+    /// Refuses a job that does what the connection forbids.
+    pub fn check_job(&self, spec: &WebSpec) -> Result<(), String> {
+        let ignores_robots = spec.robots == RobotsFor::None || !spec.meta_robots;
+        for (forbidden, does, sentence) in [
+            (
+                Forbidden::AllowPrivate,
+                spec.allow_private,
+                "allow_private: the connection forbids its jobs to reach private addresses",
+            ),
+            (
+                Forbidden::IgnoreRobots,
+                ignores_robots,
+                "robots, meta_robots: the connection forbids its jobs to ignore robots.txt and \
+                 what pages say to robots",
+            ),
+        ] {
+            if does && self.forbid.contains(&forbidden) {
+                return Err(format!("{sentence}; an administrator can change its setting forbid"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -52,7 +90,7 @@ pub const CONNECTOR: Connector = Connector {
     name: NAME,
     about: "pages and files of the web, found by following links from seeds",
     settings: SETTINGS,
-    not_destination: &[],
+    not_destination: &["forbid"],
     spec: SPEC,
     link_types: &[LINK, REDIRECT],
     takes_bodies: false,
@@ -119,6 +157,16 @@ const SETTINGS: &[Setting] = &[
         ("password", "the field of a form that takes the password"),
     ),
     setting("login.password", SettingKind::Secret, None, ("secret", "the password of a form")),
+    setting(
+        "forbid",
+        SettingKind::List,
+        Some(""),
+        (
+            "allow_private",
+            "what jobs of this connection may not do: allow_private (reach addresses that are not \
+             on the public internet), ignore_robots (leave robots.txt out of account)",
+        ),
+    ),
 ];
 
 const SPEC: &[Setting] = &[
@@ -185,6 +233,22 @@ const SPEC: &[Setting] = &[
         SettingKind::Number { least: 1, most: CONCURRENCY_MAX as i64 },
         Some("32"),
         ("64", "requests under way at once, over all hosts"),
+    ),
+    setting(
+        "address_rate",
+        SettingKind::Number { least: 0, most: 1_000 },
+        Some("20"),
+        (
+            "5",
+            "requests a second to all hosts of one IP address together, if the job has a delay; 0 \
+             is no limit",
+        ),
+    ),
+    setting(
+        "address_requests",
+        SettingKind::Number { least: 0, most: CONCURRENCY_MAX as i64 },
+        Some("16"),
+        ("4", "requests under way at once to all hosts of one IP address; 0 is no limit"),
     ),
     setting(
         "robots",

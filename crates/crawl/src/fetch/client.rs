@@ -17,8 +17,9 @@ use hyper::header::{
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Response};
 use rustls::pki_types::CertificateDer;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
+use super::addresses::{AddressPace, Addresses, UnderWay};
 use super::backoff::retry_after_ms;
 use super::bandwidth::Bandwidth;
 use super::connect::Connector;
@@ -53,6 +54,8 @@ pub struct Settings {
     pub lookup: Lookup,
     /// Certificate authorities that are trusted beside Mozilla's.
     pub extra_roots: Vec<CertificateDer<'static>>,
+    /// How much each address is asked for, shared by all fetchers made from this.
+    pub addresses: Addresses,
 }
 
 /// A fetcher cannot be made from these settings.
@@ -77,6 +80,7 @@ pub struct Fetcher {
     user_agent: HeaderValue,
     limits: Limits,
     connector: Connector,
+    addresses: Addresses,
     pub(super) pool: Pool,
 }
 
@@ -90,7 +94,7 @@ enum Missed {
 impl Fetcher {
     /// Makes a fetcher. It opens nothing yet.
     pub fn new(settings: Settings) -> Result<Fetcher, Unusable> {
-        let Settings { agent, contact, limits, lookup, extra_roots } = settings;
+        let Settings { agent, contact, limits, lookup, extra_roots, addresses } = settings;
         if agent.trim().is_empty() || contact.trim().is_empty() {
             return Err(Unusable::Agent);
         }
@@ -99,7 +103,34 @@ impl Fetcher {
         let tls = std::sync::Arc::new(tls).into();
         let connector = Connector { resolver: Resolver::new(lookup, &limits), tls };
         let pool = Pool::new(&limits);
-        Ok(Fetcher { user_agent, limits, connector, pool })
+        Ok(Fetcher { user_agent, limits, connector, addresses, pool })
+    }
+
+    /// Begins a request at the address that a URL leads to, within the address's pace; the error
+    /// is when its host may try again. `None` if nobody knows the address, which asking for the
+    /// URL will tell.
+    pub async fn begin_at_address(
+        &self,
+        ask: &Ask<'_>,
+        pace: AddressPace,
+        now_ms: i64,
+    ) -> Result<Option<UnderWay>, i64> {
+        let Ok(target) = ask.guard.url(ask.url) else { return Ok(None) };
+        let address = match target.address {
+            Some(address) => Some(address),
+            // Of several the lowest, in whichever order they were told: hosts that share them
+            // share it.
+            None => {
+                match timeout(self.limits.connect, self.connector.resolver.addresses(target.host))
+                    .await
+                {
+                    Ok(Ok(addresses)) => addresses.iter().min().copied(),
+                    _ => None,
+                }
+            }
+        };
+        let Some(address) = address else { return Ok(None) };
+        self.addresses.begin(address, target.host, pace, now_ms).map(Some)
     }
 
     /// Asks once. A redirect is reported, not followed.

@@ -39,6 +39,7 @@ fn settings(limits: Limits) -> Settings {
         limits,
         lookup: Lookup::Given(Arc::new(move |_: &str| vec![here])),
         extra_roots: Vec::new(),
+        addresses: Default::default(),
     }
 }
 

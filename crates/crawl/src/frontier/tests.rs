@@ -230,7 +230,7 @@ fn what_a_crash_would_repeat_is_bounded_however_much_waits() {
     frontier.has_work(key(1), JOB, FREE, Pace::default());
     let wants = frontier.wants(0, true, |_| true);
     frontier.claimed(wants[0], (0..10).map(|number| (number, 1)).collect(), false);
-    let mut started = |frontier: &mut Frontier<Document>| {
+    let started = |frontier: &mut Frontier<Document>| {
         std::iter::from_fn(|| matches!(frontier.next(0), Next::Fetch(..)).then_some(())).count()
     };
     assert_eq!(started(&mut frontier), 3);

@@ -17,7 +17,7 @@ use super::tasks::{LookedDone, RobotsDone, RobotsTask, Task};
 use crate::carrydown::opened;
 use crate::definitions::RobotsFor;
 use crate::extract::{self, Beside};
-use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome};
+use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome, UnderWay};
 use crate::fetch::{HeaderName, HeaderValue};
 use crate::login::sequence::{Walk, Walked};
 use crate::repository::{Known, Looked, Read, Repository};
@@ -149,6 +149,10 @@ async fn robots_txt(fetcher: &Fetcher, task: RobotsTask, now: Now) -> Fetched {
     let began_ms = now.ms();
     let url = format!("{}/robots.txt", task.origin);
     let mut ask = Ask::new(&url, &web.guard);
+    let begun = match begin(fetcher, &ask, web, now).await {
+        Ok(begun) => begun,
+        Err(until_ms) => return Fetched::NotYet(Task::Robots(task), until_ms),
+    };
     ask.user_agent = Some(&web.user_agent);
     ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
     ask.bandwidth = task.bandwidth.as_deref();
@@ -160,6 +164,7 @@ async fn robots_txt(fetcher: &Fetcher, task: RobotsTask, now: Now) -> Fetched {
     // As a server that cannot be reached: nothing of the origin is asked for meanwhile.
     let unknown = |_| Followed { url: url.clone(), hops: Vec::new(), outcome: internal_trouble() };
     let followed = caught_async(asking).await.unwrap_or_else(unknown);
+    drop(begun);
     let ended_ms = now.ms();
     Fetched::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
 }
@@ -176,7 +181,26 @@ struct Answer {
     ended_ms: i64,
 }
 
+/// Begins a request at its address, if the job has addresses spared; the error is when it may be
+/// tried again.
+async fn begin(
+    fetcher: &Fetcher,
+    ask: &Ask<'_>,
+    web: &Web,
+    now: Now,
+) -> std::result::Result<Option<UnderWay>, i64> {
+    match web.address_pace {
+        Some(pace) => fetcher.begin_at_address(ask, pace, now.ms()).await,
+        None => Ok(None),
+    }
+}
+
 async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now: Now) -> Fetched {
+    let ask = Ask::new(&task.claimed.entry.docid, &web.guard);
+    let begun = match begin(fetcher, &ask, web, now).await {
+        Ok(begun) => begun,
+        Err(until_ms) => return Fetched::NotYet(Task::Document(task), until_ms),
+    };
     let began_ms = now.ms();
     let (answer, internal) = match caught_async(ask_and_read(fetcher, &task, web, now)).await {
         Ok(answer) => (answer, None),
@@ -186,6 +210,7 @@ async fn fetched(fetcher: &Fetcher, (task, web): (Box<DocumentTask>, &Web), now:
             (Answer { outcome, reading, asks_login, ended_ms }, Some(error.to_string()))
         }
     };
+    drop(begun);
     let Answer { outcome, reading, asks_login, ended_ms } = answer;
     let done = DocumentDone { task, outcome, reading, asks_login, internal, began_ms, ended_ms };
     Fetched::Document(Box::new(done))

@@ -6,7 +6,7 @@ use crate::connectors;
 use crate::connectors::{feed, web};
 use crate::definitions::{BadSpec, MODEL, WebSpec};
 use crate::extract::Extractor;
-use crate::fetch::{Guard, HeaderValue, user_agent};
+use crate::fetch::{AddressPace, Guard, HeaderValue, user_agent};
 use crate::frontier::{HostKey, Spot};
 use crate::hops::HopRules;
 use crate::lifecycle::Model;
@@ -205,6 +205,9 @@ pub struct Web {
     pub scope: Scope,
     /// What it may reach.
     pub guard: Guard,
+    /// How much it asks one address for; `None` for a job without delays, which is for sites of
+    /// one's own.
+    pub address_pace: Option<AddressPace>,
     /// Who it says it is.
     pub user_agent: HeaderValue,
     /// Whether its seeds are feeds, and what these announce leads nowhere.
@@ -221,6 +224,7 @@ impl Web {
         let config = web::config(&attended.config).map_err(BadSpec::Json)?;
         let feeds = connector == feed::NAME;
         let spec = WebSpec::from_json(docspec)?;
+        config.check_job(&spec).map_err(BadSpec::Forbidden)?;
         let spec = if feeds { feed::spec(spec) } else { spec };
         let scope = spec.compile(ground.suffixes.clone())?;
         let user_agent =
@@ -232,7 +236,8 @@ impl Web {
         };
         let basic = Basic::new(&config.basic).map_err(BadSpec::Json)?;
         let login = Login::new(&config.login).map_err(BadSpec::Json)?;
-        Ok(Web { spec, scope, guard, user_agent, feeds, basic, login })
+        let address_pace = spec.address_pace();
+        Ok(Web { spec, scope, guard, address_pace, user_agent, feeds, basic, login })
     }
 
     /// The login that a document needs, if it needs one.

@@ -392,7 +392,12 @@ impl Worker {
         self.hosts.learn(host, bin, delays, self.now.ms());
         // One that is stopped has no work, as far as anybody here is concerned.
         let Some(pace) = self.pace(&work, host, since_ms) else { return };
-        let politeness = self.hosts.politeness(host, delays, since_ms);
+        let mut politeness = self.hosts.politeness(host, delays, since_ms);
+        if bin.fetches == 0 && delays.job_ms > 0 {
+            let domain = work.ground.suffixes.grouping_domain(&bin.name);
+            let not_before_ms = self.admissions.not_before_ms(domain, host, self.now.ms());
+            politeness.next_ms = politeness.next_ms.max(not_before_ms);
+        }
         self.frontier.has_work(host, job, politeness, pace);
     }
 }

@@ -276,6 +276,28 @@ impl Worker {
         }
     }
 
+    /// The address of something is asked enough: it waits where it was, or, if it is for long,
+    /// goes back with all that waits at its host.
+    pub(super) fn not_yet(&mut self, task: Task, until_ms: i64) {
+        let host = match task {
+            Task::Document(task) => {
+                let (spot, item) = (task.job.spot(task.host), Item::new(task.job.id, task.claimed));
+                self.frontier.put_off(spot, Some(item), until_ms);
+                task.host
+            }
+            Task::Robots(task) => {
+                self.frontier.put_off(task.job.spot(task.host), None, until_ms);
+                task.host
+            }
+            Task::Login(task) => return self.not_logged_in(&task),
+        };
+        if until_ms > self.now.ms() + BLOCKED_MS_MAX {
+            for item in self.frontier.give_back(host) {
+                self.give_back(host.part, item);
+            }
+        }
+    }
+
     /// Books a request to a host. Returns until when the host is left alone.
     pub(super) fn visited(
         &mut self,

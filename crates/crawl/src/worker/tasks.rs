@@ -164,6 +164,9 @@ pub enum Fetched {
     Login(Box<LoginDone>),
     /// Of something that was not asked for, because others may be asking for it.
     NotAsked(Task),
+    /// Of something that was not asked for, because its address is asked enough: it may be after
+    /// this time.
+    NotYet(Task, i64),
 }
 
 impl DocumentTask {

@@ -107,6 +107,11 @@ fn check_job(
     let secrets = secrets_of_job(merged, form);
     *form = revealed(form, &secrets, known)?;
     form.spec = by_connector(connector.check_spec, &form.spec).context("spec")?;
+    if let Some(connection) = merged.connections.of(Kind::Repository).get(&form.connection) {
+        let (config, spec) = (connection.settings.to_string(), form.spec.to_string());
+        let allowed = crawl::connectors::check_job(connector.name, &config, &spec);
+        allowed.or_refused().context("spec")?;
+    }
     for linktype in form.hops.keys() {
         let types = connector.link_types;
         require!(

@@ -180,6 +180,26 @@ fn what_cannot_be_used_is_refused_with_its_place_and_nothing_is_written() {
             ("[connections.repository.a]\nconnector = \"web\"\nmax_connections = 0", "at least 1"),
             ("[jobs.a]\nconnection = \"nowhere\"", "job a: there is no repository connection"),
             (&format!("{disk}[jobs.a]\nconnection = \"disk\""), "job a: spec: roots"),
+            (
+                &format!("{disk}settings.roots = [\"/srv\"]\n[jobs.a]\n{job}"),
+                "job a: spec: roots: /a is not under a directory that the connection allows (/srv)",
+            ),
+            (
+                "[connections.repository.w]\nconnector = \"web\"\nsettings.forbid = \
+                 [\"allow_private\"]\n[jobs.a]\nconnection = \"w\"\nspec.seeds = \
+                 [\"http://a.example/\"]\nspec.allow_private = true",
+                "allow_private: the connection forbids",
+            ),
+            (
+                "[connections.repository.w]\nconnector = \"feed\"\nsettings.forbid = \
+                 [\"ignore_robots\"]\n[jobs.a]\nconnection = \"w\"\nspec.seeds = \
+                 [\"http://a.example/\"]\nspec.robots = \"none\"",
+                "forbids its jobs to ignore robots.txt",
+            ),
+            (
+                "[connections.repository.w]\nconnector = \"web\"\nsettings.forbid = [\"all\"]",
+                "unknown variant `all`",
+            ),
             (&format!("{disk}[jobs.a]\n{job}priority = 11"), "priority is 11"),
             (&format!("{disk}[jobs.a]\n{job}start = \"now\""), "window begin"),
             (&format!("{disk}[jobs.a]\n{job}hops.link = 1"), "child"),

@@ -7,7 +7,7 @@
 //! the roots are there.
 
 use super::super::{content, roots};
-use super::{By, FilesSpec, PATTERNS_BYTES_MAX};
+use super::{Allowed, By, FilesSpec, PATTERNS_BYTES_MAX};
 use crate::lifecycle::Model;
 use crate::repository::{Known, Looked, Read, Reference, Repository};
 use bytes::Bytes;
@@ -25,13 +25,14 @@ pub const CHILD: &str = "child";
 /// A files job at work.
 pub struct Files {
     spec: FilesSpec,
+    allowed: Allowed,
     include: RegexSet,
     exclude: RegexSet,
 }
 
 impl Files {
     /// Compiles a specification that has been checked.
-    pub fn new(spec: FilesSpec) -> Result<Files, String> {
+    pub fn new(spec: FilesSpec, allowed: Allowed) -> Result<Files, String> {
         let set = |patterns: &[String]| {
             RegexSetBuilder::new(patterns)
                 .size_limit(PATTERNS_BYTES_MAX)
@@ -39,7 +40,7 @@ impl Files {
                 .map_err(|error| error.to_string())
         };
         let (include, exclude) = (set(&spec.include)?, set(&spec.exclude)?);
-        Ok(Files { spec, include, exclude })
+        Ok(Files { spec, allowed, include, exclude })
     }
 
     /// Whether a path is below one of the roots, or one of them.
@@ -186,7 +187,7 @@ impl Repository for Files {
 
     fn look(&self, docid: &str, known: Known<'_>) -> Looked {
         let path = Path::new(docid);
-        if let Some(refused) = roots::refused(path) {
+        if let Some(refused) = self.allowed.refused(path) {
             return refused;
         }
         let metadata = match self.metadata(path) {

@@ -6,7 +6,7 @@
 //! says that can be read, whatever archives come and go. Invariants: nothing outside the
 //! job's paths is read; an archive whose time and size are the same holds the same.
 
-use super::super::roots;
+use super::super::roots::{self, Allowed};
 use super::WarcSpec;
 use super::archive::{self, Fault, Place};
 use crate::lifecycle::Model;
@@ -27,12 +27,13 @@ const CAPTURE: &str = "capture";
 /// A warc job at work.
 pub struct Archives {
     spec: WarcSpec,
+    allowed: Allowed,
 }
 
 impl Archives {
     /// A job with a specification that has been checked.
-    pub fn new(spec: WarcSpec) -> Archives {
-        Archives { spec }
+    pub fn new(spec: WarcSpec, allowed: Allowed) -> Archives {
+        Archives { spec, allowed }
     }
 
     fn is_inside(&self, path: &str) -> bool {
@@ -133,7 +134,7 @@ impl Repository for Archives {
 
     fn look(&self, docid: &str, known: Known<'_>) -> Looked {
         let looked = match docid.starts_with('/') {
-            true => match roots::refused(Path::new(part(docid).0)) {
+            true => match self.allowed.refused(Path::new(part(docid).0)) {
                 Some(refused) => return refused,
                 None => self.path(docid),
             },

@@ -62,7 +62,9 @@ fn run((db, objects): (&Db, &Objects), script: &str) -> store::Result<Vec<(Strin
     let (worker, _stopper) = Worker::start(parts, settings, Attends::All)?;
     worker.run()?;
     db.read(|tx| {
-        let sql = "SELECT title, outcome FROM documents WHERE removed_ms IS NULL ORDER BY docid";
+        let sql = "SELECT d.title, COALESCE(l.outcome, d.outcome) FROM documents d
+                   LEFT JOIN looks l ON l.part = d.part AND l.id = d.id AND l.base = d.checksum
+                   WHERE d.removed_ms IS NULL ORDER BY d.docid";
         tx.query(sql, &[], |row| Ok((row.get(0)?, row.get(1)?)))
     })
 }

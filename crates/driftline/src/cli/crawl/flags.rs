@@ -95,6 +95,12 @@ pub struct Flags {
     /// Requests under way at once, over all hosts [default: 32]
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
+    /// Requests a second to all hosts of one IP address; 0 is no limit [default: 20]
+    #[arg(long, value_name = "N")]
+    address_rate: Option<i64>,
+    /// Requests under way at once to all hosts of one IP address; 0 is no limit [default: 16]
+    #[arg(long, value_name = "N")]
+    address_requests: Option<i64>,
     /// Disregard robots.txt, nofollow and noindex: for sites of your own
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     ignore_robots: Option<bool>,
@@ -244,6 +250,8 @@ impl Flags {
             }
         }
         spec.concurrency = self.concurrency.unwrap_or(spec.concurrency);
+        spec.address_rate = self.address_rate.unwrap_or(spec.address_rate);
+        spec.address_requests = self.address_requests.unwrap_or(spec.address_requests);
         if let Some(ignores) = self.ignore_robots {
             spec.robots = if ignores { RobotsFor::None } else { RobotsFor::default() };
             spec.meta_robots = !ignores;

@@ -125,6 +125,7 @@ fn tls() -> Check {
         limits: Limits::default(),
         lookup: Lookup::System,
         extra_roots: Vec::new(),
+        addresses: Default::default(),
     };
     match Fetcher::new(settings) {
         Ok(_) => Check::ok(NAME, "Mozilla's certificate authorities, built in"),

@@ -175,7 +175,7 @@ fn a_continuous_job_follows_what_changes(home: Home) {
     tree.until("the file is missed", || tree.home.number(LIVE) == 4);
     tree.write("test2.txt", "It is back");
     tree.until("and found again", || tree.home.number(LIVE) == 5);
-    let quiet = "SELECT COUNT(*) FROM documents WHERE quiet_ms > 0 AND checks > 2";
+    let quiet = "SELECT COUNT(*) FROM looks WHERE quiet_ms > 0 AND checks > 2";
     tree.until("time passes", || tree.home.number(quiet) == 5);
     assert_eq!((tree.home.number(ENDS), tree.state().as_str()), (0, "ACTIVE"));
     tree.change(Event::Abort);
@@ -256,18 +256,15 @@ fn pages_are_looked_at_again_and_survive_trouble() {
     });
     change(&home, "site", Event::Start { minimal: false });
     let work = Running::start(home.command(&["work", "--lease", "1"]));
-    let looked = "SELECT COUNT(*) FROM documents WHERE checks > 3 AND quiet_ms > 0";
+    let looked = "SELECT COUNT(*) FROM looks WHERE checks > 3 AND quiet_ms > 0";
     until("all are looked at again", || home.number(looked) == 5);
     let learned = "SELECT COUNT(*) FROM job_states WHERE refetch IS NOT NULL";
     until("what was learned is kept", || home.number(learned) == 1);
     site.intercept(|_| Some(crate::web::Answer::status(500)));
-    until("there is trouble", || {
-        home.number("SELECT COUNT(*) FROM documents WHERE httpstatus = 500") > 0
-    });
+    let troubled = "SELECT COUNT(*) FROM looks WHERE httpstatus = 500";
+    until("there is trouble", || home.number(troubled) > 0);
     site.intercept(|_| None);
-    until("it is over", || {
-        home.number("SELECT COUNT(*) FROM documents WHERE httpstatus = 500") == 0
-    });
+    until("it is over", || home.number(troubled) == 0);
     assert_eq!(home.number("SELECT COUNT(*) FROM documents WHERE removed_ms IS NOT NULL"), 0);
     work.signal("INT");
     assert_eq!(work.ended().status.code(), Some(0));

@@ -25,11 +25,11 @@ fn a_page_whose_row_is_damaged_is_fetched_again_whole_and_its_row_written_anew(h
     for damage in ["title = 'Other'", "etag = '\"other\"'", "chunk = chunk + 1"] {
         let sql = format!(
             "UPDATE documents SET {damage} WHERE dochash IN (
-                 SELECT dochash FROM documents WHERE etag IS NOT NULL AND checks = 2
+                 SELECT dochash FROM documents WHERE etag IS NOT NULL AND checks = 1
                  ORDER BY dochash LIMIT 1)"
         );
-        let mark = "UPDATE documents SET checks = 3 WHERE checks = 2 AND dochash IN (
-                 SELECT dochash FROM documents WHERE etag IS NOT NULL AND checks = 2
+        let mark = "UPDATE documents SET checks = 3 WHERE checks = 1 AND dochash IN (
+                 SELECT dochash FROM documents WHERE etag IS NOT NULL AND checks = 1
                  ORDER BY dochash LIMIT 1)";
         home.rows()
             .write(move |tx| {

@@ -185,3 +185,42 @@ fn files_are_looked_at_no_faster_than_allowed() {
     let took_ms = home.number("SELECT MAX(checked_ms) - MIN(checked_ms) FROM documents");
     assert!(took_ms >= 500, "seven files in {took_ms} ms");
 }
+
+#[test]
+fn many_hosts_at_one_address_are_asked_no_faster_than_the_address_may_be() {
+    let names: Vec<String> = (0..12).map(|number| format!("h{number}.flood.example")).collect();
+    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (home, site) = (Home::directory(), Site::with_pages(24).named(&hosts).serve());
+    let resolved: Vec<String> = names.iter().map(|name| format!("{name}=127.0.0.1")).collect();
+    let seed = site.seed();
+    let mut args = vec![&*seed, "--delay", "0.06", "--address-rate", "20", "--scope", "domain"];
+    args.extend(resolved.iter().flat_map(|it| ["--resolve", it.as_str()]));
+    home.crawled(&args);
+    let traffic = site.traffic();
+    assert_eq!(site.unfetched(&traffic), Vec::<String>::new());
+    let mut begun: Vec<Duration> = traffic.visits().iter().map(|visit| visit.began).collect();
+    begun.sort();
+    // Each host by itself may be asked 16 times a second.
+    let least = Duration::from_millis(50) * (u32::try_from(begun.len()).unwrap() - 1);
+    let took = *begun.last().unwrap() - begun[0];
+    assert!(took >= least * 9 / 10, "{} requests in {took:?}", begun.len());
+}
+
+#[test]
+fn a_job_that_does_what_its_connection_forbids_is_refused_and_so_is_its_run() {
+    let (home, site) = (Home::directory(), Site::with_pages(2).serve());
+    let seed = site.seed();
+    home.crawled(&[&seed]);
+    // What was allowed before is forbidden from now on.
+    told(&home, &["connection", "edit", "web", "--kind", "repository", "forbid=allow_private"]);
+    let visits = site.web().visits_count();
+    let again = home.crawl(&[&seed]).output().unwrap();
+    let said = format!("{}{}", text(&again.stdout), text(&again.stderr));
+    assert!(!again.status.success(), "{said}");
+    assert!(said.contains("forbids its jobs to reach private addresses"), "{said}");
+    let other = ["job", "create", "b", "--connection", "web", "seeds=http://a.example/"];
+    told(&home, &other);
+    let edit = home.command(&["job", "edit", "b", "allow_private=yes"]).output().unwrap();
+    assert_eq!(edit.status.code(), Some(2), "{}", text(&edit.stderr));
+    assert_eq!(site.web().visits_count(), visits, "nobody was asked");
+}

@@ -27,7 +27,7 @@ impl Tree {
     fn files(&self, change: impl FnOnce(&mut FilesSpec)) -> Files {
         let mut spec = FilesSpec { roots: vec![self.path("root")], ..FilesSpec::default() };
         change(&mut spec);
-        Files::new(spec.check().unwrap()).unwrap()
+        Files::new(spec.check().unwrap(), Allowed::default()).unwrap()
     }
 }
 
@@ -127,4 +127,30 @@ fn a_root_that_is_missing_or_empty_is_trouble_and_no_directory_without_files() {
     assert!(is_in_trouble());
     std::fs::write(tree.path("root/two.txt"), "two").unwrap();
     assert!(matches!(files.look(&one, known(None)), Looked::Missing), "it is gone itself");
+}
+
+#[test]
+fn a_job_reads_only_under_the_directories_that_its_connection_allows() {
+    let tree = Tree::new();
+    std::fs::create_dir(tree.folder.path().join("other")).unwrap();
+    tree.write("other/secret.txt", "a secret");
+    // A name under what is allowed that leads elsewhere.
+    std::os::unix::fs::symlink(tree.path("other"), tree.path("root/way")).unwrap();
+    let made = |roots: &[String]| {
+        let config = serde_json::json!({ "roots": [tree.path("root")] }).to_string();
+        let spec = serde_json::json!({ "roots": roots, "follow_links": true }).to_string();
+        super::super::repository(&config, &spec)
+    };
+    for outside in ["other", "root/../other", "roots", ""] {
+        let refused = made(&[tree.path("root"), tree.path(outside)]).err().unwrap_or_default();
+        assert!(refused.contains("not under a directory"), "{outside}: {refused}");
+    }
+    let files = made(&[tree.path("root/sub"), tree.path("root/way")]).unwrap();
+    assert_eq!(children(&files.look(&tree.path("root/sub"), known(None))), ["two.html"]);
+    for name in ["root/way", "root/way/secret.txt"] {
+        let Looked::Trouble { code, passes, .. } = files.look(&tree.path(name), known(None)) else {
+            panic!("{name} was read")
+        };
+        assert_eq!((code, passes), ("outside-roots", false), "{name}");
+    }
 }

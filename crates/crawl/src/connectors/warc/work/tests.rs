@@ -68,9 +68,8 @@ impl Shelf {
     }
 
     fn archives(&self) -> Archives {
-        Archives::new(
-            WarcSpec { paths: vec![self.docid("")], ..WarcSpec::default() }.check().unwrap(),
-        )
+        let spec = WarcSpec { paths: vec![self.docid("")], ..WarcSpec::default() };
+        Archives::new(spec.check().unwrap(), Allowed::default())
     }
 }
 
