@@ -1,6 +1,6 @@
 //! The walls around `driftline extract`: what it tries is refused, and what it must read is read.
 
-use super::{PROGRAM, answer, comes, of_process, pdf_of, start};
+use super::{PROGRAM, answer, comes, of_process, pdf, pdf_of, read, start};
 use serde_json::Value as Json;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -9,6 +9,8 @@ use store::testing::skipped;
 
 /// The signal of a process that the filter of system calls ends.
 const SIGSYS: i32 = 31;
+/// The signal of a process that gives up.
+const SIGABRT: i32 = 6;
 const REFUSED: &str = "Operation not permitted (os error 1)";
 const OFFICE: &str = "application/vnd.openxmlformats-officedocument";
 
@@ -101,6 +103,20 @@ fn documents_of_every_kind_are_read_inside_the_walls_as_outside() {
         let outside = serde_json::to_value(page::extract::extract(kind, &document)).unwrap();
         assert_eq!(answer(media_type, &document), outside);
     }
+}
+
+#[test]
+fn a_stack_that_overflows_is_told_inside_the_walls() {
+    // A form that draws itself.
+    let form = "/Type /XObject /Subtype /Form /BBox [0 0 1 1] \
+                /Resources << /XObject << /X1 4 0 R >> >>";
+    let document = String::from_utf8(pdf(b"/X1 Do", form, "http://a.example/")).unwrap();
+    let (fonts, forms) = ("/Font << /F1 5 0 R >>", "/XObject<</X1 4 0 R>>");
+    assert_eq!(fonts.len(), forms.len(), "places in the file stay what they are");
+    let output = read("application/pdf", document.replace(fonts, forms).as_bytes());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("has overflowed its stack"), "{output:?}");
+    assert_eq!(output.status.signal(), Some(SIGABRT), "{output:?}");
 }
 
 #[test]
