@@ -2,7 +2,8 @@
 //!
 //! The readers of PDF and Office files were not made for hostile input. Each document is
 //! therefore read by another process: this program itself with the verb `extract`, which
-//! limits its memory, its processor time and what it can open, and then writes what it found.
+//! limits its memory and its processor time, gives up files, connections and every system call
+//! that reading does not need, and then writes what it found.
 //! What that process says is as far from being trusted as the document. Invariants: at most
 //! as many of them run as there are processors; each is gone after [`WALL`]; whatever becomes
 //! of it, the document has an answer, and one that could not be read says why.
@@ -42,7 +43,7 @@ pub struct Unread {
 }
 
 /// Every code, with words for when its sentence is not at hand.
-pub const CODES: [(&str, &str); 8] = [
+pub const CODES: [(&str, &str); 9] = [
     ("unread-kind", "documents of its kind are not read"),
     ("unread-locked", "it is locked with a password"),
     ("unread-long", "it is too long"),
@@ -50,6 +51,7 @@ pub const CODES: [(&str, &str); 8] = [
     ("unread-time", "reading it takes too long"),
     ("unread-memory", "reading it takes too much memory"),
     ("unread-crash", "its reader failed on it"),
+    ("unread-forbidden", "its reader asked for more than reading needs, and was stopped"),
     ("unread-program", "its reader could not be started"),
 ];
 

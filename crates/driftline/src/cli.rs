@@ -45,6 +45,7 @@ mod place;
 pub mod report;
 mod restore;
 mod robots;
+mod run_as;
 mod search;
 mod searched;
 mod serve;

@@ -13,6 +13,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
+/// The signal of one that made a system call which reading does not need.
+const SIGSYS: i32 = 31;
 /// What is kept of its messages.
 const MESSAGE_BYTES_MAX: u64 = 4_096;
 /// How long a process that was killed is waited for; after that nobody does.
@@ -120,6 +122,11 @@ fn judged(Ended { status, said, message }: Ended) -> Said {
     let is_memory = message.contains("memory allocation of");
     Err(match (status.signal(), status.code()) {
         (Some(SIGXCPU), _) => Unread::new("unread-time", "reading it takes too much time"),
+        (Some(SIGSYS), _) => {
+            let reason = "its reader asked the system for more than reading needs (a program or a \
+                          connection, such as an attack does), and was stopped";
+            Unread::new("unread-forbidden", reason)
+        }
         (Some(_), _) if has_overflowed => {
             Unread::new("unread-memory", "its parts are nested too deeply")
         }

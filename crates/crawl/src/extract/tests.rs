@@ -54,6 +54,7 @@ fn what_becomes_of_a_reader_is_what_becomes_of_its_document() {
         ("echo nothing of use", "unread-crash"),
         ("yes", "unread-crash"),
         ("kill -SEGV $$", "unread-crash"),
+        ("kill -SYS $$", "unread-forbidden"),
         ("kill -XCPU $$", "unread-time"),
         ("kill -KILL $$", "unread-memory"),
         ("echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$", "unread-memory"),

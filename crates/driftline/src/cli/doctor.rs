@@ -1,17 +1,19 @@
 //! `driftline doctor`: looks at the machine, the directory and the data, and says of
 //! everything that is not well what it is, why it matters and what to do.
 //!
-//! `machine`, `directory` and `data` look, each check is a value. Invariants: nothing
+//! `machine`, `confinement`, `directory` and `data` look, each check is a value. Invariants: nothing
 //! is repaired and nothing is left behind; no check waits for long; the network is
 //! asked only with `--online`.
 
 mod check;
+mod confinement;
 mod data;
 mod directory;
 mod machine;
 
 pub use data::answer;
 
+use super::extract::attempts;
 use super::place::Place;
 use super::words::count;
 use super::{say, shown};
@@ -42,6 +44,9 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let now_ms = clock::now_ms();
     let mut checks = machine::checks(now_ms, args.online.as_deref());
+    let readers = attempts::look();
+    checks.push(confinement::user(rustix::process::geteuid().as_raw()));
+    checks.extend(confinement::readers(&readers));
     let there = match args.place.directory() {
         Some(root) => {
             let layout = Layout::new(root);
@@ -57,7 +62,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let number = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
     let failed = number(Verdict::Fail);
     if args.place.json() {
-        say(&json!({"checks": checks, "failed": failed}).to_string());
+        let answer = json!({"checks": checks, "failed": failed, "readers": readers.ok()});
+        say(&answer.to_string());
     } else {
         checks.iter().flat_map(lines).for_each(|line| say(&line));
         let warnings = i64::try_from(number(Verdict::Warn)).unwrap_or(i64::MAX);

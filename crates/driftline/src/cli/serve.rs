@@ -5,6 +5,7 @@
 //! under way is committed and answered first.
 
 use super::place::Place;
+use super::run_as::RunAs;
 use super::work::{Audience, Effort, Working};
 use super::{crawl::stopping, say, shown};
 use crate::http::access::Access;
@@ -39,6 +40,7 @@ Examples:
   driftline serve --listen 0.0.0.0:8470 --host search.example --tls-cert cert.pem --tls-key key.pem
   driftline serve --listen 10.0.0.5:8470 --host search.example --behind-proxy --log json
   driftline serve --answers 8        # callers before crawls
+  driftline serve --user driftline   # started by root
 
 Exit code: 0 it was stopped in good order, 2 it could not be done.")]
 pub struct Args {
@@ -71,6 +73,8 @@ pub struct Args {
     answers: Option<usize>,
     #[command(flatten)]
     effort: Effort,
+    #[command(flatten)]
+    run_as: RunAs,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -83,6 +87,7 @@ enum Form {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let warning = args.run_as.begin()?;
     if !args.listen.ip().is_loopback() && args.tls_cert.is_none() && !args.behind_proxy {
         bail!(
             "{} can be reached from other machines, and tokens would go there for all to read; \
@@ -104,6 +109,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let hosts = Some(hosted.clone()).filter(|_| !args.no_work);
     let listening = working.held.answer_and_host(doing, hosts)?;
     let log = Arc::new(Log::to_stderr(args.log == Form::Json));
+    if let Some(warning) = warning {
+        log.event("warn", "root", json!({"message": warning}));
+    }
     let is_secure = tls.is_some() || args.behind_proxy;
     let access = Access::new(names(&args));
     let answers = working.held.answers(doing);

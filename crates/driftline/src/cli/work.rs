@@ -12,7 +12,8 @@ use super::crawl::hosted::{HostedCrawls, Running};
 use super::crawl::{flags, stopping};
 use super::delivering::{self, Delivering};
 use super::place::{Held, Place};
-use super::{say, shown};
+use super::run_as::RunAs;
+use super::{say, shown, stderr};
 use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
@@ -47,6 +48,7 @@ pub const WORKING: &str = "work";
 Examples:
   driftline work
   driftline work --until-idle
+  driftline work --user driftline    # started by root
   driftline work --database postgres://driftline@db/driftline --objects s3://crawl/objects
 
 Exit code: 0 no run failed, 1 a run that ended meanwhile failed, 2 it could not be done. A run has
@@ -60,6 +62,8 @@ pub struct Args {
     until_idle: bool,
     #[command(flatten)]
     effort: Effort,
+    #[command(flatten)]
+    run_as: RunAs,
 }
 
 /// How a process works on jobs.
@@ -85,7 +89,11 @@ pub struct Effort {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let warning = args.run_as.begin()?;
     let mut working = Working::prepare(&args.place, &args.effort)?;
+    if let Some(warning) = warning {
+        stderr::line(&format!("driftline: {warning}"));
+    }
     // Ends before the directory is given back.
     let _listening = working.held.answer_and_host(WORKING, Some(working.hosted.clone()))?;
     let db = working.held.db.clone();

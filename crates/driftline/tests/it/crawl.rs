@@ -25,6 +25,7 @@ mod outputs;
 mod ownership;
 mod receivers;
 mod refused;
+mod run_as;
 mod scenarios;
 mod search;
 mod served;

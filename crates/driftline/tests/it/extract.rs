@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
 
+mod walls;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;

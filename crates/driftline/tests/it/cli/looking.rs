@@ -187,7 +187,8 @@ fn scripts_rely_on_these_keys() {
     );
     assert_eq!(why["answers"][0]["code"], "done");
     let doctor = answer(&["doctor"]);
-    assert_keys(&doctor, &["checks", "failed"]);
+    assert_keys(&doctor, &["checks", "failed", "readers"]);
+    assert_keys(&doctor["readers"], &["attempts", "walls"]);
     assert_keys(&doctor["checks"][0], &["name", "next", "verdict", "what", "why"]);
     assert!(doctor["checks"].as_array().unwrap().len() >= 15);
 }
