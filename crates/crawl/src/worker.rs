@@ -55,7 +55,6 @@ use crate::conduct::{Attends, Conductor, Herald, Means};
 use crate::frontier::Frontier;
 use crate::hops::Spread;
 use crate::robots::RobotsCache;
-use admissions::Admissions;
 use allowances::Allowances;
 use batch::Batch;
 use fetching::Fetching;
@@ -232,7 +231,6 @@ pub struct Worker {
     conductor: Conductor,
     frontier: Frontier<Item>,
     hosts: Hosts,
-    admissions: Admissions,
     throttling: Throttling,
     robots: RobotsCache,
     sessions: Sessions,
@@ -351,7 +349,6 @@ impl Worker {
             conductor,
             frontier: Frontier::new(settings.limits()),
             hosts: Hosts::default(),
-            admissions: Admissions::default(),
             throttling: Throttling::default(),
             robots: RobotsCache::default(),
             sessions: Sessions::default(),

@@ -21,7 +21,6 @@ impl Worker {
         let moved = |ms: i64| ms.saturating_add(jump_ms);
         self.frontier.shift(jump_ms);
         self.hosts.shift(jump_ms);
-        self.admissions.shift(jump_ms);
         for held in self.parts.values_mut().filter(|held| held.since_ms > 0) {
             held.since_ms = moved(held.since_ms);
         }

@@ -5,6 +5,7 @@
 //! least as long as it asks for; failures that overlap in time are one failure; an
 //! answer of any kind closes the breaker.
 
+use super::admissions::Admissions;
 use crate::fetch::{Outcome, Reason, backoff};
 use crate::frontier::{HostKey, Politeness};
 use crate::stored_times;
@@ -142,9 +143,15 @@ fn host_trouble(outcome: &Outcome) -> Option<(Reason, Option<u64>)> {
 #[derive(Default)]
 pub struct Hosts {
     hosts: HashMap<HostKey, Host>,
+    admissions: Admissions,
 }
 
 impl Hosts {
+    /// When a host of a domain that was never asked may be asked.
+    pub fn admitted_ms(&mut self, domain: &str, key: HostKey, now_ms: i64) -> i64 {
+        self.admissions.not_before_ms(domain, key, now_ms)
+    }
+
     /// Takes over what the tables know, unless more is known here.
     pub fn learn(&mut self, key: HostKey, bin: &Bin, delays: Delays, now_ms: i64) -> &mut Host {
         let told = Host::from_bin(bin, delays, now_ms);
@@ -173,6 +180,7 @@ impl Hosts {
     /// The clock was set.
     pub fn shift(&mut self, jump_ms: i64) {
         self.hosts.values_mut().for_each(|host| host.shift(jump_ms));
+        self.admissions.shift(jump_ms);
     }
 
     /// Forgets hosts without work when there are many.

@@ -395,7 +395,7 @@ impl Worker {
         let mut politeness = self.hosts.politeness(host, delays, since_ms);
         if bin.fetches == 0 && delays.job_ms > 0 {
             let domain = work.ground.suffixes.grouping_domain(&bin.name);
-            let not_before_ms = self.admissions.not_before_ms(domain, host, self.now.ms());
+            let not_before_ms = self.hosts.admitted_ms(domain, host, self.now.ms());
             politeness.next_ms = politeness.next_ms.max(not_before_ms);
         }
         self.frontier.has_work(host, job, politeness, pace);

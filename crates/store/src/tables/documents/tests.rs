@@ -116,7 +116,7 @@ fn a_look_counts_for_the_row_it_is_about_and_for_no_other() {
         let looked = Document { checks: 2, checked_ms: 9, ..stored.clone() };
         let noted = looked.clone();
         db.write(move |tx| note_looks(tx, part, [&noted]))?;
-        assert_eq!(load()?, [looked.clone()]);
+        assert_eq!(load()?, std::slice::from_ref(&looked));
         // Somebody who has seen the look writes the row, and then somebody who has not.
         for checks in [3, 1] {
             store(Document { checks, title: Some("new".into()), ..looked.clone() })?;
