@@ -1,6 +1,7 @@
 //! Workers that run for real, in the process of the test: on a small web site or a directory,
 //! with faults, late answers and wrong clocks.
 
+mod hostile;
 mod panics;
 mod stalls;
 mod world;

@@ -34,7 +34,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// `answer` is given a path and says the status and the body.
+    /// `answer` is given a path and says the status and the body; for a redirect, its target.
     pub fn start(answer: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> Site {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -67,9 +67,11 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, answer: &dyn Fn(&str)
     let path = first.split(' ').nth(1).unwrap_or("/").to_owned();
     seen.lock().unwrap().push(path.clone());
     let (status, body) = answer(&path);
+    let location =
+        if (300..400).contains(&status) { format!("location: {body}\r\n") } else { String::new() };
     let head = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\
-         connection: close\r\n\r\n",
+         {location}connection: close\r\n\r\n",
         body.len()
     );
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
