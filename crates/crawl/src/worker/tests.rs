@@ -2,6 +2,7 @@
 //! with faults, late answers and wrong clocks.
 
 mod hostile;
+mod interrupts;
 mod panics;
 mod stalls;
 mod world;

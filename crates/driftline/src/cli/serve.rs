@@ -83,6 +83,8 @@ enum Form {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    // First of all: whatever fails from now on is told in the form of the log.
+    let log = Arc::new(Log::to_stderr(args.log == Form::Json));
     if !args.listen.ip().is_loopback() && args.tls_cert.is_none() && !args.behind_proxy {
         bail!(
             "{} can be reached from other machines, and tokens would go there for all to read; \
@@ -103,7 +105,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let doing = if args.no_work { ANSWERING } else { WORKING };
     let hosts = Some(hosted.clone()).filter(|_| !args.no_work);
     let listening = working.held.answer_and_host(doing, hosts)?;
-    let log = Arc::new(Log::to_stderr(args.log == Form::Json));
     let is_secure = tls.is_some() || args.behind_proxy;
     let access = Access::new(names(&args));
     let answers = working.held.answers(doing);

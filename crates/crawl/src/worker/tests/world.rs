@@ -2,7 +2,7 @@
 
 use crate::begin;
 use crate::conduct::{self, Attends, Silence};
-use crate::connectors::{files, web};
+use crate::connectors::{files, sql, web};
 use crate::definitions::WebSpec;
 use crate::lifecycle::Event;
 use crate::worker::progress::{Counted, Progress};
@@ -115,6 +115,21 @@ impl World {
         let docspec = serde_json::json!({"roots": [root]}).to_string();
         let docspec = (files::CONNECTOR.check_spec)(&docspec).unwrap();
         World::new(db, &files::CONNECTOR, docspec)
+    }
+
+    /// A job over a database of somebody else's.
+    pub fn sql(db: &Db, database: &str, (ids, document): (&str, &str)) -> Result<World> {
+        let config = serde_json::json!({"database": database}).to_string();
+        let config = (sql::CONNECTOR.check_config)(&config).unwrap();
+        let docspec = serde_json::json!({"ids": ids, "document": document}).to_string();
+        let docspec = (sql::CONNECTOR.check_spec)(&docspec).unwrap();
+        let world = World::new(db, &sql::CONNECTOR, docspec)?;
+        db.write(move |tx| {
+            let connection = Connection::new(ConnectionId(1), "source", sql::CONNECTOR.name);
+            let connection = Connection { config: config.clone(), ..connection };
+            connections::save(tx, Kind::Repository, &connection, 0).map(|_| ())
+        })?;
+        Ok(world)
     }
 
     fn new(db: &Db, connector: &'static store::catalog::Connector, spec: String) -> Result<World> {
