@@ -10,6 +10,7 @@
 mod collecting;
 mod ending;
 mod herald;
+mod interrupting;
 mod journal;
 pub mod removals;
 mod retention;
@@ -27,6 +28,7 @@ use crate::lifecycle::{Event, after};
 use crate::worker::job::Ground;
 use crate::worker::now::Now;
 use collecting::Collecting;
+use interrupting::Interrupter;
 use retention::Retention;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -217,9 +219,10 @@ impl Conductor {
                     }
                 }
                 // What is under way is bound to this node, and is not left behind.
+                podium.working.values().for_each(|it| it.interrupter.interrupt());
                 collecting.end();
-                for (_, thread) in podium.working.drain() {
-                    let _ = thread.join();
+                for (_, working) in podium.working.drain() {
+                    let _ = working.thread.join();
                 }
             })
             .map_err(|error| Error::io("conductor", error))?;
@@ -232,7 +235,7 @@ impl Conductor {
         let _ = self.wake.try_send(());
     }
 
-    /// Ends it, when what it is at is done.
+    /// Ends it, when what it is at is done or interrupted.
     pub fn stop(self) {
         self.stop.store(true, Ordering::SeqCst);
         self.wake();
@@ -240,12 +243,18 @@ impl Conductor {
     }
 }
 
+/// Work on a thread of its own, and what ends it early.
+struct Working {
+    thread: JoinHandle<()>,
+    interrupter: Interrupter,
+}
+
 /// Where the conductor stands.
 struct Podium {
     means: Means,
     terms: Terms,
     /// Work that takes longer, by job.
-    working: HashMap<JobId, JoinHandle<()>>,
+    working: HashMap<JobId, Working>,
     /// For that work, to say that it is done.
     again: SyncSender<()>,
     /// Schedules, by job.
@@ -274,9 +283,8 @@ impl Podium {
 
     /// Forgets work that is done.
     fn collect(&mut self) {
-        let is_done = |thread: &JoinHandle<()>| thread.is_finished();
-        for (_, thread) in self.working.extract_if(|_, thread| is_done(thread)) {
-            let _ = thread.join();
+        for (_, done) in self.working.extract_if(|_, working| working.thread.is_finished()) {
+            let _ = done.thread.join();
         }
     }
 
@@ -294,7 +302,13 @@ impl Podium {
             let Some((last, _)) = jobs.last() else { return Ok(wait_ms) };
             after = *last;
             for (job, state) in jobs {
-                if !self.terms.attends.includes(job) || self.working.contains_key(&job) {
+                if !self.terms.attends.includes(job) {
+                    continue;
+                }
+                if let Some(working) = self.working.get(&job) {
+                    if interrupting::is_to_end(&state) {
+                        working.interrupter.interrupt();
+                    }
                     continue;
                 }
                 match caught(|| self.advance(job, &state, changed)).flatten() {
@@ -415,7 +429,7 @@ impl Podium {
         &mut self,
         job: JobId,
         changed: &(impl Fn() + Send + Clone + 'static),
-        work: fn(&Means, JobId) -> Result<()>,
+        work: fn(&Means, JobId, &Interrupter) -> Result<()>,
     ) -> Result<Advance> {
         if self.working.len() >= STARTUPS_MAX {
             return Ok(Advance::Waits);
@@ -424,12 +438,17 @@ impl Podium {
             return Ok(Advance::Rests(until_ms));
         }
         let (means, changed, again) = (self.means.clone(), changed.clone(), self.again.clone());
-        let resting = self.resting.clone();
+        let (resting, interrupter) = (self.resting.clone(), Interrupter::default());
+        let interrupted = interrupter.clone();
         let thread = std::thread::Builder::new()
             .name("startup".into())
             .spawn(move || {
-                match caught(|| work(&means, job)).flatten() {
+                match caught(|| work(&means, job, &interrupted)).flatten() {
                     Ok(()) => {}
+                    // If this cannot be written, whoever looks at the job next does it.
+                    Err(_) if interrupted.is_interrupted() => {
+                        let _ = trouble::put_back(&means, job);
+                    }
                     // A job that cannot be what it is told to be is aborted, and says why;
                     // trouble that passes, or may be, is tried again.
                     Err(error) if !error.passes() && !error.is_internal() => {
@@ -458,7 +477,7 @@ impl Podium {
                 let _ = again.try_send(());
             })
             .map_err(|error| Error::io("startup", error))?;
-        self.working.insert(job, thread);
+        self.working.insert(job, Working { thread, interrupter });
         Ok(Advance::Settled)
     }
 }

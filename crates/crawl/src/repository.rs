@@ -60,6 +60,16 @@ pub trait Repository: Send + Sync {
 
     /// Looks at a document.
     fn look(&self, docid: &str, known: Known<'_>) -> Looked;
+
+    /// Ends what is under way, because the job or the process stops, and returns at once.
+    /// Seedings and looks fail from now on, with trouble that passes. Who never takes long
+    /// need not.
+    fn interrupt(&self) {}
+
+    /// Whether that has happened.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// What is known of a document before it is looked at.

@@ -157,4 +157,12 @@ mod tests {
             assert_eq!(refused.expression, bad);
         }
     }
+
+    #[test]
+    fn an_expression_that_takes_others_for_ever_is_matched() {
+        // An engine that goes back on its steps has two to the power of 3,000 of them to take.
+        let nested = [throttle("^(a+)+$", Some(60.0))];
+        assert_eq!(limits(&nested, &format!("{}b", "a".repeat(3_000))), BinLimits::default());
+        assert!(limits(&nested, &"a".repeat(3_000)).interval_us.is_some());
+    }
 }

@@ -33,6 +33,7 @@ pub mod hosts;
 mod import;
 mod init;
 pub mod job;
+pub mod json_line;
 mod lease_keeper;
 mod linked;
 pub mod links;
@@ -190,7 +191,7 @@ fn answer() -> ExitCode {
         // A script that reads answers as JSON reads failures so, too.
         match usage::is_json() {
             true => stderr::line(&serde_json::json!({"error": format!("{error:#}")}).to_string()),
-            false => stderr::line(&format!("driftline: {error:#}")),
+            false => stderr::notice("error", &format!("{error:#}")),
         }
         ExitCode::from(TROUBLE)
     })
@@ -294,18 +295,20 @@ fn kind_of(text: &str) -> Result<Kind, String> {
 /// Text from outside, fit for a terminal: control characters and those that
 /// turn the direction of writing are shown as escapes (T24).
 pub fn shown(text: &str) -> String {
-    let is_safe = |c: char| {
-        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        !c.is_control() && !turns
-    };
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        if is_safe(c) {
+        if is_harmless(c) {
             out.push(c)
         } else {
             out.extend(c.escape_unicode())
         }
         out
     })
+}
+
+/// Whether a character neither controls whatever shows it nor turns the direction of writing.
+fn is_harmless(c: char) -> bool {
+    let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    !c.is_control() && !turns
 }
 
 #[cfg(test)]

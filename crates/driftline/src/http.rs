@@ -11,6 +11,7 @@ pub mod access;
 pub mod answer_pool;
 pub mod answering;
 pub mod bodies;
+pub mod entrance;
 pub mod log;
 pub mod metrics;
 pub mod openapi;

@@ -2,16 +2,19 @@
 //!
 //! The queries are the user's; what is written here only opens the database and wraps
 //! them. Invariants: nothing is ever changed there (a SQLite file is opened for reading,
-//! every PostgreSQL transaction is read-only); every statement has a deadline; of a list
-//! at most [`ROWS_AT_ONCE`] rows are held, of a value [`VALUE_BYTES_MAX`] bytes.
+//! every PostgreSQL transaction is read-only); every statement has a deadline, and ends before
+//! it when it is interrupted; of a list at most [`ROWS_AT_ONCE`] rows are held, of a value
+//! [`VALUE_BYTES_MAX`] bytes.
 
 mod postgresql;
+mod running;
 mod sqlite;
 
 use crate::{Error, Result};
-use postgres::Config;
+use postgres::{CancelToken, Config};
+use running::Running;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Bytes of one value. Longer ones are an error of their row.
@@ -93,7 +96,9 @@ pub type Columns = Vec<(String, Cell)>;
 /// A foreign database, and connections to it that nobody uses at the moment.
 pub struct Foreign {
     address: Address,
+    statement_max: Duration,
     idle: Mutex<Vec<Open>>,
+    running: Arc<Running>,
 }
 
 enum Open {
@@ -101,10 +106,32 @@ enum Open {
     Postgres(Box<postgresql::Reader>),
 }
 
+impl Open {
+    /// What ends a statement that a server is at.
+    fn cancel_token(&self) -> Option<CancelToken> {
+        match self {
+            Open::Sqlite(_) => None,
+            Open::Postgres(it) => it.cancel_token(),
+        }
+    }
+}
+
 impl Foreign {
     /// Connects to nothing yet.
     pub fn new(address: Address) -> Foreign {
-        Foreign { address, idle: Mutex::default() }
+        let (idle, running) = (Mutex::default(), Arc::default());
+        Foreign { address, statement_max: STATEMENT_MAX, idle, running }
+    }
+
+    /// Ends what is under way, and returns at once. Whatever is asked now or later fails with
+    /// an error that passes.
+    pub fn interrupt(&self) {
+        self.running.interrupt();
+    }
+
+    /// Whether that has happened.
+    pub fn is_interrupted(&self) -> bool {
+        self.running.is_interrupted()
     }
 
     /// Whether it can be opened.
@@ -144,14 +171,18 @@ impl Foreign {
 
     fn open(&self) -> Result<Open> {
         Ok(match &self.address {
-            Address::Sqlite(path) => Open::Sqlite(Box::new(sqlite::Reader::open(path)?)),
+            Address::Sqlite(path) => {
+                let bounds = (self.statement_max, self.running.flag());
+                Open::Sqlite(Box::new(sqlite::Reader::open(path, bounds)?))
+            }
             Address::Postgres(config) => {
-                Open::Postgres(Box::new(postgresql::Reader::open(config)?))
+                Open::Postgres(Box::new(postgresql::Reader::open(config, self.statement_max)?))
             }
         })
     }
 
     fn with<T>(&self, mut work: impl FnMut(&mut Open) -> Result<T>) -> Result<T> {
+        self.running.check()?;
         let held = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = held().pop();
         let reused = waiting.is_some();
@@ -159,15 +190,16 @@ impl Foreign {
             Some(open) => open,
             None => self.open()?,
         };
-        let mut outcome = work(&mut open);
+        let mut outcome = self.running.during(open.cancel_token(), || work(&mut open));
         // A connection may have died since it was used last, unnoticed.
         if reused && matches!(outcome, Err(Error::Unavailable { .. })) {
             open = self.open()?;
-            outcome = work(&mut open);
+            outcome = self.running.during(open.cancel_token(), || work(&mut open));
         }
         // A SQLite file may be replaced by another one, so each look opens it again.
-        let is_kept =
-            matches!(open, Open::Postgres(_)) && !matches!(outcome, Err(Error::Unavailable { .. }));
+        let is_kept = matches!(open, Open::Postgres(_))
+            && !matches!(outcome, Err(Error::Unavailable { .. }))
+            && !self.is_interrupted();
         let mut idle = held();
         if is_kept && idle.len() < IDLE_MAX {
             idle.push(open);

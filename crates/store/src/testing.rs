@@ -5,6 +5,9 @@
 //! `make test` sets. Each test gets a database of its own, cloned from a template
 //! that is made once; so tests neither wait for nor see each other.
 
+#[cfg(test)]
+pub(crate) mod steps;
+
 use crate::catalog::Connector;
 use crate::chunkfile::bodies::BodiesWriter;
 use crate::chunkfile::document::{Body, Change, DocumentRecord};

@@ -148,6 +148,11 @@ impl Tx<'_> {
                 while let Some(row) = rows.next()? {
                     out.push(map(&Row::Sqlite(row))?);
                 }
+                #[cfg(test)]
+                {
+                    drop(rows);
+                    crate::testing::steps::count(connection, &statement);
+                }
             }
             Tx::Postgres { transaction, statements, .. } => {
                 let statement = prepared(transaction, statements, sql)?;

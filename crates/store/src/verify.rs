@@ -4,16 +4,17 @@
 //! It only reads, in bounded steps, and works while the program runs; each check
 //! sees one snapshot. A finding names the thing, what is wrong, and what to do.
 
+mod counters;
 mod row_sums;
 mod uri_claims;
 
 use crate::chunkfile::facts::FactsStream;
 use crate::dialect::Dialect;
-use crate::ids::{ChunkId, JobId, ObjectId, Part};
+use crate::ids::{ChunkId, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::history::counts;
 use crate::tables::objects::{self, Published};
-use crate::tables::{audit, chunk_storage, chunks, counters, ingests, queue, removals, settings};
+use crate::tables::{audit, chunk_storage, chunks, settings};
 use crate::{Db, Error, Result};
 
 /// Rows and objects looked at in one step.
@@ -77,7 +78,13 @@ pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
     // Without it nobody knows where anything is; it is among the rows that were named.
     let Some(parts) = named(db.read(settings::parts), &mut report)? else { return Ok(report) };
     report.parts = parts.into();
-    let checks = [check_counters, check_bins, check_claims, check_chunks, uri_claims::check];
+    let checks = [
+        counters::check_counters,
+        counters::check_bins,
+        check_claims,
+        check_chunks,
+        uri_claims::check,
+    ];
     for part in (0..i64::from(parts)).map(Part) {
         for check in checks {
             let checked = check(db, part, &mut report);
@@ -125,47 +132,6 @@ fn check_database(db: &Db, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// I7: counters equal counts.
-fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
-    let jobs: Vec<JobId> = db.read(move |tx| {
-        tx.query(
-            "SELECT jobid FROM counters WHERE part = $1 AND jobid > 0
-             UNION SELECT jobid FROM queue WHERE part = $1
-             UNION SELECT jobid FROM ingests WHERE part = $1 AND decision IS NOT NULL
-             ORDER BY jobid LIMIT 100000",
-            &[part.into()],
-            |row| row.get(0),
-        )
-    })?;
-    let pending = db.read(move |tx| ingests::count_rows(tx, part))?;
-    for job in jobs {
-        report.counters += 1;
-        let place = queue::Place { part, job };
-        let (kept, counted) = db.read(move |tx| {
-            Ok((counters::in_part(tx, part, job)?, queue::count_rows(tx, place)?))
-        })?;
-        let pending = pending.iter().filter(|it| it.0 == job);
-        let counted: Vec<(String, i64)> =
-            counted.into_iter().chain(pending.map(|it| (it.1.to_owned(), it.2))).collect();
-        let states = queue::State::ALL.iter().map(|state| state.name().to_owned());
-        let others = [ingests::UNDELIVERED, ingests::UNDELIVERABLE].map(str::to_owned);
-        for name in states.chain(others).chain(removals::counter_names()) {
-            let value = |list: &[(String, i64)]| {
-                list.iter().find(|it| it.0 == name).map_or(0, |(_, value)| *value)
-            };
-            let (kept, counted) = (value(&kept), value(&counted));
-            if kept != counted {
-                report.find(
-                    format!("counter {name} of job {job} in part {part}"),
-                    format!("it says {kept}, there are {counted}"),
-                    REPORT_BUG,
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
 /// I7 for the history: what is counted of an hour is what its rows say.
 fn check_history(db: &Db, report: &mut Report) -> Result<()> {
     for it in db.read(counts::differences)? {
@@ -181,40 +147,6 @@ fn check_history(db: &Db, report: &mut Report) -> Result<()> {
             ),
             REPORT_BUG,
         );
-    }
-    Ok(())
-}
-
-/// A bin counts its documents, and is marked if one of them is ready: otherwise
-/// nobody would ever look.
-fn check_bins(db: &Db, part: Part, report: &mut Report) -> Result<()> {
-    let wrong: Vec<(String, i64, i64)> = db.read(move |tx| {
-        tx.query(
-            "SELECT b.name, b.documents, COUNT(q.id) FROM bins b
-             LEFT JOIN queue q ON q.part = b.part AND q.bin = b.bin
-             WHERE b.part = $1 GROUP BY b.bin, b.name, b.documents
-             HAVING COUNT(q.id) <> b.documents LIMIT 100",
-            &[part.into()],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )
-    })?;
-    for (name, kept, counted) in wrong {
-        let problem = format!("it says {kept} documents, there are {counted}");
-        report.find(format!("bin {name} in part {part}"), problem, REPORT_BUG);
-    }
-    let asleep: Vec<(JobId, String)> = db.read(move |tx| {
-        tx.query(
-            "SELECT DISTINCT q.jobid, b.name FROM queue q
-             JOIN bins b ON b.part = q.part AND b.bin = q.bin
-             LEFT JOIN bin_work w ON w.part = q.part AND w.jobid = q.jobid AND w.bin = q.bin
-             WHERE q.part = $1 AND q.state = 'ready' AND COALESCE(w.mark, 0) = 0 LIMIT 100",
-            &[part.into()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-    })?;
-    for (job, name) in asleep {
-        let what = format!("bin {name} of job {job} in part {part}");
-        report.find(what, "it has documents that are ready, and no mark that says so", REPORT_BUG);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The end of a run, and of a job: cleaning up is watched, everybody is told, and what
 //! is deleted goes.
 
+use super::interrupting::Interrupter;
 use super::{Advance, Means, Podium, try_to};
 use crate::connectors;
 use crate::lifecycle::Event;
@@ -120,7 +121,7 @@ pub fn cleans(tx: &mut Tx<'_>, it: &JobRun) -> Result<bool> {
 }
 
 /// Tells everybody who wants to know that a run is over.
-pub fn tell(means: &Means, job: JobId) -> Result<()> {
+pub fn tell(means: &Means, job: JobId, _: &Interrupter) -> Result<()> {
     let (node, now_ms) = (means.ids.node(), means.now.ms());
     let begins = Event::NotifyBegins { node };
     if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
@@ -136,7 +137,7 @@ pub fn tell(means: &Means, job: JobId) -> Result<()> {
 }
 
 /// Tells everybody that a job is gone, and removes the last of it.
-pub fn tell_deletion(means: &Means, job: JobId) -> Result<()> {
+pub fn tell_deletion(means: &Means, job: JobId, _: &Interrupter) -> Result<()> {
     let (node, now_ms) = (means.ids.node(), means.now.ms());
     let begins = Event::NotifyBegins { node };
     if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {

@@ -5,6 +5,7 @@
 //! kind say what older documents are. Invariant: repeating a start-up that was cut short
 //! does nothing twice.
 
+use super::interrupting::Interrupter;
 use super::{Means, try_to};
 use crate::begin::{self, Seeded};
 use crate::lifecycle::{Asked, Event, run_kind};
@@ -18,7 +19,7 @@ use store::tables::removals;
 use store::{Error, Result};
 
 /// Starts a job up that is ready for it.
-pub fn run(means: &Means, job: JobId) -> Result<()> {
+pub fn run(means: &Means, job: JobId, interrupter: &Interrupter) -> Result<()> {
     let (node, now_ms, ground) = (means.ids.node(), means.now.ms(), means.ground.clone());
     ground.faults.at(FaultPoint::StartJob, &job.to_string());
     let attended = means.db.write(move |tx| {
@@ -47,6 +48,7 @@ pub fn run(means: &Means, job: JobId) -> Result<()> {
     let work =
         JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
+    interrupter.watch(&work);
     let admission = work.web().map(|web| web.spec.admission()).unwrap_or_default();
     let since = attended.state.seeding_version.as_deref();
     let event = match begin::seed(means, &work, since)? {
@@ -64,7 +66,7 @@ pub fn run(means: &Means, job: JobId) -> Result<()> {
 }
 
 /// Asks for the seeds of a job that runs.
-pub fn reseed(means: &Means, job: JobId) -> Result<()> {
+pub fn reseed(means: &Means, job: JobId, interrupter: &Interrupter) -> Result<()> {
     let (node, now_ms) = (means.ids.node(), means.now.ms());
     let attended = means.db.write(move |tx| {
         let job = definition(tx, job)?;
@@ -74,8 +76,10 @@ pub fn reseed(means: &Means, job: JobId) -> Result<()> {
     let Some(attended) = attended else { return Ok(()) };
     let work =
         JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+    let work = Arc::new(work);
+    interrupter.watch(&work);
     let since = attended.state.seeding_version.as_deref();
-    let event = match begin::seed(means, &Arc::new(work), since)? {
+    let event = match begin::seed(means, &work, since)? {
         Seeded::Done(seeding_version) => {
             Event::SeedingDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
         }

@@ -6,7 +6,7 @@
 //! end, ends it all the same and says so. While it is waited out, a row of `outages` names
 //! what is waited for.
 
-use super::{Means, change};
+use super::{Means, change, try_to};
 use crate::lifecycle::{Event, after};
 use crate::worker::job::Manners;
 use store::ids::JobId;
@@ -39,6 +39,19 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
         let failure = Failure { what, node, since_ms: now_ms, why: why.clone() };
         outages::record(tx, &failure, now_ms)?;
         Ok(Some(again.check_ms))
+    })
+}
+
+/// Puts a job back whose seeding was ended on purpose: that is no failure, and nobody is waited
+/// for.
+pub fn put_back(means: &Means, job: JobId) -> Result<()> {
+    let now_ms = means.now.ms();
+    means.db.write(move |tx| {
+        let state = job_states::lock(tx, job)?;
+        match state.and_then(|state| returning(&state)) {
+            Some(returns) => try_to(tx, job, &returns, now_ms).map(|_| ()),
+            None => Ok(()),
+        }
     })
 }
 

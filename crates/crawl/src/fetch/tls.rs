@@ -2,17 +2,20 @@
 //!
 //! rustls with aws-lc-rs, TLS 1.2 and 1.3. The roots are Mozilla's, compiled in, so
 //! that every machine of a crawl judges a certificate alike; an intranet's own
-//! authority is added by name. Invariant: nothing is sent to a server whose
-//! certificate is not good.
+//! authority is added by name. A certificate may have several faults, of which the one that
+//! matters is named: that it is for another host, then that its time has not come or is
+//! over, then what else keeps it from being trusted. Invariant: nothing is sent to a server
+//! whose certificate is not good.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore,
     SignatureScheme,
@@ -53,8 +56,9 @@ fn with_verifier(
         .with_no_client_auth())
 }
 
-/// webpki's verdict, unchanged but for one name: it does not tell a server that
-/// vouches for itself from one with an unknown issuer.
+/// webpki's verdict, unchanged but for the name of a refusal. It names the first fault that
+/// it meets, which is in the validity, then in the chain, then in the name; and it does not
+/// tell a server that vouches for itself from one with an unknown issuer.
 #[derive(Debug)]
 struct Verifier {
     inner: Arc<WebPkiServerVerifier>,
@@ -88,11 +92,9 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match verdict {
-            Err(Error::InvalidCertificate(
-                CertificateError::UnknownIssuer | CertificateError::Other(_),
-            )) if is_self_issued(end_entity) => {
-                let other = OtherError(Arc::new(SelfSigned));
-                Err(Error::InvalidCertificate(CertificateError::Other(other)))
+            Err(Error::InvalidCertificate(fault)) => {
+                let fault = fault_that_matters(fault, end_entity, server_name);
+                Err(Error::InvalidCertificate(fault))
             }
             verdict => verdict,
         }
@@ -118,6 +120,44 @@ impl ServerCertVerifier for Verifier {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.inner.supported_verify_schemes()
+    }
+}
+
+/// What to call a refusal that stands already, for the first fault of a certificate.
+fn fault_that_matters(
+    first: CertificateError,
+    end_entity: &CertificateDer<'_>,
+    server_name: &ServerName<'_>,
+) -> CertificateError {
+    if let Some(wrong_host) = wrong_host(end_entity, server_name) {
+        return wrong_host;
+    }
+    match first {
+        CertificateError::UnknownIssuer | CertificateError::Other(_)
+            if is_self_issued(end_entity) =>
+        {
+            CertificateError::Other(OtherError(Arc::new(SelfSigned)))
+        }
+        first => first,
+    }
+}
+
+/// The fault of a certificate that is for other hosts. One that names no host at all is not
+/// for another: then its other faults say more.
+fn wrong_host(
+    end_entity: &CertificateDer<'_>,
+    server_name: &ServerName<'_>,
+) -> Option<CertificateError> {
+    let certificate = ParsedCertificate::try_from(end_entity).ok()?;
+    let Err(Error::InvalidCertificate(fault)) = verify_server_name(&certificate, server_name)
+    else {
+        return None;
+    };
+    match &fault {
+        CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
+            Some(fault)
+        }
+        _ => None,
     }
 }
 

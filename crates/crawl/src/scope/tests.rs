@@ -76,3 +76,12 @@ fn a_rule_that_cannot_be_used_is_named() {
         assert_eq!(refused.what, "--exclude");
     }
 }
+
+#[test]
+fn an_expression_that_takes_others_for_ever_is_matched() {
+    // An engine that goes back on its steps has two to the power of 3,000 of them to take.
+    let nested = scope(Rules { exclude: vec!["/(a+)+$".into()], ..Rules::default() });
+    let url = |end: &str| format!("https://docs.example.co.uk/{}{end}", "a".repeat(3_000));
+    assert_eq!(nested.judge(&url("b"), 1), Ok(()));
+    assert_eq!(nested.judge(&url(""), 1).map_err(Cut::code), Err("scope"));
+}

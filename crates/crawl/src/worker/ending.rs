@@ -26,6 +26,7 @@ impl Worker {
     /// Whether the work is over.
     pub(super) fn ended(&mut self, looked: bool) -> Result<Option<Ended>> {
         if self.is_stopping() {
+            self.jobs.values().chain(self.former_jobs.values()).for_each(|it| it.interrupt());
             let quiet = self.turns_under_way == 0
                 && self.places.values().all(|place| place.batch.is_empty());
             let ended = if self.replaced { Ended::Replaced } else { Ended::Stopped };

@@ -272,15 +272,19 @@ async fn looked_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>, now
     let version = known.and_then(|it| opened(it.version.as_deref(), &data)).flatten();
     let version = version.map(str::to_owned);
     let faults = task.job.ground.faults.clone();
+    let asked = repository.clone();
     let look = move || {
         caught(|| {
             faults.at(FaultPoint::LookAtDocument, &docid);
-            repository.look(&docid, Known { version: version.as_deref(), data: &data })
+            asked.look(&docid, Known { version: version.as_deref(), data: &data })
         })
     };
     let looked = tokio::task::spawn_blocking(look).await.map_err(|error| error.to_string());
     let looked = looked.and_then(|looked| looked.map_err(|error| error.to_string()));
     let mut looked = looked.unwrap_or_else(internal_error);
+    if repository.is_interrupted() && matches!(looked, Looked::Trouble { passes: true, .. }) {
+        return Fetched::NotAsked(Task::Document(task));
+    }
     let mut beside = Beside::default();
     if let Looked::Read(read) = &mut looked {
         match caught_async(extracted(&task, read)).await {

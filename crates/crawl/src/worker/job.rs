@@ -293,6 +293,13 @@ impl JobWork {
         })
     }
 
+    /// Ends what its repository is at, because it stops.
+    pub fn interrupt(&self) {
+        if let Source::Other(repository) = &self.source {
+            repository.interrupt();
+        }
+    }
+
     /// The web that it works on, if it does.
     pub fn web(&self) -> Option<&Web> {
         match &self.source {

@@ -138,6 +138,7 @@ impl Worker {
             .collect();
         for job in gone {
             if let Some(work) = self.jobs.remove(&job) {
+                work.interrupt();
                 self.former_jobs.insert(job, work);
             }
             let parts: Vec<Part> = self.parts.keys().copied().collect();
@@ -190,7 +191,9 @@ impl Worker {
                 }
                 self.former_jobs.remove(&work.id);
                 self.frontier.set_job(work.id, work.connection, work.definition.priority);
-                self.jobs.insert(work.id, Arc::new(work));
+                let former = self.jobs.insert(work.id, Arc::new(work));
+                // What it is told now is not what is under way.
+                former.iter().for_each(|it| it.interrupt());
                 Ok(())
             }
             // It cannot be what it is told to be: whoever looks after it hears why.

@@ -286,9 +286,10 @@ impl Place {
         let Some(root) = self.directory() else { return };
         if let Some(mode) = Layout::new(root).open_to_others() {
             let root = root.display();
-            stderr::line(&format!(
-                "driftline: others can look into {root} (mode {mode:o}); close it with: chmod 700 {root}"
-            ));
+            let words = format!(
+                "others can look into {root} (mode {mode:o}); close it with: chmod 700 {root}"
+            );
+            stderr::notice("warn", &words);
         }
     }
 

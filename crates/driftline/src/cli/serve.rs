@@ -88,6 +88,8 @@ enum Form {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let warning = args.run_as.begin()?;
+    // Whatever fails from now on is told in the form of the log.
+    let log = Arc::new(Log::to_stderr(args.log == Form::Json));
     if !args.listen.ip().is_loopback() && args.tls_cert.is_none() && !args.behind_proxy {
         bail!(
             "{} can be reached from other machines, and tokens would go there for all to read; \
@@ -108,7 +110,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let doing = if args.no_work { ANSWERING } else { WORKING };
     let hosts = Some(hosted.clone()).filter(|_| !args.no_work);
     let listening = working.held.answer_and_host(doing, hosts)?;
-    let log = Arc::new(Log::to_stderr(args.log == Form::Json));
     if let Some(warning) = warning {
         log.event("warn", "root", json!({"message": warning}));
     }

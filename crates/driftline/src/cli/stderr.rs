@@ -3,9 +3,12 @@
 //! Whoever reads it may be slow, stand still or be gone: a thread of its own writes, from a queue
 //! of bounded length. Invariants: writing returns at once and never fails or panics; what the
 //! queue has no room for is left out, and how much that was is said once there is room again;
-//! lines keep their order.
+//! lines keep their order; what is said here is JSON for whoever asked for a log in JSON.
 
+use super::json_line;
+use serde_json::{Map, json};
 use std::io::{Result, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -26,6 +29,7 @@ enum Piece {
 struct Queue {
     pieces: SyncSender<Piece>,
     left_out: Mutex<u64>,
+    writes_json: AtomicBool,
 }
 
 impl Queue {
@@ -34,14 +38,29 @@ impl Queue {
         let (pieces, incoming) = sync_channel(WAITING_MAX);
         let thread = std::thread::Builder::new().name("stderr".into());
         let _ = thread.spawn(move || write_all(out, &incoming));
-        Queue { pieces, left_out: Mutex::new(0) }
+        Queue { pieces, left_out: Mutex::new(0), writes_json: AtomicBool::new(false) }
+    }
+
+    fn writes_json(&self) -> bool {
+        self.writes_json.load(Ordering::SeqCst)
+    }
+
+    /// Says that lines are missing.
+    fn gap(&self, left_out: u64) -> String {
+        match self.writes_json() {
+            true => {
+                let facts = Map::from_iter([("lines".to_owned(), json!(left_out))]);
+                format!("{}\n", json_line::event("warn", "left-out", facts))
+            }
+            false => format!("driftline: {left_out} lines were left out here\n"),
+        }
     }
 
     fn put(&self, bytes: &[u8]) {
         let mut left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
         let mut piece = Vec::with_capacity(bytes.len());
         if *left_out > 0 {
-            piece.extend(format!("driftline: {left_out} lines were left out here\n").bytes());
+            piece.extend(self.gap(*left_out).bytes());
         }
         piece.extend(bytes);
         match self.pieces.try_send(Piece::Bytes(piece)) {
@@ -73,6 +92,24 @@ static QUEUE: OnceLock<Queue> = OnceLock::new();
 
 fn queue() -> &'static Queue {
     QUEUE.get_or_init(|| Queue::start(std::io::stderr()))
+}
+
+/// From now on, notices are lines of JSON, as those of the log are.
+pub fn write_json() {
+    queue().writes_json.store(true, Ordering::SeqCst);
+}
+
+/// Writes what this program says of itself.
+pub fn notice(level: &str, words: &str) {
+    match queue().writes_json() {
+        true => line(&json_line::message(level, "notice", words)),
+        false => line(&format!("driftline: {words}")),
+    }
+}
+
+/// Whether notices are lines of JSON.
+pub fn writes_json() -> bool {
+    queue().writes_json()
 }
 
 /// Writes a line.
@@ -153,6 +190,32 @@ mod tests {
             count.parse::<usize>().ok()
         });
         assert!(numbers.len() + told.sum::<usize>() >= many, "what was left out is counted");
+    }
+
+    #[test]
+    fn a_reader_of_a_json_log_hears_of_what_it_missed_in_json() {
+        let (let_one, lets) = channel();
+        let written = Arc::new(Mutex::new(String::new()));
+        let queue = Queue::start(Slow { lets, written: written.clone() });
+        queue.writes_json.store(true, Ordering::SeqCst);
+        let many = WAITING_MAX + 100;
+        for number in 0..many {
+            queue.put(format!("{{\"number\":{number}}}\n").as_bytes());
+        }
+        for _ in 0..2 * many {
+            let_one.send(()).unwrap();
+        }
+        let missed = || {
+            let said = written.lock().unwrap().clone();
+            let lines = said.lines().map(|line| serde_json::from_str(line).unwrap());
+            let missed = lines.filter(|line: &serde_json::Value| line["event"] == "left-out");
+            missed.filter_map(|line| line["lines"].as_u64()).sum::<u64>()
+        };
+        while missed() == 0 {
+            queue.put(b"{}\n");
+            queue.end();
+        }
+        assert!(missed() >= 99, "{}", missed());
     }
 
     #[test]

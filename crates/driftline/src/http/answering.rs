@@ -10,6 +10,7 @@
 use super::access::{Access, Caller};
 use super::answer_pool::{self, AnswerPool, CallerId};
 use super::bodies::{Bodies, HeldBody};
+use super::entrance::let_in;
 use super::log::Log;
 use super::metrics::Metrics;
 use super::params;
@@ -206,7 +207,7 @@ pub fn router(served: Arc<Served>) -> Router {
 async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut response = match let_in(&served, &request) {
+    let mut response = match let_in(&served.access, &request) {
         Err(problem) => problem.into_response(),
         Ok(()) => match tokio::time::timeout(TIME_MAX, next.run(request)).await {
             Ok(response) => response,
@@ -247,22 +248,6 @@ async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) 
         served.log.event("info", "audit", json!({"head": head}));
     }
     response
-}
-
-/// Refuses a request that nobody here is meant by, or that another site's page sends.
-fn let_in(served: &Served, request: &Request) -> Result<(), Problem> {
-    let header = |name| request.headers().get(name).and_then(|it| it.to_str().ok());
-    let host = header(header::HOST).or_else(|| request.uri().host()).unwrap_or_default();
-    if !served.access.knows_host(host) {
-        let why = "this server is not known by that name; --host NAME adds one";
-        return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, why));
-    }
-    let is_foreign = request.headers().get("sec-fetch-site").is_some_and(|it| it == "cross-site");
-    if is_foreign && request.method() != axum::http::Method::GET {
-        let why = "a page of another site may not change anything here";
-        return Err(Problem::new(StatusCode::FORBIDDEN, why));
-    }
-    Ok(())
 }
 
 async fn answer(served: Arc<Served>, route: &'static Route, request: Request) -> Response {

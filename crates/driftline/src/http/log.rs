@@ -3,9 +3,9 @@
 //! Invariants: a line is one write, so that lines of several threads are not mixed; no token
 //! and no question is in it.
 
-use crate::cli::shown;
-use crate::cli::stderr::Stderr;
-use serde_json::{Map, Value as Json, json};
+use crate::cli::stderr::{self, Stderr};
+use crate::cli::{json_line, shown};
+use serde_json::{Map, Value as Json};
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use store::clock;
@@ -17,8 +17,12 @@ pub struct Log {
 }
 
 impl Log {
-    /// To standard error, without waiting for whoever reads it.
+    /// To standard error, without waiting for whoever reads it. In JSON, so is all else that is
+    /// written there from now on.
     pub fn to_stderr(is_json: bool) -> Log {
+        if is_json {
+            stderr::write_json();
+        }
         Log::to(Box::new(Stderr), is_json)
     }
 
@@ -29,21 +33,14 @@ impl Log {
 
     /// Writes an event with its facts, which are an object.
     pub fn event(&self, level: &str, event: &str, facts: Json) {
-        let now = jiff::Timestamp::from_millisecond(clock::now_ms()).unwrap_or_default();
         let facts = match facts {
             Json::Object(facts) => facts,
             _ => Map::new(),
         };
         let mut line = match self.is_json {
-            true => {
-                let mut all = Map::new();
-                all.insert("time".into(), json!(now.to_string()));
-                all.insert("level".into(), json!(level));
-                all.insert("event".into(), json!(event));
-                all.extend(facts);
-                Json::Object(all).to_string()
-            }
+            true => json_line::event(level, event, facts),
             false => {
+                let now = jiff::Timestamp::from_millisecond(clock::now_ms()).unwrap_or_default();
                 let facts = facts.iter().map(|(name, value)| match value {
                     Json::String(text) => format!(" {name}={}", shown(text)),
                     value => format!(" {name}={value}"),

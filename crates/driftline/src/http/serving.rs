@@ -32,9 +32,9 @@ const CONNECTIONS_MAX: usize = 512;
 /// what of the last answer is still on its way when the server waits for the next request.
 const HEAD_MAX: Duration = Duration::from_secs(30);
 /// Bytes of a request's head.
-const HEAD_BYTES_MAX: usize = 64 << 10;
+pub(super) const HEAD_BYTES_MAX: usize = 64 << 10;
 /// Lines of a request's head.
-const HEADERS_MAX: usize = 100;
+pub(super) const HEADERS_MAX: usize = 100;
 /// How long requests that are under way have when the server ends.
 const END_MAX: Duration = Duration::from_secs(5);
 /// The wait after a connection could not be accepted, for want of descriptors perhaps.
@@ -168,6 +168,7 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
+        .max_header_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX);
     let served = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
     tokio::pin!(served);

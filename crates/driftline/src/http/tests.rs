@@ -1,6 +1,7 @@
 //! A server on a free port, and whoever calls it.
 
 mod failures;
+mod heads;
 mod load;
 mod requests;
 mod roles;

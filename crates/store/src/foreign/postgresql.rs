@@ -7,14 +7,14 @@
 
 use super::sqlite::several;
 use super::{
-    CONNECT_TIMEOUT, Cell, Columns, ID_BYTES_MAX, ROWS_AT_ONCE, STATEMENT_MAX, VALUE_BYTES_MAX,
-    check_shape, sized, stripped, too_long,
+    CONNECT_TIMEOUT, Cell, Columns, ID_BYTES_MAX, ROWS_AT_ONCE, VALUE_BYTES_MAX, check_shape,
+    sized, stripped, too_long,
 };
 use crate::{Error, Result, ours};
 use bytes::BytesMut;
 use postgres::error::SqlState;
 use postgres::types::{Format, IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Config, NoTls, Statement, Transaction};
+use postgres::{CancelToken, Client, Config, NoTls, Statement, Transaction};
 use std::time::Duration;
 
 /// A silent connection is probed after this long.
@@ -28,14 +28,14 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn open(config: &Config) -> Result<Reader> {
+    pub(super) fn open(config: &Config, statement_max: Duration) -> Result<Reader> {
         let mut config = config.clone();
         // What comes last wins.
         let options = format!(
             "{} -c default_transaction_read_only=on -c statement_timeout={}ms \
              -c lock_timeout=20s -c idle_in_transaction_session_timeout=300s",
             config.get_options().unwrap_or_default(),
-            STATEMENT_MAX.as_millis()
+            statement_max.as_millis()
         );
         config
             .connect_timeout(CONNECT_TIMEOUT)
@@ -72,6 +72,11 @@ impl Reader {
             true => Err(Error::Refused(format!("the PostgreSQL database: {}", ours::REFUSED))),
             false => Ok(()),
         }
+    }
+
+    /// What ends the statement that the server is at.
+    pub(super) fn cancel_token(&self) -> Option<CancelToken> {
+        self.client.as_ref().map(Client::cancel_token)
     }
 
     fn transaction(&mut self) -> Result<Transaction<'_>> {

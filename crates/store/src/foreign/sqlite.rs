@@ -1,29 +1,35 @@
 //! A SQLite file of somebody else's, opened for reading.
 //!
-//! Invariant: no statement changes the file, attaches another, or runs past its deadline.
+//! Invariant: no statement changes the file, attaches another, or runs past its deadline or an
+//! interrupt.
 
-use super::{BUSY_TIMEOUT, Cell, Columns, STATEMENT_MAX, VALUE_BYTES_MAX, check_shape, too_long};
+use super::{BUSY_TIMEOUT, Cell, Columns, VALUE_BYTES_MAX, check_shape, too_long};
 use crate::{Error, Result, ours};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Steps of SQLite's machine between two looks at the clock.
 const STEPS_UNWATCHED: i32 = 10_000;
 
 pub(super) struct Reader {
     connection: Connection,
+    statement_max: Duration,
     opened: Instant,
     /// Milliseconds from the opening until when the statement at work may take.
     until_ms: Arc<AtomicU64>,
 }
 
 impl Reader {
-    pub(super) fn open(path: &Path) -> Result<Reader> {
+    /// Opens a file whose statements end after a time, or when a flag is set.
+    pub(super) fn open(
+        path: &Path,
+        (statement_max, interrupted): (Duration, Arc<AtomicBool>),
+    ) -> Result<Reader> {
         if ours::is_within(path) {
             return Err(Error::Refused(format!("{}: {}", path.display(), ours::REFUSED)));
         }
@@ -48,14 +54,16 @@ impl Reader {
             .map_err(away)?;
         let (opened, until_ms) = (Instant::now(), Arc::new(AtomicU64::new(u64::MAX)));
         let until = until_ms.clone();
-        let is_late = move || ms_since(opened) > until.load(Ordering::Relaxed);
-        connection.progress_handler(STEPS_UNWATCHED, Some(is_late)).map_err(away)?;
-        Ok(Reader { connection, opened, until_ms })
+        let ends = move || {
+            interrupted.load(Ordering::Relaxed) || ms_since(opened) > until.load(Ordering::Relaxed)
+        };
+        connection.progress_handler(STEPS_UNWATCHED, Some(ends)).map_err(away)?;
+        Ok(Reader { connection, statement_max, opened, until_ms })
     }
 
     /// Gives a statement its time.
     fn grant(&self) {
-        let until_ms = ms_since(self.opened).saturating_add(millis(STATEMENT_MAX));
+        let until_ms = ms_since(self.opened).saturating_add(millis(self.statement_max));
         self.until_ms.store(until_ms, Ordering::Relaxed);
     }
 
@@ -105,7 +113,7 @@ impl Reader {
     }
 }
 
-fn millis(time: std::time::Duration) -> u64 {
+fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -176,3 +176,26 @@ fn a_database_is_a_path_or_leads_to_a_server_and_shows_no_password() {
         assert!(Address::parse(database, password).is_ok(), "{database}");
     }
 }
+
+/// Names a thousand ids, and never comes to an end.
+const ENDLESS: &str = "WITH RECURSIVE n (i) AS (
+         SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n)
+     SELECT i FROM n WHERE i <= 1000";
+
+#[test]
+fn a_query_without_an_end_is_over_when_it_is_interrupted() {
+    both(|_, database| {
+        let theirs = Foreign { statement_max: Duration::from_secs(36_000), ..foreign(database) };
+        let (begun, is_begun) = std::sync::mpsc::channel();
+        let error = std::thread::scope(|scope| {
+            let asked = scope.spawn(|| theirs.ids(ENDLESS, &mut |id| drop(begun.send(id))));
+            assert_eq!(is_begun.iter().take(1_000).count(), 1_000, "{database}");
+            theirs.interrupt();
+            asked.join().unwrap().unwrap_err()
+        });
+        assert!(error.passes() && error.to_string().contains("interrupted"), "{error}");
+        let later = theirs.row(DOCUMENT, "7").unwrap_err();
+        assert!(later.passes() && later.to_string().contains("interrupted"), "{later}");
+        assert!(foreign(database).row(DOCUMENT, "7").unwrap().is_some(), "others go on");
+    });
+}

@@ -59,6 +59,16 @@ pub fn in_part(tx: &mut Tx<'_>, part: Part, job: JobId) -> Result<Vec<(String, i
     )
 }
 
+/// The counters of all jobs in one part, for `verify`.
+pub fn of_part(tx: &mut Tx<'_>, part: Part, limit: u32) -> Result<Vec<(JobId, String, i64)>> {
+    tx.query(
+        "SELECT jobid, name, value FROM counters WHERE part = $1 AND jobid > 0
+         ORDER BY jobid, name LIMIT $2",
+        &[part.into(), limit.into()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )
+}
+
 /// Documents that a job has let in: all but those that are cut.
 pub fn let_in(tx: &mut Tx<'_>, job: JobId) -> Result<i64> {
     tx.query_one(

@@ -118,11 +118,12 @@ impl Marking {
     }
 }
 
-fn counter(cause: &str) -> String {
+/// The counter of documents that are to leave for a cause.
+pub(super) fn counter(cause: &str) -> String {
     format!("{LEAVING}{cause}")
 }
 
-/// The counters that `verify` compares with [`count_rows`].
+/// The counters that `verify` compares with the rows.
 pub fn counter_names() -> impl Iterator<Item = String> {
     let causes = RemoveReason::ALL.into_iter().map(|cause| counter(cause.name()));
     std::iter::once(DOCUMENTS.to_owned()).chain(causes)

@@ -1,11 +1,13 @@
 //! What is damaged is named; what is whole is not.
 
 use super::*;
-use crate::ids::ConnectionId;
+use crate::ids::{BinId, ConnectionId, JobId, QueueId, Run};
 use crate::objects::Location;
 use crate::tables::claims::{self, Claim, Claimant, Homes};
-use crate::tables::ingests::{Ingest, Move, Ownership};
-use crate::testing::{SAMPLE_JOB, both_databases, commit_sample};
+use crate::tables::counters;
+use crate::tables::ingests::{self, Ingest, Move, Ownership};
+use crate::tables::queue::{self, Adding, Candidate, Place};
+use crate::testing::{SAMPLE_JOB, both_databases, commit_sample, on_sqlite, steps};
 use page::ids::DocHash;
 
 /// Runs `damage` on a filled database and returns what `verify` says of it.
@@ -167,4 +169,54 @@ fn a_claim_that_nobody_stands_behind_or_whose_owner_was_not_told_is_named() {
         })
     });
     assert_names(found, "http://example.com/kept", "was not told of it");
+}
+
+/// Queues two documents of each of so many hosts, and makes a job of every twenty hosts.
+fn queue_hosts(tx: &mut crate::Tx<'_>, hosts: i64) -> Result<()> {
+    settings::freeze(tx, 4)?;
+    for host in 0..hosts {
+        let (name, bin) = (format!("{host}.example"), BinId(host));
+        let place = Place { part: Part(host % 4), job: JobId(1 + host / 20) };
+        let document = |number: i64| {
+            let docid = format!("http://{name}/{number}");
+            Candidate {
+                id: QueueId(host * 2 + number),
+                dochash: DocHash::of(&docid),
+                docid,
+                bin,
+                bin_name: name.clone(),
+                priority: 0.0,
+                hops: 0,
+                redirects: 0,
+                seed: true,
+                parent: None,
+                cut: None,
+                events: Vec::new(),
+            }
+        };
+        let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+        queue::add(tx, adding, &[document(0), document(1)])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn checking_ten_times_as_many_hosts_and_jobs_is_ten_times_the_work() {
+    let work_of = |hosts: i64| {
+        let found = std::cell::Cell::new(0);
+        on_sqlite(|db| {
+            let place = tempfile::tempdir().expect("a temporary directory can be made");
+            let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
+            db.write(move |tx| queue_hosts(tx, hosts))?;
+            found.set(steps::of(db, || {
+                assert_eq!(verify(db, &store, true)?.findings, []);
+                Ok(())
+            })?);
+            Ok(())
+        });
+        found.get()
+    };
+    let (few, many) = (work_of(200), work_of(2_000));
+    assert!(few > 10_000, "the work is counted: {few} steps");
+    assert!(many < few * 11, "{few} steps for 200 hosts, {many} for 2,000");
 }

@@ -82,6 +82,14 @@ impl Repository for Rows {
             Err(error) => trouble(&error),
         }
     }
+
+    fn interrupt(&self) {
+        self.theirs.interrupt();
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.theirs.is_interrupted()
+    }
 }
 
 fn trouble(error: &Error) -> Looked {

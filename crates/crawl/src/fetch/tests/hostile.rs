@@ -1,7 +1,7 @@
 //! Servers that do not mean well (T8-T11).
 
 use super::secure::{Authority, trusting_within};
-use super::server::{Server, Then, reply};
+use super::server::{Server, Then, answer, reply};
 use super::*;
 
 const OK: &str = "HTTP/1.1 200 OK\r\n";
@@ -270,5 +270,33 @@ async fn floods_of_http2_frames_come_to_an_end() {
         let (guard, url) = (intranet(), format!("https://good.example:{}/", server.port));
         let outcome = fetcher.get(&Ask::new(&url, &guard)).await;
         assert_eq!((code(&outcome).as_str(), fetcher.pool.idle()), (expected, 0), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_http2_frames_keeps_no_other_request_waiting() {
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    let authority = Authority::new("trusted");
+    for flood in [SETTINGS, b"\0\0\x08\x06\0\0\0\0\x0012345678"] {
+        let config = authority.server_config(&["good.example"], &[b"h2"]);
+        let flooding = Server::start_tls(config, |_| reply(SETTINGS, Then::Repeat(flood))).await;
+        let other = Server::start(|_| answer(200, "", b"hello")).await;
+        let (fetcher, guard) = (trusting_within(&authority, limits()), intranet());
+        let (flooded, others) =
+            (format!("https://good.example:{}/", flooding.port), other.url("/"));
+        let (flooded, others) = (Ask::new(&flooded, &guard), Ask::new(&others, &guard));
+        let answered = async {
+            while flooding.requests().is_empty() {
+                tokio::task::yield_now().await;
+            }
+            for _ in 0..50 {
+                assert_eq!(body(fetcher.get(&others).await).body, "hello");
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = fetcher.get(&flooded) => panic!("the flood was over first: {outcome:?}"),
+            () = answered => {}
+        }
     }
 }

@@ -113,6 +113,119 @@ async fn each_fault_of_a_certificate_is_refused_by_its_name() {
     }
 }
 
+/// What a fetcher that trusts an authority says of a server for `good.example`.
+async fn judged(trusted: &Authority, config: Arc<ServerConfig>) -> String {
+    let server = Server::start_tls(config, |_| answer(200, "", b"x")).await;
+    let (guard, url) = (intranet(), format!("https://good.example:{}/", server.port));
+    let outcome = trusting(trusted).get(&Ask::new(&url, &guard)).await;
+    let is_answered = matches!(outcome, Outcome::Body(_));
+    assert_eq!(server.requests().is_empty(), !is_answered, "nothing is sent to who is not trusted");
+    if is_answered { "good".to_owned() } else { code(&outcome) }
+}
+
+#[tokio::test]
+async fn of_several_faults_of_a_certificate_the_one_that_matters_is_named() {
+    let (trusted, stranger) = (Authority::new("trusted"), Authority::new("stranger"));
+    let (good, other) = (&["good.example"][..], &["other.example"][..]);
+    let expired = |names: &[&str]| {
+        let mut params = params(names);
+        params.not_after = date_time_ymd(2001, 1, 1);
+        params
+    };
+    let early = |names: &[&str]| {
+        let mut params = params(names);
+        params.not_before = date_time_ymd(4001, 1, 1);
+        params
+    };
+    let cases = [
+        ("tls-wrong-host", stranger.sign(params(other), &[]), "and of an unknown issuer"),
+        ("tls-wrong-host", trusted.sign(expired(other), &[]), "and expired"),
+        ("tls-wrong-host", stranger.sign(early(other), &[]), "and too early, and unknown"),
+        ("tls-wrong-host", self_signed(params(other), false), "and self-signed"),
+        ("tls-wrong-host", self_signed(expired(other), true), "and all of it"),
+        ("tls-expired", stranger.sign(expired(good), &[]), "and of an unknown issuer"),
+        ("tls-expired", self_signed(expired(good), true), "and self-signed"),
+        ("tls-not-yet-valid", self_signed(early(good), false), "and self-signed"),
+        ("tls-self-signed", self_signed(params(&[]), true), "and without any name"),
+        ("tls-wrong-host", trusted.sign(params(&[]), &[]), "without any name, and nothing else"),
+    ];
+    for (expected, config, what) in cases {
+        assert_eq!(judged(&trusted, config).await, expected, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_chain_without_its_middle_is_refused_and_one_with_it_is_not() {
+    let trusted = Authority::new("trusted");
+    let middle_key = KeyPair::generate().unwrap();
+    let mut middle = CertificateParams::new(Vec::new()).unwrap();
+    middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    middle.distinguished_name.push(rcgen::DnType::CommonName, "middle");
+    let middle_der = middle.signed_by(&middle_key, &trusted.issuer).unwrap().der().clone();
+    let issuer = Issuer::new(middle, middle_key);
+    let key = KeyPair::generate().unwrap();
+    let leaf = params(&["good.example"]).signed_by(&key, &issuer).unwrap().der().clone();
+    let whole = config(vec![leaf.clone(), middle_der], &key, &[]);
+    assert_eq!(judged(&trusted, whole).await, "good");
+    assert_eq!(judged(&trusted, config(vec![leaf], &key, &[])).await, "tls-unknown-issuer");
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_signed_with_sha_1_is_refused() {
+    // sha256WithRSAEncryption and sha1WithRSAEncryption differ in one byte. The signature is
+    // not looked at: what it is made with is not taken.
+    const SHA_256: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b";
+    const SHA_1: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x05";
+    let key = KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.distinguished_name.push(rcgen::DnType::CommonName, "rsa");
+    let root = authority.self_signed(&key).unwrap().der().clone();
+    let trusted = Authority { issuer: Issuer::new(authority, key), root };
+    let leaf_key = KeyPair::generate().unwrap();
+    let leaf = params(&["good.example"]).signed_by(&leaf_key, &trusted.issuer).unwrap();
+    let good = leaf.der().clone();
+    assert_eq!(judged(&trusted, config(vec![good.clone()], &leaf_key, &[])).await, "good");
+    let mut old = good.to_vec();
+    let places: Vec<usize> = (0..old.len()).filter(|at| old[*at..].starts_with(SHA_256)).collect();
+    assert_eq!(places.len(), 2, "inside what is signed, and beside the signature");
+    places.iter().for_each(|at| old[*at..*at + SHA_1.len()].copy_from_slice(SHA_1));
+    let old = CertificateDer::from(old);
+    assert_eq!(judged(&trusted, config(vec![old], &leaf_key, &[])).await, "tls-signature");
+    let known = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+    let has = |id: &[u8]| {
+        let ids = known.all.iter().map(|it| it.signature_alg_id());
+        ids.into_iter().any(|known| known.as_ref().windows(id.len()).any(|part| part == id))
+    };
+    assert!(has(SHA_256) && !has(SHA_1));
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_only_tls_1_0_is_not_spoken_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut hello = [0; 512];
+        let _ = stream.read(&mut hello).await.unwrap();
+        // A ServerHello that chooses TLS 1.0 and TLS_RSA_WITH_AES_128_CBC_SHA.
+        let mut chosen = vec![0x16, 3, 1, 0, 42, 2, 0, 0, 38, 3, 1];
+        chosen.extend([7; 32]);
+        chosen.extend([0, 0, 0x2f, 0]);
+        stream.write_all(&chosen).await.unwrap();
+        let mut after = Vec::new();
+        let _ = stream.read_to_end(&mut after).await;
+        // An alert is all that comes back.
+        assert!(after.is_empty() || after[0] == 0x15, "{after:?}");
+    });
+    let url = format!("https://good.example:{port}/");
+    let outcome = fetcher(limits()).get(&Ask::new(&url, &intranet())).await;
+    assert_eq!(code(&outcome), "tls-protocol");
+    assert!(tasks.join_next().await.unwrap().is_ok());
+}
+
 #[tokio::test]
 async fn a_server_that_speaks_no_tls_is_told_apart_from_one_with_a_bad_certificate() {
     let server = Server::start(|_| answer(200, "", b"x")).await;

@@ -2,7 +2,7 @@
 
 use crate::begin;
 use crate::conduct::{self, Attends, Silence};
-use crate::connectors::{files, web};
+use crate::connectors::{files, sql, web};
 use crate::definitions::WebSpec;
 use crate::lifecycle::Event;
 use crate::worker::progress::{Counted, Progress};
@@ -34,7 +34,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// `answer` is given a path and says the status and the body.
+    /// `answer` is given a path and says the status and the body; for a redirect, its target.
     pub fn start(answer: impl Fn(&str) -> (u16, String) + Send + Sync + 'static) -> Site {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -67,9 +67,11 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>, answer: &dyn Fn(&str)
     let path = first.split(' ').nth(1).unwrap_or("/").to_owned();
     seen.lock().unwrap().push(path.clone());
     let (status, body) = answer(&path);
+    let location =
+        if (300..400).contains(&status) { format!("location: {body}\r\n") } else { String::new() };
     let head = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\
-         connection: close\r\n\r\n",
+         {location}connection: close\r\n\r\n",
         body.len()
     );
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
@@ -113,6 +115,21 @@ impl World {
         let docspec = serde_json::json!({"roots": [root]}).to_string();
         let docspec = (files::CONNECTOR.check_spec)(&docspec).unwrap();
         World::new(db, &files::CONNECTOR, docspec)
+    }
+
+    /// A job over a database of somebody else's.
+    pub fn sql(db: &Db, database: &str, (ids, document): (&str, &str)) -> Result<World> {
+        let config = serde_json::json!({"database": database}).to_string();
+        let config = (sql::CONNECTOR.check_config)(&config).unwrap();
+        let docspec = serde_json::json!({"ids": ids, "document": document}).to_string();
+        let docspec = (sql::CONNECTOR.check_spec)(&docspec).unwrap();
+        let world = World::new(db, &sql::CONNECTOR, docspec)?;
+        db.write(move |tx| {
+            let connection = Connection::new(ConnectionId(1), "source", sql::CONNECTOR.name);
+            let connection = Connection { config: config.clone(), ..connection };
+            connections::save(tx, Kind::Repository, &connection, 0).map(|_| ())
+        })?;
+        Ok(world)
     }
 
     fn new(db: &Db, connector: &'static store::catalog::Connector, spec: String) -> Result<World> {

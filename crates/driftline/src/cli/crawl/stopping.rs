@@ -59,8 +59,11 @@ pub fn heed_saying(words: Words, stop: impl Fn() + Send + 'static) -> anyhow::Re
 
 /// Says something, in the place of a line that lives there.
 fn tell(words: &str) {
-    let erase = if std::io::stderr().is_terminal() { ERASE_ROW } else { "" };
-    stderr::line(&format!("{erase}driftline: {words}"));
+    let shows_live_line = std::io::stderr().is_terminal() && !stderr::writes_json();
+    match shows_live_line {
+        true => stderr::line(&format!("{ERASE_ROW}driftline: {words}")),
+        false => stderr::notice("info", words),
+    }
 }
 
 impl Drop for Stopping {

@@ -69,4 +69,12 @@ mod tests {
             assert!(error.to_string().contains("--class"), "{error}");
         }
     }
+
+    #[test]
+    fn an_expression_that_takes_others_for_ever_is_matched() {
+        // An engine that goes back on its steps has two to the power of 3,000 of them to take.
+        let nested = Classes::new("--class", Some("^(a+)+$")).unwrap();
+        let (long, other) = ("a".repeat(3_000), format!("{}b", "a".repeat(3_000)));
+        assert_eq!((nested.of(&other), nested.of(&long)), ("", long.as_str()));
+    }
 }

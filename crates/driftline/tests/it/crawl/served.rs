@@ -38,8 +38,12 @@ impl Server {
         assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
         let log = text(&ended.stderr);
         assert!(!log.contains("dl_"), "no token is in the log: {log}");
-        let lines = log.lines().filter(|it| !it.starts_with("driftline: stopping"));
-        lines.map(|it| serde_json::from_str(it).unwrap_or_else(|_| panic!("{it}"))).collect()
+        let parsed =
+            log.lines().map(|it| serde_json::from_str(it).unwrap_or_else(|_| panic!("{it}")));
+        let lines: Vec<Value> = parsed.collect();
+        let stopping = |it: &Value| it["message"].to_string().contains("stopping when");
+        assert!(lines.iter().any(stopping), "the signal is told in the form of the log: {log}");
+        lines
     }
 }
 
