@@ -70,7 +70,8 @@ impl Weighed {
 /// Adds up what a job loses.
 pub fn weigh(tx: &mut Tx<'_>, job: &Job, state: &State, now_ms: i64) -> Result<Weighed> {
     let limits = RemovalLimits::of(job);
-    let base = removals::base(tx, job.id)?.documents();
+    let noted = removals::base(tx, job.id)?;
+    let base = noted.documents();
     let marked: i64 = removals::marked(tx, job.id)?.values().sum();
     let limit = limits.all.documents(base);
     let (period, at_once) = match job.continuous {
@@ -78,8 +79,14 @@ pub fn weigh(tx: &mut Tx<'_>, job: &Job, state: &State, now_ms: i64) -> Result<W
         false => (Period::Run(state.run), 0),
     };
     let lost = removals::lost(tx, job.id, None, period)?;
-    let proven: i64 = lost.iter().filter(|it| it.0.is_proven()).map(|it| it.1).sum();
-    let (lost, reserved) = (lost.values().sum(), (at_once - proven).max(0));
+    // Each part has its share of what may go at once, whatever the others have used.
+    let mut reserved = 0;
+    for part in noted.by_part.keys().copied().filter(|_| at_once > 0) {
+        let of_part = removals::lost(tx, job.id, Some(part), period)?;
+        let proven: i64 = of_part.iter().filter(|it| it.0.is_proven()).map(|it| it.1).sum();
+        reserved += (noted.share(part, at_once) - proven).max(0);
+    }
+    let lost = lost.values().sum();
     Ok(Weighed { base, lost, reserved, marked, limit, least: limits.all.documents(0) })
 }
 

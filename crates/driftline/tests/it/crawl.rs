@@ -193,8 +193,10 @@ impl Home {
         assert!(output.status.success() && errors.is_empty(), "{said}{errors}");
         let answer: serde_json::Value = serde_json::from_str(&said).unwrap();
         let stored = self.number(
-            "SELECT COUNT(*) FROM documents
-             WHERE (removed_ms IS NULL AND chunk IS NOT NULL) OR outcome = 'redirect'",
+            "SELECT COUNT(*) FROM documents d
+             LEFT JOIN looks l ON l.part = d.part AND l.id = d.id AND l.base = d.checksum
+             WHERE (d.removed_ms IS NULL AND d.chunk IS NOT NULL)
+                OR COALESCE(l.outcome, d.outcome) = 'redirect'",
         );
         assert_eq!(answer["pages"], stored, "{answer}");
         answer["links"].as_u64().unwrap()
