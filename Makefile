@@ -1,6 +1,6 @@
 # Everything a contributor does, by name. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help test check bench fuzz deny clean
+.PHONY: help test check bench fuzz deny advisories clean
 
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 60
@@ -40,6 +40,11 @@ deny: ## Licences, banned crates and sources of all dependencies (cargo-deny)
 	@cargo deny --version >/dev/null 2>&1 || { \
 		echo "Needs: cargo install cargo-deny --version 0.20.2 --locked"; exit 1; }
 	cargo deny --workspace check licenses bans sources
+
+advisories: ## Known holes, unmaintained and withdrawn crates (cargo-deny; fetches the database)
+	@cargo deny --version >/dev/null 2>&1 || { \
+		echo "Needs: cargo install cargo-deny --version 0.20.2 --locked"; exit 1; }
+	cargo deny --workspace check advisories
 
 clean: ## Removes everything that was built
 	cargo clean

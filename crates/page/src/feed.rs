@@ -175,6 +175,8 @@ fn plain_text(markup: &str) -> String {
         plain.push_str(word);
     }
     plain.truncate(plain.floor_char_boundary(SHORT_TEXT_BYTES_MAX));
+    // The cut may come right behind a blank.
+    plain.truncate(plain.trim_end().len());
     plain
 }
 

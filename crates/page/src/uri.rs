@@ -250,7 +250,9 @@ fn is_dns_name(host: &str) -> bool {
 /// another part of a row.
 fn is_reversible(host: &str) -> bool {
     let is_name = || !host.contains(':') && host.split('.').all(|label| !label.is_empty());
-    !host.contains(SEPARATOR) && (is_ip(host) || is_name())
+    // Reversed, it would begin as an address does.
+    let ends_as_address = host.rsplit('.').next().is_some_and(|label| label.starts_with('['));
+    !host.contains(SEPARATOR) && (is_ip(host) || (is_name() && !ends_as_address))
 }
 
 /// The host whose reversed domain and reversed rest these are.

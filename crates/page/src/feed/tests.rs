@@ -261,6 +261,12 @@ fn titles_become_plain_text() {
     assert!(plain_text(&"<a".repeat(8 << 20)).len() <= SHORT_TEXT_BYTES_MAX);
 }
 
+#[test]
+fn a_title_that_is_cut_behind_a_blank_ends_without_it() {
+    let word = "x".repeat(SHORT_TEXT_BYTES_MAX - 1);
+    assert_eq!(plain_text(&format!("{word} y")), word);
+}
+
 proptest::proptest! {
     #[test]
     fn any_bytes_have_an_answer(bytes: Vec<u8>) {

@@ -159,6 +159,7 @@ fn rows_that_this_module_would_not_write_are_refused() {
         "com.d>>o>x",
         "1.2.3.4>.a>o>/",
         "com.d>é>o>/",
+        "3.[>>o>/",
     ] {
         assert_eq!(Uri::from_uri(row), Err(Invalid::Row), "{row}");
     }
