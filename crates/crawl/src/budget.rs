@@ -16,6 +16,7 @@
 //! a seed list is never closed; tallies that were saved and restored give the same verdicts.
 
 mod distinct;
+mod lists;
 mod memory;
 mod pattern;
 mod rules;
@@ -24,9 +25,10 @@ mod tallies;
 mod tally;
 mod vocabulary;
 
+pub use lists::counted_lists;
 pub use pattern::pattern;
-pub use rules::{Closed, Limits, Novelty, Rule};
-pub use seen::{Link, ListIndex, Look, Said, Seen};
+pub use rules::{Closed, INDEX_DEPTH_MAX, Limits, Novelty, PAGES_PER_LINK, Rule};
+pub use seen::{Link, ListIndex, Look, NO_LIMIT, ReadList, Said, Seen};
 
 use distinct::COMBINED_MIN;
 use memory::{Memory, Met};
@@ -34,12 +36,15 @@ use page::domain::SuffixList;
 use page::ids::{DocHash, bin_of};
 use page::url::{host_of, path_of};
 use pattern::Shape;
-use rules::{LISTS, Level};
+use rules::Level;
 use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::traps::TrapRow;
 use tallies::{Key, Tallies};
 use tally::Tally;
+
+/// Links that a host has which a seed leads to by redirects: more than anybody follows.
+const SEED_LINKS: i64 = 1_000_000_000;
 
 /// What was counted, and what it closes.
 #[derive(Debug)]
@@ -197,7 +202,25 @@ impl Budgets {
     fn count_host(&mut self, seen: &Seen<'_>, keys: &Keys, change: impl FnOnce(&mut Tally)) {
         let place = (seen.part, seen.job, seen.bin);
         let make = || Tally::new(place, Level::Host, &host_name(host_of(seen.url)));
-        self.tallies.count(keys.host, make, change);
+        let linked = self.memory.take_outside(seen.job, seen.bin);
+        let is_named_elsewhere = seen.look == Look::First && seen.is_named_elsewhere;
+        self.tallies.count(keys.host, make, |tally| {
+            tally.host_pages = Some(seen.host_pages);
+            tally.outside += linked + i64::from(is_named_elsewhere);
+            if seen.hops <= 0 && seen.host_pages != NO_LIMIT {
+                tally.outside = tally.outside.max(SEED_LINKS);
+            }
+            change(tally);
+        });
+    }
+
+    /// Counts a link to a host from a page of another host.
+    pub fn link_outside(&mut self, job: JobId, bin: BinId) {
+        let key = Key::Host(job, bin);
+        match self.tallies.get(&key) {
+            Some(_) => self.tallies.change(key, |tally| tally.outside += 1),
+            None => self.memory.link_outside(job, bin),
+        }
     }
 
     /// What a text says beside the last few of its pattern; if it is the first of that,
@@ -221,6 +244,9 @@ impl Budgets {
         if link.hops <= 0 {
             return None;
         }
+        if let Some(closed) = self.judge_queued_list(link) {
+            return Some(closed);
+        }
         self.shape.read(link.url);
         let pattern = self.tallies.get(&Key::Name(
             link.job,
@@ -231,6 +257,7 @@ impl Budgets {
         let closed = pattern.and_then(|tally| self.closed_for(link, tally));
         let closed = closed.or_else(|| self.judge_family(link, is_proven));
         let closed = closed.or_else(|| self.judge_place(link, is_proven));
+        let closed = closed.or_else(|| self.judge_pages(link));
         match link.from {
             Some(Novelty::Stale) if closed.is_none() && !is_proven => {
                 self.memory.suspect(link.job, link.dochash);
@@ -239,25 +266,6 @@ impl Budgets {
             _ => {}
         }
         closed
-    }
-
-    /// Whether a sitemap that an index names is not to be followed. If it is, it is counted, unless
-    /// the index was read before: what it names every day anew is not more.
-    pub fn judge_list(&mut self, index: ListIndex<'_>) -> Option<Closed> {
-        let ListIndex { part, job, bin, url, look } = index;
-        let name = format!("{}{LISTS}", host_of(url));
-        let key = Key::Name(job, bin, self.tallies.hash(&name));
-        if let Some(tally) = self.tallies.get(&key)
-            && let Some(rule) = tally.closed
-        {
-            return Some(closed_by(tally, rule));
-        }
-        if look != Look::First {
-            return None;
-        }
-        let make = || Tally::new((part, job, bin), Level::Lists, &name);
-        self.tallies.count(key, make, |tally| tally.documents += 1);
-        None
     }
 
     /// Takes note that a page with news names a document that is known already: what
@@ -275,7 +283,8 @@ impl Budgets {
             Rule::Alike => from_alike,
             Rule::Deep => from_alike && link.hops > self.limits.deep_hops,
             Rule::Combinations => self.shape.parameters >= COMBINED_MIN,
-            Rule::Suspects | Rule::StaleHosts | Rule::Hosts | Rule::Lists => false,
+            Rule::Suspects | Rule::StaleHosts | Rule::Hosts | Rule::Unlinked => false,
+            Rule::Lists | Rule::ListDepth | Rule::ListBytes => false,
         };
         closes.then(|| closed_by(tally, rule))
     }
@@ -314,6 +323,12 @@ impl Budgets {
         let distrustful = places.into_iter().find(|tally| tally.is_out_of_trust(&self.limits))?;
         let is_suspect = || link.from.is_some() || self.memory.is_suspect(link.job, link.dochash);
         (may_be_suspect && is_suspect()).then(|| closed_by(distrustful, Rule::Suspects))
+    }
+
+    /// The verdict of the number of pages that the host has.
+    fn judge_pages(&self, link: &Link<'_>) -> Option<Closed> {
+        let host = self.tallies.get(&Key::Host(link.job, link.bin))?;
+        host.is_unlinked(link.host_pages).then(|| closed_by(host, Rule::Unlinked))
     }
 
     /// The tallies of a part that have changed since they were last taken, to be saved
@@ -362,7 +377,8 @@ fn domain_name(domain: &str) -> String {
 }
 
 fn closed_by(tally: &Tally, rule: Rule) -> Closed {
-    Closed { pattern: tally.pattern.to_string(), rule, documents: tally.documents }
+    let Tally { documents, outside, bytes, .. } = *tally;
+    Closed { pattern: tally.pattern.to_string(), rule, documents, outside, bytes }
 }
 
 fn query_of(url: &str) -> &str {

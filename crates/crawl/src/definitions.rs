@@ -63,6 +63,8 @@ pub struct WebSpec {
     pub scope: Rules,
     /// Documents the job takes in; `None` is no limit.
     pub pages_max: Option<i64>,
+    /// Pages of a host that no seed names, before pages of other hosts link to it; 0 is no limit.
+    pub host_pages: i64,
     /// From the end of one request to a host to the start of the next; 0 lets them
     /// overlap.
     pub delay_ms: i64,
@@ -111,6 +113,7 @@ impl Default for WebSpec {
             seeds: Vec::new(),
             scope: Rules::default(),
             pages_max: None,
+            host_pages: 10_000,
             delay_ms: 1_000,
             crawl_delay_max_ms: 30_000,
             concurrency: 32,
@@ -197,6 +200,7 @@ impl WebSpec {
         for (name, value, least, most) in [
             ("the number of seeds", count(self.seeds.len()), 1, count(SEEDS_MAX)),
             ("--max-pages", self.pages_max.unwrap_or(1), 1, most),
+            ("--host-pages", self.host_pages, 0, most),
             ("--max-hops", self.scope.hops_max.unwrap_or(0), 0, most),
             ("--delay", self.delay_ms, 0, DELAY_MS_MAX),
             ("--max-crawl-delay", self.crawl_delay_max_ms, 0, DELAY_MS_MAX),
@@ -256,7 +260,8 @@ impl WebSpec {
     /// What decides which links are let in. Links that were judged by other settings
     /// must be judged again.
     pub fn admission(&self) -> String {
-        let settings = (&self.seeds, &self.scope, self.pages_max, &self.policy, self.meta_robots);
+        let limits = (self.pages_max, self.host_pages);
+        let settings = (&self.seeds, &self.scope, limits, &self.policy, self.meta_robots);
         serde_json::to_string(&settings).expect("settings have no map with odd keys")
     }
 }

@@ -53,6 +53,8 @@ pub struct Sitemap {
     pub cut: Option<Cut>,
     /// Not well-formed; the entries are those before the mistake.
     pub malformed: bool,
+    /// Bytes that were read, unpacked.
+    pub bytes: usize,
 }
 
 /// One entry.
@@ -138,6 +140,7 @@ impl Sitemap {
             more_entries: false,
             cut: None,
             malformed: false,
+            bytes: 0,
         }
     }
 

@@ -1,4 +1,4 @@
--- What makes a look at an unchanged document write less.
+-- What makes a look at an unchanged document write less, and what budgets count beside documents.
 
 -- The last look at a document that found nothing new: what such looks change of the document's
 -- row, which is wider and stays as it is. A look counts while base is the checksum of that row:
@@ -56,3 +56,8 @@ CREATE VIEW repohistory AS
 -- report that asks for it, and not kept in order.
 DROP INDEX queue_done;
 CREATE INDEX queue_done ON queue (part, jobid, done_run) WHERE state = 'done';
+
+-- Of a host: links to it from pages of other hosts, of which each lets it have more pages. Of the
+-- sitemaps of a host: bytes that were read.
+ALTER TABLE traps ADD COLUMN outside BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE traps ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0;

@@ -1,17 +1,20 @@
-//! What is remembered of single texts and links: which texts a domain has said, and
-//! which links pages without news have named.
+//! What is remembered of single texts and links: which texts a domain has said, which
+//! links pages without news have named, and which hosts others link to.
 //!
-//! Two tables in which a hash says its own place, and what is newer takes it. So they
+//! Tables in which a hash says its own place, and what is newer takes it. So they
 //! are fixed in size, cost one look, and forget the oldest by chance. Forgetting makes
-//! a text look new or a link look trusted, which lets more in, never less.
+//! a text look new or a link look trusted, which lets more in, never less; a host of which
+//! links are forgotten before its first page has come is linked to by those that come after.
 
 use page::ids::DocHash;
-use store::ids::JobId;
+use store::ids::{BinId, JobId};
 
 /// Texts that are remembered, of all jobs and domains: a megabyte.
 const TEXTS_MAX: usize = 1 << 17;
 /// Links that are remembered, of all jobs: half a megabyte.
 const LINKS_MAX: usize = 1 << 16;
+/// Hosts that are linked to and of which nothing was fetched so far, of all jobs: half a megabyte.
+const HOSTS_MAX: usize = 1 << 15;
 /// The bits of a text's entry that hold the length of its shortest address.
 const LENGTH_MASK: u64 = (1 << 16) - 1;
 
@@ -36,6 +39,8 @@ pub(super) enum Met {
 pub(super) struct Memory {
     texts: Box<[u64]>,
     links: Box<[u64]>,
+    /// Hosts, and how many links there are to each.
+    hosts: Box<[(u64, i64)]>,
 }
 
 impl Memory {
@@ -44,6 +49,7 @@ impl Memory {
         Memory {
             texts: vec![0; TEXTS_MAX].into_boxed_slice(),
             links: vec![0; LINKS_MAX].into_boxed_slice(),
+            hosts: vec![(0, 0); HOSTS_MAX].into_boxed_slice(),
         }
     }
 
@@ -61,6 +67,23 @@ impl Memory {
             *entry = text & !LENGTH_MASK | length;
         }
         met
+    }
+
+    /// Counts a link to a host of which nothing was fetched so far.
+    pub fn link_outside(&mut self, job: JobId, host: BinId) {
+        let host = host_of(job, host);
+        let entry = &mut self.hosts[place(host, HOSTS_MAX)];
+        if entry.0 != host {
+            *entry = (host, 0);
+        }
+        entry.1 += 1;
+    }
+
+    /// The links to a host that were counted, which are forgotten here.
+    pub fn take_outside(&mut self, job: JobId, host: BinId) -> i64 {
+        let host = host_of(job, host);
+        let entry = &mut self.hosts[place(host, HOSTS_MAX)];
+        if entry.0 == host { std::mem::take(entry).1 } else { 0 }
     }
 
     /// Remembers that a page without news has named a document.
@@ -83,6 +106,10 @@ impl Memory {
         let link = link_of(job, document);
         self.links[place(link, LINKS_MAX)] == link
     }
+}
+
+fn host_of(job: JobId, host: BinId) -> u64 {
+    (host.0.cast_unsigned() ^ job.0.cast_unsigned().rotate_left(32)).wrapping_mul(SPREAD)
 }
 
 fn link_of(job: JobId, document: DocHash) -> u64 {
@@ -151,5 +178,18 @@ mod tests {
         assert!(memory.is_suspect(JobId(1), first));
         memory.trust(JobId(1), first);
         assert!(!memory.is_suspect(JobId(1), first));
+    }
+
+    #[test]
+    fn links_to_a_host_are_counted_by_job_until_they_are_taken() {
+        let mut memory = Memory::new();
+        for _ in 0..3 {
+            memory.link_outside(JobId(1), BinId(7));
+        }
+        memory.link_outside(JobId(2), BinId(7));
+        assert_eq!(memory.take_outside(JobId(1), BinId(8)), 0);
+        assert_eq!(memory.take_outside(JobId(1), BinId(7)), 3);
+        assert_eq!(memory.take_outside(JobId(1), BinId(7)), 0);
+        assert_eq!(memory.take_outside(JobId(2), BinId(7)), 1);
     }
 }

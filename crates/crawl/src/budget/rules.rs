@@ -2,7 +2,14 @@
 //!
 //! Invariant: a rule's code is stored and never changes its meaning.
 
+use page::bytesize::human_bytes;
 use store::tables::traps::TrapRow;
+
+/// Indexes of sitemaps in a row that are followed. sitemaps.org allows no index to name another;
+/// sites that do it have one level more.
+pub const INDEX_DEPTH_MAX: u8 = 3;
+/// Pages that a host may have more for each link to it from a page of another host.
+pub const PAGES_PER_LINK: i64 = 100;
 
 /// When patterns close. The numbers are for one job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +43,14 @@ pub struct Limits {
     /// most of them are public suffixes, where this does not count.
     pub hosts_max: u64,
     /// Sitemaps of a host that indexes may name: as many as list 250 million pages. Without a limit
-    /// an index that names indexes is followed for ever.
+    /// an index that names indexes is followed for ever. As many are read, whoever names them.
     pub lists_max: i64,
+    /// Bytes of sitemaps of a host that are read, unpacked: they list some ten million pages, which
+    /// are four months of a host's time at a request a second. Without a limit the number alone
+    /// would allow 250 GB.
+    pub list_bytes_max: i64,
     /// A tally is saved from so many documents on; what is smaller is soon counted
-    /// again.
+    /// again. Links from other hosts weigh ten documents each, a megabyte of lists one.
     pub saved_documents: i64,
 }
 
@@ -56,6 +67,7 @@ impl Default for Limits {
             stale_hosts: 2_000,
             hosts_max: 50_000,
             lists_max: 5_000,
+            list_bytes_max: 2_000_000_000,
             saved_documents: 100,
         }
     }
@@ -73,8 +85,12 @@ pub enum Novelty {
     Stale,
 }
 
-/// How the name of a host's sitemaps ends; no URL has such a path.
+/// How the name of the sitemaps that a host's indexes name ends; no URL has such a path.
 pub(super) const LISTS: &str = "/<sitemaps>";
+/// How the name of a host's sitemaps that were read ends.
+pub(super) const READ_LISTS: &str = "/<sitemaps read>";
+/// How the name of the sitemaps ends that are too many indexes away.
+pub(super) const NESTED_LISTS: &str = "/<nested sitemaps>";
 
 /// What a tally is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +106,10 @@ pub(super) enum Level {
     Domain,
     /// What indexes of sitemaps of a host name: `a.example/<sitemaps>`.
     Lists,
+    /// Sitemaps of a host that were read: `a.example/<sitemaps read>`.
+    ReadLists,
+    /// What indexes of a host name that is nested too deeply: `a.example/<nested sitemaps>`.
+    NestedLists,
 }
 
 impl Level {
@@ -98,8 +118,13 @@ impl Level {
         if name.starts_with("*.") {
             return Level::Domain;
         }
-        if name.ends_with(LISTS) {
-            return Level::Lists;
+        let lists = [
+            (LISTS, Level::Lists),
+            (READ_LISTS, Level::ReadLists),
+            (NESTED_LISTS, Level::NestedLists),
+        ];
+        if let Some((_, level)) = lists.into_iter().find(|(end, _)| name.ends_with(end)) {
+            return level;
         }
         match name.strip_suffix("/*") {
             Some(host) if !host.contains('/') => Level::Host,
@@ -130,10 +155,16 @@ pub enum Rule {
     Hosts,
     /// More sitemaps than a host may have.
     Lists,
+    /// Indexes of sitemaps that name indexes that name indexes.
+    ListDepth,
+    /// More bytes of sitemaps than are read of a host.
+    ListBytes,
+    /// More pages than a host may have that no seed names and others hardly link to.
+    Unlinked,
 }
 
 impl Rule {
-    const EACH: [Rule; 8] = [
+    const EACH: [Rule; 11] = [
         Rule::Stale,
         Rule::Alike,
         Rule::Deep,
@@ -142,6 +173,9 @@ impl Rule {
         Rule::StaleHosts,
         Rule::Hosts,
         Rule::Lists,
+        Rule::ListDepth,
+        Rule::ListBytes,
+        Rule::Unlinked,
     ];
 
     /// Its name in the table.
@@ -155,6 +189,9 @@ impl Rule {
             Rule::StaleHosts => "stale hosts",
             Rule::Hosts => "hosts",
             Rule::Lists => "lists",
+            Rule::ListDepth => "list-depth",
+            Rule::ListBytes => "list-bytes",
+            Rule::Unlinked => "unlinked",
         }
     }
 
@@ -173,6 +210,10 @@ pub struct Closed {
     pub rule: Rule,
     /// Documents that were fetched of it.
     pub documents: i64,
+    /// Of a host: links to it from pages of other hosts.
+    pub outside: i64,
+    /// Of sitemaps: their bytes.
+    pub bytes: i64,
 }
 
 impl Closed {
@@ -182,12 +223,25 @@ impl Closed {
     /// What a stored tally says to people; `None` if it is open.
     pub fn of(row: &TrapRow) -> Option<Closed> {
         let rule = row.rule.as_deref().and_then(Rule::from_code)?;
-        Some(Closed { pattern: row.pattern.clone(), rule, documents: row.documents })
+        let TrapRow { documents, outside, bytes, .. } = *row;
+        Some(Closed { pattern: row.pattern.clone(), rule, documents, outside, bytes })
+    }
+
+    /// Pages that a host may have which has as many links from other hosts.
+    pub(super) fn pages_allowed(host_pages: i64, outside: i64) -> i64 {
+        host_pages.saturating_add(outside.saturating_mul(PAGES_PER_LINK))
+    }
+
+    /// Whether it would be closed just as well if a host might have so many pages; a rule that
+    /// does not count them does not ask.
+    pub fn holds_with(&self, host_pages: i64) -> bool {
+        self.rule != Rule::Unlinked
+            || self.documents >= Closed::pages_allowed(host_pages, self.outside)
     }
 
     /// The reason in words, for `why` and `hosts`.
     pub fn explain(&self) -> String {
-        let Closed { pattern, rule, documents } = self;
+        let Closed { pattern, rule, documents, outside, bytes } = self;
         let was = format!("it looks endless: {documents} pages like {pattern} were fetched");
         match rule {
             Rule::Stale => format!("{was}, and nearly all of the last ones said nothing new"),
@@ -210,6 +264,19 @@ impl Closed {
             Rule::Lists => {
                 format!("{was} or queued, and indexes of sitemaps go on naming more")
             }
+            Rule::ListDepth => format!(
+                "indexes of sitemaps name further indexes, more than {INDEX_DEPTH_MAX} in a row: \
+                 {documents} lists like {pattern} were not followed"
+            ),
+            Rule::ListBytes => format!(
+                "{was}, and with {} they are larger than the sitemaps of a host may be together",
+                human_bytes(*bytes)
+            ),
+            Rule::Unlinked => format!(
+                "{was}, no seed is at this host, and pages of other hosts link to it {outside} \
+                 times: it may have host_pages (--host-pages) and {PAGES_PER_LINK} more for each \
+                 such link"
+            ),
         }
     }
 }
@@ -222,8 +289,9 @@ mod tests {
     fn every_rule_is_found_by_its_code_and_speaks_of_its_pattern() {
         for rule in Rule::EACH {
             assert_eq!(Rule::from_code(rule.code()), Some(rule));
-            let words = Closed { pattern: "a.example/#".into(), rule, documents: 512 }.explain();
-            assert!(words.contains("512 pages like a.example/# were"), "{words}");
+            let pattern = "a.example/#".into();
+            let words = Closed { pattern, rule, documents: 512, outside: 3, bytes: 9 }.explain();
+            assert!(words.contains("512") && words.contains(" like a.example/# were"), "{words}");
         }
         assert_eq!(Rule::from_code("of a newer program"), None);
     }
@@ -239,6 +307,8 @@ mod tests {
             ("a.example/*", Level::Host),
             ("*.a.example", Level::Domain),
             ("a.example/<sitemaps>", Level::Lists),
+            ("a.example/<sitemaps read>", Level::ReadLists),
+            ("a.example/<nested sitemaps>", Level::NestedLists),
         ] {
             assert_eq!(Level::of(name), level, "{name}");
         }

@@ -56,6 +56,11 @@ pub struct Seen<'a> {
     pub said: Said<'a>,
     /// Whether the job has fetched it before.
     pub look: Look,
+    /// Pages that its host may have ([`Link::host_pages`]).
+    pub host_pages: i64,
+    /// Whether another process has read the page that named it first, which is of another host
+    /// then. Links of pages that this process reads are told to [`super::Budgets::link_outside`].
+    pub is_named_elsewhere: bool,
 }
 
 /// Which look at a document it was. What is known says little that is new, and that is
@@ -86,6 +91,31 @@ pub struct Link<'a> {
     /// What the page that names it was worth; `None` where that is not known, as when
     /// a document is about to be fetched.
     pub from: Option<Novelty>,
+    /// Pages that its host may have before pages of other hosts link to it; [`NO_LIMIT`] at a
+    /// seed's host.
+    pub host_pages: i64,
+    /// Lists that lead to it, if it is known to be a list: 1 for one that robots.txt names.
+    pub list_depth: u8,
+}
+
+/// More pages than any host has.
+pub const NO_LIMIT: i64 = i64::MAX;
+
+/// A sitemap or an index of them that was read.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadList<'a> {
+    /// The part.
+    pub part: Part,
+    /// The job.
+    pub job: JobId,
+    /// Its host.
+    pub bin: BinId,
+    /// Its canonical URL.
+    pub url: &'a str,
+    /// Which look at it this is: it is counted at the first one only.
+    pub look: Look,
+    /// Its bytes, unpacked.
+    pub bytes: i64,
 }
 
 /// An index of sitemaps, which names a list.
@@ -101,4 +131,14 @@ pub struct ListIndex<'a> {
     pub url: &'a str,
     /// Which look at it this is: what it names is counted at the first one only.
     pub look: Look,
+    /// Lists that lead to it ([`Link::list_depth`]).
+    pub list_depth: u8,
+}
+
+impl ListIndex<'_> {
+    /// Lists that lead to what it names.
+    pub fn depth_below(&self) -> u8 {
+        // One that a page or a seed list names begins a chain, as one of robots.txt does.
+        self.list_depth.max(1).saturating_add(1)
+    }
 }

@@ -60,9 +60,11 @@ impl Tallies {
     /// The key of a stored tally.
     fn key_of(&self, row: &TrapRow) -> Key {
         match Level::of(&row.pattern) {
-            Level::Pattern | Level::Family | Level::Lists => {
-                Key::Name(row.job, row.bin, self.hash(&row.pattern))
-            }
+            Level::Pattern
+            | Level::Family
+            | Level::Lists
+            | Level::ReadLists
+            | Level::NestedLists => Key::Name(row.job, row.bin, self.hash(&row.pattern)),
             Level::Host => Key::Host(row.job, row.bin),
             Level::Domain => Key::Domain(row.job, self.hash(row.pattern.trim_start_matches("*."))),
         }
@@ -90,12 +92,18 @@ impl Tallies {
         if self.tallies.len() >= self.limits.tallies_max && !self.tallies.contains_key(&key) {
             self.forget_smallest();
         }
+        self.tallies.entry(key).or_insert_with(make);
+        self.change(key, change);
+    }
+
+    /// Changes a tally, if there is one, and decides what closes it now.
+    pub fn change(&mut self, key: Key, change: impl FnOnce(&mut Tally)) {
+        let Some(tally) = self.tallies.get_mut(&key) else { return };
         self.clock += 1;
-        let tally = self.tallies.entry(key).or_insert_with(make);
         change(tally);
         tally.used = self.clock;
         tally.settle(&self.limits);
-        if tally.documents >= self.limits.saved_documents && !tally.changed {
+        if tally.is_saved(&self.limits) && !tally.changed {
             tally.changed = true;
             self.changed.entry(tally.part).or_default().push(key);
         }
@@ -117,7 +125,7 @@ impl Tallies {
         let mut rows = Vec::new();
         for key in self.changed.remove(&part).unwrap_or_default() {
             if let Some(tally) = self.tallies.get_mut(&key).filter(|tally| tally.changed) {
-                tally.changed = false;
+                (tally.changed, tally.has_row) = (false, true);
                 rows.push(tally.to_row());
             }
         }

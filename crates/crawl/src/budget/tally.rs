@@ -7,7 +7,7 @@
 //! anew.
 
 use super::distinct::{Combinations, Hosts};
-use super::rules::{Level, Limits, Novelty, Rule};
+use super::rules::{Closed, Level, Limits, Novelty, Rule};
 use super::vocabulary::Vocabulary;
 use page::fingerprint::{NEAR_BITS, distance};
 use store::ids::{BinId, JobId, Part};
@@ -31,6 +31,10 @@ const GOOD_SHARE: i64 = 200_000;
 const PROVEN_DOCUMENTS: i64 = 20;
 /// Documents with news for which one more suspect is borne with.
 const FRESH_FOR_SUSPECT: i64 = 10;
+/// Documents that a link from another host weighs when it is asked what is worth saving.
+const LINK_WEIGHT: i64 = 10;
+/// Bytes of lists that weigh as much as a document.
+const BYTES_WEIGHT: i64 = 1_000_000;
 
 /// Documents from which on the words of a text are looked at. Rules ask for hundreds,
 /// and most patterns never have as many as this.
@@ -83,6 +87,13 @@ pub(super) struct Tally {
     pub deep: i64,
     /// Stale documents that no page with news had named.
     pub suspects: i64,
+    /// Of a host: links to it from pages of other hosts.
+    pub outside: i64,
+    /// Of a host: pages that it may have without such links, as its job said last; `None` after
+    /// a restart.
+    pub host_pages: Option<i64>,
+    /// Of sitemaps: bytes that were read.
+    pub bytes: i64,
     /// Shares of the recent documents, in millionths.
     pub recent_stale: i64,
     pub recent_alike: i64,
@@ -94,6 +105,8 @@ pub(super) struct Tally {
     pub used: u64,
     /// Whether it is to be saved.
     pub changed: bool,
+    /// Whether a row keeps it, which must not be left with what was true before.
+    pub has_row: bool,
     /// What its texts were made of, once there are some.
     pub vocabulary: Option<Box<Vocabulary>>,
     pub combinations: Option<Box<Combinations>>,
@@ -115,12 +128,16 @@ impl Tally {
             stale: 0,
             deep: 0,
             suspects: 0,
+            outside: 0,
+            host_pages: None,
+            bytes: 0,
             recent_stale: 0,
             recent_alike: 0,
             closed: None,
             texts: Texts::default(),
             used: 0,
             changed: false,
+            has_row: false,
             vocabulary: None,
             combinations: None,
             hosts: None,
@@ -203,6 +220,18 @@ impl Tally {
         self.suspects >= limits.suspects_max + self.fresh() / FRESH_FOR_SUSPECT
     }
 
+    /// Whether a host has as many pages as it may have with the links that there are to it.
+    pub fn is_unlinked(&self, host_pages: i64) -> bool {
+        self.documents >= Closed::pages_allowed(host_pages, self.outside)
+    }
+
+    /// Whether it is worth a row.
+    pub fn is_saved(&self, limits: &Limits) -> bool {
+        let links = self.outside.saturating_mul(LINK_WEIGHT);
+        let weight = self.documents.saturating_add(links) + self.bytes / BYTES_WEIGHT;
+        weight >= limits.saved_documents || self.closed.is_some() || self.has_row
+    }
+
     /// Decides anew what closes it, after something was counted.
     pub fn settle(&mut self, limits: &Limits) {
         self.closed = match self.level {
@@ -210,8 +239,13 @@ impl Tally {
             Level::Family => {
                 self.closed_by_combinations(limits).or_else(|| self.closed_by_stale(limits))
             }
-            Level::Host => self.closed_by_suspects(limits),
-            Level::Lists => (self.documents >= limits.lists_max).then_some(Rule::Lists),
+            Level::Host => self.closed_by_suspects(limits).or_else(|| self.closed_by_pages()),
+            Level::Lists => self.closed_by_number(limits),
+            Level::ReadLists => {
+                let is_large = self.bytes >= limits.list_bytes_max;
+                is_large.then_some(Rule::ListBytes).or_else(|| self.closed_by_number(limits))
+            }
+            Level::NestedLists => (self.documents > 0).then_some(Rule::ListDepth),
             Level::Domain => {
                 self.closed_by_hosts(limits).or_else(|| self.closed_by_suspects(limits))
             }
@@ -249,6 +283,16 @@ impl Tally {
         self.is_out_of_trust(limits).then_some(Rule::Suspects)
     }
 
+    fn closed_by_pages(&self) -> Option<Rule> {
+        let were_too_many = self.closed == Some(Rule::Unlinked);
+        let are_too_many = self.host_pages.map_or(were_too_many, |most| self.is_unlinked(most));
+        are_too_many.then_some(Rule::Unlinked)
+    }
+
+    fn closed_by_number(&self, limits: &Limits) -> Option<Rule> {
+        (self.documents >= limits.lists_max).then_some(Rule::Lists)
+    }
+
     fn closed_by_hosts(&self, limits: &Limits) -> Option<Rule> {
         let were_too_many = self.closed == Some(Rule::Hosts);
         if were_too_many || self.host_count >= limits.hosts_max {
@@ -273,6 +317,8 @@ impl Tally {
             recent_stale: self.recent_stale,
             recent_alike: self.recent_alike,
             rule: self.closed.map(|rule| rule.code().to_owned()),
+            outside: self.outside,
+            bytes: self.bytes,
         }
     }
 
@@ -287,6 +333,9 @@ impl Tally {
             recent_stale: row.recent_stale,
             recent_alike: row.recent_alike,
             closed: row.rule.as_deref().and_then(Rule::from_code),
+            outside: row.outside,
+            bytes: row.bytes,
+            has_row: true,
             ..Tally::new((part, row.job, row.bin), level, &row.pattern)
         }
     }

@@ -6,6 +6,8 @@
 
 mod endless;
 mod honest;
+mod lists;
+mod unlinked;
 mod verdicts;
 
 use super::*;
@@ -91,7 +93,9 @@ fn bin(url: &str) -> BinId {
 impl Crawl {
     fn lets_in(&mut self, url: &str, hops: i64, from: Option<Novelty>) -> bool {
         let dochash = DocHash::of(url);
-        let link = Link { job: JOB, bin: bin(url), url, dochash, hops, from };
+        let (host_pages, list_depth) = (NO_LIMIT, 0);
+        let bin = bin(url);
+        let link = Link { job: JOB, bin, url, dochash, hops, from, host_pages, list_depth };
         let Some(closed) = self.outcome.budgets.judge(&link) else { return true };
         let name = format!("{} {}", closed.pattern, closed.rule.code());
         let entry = self.outcome.closed.entry(name).or_insert_with(|| (closed.clone(), 0));
@@ -114,6 +118,8 @@ impl Crawl {
             hops,
             said,
             look: Look::First,
+            host_pages: NO_LIMIT,
+            is_named_elsewhere: false,
         };
         let from = self.outcome.budgets.fetched(&seen);
         self.outcome.fetched.push(url.to_owned());

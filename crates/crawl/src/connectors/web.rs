@@ -217,6 +217,16 @@ const SPEC: &[Setting] = &[
         ("10000", "documents that the job takes in, at most"),
     ),
     setting(
+        "host_pages",
+        NUMBER,
+        Some("10000"),
+        (
+            "50000",
+            "pages of a host that no seed names, at most, and 100 more for each link to it from a \
+             page of another host; 0 is no limit",
+        ),
+    ),
+    setting(
         "delay_ms",
         SettingKind::Seconds,
         Some("1s"),

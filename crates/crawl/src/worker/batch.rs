@@ -206,7 +206,7 @@ impl Batch {
         for url in urls {
             let dochash = DocHash::of(&url);
             leads.entry(LINK.to_owned()).or_default().insert((dochash, job.address(&url).part));
-            let found = Found { hops: 1, ..Found::default() };
+            let found = Found { hops: 1, list_depth: 1, ..Found::default() };
             self.link((job, ids, known), (url, dochash), found);
         }
         if job.hops.is_some() {

@@ -268,7 +268,8 @@ fn name(
             let child = (job.address(&target.url).part, target.dochash);
             batch.hand(entry.dochash, child, target.data);
         }
-        let found = Found { hops, parent, link: LINK, cut: target.cut, ..Found::default() };
+        let (cut, list_depth) = (target.cut, target.list_depth);
+        let found = Found { hops, parent, link: LINK, cut, list_depth, ..Found::default() };
         batch.link((job, at.ids, at.known), (target.url, target.dochash), found);
     }
 }
@@ -314,8 +315,9 @@ fn redirected(
     batch.leads_anew(job, entry.dochash);
     if cut != Some(None) && to != entry.docid {
         let parent = Some((at.part, entry.dochash));
-        let (hops, cut) = (entry.hops, cut.flatten());
-        let found = Found { hops, redirects, seed: false, parent, link: REDIRECT, cut };
+        let (hops, cut, list_depth) = (entry.hops, cut.flatten(), entry.list_depth);
+        let link = REDIRECT;
+        let found = Found { hops, redirects, seed: false, parent, link, cut, list_depth };
         batch.link((job, at.ids, at.known), (to.clone(), dochash), found);
     }
     let hop = Hop { url: entry.docid.clone(), status };

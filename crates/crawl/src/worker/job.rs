@@ -1,6 +1,7 @@
 //! A job as the worker knows it while it runs: its specification, compiled.
 
 use super::hosts::Delays;
+use crate::budget::NO_LIMIT;
 use crate::conduct::JobRun;
 use crate::connectors;
 use crate::connectors::{feed, web};
@@ -17,6 +18,7 @@ use crate::worker::progress::RunKey;
 use page::domain::SuffixList;
 use page::ids::{DocHash, bin_of, part_of};
 use page::url::host_of;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
@@ -216,6 +218,8 @@ pub struct Web {
     pub basic: Option<Basic>,
     /// How it logs in.
     login: Option<Login>,
+    /// The hosts of its seeds.
+    seed_hosts: HashSet<BinId>,
 }
 
 impl Web {
@@ -236,8 +240,18 @@ impl Web {
         };
         let basic = Basic::new(&config.basic).map_err(BadSpec::Json)?;
         let login = Login::new(&config.login).map_err(BadSpec::Json)?;
+        let seed_hosts = spec.seeds.iter().map(|url| BinId(bin_of(host_of(url)))).collect();
         let address_pace = spec.address_pace();
-        Ok(Web { spec, scope, guard, address_pace, user_agent, feeds, basic, login })
+        Ok(Web { spec, scope, guard, address_pace, user_agent, feeds, basic, login, seed_hosts })
+    }
+
+    /// Pages that a host may have before pages of other hosts link to it.
+    pub fn host_pages(&self, host: BinId) -> i64 {
+        match self.spec.host_pages {
+            0 => NO_LIMIT,
+            _ if self.seed_hosts.contains(&host) => NO_LIMIT,
+            most => most,
+        }
     }
 
     /// The login that a document needs, if it needs one.
@@ -448,8 +462,8 @@ impl JobWork {
             docid: url,
             bin,
             bin_name,
-            // Those of a bin are taken in the order in which they arrive.
-            priority: 0.0,
+            // Those of a bin are taken in the order in which they arrive, and lists beside them.
+            priority: f64::from(found.list_depth),
             hops: found.hops,
             redirects: found.redirects,
             seed: found.seed,
@@ -488,4 +502,6 @@ pub struct Found {
     pub link: &'static str,
     /// Why it is known but not to be fetched.
     pub cut: Option<&'static str>,
+    /// Lists that lead to it, if it is a list that an index or a robots.txt names.
+    pub list_depth: u8,
 }

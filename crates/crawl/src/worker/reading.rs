@@ -29,6 +29,8 @@ pub struct Target {
     pub cut: Option<&'static str>,
     /// What it is handed.
     pub data: Data,
+    /// Lists that lead to it, if it is a list that an index names; 0 if it is none.
+    pub list_depth: u8,
 }
 
 /// What a document says.
@@ -41,6 +43,8 @@ pub struct Reading {
     pub outside: u64,
     /// It is an index of sitemaps: what it names are lists, too.
     pub is_index: bool,
+    /// Its bytes, unpacked, if it is a sitemap or an index of them.
+    pub list_bytes: Option<i64>,
     /// Bytes of the body.
     pub length: i64,
     /// It asks not to be kept, and the job obeys.
@@ -65,7 +69,7 @@ fn is_nosniff(fetched: &Fetched) -> bool {
 pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> Reading {
     let mut listed = Listed::default();
     let mut facts = facts_of(web, &entry.docid, fetched, &mut listed);
-    let Listed { more, is_index } = listed;
+    let Listed { more, is_index, bytes } = listed;
     let beside = extract::take(said, &mut facts, (&entry.docid, &web.spec.policy));
     let (mut targets, outside) = targets_of(web, (&entry.docid, entry.hops), (&facts, &more));
     if web.feeds && entry.hops == 0 {
@@ -74,7 +78,8 @@ pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> 
     let length = i64::try_from(fetched.body.len()).unwrap_or(i64::MAX);
     let noindex = facts.directives.noindex && web.spec.meta_robots;
     let excluded = web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
-    Reading { facts, targets, outside, is_index, length, noindex, excluded, beside }
+    let list_bytes = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+    Reading { facts, targets, outside, is_index, list_bytes, length, noindex, excluded, beside }
 }
 
 /// Hands the articles of a feed what it says of them.
@@ -98,6 +103,9 @@ struct Listed {
     more: Vec<Link>,
     /// Whether it names other lists.
     is_index: bool,
+    /// Its bytes, unpacked, if it is a sitemap or an index. Feeds are pages: blogs have one for
+    /// each article.
+    bytes: Option<usize>,
 }
 
 fn facts_of(web: &Web, url: &str, fetched: &Fetched, beyond: &mut Listed) -> Facts {
@@ -170,6 +178,8 @@ fn read_lists(web: &Web, url: &str, body: &[u8], (facts, beyond): (&mut Facts, &
         }
         facts.title = feed.title;
     }
+    let is_list = is_index || listed.kind == sitemap::Kind::UrlSet;
+    beyond.bytes = is_list.then_some(listed.bytes.max(body.len()));
     beyond.is_index = is_index;
 }
 
@@ -202,7 +212,13 @@ pub fn targets_of(
             Err(cut) => Some(cut.code()),
         };
         let dochash = DocHash::of(&link.url);
-        targets.push(Target { url: link.url.clone(), dochash, cut, data: Data::new() });
+        targets.push(Target {
+            url: link.url.clone(),
+            dochash,
+            cut,
+            data: Data::new(),
+            list_depth: 0,
+        });
     }
     (targets, outside)
 }

@@ -99,7 +99,7 @@ impl Worker {
             self.skip(host, &work, |at, batch| finish::forbidden(at, batch, (&work, claimed), why));
             return Ok(());
         }
-        if let Some(closed) = self.closed(job, &claimed) {
+        if let Some(closed) = self.closed(&work, &claimed) {
             let entry = &claimed.entry;
             self.skip(host, &work, |at, batch| {
                 finish::unwanted(at, batch, (&work, entry), &closed)

@@ -95,6 +95,8 @@ mod tests {
             recent_stale: 990_000,
             recent_alike: 990_000,
             rule: rule.map(str::to_owned),
+            outside: 0,
+            bytes: 0,
         }
     }
 

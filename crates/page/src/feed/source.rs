@@ -77,6 +77,11 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Unpacked bytes that were taken so far.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
+    }
+
     /// The first character that is no white space, within the first chunk.
     pub(crate) fn first_byte(&mut self) -> Option<u8> {
         let chunk = self.chunk();

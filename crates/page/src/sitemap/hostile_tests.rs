@@ -139,6 +139,7 @@ fn a_gzip_bomb_stops_early_and_keeps_what_came_first() {
     assert!(bomb.len() < 40_000, "{}", bomb.len());
     let sitemap = read(&bomb);
     assert_eq!((sitemap.entries.len(), sitemap.cut), (1, Some(Cut::Bomb)));
+    assert!((1 << 20..24 << 20).contains(&sitemap.bytes), "{} unpacked", sitemap.bytes);
 }
 
 #[test]

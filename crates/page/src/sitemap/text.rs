@@ -25,7 +25,7 @@ pub(super) fn read(mut source: Source) -> Sitemap {
         }
     }
     let mut sitemap = lines.sitemap;
-    sitemap.cut = source.cut;
+    (sitemap.cut, sitemap.bytes) = (source.cut, source.taken());
     if sitemap.entries.is_empty() {
         sitemap.kind = Kind::Unknown;
     }

@@ -57,6 +57,7 @@ pub(super) fn read(source: Source) -> Outcome {
     }
     let mut sitemap = state.sitemap;
     sitemap.cut = reader.get_ref().cut;
+    sitemap.bytes = reader.get_ref().taken();
     Outcome::Sitemap(sitemap)
 }
 

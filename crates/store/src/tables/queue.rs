@@ -23,6 +23,7 @@ mod add;
 mod again;
 mod due;
 pub mod list;
+mod ready;
 pub mod retry;
 mod settle;
 pub mod sweep;
@@ -30,6 +31,7 @@ pub mod sweep;
 pub use add::{Added, Adding, Candidate, add};
 pub use again::{let_in, look_again};
 pub use due::{hasten, next_due, pull_in, unschedule, wake};
+pub use ready::peek_ready;
 pub use settle::{Presences, REASON_BYTES_MAX, Reason, Settled, Settlement, settle, settle_with};
 
 use crate::dialect::Kind;
@@ -109,9 +111,13 @@ pub struct Entry {
     pub failcount: Option<i64>,
     /// When retrying ends, while it is failing.
     pub failtime: Option<i64>,
+    /// Lists that lead to it, if it is a list of documents itself ([`Candidate::priority`]).
+    pub list_depth: u8,
+    /// The part of who named it first.
+    pub parent_part: Option<Part>,
 }
 
-const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime, q.seen_run, q.seed_run";
+const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redirects, q.state, q.done_run, q.generation, q.failcount, q.failtime, q.seen_run, q.seed_run, q.docpriority, q.parentpart";
 
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
@@ -130,6 +136,8 @@ impl Entry {
             failtime: row.get(11)?,
             seen_run: row.get(12)?,
             seed_run: row.get(13)?,
+            list_depth: ready::depth_of(row.get(14)?),
+            parent_part: row.get(15)?,
         })
     }
 }
@@ -151,30 +159,11 @@ pub struct Place {
 const SETTLED: &str = "q.done_run IS NOT NULL
       AND (q.state IN ('done', 'failed', 'cut') OR (q.state = 'waiting' AND q.reason IS NULL))";
 
-fn peek_text(what: &str) -> String {
-    let condition = match what {
-        "ready" => {
-            "q.state = 'ready'
-               AND NOT EXISTS (SELECT 1 FROM prereqevents p JOIN events e ON e.name = p.eventname
-                               WHERE p.part = q.part AND p.owner = q.id)
-             ORDER BY q.docpriority, q.id LIMIT $4"
-        }
-        _ => "q.done_run < $4 AND {SETTLED} ORDER BY q.done_run, q.id LIMIT $5",
-    };
-    let condition = condition.replace("{SETTLED}", SETTLED);
+fn older_text() -> String {
     format!(
         "SELECT {ENTRY} FROM queue q
-         WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND {condition}"
-    )
-}
-
-/// The next documents of a bin that may be processed, in order. A document waits
-/// while an event that it depends on is in play.
-pub fn peek_ready(tx: &mut Tx<'_>, place: Place, bin: BinId, limit: u32) -> Result<Vec<Entry>> {
-    tx.query(
-        &peek_text("ready"),
-        &[place.part.into(), place.job.into(), bin.into(), limit.into()],
-        Entry::from_row,
+         WHERE q.part = $1 AND q.jobid = $2 AND q.bin = $3 AND q.done_run < $4 AND {SETTLED}
+         ORDER BY q.done_run, q.id LIMIT $5"
     )
 }
 
@@ -202,7 +191,7 @@ pub fn peek_older(
     limit: u32,
 ) -> Result<Vec<Entry>> {
     tx.query(
-        &peek_text("older"),
+        &older_text(),
         &[place.part.into(), place.job.into(), bin.into(), run.into(), limit.into()],
         Entry::from_row,
     )

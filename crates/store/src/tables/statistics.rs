@@ -57,6 +57,8 @@ mod tests {
                     recent_stale: 0,
                     recent_alike: 0,
                     rule: None,
+                    outside: 0,
+                    bytes: 0,
                 })
                 .collect();
             db.write(move |tx| traps::save(tx, Part(0), &rows, 0))?;

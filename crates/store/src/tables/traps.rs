@@ -34,10 +34,14 @@ pub struct TrapRow {
     pub recent_alike: i64,
     /// The code of the rule that closed it; `None` while it is open.
     pub rule: Option<String>,
+    /// Of a host: links to it from pages of other hosts.
+    pub outside: i64,
+    /// Of the sitemaps of a host: bytes that were read.
+    pub bytes: i64,
 }
 
-const COLUMNS: &str =
-    "jobid, bin, pattern, documents, stale, deep, suspects, recent_stale, recent_alike, rule";
+const COLUMNS: &str = "jobid, bin, pattern, documents, stale, deep, suspects, recent_stale,
+    recent_alike, rule, outside, bytes";
 
 impl TrapRow {
     fn from_row(row: &Row<'_>) -> Result<TrapRow> {
@@ -52,6 +56,8 @@ impl TrapRow {
             recent_stale: row.get(7)?,
             recent_alike: row.get(8)?,
             rule: row.get(9)?,
+            outside: row.get(10)?,
+            bytes: row.get(11)?,
         })
     }
 }
@@ -73,6 +79,8 @@ pub fn save(tx: &mut Tx<'_>, part: Part, traps: &[TrapRow], now_ms: i64) -> Resu
                 it.recent_stale.into(),
                 it.recent_alike.into(),
                 (&it.rule).into(),
+                it.outside.into(),
+                it.bytes.into(),
                 it.rule.is_some().then_some(now_ms).into(),
             ]
         })
@@ -84,6 +92,7 @@ pub fn save(tx: &mut Tx<'_>, part: Part, traps: &[TrapRow], now_ms: i64) -> Resu
              documents = excluded.documents, stale = excluded.stale, deep = excluded.deep,
              suspects = excluded.suspects, recent_stale = excluded.recent_stale,
              recent_alike = excluded.recent_alike, rule = excluded.rule,
+             outside = excluded.outside, bytes = excluded.bytes,
              closed_ms = CASE WHEN excluded.rule IS NULL THEN NULL
                               ELSE COALESCE(traps.closed_ms, excluded.closed_ms) END",
     )?;
@@ -157,7 +166,7 @@ pub fn closed(tx: &mut Tx<'_>, job: JobId, limit: u32) -> Result<Vec<(TrapRow, i
              ORDER BY jobid DESC, documents DESC, part DESC, bin DESC, pattern DESC LIMIT $2"
         ),
         &[job.into(), limit.into()],
-        |row| Ok((TrapRow::from_row(row)?, row.get(10)?)),
+        |row| Ok((TrapRow::from_row(row)?, row.get(12)?)),
     )
 }
 
@@ -191,6 +200,8 @@ mod tests {
             recent_stale: 990_000,
             recent_alike: 1_000_000,
             rule: None,
+            outside: documents + 5,
+            bytes: documents << 32,
         }
     }
 

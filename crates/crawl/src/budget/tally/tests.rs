@@ -143,13 +143,17 @@ proptest! {
     #[test]
     fn a_row_keeps_what_decides(
         name in prop_oneof![
-            Just("a.example/#"), Just("a.example/x?*"), Just("a.example/*"), Just("*.a.example")
+            Just("a.example/#"), Just("a.example/x?*"), Just("a.example/*"), Just("*.a.example"),
+            Just("a.example/<sitemaps>"), Just("a.example/<sitemaps read>")
         ],
         runs in proptest::collection::vec((novelty(), 0..700usize, any::<bool>()), 1..8),
         suspects in 0..200i64,
+        (outside, host_pages) in (0..20i64, proptest::option::of(0..2_000i64)),
+        bytes in 0..3_000_000_000i64,
     ) {
         let mut it = tally(name);
-        it.suspects = suspects;
+        (it.suspects, it.bytes) = (suspects, bytes);
+        (it.outside, it.host_pages) = (outside, host_pages);
         for (novelty, count, is_deep) in runs {
             feed(&mut it, count, novelty, is_deep);
         }

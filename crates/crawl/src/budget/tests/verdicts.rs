@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::time::Instant;
 
-const SMALL: Limits = Limits {
+pub(super) const SMALL: Limits = Limits {
     tallies_max: 10_000,
     stale_documents: 10,
     deep_documents: 300,
@@ -15,15 +15,16 @@ const SMALL: Limits = Limits {
     stale_hosts: 20,
     hosts_max: 100,
     lists_max: 10,
+    list_bytes_max: 1_000,
     saved_documents: 5,
 };
 
-fn budgets(limits: Limits) -> Budgets {
+pub(super) fn budgets(limits: Limits) -> Budgets {
     Budgets::new(limits, Arc::new(SuffixList::bundled().clone()))
 }
 
 /// A text by a number: each is like none other.
-fn news(number: u64) -> Said<'static> {
+pub(super) fn news(number: u64) -> Said<'static> {
     let simhash = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
     Said::Words { text: "", hash: page::ids::hash128(&number.to_le_bytes()), simhash }
 }
@@ -44,6 +45,8 @@ fn see(budgets: &mut Budgets, url: &str, hops: i64, said: Said<'_>) -> Novelty {
         hops,
         said,
         look: Look::First,
+        host_pages: NO_LIMIT,
+        is_named_elsewhere: false,
     };
     budgets.fetched(&seen)
 }
@@ -53,33 +56,12 @@ fn judge(budgets: &mut Budgets, url: &str, from: Option<Novelty>) -> Option<Rule
 }
 
 fn judge_at(budgets: &mut Budgets, url: &str, hops: i64, from: Option<Novelty>) -> Option<Rule> {
-    let link = Link { job: JOB, bin: bin(url), url, dochash: DocHash::of(url), hops, from };
-    budgets.judge(&link).map(|closed| closed.rule)
+    budgets.judge(&link(url, hops, from)).map(|closed| closed.rule)
 }
 
-#[test]
-fn indexes_of_sitemaps_that_go_on_and_on_are_not_followed_and_a_restart_remembers() {
-    let url = "http://endless.example/index.xml";
-    let index = ListIndex { part: PART, job: JOB, bin: bin(url), url, look: Look::First };
-    let mut it = budgets(SMALL);
-    for _ in 0..3 * SMALL.lists_max {
-        let again = ListIndex { look: Look::Changed, ..index };
-        assert_eq!(it.judge_list(again), None, "what a known index names every day is not more");
-    }
-    for number in 0..SMALL.lists_max {
-        assert_eq!(it.judge_list(index), None, "{number}");
-    }
-    let closed = it.judge_list(index).expect("there are enough");
-    assert_eq!((closed.rule, closed.documents), (Rule::Lists, SMALL.lists_max));
-    assert!(closed.explain().contains("endless.example/<sitemaps>"), "{}", closed.explain());
-    let other = "http://other.example/index.xml";
-    assert_eq!(it.judge_list(ListIndex { bin: bin(other), url: other, ..index }), None);
-    assert_eq!(judge(&mut it, "http://endless.example/page", FRESH), None, "pages are not lists");
-
-    let rows = it.take_changed(PART);
-    let mut again = budgets(SMALL);
-    again.restore(PART, &rows);
-    assert_eq!(again.judge_list(index).map(|it| it.rule), Some(Rule::Lists));
+fn link(url: &str, hops: i64, from: Option<Novelty>) -> Link<'_> {
+    let (bin, dochash, host_pages) = (bin(url), DocHash::of(url), NO_LIMIT);
+    Link { job: JOB, bin, url, dochash, hops, from, host_pages, list_depth: 0 }
 }
 
 const FRESH: Option<Novelty> = Some(Novelty::Fresh);
@@ -101,8 +83,7 @@ fn a_stale_pattern_is_closed_for_everybody_but_seeds() {
     assert_eq!(judge(&mut it, "http://a.example/y/99", FRESH), None, "another pattern");
     assert_eq!(judge(&mut it, "http://b.example/x/99", FRESH), None, "another host");
     let url = "http://a.example/x/99";
-    let link =
-        Link { job: JobId(9), bin: bin(url), url, dochash: DocHash::of(url), hops: 3, from: FRESH };
+    let link = Link { job: JobId(9), ..link(url, 3, FRESH) };
     assert_eq!(it.judge(&link), None, "another job");
 }
 
@@ -227,6 +208,8 @@ fn what_was_fetched_before_is_no_evidence() {
             hops: 1,
             said,
             look,
+            host_pages: NO_LIMIT,
+            is_named_elsewhere: false,
         };
         assert_eq!(it.fetched(&seen), novelty);
     }
@@ -371,13 +354,15 @@ fn what_it_costs() {
             hops: 1,
             said,
             look: Look::First,
+            host_pages: NO_LIMIT,
+            is_named_elsewhere: false,
         });
     }
     println!("fetched: {} ns", start.elapsed().as_nanos() / count);
     for from in [FRESH, STALE, None] {
         let start = Instant::now();
         for (url, bin) in urls.iter().zip(&bins) {
-            it.judge(&Link { job: JOB, bin: *bin, url, dochash: DocHash::of(url), hops: 2, from });
+            it.judge(&Link { bin: *bin, ..link(url, 2, from) });
         }
         println!("judge from {from:?}: {} ns", start.elapsed().as_nanos() / count);
     }

@@ -83,6 +83,10 @@ pub struct Flags {
     /// Take in at most so many documents; 0 is no limit
     #[arg(long, value_name = "N")]
     max_pages: Option<i64>,
+    /// Take in at most so many pages of a host that no seed names, and 100 more for each link to
+    /// it from another host; 0 is no limit [default: 10000]
+    #[arg(long, value_name = "N")]
+    host_pages: Option<i64>,
     /// Follow at most so many links from a seed; "none" is no limit
     #[arg(long, value_name = "N", value_parser = hops)]
     max_hops: Option<Hops>,
@@ -236,6 +240,7 @@ impl Flags {
         if let Some(most) = self.max_pages {
             spec.pages_max = (most != 0).then_some(most);
         }
+        spec.host_pages = self.host_pages.unwrap_or(spec.host_pages);
         if let Some(Hops(most)) = self.max_hops {
             spec.scope.hops_max = most;
         }
@@ -313,8 +318,11 @@ mod tests {
                 "--no-bodies",
                 "--max-hops",
                 "3",
+                "--host-pages",
+                "50",
             ],
         );
+        assert_eq!(first.host_pages, 50);
         assert_eq!((first.pages_max, first.delay_ms, first.bodies), (Some(5), 250, false));
         assert_eq!(applied(first.clone(), &[]), first);
         let second = applied(

@@ -8,7 +8,7 @@ use super::cause::{Because, Cause};
 use super::look::{JobLook, Looked};
 use super::settled::{done, failed, removed, words_of};
 use crate::cli::words::{count, counted, quoted, span, when};
-use crawl::budget::Closed;
+use crawl::budget::{Closed, Rule};
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::hops;
@@ -179,7 +179,7 @@ fn cut(looked: &Looked, job: &JobLook, row: &Listed, url: &str) -> Because {
             _ => lifted(job, code),
         },
         "trap" => trap(row, verdict().err()),
-        Closed::CODE => budget(looked, job, row),
+        Closed::CODE => budget(looked, job, (row, url)),
         "robots" | "robots-unreachable" => robots(looked, job, url),
         "redirects" => Because::new(
             Cause::Redirects,
@@ -215,14 +215,28 @@ fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
 }
 
 /// Cut for what came of pages like it.
-fn budget(looked: &Looked, job: &JobLook, row: &Listed) -> Because {
-    let words = match (&row.detail, &looked.closed) {
-        (Some(detail), _) => detail.clone(),
-        (None, Some(closed)) => closed.explain(),
-        (None, None) => "it looks endless: too many pages like it said nothing new".to_owned(),
-    };
-    Because::new(Cause::Trap, format!("It is not followed, because {words}."))
-        .run("If these are real pages, count anew", crawl(job, "--reopen"))
+fn budget(looked: &Looked, job: &JobLook, (row, url): (&Listed, &str)) -> Because {
+    let host_pages = job.spec.as_ref().map_or(0, |spec| spec.host_pages);
+    let because =
+        |words: String| Because::new(Cause::Trap, format!("It is not followed, because {words}."));
+    match (&looked.closed, &row.detail) {
+        (Some(closed), _) if closed.rule == Rule::Unlinked => {
+            if host_pages == 0 || !closed.holds_with(host_pages) {
+                return lifted(job, Closed::CODE);
+            }
+            let more = format!("--host-pages {}", closed.documents.saturating_mul(2));
+            because(closed.explain())
+                .run("If these are real pages, raise the limit", crawl(job, &more))
+        }
+        (Some(closed), _) if closed.rule == Rule::ListDepth => because(closed.explain())
+            .run("If it is a real sitemap, name it as a seed", crawl(job, &with_seed(job, url))),
+        (closed, detail) => {
+            let words = detail.clone().or_else(|| closed.as_ref().map(Closed::explain));
+            let unknown = "it looks endless: too many pages like it said nothing new";
+            because(words.unwrap_or_else(|| unknown.to_owned()))
+                .run("If these are real pages, count anew", crawl(job, "--reopen"))
+        }
+    }
 }
 
 pub fn noindex(job: &JobLook) -> Because {

@@ -218,7 +218,12 @@ impl View<'_> {
                 looked.parent = list::docid_of(tx, parent)?;
             }
             if row.reason.as_deref() == Some(Closed::CODE) {
-                looked.closed = self.closed(tx, (part, job.id), &url)?;
+                let lists =
+                    self.closed_lists(tx, (job.id, row), (part, looked.parent.as_deref()))?;
+                looked.closed = match lists {
+                    Some(closed) => Some(closed),
+                    None => self.closed(tx, (part, job.id), &url)?,
+                };
             }
         }
         if let Some(document) = &document {
@@ -229,6 +234,29 @@ impl View<'_> {
         }
         (looked.row, looked.document) = (row, document);
         Ok(looked)
+    }
+
+    /// What has closed of the sitemaps of its host, or of the host of the index that names it, if it
+    /// is known as a sitemap.
+    fn closed_lists(
+        &self,
+        tx: &mut Tx<'_>,
+        (job, row): (JobId, &Listed),
+        (part, parent): (Part, Option<&str>),
+    ) -> Result<Option<Closed>> {
+        if row.list_depth() == 0 {
+            return Ok(None);
+        }
+        let index = row.parent.map(|it| it.0).zip(parent);
+        for (part, url) in [Some((part, row.docid.as_str())), index].into_iter().flatten() {
+            for (bin, name) in budget::counted_lists(url, row.list_depth()) {
+                let row = traps::find_closed(tx, (part, job, bin), &name)?;
+                if let Some(closed) = row.as_ref().and_then(Closed::of) {
+                    return Ok(Some(closed));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// What has closed of all that a URL is counted as.

@@ -72,6 +72,7 @@ impl<'a> World<'a> {
                 ..Rules::default()
             },
             pages_max: Some(5),
+            host_pages: 200,
             ..spec("http://site.example/")
         };
         let picky = WebSpec {
@@ -128,6 +129,17 @@ impl<'a> World<'a> {
 
     /// Names a URL. Returns its row.
     fn add(&self, job: JobId, url: &str, cut: Option<&'static str>, hops: i64) -> Result<QueueId> {
+        self.add_list(job, url, (cut, hops), 0.0)
+    }
+
+    /// Names a URL as a sitemap, at a depth. Returns its row.
+    fn add_list(
+        &self,
+        job: JobId,
+        url: &str,
+        (cut, hops): (Option<&'static str>, i64),
+        priority: f64,
+    ) -> Result<QueueId> {
         let host = host_of(url).to_owned();
         let candidate = Candidate {
             id: QueueId(self.id()),
@@ -135,7 +147,7 @@ impl<'a> World<'a> {
             docid: url.into(),
             bin: BinId(bin_of(&host)),
             bin_name: host,
-            priority: 0.0,
+            priority,
             hops,
             redirects: 0,
             seed: false,
@@ -227,7 +239,17 @@ impl<'a> World<'a> {
 
     /// Closes the pattern of a URL.
     fn closed(&self, url: &str) -> Result<()> {
-        let (bin, pattern) = budget::counted_as(url, SuffixList::bundled()).swap_remove(0);
+        let name = budget::counted_as(url, SuffixList::bundled()).swap_remove(0);
+        self.closed_by(url, name, "stale")
+    }
+
+    /// Closes what has a name.
+    fn closed_by(
+        &self,
+        url: &str,
+        (bin, pattern): (BinId, String),
+        rule: &'static str,
+    ) -> Result<()> {
         let trap = TrapRow {
             job: SITE,
             bin,
@@ -238,7 +260,9 @@ impl<'a> World<'a> {
             suspects: 0,
             recent_stale: 1_000_000,
             recent_alike: 1_000_000,
-            rule: Some("stale".into()),
+            rule: Some(rule.into()),
+            outside: 3,
+            bytes: 2_000_000_000,
         };
         let part = part(url);
         self.db.write(move |tx| traps::save(tx, part, std::slice::from_ref(&trap), 1))
@@ -291,6 +315,7 @@ fn seed_cut(world: &World<'_>) -> Result<()> {
     world.add(SITE, &url("cal/2032"), Some("budget"), 1)?;
     world.add(SITE, &url("maze/x1"), Some("budget"), 1)?;
     world.closed(&url("cal/1"))?;
+    seed_budgets(world)?;
     world.settle(&url("forbidden"), RUN, cut("robots", None))?;
     world.robots("http://site.example", Some(b"User-agent: *\nDisallow: /forbidden\n"))?;
     let closed = "http://closed.site.example";
@@ -301,6 +326,25 @@ fn seed_cut(world: &World<'_>) -> Result<()> {
     world.settle(&url("nofollow"), RUN, cut("nofollow", None))?;
     world.settle(&url("cut"), RUN, cut("whim", Some("it is Tuesday")))
 }
+
+/// Sitemaps and hosts that are closed.
+fn seed_budgets(world: &World<'_>) -> Result<()> {
+    let cut = (Some("budget"), 1);
+    for (path, depth) in [("index/2", 2.0), ("index/5", 5.0)] {
+        world.add_list(SITE, &url(path), cut, depth)?;
+    }
+    let index = url("stored");
+    for (depth, rule) in [(2, "list-bytes"), (5, "list-depth")] {
+        let name = budget::counted_lists(&index, depth).swap_remove(0);
+        world.closed_by(&index, name, rule)?;
+    }
+    world.add(SITE, MANY, Some("budget"), 1)?;
+    let host = host_of(MANY);
+    world.closed_by(MANY, (BinId(bin_of(host)), format!("{host}/*")), "unlinked")
+}
+
+/// A page of a host that has more pages than links to it allow.
+const MANY: &str = "http://many.site.example/page";
 
 /// Documents on their way.
 fn seed_under_way(world: &World<'_>) -> Result<()> {
@@ -413,6 +457,9 @@ const CASES: &[Case] = &[
     ("cal/2031", None, Cause::Trap, "because it looks endless: 500 pages like it."),
     ("cal/2032", None, Cause::Trap, "640 pages like site.example/cal/# were fetched"),
     ("maze/x1", None, Cause::Trap, "too many pages like it"),
+    ("index/2", None, Cause::Trap, "<sitemaps read> were fetched, and with 2.0 GB"),
+    ("index/5", None, Cause::Trap, "more than 3 in a row: 640 lists"),
+    (MANY, None, Cause::Trap, "link to it 3 times: it may have host_pages"),
     ("unseen", Some("site"), Cause::Unseen, "no page, sitemap or seed"),
     ("limit", None, Cause::Limit, "at most 5 documents"),
     ("lifted", None, Cause::Lifted, "today's settings let it in"),
@@ -479,6 +526,15 @@ fn every_cause_is_answered_by_its_code_and_its_words() {
             seen.insert(*cause);
         }
         assert_eq!(world.ask(&url("a-to-b"), None)["command"], Json::Null, "nothing to ask next");
+        let raised = "driftline crawl --job site --host-pages 1280";
+        assert_eq!(world.ask(MANY, None)["command"], raised);
+        let more = WebSpec { host_pages: 400, ..spec("http://site.example/") };
+        world.job(SITE, "site", &more, 0)?;
+        assert_eq!(
+            world.ask(MANY, None)["code"],
+            Cause::Lifted.code(),
+            "400, and 100 for each link"
+        );
         let next = world.ask(&url("given-up"), None)["next"].clone();
         assert_eq!(next, "Run 2 is under way and will look at it again.");
         let untold: Vec<_> = Cause::ALL.iter().filter(|cause| !seen.contains(cause)).collect();

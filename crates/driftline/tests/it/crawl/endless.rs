@@ -100,3 +100,83 @@ fn what_was_closed_is_followed_again_when_it_is_reopened_on_postgres() {
     let Some(home) = Home::database() else { return };
     what_was_closed_is_followed_again_when_it_is_reopened(&home);
 }
+
+/// Pages of a host that nobody links to, as far as its test allows them.
+const HOST_PAGES: u64 = 20;
+/// A link from another host allows so many more.
+const PAGES_PER_LINK: u64 = 100;
+/// Requests that are under way when the last page is counted.
+const UNDER_WAY: u64 = 64;
+
+/// A page of words that no other page has, and two links.
+fn random_page(path: &str) -> Option<Answer> {
+    let number: u64 = path.strip_prefix("/r/")?.parse().ok()?;
+    let words: String = (0..80)
+        .map(|at| format!("w{:x} ", (number * 80 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        .collect();
+    let links = [1, 2].map(|next| format!("<a href=\"/r/{}\">more</a> ", 2 * number + next));
+    Some(Answer::html(format!("<p>{words}</p>{}", links.concat())))
+}
+
+#[test]
+fn random_text_without_end_on_a_host_that_nobody_links_to_ends_and_why_names_the_setting() {
+    let (home, site) = (Home::directory(), Site::with_pages(2).hosts(2).serve());
+    let host = "127.0.0.2";
+    let link = format!("<a href=\"{}\">there</a>", site.web().url(host, "/r/0"));
+    site.intercept(move |request| match request.path.as_str() {
+        "/p/0" => Some(Answer::html(link.clone())),
+        path => random_page(path).filter(|_| request.host == host),
+    });
+    let most = HOST_PAGES.to_string();
+    let summary = home.crawled(&[&site.seed(), "--scope", "any", "--host-pages", &most]);
+    let allowed = HOST_PAGES + PAGES_PER_LINK;
+    let fetched = site.web().visits_count();
+    assert!((allowed..allowed + UNDER_WAY).contains(&fetched), "{fetched}: {summary:?}");
+    let rules: Vec<&str> = summary.0["endless"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|it| it["rule"].as_str())
+        .collect();
+    assert_eq!(rules, ["unlinked"], "{summary:?}");
+    let left = home.texts("SELECT docid FROM queue WHERE state = 'cut' AND reason = 'budget'");
+    let said = |args: &[&str]| text(&home.command(args).output().unwrap().stdout);
+    let why = said(&["why", left.first().unwrap()]);
+    assert!(why.contains("no seed is at this host") && why.contains("--host-pages"), "{why}");
+    let told = said(&["hosts", host]);
+    assert!(told.contains("link to it 1 times"), "{told}");
+
+    let more = (HOST_PAGES + 50).to_string();
+    home.crawled(&[&site.seed(), "--host-pages", &more]);
+    let done = home.number("SELECT COUNT(*) FROM queue WHERE state = 'done'");
+    assert!(done.unsigned_abs() >= allowed + 50, "{done} after {fetched}");
+    home.verify();
+}
+
+#[test]
+fn indexes_of_sitemaps_that_name_each_other_without_end_leave_the_pages_their_turn() {
+    let (home, site) = (Home::directory(), Site::with_pages(30).serve());
+    let origin = site.seed().rsplit_once("/p").map(|it| it.0.to_owned()).unwrap();
+    let robots = format!("Sitemap: {origin}/map/a\n");
+    site.intercept(move |request| {
+        if request.path == "/robots.txt" {
+            return Some(Answer::text(robots.as_str()));
+        }
+        let name = request.path.strip_prefix("/map/")?;
+        let lists =
+            (0..10).map(|it| format!("<sitemap><loc>{origin}/map/{name}{it}</loc></sitemap>"));
+        let index = format!("<sitemapindex>{}</sitemapindex>", lists.collect::<String>());
+        Some(Answer::of("application/xml", index))
+    });
+    let summary = home.crawled(&[&site.seed()]);
+    let traffic = site.take_traffic();
+    assert_eq!(site.unfetched(&traffic), Vec::<String>::new());
+    let asked = traffic.by_first_step();
+    assert_eq!(asked.get("map"), Some(&1_111), "{asked:?}");
+    let endless = summary.0["endless"].to_string();
+    assert!(endless.contains("list-depth") && endless.contains("10000 lists"), "{endless}");
+    let left = home.texts("SELECT docid FROM queue WHERE reason = 'budget' LIMIT 1");
+    let why = text(&home.command(&["why", left.first().unwrap()]).output().unwrap().stdout);
+    assert!(why.contains("more than 3 in a row"), "{why}");
+    home.verify();
+}

@@ -29,7 +29,8 @@ pub struct Candidate {
     pub bin: BinId,
     /// The name of its bin.
     pub bin_name: String,
-    /// Its place in the bin's order: lower is sooner.
+    /// Its place in the bin's order: 0 for documents; for lists of documents, how many lists lead
+    /// to them. Lists and documents take turns; among lists, lower is sooner.
     pub priority: f64,
     /// Links from the nearest seed on this path.
     pub hops: i64,

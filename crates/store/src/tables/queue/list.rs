@@ -6,6 +6,7 @@
 //! index does not leave out; a walk that goes on behind the last row's [`Key`] sees
 //! every document that stayed where it was, once.
 
+use super::ready::depth_of;
 use super::{Place, SETTLED, State};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use crate::tables::documents::LAST_LOOK;
@@ -99,6 +100,11 @@ impl Listed {
             checked_ms: row.get(21)?,
             checks: row.get(22)?,
         })
+    }
+
+    /// Lists that lead to it, if it is a list of documents itself; 0 if it is none.
+    pub fn list_depth(&self) -> u8 {
+        depth_of(self.priority)
     }
 
     /// Where a walk of this state stands behind this row.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ids::NodeId;
+use crate::tables::queue::ready::{ALL, LISTS, ready_text};
 
 #[test]
 fn settling_what_is_not_in_the_chunk_changes_nothing() {
@@ -105,7 +106,7 @@ fn a_claim_looks_up_its_ids_however_long_the_queue_is() {
             db.read(move |tx| tx.query(&sql, &[Value::Int(1); 6], |row| row.get(3)))?;
         assert!(plan[0].contains("(part=? AND id=?)"), "{plan:?}");
         let place = Place { part: Part(0), job: JOB };
-        for sql in [peek_text("ready"), older_bin_text(), peek_text("older")] {
+        for sql in [ready_text(ALL), ready_text(LISTS), older_bin_text(), older_text()] {
             let sql = format!("EXPLAIN QUERY PLAN {sql}");
             let values = [place.part.into(), place.job.into(), 1.into(), 1.into(), 1.into()];
             let count = sql.matches('$').count();

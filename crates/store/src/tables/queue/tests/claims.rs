@@ -43,3 +43,58 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
         Ok(())
     });
 }
+
+/// Documents and lists of a host, of which lists came first.
+fn queue_lists_and_documents(db: &Db, place: Place, lists: u8, documents: u8) -> Result<()> {
+    let named: Vec<Candidate> = (0..lists + documents)
+        .map(|number| {
+            let priority = if number < lists { f64::from(1 + number % 2) } else { 0.0 };
+            Candidate { priority, ..candidate(i64::from(number) + 1, number * 3, 1, None) }
+        })
+        .collect();
+    db.write(move |tx| add(tx, at(place, Run(1), 0), &named))?;
+    Ok(())
+}
+
+#[test]
+fn a_host_with_sitemaps_without_end_still_has_every_second_page_claimed() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        queue_lists_and_documents(db, place, 40, 12)?;
+        let depths = |limit: u32| -> Result<Vec<u8>> {
+            let found = db.read(move |tx| peek_ready(tx, place, BinId(0), limit))?;
+            Ok(found.into_iter().map(|it| it.list_depth).collect())
+        };
+        assert_eq!(depths(6)?, [0, 1, 0, 1, 0, 1], "they take turns");
+        assert_eq!(depths(5)?, [0, 1, 0, 1, 0]);
+        assert_eq!(depths(12)?.iter().filter(|depth| **depth == 0).count(), 6);
+        let all = depths(100)?;
+        assert_eq!((all.len(), &all[..14]), (52, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1][..]));
+        assert_eq!(all[51], 2, "deeper lists are later");
+        assert!(depths(0)?.is_empty());
+        Ok(())
+    });
+}
+
+#[test]
+fn neither_lists_nor_documents_starve_where_one_is_claimed_at_a_time() {
+    both_databases(|db| {
+        let place = Place { part: Part(1), job: JOB };
+        queue_lists_and_documents(db, place, 30, 30)?;
+        let held = lease(db, place.part, 1)?;
+        db.write(move |tx| chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0))?;
+        let mut was_list = Vec::new();
+        for _ in 0..30 {
+            let claimed = db.write(move |tx| {
+                let peeked = peek_ready(tx, place, BinId(0), 1)?;
+                claim(tx, place, ChunkId(1), peeked)
+            })?;
+            was_list.push(claimed[0].list_depth > 0);
+        }
+        let lists = was_list.iter().filter(|it| **it).count();
+        assert!((8..=22).contains(&lists), "{lists} of 30 were lists");
+        let in_a_row = was_list.chunk_by(|a, b| a == b).map(<[bool]>::len).max();
+        assert!(in_a_row < Some(8), "{was_list:?}");
+        Ok(())
+    });
+}
