@@ -42,7 +42,9 @@ fn time_of_day(text: &str) -> Option<i64> {
     let hour = digits(parts.next()?, 2).filter(|hour| *hour <= 24)?;
     let minute = digits(parts.next()?, 2).filter(|minute| *minute < 60)?;
     let second_ms = parts.next().map_or(Some(0), seconds_ms)?;
-    if parts.next().is_some() {
+    // The hour 24 is the end of a day and nothing after it.
+    let is_too_late = hour == 24 && (minute, second_ms) != (0, 0);
+    if parts.next().is_some() || is_too_late {
         return None;
     }
     Some((hour * 60 + minute - zone_minutes(zone)?) * MINUTE_MS + second_ms)
@@ -150,6 +152,8 @@ mod tests {
             "2005-1-1",
             "2005-01-01T",
             "2005-01-01T25:00",
+            "2005-01-01T24:00:01Z",
+            "9999-12-31T24:59:59.999-23:59",
             "2005-01-01T10:60Z",
             "2005-01-01T10:00:61Z",
             "2005-01-01T10:00Zx",
