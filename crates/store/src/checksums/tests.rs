@@ -389,6 +389,9 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
             tx.run_schema("ALTER TABLE chunks DROP COLUMN claim")?;
             tx.run_schema("DROP TABLE audit_chain")?;
             tx.run_schema("DROP TABLE looks")?;
+            for column in ["outside", "bytes"] {
+                tx.run_schema(&format!("ALTER TABLE traps DROP COLUMN {column}"))?;
+            }
             tx.execute("DELETE FROM schema_versions WHERE version > 5", &[])
         })?;
         assert_eq!(migrate::migrate(db, 0)?, [6, 7, 8]);

@@ -27,7 +27,8 @@ fn asked(api: &Api, lines: &[&str]) -> String {
         let kind = head.to_ascii_lowercase().contains("content-type: application/problem+json");
         let problem: Json = serde_json::from_str(body).unwrap();
         assert!(
-            kind && problem["status"].as_u64().map(|it| it.to_string()).as_deref() == Some(&*status),
+            kind && problem["status"].as_u64().map(|it| it.to_string()).as_deref()
+                == Some(&*status),
             "{answer}"
         );
     }
