@@ -353,20 +353,25 @@ impl<T> Frontier<T> {
     }
 
     /// What has just started may not be asked for before a time, for a reason that is not the
-    /// host's: it goes back to where it was, if it is a document, and the host waits.
-    pub fn put_off(&mut self, spot: Spot, document: Option<T>, until_ms: i64) {
+    /// host's: it goes back to where it was, if it is a document, and the host waits. Returns
+    /// the document if its line was forgotten meanwhile; it is claimed until it is given up.
+    #[must_use]
+    pub fn put_off(&mut self, spot: Spot, mut document: Option<T>, until_ms: i64) -> Option<T> {
         if document.is_some() {
             self.gates.take_back((spot.connection, spot.host.bin));
-            self.shares.hold(spot.job, 1);
         }
         if let Some(host) = self.hosts.get_mut(&spot.host) {
             host.held = false;
             host.politeness.next_ms = host.politeness.next_ms.max(until_ms);
-            if let (Some(line), Some(document)) = (host.line(spot.job), document) {
+            if let Some(line) = host.line(spot.job)
+                && let Some(document) = document.take()
+            {
                 line.waiting.push_front(document);
+                self.shares.hold(spot.job, 1);
             }
         }
         self.ended(spot);
+        document
     }
 
     /// Asks a host for nothing until it is opened again, whatever ends meanwhile.

@@ -243,6 +243,18 @@ fn what_a_crash_would_repeat_is_bounded_however_much_waits() {
 }
 
 #[test]
+fn what_is_put_off_comes_first_again_and_is_returned_if_its_host_was_forgotten() {
+    let mut frontier = with_two(0);
+    let Next::Fetch(host, document) = frontier.next(0) else { panic!("there are two") };
+    assert_eq!(frontier.put_off(spot(host, JOB), Some(document), 70), None);
+    assert_eq!((frontier.next(0), frontier.in_flight()), (Next::WaitUntil(70), 0));
+    let Next::Fetch(host, document) = frontier.next(70) else { panic!("it is time") };
+    assert_eq!((host, document), (key(1), (1, 1)));
+    let homeless = frontier.put_off(spot(key(9), JOB), Some(document), 99);
+    assert_eq!(homeless, Some((1, 1)), "nothing is known of that host any more");
+}
+
+#[test]
 fn a_part_that_is_lost_is_forgotten() {
     let mut frontier = with_two(0);
     let Next::Fetch(host, _) = frontier.next(0) else { panic!("there are two") };

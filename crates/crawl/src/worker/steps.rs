@@ -282,11 +282,12 @@ impl Worker {
         let host = match task {
             Task::Document(task) => {
                 let (spot, item) = (task.job.spot(task.host), Item::new(task.job.id, task.claimed));
-                self.frontier.put_off(spot, Some(item), until_ms);
+                let homeless = self.frontier.put_off(spot, Some(item), until_ms);
+                homeless.into_iter().for_each(|item| self.give_back(task.host.part, item));
                 task.host
             }
             Task::Robots(task) => {
-                self.frontier.put_off(task.job.spot(task.host), None, until_ms);
+                let _ = self.frontier.put_off(task.job.spot(task.host), None, until_ms);
                 task.host
             }
             Task::Login(task) => return self.not_logged_in(&task),
