@@ -12,6 +12,9 @@ use store::{Db, Result};
 
 /// Activities that one step forgets.
 const STEP: u32 = 1_000;
+/// Activities that one step looks at, to find those: what stays lies before them, and a run may
+/// be over after a few steps.
+const LOOKED_MAX: u32 = 20 * STEP;
 /// Between two steps, while there is more.
 const PAUSE_MS: i64 = 100;
 /// Between two looks at everything.
@@ -68,8 +71,9 @@ impl Retention {
             return Ok(true);
         }
         let after = self.thinned.get(&connection).copied().unwrap_or((i64::MIN, i64::MIN));
-        let within = (now_ms.saturating_sub(UNCHANGED_MS_MIN), excess);
-        let (reached, is_end) = history::thin(db, (connection, after), within, STEP)?;
+        let count = excess.min(i64::from(STEP));
+        let within = (now_ms.saturating_sub(UNCHANGED_MS_MIN), count);
+        let (reached, is_end) = history::thin(db, (connection, after), within, LOOKED_MAX)?;
         self.thinned.insert(connection, reached);
         Ok(is_end || reached == after)
     }
@@ -137,6 +141,33 @@ mod tests {
             let today = left.iter().filter(|it| it.start_ms > 102 * DAY_MS).count();
             assert_eq!(today, 100, "all of today stays");
             assert_eq!(db.read(counts::differences)?, []);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn short_runs_keep_up_with_what_they_write_whatever_stays_from_earlier_ones() {
+        both_databases(|db| {
+            let id = ConnectionId(1);
+            let connection = Connection::new(id, "web", "web");
+            db.write(move |tx| connections::save(tx, Kind::Repository, &connection, 1))?;
+            let (changes, looks) = (history::ACTIVITIES_MIN + 3_000, 3_000);
+            let rows: Vec<Activity> = (0..changes + looks)
+                .map(|number| {
+                    let result = if number < changes { "200" } else { "304" };
+                    let start_ms = 100 * DAY_MS + number;
+                    Activity { result: Some(result.into()), start_ms, ..activity(1, number) }
+                })
+                .collect();
+            db.write(move |tx| history::append(tx, Part(1), &rows))?;
+            // A run of half a second, in a process of its own.
+            let mut retention = Retention::default();
+            for step in 0..5 {
+                retention.step(db, 103 * DAY_MS + step * PAUSE_MS)?;
+            }
+            let walk = Walk::all(id);
+            let left = db.read(move |tx| history::page(tx, &walk, walk.start(), 100_000))?;
+            assert_eq!(left.len() as i64, changes, "all that found something, and nothing else");
             Ok(())
         });
     }

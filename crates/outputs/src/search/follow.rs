@@ -12,6 +12,7 @@
 //! was committed when it was begun.
 
 mod beside;
+mod tend;
 
 use super::refresh::Refresh;
 use super::said;
@@ -361,24 +362,15 @@ impl Consumer for Search {
     }
 
     fn tend(&mut self, leases: &[Lease], is_last: bool) -> Result<bool> {
-        let Some(links) = self.means.links.clone() else { return Ok(false) };
         let mut is_more = false;
         let parts: BTreeMap<Part, Vec<Lease>> = self.by_shard(leases.iter());
         for (part, leases) in parts {
-            let Some((shard, refresh)) = self.shards.get_mut(&part) else { continue };
-            if is_last {
-                refresh.wake();
-            }
-            let outcome = match refresh.step(&mut shard.writer, &links) {
-                Ok(None) => continue,
-                Ok(Some(0)) => Ok(()),
-                Ok(Some(_)) => shard.publish(&leases, &[]).map(|_| (self.published)()),
-                Err(error) => Err(error),
-            };
-            is_more = true;
-            if let Err(error) = outcome {
-                self.shards.remove(&part);
-                return Err(error);
+            match self.tend_shard(part, &leases, is_last) {
+                Ok(is_more_here) => is_more |= is_more_here,
+                Err(error) => {
+                    self.shards.remove(&part);
+                    return Err(error);
+                }
             }
         }
         Ok(is_more)

@@ -6,18 +6,21 @@
 //! as many, or a quarter: one that gains a thousand of them is indexed a few times, not a
 //! thousand. Invariants: a step reads at most [`LOOKED_MAX`] documents and writes at most
 //! [`WRITTEN_MAX`]; when nothing has changed in the link index, nothing is looked at; beside a
-//! crawl, sweeps are at most a [`SHARE`]th of the time; a document that was indexed since a sweep
-//! began is left as it is.
+//! crawl, sweeps are at most a [`SHARE`]th of the time; between two steps nothing of the index is
+//! open, so that files which a merge has replaced are free. What is merged in the middle of a sweep
+//! is looked at again.
 
 use super::said;
 use super::schema::Key;
 use super::told::{Columns, is_worth_it};
 use super::writer::{Writer, failed, searcher};
 use crate::links::LinkIndex;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use store::Result;
+use tantivy::index::SegmentId;
 use tantivy::schema::Value;
-use tantivy::{DocAddress, Searcher, SegmentReader, TantivyDocument};
+use tantivy::{DocAddress, DocId, Searcher, SegmentReader, TantivyDocument};
 
 /// Documents that a step looks at.
 const LOOKED_MAX: usize = 50_000;
@@ -41,12 +44,12 @@ pub struct Refresh {
     is_busy: bool,
 }
 
-/// A sweep under way.
+/// A sweep under way: what it has looked at.
+#[derive(Default)]
 struct Sweep {
-    searcher: Searcher,
-    next: DocAddress,
-    /// Whether documents were left out that are elsewhere by now.
-    is_incomplete: bool,
+    done: HashSet<SegmentId>,
+    /// The segment that it is in, and the next document there.
+    at: Option<(SegmentId, DocId)>,
 }
 
 impl Refresh {
@@ -54,7 +57,8 @@ impl Refresh {
     /// says how many. `None` says that there is nothing to do for now.
     pub fn step(&mut self, writer: &mut Writer, links: &LinkIndex) -> Result<Option<usize>> {
         let began = Instant::now();
-        if self.rests_until.is_some_and(|until| began < until) {
+        // What is not committed is newer than what a step would put in its place.
+        if self.rests_until.is_some_and(|until| began < until) || writer.is_changed() {
             return Ok(None);
         }
         if self.sweep.is_none() {
@@ -63,16 +67,11 @@ impl Refresh {
                 return Ok(None);
             }
             self.changes = Some(changes);
-            let (searcher, next) = (searcher(writer)?, DocAddress::new(0, 0));
-            self.sweep = Some(Sweep { searcher, next, is_incomplete: false });
         }
-        let Some(sweep) = &mut self.sweep else { return Ok(None) };
-        let (stale, is_done) = sweep.look(links)?;
-        let written = sweep.write(writer, links, &stale)?;
+        let committed = searcher(writer)?;
+        let (stale, is_done) = self.sweep.get_or_insert_default().look(&committed, links)?;
+        let written = write(writer, links, (&committed, &stale))?;
         if is_done {
-            if sweep.is_incomplete {
-                self.changes = None;
-            }
             self.sweep = None;
         }
         self.rest(began, is_done);
@@ -101,28 +100,34 @@ impl Refresh {
 }
 
 impl Sweep {
-    /// Documents that are worth it, from where the sweep is, and whether it is at its end.
-    fn look(&mut self, links: &LinkIndex) -> Result<(Vec<DocAddress>, bool)> {
+    /// Documents of the last commit that are worth it, from where the sweep is, and whether it is
+    /// at its end.
+    fn look(&mut self, committed: &Searcher, links: &LinkIndex) -> Result<(Vec<DocAddress>, bool)> {
         let (mut at, mut targets, mut before) = (Vec::new(), Vec::new(), Vec::new());
-        let readers = self.searcher.segment_readers();
-        let mut next = self.next;
-        while at.len() < LOOKED_MAX {
-            let segment = usize::try_from(next.segment_ord).unwrap_or(usize::MAX);
-            let Some(reader) = readers.get(segment) else { break };
+        let left: Vec<(u32, &SegmentReader)> = (0..)
+            .zip(committed.segment_readers())
+            .filter(|(_, reader)| !self.done.contains(&reader.segment_id()))
+            .collect();
+        // Where the next step begins: behind the last document that this one looks at.
+        let mut next = None;
+        for (ord, reader) in &left {
             let columns = Columns::of(reader);
-            while next.doc_id < reader.max_doc() && at.len() < LOOKED_MAX {
-                let doc = next.doc_id;
-                next.doc_id += 1;
+            let first = self.at.filter(|(segment, _)| *segment == reader.segment_id());
+            for doc in first.map_or(0, |(_, doc)| doc)..reader.max_doc() {
+                if at.len() >= LOOKED_MAX {
+                    next = Some((*ord, doc));
+                    break;
+                }
                 let found = columns.as_ref().filter(|_| !reader.is_deleted(doc));
                 let Some(columns) = found else { continue };
                 if let Some(target) = columns.target(doc) {
-                    at.push(DocAddress::new(next.segment_ord, doc));
+                    at.push(DocAddress::new(*ord, doc));
                     targets.push(Some(target));
                     before.push(columns.links(doc));
                 }
             }
-            if next.doc_id >= reader.max_doc() {
-                next = DocAddress::new(next.segment_ord + 1, 0);
+            if next.is_some() {
+                break;
             }
         }
         let now = said::in_links(links, &targets)?;
@@ -133,57 +138,43 @@ impl Sweep {
             }
             if stale.len() >= WRITTEN_MAX {
                 // What is behind it is looked at again in the next step.
-                self.next = DocAddress::new(at.segment_ord, at.doc_id + 1);
-                return Ok((stale, false));
+                next = Some((at.segment_ord, at.doc_id + 1));
+                break;
             }
         }
-        self.next = next;
-        let is_done = usize::try_from(next.segment_ord).unwrap_or(usize::MAX) >= readers.len();
-        Ok((stale, is_done))
+        let is_behind = |ord: u32| next.is_none_or(|(segment, _)| ord < segment);
+        let done = left.iter().filter(|(ord, _)| is_behind(*ord));
+        self.done.extend(done.map(|(_, reader)| reader.segment_id()));
+        self.at = next.map(|(ord, doc)| (committed.segment_reader(ord).segment_id(), doc));
+        Ok((stale, next.is_none()))
     }
+}
 
-    /// Puts documents anew into the writer, but for those that are not what they were when the
-    /// sweep began. One that a merge has moved is met by the next sweep.
-    fn write(
-        &mut self,
-        writer: &mut Writer,
-        links: &LinkIndex,
-        stale: &[DocAddress],
-    ) -> Result<usize> {
-        if stale.is_empty() {
-            return Ok(0);
-        }
-        let now = searcher(writer)?;
-        let mut targets = Vec::new();
-        let mut documents = Vec::new();
-        for at in stale {
-            let reader = self.searcher.segment_reader(at.segment_ord);
-            let same = |it: &&SegmentReader| it.segment_id() == reader.segment_id();
-            match now.segment_readers().iter().find(same) {
-                None => {
-                    self.is_incomplete = true;
-                    continue;
-                }
-                Some(now) if now.is_deleted(at.doc_id) => continue,
-                Some(_) => {}
-            }
-            targets.push(Columns::of(reader).and_then(|columns| columns.target(at.doc_id)));
-            let stored: TantivyDocument =
-                self.searcher.doc(*at).map_err(|error| failed(writer.home(), error))?;
-            documents.push(stored);
-        }
-        let said = said::of(links, &targets)?;
-        let mut written = 0;
-        for (mut document, said) in documents.into_iter().zip(said) {
-            let fields = &writer.fields;
-            let key = document.get_first(fields.key).and_then(|it| it.as_bytes());
-            let Some(key) = key.and_then(Key::parse) else { continue };
-            let url = document.get_first(fields.url).and_then(|it| it.as_str());
-            let url = url.unwrap_or_default().to_owned();
-            fields.complete(&mut document, key, &url, &said);
-            writer.put(key, document)?;
-            written += 1;
-        }
-        Ok(written)
+/// Puts documents of the last commit anew into the writer. Returns how many.
+fn write(
+    writer: &mut Writer,
+    links: &LinkIndex,
+    (committed, stale): (&Searcher, &[DocAddress]),
+) -> Result<usize> {
+    let (mut targets, mut documents) = (Vec::new(), Vec::new());
+    for at in stale {
+        let reader = committed.segment_reader(at.segment_ord);
+        targets.push(Columns::of(reader).and_then(|columns| columns.target(at.doc_id)));
+        let stored: TantivyDocument =
+            committed.doc(*at).map_err(|error| failed(writer.home(), error))?;
+        documents.push(stored);
     }
+    let said = said::of(links, &targets)?;
+    let mut written = 0;
+    for (mut document, said) in documents.into_iter().zip(said) {
+        let fields = &writer.fields;
+        let key = document.get_first(fields.key).and_then(|it| it.as_bytes());
+        let Some(key) = key.and_then(Key::parse) else { continue };
+        let url = document.get_first(fields.url).and_then(|it| it.as_str());
+        let url = url.unwrap_or_default().to_owned();
+        fields.complete(&mut document, key, &url, &said);
+        writer.put(key, document)?;
+        written += 1;
+    }
+    Ok(written)
 }

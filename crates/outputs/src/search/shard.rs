@@ -85,6 +85,17 @@ pub struct Shard {
     is_beside: bool,
 }
 
+/// What merges have left to publish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merged {
+    /// What is published is what they made.
+    Nothing,
+    /// One is under way.
+    Later,
+    /// It was published.
+    Published,
+}
+
 /// A chunk that is in, of a part whose lease is held.
 #[derive(Debug, Clone)]
 pub struct In {
@@ -177,6 +188,29 @@ impl Shard {
     pub fn publish(&mut self, leases: &[Lease], chunks: &[In]) -> Result<i64> {
         self.mark(chunks, "building")?;
         self.writer.commit()?;
+        self.publish_committed(leases, chunks)
+    }
+
+    /// Publishes what merges made of the last commit, when none is under way any more: what was
+    /// published before takes as much room again until then.
+    pub fn publish_merged(&mut self, leases: &[Lease]) -> Result<Merged> {
+        if self.is_beside || self.writer.is_changed() {
+            return Ok(Merged::Nothing);
+        }
+        if self.writer.is_merging()? {
+            return Ok(Merged::Later);
+        }
+        let committed = self.writer.committed()?;
+        let is_published = |name: &String| self.published.iter().any(|it| it.name == *name);
+        if committed.names.len() == self.published.len() && committed.names.iter().all(is_published)
+        {
+            return Ok(Merged::Nothing);
+        }
+        self.publish_committed(leases, &[])?;
+        Ok(Merged::Published)
+    }
+
+    fn publish_committed(&mut self, leases: &[Lease], chunks: &[In]) -> Result<i64> {
         for _ in 0..MERGES_MAX {
             let committed = self.writer.committed()?;
             // If one is gone, a merge has ended, and its result takes their place.
@@ -273,7 +307,8 @@ impl Shard {
         // In a directory nobody needs long: files that are open stay readable without a
         // name, and whoever comes too late looks again for what is newest.
         let grace_ms = if self.means.spans_parts { 0 } else { DROPPED_GRACE_MS };
-        let (part, before_ms) = (self.part, clock::now_ms() - grace_ms);
+        // What was dropped this very millisecond may go as well.
+        let (part, before_ms) = (self.part, clock::now_ms() - grace_ms + 1);
         let gone =
             move |tx: &mut store::Tx<'_>| shards::dropped(tx, part, before_ms, COLLECTED_MAX);
         let gone = self.means.db().read(gone)?;

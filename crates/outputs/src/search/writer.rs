@@ -16,7 +16,7 @@ use store::ids::Part;
 use store::{Error, Result, disk, memory};
 use tantivy::directory::MmapDirectory;
 use tantivy::directory::error::{LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, MergePolicy};
 use tantivy::schema::Value as _;
 use tantivy::{
     Index, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError,
@@ -110,6 +110,8 @@ pub struct Writer {
     pub cursors: Cursors,
     /// Whether something was put or deleted since the last commit.
     is_changed: bool,
+    /// Whether there was a commit: only then does tantivy look for what to merge.
+    has_committed: bool,
     /// The last commit, for whoever looks a key up; opened when it is first needed.
     committed: Option<Searcher>,
 }
@@ -136,8 +138,9 @@ impl Writer {
         writer.set_merge_policy(Box::new(merges()));
         let meta = index.load_metas().map_err(|error| failed(home, error))?;
         let cursors = Cursors::of_payload(home, meta.payload.as_deref())?;
-        let (home, is_changed) = (home.to_owned(), false);
-        Ok(Writer { home, index, writer, fields, cursors, is_changed, committed: None })
+        let (home, is_changed, has_committed) = (home.to_owned(), false, false);
+        let committed = None;
+        Ok(Writer { home, index, writer, fields, cursors, is_changed, has_committed, committed })
     }
 
     /// A document takes the place of what was there under its key.
@@ -197,8 +200,20 @@ impl Writer {
         let mut commit = self.writer.prepare_commit().map_err(|error| failed(home, error))?;
         commit.set_payload(&told);
         commit.commit().map_err(|error| failed(home, error))?;
-        (self.is_changed, self.committed) = (false, None);
+        (self.is_changed, self.has_committed, self.committed) = (false, true, None);
         Ok(())
+    }
+
+    /// Whether segments of the last commit are being merged.
+    pub fn is_merging(&self) -> Result<bool> {
+        if !self.has_committed {
+            return Ok(false);
+        }
+        let segments = self.index.searchable_segment_metas();
+        let segments = segments.map_err(|error| failed(&self.home, error))?;
+        // As tantivy does: one segment that is whole has nothing to be merged with.
+        let is_whole = matches!(&segments[..], [only] if only.num_deleted_docs() == 0);
+        Ok(!is_whole && !merges().compute_merge_candidates(&segments).is_empty())
     }
 
     /// What there is to publish. A merge that ends later may take files away; then this is

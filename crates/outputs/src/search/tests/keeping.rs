@@ -272,6 +272,26 @@ fn a_run_in_which_nothing_changed_indexes_nothing_and_publishes_nothing() {
 }
 
 #[test]
+fn a_run_that_has_ended_leaves_one_version_of_the_index() {
+    both_databases(|db| {
+        let mut world = World::new(db, true)?;
+        world.commit(&numbered(0..40, 1))?;
+        world.follow()?;
+        // A third of a segment is deleted each time, so each commit begins a merge.
+        for version in 2..=12 {
+            world.commit(&numbered(0..14, version))?;
+            world.follow()?;
+            world.end()?;
+            let published = world.published_files().len();
+            let (objects, written) = world.segment_files();
+            assert_eq!(objects.len(), published, "objects: {objects:?}");
+            assert_eq!(written.len(), published, "where it is written: {written:?}");
+        }
+        world.check()
+    });
+}
+
+#[test]
 fn documents_whose_bytes_are_stored_later_are_not_lost_when_the_index_is_made_anew() {
     both_databases(|db| {
         let mut world = World::new(db, true)?;

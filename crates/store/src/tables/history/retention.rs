@@ -154,11 +154,12 @@ pub fn thin(
             },
         )
     })?;
-    let is_end = rows.len() < limit as usize;
     let (mut reached, mut left) = (after, count);
     let mut parts = BTreeSet::new();
+    let mut is_end = rows.len() < limit as usize;
     for (part, key, is_doomed) in rows {
         if left == 0 {
+            is_end = false;
             break;
         }
         reached = key;

@@ -54,6 +54,28 @@ impl World {
         files.into_iter().map(|it| it.1).collect()
     }
 
+    /// The names of files of segments that are stored: as objects, and where they are written.
+    pub fn segment_files(&self) -> (Vec<String>, Vec<String>) {
+        let names = |below: &str| {
+            let mut names = Vec::new();
+            let mut folders = vec![self.folder.path().join(below)];
+            while let Some(folder) = folders.pop() {
+                for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                    let name = entry.file_name().to_string_lossy().into_owned();
+                    match entry.path().is_dir() {
+                        true => folders.push(entry.path()),
+                        // `meta.json`, `.managed.json` and locks belong to no segment.
+                        false if !name.starts_with(['.', 'm']) => names.push(name),
+                        false => {}
+                    }
+                }
+            }
+            names.sort();
+            names
+        };
+        (names("objects/shards"), names("written"))
+    }
+
     /// The versions of all shards.
     pub fn versions(&self) -> Result<Vec<(Part, i64)>> {
         self.db.read(|tx| shards::versions(tx, 99))
