@@ -2,7 +2,7 @@
 //!
 //! `client` asks once, `redirects` goes on where an answer points. On the way:
 //! `guard` (may it be asked), `resolve`, `tls`, `connect`, `pool` and `wire` (the
-//! connection), `request`, `framing` and `decode` (the message), `watch` and `limits`
+//! connection), `request`, `framing` and `decode` (the message), `watch`, `limits` and `memory`
 //! (how long, how much), `outcome` and `sentences` (what came of it), `backoff` (when to ask again).
 //!
 //! This is the only asynchronous part of the crate. Nothing runs in the background:
@@ -18,6 +18,7 @@ pub mod decode;
 mod framing;
 pub mod guard;
 mod limits;
+mod memory;
 pub mod outcome;
 mod pool;
 mod redirects;
@@ -33,6 +34,7 @@ pub use bandwidth::Bandwidth;
 pub use client::{Fetcher, Settings, Unusable, user_agent};
 pub use guard::{Cidr, Guard};
 pub use limits::Limits;
+pub use memory::BodyMemory;
 pub use outcome::{Fetched, NotModified, Outcome, Reason, Redirect};
 pub use redirects::{Followed, Hop, HopVerdict, PAGE_HOPS_MAX};
 pub use request::Ask;

@@ -7,8 +7,9 @@
 //! them, hands them over ([`Frontier::claimed`]), and takes them out one by one
 //! ([`Frontier::next`]) as their hosts allow. What a document is, is the worker's
 //! business. Jobs that visit the same host share its clock. `shares` says whose turn it
-//! is among jobs, `gates` how fast and how wide a bin may be asked, `claiming` what is
-//! claimed for whom, `host` keeps the lines of jobs at a host.
+//! is among jobs, `slots` how many requests may be under way, `gates` how fast and how wide
+//! a bin may be asked, `claiming` what is claimed for whom, `ending` what follows a request,
+//! `host` keeps the lines of jobs at a host.
 //!
 //! Invariants: requests to a host never start closer than its delay, counted from the
 //! end of the one before; a host with a delay has one request at a time; hosts take
@@ -18,10 +19,12 @@
 //! that much.
 
 mod claiming;
+mod ending;
 mod gates;
 mod host;
 mod settling;
 mod shares;
+mod slots;
 
 pub use gates::Pace;
 pub use shares::{STRIDE_MAX, stride_of};
@@ -29,6 +32,7 @@ pub use shares::{STRIDE_MAX, stride_of};
 use gates::Gates;
 use host::{Host, Hunger, LineKey};
 use shares::Shares;
+use slots::{Request, SLOW_MS, Slots};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::ids::{BinId, ConnectionId, JobId, Part};
 
@@ -52,8 +56,10 @@ pub struct Spot {
 /// What is at work at once.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Requests under way.
+    /// Requests under way that are not slow.
     pub in_flight_max: usize,
+    /// Slow requests that are under way beside them.
+    pub slow_max: usize,
     /// Documents asked for and not yet committed.
     pub uncommitted_max: usize,
     /// Documents claimed and not yet committed: those, and the ones that wait.
@@ -128,8 +134,10 @@ pub struct Frontier<T> {
     /// Lines that the database may have more for, by job; those that have nothing first,
     /// so that many that could use more do not keep them from it.
     hungry: BTreeMap<JobId, BTreeSet<(Hunger, HostKey)>>,
+    /// Lines that would be ready if slots were free for hosts that have not answered promptly.
+    untried: BTreeSet<(u64, LineKey)>,
     claimed: usize,
-    in_flight: usize,
+    slots: Slots,
     turns: u64,
     /// When it was last asked what to do.
     now_ms: i64,
@@ -146,8 +154,9 @@ impl<T> Frontier<T> {
             later: BTreeSet::new(),
             ready: HashMap::new(),
             hungry: BTreeMap::new(),
+            untried: BTreeSet::new(),
             claimed: 0,
-            in_flight: 0,
+            slots: Slots::new(limits.in_flight_max, limits.slow_max),
             turns: 0,
             now_ms: 0,
         }
@@ -259,8 +268,9 @@ impl<T> Frontier<T> {
         self.now_ms = self.now_ms.max(now_ms);
         let now_ms = self.now_ms;
         if !self.may_start() {
-            return Next::Wait;
+            return self.next_slot().map_or(Next::Wait, Next::WaitUntil);
         }
+        self.take_in(now_ms);
         self.promote(now_ms);
         while let Some(job) = self.shares.next() {
             let first = self.ready.get(&job).and_then(|lines| lines.first());
@@ -274,6 +284,10 @@ impl<T> Frontier<T> {
                 self.settle(key);
                 continue;
             }
+            if !self.hosts[&key].is_prompt && self.slots.free_untried(now_ms) == 0 {
+                self.leave_out(key, job);
+                continue;
+            }
             return self.start(key, job, now_ms);
         }
         self.until()
@@ -281,8 +295,18 @@ impl<T> Frontier<T> {
 
     /// Whether anything may start before something ends or is committed.
     fn may_start(&self) -> bool {
-        let uncommitted = self.claimed.saturating_sub(self.shares.held());
-        self.in_flight < self.limits.in_flight_max && uncommitted < self.limits.uncommitted_max
+        self.slots.is_free(self.now_ms) && !self.is_full()
+    }
+
+    /// Whether nothing may start before something is committed.
+    pub fn is_full(&self) -> bool {
+        self.claimed.saturating_sub(self.shares.held()) >= self.limits.uncommitted_max
+    }
+
+    /// When a request gives up a slot that somebody waits for.
+    fn next_slot(&self) -> Option<i64> {
+        let is_wanted = !self.untried.is_empty() || !self.slots.is_free(self.now_ms);
+        self.slots.next_free_ms(self.now_ms).filter(|_| is_wanted && !self.is_full())
     }
 
     /// When a line may start its next document; `None` if something must end before.
@@ -313,9 +337,10 @@ impl<T> Frontier<T> {
         let (gate, stride) = (gate(chosen), self.shares.share(chosen).stride);
         self.turns += 1;
         let host = self.hosts.get_mut(&key).expect("it was there a moment ago");
-        let document =
-            host.take(chosen, (stride, self.turns)).expect("a line that is ready has a document");
-        self.in_flight += 1;
+        let (document, request) = host
+            .take(chosen, (stride, self.turns), now_ms)
+            .expect("a line that is ready has a document");
+        self.slots.take(request);
         self.shares.started(chosen);
         self.shares.release(chosen, 1);
         self.gates.started(gate, now_ms);
@@ -331,87 +356,10 @@ impl<T> Frontier<T> {
         let claim = firsts.flatten().map(|((_, ms, _), _)| *ms - self.limits.ahead_ms).min();
         // With no room to claim, only an end can help.
         let claim = claim.filter(|_| self.claimed < self.limits.claimed_max);
-        match start.into_iter().chain(claim).min() {
+        match start.into_iter().chain(claim).chain(self.next_slot()).min() {
             Some(ms) => Next::WaitUntil(ms),
             None => Next::Wait,
         }
-    }
-
-    /// The document just taken cannot be asked for before something else is: it goes
-    /// back, and nothing of the host starts until [`Frontier::finished`]. The request
-    /// that comes first takes the document's place among those under way.
-    pub fn hold(&mut self, spot: Spot, document: T) {
-        self.gates.take_back((spot.connection, spot.host.bin));
-        self.shares.hold(spot.job, 1);
-        if let Some(held) = self.hosts.get_mut(&spot.host) {
-            held.held = true;
-            if let Some(line) = held.line(spot.job) {
-                line.waiting.push_front(document);
-            }
-        }
-        self.settle(spot.host);
-    }
-
-    /// What has just started may not be asked for before a time, for a reason that is not the
-    /// host's: it goes back to where it was, if it is a document, and the host waits. Returns
-    /// the document if its line was forgotten meanwhile; it is claimed until it is given up.
-    #[must_use]
-    pub fn put_off(&mut self, spot: Spot, mut document: Option<T>, until_ms: i64) -> Option<T> {
-        if document.is_some() {
-            self.gates.take_back((spot.connection, spot.host.bin));
-        }
-        if let Some(host) = self.hosts.get_mut(&spot.host) {
-            host.held = false;
-            host.politeness.next_ms = host.politeness.next_ms.max(until_ms);
-            if let Some(line) = host.line(spot.job)
-                && let Some(document) = document.take()
-            {
-                line.waiting.push_front(document);
-                self.shares.hold(spot.job, 1);
-            }
-        }
-        self.ended(spot);
-        document
-    }
-
-    /// Asks a host for nothing until it is opened again, whatever ends meanwhile.
-    pub fn close(&mut self, host: HostKey, is_closed: bool) {
-        if let Some(known) = self.hosts.get_mut(&host) {
-            known.closed = is_closed;
-        }
-        self.settle(host);
-    }
-
-    /// A request has ended; the host may be asked again after its pause. Its document
-    /// stays claimed until [`Frontier::committed`].
-    pub fn finished(&mut self, spot: Spot, pause: Pause) {
-        if let Some(host) = self.hosts.get_mut(&spot.host) {
-            host.held = false;
-            host.politeness.delay_ms = pause.delay_ms;
-            let Pause { ended_ms, delay_ms, not_before_ms } = pause;
-            let due_ms = if delay_ms == 0 { not_before_ms } else { ended_ms + delay_ms };
-            // With overlapping requests an earlier end must not shorten a longer wait.
-            host.politeness.next_ms = host.politeness.next_ms.max(due_ms).max(not_before_ms);
-        }
-        self.ended(spot);
-    }
-
-    /// A document that needed no request: its host is as free as before.
-    pub fn skipped(&mut self, spot: Spot) {
-        self.gates.take_back((spot.connection, spot.host.bin));
-        self.ended(spot);
-    }
-
-    fn ended(&mut self, spot: Spot) {
-        self.in_flight -= 1;
-        if let Some(host) = self.hosts.get_mut(&spot.host) {
-            host.ended(spot.job);
-        }
-        self.shares.ended(spot.connection);
-        for (parked, _) in self.gates.ended((spot.connection, spot.host.bin)) {
-            self.settle(parked);
-        }
-        self.settle(spot.host);
     }
 
     /// Takes back what waits at a host, which will be left alone for a while.
@@ -423,10 +371,11 @@ impl<T> Frontier<T> {
     pub fn shift(&mut self, jump_ms: i64) {
         self.now_ms = self.now_ms.saturating_add(jump_ms);
         self.gates.shift(jump_ms);
+        self.slots.shift(jump_ms);
         let keys: Vec<HostKey> = self.hosts.keys().copied().collect();
         for key in keys {
             if let Some(host) = self.hosts.get_mut(&key) {
-                host.politeness.next_ms = host.politeness.next_ms.saturating_add(jump_ms);
+                host.shift(jump_ms);
             }
             self.settle(key);
         }
@@ -453,7 +402,8 @@ impl<T> Frontier<T> {
 
     /// When the first document that waits may be asked for.
     pub fn next_start(&self) -> Option<i64> {
-        self.later.first().map(|(ms, _)| *ms).filter(|_| self.may_start())
+        let start = self.later.first().map(|(ms, _)| *ms).filter(|_| self.may_start());
+        start.into_iter().chain(self.next_slot()).min()
     }
 
     /// When the first host that has or may have work of a job may be asked; `None` if
@@ -481,7 +431,12 @@ impl<T> Frontier<T> {
 
     /// Requests under way.
     pub fn in_flight(&self) -> usize {
-        self.in_flight
+        self.slots.in_flight()
+    }
+
+    /// Requests under way that are not slow.
+    pub fn in_slots(&self) -> usize {
+        self.slots.taken(self.now_ms)
     }
 
     /// Requests under way to hosts of a part.

@@ -15,6 +15,7 @@ mod admissions;
 mod allowances;
 pub mod batch;
 mod clockwork;
+mod control;
 mod effects;
 mod ending;
 pub mod fetching;
@@ -23,6 +24,7 @@ pub mod holdings;
 pub mod hosts;
 mod isolation;
 pub mod job;
+mod jobs;
 pub mod known;
 mod lagging;
 pub mod leaving;
@@ -37,6 +39,7 @@ mod plan;
 pub mod prepare;
 pub mod progress;
 pub mod reading;
+mod schedule;
 mod settings;
 mod statistics;
 mod steps;
@@ -57,11 +60,13 @@ use crate::hops::Spread;
 use crate::robots::RobotsCache;
 use allowances::Allowances;
 use batch::Batch;
+use control::RunControl;
 use fetching::Fetching;
 use holdings::{Holding, Holdings};
 use hosts::Hosts;
 use isolation::Isolation;
-use job::{Ground, JobWork};
+use job::Ground;
+use jobs::JobSet;
 use known::KnownLinks;
 use lagging::Lags;
 use leaving::RemovalGate;
@@ -69,13 +74,14 @@ use links::StoredLinks;
 use logins::Sessions;
 use now::Now;
 use progress::Progress;
+use schedule::LookSchedule;
 use statistics::Statistics;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
-use store::clock::{Jumps, Moment};
+use store::clock::Moment;
 use store::ids::{BinId, IdMaker, JobId, Part, QueueId};
 use store::objects::Objects;
 use store::panics::caught;
@@ -89,8 +95,6 @@ use turns::{Turned, Turns};
 
 /// Events that may wait for the worker beyond what is under way.
 const EVENTS_SPARE: usize = 5_000;
-/// How long a clean stop waits for answers that are under way.
-const STOP_MS_MAX: i64 = 10_000;
 /// With most requests under way, answers are gathered for so long.
 const GATHER: Duration = Duration::from_millis(2);
 /// The longest wait for an event: a missed wake-up costs no more than this.
@@ -238,9 +242,7 @@ pub struct Worker {
     budgets: Budgets,
     allowances: Allowances,
     gate: RemovalGate,
-    jobs: BTreeMap<JobId, Arc<JobWork>>,
-    /// Jobs that nobody attends to any more; something of them may be uncommitted.
-    former_jobs: BTreeMap<JobId, Arc<JobWork>>,
+    jobs: JobSet,
     parts: BTreeMap<Part, PartWork>,
     places: BTreeMap<(Part, JobId), PlaceWork>,
     fetching: Fetching,
@@ -253,27 +255,16 @@ pub struct Worker {
     progress: Arc<Progress>,
     herald: Arc<dyn Herald>,
     events: Receiver<Event>,
-    stop: Arc<AtomicBool>,
+    control: RunControl,
+    schedule: LookSchedule,
     /// When this worker began.
     began_ms: i64,
-    stop_since_ms: Option<i64>,
-    jumps: Jumps,
-    looked_ms: i64,
-    /// Documents that the last look for an end found to be left, of each job.
-    left_before: BTreeMap<JobId, i64>,
-    /// Documents that were left when the last of them were given up, of each job.
-    gave_up: BTreeMap<JobId, i64>,
     /// Which documents make commits panic.
     isolation: Isolation,
     /// Origins whose sitemaps have been named to a job.
     told: HashSet<(JobId, String)>,
-    /// How long it waits between looks while there is nothing to do.
-    idle_ms: i64,
     /// Since when links are remembered.
     known_since_ms: i64,
-    /// The disk is almost full.
-    paused: bool,
-    replaced: bool,
 }
 
 /// What a worker is made from.
@@ -314,9 +305,9 @@ impl Worker {
         attends: Attends,
     ) -> Result<(Worker, Stopper)> {
         let now = Now;
-        let (events, incoming) = sync_channel(EVENTS_SPARE + settings.in_flight_max);
+        let (events, incoming) = sync_channel(EVENTS_SPARE + settings.under_way_max());
         let sure = Sure::default();
-        let room = settings.in_flight_max + logins::LOGINS_MAX;
+        let room = settings.under_way_max() + logins::LOGINS_MAX;
         let threads = (settings.fetch_threads, room, now, &sure);
         let fetching = Fetching::start(&settings.fetch, threads, &events, Event::Fetched)?;
         let turned = events.clone();
@@ -353,8 +344,7 @@ impl Worker {
             robots: RobotsCache::default(),
             sessions: Sessions::default(),
             known,
-            jobs: BTreeMap::new(),
-            former_jobs: BTreeMap::new(),
+            jobs: JobSet::default(),
             parts: BTreeMap::new(),
             places: BTreeMap::new(),
             fetching,
@@ -367,19 +357,12 @@ impl Worker {
             progress: parts.progress,
             herald: parts.herald,
             events: incoming,
-            stop,
+            control: RunControl::new(stop),
+            schedule: LookSchedule::new(settings.poll_ms, Moment::now()),
             began_ms: now.ms(),
-            stop_since_ms: None,
-            jumps: Jumps::since(Moment::now()),
-            looked_ms: i64::MIN,
-            left_before: BTreeMap::new(),
-            gave_up: BTreeMap::new(),
             isolation: Isolation::default(),
             told: HashSet::new(),
-            idle_ms: 0,
             known_since_ms: i64::MIN,
-            paused: false,
-            replaced: false,
             settings,
         };
         Ok((worker, stopper))
@@ -416,7 +399,7 @@ impl Worker {
 
     /// Waits for an event, then takes all that are there.
     fn take_events(&mut self, wait: Duration) -> Result<()> {
-        if self.frontier.in_flight() * 2 > self.settings.in_flight_max {
+        if self.frontier.in_slots() * 2 > self.settings.in_flight_max {
             // The fetching threads have enough to do: better to be woken once for
             // several answers than for each.
             std::thread::park_timeout(GATHER);
@@ -439,10 +422,10 @@ impl Worker {
                 Event::Fetched(Fetched::NotYet(task, until_ms)) => self.not_yet(task, until_ms),
                 Event::Turned(turned) => self.turned(*turned)?,
                 Event::Holding(holding) => self.holding(holding),
-                Event::Moved => self.looked_ms = i64::MIN,
+                Event::Moved => self.schedule.want(),
                 Event::Nudge => {
                     // What is under way of a job that is to stop is given up at once.
-                    self.looked_ms = i64::MIN;
+                    self.schedule.want();
                     self.conductor.wake();
                 }
                 Event::Wake => {}
@@ -450,10 +433,6 @@ impl Worker {
             next = self.events.try_recv().ok();
         }
         Ok(())
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.stop.load(Ordering::SeqCst) || self.replaced
     }
 }
 

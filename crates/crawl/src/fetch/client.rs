@@ -27,6 +27,7 @@ use super::decode::{Decoder, Flow};
 use super::framing;
 use super::guard::Target;
 use super::limits::Limits;
+use super::memory::{BodyMemory, Room};
 use super::outcome::{Fetched, NotModified, Outcome, Reason, Redirect, on_status};
 use super::pool::{Held, Lease, Pool};
 use super::request::{Ask, build};
@@ -56,6 +57,8 @@ pub struct Settings {
     pub extra_roots: Vec<CertificateDer<'static>>,
     /// How much each address is asked for, shared by all fetchers made from this.
     pub addresses: Addresses,
+    /// The memory that bodies share, of all fetchers made from this.
+    pub memory: BodyMemory,
 }
 
 /// A fetcher cannot be made from these settings.
@@ -81,6 +84,7 @@ pub struct Fetcher {
     limits: Limits,
     connector: Connector,
     addresses: Addresses,
+    memory: BodyMemory,
     pub(super) pool: Pool,
 }
 
@@ -94,7 +98,7 @@ enum Missed {
 impl Fetcher {
     /// Makes a fetcher. It opens nothing yet.
     pub fn new(settings: Settings) -> Result<Fetcher, Unusable> {
-        let Settings { agent, contact, limits, lookup, extra_roots, addresses } = settings;
+        let Settings { agent, contact, limits, lookup, extra_roots, addresses, memory } = settings;
         if agent.trim().is_empty() || contact.trim().is_empty() {
             return Err(Unusable::Agent);
         }
@@ -103,7 +107,7 @@ impl Fetcher {
         let tls = std::sync::Arc::new(tls).into();
         let connector = Connector { resolver: Resolver::new(lookup, &limits), tls };
         let pool = Pool::new(&limits);
-        Ok(Fetcher { user_agent, limits, connector, addresses, pool })
+        Ok(Fetcher { user_agent, limits, connector, addresses, memory, pool })
     }
 
     /// Begins a request at the address that a URL leads to, within the address's pace; the error
@@ -248,8 +252,12 @@ impl Fetcher {
         let general = framing::body_bytes_max(head.headers.get(CONTENT_TYPE), &self.limits);
         let bytes_max = ask.body_bytes_max.unwrap_or(general);
         let mut decoder = Decoder::new(&head.headers, bytes_max, announced(&head.headers))?;
+        let mut room = Room::default();
         watch.begin_body();
         loop {
+            while decoder.kept_bytes() > room.bytes {
+                watch.rest_while(self.memory.grow(&mut room)).await?;
+            }
             while let Some(wait) = ask.bandwidth.and_then(Bandwidth::wait) {
                 watch.rest(wait).await?;
             }
@@ -264,11 +272,11 @@ impl Fetcher {
             }
             if decoder.push(&piece)? == Flow::Full {
                 let wire_bytes = decoder.wire_bytes();
-                return Ok((decoder.into_beginning(), wire_bytes, true));
+                return Ok((room.keep(decoder.into_beginning()), wire_bytes, true));
             }
         }
         let wire_bytes = decoder.wire_bytes();
-        Ok((decoder.finish()?, wire_bytes, false))
+        Ok((room.keep(decoder.finish()?), wire_bytes, false))
     }
 }
 

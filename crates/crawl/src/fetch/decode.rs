@@ -113,6 +113,11 @@ impl Decoder {
         self.sink.wire_bytes
     }
 
+    /// Bytes that are kept so far.
+    pub fn kept_bytes(&self) -> usize {
+        self.sink.whole.as_ref().map_or(self.sink.kept.len(), Bytes::len)
+    }
+
     /// The body, when the message has ended. An encoding that has not ended with it
     /// is broken.
     pub fn finish(self) -> Result<Bytes, Reason> {

@@ -40,6 +40,7 @@ fn settings(limits: Limits) -> Settings {
         lookup: Lookup::Given(Arc::new(move |_: &str| vec![here])),
         extra_roots: Vec::new(),
         addresses: Default::default(),
+        memory: Default::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::limits::Limits;
 use super::outcome::Reason;
@@ -80,8 +80,14 @@ impl<'a> Watch<'a> {
         if self.rested + wait > self.limits.paced {
             return Err(Reason::TotalTimeout);
         }
+        self.rest_while(sleep(wait)).await
+    }
+
+    /// The same for something of our own that takes its time.
+    pub async fn rest_while<F: Future>(&mut self, wanted: F) -> Result<F::Output, Reason> {
         let begun = Instant::now();
-        sleep(wait).await;
+        let left = self.limits.paced.saturating_sub(self.rested);
+        let output = timeout(left, wanted).await.map_err(|_| Reason::TotalTimeout)?;
         let rested = begun.elapsed();
         self.rested += rested;
         self.total_until += rested;
@@ -89,7 +95,7 @@ impl<'a> Watch<'a> {
             body.last_at += rested;
             body.window_at += rested;
         }
-        Ok(())
+        Ok(output)
     }
 
     /// Ready with the reason as soon as a limit is passed. Called while waiting.

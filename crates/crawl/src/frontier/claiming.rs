@@ -74,6 +74,17 @@ impl<T> Frontier<T> {
         wants
     }
 
+    /// What was wanted is not claimed now; it may be wanted again at once.
+    pub fn cancel(&mut self, want: Want) {
+        self.claimed(want, Vec::new(), false);
+    }
+
+    /// What was wanted is not claimed, and nothing more of the line is until somebody says that
+    /// there is work.
+    pub fn abandon(&mut self, want: Want) {
+        self.claimed(want, Vec::new(), true);
+    }
+
     /// One document after the other goes to the job that has least for its weight, and
     /// there to the next line.
     fn share_out(&self, room: usize, jobs: &mut [Asking]) {

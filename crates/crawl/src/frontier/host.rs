@@ -3,7 +3,7 @@
 //! Pure bookkeeping of the frontier. Invariant: within a host that can serve only one
 //! after the other, jobs take turns by their strides.
 
-use super::{HostKey, Politeness};
+use super::{HostKey, Politeness, Request, SLOW_MS};
 use std::collections::VecDeque;
 use store::ids::{BinId, JobId, Part};
 
@@ -17,6 +17,8 @@ pub(super) enum Stand {
     Later(i64),
     /// Among those whose time has come, by its turn.
     Ready(u64),
+    /// Its time has come, and hosts that have not answered promptly have no slot left.
+    Untried(u64),
 }
 
 /// What one job has at a host.
@@ -62,6 +64,10 @@ pub(super) struct Host<T> {
     pub politeness: Politeness,
     pub lines: Vec<Line<T>>,
     pub in_flight: usize,
+    /// The requests under way, oldest first.
+    requests: VecDeque<Request>,
+    /// Whether its last answer came promptly.
+    pub is_prompt: bool,
     /// Nothing may start until something else was asked: robots.txt.
     pub held: bool,
     /// Nothing may start until somebody says so: a login is under way.
@@ -72,7 +78,16 @@ pub(super) struct Host<T> {
 
 impl<T> Host<T> {
     pub fn new(politeness: Politeness) -> Host<T> {
-        Host { politeness, lines: Vec::new(), in_flight: 0, held: false, closed: false, clock: 0 }
+        Host {
+            politeness,
+            lines: Vec::new(),
+            in_flight: 0,
+            requests: VecDeque::new(),
+            is_prompt: false,
+            held: false,
+            closed: false,
+            clock: 0,
+        }
     }
 
     pub fn line(&mut self, job: JobId) -> Option<&mut Line<T>> {
@@ -105,7 +120,12 @@ impl<T> Host<T> {
     }
 
     /// Takes the next document of a job, which moves on by its stride.
-    pub fn take(&mut self, job: JobId, (stride, turn): (u64, u64)) -> Option<T> {
+    pub fn take(
+        &mut self,
+        job: JobId,
+        (stride, turn): (u64, u64),
+        now_ms: i64,
+    ) -> Option<(T, Request)> {
         let line = self.line(job)?;
         let document = line.waiting.pop_front()?;
         let at = line.pass;
@@ -114,14 +134,31 @@ impl<T> Host<T> {
         line.in_flight += 1;
         self.clock = self.clock.max(at);
         self.in_flight += 1;
-        Some(document)
+        let request = Request { begun_ms: now_ms, is_prompt: self.is_prompt };
+        self.requests.push_back(request);
+        Some((document, request))
     }
 
-    /// A request of a job has ended.
-    pub fn ended(&mut self, job: JobId) {
+    /// A request of a job has ended. Returns which; of several that overlap, the oldest.
+    pub fn ended(&mut self, job: JobId) -> Option<Request> {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(line) = self.line(job) {
             line.in_flight = line.in_flight.saturating_sub(1);
+        }
+        self.requests.pop_front()
+    }
+
+    /// An answer has come.
+    pub fn answered(&mut self, ended_ms: i64) {
+        let begun_ms = self.requests.front().map(|it| it.begun_ms);
+        self.is_prompt = begun_ms.is_some_and(|begun_ms| ended_ms - begun_ms < SLOW_MS);
+    }
+
+    /// The clock was set.
+    pub fn shift(&mut self, jump_ms: i64) {
+        self.politeness.next_ms = self.politeness.next_ms.saturating_add(jump_ms);
+        for request in &mut self.requests {
+            request.begun_ms = request.begun_ms.saturating_add(jump_ms);
         }
     }
 

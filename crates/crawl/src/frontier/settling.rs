@@ -47,7 +47,9 @@ impl<T> Frontier<T> {
             let stand = match (due_ms, line.stand) {
                 (None, _) => Stand::Idle,
                 // A line that is ready stays so: its turn has come.
-                (Some(ms), Stand::Ready(turn)) if ms <= self.now_ms && turn == line.turn => {
+                (Some(ms), Stand::Ready(turn) | Stand::Untried(turn))
+                    if ms <= self.now_ms && turn == line.turn =>
+                {
                     line.stand
                 }
                 (Some(ms), _) => Stand::Later(ms),
@@ -72,6 +74,9 @@ impl<T> Frontier<T> {
             Stand::Later(ms) => {
                 self.later.remove(&(ms, (key, job)));
             }
+            Stand::Untried(turn) => {
+                self.untried.remove(&(turn, (key, job)));
+            }
             Stand::Ready(turn) => {
                 let lines = self.ready.entry(job).or_default();
                 lines.remove(&(turn, key));
@@ -81,9 +86,43 @@ impl<T> Frontier<T> {
                 }
             }
         }
-        if let Stand::Later(ms) = stand {
-            self.later.insert((ms, (key, job)));
+        match stand {
+            Stand::Later(ms) => {
+                self.later.insert((ms, (key, job)));
+            }
+            Stand::Untried(turn) => {
+                self.untried.insert((turn, (key, job)));
+            }
+            // `promote` makes lines ready.
+            Stand::Ready(_) | Stand::Idle => {}
         }
+    }
+
+    /// A line waits until there are slots for hosts that have not answered promptly.
+    pub(super) fn leave_out(&mut self, key: HostKey, job: JobId) {
+        let Some(host) = self.hosts.get(&key) else { return };
+        if let Some(at) = host.lines.iter().position(|line| line.job == job) {
+            self.stand(key, at, Stand::Untried(host.lines[at].turn));
+        }
+    }
+
+    /// Lines that were left out come back, as many as there are slots for them.
+    pub(super) fn take_in(&mut self, now_ms: i64) {
+        for _ in 0..self.slots.free_untried(now_ms) {
+            let Some(&(_, (key, _))) = self.untried.first() else { return };
+            self.take_in_host(key);
+        }
+    }
+
+    /// The lines of a host that were left out come back.
+    pub(super) fn take_in_host(&mut self, key: HostKey) {
+        let Some(count) = self.hosts.get(&key).map(|host| host.lines.len()) else { return };
+        for at in 0..count {
+            if let Stand::Untried(_) = self.hosts[&key].lines[at].stand {
+                self.stand(key, at, Stand::Idle);
+            }
+        }
+        self.settle(key);
     }
 
     /// Says whether a line could use documents.

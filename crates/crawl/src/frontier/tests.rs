@@ -116,7 +116,7 @@ impl Crawl {
 }
 
 const LIMITS: Limits =
-    Limits { in_flight_max: 4, uncommitted_max: 12, claimed_max: 20, ahead_ms: 500 };
+    Limits { in_flight_max: 4, slow_max: 0, uncommitted_max: 12, claimed_max: 20, ahead_ms: 500 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
@@ -268,8 +268,13 @@ fn a_part_that_is_lost_is_forgotten() {
 #[test]
 fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
     for jump_ms in [7_200_000, -7_200_000] {
-        let limits =
-            Limits { in_flight_max: 4, uncommitted_max: 10, claimed_max: 10, ahead_ms: 5_000 };
+        let limits = Limits {
+            in_flight_max: 4,
+            slow_max: 0,
+            uncommitted_max: 10,
+            claimed_max: 10,
+            ahead_ms: 5_000,
+        };
         let mut frontier: Frontier<Document> = Frontier::new(limits);
         let start_ms = 100_000_000;
         let politeness = Politeness { delay_ms: 1_000, next_ms: start_ms + 600 };
@@ -288,4 +293,71 @@ fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
         assert!(matches!(frontier.next(start_ms + 1_699), Next::WaitUntil(_)));
         assert!(matches!(frontier.next(start_ms + 1_700), Next::Fetch(_, (2, 1))));
     }
+}
+
+/// A frontier with hosts that have one document each, without delay.
+fn with_hosts(limits: Limits, hosts: std::ops::RangeInclusive<i64>) -> Frontier<Document> {
+    let mut frontier: Frontier<Document> = Frontier::new(limits);
+    for bin in hosts {
+        frontier.has_work(key(bin), JOB, FREE, Pace::default());
+    }
+    for want in frontier.wants(0, true, |_| true) {
+        let number = want.host.bin.0;
+        frontier.claimed(want, vec![(number, number)], true);
+    }
+    frontier
+}
+
+/// Starts what may be started.
+fn start_all(frontier: &mut Frontier<Document>, now_ms: i64) -> Vec<HostKey> {
+    let started = std::iter::from_fn(|| match frontier.next(now_ms) {
+        Next::Fetch(host, _) => Some(host),
+        Next::WaitUntil(_) | Next::Wait => None,
+    });
+    started.collect()
+}
+
+#[test]
+fn hosts_that_do_not_answer_keep_the_others_waiting_for_half_a_second_only() {
+    let limits = Limits { in_flight_max: 2, slow_max: 3, ..LIMITS };
+    let mut frontier = with_hosts(limits, 1..=6);
+    assert_eq!(start_all(&mut frontier, 0).len(), 2);
+    assert_eq!(frontier.next(499), Next::WaitUntil(500));
+    assert_eq!(start_all(&mut frontier, 500).len(), 2, "those that are slow gave slots up");
+    assert_eq!(start_all(&mut frontier, 1_000).len(), 1, "one more may be slow, and no further");
+    assert_eq!(start_all(&mut frontier, 60_000).len(), 0);
+    assert_eq!((frontier.in_flight(), frontier.next_start()), (5, None));
+    frontier.finished(spot(key(1), JOB), pause(60_000, 0, 0));
+    assert_eq!(start_all(&mut frontier, 60_000).len(), 1, "an answer makes room");
+}
+
+#[test]
+fn hosts_that_answered_promptly_have_slots_beside_any_number_of_silent_ones() {
+    let limits = Limits { in_flight_max: 4, slow_max: 1, ..LIMITS };
+    let mut frontier = with_hosts(limits, 1..=9);
+    let first = start_all(&mut frontier, 0);
+    assert_eq!(first.len(), 3, "one slot is for hosts that have answered");
+    let good = first[0];
+    frontier.has_work(good, JOB, FREE, Pace::default());
+    frontier.finished(spot(good, JOB), pause(20, 0, 0));
+    for want in frontier.wants(20, true, |_| true) {
+        frontier.claimed(want, (0..5).map(|at| (100 + at, good.bin.0)).collect(), true);
+    }
+    assert_eq!(start_all(&mut frontier, 20).len(), 2, "a silent one and a good one");
+    for now_ms in [30, 500, 1_400] {
+        frontier.finished(spot(good, JOB), pause(now_ms, 0, 0));
+        let started = start_all(&mut frontier, now_ms);
+        assert!(started.contains(&good), "at {now_ms}: {started:?}");
+    }
+}
+
+#[test]
+fn a_slot_that_will_be_given_up_is_waited_for_by_a_clock_that_is_set_too() {
+    let limits = Limits { in_flight_max: 1, slow_max: 1, ..LIMITS };
+    let mut frontier = with_hosts(limits, 1..=2);
+    assert_eq!(start_all(&mut frontier, 5).len(), 1);
+    assert_eq!(frontier.next(6), Next::WaitUntil(505));
+    assert_eq!(frontier.next_start(), Some(505));
+    frontier.shift(1_000);
+    assert_eq!(frontier.next(1_007), Next::WaitUntil(1_505));
 }

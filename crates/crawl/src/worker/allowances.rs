@@ -49,7 +49,7 @@ impl Allowances {
 impl Worker {
     /// Takes up the allowances of jobs, and keeps what was learned.
     pub(super) fn look_at_allowances(&mut self, now_ms: i64) -> Result<()> {
-        let works: Vec<Arc<JobWork>> = self.jobs.values().cloned().collect();
+        let works: Vec<Arc<JobWork>> = self.jobs.attended().cloned().collect();
         self.allowances.jobs.retain(|job, _| works.iter().any(|work| work.id == *job));
         for work in works {
             match self.look_at_allowance(&work, now_ms) {

@@ -8,6 +8,7 @@
 
 use super::finish;
 use super::job::{Doing, JobWork};
+use super::jobs::Idle;
 use super::progress::Waiter;
 use super::{Ended, Older, Worker};
 use crate::conduct::{self, Attends};
@@ -25,26 +26,25 @@ use store::{Error, Result, Tx};
 impl Worker {
     /// Whether the work is over.
     pub(super) fn ended(&mut self, looked: bool) -> Result<Option<Ended>> {
-        if self.is_stopping() {
-            self.jobs.values().chain(self.former_jobs.values()).for_each(|it| it.interrupt());
+        if self.control.is_stopping() {
+            self.jobs.all().for_each(|it| it.interrupt());
             let quiet = self.turns_under_way == 0
                 && self.places.values().all(|place| place.batch.is_empty());
-            let ended = if self.replaced { Ended::Replaced } else { Ended::Stopped };
-            let over = (quiet && self.drained()) || self.stops_too_long();
+            let over = (quiet && self.drained()) || self.control.is_overdue(self.now.ms());
             if over && quiet {
                 self.save_leftovers(true)?;
             }
-            return Ok(over.then_some(ended));
+            return Ok(over.then_some(self.control.ended()));
         }
-        if !looked || self.paused {
+        if !looked || self.control.is_paused() {
             return Ok(None);
         }
         if let Attends::One(job) = self.attends
-            && !self.jobs.contains_key(&job)
+            && !self.jobs.is_attended(job)
         {
             return self.is_over(job);
         }
-        if self.settings.until_idle && self.jobs.is_empty() && self.former_jobs.is_empty() {
+        if self.settings.until_idle && self.jobs.is_empty() {
             let busy = self.db.read(|tx| {
                 let jobs = job_states::busy(tx, JobId(i64::MIN), 1)?;
                 Ok(!jobs.is_empty() || ingests::is_any_due(tx)?)
@@ -57,7 +57,7 @@ impl Worker {
             // What waits for a consumer looks as if nothing could be done for it.
             return Ok(None);
         }
-        let works: Vec<Arc<JobWork>> = self.jobs.values().cloned().collect();
+        let works: Vec<Arc<JobWork>> = self.jobs.attended().cloned().collect();
         for work in works {
             if work.doing == Doing::Crawl && self.attends.includes(work.id) {
                 self.try_to_end(&work)?;
@@ -68,7 +68,7 @@ impl Worker {
 
     /// Whether the one job that is attended to has come to rest.
     fn is_over(&self, job: JobId) -> Result<Option<Ended>> {
-        if self.former_jobs.contains_key(&job) {
+        if self.jobs.is_former(job) {
             // Something of it is uncommitted.
             return Ok(None);
         }
@@ -85,7 +85,7 @@ impl Worker {
 
     /// Ends the run of a job, if all is done that can be.
     fn try_to_end(&mut self, work: &JobWork) -> Result<()> {
-        let left_before = self.left_before.remove(&work.id);
+        let left_before = self.jobs.take_left(work.id);
         if work.definition.continuous && work.definition.reseed_ms.is_some() {
             // However little there is, seeds may bring more.
             return Ok(());
@@ -111,20 +111,13 @@ impl Worker {
         let looked_at = held.clone();
         match self.db.read(move |tx| left(tx, asking, parts, &looked_at)) {
             Ok(Left::Nothing) => {}
-            // Nobody can do anything about them: they are given up, and what they lead
-            // to is named again.
-            Ok(Left::Idle(count)) if left_before == Some(count) => {
-                // What the tables do not know to be out of reach is, all the same, when
-                // the first attempt has changed nothing.
-                let again = self.gave_up.insert(job, count) == Some(count);
-                self.give_up(job, if again { i64::MIN } else { asking.horizon_ms });
-                return Ok(());
-            }
-            // Others may have added some of it since the look of this round; if as many
-            // are left after another look, that one has seen them all.
+            // What they lead to is named again when they are given up.
             Ok(Left::Idle(count)) => {
-                self.left_before.insert(job, count);
-                self.looked_ms = i64::MIN;
+                match self.jobs.on_idle(job, left_before, count) {
+                    Idle::LookAgain => self.schedule.want(),
+                    Idle::GiveUp => self.give_up(job, asking.horizon_ms),
+                    Idle::GiveUpAll => self.give_up(job, i64::MIN),
+                }
                 return Ok(());
             }
             Ok(Left::AtWork) => return Ok(()),
@@ -146,7 +139,7 @@ impl Worker {
         });
         match ended {
             Ok(()) => {
-                self.looked_ms = i64::MIN;
+                self.schedule.want();
                 self.conductor.wake();
                 Ok(())
             }
@@ -164,7 +157,7 @@ impl Worker {
             let place = self.places.entry((part, job)).or_default();
             (place.gives_up_ms, place.is_swept) = (Some(horizon_ms), false);
         }
-        self.looked_ms = i64::MIN;
+        self.schedule.want();
     }
 
     /// Whether nothing of a job can be done for longer than its patience.

@@ -20,7 +20,7 @@ impl Worker {
             .places
             .iter()
             .filter(|((part, job), place)| {
-                let is_over = of_all || !jobs.contains_key(job);
+                let is_over = of_all || !jobs.is_attended(*job);
                 is_over && is_free(part) && place.is_idle() && !place.batch.visits.is_empty()
             })
             .map(|(key, _)| *key)

@@ -279,7 +279,7 @@ impl Worker {
             self.sessions.unsaved.push(Unsaved { connection, event, stored });
         }
         self.save_sessions();
-        self.looked_ms = i64::MIN;
+        self.schedule.want();
     }
 
     /// A login was not begun after all.

@@ -15,7 +15,6 @@ use crate::hops::Spread;
 use crate::lifecycle::Event;
 use crate::stored_times;
 use std::collections::HashMap;
-use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::bins::{self, Bin};
 use store::tables::hops;
@@ -32,8 +31,6 @@ const BINS_MAX: u32 = 1_000;
 const JOBS_MAX: u32 = 1_000;
 /// Documents woken at once.
 const WAKE_MAX: u32 = 1_000;
-/// With nothing to do, the tables are looked at again after this long at first.
-const IDLE_MS: i64 = 20;
 
 /// For how long a process remembers links of continuous jobs.
 const KNOWN_MS_MAX: i64 = 600_000;
@@ -58,16 +55,10 @@ impl Worker {
     /// been seen.
     pub(super) fn look(&mut self) -> Result<bool> {
         let now_ms = self.now.ms();
-        if self.is_stopping() || now_ms < self.next_look_ms() {
+        if self.control.is_stopping() || now_ms < self.next_look_ms() {
             return Ok(false);
         }
-        // The longer there is nothing, the less often it is worth a look.
-        self.idle_ms = match self.frontier.is_idle() {
-            true => (self.idle_ms * 2).clamp(IDLE_MS, self.settings.poll_ms),
-            false => 0,
-        };
-        // Before the look, so that whatever asks for another one meanwhile gets it.
-        self.looked_ms = now_ms;
+        self.schedule.begin(self.frontier.is_idle(), now_ms);
         self.look_at_disk()?;
         self.save_sessions();
         self.look_for_jobs(now_ms)?;
@@ -80,14 +71,14 @@ impl Worker {
             self.look_at(part, now_ms)?;
         }
         // What was woken is ready, but in the frontier only after that other look.
-        Ok(self.looked_ms != i64::MIN)
+        Ok(!self.schedule.is_wanted())
     }
 
     /// Forgets now and then which links are queued: documents of continuous jobs leave the
     /// queue, in other processes too.
     fn forget_links(&mut self, now_ms: i64) {
         let is_old = now_ms.saturating_sub(self.known_since_ms) > KNOWN_MS_MAX;
-        if is_old && self.jobs.values().any(|work| work.definition.continuous) {
+        if is_old && self.jobs.attended().any(|work| work.definition.continuous) {
             self.known.clear();
             self.known_since_ms = now_ms;
         }
@@ -98,8 +89,8 @@ impl Worker {
         let Some(path) = &self.settings.disk else { return Ok(()) };
         let room = disk::room(path)?;
         let needed_bytes = room.needed_bytes(self.settings.disk_free_percent);
-        let was = std::mem::replace(&mut self.paused, room.free_bytes < needed_bytes);
-        if self.paused {
+        let was = self.control.set_disk_full(room.free_bytes < needed_bytes);
+        if self.control.is_paused() {
             self.progress.waits_for(
                 Waiter::Disk,
                 Some(format!(
@@ -119,8 +110,7 @@ impl Worker {
 
     /// When the tables are looked at again.
     pub(super) fn next_look_ms(&self) -> i64 {
-        let wait_ms = if self.frontier.is_idle() { self.idle_ms } else { self.settings.poll_ms };
-        self.looked_ms.saturating_add(wait_ms)
+        self.schedule.next_ms(self.frontier.is_idle())
     }
 
     fn look_for_jobs(&mut self, now_ms: i64) -> Result<()> {
@@ -130,17 +120,7 @@ impl Worker {
             Err(error) if error.passes() => return Ok(()),
             Err(error) => return Err(error),
         };
-        let gone: Vec<JobId> = self
-            .jobs
-            .values()
-            .filter(|work| !attended.iter().any(|it| work.is(it)))
-            .map(|work| work.id)
-            .collect();
-        for job in gone {
-            if let Some(work) = self.jobs.remove(&job) {
-                work.interrupt();
-                self.former_jobs.insert(job, work);
-            }
+        for job in self.jobs.retire_missing(&attended) {
             let parts: Vec<Part> = self.parts.keys().copied().collect();
             for part in parts {
                 for item in self.frontier.forget(part, Some(job)) {
@@ -160,7 +140,7 @@ impl Worker {
 
     /// Takes a job up, or takes over what has changed in its definition.
     fn take_up(&mut self, it: &Attended, now_ms: i64) -> Result<()> {
-        let known = self.jobs.get(&it.job.id).cloned();
+        let known = self.jobs.get(it.job.id).cloned();
         if known.as_ref().is_some_and(|work| work.is_defined_as(it)) {
             return Ok(());
         }
@@ -189,11 +169,8 @@ impl Worker {
                         place.1.is_swept = false;
                     }
                 }
-                self.former_jobs.remove(&work.id);
                 self.frontier.set_job(work.id, work.connection, work.definition.priority);
-                let former = self.jobs.insert(work.id, Arc::new(work));
-                // What it is told now is not what is under way.
-                former.iter().for_each(|it| it.interrupt());
+                self.jobs.attend(work);
                 Ok(())
             }
             // It cannot be what it is told to be: whoever looks after it hears why.
@@ -224,10 +201,10 @@ impl Worker {
         let (jobs, parts) = (&self.jobs, &self.parts);
         self.places.retain(|(part, job), place| {
             let busy = parts.get(part).is_some_and(|held| held.busy);
-            jobs.contains_key(job) || busy || !place.is_idle() || !place.batch.visits.is_empty()
+            jobs.is_attended(*job) || busy || !place.is_idle() || !place.batch.visits.is_empty()
         });
         let places = &self.places;
-        self.former_jobs.retain(|job, _| places.keys().any(|key| key.1 == *job));
+        self.jobs.forget_former(|job| places.keys().any(|key| key.1 == job));
     }
 
     /// The jobs that somebody attends to. Of several processes that attend to one job its
@@ -255,15 +232,15 @@ impl Worker {
         let room = HOSTS_MAX.saturating_sub(self.frontier.hosts());
         let limit = u32::try_from(room).unwrap_or(BINS_MAX).min(BINS_MAX);
         let after = self.parts.get(&part).map_or(FIRST, |held| held.marked_after);
-        for work in self.jobs.values().filter(|work| work.doing != Doing::Crawl) {
+        for work in self.jobs.attended().filter(|work| work.doing != Doing::Crawl) {
             // There is nothing to look for: sweeping takes what there is.
             self.places.entry((part, work.id)).or_default();
         }
         let counting: Vec<JobId> =
-            self.jobs.values().filter(|work| work.hops.is_some()).map(|work| work.id).collect();
+            self.jobs.attended().filter(|work| work.hops.is_some()).map(|work| work.id).collect();
         let works: Vec<(JobId, store::ids::Run, Older)> = self
             .jobs
-            .values()
+            .attended()
             .filter(|work| work.doing == Doing::Crawl)
             .map(|work| {
                 let place = self.places.entry((part, work.id)).or_default();
@@ -309,7 +286,7 @@ impl Worker {
             let place = self.places.entry((part, job)).or_default();
             place.due_ms = due_ms;
             let is_scheduled = due_ms.is_some() && !place.is_unscheduled;
-            let scans_once = self.jobs.get(&job).is_some_and(|it| !it.definition.continuous);
+            let scans_once = self.jobs.get(job).is_some_and(|it| !it.definition.continuous);
             let latest_ms = self.latest_retry_ms(job, now_ms);
             if is_scheduled && scans_once {
                 self.unschedule(part, job)?;
@@ -317,7 +294,7 @@ impl Worker {
                 // The clock was wrong when that was written.
                 let place = Place { part, job };
                 self.holding_part(part, move |tx| queue::pull_in(tx, place, latest_ms))?;
-                self.looked_ms = i64::MIN;
+                self.schedule.want();
             } else if due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
                 self.wake(part, job, now_ms)?;
             }
@@ -333,14 +310,14 @@ impl Worker {
         if let Some(count) = count {
             let place = self.places.entry((part, job)).or_default();
             place.is_unscheduled = count < u64::from(WAKE_MAX);
-            self.looked_ms = i64::MIN;
+            self.schedule.want();
         }
         Ok(())
     }
 
     /// When what waits of a job that scans once is looked at again, at the latest.
     fn latest_retry_ms(&self, job: JobId, now_ms: i64) -> i64 {
-        let Some(work) = self.jobs.get(&job) else { return i64::MAX };
+        let Some(work) = self.jobs.get(job) else { return i64::MAX };
         stored_times::retry_max_ms(work.manners.patience, now_ms)
     }
 
@@ -354,7 +331,7 @@ impl Worker {
         if let Some(due_ms) = due_ms {
             self.places.entry((part, job)).or_default().due_ms = due_ms;
             // Their bins are marked now.
-            self.looked_ms = i64::MIN;
+            self.schedule.want();
         }
         Ok(())
     }
@@ -385,7 +362,7 @@ impl Worker {
     }
 
     pub(super) fn has_work(&mut self, part: Part, job: JobId, bin: &Bin) {
-        let (Some(work), Some(held)) = (self.jobs.get(&job), self.parts.get(&part)) else { return };
+        let (Some(work), Some(held)) = (self.jobs.get(job), self.parts.get(&part)) else { return };
         if held.leaving {
             return;
         }

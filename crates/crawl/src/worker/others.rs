@@ -92,7 +92,7 @@ impl Worker {
         let fails = Event::Fail(format!("{docid} has failed for good ({})", reason.code()));
         // If this cannot be written now, the next failure, or the next run, writes it.
         let _ = self.db.write(move |tx| conduct::try_to(tx, id, &fails, now_ms));
-        self.looked_ms = i64::MIN;
+        self.schedule.want();
         self.conductor.wake();
     }
 

@@ -14,6 +14,7 @@ use super::{Item, PartWork, Worker};
 use crate::frontier::Want;
 use crate::hops::Spread;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 use store::ids::{JobId, Part, QueueId};
 use store::tables::queue::sweep::Sweep;
@@ -23,9 +24,9 @@ impl Worker {
     /// Sends the turns that are due. Returns how long nothing else will be.
     pub(super) fn plan(&mut self) -> Result<Duration> {
         let now_ms = self.now.ms();
-        let stopping = self.is_stopping();
+        let stopping = self.control.is_stopping();
         let closing = stopping && self.drained();
-        let mut wants = self.wants(now_ms, stopping || self.paused);
+        let mut wants = self.wants(now_ms, stopping || self.control.is_paused());
         // Commits first: what one job asks for may wait for what another has not committed.
         let mut keys: Vec<((Part, JobId), bool)> = Vec::with_capacity(self.places.len());
         for key in self.places.keys() {
@@ -37,12 +38,12 @@ impl Worker {
             let asked = wants.remove(&key).unwrap_or_default();
             let free = self.parts.get(&key.0).is_some_and(|held| !held.busy);
             let commits = commits && !self.places[&key].batch.is_empty();
-            let sweeps = self.sweep_of(key).is_some() && !stopping && !self.paused;
+            let sweeps = self.sweep_of(key).is_some() && !stopping && !self.control.is_paused();
             let spreads = self.places[&key].spread == Spread::More && !closing;
             let idle = !commits && asked.is_empty() && !sweeps && !spreads;
             if !free || self.turns_under_way >= TURNS_MAX || idle {
                 for want in asked {
-                    self.frontier.claimed(want, Vec::new(), false);
+                    self.frontier.cancel(want);
                 }
                 continue;
             }
@@ -58,8 +59,8 @@ impl Worker {
         let documents_max = self.chunk_documents_max(key);
         let due = batch.first_ms.is_some_and(|ms| now_ms - ms >= self.settings.chunk_ms);
         let hungry = asks && batch.documents() * 2 >= documents_max;
-        // Nothing else keeps a sweep from its next step.
-        let starving = self.frontier.in_flight() == 0 || batch.swept > 0;
+        // Nothing else keeps a sweep from its next step, nor documents that wait for room.
+        let starving = self.frontier.in_flight() == 0 || batch.swept > 0 || self.frontier.is_full();
         !batch.is_empty() && (batch.is_full(documents_max) || due || starving || hungry)
     }
 
@@ -70,7 +71,7 @@ impl Worker {
         if place.is_swept || !claims {
             return None;
         }
-        match self.jobs.get(&job)?.doing {
+        match self.jobs.get(job)?.doing {
             Doing::Sweep(sweep) => Some(sweep),
             Doing::Crawl => {
                 let left = place.gives_up_ms.map(|horizon_ms| Sweep::Left { horizon_ms });
@@ -82,7 +83,7 @@ impl Worker {
     /// What a continuous job loses while it goes on; others wait for the end of the run, in
     /// which it may be found again.
     fn leaving_of(&self, job: JobId) -> Option<Sweep> {
-        let work = self.jobs.get(&job)?;
+        let work = self.jobs.get(job)?;
         let released = work.removals.released;
         let loses = work.definition.continuous && released > 0;
         loses.then_some(Sweep::Leaving(released))
@@ -104,13 +105,13 @@ impl Worker {
 
     fn send_turn(&mut self, (part, job): (Part, JobId), mut wants: Vec<Want>, commits: bool) {
         let now_ms = self.now.ms();
-        let Some(work) = self.jobs.get(&job).or_else(|| self.former_jobs.get(&job)).cloned() else {
+        let Some(work) = self.jobs.get_any(job).cloned() else {
+            wants.into_iter().for_each(|want| self.frontier.cancel(want));
             return;
         };
         let claims = self.parts.get(&part).is_some_and(PartWork::claims)
-            && !self.is_stopping()
-            && !self.paused
-            && self.jobs.contains_key(&job);
+            && self.control.may_claim()
+            && self.jobs.is_attended(job);
         if commits && wants.is_empty() && claims {
             // A commit may as well fill up.
             let more = self.frontier.wants(now_ms, true, |other| other == part);
@@ -118,7 +119,7 @@ impl Worker {
                 more.into_iter().partition(|want| want.job == job);
             wants = mine;
             for want in others {
-                self.frontier.claimed(want, Vec::new(), false);
+                self.frontier.cancel(want);
             }
         }
         let sweep = self.sweep_of((part, job)).filter(|_| claims);
@@ -146,7 +147,7 @@ impl Worker {
         };
         self.turns_under_way += 1;
         if commit.is_some() {
-            self.idle_ms = 0;
+            self.schedule.on_work();
         }
         let (job, ids) = (work, self.ids.clone());
         let turn = Turn { lease, job, ids, commit, open, is_open, active, wants, sweep, now_ms };
@@ -237,7 +238,7 @@ impl Worker {
         let leaving = self.parts.get(&part).is_none_or(|held| held.leaving) || !is_ours;
         let mut back: Vec<Item> = Vec::new();
         if done.claimed.iter().any(|(_, claimed, _)| !claimed.is_empty()) {
-            self.idle_ms = 0;
+            self.schedule.on_work();
         }
         for (want, claimed, exhausted) in done.claimed {
             if is_ours {
@@ -246,10 +247,10 @@ impl Worker {
             }
             let items: Vec<Item> =
                 claimed.into_iter().map(|it: Claimed| Item::new(job, it)).collect();
-            if leaving || !self.frontier.knows(want.host) || !self.jobs.contains_key(&job) {
+            if leaving || !self.frontier.knows(want.host) || !self.jobs.is_attended(job) {
                 let kept = Want { documents: want.documents - items.len(), ..want };
                 // Nothing more is wanted here, so that the host can be forgotten.
-                self.frontier.claimed(kept, Vec::new(), true);
+                self.frontier.abandon(kept);
                 back.extend(items);
             } else {
                 self.frontier.claimed(want, items, exhausted);
@@ -259,8 +260,10 @@ impl Worker {
             self.give_back(part, item);
         }
         if let Some(sweep) = turn.sweep.filter(|_| is_ours) {
+            // A turn from before the job changed has not seen what is to be swept since then.
+            let is_current = self.jobs.get(job).is_some_and(|now| Arc::ptr_eq(now, &turn.job));
             let place = self.places.entry((part, job)).or_default();
-            place.is_swept = done.swept.is_empty();
+            place.is_swept = done.swept.is_empty() && is_current;
             if place.is_swept {
                 place.gives_up_ms = None;
             }
@@ -287,7 +290,7 @@ impl Worker {
         (documents, wants): (usize, &[Want]),
     ) -> Result<()> {
         for want in wants {
-            self.frontier.claimed(*want, Vec::new(), true);
+            self.frontier.abandon(*want);
         }
         self.frontier.committed(documents);
         match error {

@@ -11,6 +11,11 @@ pub const UNCOMMITTED_MAX: usize = 200;
 /// Documents claimed and not committed: enough wait for chunks to be full when they are committed.
 const CLAIMED_MAX: usize = 2 * UNCOMMITTED_MAX;
 
+/// Slow requests for each that may be under way, and how many at most: hosts that hardly answer
+/// must not keep the others waiting, and claims are left for what is quick.
+const SLOW_SHARE: usize = 4;
+const SLOW_MAX: usize = 128;
+
 /// How a worker works.
 #[derive(Clone)]
 pub struct Settings {
@@ -33,8 +38,10 @@ pub struct Settings {
     pub uncommitted_max: usize,
     /// Documents claimed and not committed: those, and the ones that wait in memory.
     pub claimed_max: usize,
-    /// Requests under way.
+    /// Requests under way that are not slow.
     pub in_flight_max: usize,
+    /// Slow requests that are under way beside them.
+    pub slow_max: usize,
     /// Threads that fetch.
     pub fetch_threads: usize,
     /// How to fetch.
@@ -72,6 +79,7 @@ impl Settings {
             uncommitted_max: UNCOMMITTED_MAX,
             claimed_max: CLAIMED_MAX,
             in_flight_max: in_flight_max.min(UNCOMMITTED_MAX),
+            slow_max: (SLOW_SHARE * in_flight_max).min(SLOW_MAX),
             fetch_threads: cores.clamp(1, 4).min(in_flight_max),
             fetch: fetch::Settings::default(),
             disk: None,
@@ -109,10 +117,16 @@ impl Settings {
     pub(super) fn limits(&self) -> Limits {
         Limits {
             in_flight_max: self.in_flight_max,
+            slow_max: self.slow_max,
             uncommitted_max: self.uncommitted_max,
             claimed_max: self.claimed_max,
             ahead_ms: 2 * self.chunk_ms,
         }
+    }
+
+    /// Requests under way, slow or not.
+    pub(super) fn under_way_max(&self) -> usize {
+        self.in_flight_max + self.slow_max
     }
 
     fn heartbeat_ms(&self) -> i64 {

@@ -4,7 +4,6 @@
 //! finished, forbidden, or back as it was.
 
 use super::batch::Batch;
-use super::clockwork;
 use super::finish::{self, Class, Finishing};
 use super::holdings::Holding;
 use super::hosts::Request;
@@ -13,7 +12,7 @@ use super::logins::Access;
 use super::looking::FIRST;
 use super::tasks::{Claimed, DocumentDone, DocumentTask, RobotsTask, Task};
 use super::turn::OpenChunk;
-use super::{Item, PartWork, PlaceWork, STOP_MS_MAX, Worker};
+use super::{Item, PartWork, PlaceWork, Worker};
 use crate::definitions::RobotsFor;
 use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Next, Pause};
@@ -37,7 +36,7 @@ const BLOCKED_MS_MAX: i64 = 5_000;
 impl Worker {
     /// Asks for all that may be asked for now.
     pub(super) fn ask(&mut self) -> Result<()> {
-        if self.is_stopping() || self.paused {
+        if !self.control.may_claim() {
             return Ok(());
         }
         while self.sure.is_any(self.now.ms())
@@ -51,7 +50,7 @@ impl Worker {
 
     fn ask_for(&mut self, host: HostKey, item: Item) -> Result<()> {
         let Item { job, claimed } = item;
-        let Some(work) = self.jobs.get(&job).cloned() else {
+        let Some(work) = self.jobs.get(job).cloned() else {
             self.frontier.skipped(self.frontier.spot(host, job));
             self.give_back(host.part, Item::new(job, claimed));
             return Ok(());
@@ -309,7 +308,7 @@ impl Worker {
     ) -> i64 {
         let now_ms = self.now.ms();
         let busy_ms = (request.ended_ms - request.began_ms).max(0);
-        let ended_ms = clockwork::ended_ms(request.ended_ms, self.jumps.since_ms(), now_ms);
+        let ended_ms = self.schedule.ended_ms(request.ended_ms, now_ms);
         let request = Request { ended_ms, ..request };
         let known = self.hosts.get(host);
         let blocked_ms = known.ended(request);
@@ -375,7 +374,7 @@ impl Worker {
                 };
                 self.parts.insert(part, held);
                 self.repace_all();
-                self.looked_ms = i64::MIN;
+                self.schedule.want();
                 self.lags.look_now();
             }
             Holding::Lost(part) => self.lose(part),
@@ -387,7 +386,7 @@ impl Worker {
                     self.give_back(part, item);
                 }
             }
-            Holding::Replaced => self.replaced = true,
+            Holding::Replaced => self.control.on_replaced(),
         }
     }
 
@@ -417,20 +416,14 @@ impl Worker {
     /// taken too long.
     pub(super) fn drained(&mut self) -> bool {
         let now_ms = self.now.ms();
-        self.stop_since_ms.get_or_insert(now_ms);
+        self.control.begin_drain(now_ms);
         let parts: Vec<Part> = self.parts.keys().copied().collect();
         for part in parts {
             for item in self.frontier.forget(part, None) {
                 self.give_back(part, item);
             }
         }
-        self.frontier.in_flight() == 0 || self.stops_too_long()
-    }
-
-    /// Whether what is under way, or the database, has kept a clean stop waiting for long
-    /// enough.
-    pub(super) fn stops_too_long(&self) -> bool {
-        self.stop_since_ms.is_some_and(|since_ms| self.now.ms() - since_ms > STOP_MS_MAX)
+        self.frontier.in_flight() == 0 || self.control.is_overdue(self.now.ms())
     }
 }
 

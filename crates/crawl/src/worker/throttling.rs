@@ -144,8 +144,7 @@ impl Worker {
 
     /// Tells the frontier what the bins of a connection are allowed now.
     fn repace(&mut self, connection: ConnectionId) {
-        let works = self.jobs.values().chain(self.former_jobs.values());
-        let Some(work) = works.into_iter().find(|it| it.connection == connection).cloned() else {
+        let Some(work) = self.jobs.all().find(|it| it.connection == connection).cloned() else {
             return;
         };
         let (throttling, hosts) = (&mut self.throttling, &mut self.hosts);
@@ -166,7 +165,7 @@ impl Worker {
     /// less.
     pub(super) fn repace_all(&mut self) {
         let others: BTreeSet<ConnectionId> =
-            self.jobs.values().filter(|it| it.web().is_none()).map(|it| it.connection).collect();
+            self.jobs.attended().filter(|it| it.web().is_none()).map(|it| it.connection).collect();
         for connection in others {
             self.repace(connection);
         }

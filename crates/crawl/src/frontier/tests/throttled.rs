@@ -15,7 +15,13 @@ struct Throttled {
 
 impl Throttled {
     fn new(in_flight_max: usize, bins: &[(i64, Pace)]) -> Throttled {
-        let limits = Limits { in_flight_max, uncommitted_max: 20, claimed_max: 20, ahead_ms: 500 };
+        let limits = Limits {
+            in_flight_max,
+            slow_max: 0,
+            uncommitted_max: 20,
+            claimed_max: 20,
+            ahead_ms: 500,
+        };
         let mut frontier = Frontier::new(limits);
         for (bin, (_, pace)) in (0..).zip(bins) {
             frontier.has_work(key(bin), JOB, FREE, *pace);
