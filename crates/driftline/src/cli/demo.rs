@@ -12,7 +12,6 @@ mod fates;
 mod first;
 mod next;
 mod round;
-mod sample;
 mod second;
 mod served;
 mod stage;

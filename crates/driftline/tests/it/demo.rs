@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::sample::{Expected, FAILING, Fate, MOVED_LINK, Manners, expected};
+use driftline::demo_site::{Expected, FAILING, Fate, MOVED_LINK, Manners, expected};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_driftline");
 /// Columns of a terminal that everybody has.

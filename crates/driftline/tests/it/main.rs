@@ -5,10 +5,6 @@ mod cli;
 mod crawl;
 mod demo;
 mod extract;
-#[path = "../../src/cli/demo/sample.rs"]
-mod sample;
 mod site;
 mod specmap;
 mod tidy;
-#[path = "../../src/web.rs"]
-mod web;

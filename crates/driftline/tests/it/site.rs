@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use crate::web::{Answer, Request, Settings, Web};
+use driftline::loopback_web::{Answer, Request, Settings, Web};
 use pages::Plan;
 
 /// Real pages of [`Site::endless`].

@@ -2,9 +2,9 @@
 //! had.
 
 use super::round::JOB;
-use super::sample::{FAILING, Fate};
 use super::stage::Stage;
 use crate::cli::why;
+use crate::demo_site::{FAILING, Fate};
 use page::url::host_of;
 use serde_json::json;
 

@@ -1,16 +1,16 @@
 //! Third step: the web changes.
 
-use super::sample::{self, Changed, FAILING, MOVED_LINK};
 use super::stage::Stage;
+use crate::demo_site::{self, Changed, FAILING, MOVED_LINK};
 use serde_json::json;
 use std::collections::BTreeMap;
 
 /// Changes the web, and tells what is different.
 pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
-    stage.sample.change();
-    let changes = sample::changes();
+    stage.site.change();
+    let changes = demo_site::changes();
     stage.title("The web changes");
-    for host in sample::names().into_iter().filter(|host| *host != FAILING) {
+    for host in demo_site::names().into_iter().filter(|host| *host != FAILING) {
         stage.say(&format!("  {host}"));
         for (what, paths) in by_what(&changes, host) {
             stage.wrapped(&format!("    {what}: {}", paths.join(", ")));

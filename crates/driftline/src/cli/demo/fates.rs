@@ -5,8 +5,8 @@
 //! crawler's own account.
 
 use super::round::JOB;
-use super::sample::Fate;
 use super::stage::Stage;
+use crate::demo_site::Fate;
 use ::crawl::begin::Begun;
 use ::crawl::fetch::sentences;
 use anyhow::{Context, ensure};

@@ -1,9 +1,9 @@
 //! Second step: the first crawl, with an example of everything that it met.
 
 use super::round::{self, Round};
-use super::sample::Fate;
 use super::stage::Stage;
 use crate::cli::words::size;
+use crate::demo_site::Fate;
 
 /// Fates in the order of the story, each with the example that tells most.
 const FATES: [(Fate, &str); 7] = [

@@ -6,11 +6,11 @@
 //! not have is not resolved, so nothing leaves the machine.
 
 use super::fates::{self, Found};
-use super::sample;
 use super::stage::Stage;
 use crate::cli::crawl::show::Summary;
 use crate::cli::crawl::work::{Work, Worked};
-use crate::web::Visit;
+use crate::demo_site;
+use crate::loopback_web::Visit;
 use ::crawl::definitions::WebSpec;
 use ::crawl::fetch::Lookup;
 use ::crawl::worker::{Ended, Settings};
@@ -48,9 +48,9 @@ pub struct Round {
 /// Crawls once. When somebody stops it, the stage knows, and has no further crawl.
 pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
     let began = Instant::now();
-    stage.sample.web().take_visits();
+    stage.site.web().take_visits();
     let spec = WebSpec {
-        seeds: stage.sample.seeds(),
+        seeds: stage.site.seeds(),
         delay_ms: DELAY_MS,
         allow_private: true,
         retries: 1,
@@ -63,7 +63,7 @@ pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
     settings.fetch.agent = spec.agent.clone();
     settings.fetch.contact = spec.contact.clone();
     settings.fetch.lookup = Lookup::Given(Arc::new(|name| {
-        let is_known = sample::names().contains(&name);
+        let is_known = demo_site::names().contains(&name);
         is_known.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)).into_iter().collect()
     }));
     let work = Work {
@@ -83,7 +83,7 @@ pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
     }
     let found = fates::read(stage, &worked.begun)?;
     let summary = Summary::read(&stage.held.db, JOB, &worked)?;
-    let visits = stage.sample.web().take_visits();
+    let visits = stage.site.web().take_visits();
     stage.rounds.push(Round { took, summary, worked, visits, found });
     Ok(())
 }

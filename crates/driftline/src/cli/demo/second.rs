@@ -3,8 +3,8 @@
 use super::fates::Found;
 use super::first::cost;
 use super::round;
-use super::sample::{self, Fate};
 use super::stage::Stage;
+use crate::demo_site::{self, Fate};
 use page::url::{host_of, path_of};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
     let [first, second] = stage.rounds.as_slice() else { return Ok(()) };
     stage.say(&cost(second));
     stage.wrapped(&format!("  {}", totals(&second.found)));
-    for host in sample::names() {
+    for host in demo_site::names() {
         tell_host(stage, &second.found, host);
     }
     let moved = moved_links(&first.found, &second.found);

@@ -1,13 +1,13 @@
 //! First step: what is served.
 
-use super::sample;
 use super::stage::Stage;
+use crate::demo_site;
 use serde_json::json;
 
 /// Tells which hosts there are.
 pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
-    let hosts = sample::hosts();
-    let port = stage.sample.web().port();
+    let hosts = demo_site::hosts();
+    let port = stage.site.web().port();
     let pages: usize = hosts.iter().map(|(_, _, pages)| pages).sum();
     stage.say(&format!(
         "A small web is served on this machine: {} hosts, {pages} pages, at 127.0.0.1:{port}.\n\

@@ -6,10 +6,10 @@
 //! touched.
 
 use super::round::Round;
-use super::sample::Sample;
 use crate::cli::place::Held;
 use crate::cli::words::quoted;
 use crate::cli::{say, shown};
+use crate::demo_site::DemoSite;
 use anyhow::Context;
 use serde_json::{Map, Value as Json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -29,7 +29,7 @@ pub struct Stage {
     /// The data directory. It is closed before it goes.
     pub held: Held,
     /// The web.
-    pub sample: Sample,
+    pub site: DemoSite,
     /// The crawls so far.
     pub rounds: Vec<Round>,
     /// Where the directory is kept, if it is.
@@ -65,10 +65,10 @@ impl Stage {
             (None, Some(folder)) => folder.path().join("data"),
             (None, None) => unreachable!("without --keep there is a folder"),
         };
-        let sample = Sample::start().context("cannot serve the demo's web on 127.0.0.1")?;
+        let site = DemoSite::start().context("cannot serve the demo's web on 127.0.0.1")?;
         Ok(Stage {
             held: Held::open(&root, settings::PARTS_DEFAULT)?,
-            sample,
+            site,
             rounds: Vec::new(),
             kept: keep,
             stopped,
@@ -121,7 +121,7 @@ impl Stage {
 
     /// Text with URLs as the story shows them: all hosts have one port, and none has TLS.
     pub fn short(&self, text: &str) -> String {
-        let port = format!(":{}/", self.sample.web().port());
+        let port = format!(":{}/", self.site.web().port());
         shown(&text.replace("http://", "").replace(&port, "/"))
     }
 
@@ -136,8 +136,8 @@ impl Stage {
     /// Ends the demo: gives the answer and takes away what is not kept.
     pub fn close(self) -> anyhow::Result<ExitCode> {
         let is_stopped = self.is_stopped();
-        let Stage { held, sample, json, folder, .. } = self;
-        drop(sample);
+        let Stage { held, site, json, folder, .. } = self;
+        drop(site);
         drop(held);
         if let Some(folder) = folder {
             let name = shown(&folder.path().display().to_string());

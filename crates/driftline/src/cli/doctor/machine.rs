@@ -124,8 +124,7 @@ fn tls() -> Check {
         contact: spec.contact,
         limits: Limits::default(),
         lookup: Lookup::System,
-        extra_roots: Vec::new(),
-        addresses: Default::default(),
+        ..Settings::default()
     };
     match Fetcher::new(settings) {
         Ok(_) => Check::ok(NAME, "Mozilla's certificate authorities, built in"),

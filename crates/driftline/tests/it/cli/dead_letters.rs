@@ -11,7 +11,7 @@ use super::definitions::{crawling, made, parsed};
 use super::jobs::{PATIENCE, assert_says, keys, with_job};
 use super::{Place, assert_trouble, bare, said};
 use crate::site::Site;
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 /// A directory with a job that has six documents: two are ready, four are done, of which
 /// three have failed; two of these for lack of an address.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{Home, Summary};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 /// A web of a few pages, which can be changed: the links of each, or its trouble.
 struct Web {

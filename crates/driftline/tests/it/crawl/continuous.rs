@@ -260,7 +260,7 @@ fn pages_are_looked_at_again_and_survive_trouble() {
     until("all are looked at again", || home.number(looked) == 5);
     let learned = "SELECT COUNT(*) FROM job_states WHERE refetch IS NOT NULL";
     until("what was learned is kept", || home.number(learned) == 1);
-    site.intercept(|_| Some(crate::web::Answer::status(500)));
+    site.intercept(|_| Some(driftline::loopback_web::Answer::status(500)));
     let troubled = "SELECT COUNT(*) FROM looks WHERE httpstatus = 500";
     until("there is trouble", || home.number(troubled) > 0);
     site.intercept(|_| None);

@@ -3,7 +3,7 @@
 
 use super::{Home, Running, Summary, text, until};
 use crate::site::{ENDLESS_REAL, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 /// Pages fetched of a site that has 200 and traps without end.
 const FETCHED_MAX: usize = 5_000;

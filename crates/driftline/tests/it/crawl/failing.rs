@@ -4,7 +4,7 @@ use store::tables::jobs::{self, OnFailure};
 
 use super::{Home, Running, Summary, text, words};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 const PAGES: usize = 10;
 

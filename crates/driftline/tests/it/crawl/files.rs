@@ -2,6 +2,7 @@
 //! `driftline work`.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use ::crawl::conduct;
 use ::crawl::lifecycle::Event;
@@ -68,6 +69,30 @@ impl Tree {
         let ended = ended.ended();
         assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
         self.home.verify();
+    }
+
+    /// Works to the end, killed again and again on the way there. Each process lives half as long
+    /// again as the one before, so that a fast machine is killed as often as a slow one.
+    pub fn work_through_kills(&self) {
+        let mut kills = 0;
+        let mut lifetime = Duration::from_millis(5);
+        loop {
+            let args = ["work", "--until-idle", "--lease", "1"];
+            let mut running = Running::start(self.home.command(&args));
+            let deadline = Instant::now() + lifetime;
+            while !running.has_ended() && Instant::now() < deadline {
+                std::thread::park_timeout(Duration::from_millis(2));
+            }
+            if running.has_ended() {
+                let ended = running.ended();
+                assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
+                break;
+            }
+            running.kill();
+            kills += 1;
+            lifetime = lifetime * 3 / 2;
+        }
+        assert!(kills > 2, "it was done before it could be killed");
     }
 
     /// Runs the job once. Returns how many documents it has processed, in all.

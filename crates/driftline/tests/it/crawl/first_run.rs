@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Home, Running, Summary, text};
 use crate::site::Site;
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 fn screen(home: &Home, args: &[&str]) -> (Option<i32>, String) {
     let output = home.command(args).output().unwrap();

@@ -8,7 +8,7 @@ use store::tables::jobs::{self, OnFailure};
 
 use super::{Home, Running, Summary, assert_trouble, text, until};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 const PAGES: usize = 60;
 

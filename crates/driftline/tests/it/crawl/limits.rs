@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Home, Summary, words};
 use crate::site::{Served, Site, Traffic};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 const PAGES: u64 = 120;
 

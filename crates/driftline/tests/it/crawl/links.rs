@@ -2,7 +2,7 @@
 
 use super::{GLANCE, Home, PATIENCE, Running, text, words};
 use crate::site::Site;
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 use serde_json::Value;
 
 const PAGES: usize = 60;

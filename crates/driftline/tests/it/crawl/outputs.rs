@@ -6,7 +6,6 @@ use crate::site::{Served, Site};
 use ::crawl::lifecycle::Event;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// A files job whose documents go into a directory, and nowhere.
 struct Piped {
@@ -267,24 +266,7 @@ fn deliveries_survive_kills(home: Home) {
         piped.tree.write(&format!("testdir/more{number}.txt"), &format!("text {number}"));
     }
     piped.tree.change(Event::Start { minimal: false });
-    let mut kills = 0;
-    loop {
-        let args = ["work", "--until-idle", "--lease", "1"];
-        let mut running = Running::start(piped.tree.home.command(&args));
-        // Longer each time, so that it gets everywhere and then to the end.
-        let deadline = Instant::now() + Duration::from_millis(60 * kills);
-        while !running.has_ended() && Instant::now() < deadline {
-            std::thread::park_timeout(Duration::from_millis(2));
-        }
-        if running.has_ended() {
-            let ended = running.ended();
-            assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
-            break;
-        }
-        running.kill();
-        kills += 1;
-    }
-    assert!(kills > 2, "it was killed before it was done");
+    piped.tree.work_through_kills();
     assert_eq!(piped.copied(), piped.there());
     let undelivered = "SELECT COUNT(*) FROM ingests WHERE decision IS NOT NULL";
     assert_eq!(piped.tree.home.number(undelivered), 0);

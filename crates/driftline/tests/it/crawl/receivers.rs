@@ -10,7 +10,6 @@ use ::outputs::testing::receiver::Receiver;
 use ::outputs::testing::solr::Solr;
 use ::outputs::testing::{Fault, Shelf, UNACCEPTABLE};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 /// A files job whose documents go to a server.
 struct Sent {
@@ -97,23 +96,7 @@ fn kills(sent: &Sent) {
         sent.tree.write(&format!("testdir/more{number}.txt"), &format!("text {number}"));
     }
     sent.tree.change(Event::Start { minimal: false });
-    let mut kills = 0;
-    loop {
-        let args = ["work", "--until-idle", "--lease", "1"];
-        let mut running = Running::start(sent.tree.home.command(&args));
-        // Longer each time, so that it gets everywhere and then to the end.
-        let deadline = Instant::now() + Duration::from_millis(100 * kills);
-        while !running.has_ended() && Instant::now() < deadline {
-            std::thread::park_timeout(Duration::from_millis(2));
-        }
-        if running.has_ended() {
-            sent.ends(running);
-            break;
-        }
-        running.kill();
-        kills += 1;
-    }
-    assert!(kills > 2, "it was killed before it was done");
+    sent.tree.work_through_kills();
     sent.assert_equal();
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Home, Running, Summary, assert_trouble, text};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 #[track_caller]
 fn is_refused(home: &Home, args: &[&str], words: &[&str]) {
@@ -182,7 +182,7 @@ fn robots_txt_that_cannot_be_had_closes_the_host_for_this_run() {
     for answer in [
         Answer::status(500),
         Answer::status(429),
-        Answer::status(200).with_fault(crate::web::Fault::Drop),
+        Answer::status(200).with_fault(driftline::loopback_web::Fault::Drop),
     ] {
         let site = with_robots(move || answer.clone());
         let home = Home::directory();

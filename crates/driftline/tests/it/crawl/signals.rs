@@ -69,7 +69,7 @@ fn twice_stops_at_once(signal: &str) -> Output {
     let (home, site) = (Home::directory(), site());
     let port = site.web().port();
     site.intercept(move |request| {
-        let slow = crate::web::Answer::status(503).after(SLOW_FOR);
+        let slow = driftline::loopback_web::Answer::status(503).after(SLOW_FOR);
         (request.path == SLOW && request.port() == port).then_some(slow)
     });
     let running = begun(&home, &site);
@@ -100,7 +100,7 @@ fn sigterm_twice_stops_at_once() {
 fn one_signal_is_enough_for_an_answer_that_never_comes() {
     let (home, site) = (Home::directory(), site());
     site.intercept(|request| {
-        let slow = crate::web::Answer::status(503).after(SLOW_FOR);
+        let slow = driftline::loopback_web::Answer::status(503).after(SLOW_FOR);
         (request.path == SLOW).then_some(slow)
     });
     let running = begun(&home, &site);

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{Home, Running, text, until, words};
 use crate::site::{Served, Site, Traffic};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 /// Runs a verb that must succeed, and gives what it said.
 fn told(home: &Home, args: &[&str]) -> String {
@@ -22,7 +22,7 @@ fn with_connection(home: Home, flags: &[&str]) -> Home {
     home
 }
 
-fn visits_of<'a>(traffic: &'a Traffic, host: &'a str) -> Vec<&'a crate::web::Visit> {
+fn visits_of<'a>(traffic: &'a Traffic, host: &'a str) -> Vec<&'a driftline::loopback_web::Visit> {
     let mut visits: Vec<_> = traffic
         .visits()
         .iter()

@@ -9,7 +9,7 @@
 use std::fmt::Write;
 
 use super::pages::{Plan, hash};
-use crate::web::{Answer, Request};
+use driftline::loopback_web::{Answer, Request};
 
 /// Facets of the shop, each with as many values.
 const FACETS: usize = 8;

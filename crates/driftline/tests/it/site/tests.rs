@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::pages::Plan;
 use super::{ENDLESS_REAL, Served, Site, Traffic};
-use crate::web::{Answer, Visit};
+use driftline::loopback_web::{Answer, Visit};
 
 /// Status, head and body of a URL of this machine, whatever its host is called.
 fn get(url: &str, headers: &str) -> (u16, String, String) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::web::Visit;
+use driftline::loopback_web::Visit;
 
 /// Visits, in the order they began.
 #[derive(Debug, Clone)]

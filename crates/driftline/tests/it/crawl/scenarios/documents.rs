@@ -5,8 +5,8 @@ use super::super::Home;
 use super::super::files::Tree;
 use super::{ends_well, told, work};
 use crate::extract::{docx_of, pdf_bomb, pdf_of};
-use crate::web::{Answer, Request, Web};
 use ::outputs::testing::receiver::Receiver;
+use driftline::loopback_web::{Answer, Request, Web};
 use serde_json::Value as Json;
 
 const OLD: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 what Word wrote in 1999";

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::super::{Home, until};
 use super::{ends_well, listed, told, web_job, work};
 use crate::site::Site;
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 const PAGES: usize = 10;
 

@@ -4,7 +4,7 @@
 use super::super::Home;
 use super::{ends_well, listed, told, web_job, work};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 /// Pages 0 to 9, of which 3 and 7 say that there is nothing; 3 leads on to 10.
 fn site() -> Served {

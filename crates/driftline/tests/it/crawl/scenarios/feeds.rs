@@ -4,7 +4,7 @@
 use super::super::Home;
 use super::{ends_well, listed, told, work};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

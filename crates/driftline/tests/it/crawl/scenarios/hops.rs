@@ -4,7 +4,7 @@
 use super::super::Home;
 use super::{ends_well, files_job, listed, told, web_job, work};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,7 +4,7 @@
 use super::super::Home;
 use super::{ends_well, listed, told, work};
 use crate::site::Site;
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 /// Announcements of one and the same article.
 const REPEATS: usize = 30_000;

@@ -5,7 +5,7 @@
 use super::super::Home;
 use super::{ends_well, listed, told, work};
 use crate::site::{Served, Site};
-use crate::web::{Answer, Request};
+use driftline::loopback_web::{Answer, Request};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

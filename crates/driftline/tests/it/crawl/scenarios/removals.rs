@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use super::super::{Home, Running, Summary, text, words};
 use super::{comes, ends_well, state, told, work};
 use crate::site::{Served, Site};
-use crate::web::Answer;
+use driftline::loopback_web::Answer;
 
 const PAGES: usize = 120;
 const LIVE: &str = "SELECT COUNT(*) FROM documents WHERE removed_ms IS NULL";

@@ -6,33 +6,20 @@
 //! `noindex`, a page with two addresses, a calendar without end, and servers that help
 //! with an ETag, with a date, or not at all.
 //!
-//! Tests take this file in by its path: of the program it needs `crate::web` alone.
 //! Invariant: an answer is a pure function of the state, the port and the request, so
 //! [`expected`] can foretell a crawl.
 
-#![allow(dead_code, reason = "the demo and the tests use different parts of it")]
-
-#[path = "sample/expected.rs"]
 mod expected;
-#[path = "sample/fate.rs"]
 mod fate;
-#[path = "sample/ferries.rs"]
 mod ferries;
-#[path = "sample/gazette.rs"]
 mod gazette;
-#[path = "sample/lighthouse.rs"]
 mod lighthouse;
-#[path = "sample/shop.rs"]
 mod shop;
 #[cfg(test)]
-#[path = "sample/tests.rs"]
 mod tests;
-#[path = "sample/tides.rs"]
 mod tides;
-#[path = "sample/written.rs"]
 mod written;
 
-#[allow(unused_imports, reason = "the demo and the tests use different parts of it")]
 pub use self::expected::{Expected, Manners, expected};
 pub use self::fate::Fate;
 
@@ -41,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::written::{Host, Life, Page, There, Validator};
-use crate::web::{Answer, Request, Settings, Web};
+use crate::loopback_web::{Answer, Request, Settings, Web};
 
 /// The hosts. A crawl begins at the first page of each.
 const HOSTS: [&Host; 5] =
@@ -84,26 +71,26 @@ pub struct Changed {
 }
 
 /// The sample web, being served.
-pub struct Sample {
+pub struct DemoSite {
     web: Web,
     has_changed: Arc<AtomicBool>,
 }
 
-impl Sample {
+impl DemoSite {
     /// Serves the first state on loopback, at a free port.
-    pub fn start() -> io::Result<Sample> {
-        Sample::start_with(&Settings::default())
+    pub fn start() -> io::Result<DemoSite> {
+        DemoSite::start_with(&Settings::default())
     }
 
     /// Serves the first state as told.
-    pub fn start_with(settings: &Settings) -> io::Result<Sample> {
+    pub fn start_with(settings: &Settings) -> io::Result<DemoSite> {
         let has_changed = Arc::new(AtomicBool::new(false));
         let asked = has_changed.clone();
         let web = Web::start_with(settings, move |request| {
             let is_after = asked.load(Ordering::SeqCst);
             answer(if is_after { State::After } else { State::Before }, request)
         })?;
-        Ok(Sample { web, has_changed })
+        Ok(DemoSite { web, has_changed })
     }
 
     /// The server beneath, with its log.

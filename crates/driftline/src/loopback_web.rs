@@ -4,28 +4,17 @@
 //! HTTP/1.1 without TLS; whoever asks is trusted to be a crawler of ours, but not to
 //! be well behaved: heads, connections and waits are bounded. One thread accepts for
 //! each address, one serves each connection, and all of them sleep while nobody asks.
-//! Tests take this file in by its path, so it names no other module of the program.
 //! Invariant: a dropped `Web` has closed its port and ended its threads.
 
-#![allow(dead_code, reason = "the demo and the tests use different parts of it")]
-
-#[path = "web/answer.rs"]
 mod answer;
-#[path = "web/connection.rs"]
 mod connection;
-#[path = "web/gate.rs"]
 mod gate;
-#[path = "web/log.rs"]
 mod log;
-#[path = "web/request.rs"]
 mod request;
 #[cfg(test)]
-#[path = "web/tests.rs"]
 mod tests;
 
-#[allow(unused_imports, reason = "the demo and the tests use different parts of it")]
 pub use self::answer::{Answer, Fault};
-#[allow(unused_imports, reason = "the demo and the tests use different parts of it")]
 pub use self::log::Visit;
 pub use self::request::Request;
 

@@ -10,9 +10,11 @@ use page::html::{Input, extract};
 use page::url::Policy;
 
 use super::written::origin;
-use super::{Expected, FAILING, Fate, HOSTS, MOVED_LINK, Manners, Sample, State, answer, changes};
+use super::{
+    DemoSite, Expected, FAILING, Fate, HOSTS, MOVED_LINK, Manners, State, answer, changes,
+};
 use super::{expected, names, written::Page};
-use crate::web::{Answer, Request};
+use crate::loopback_web::{Answer, Request};
 
 const PORT: u16 = 8080;
 /// What a link may lead to although nothing is there.
@@ -166,7 +168,7 @@ fn pages_are_told_apart_unless_one_says_it_is_the_other() {
 
 #[test]
 fn the_web_is_served_as_it_is_described_and_changes_when_told() {
-    let sample = Sample::start().unwrap();
+    let sample = DemoSite::start().unwrap();
     let ask = |url: &str| {
         let (authority, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let mut stream = TcpStream::connect(("127.0.0.1", sample.web().port())).unwrap();

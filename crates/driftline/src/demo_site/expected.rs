@@ -15,7 +15,7 @@ use page::robots::Robots;
 use page::url::{Policy, origin_of, path_of};
 
 use super::{CALENDAR_STEP, FAILING, Fate, HOSTS, SITEMAP, State, answer, written};
-use crate::web::{Answer, Request};
+use crate::loopback_web::{Answer, Request};
 
 /// The months of the calendar that are let in, besides the first page: a path that
 /// repeats a step more often is taken for endless.
