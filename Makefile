@@ -1,6 +1,6 @@
 # Everything a contributor does, by name. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help test check bench fuzz deny advisories clean
+.PHONY: help test check apart bench fuzz deny advisories sbom clean
 
 # How long each fuzz target runs.
 FUZZ_SECONDS ?= 60
@@ -15,6 +15,9 @@ test: ## Installs what is missing, starts private servers, runs every test
 check: ## Formatting and lints, as strict as the continuous integration
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+apart: ## Checks that the fuzz targets and the benchmarks compile
+	@scripts/check-apart
 
 bench: ## Runs every benchmark in bench/, one after the other
 	@set -e; for run in bench/*/run; do \
@@ -45,6 +48,9 @@ advisories: ## Known holes, unmaintained and withdrawn crates (cargo-deny; fetch
 	@cargo deny --version >/dev/null 2>&1 || { \
 		echo "Needs: cargo install cargo-deny --version 0.20.2 --locked"; exit 1; }
 	cargo deny --workspace check advisories
+
+sbom: ## Writes what the program is built of (cargo-cyclonedx)
+	@scripts/sbom
 
 clean: ## Removes everything that was built
 	cargo clean

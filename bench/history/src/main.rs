@@ -218,6 +218,7 @@ fn queued(db: &Db, documents: usize) -> Result<()> {
             seed: false,
             parent: None,
             cut: None,
+            events: Vec::new(),
         });
     }
     for (part, all) in by_part.into_iter().enumerate() {

@@ -267,5 +267,6 @@ fn candidate(ids: &IdMaker, docid: &str) -> Candidate {
         seed: false,
         parent: None,
         cut: None,
+        events: Vec::new(),
     }
 }

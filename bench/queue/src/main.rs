@@ -234,6 +234,7 @@ fn candidate(ids: &IdMaker, number: usize, spot: Spot) -> Candidate {
         seed: false,
         parent: None,
         cut: None,
+        events: Vec::new(),
     }
 }
 
