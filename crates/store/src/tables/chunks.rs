@@ -365,7 +365,8 @@ fn facts_from(row: &Row<'_>) -> Result<Facts> {
     Ok(Facts::Object { object, range })
 }
 
-/// An open chunk, and who works on it.
+/// Who works on documents that a chunk has claimed: on the chunk itself, or on the one that goes on
+/// with what it left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     /// When it was claimed.
@@ -377,18 +378,19 @@ pub struct Holder {
     pub alive: bool,
 }
 
-/// Who works on a chunk; `None` when it is not open.
+/// Who works on what a chunk claimed; `None` when no chunk that is open has it.
 pub fn holder(
     tx: &mut Tx<'_>,
-    (part, chunk): (Part, ChunkId),
+    part: Part,
+    claim: ChunkId,
     now_ms: i64,
 ) -> Result<Option<Holder>> {
     tx.query_opt(
         "SELECT c.claimed_ms, n.name, l.deadline_ms FROM chunks c
          LEFT JOIN nodes n ON n.id = c.node
          LEFT JOIN leases l ON l.part = c.part AND l.role = 'crawl' AND l.token = c.token
-         WHERE c.part = $1 AND c.id = $2 AND c.state = 'crawling'",
-        &[part.into(), chunk.into()],
+         WHERE c.part = $1 AND c.claim = $2 AND c.state = 'crawling'",
+        &[part.into(), claim.into()],
         |row| {
             let deadline_ms: Option<i64> = row.get(2)?;
             Ok(Holder {

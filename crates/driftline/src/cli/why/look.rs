@@ -212,7 +212,7 @@ impl View<'_> {
             }
             looked.events = list::waits_for(tx, part, row.id)?;
             if let Some(chunk) = row.chunk {
-                looked.holder = chunks::holder(tx, (part, chunk), self.now_ms)?;
+                looked.holder = chunks::holder(tx, part, chunk, self.now_ms)?;
             }
             if let Some(parent) = row.parent {
                 looked.parent = list::docid_of(tx, parent)?;

@@ -33,6 +33,8 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
         commit((ChunkId(2), 2), claimed[1].id, ChunkId(3))?;
         let found = db.read(move |tx| active_in(tx, place, ChunkId(1), 10))?;
         assert_eq!(found.iter().map(|it| it.id).collect::<Vec<_>>(), [claimed[2].id]);
+        let holder = db.read(move |tx| chunks::holder(tx, place.part, ChunkId(1), 0))?;
+        assert!(holder.is_some_and(|it| it.alive), "the open chunk goes on with it");
 
         let other = lease(db, place.part, 2)?;
         let freed = db.write(move |tx| chunks::abandon_stale(tx, &other, 0, 10))?;
