@@ -177,6 +177,7 @@ fn existing(root: &Path) -> anyhow::Result<Layout> {
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
     store::open_files::raise_limit();
+    stderr::tell_panics();
     let code = answer();
     stderr::end();
     code

@@ -118,6 +118,19 @@ impl Beneath {
     }
 }
 
+/// Opens a file to be written, making it if it is not there. A symbolic link in its place is
+/// neither followed nor replaced. What the file holds stays until the caller cuts it off.
+pub fn open_or_make(path: &Path, mode: u32) -> Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::from_raw_mode(mode)) {
+        Err(Errno::LOOP) => Err(Error::new(
+            ErrorKind::PermissionDenied,
+            "it is a symbolic link, which is not followed; remove it, or name another file",
+        )),
+        opened => Ok(opened?.into()),
+    }
+}
+
 /// What is done about a directory that is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
@@ -197,6 +210,19 @@ mod tests {
         for odd in ["../x", "/etc/x", "a/../../x", "..", ""] {
             assert!(beneath.write(Path::new(odd), b"x").is_err(), "{odd}");
         }
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_file_is_not_written_through() {
+        let place = tempfile::tempdir().unwrap();
+        let (victim, link) = (place.path().join("victim"), place.path().join("link"));
+        std::fs::write(&victim, "mine").unwrap();
+        symlink(&victim, &link).unwrap();
+        let refused = open_or_make(&link, 0o600).unwrap_err().to_string();
+        assert!(refused.contains("symbolic link"), "{refused}");
+        open_or_make(&place.path().join("new"), 0o600).unwrap().write_all(b"1").unwrap();
+        open_or_make(&victim, 0o600).unwrap();
+        assert_eq!(std::fs::read(&victim).unwrap(), b"mine", "it is cut off by the caller");
     }
 
     #[test]

@@ -165,7 +165,8 @@ impl DataDir {
         make_file(&layout.database())?;
         let db = layout.open_rows()?;
         let keys = layout.secrets_key();
-        for path in [layout.root(), &layout.objects(), &layout.database(), &keys] {
+        let (objects, search, links) = (layout.objects(), layout.search(), layout.links());
+        for path in [layout.root(), &objects, &search, &links, &layout.database(), &keys] {
             ours::claim(path);
         }
         Ok(DataDir { layout, db, _lock: lock })

@@ -11,16 +11,19 @@ use super::words::size_of;
 use super::{say, shown};
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Permissions};
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use store::beneath;
 use store::chunkfile::ChunkKey;
 use store::chunkfile::export::{Exported, export_stored};
 use store::chunkfile::warc::{self, Record, RecordId};
 use store::clock;
 
+/// Bodies may be of pages that not everybody may read.
+const PRIVATE: u32 = 0o600;
 /// Bytes gathered before they are written.
 const BUFFER: usize = 1 << 20;
 
@@ -120,9 +123,8 @@ impl Partial {
         name.push(".partial");
         let path = PathBuf::from(name);
         let place = shown(&path.display().to_string());
-        let file =
-            OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let file = file.with_context(|| format!("cannot write {place}"))?;
+        let file = beneath::open_or_make(&path, PRIVATE)
+            .with_context(|| format!("cannot write {place}"))?;
         // What a killed export left is ours to replace; what a living one writes is not.
         if file.try_lock().is_err() {
             anyhow::bail!("{place} is being written by another export; wait for it to end");
@@ -131,7 +133,11 @@ impl Partial {
         // opened has its name by now, and must not be touched.
         refuse_existing(target)?;
         let partial = Partial { path, file, whole: false };
-        partial.file.set_len(0).with_context(|| format!("cannot write {place}"))?;
+        let emptied = partial.file.set_len(0);
+        // One that was left behind may have been open to others.
+        let closed =
+            emptied.and_then(|()| partial.file.set_permissions(Permissions::from_mode(PRIVATE)));
+        closed.with_context(|| format!("cannot write {place}"))?;
         Ok(partial)
     }
 

@@ -77,6 +77,7 @@ impl Linked {
     fn open_files(&self, layout: &Layout) -> Result<Arc<dyn SortedMap>> {
         let place = Place { path: layout.links(), families: keys::FAMILIES };
         let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place)?);
+        store::ours::claim(&place.path);
         let written = layout.written_links();
         if self.import(&*map, &written)? {
             std::fs::remove_file(&written).map_err(|error| Error::io(&written, error))?;

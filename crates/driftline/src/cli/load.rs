@@ -22,6 +22,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use loading::{Ended, Limits, Loaded, Means};
+use outputs::links::prune;
 use page::outlinks::LinkPolicy;
 use serde_json::json;
 use show::Line;
@@ -146,6 +147,9 @@ fn load_all<'a>(
         }
         all.push((source, loaded));
     }
+    // As a crawl does: an index that is only filled from archives keeps to the limits, too.
+    let setting = held.db.read(settings::lost_links)?;
+    while !is_stopped() && prune::step_any(&index, &leases, setting, clock::now_ms())? {}
     Ok(all)
 }
 

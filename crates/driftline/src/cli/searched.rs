@@ -119,7 +119,8 @@ impl Searched {
         }
         let (shards, fields) = (opened.refresh()?, &opened.fields);
         let verifying = Verifying { db: &self.db, objects, shards: &shards, fields };
-        Ok(opened.guarded(|| verifying.verify(is_full, tell)).flatten()?)
+        let is_damage = |error: &store::Error| matches!(error, store::Error::Corrupt { .. });
+        Ok(opened.guarded(is_damage, || verifying.verify(is_full, tell))??)
     }
 
     /// Answers a question about what is published, as far as it is here.
@@ -141,7 +142,9 @@ impl Searched {
             secured: &secured,
             lag,
         };
-        opened.guarded(|| asking.answer(question))?.map_err(|error| match error {
+        let is_damage =
+            |error: &Failed| matches!(error, Failed::Store(store::Error::Corrupt { .. }));
+        opened.guarded(is_damage, || asking.answer(question))?.map_err(|error| match error {
             Failed::Refused(refused) => refusal(refused).into(),
             Failed::Store(error) => anyhow::Error::new(error),
         })

@@ -7,7 +7,9 @@
 
 use super::json_line;
 use serde_json::{Map, json};
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{Result, Write};
+use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -107,6 +109,29 @@ pub fn notice(level: &str, words: &str) {
     }
 }
 
+/// From now on, panics are told here, too: a unit of work that panics must not wait for whoever
+/// reads, nor write lines into a log of JSON that are none.
+pub fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        notice("error", &words_of(panic));
+        if std::thread::current().name() == Some("main") {
+            end();
+        }
+    }));
+}
+
+fn words_of(panic: &PanicHookInfo<'_>) -> String {
+    let thread = std::thread::current();
+    let place = panic.location().map_or_else(String::new, |at| format!(" at {at}"));
+    let why = panic.payload_as_str().unwrap_or("no message");
+    let trace = Backtrace::capture();
+    let trace = match trace.status() {
+        BacktraceStatus::Captured => format!("\n{trace}"),
+        _ => String::new(),
+    };
+    format!("a bug{place}, in thread {}: {why}{trace}", thread.name().unwrap_or("without a name"))
+}
+
 /// Whether notices are lines of JSON.
 pub fn writes_json() -> bool {
     queue().writes_json()
@@ -142,6 +167,23 @@ impl Write for Stderr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_panic_is_told_with_its_place_and_thread_in_one_notice() {
+        let (tell, told) = sync_channel(1);
+        let others = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| match std::thread::current().name() {
+            Some("odd one") => drop(tell.try_send(words_of(panic))),
+            _ => others(panic),
+        }));
+        let odd = std::thread::Builder::new().name("odd one".into());
+        let odd = odd.spawn(|| panic!("no page {}", 7)).unwrap();
+        assert!(odd.join().is_err());
+        let words = told.recv().unwrap();
+        assert!(words.contains("src/cli/stderr.rs:"), "{words}");
+        assert!(words.contains("in thread odd one: no page 7"), "{words}");
+    }
+
     use std::io::ErrorKind;
     use std::sync::Arc;
     use std::sync::mpsc::channel;

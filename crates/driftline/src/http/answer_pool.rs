@@ -19,6 +19,9 @@ pub const WAITING_OF_CALLER_MAX: usize = WAITING_MAX / 2;
 /// Threads that compute answers, whatever is asked for.
 pub const AT_ONCE_MAX: usize = 256;
 
+/// How far answers stand back where a crawl wants the same core: a third of its share (nice).
+const STANDS_BACK: i32 = 5;
+
 /// Who calls: the number of a token.
 pub type CallerId = i64;
 
@@ -72,7 +75,11 @@ impl AnswerPool {
         while threads.len() < self.at_once {
             let shared = self.shared.clone();
             let thread = std::thread::Builder::new().name("http-answer".into());
-            threads.push(thread.spawn(move || shared.work())?);
+            threads.push(thread.spawn(move || {
+                // Of this thread alone; where it is refused, the number of threads still bounds them.
+                let _ = rustix::process::setpriority_process(None, STANDS_BACK);
+                shared.work();
+            })?);
         }
         Ok(())
     }

@@ -259,6 +259,30 @@ fn an_export_is_whole_and_replaces_nothing() {
 }
 
 #[test]
+fn an_export_writes_through_no_link_and_is_private() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let place = Place::filled();
+    let (archive, partial) = (place.path("a.warc.gz"), place.path("a.warc.gz.partial"));
+    let victim = place.path("victim");
+    std::fs::write(&victim, "mine").unwrap();
+    symlink(&victim, &partial).unwrap();
+    assert_trouble(&place.run(&["export", "warc", text(&archive)]), &["symbolic link"]);
+    assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
+    std::fs::remove_file(&partial).unwrap();
+    // What a killed export left may be open to others.
+    std::fs::write(&partial, "x").unwrap();
+    std::fs::set_permissions(&partial, std::fs::Permissions::from_mode(0o644)).unwrap();
+    place.succeeds(&["export", "warc", text(&archive)]);
+    let mode = archive.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let table = place.path("report.csv");
+    symlink(&victim, &table).unwrap();
+    let report = ["report", "documents", "--csv", text(&table)];
+    assert_trouble(&place.run(&report), &["symbolic link"]);
+    assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
+}
+
+#[test]
 fn an_export_of_nothing_is_a_valid_archive() {
     let place = Place::empty();
     let archive = place.path("a.warc.gz");

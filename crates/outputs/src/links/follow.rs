@@ -114,14 +114,8 @@ impl Links {
         }
         let setting = self.chunks.db().read(settings::lost_links)?;
         let now_ms = clock::now_ms();
-        let parts: Vec<(Part, Option<&Lease>)> = match self.index.map().spans_parts() {
-            true => (0..self.index.parts()).map(|part| (Part(part.into()), None)).collect(),
-            false => leases.iter().map(|lease| (lease.part, Some(lease))).collect(),
-        };
-        for at in parts {
-            if prune::step(&self.index, at, setting, now_ms)? {
-                return Ok(true);
-            }
+        if prune::step_any(&self.index, leases, setting, now_ms)? {
+            return Ok(true);
         }
         self.index.map().tidy()?;
         self.kept_up = Some(Instant::now());

@@ -52,9 +52,29 @@ impl Bounds {
     }
 }
 
+/// Takes the sweep of one part a step further, of all that may be changed; whether there is more to
+/// do. A map that only one process has needs no leases.
+pub fn step_any(
+    index: &LinkIndex,
+    leases: &[Lease],
+    setting: LostLinks,
+    now_ms: i64,
+) -> Result<bool> {
+    let parts: Vec<(Part, Option<&Lease>)> = match index.map().spans_parts() {
+        true => (0..index.parts()).map(|part| (Part(part.into()), None)).collect(),
+        false => leases.iter().map(|lease| (lease.part, Some(lease))).collect(),
+    };
+    for at in parts {
+        if step(index, at, setting, now_ms)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Takes a sweep of a part one step further, if one is due; whether there is more to do.
 /// `lease` is that of the part; a map that only one process has needs none.
-pub fn step(
+fn step(
     index: &LinkIndex,
     (part, lease): (Part, Option<&Lease>),
     setting: LostLinks,

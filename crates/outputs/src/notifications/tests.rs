@@ -127,6 +127,18 @@ fn a_login_is_sent_and_a_refusal_is_told() {
 }
 
 #[test]
+fn no_mail_is_led_to_a_metadata_service() {
+    let settings = serde_json::json!({
+        "server": "169.254.169.254", "security": "plain", "from": "a@b.c", "to": ["d@e.f"],
+        "timeout_ms": 5000,
+    });
+    let mut email = email::open(&settings.to_string()).unwrap();
+    let away = email.tell(&notice(Occasion::End)).unwrap_err();
+    assert!(away.why.contains("metadata"), "{}", away.why);
+    assert!(email.check().unwrap_err().why.contains("metadata"));
+}
+
+#[test]
 fn settings_that_cannot_be_used_are_refused_with_their_field() {
     let good = serde_json::json!({"server": "mail.example.com", "from": "a@b.c", "to": ["d@e.f"]});
     assert!((email::CONNECTOR.check_config)(&good.to_string()).is_ok());

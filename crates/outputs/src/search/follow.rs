@@ -355,7 +355,12 @@ impl Consumer for Search {
             self.blame(&error.to_string());
             // What is in memory is of no use any more; what is published is.
             for it in work {
-                self.shards.remove(&self.means.shard_of(it.lease.part));
+                let part = self.means.shard_of(it.lease.part);
+                self.shards.remove(&part);
+                if self.is_careful {
+                    // It may be damage: the files are read again before they are opened.
+                    self.means.checked.keep(part, &[]);
+                }
             }
         }
         outcome

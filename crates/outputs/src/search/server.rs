@@ -366,13 +366,31 @@ impl Server {
         checked::compare(part, file, &self.opener.objects.get(&path)?)
     }
 
-    /// Runs a question. If the library panics over it, the files that answer are read again, once
-    /// for each version: either one of them is damaged, and named, or the library has a bug.
-    pub fn guarded<T>(&self, answer: impl FnOnce() -> T) -> Result<T> {
-        let panic = match caught(answer) {
-            Err(panic) => panic,
-            answered => return answered,
-        };
+    /// Runs a question. If the library panics over it or calls the index damaged, the files that
+    /// answer are read again, once for each version: either one of them is damaged, and named, or
+    /// the library has a bug.
+    pub fn guarded<T, E>(
+        &self,
+        is_damage: impl FnOnce(&E) -> bool,
+        answer: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> Result<std::result::Result<T, E>> {
+        match caught(answer) {
+            Ok(Err(error)) if is_damage(&error) => {
+                self.read_again()?;
+                Ok(Err(error))
+            }
+            Ok(answered) => Ok(answered),
+            Err(panic) => {
+                self.read_again()?;
+                let reason = format!("the search library failed over this question ({panic})");
+                Err(Error::Internal { reason })
+            }
+        }
+    }
+
+    /// Reads the files that answer, if they are suspected for the first time; fails with the name
+    /// of one that is damaged.
+    fn read_again(&self) -> Result<()> {
         let versions: Vec<(Part, i64)> =
             self.shards().opened.iter().map(|(part, it)| (*part, it.version)).collect();
         let mut suspected = self.suspected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -385,8 +403,7 @@ impl Server {
             }
             *suspected = versions;
         }
-        let reason = format!("the search library failed over this question ({panic})");
-        Err(Error::Internal { reason })
+        Ok(())
     }
 }
 

@@ -1,8 +1,11 @@
 //! Databases that others made, read: the same answers from a file and from a server.
 
 use super::*;
-use crate::Db;
+use crate::dialect::Dialect;
+use crate::tables::settings;
 use crate::testing::{FreshDatabase, skipped};
+use crate::{Db, ours};
+use std::path::Path;
 
 const TABLE: &str =
     "CREATE TABLE items (id BIGINT, name TEXT, price DOUBLE PRECISION, picture BLOB)";
@@ -197,5 +200,22 @@ fn a_query_without_an_end_is_over_when_it_is_interrupted() {
         let later = theirs.row(DOCUMENT, "7").unwrap_err();
         assert!(later.passes() && later.to_string().contains("interrupted"), "{later}");
         assert!(foreign(database).row(DOCUMENT, "7").unwrap().is_some(), "others go on");
+    });
+}
+
+#[test]
+fn the_programs_own_database_is_refused() {
+    both(|db, database| {
+        foreign(database).check().unwrap();
+        match db.dialect() {
+            Dialect::Sqlite => ours::claim(Path::new(database)),
+            Dialect::Postgres => {
+                crate::migrate::migrate(db, 0).unwrap();
+                db.write(|tx| settings::freeze(tx, 4)).unwrap();
+                ours::claim_installation(db.read(settings::installation).unwrap());
+            }
+        }
+        let refused = foreign(database).check().unwrap_err().to_string();
+        assert!(refused.contains(ours::REFUSED), "{refused}");
     });
 }

@@ -379,12 +379,7 @@ pub struct Holder {
 }
 
 /// Who works on what a chunk claimed; `None` when no chunk that is open has it.
-pub fn holder(
-    tx: &mut Tx<'_>,
-    part: Part,
-    claim: ChunkId,
-    now_ms: i64,
-) -> Result<Option<Holder>> {
+pub fn holder(tx: &mut Tx<'_>, part: Part, claim: ChunkId, now_ms: i64) -> Result<Option<Holder>> {
     tx.query_opt(
         "SELECT c.claimed_ms, n.name, l.deadline_ms FROM chunks c
          LEFT JOIN nodes n ON n.id = c.node

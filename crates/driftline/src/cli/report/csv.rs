@@ -9,9 +9,9 @@ use super::{Answer, Ask, LIMIT_MAX, moments};
 use crate::cli::csv;
 use anyhow::Context;
 use serde_json::Value as Json;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use store::beneath;
 
 /// Writes the rows of a report to a file, or to standard output if it is `-`: as many as
 /// were asked for, or all from the cursor on. Returns how many.
@@ -24,7 +24,9 @@ pub fn write(
         return Ok(csv::to_stdout(|out| write_to(out, ask, page))?.unwrap_or(0));
     }
     let name = || crate::cli::shown(&path.display().to_string());
-    let file = File::create(path).with_context(|| format!("cannot make {}", name()))?;
+    let file = beneath::open_or_make(path, 0o666)
+        .and_then(|file| file.set_len(0).map(|()| file))
+        .with_context(|| format!("cannot make {}", name()))?;
     write_to(&mut BufWriter::new(file), ask, page)
         .with_context(|| format!("cannot write {}", name()))
 }

@@ -39,3 +39,32 @@ fn a_backup_has_the_link_index_in_it() {
     let dump = place.succeeds(&["links", "dump"]);
     assert!(dump.contains("p:com.b>>o>/|inlinks|com.a>>o>/1|b\n"), "{dump}");
 }
+
+/// Lost links of a page after it was loaded with a link and, later, without it.
+fn lost_after_loads(days_kept: &str) -> usize {
+    let place = Place::empty();
+    let load = |name: &str, day: &str, targets: &[&str]| {
+        let links: Vec<Value> = targets
+            .iter()
+            .map(|host| serde_json::json!({"url": format!("http://{host}/"), "anchorText": "x"}))
+            .collect();
+        let crawl_date = format!("{day}T00:00:00Z");
+        let page = serde_json::json!({
+            "url": "http://a.com/1", "crawlDate": crawl_date, "outboundLinks": links
+        });
+        let file = place.folder.path().join(name);
+        std::fs::write(&file, format!("{page}\n")).unwrap();
+        place.succeeds(&["load", "--link-policy", "webindex", file.to_str().unwrap()]);
+    };
+    load("one.txt", "2020-01-01", &["b.com", "c.com"]);
+    place.succeeds(&["links", "retention", "--days", days_kept]);
+    load("two.txt", "2020-02-01", &["c.com"]);
+    let lost = place.succeeds(&["links", "http://b.com/", "--lost", "--json"]);
+    serde_json::from_str::<Value>(&lost).unwrap()["lost"]["items"].as_array().unwrap().len()
+}
+
+#[test]
+fn an_index_that_is_only_filled_from_archives_forgets_lost_links_too() {
+    assert_eq!(lost_after_loads("0"), 1, "it is kept for ever");
+    assert_eq!(lost_after_loads("30"), 0, "it was lost years ago");
+}

@@ -222,5 +222,11 @@ fn a_job_that_does_what_its_connection_forbids_is_refused_and_so_is_its_run() {
     told(&home, &other);
     let edit = home.command(&["job", "edit", "b", "allow_private=yes"]).output().unwrap();
     assert_eq!(edit.status.code(), Some(2), "{}", text(&edit.stderr));
+    let forbids = ["connection", "edit", "web", "--kind", "repository", "forbid=ignore_robots"];
+    told(&home, &forbids);
+    let edit = home.command(&["job", "edit", "b", "robots=none"]).output().unwrap();
+    let said = text(&edit.stderr);
+    assert_eq!(edit.status.code(), Some(2), "{said}");
+    assert!(said.contains("robots"), "{said}");
     assert_eq!(site.web().visits_count(), visits, "nobody was asked");
 }

@@ -63,6 +63,8 @@ fn a_question_over_which_the_search_library_panics_is_an_error_that_names_the_da
         world.check()?;
         let told = world.panics();
         assert!(told.contains("over this question") && told.contains("out of range"), "{told}");
+        let told = world.finds_damage();
+        assert!(told.contains("odd bytes"), "no file is damaged: {told}");
         world.commit(&numbered(0..1, 2))?;
         world.follow()?;
         world.check()?;

@@ -122,8 +122,17 @@ impl World {
 
     /// What is said of a question over which the library panics.
     pub fn panics(&self) -> String {
-        let outcome: Result<()> = self.server.guarded(|| panic!("out of range"));
+        let outcome = self
+            .server
+            .guarded(|_: &()| false, || -> std::result::Result<(), ()> { panic!("out of range") });
         outcome.expect_err("it panics").to_string()
+    }
+
+    /// What is said of a question over which the library finds the index damaged.
+    pub fn finds_damage(&self) -> String {
+        let answer = || Err::<(), _>(store::Error::corrupt("the search index", "odd bytes"));
+        let outcome = self.server.guarded(|_| true, answer).flatten();
+        outcome.expect_err("it is damaged").to_string()
     }
 
     /// Opens what is published.
