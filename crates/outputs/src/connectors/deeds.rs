@@ -15,3 +15,8 @@ pub fn put(uri: &str, text: &str) -> Deed {
 pub fn drop_(uri: &str) -> Deed {
     Deed { uri: uri.to_owned(), stale: Vec::new(), content: None }
 }
+
+/// What an output is to hold: identifiers and texts.
+pub fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect()
+}

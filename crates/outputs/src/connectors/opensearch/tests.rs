@@ -2,7 +2,7 @@
 
 use super::work::OpenSearch as Output_;
 use super::*;
-use crate::connectors::deeds::{drop_, put};
+use crate::connectors::deeds::{drop_, pairs, put};
 use crate::output::{Deed, Outcome};
 use crate::testing::opensearch::OpenSearch;
 use crate::testing::{Fault, UNACCEPTABLE};
@@ -15,10 +15,6 @@ fn opened(fake: &OpenSearch) -> Output_ {
 
 fn texts(fake: &OpenSearch) -> Vec<(String, String)> {
     fake.shelf.field("text").into_iter().collect()
-}
-
-fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect()
 }
 
 #[test]

@@ -7,8 +7,8 @@
 use super::OpenSearchConfig;
 use super::bulk::{self, Action};
 use crate::connectors::isolating::unless_away;
-use crate::connectors::{login, read, worst};
-use crate::http::{Access, Answer, Ask, Login, Method, Server};
+use crate::connectors::worst;
+use crate::http::{Answer, Ask, Login, Method, Server};
 use crate::output::{Away, Deed, Outcome, Output, Wants};
 
 /// An OpenSearch output, open.
@@ -20,14 +20,12 @@ pub struct OpenSearch {
 impl OpenSearch {
     /// Opens it; nothing is asked yet.
     pub fn open(config: &str) -> Result<OpenSearch, String> {
-        let config = read::<OpenSearchConfig>(config)?.check()?;
+        let config = OpenSearchConfig::parse(config)?;
         let login = match &config.api_key {
             Some(key) => Login::Header(format!("ApiKey {key}")),
-            None => login(&config.user, config.password.as_deref()),
+            None => config.login.login(),
         };
-        let (ca_file, timeout_ms) = (config.ca_file.as_str(), config.timeout_ms);
-        let server = Server::new(Access { url: &config.url, login, ca_file, timeout_ms })?;
-        Ok(OpenSearch { server, config })
+        Ok(OpenSearch { server: config.request.server(&config.url, login)?, config })
     }
 
     /// Sends actions, in order, and says what came of each. When the server is away, so

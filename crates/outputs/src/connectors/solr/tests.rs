@@ -2,7 +2,7 @@
 
 use super::work::Solr as Output_;
 use super::*;
-use crate::connectors::deeds::{drop_, put};
+use crate::connectors::deeds::{drop_, pairs, put};
 use crate::output::{Deed, Outcome};
 use crate::testing::solr::Solr;
 use crate::testing::{Fault, UNACCEPTABLE};
@@ -14,10 +14,6 @@ fn opened(fake: &Solr) -> Output_ {
 
 fn texts(fake: &Solr) -> Vec<(String, String)> {
     fake.shelf.field("text").into_iter().collect()
-}
-
-fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect()
 }
 
 #[test]

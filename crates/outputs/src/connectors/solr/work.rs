@@ -7,9 +7,8 @@
 
 use super::SolrConfig;
 use crate::connectors::isolating::{Verdict, isolate, unless_away};
-use crate::connectors::{login, read};
 use crate::fields::{id_of, to_json};
-use crate::http::{Access, Answer, Ask, Method, Server};
+use crate::http::{Answer, Ask, Method, Server};
 use crate::output::{Away, Deed, Outcome, Output, Wants};
 use serde_json::{Value as Json, json};
 
@@ -27,14 +26,9 @@ pub struct Solr {
 impl Solr {
     /// Opens it; nothing is asked yet.
     pub fn open(config: &str) -> Result<Solr, String> {
-        let config = read::<SolrConfig>(config)?.check()?;
-        let access = Access {
-            url: &config.url,
-            login: login(&config.user, config.password.as_deref()),
-            ca_file: &config.ca_file,
-            timeout_ms: config.timeout_ms,
-        };
-        Ok(Solr { server: Server::new(access)?, config })
+        let config = SolrConfig::parse(config)?;
+        let server = config.request.server(&config.url, config.login.login())?;
+        Ok(Solr { server, config })
     }
 
     fn update(&self, body: String) -> Result<Answer, Away> {

@@ -2,7 +2,7 @@
 
 use super::work::Webhook;
 use super::*;
-use crate::connectors::deeds::{drop_, put};
+use crate::connectors::deeds::{drop_, pairs, put};
 use crate::output::{Deed, Outcome};
 use crate::testing::receiver::Receiver;
 use crate::testing::server::{Reply, Server};
@@ -18,10 +18,6 @@ fn opened(fake: &Receiver, more: serde_json::Value) -> Webhook {
 
 fn texts(fake: &Receiver) -> Vec<(String, String)> {
     fake.shelf.field("text").into_iter().collect()
-}
-
-fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect()
 }
 
 /// Whatever the way of sending, the receiver has what there is.

@@ -8,9 +8,9 @@
 use super::signature::sign;
 use super::{ID, URI, WebhookConfig};
 use crate::connectors::isolating::{Verdict, isolate, unless_away};
-use crate::connectors::{login, read, worst};
+use crate::connectors::worst;
 use crate::fields;
-use crate::http::{Access, Answer, Ask, Method, Server};
+use crate::http::{Answer, Ask, Method, Server};
 use crate::output::{Away, Deed, Outcome, Output, Wants};
 use data_encoding::HEXLOWER;
 use page::ids::hash128;
@@ -40,14 +40,9 @@ struct Change {
 impl Webhook {
     /// Opens it; nothing is asked yet.
     pub fn open(config: &str) -> Result<Webhook, String> {
-        let config = read::<WebhookConfig>(config)?.check()?;
-        let access = Access {
-            url: &config.url,
-            login: login(&config.user, config.password.as_deref()),
-            ca_file: &config.ca_file,
-            timeout_ms: config.timeout_ms,
-        };
-        Ok(Webhook { server: Server::new(access)?, config })
+        let config = WebhookConfig::parse(config)?;
+        let server = config.request.server(&config.url, config.login.login())?;
+        Ok(Webhook { server, config })
     }
 
     /// Where a document is told of.
