@@ -266,17 +266,22 @@ pub(crate) fn sample_files(
 }
 
 fn sample_candidate(id: i64) -> Candidate {
-    let docid = format!("http://example.com/{id}");
+    Candidate { seed: true, ..candidate(id, format!("http://example.com/{id}"), "example.com") }
+}
+
+/// A document of a host to be queued, which nobody has linked to.
+pub fn candidate(id: i64, docid: impl Into<String>, host: &str) -> Candidate {
+    let docid = docid.into();
     Candidate {
         id: QueueId(id),
         dochash: DocHash::of(&docid),
         docid,
-        bin: BinId(page::ids::bin_of("example.com")),
-        bin_name: "example.com".into(),
+        bin: BinId(page::ids::bin_of(host)),
+        bin_name: host.to_owned(),
         priority: 0.0,
         hops: 0,
         redirects: 0,
-        seed: true,
+        seed: false,
         parent: None,
         cut: None,
         events: Vec::new(),

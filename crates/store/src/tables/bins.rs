@@ -256,27 +256,14 @@ pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: Marked) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{QueueId, Run};
+    use crate::ids::Run;
     use crate::tables::queue::{self, Adding, Candidate, Place};
-    use crate::testing::both_databases;
-    use page::ids::DocHash;
+    use crate::testing::{self, both_databases};
 
     fn candidate(id: i64) -> Candidate {
-        let docid = format!("http://h{id}.example/");
-        Candidate {
-            id: QueueId(id),
-            dochash: DocHash::of(&docid),
-            docid,
-            bin: BinId(id),
-            bin_name: format!("h{id}.example"),
-            priority: 0.0,
-            hops: 0,
-            redirects: 0,
-            seed: true,
-            parent: None,
-            cut: None,
-            events: Vec::new(),
-        }
+        let host = format!("h{id}.example");
+        let document = testing::candidate(id, format!("http://{host}/"), &host);
+        Candidate { bin: BinId(id), seed: true, ..document }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! What is damaged is named; what is whole is not.
 
 use super::*;
-use crate::ids::{BinId, ConnectionId, JobId, QueueId, Run};
+use crate::ids::{BinId, ConnectionId, JobId, Run};
 use crate::objects::Location;
 use crate::tables::claims::{self, Claim, Claimant, Homes};
 use crate::tables::counters;
 use crate::tables::ingests::{self, Ingest, Move, Ownership};
 use crate::tables::queue::{self, Adding, Candidate, Place};
-use crate::testing::{SAMPLE_JOB, both_databases, commit_sample, on_sqlite, steps};
+use crate::testing::{SAMPLE_JOB, both_databases, candidate, commit_sample, on_sqlite, steps};
 use page::ids::DocHash;
 
 /// Runs `damage` on a filled database and returns what `verify` says of it.
@@ -177,22 +177,10 @@ fn queue_hosts(tx: &mut crate::Tx<'_>, hosts: i64) -> Result<()> {
     for host in 0..hosts {
         let (name, bin) = (format!("{host}.example"), BinId(host));
         let place = Place { part: Part(host % 4), job: JobId(1 + host / 20) };
-        let document = |number: i64| {
-            let docid = format!("http://{name}/{number}");
-            Candidate {
-                id: QueueId(host * 2 + number),
-                dochash: DocHash::of(&docid),
-                docid,
-                bin,
-                bin_name: name.clone(),
-                priority: 0.0,
-                hops: 0,
-                redirects: 0,
-                seed: true,
-                parent: None,
-                cut: None,
-                events: Vec::new(),
-            }
+        let document = |number: i64| Candidate {
+            bin,
+            seed: true,
+            ..candidate(host * 2 + number, format!("http://{name}/{number}"), &name)
         };
         let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &[document(0), document(1)])?;

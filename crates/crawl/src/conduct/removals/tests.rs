@@ -7,12 +7,11 @@ use super::*;
 use crate::definitions::{CONNECTOR as WEB, WebSpec};
 use crate::worker::job::JobWork;
 use crate::worker::leaving::RemovalGate;
-use page::ids::DocHash;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::chunkfile::document::RemoveReason;
-use store::ids::{BinId, ChunkId, ConnectionId, NodeId, QueueId, Run};
+use store::ids::{ChunkId, ConnectionId, NodeId, QueueId, Run};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::job_states::{Attended, RunKind};
 use store::tables::leases::{self, Asking};
@@ -20,7 +19,7 @@ use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Adding, Candidate, Presences, Settled, Settlement};
 use store::tables::removals::Presence;
 use store::tables::{chunks, counters, settings};
-use store::testing::both_databases;
+use store::testing::{both_databases, candidate};
 use store::{Db, Error};
 
 const JOB: JobId = JobId(1);
@@ -99,7 +98,8 @@ impl Life<'_> {
     fn add(&mut self, part: i64, count: i64) {
         let place = Place { part: Part(part), job: JOB };
         let ids: Vec<i64> = (1..=count).map(|id| part * 1_000 + id).collect();
-        let candidates: Vec<Candidate> = ids.iter().map(|id| candidate(*id)).collect();
+        let document = |id: &i64| candidate(*id, format!("http://a.example/{id}"), "a.example");
+        let candidates: Vec<Candidate> = ids.iter().map(document).collect();
         self.db
             .write(move |tx| {
                 let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
@@ -321,24 +321,6 @@ impl Life<'_> {
             let has = counted.get(removals::DOCUMENTS).copied().unwrap_or(0);
             assert_eq!(has, self.has[&part.0].len() as i64, "after {step:?}");
         }
-    }
-}
-
-fn candidate(id: i64) -> Candidate {
-    let docid = format!("http://a.example/{id}");
-    Candidate {
-        id: QueueId(id),
-        dochash: DocHash::of(&docid),
-        docid,
-        bin: BinId(1),
-        bin_name: "a.example".into(),
-        priority: 0.0,
-        hops: 0,
-        redirects: 0,
-        seed: false,
-        parent: None,
-        cut: None,
-        events: Vec::new(),
     }
 }
 

@@ -28,7 +28,7 @@ use store::tables::robots::{self, Stored};
 use store::tables::settings;
 use store::tables::throttles::{self, Throttle};
 use store::tables::traps::{self, TrapRow};
-use store::testing::both_databases;
+use store::testing::{both_databases, candidate};
 use store::{Db, Result, clock};
 
 const PARTS: u32 = 4;
@@ -140,20 +140,12 @@ impl<'a> World<'a> {
         (cut, hops): (Option<&'static str>, i64),
         priority: f64,
     ) -> Result<QueueId> {
-        let host = host_of(url).to_owned();
         let candidate = Candidate {
-            id: QueueId(self.id()),
-            dochash: DocHash::of(url),
-            docid: url.into(),
-            bin: BinId(bin_of(&host)),
-            bin_name: host,
             priority,
             hops,
-            redirects: 0,
-            seed: false,
             parent: Some((part("http://site.example/"), DocHash::of("http://site.example/stored"))),
             cut,
-            events: Vec::new(),
+            ..candidate(self.id(), url, host_of(url))
         };
         let (place, id) = (Place { part: part(url), job }, candidate.id);
         self.db.write(move |tx| {

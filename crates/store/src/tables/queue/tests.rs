@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::ids::NodeId;
 use crate::tables::leases::{self, Asking, Lease};
 use crate::tables::{bins, chunks};
-use crate::testing::{both_databases, each_case};
+use crate::testing::{self, both_databases, each_case};
 use crate::{Db, Error};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -26,20 +26,9 @@ fn hash(document: u8) -> DocHash {
 
 fn candidate(id: i64, document: u8, hops: i64, cut: Option<&'static str>) -> Candidate {
     let bin = i64::from(document) % BINS;
-    Candidate {
-        id: QueueId(id),
-        dochash: hash(document),
-        docid: format!("http://host{bin}/{document}"),
-        bin: BinId(bin),
-        bin_name: format!("host{bin}"),
-        priority: 0.0,
-        hops,
-        redirects: 0,
-        seed: hops == 0,
-        parent: None,
-        cut,
-        events: Vec::new(),
-    }
+    let of_host =
+        testing::candidate(id, format!("http://host{bin}/{document}"), &format!("host{bin}"));
+    Candidate { bin: BinId(bin), hops, seed: hops == 0, cut, ..of_host }
 }
 
 fn lease(db: &Db, part: Part, start: i64) -> Result<Lease> {

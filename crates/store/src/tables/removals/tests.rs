@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Db;
-use crate::ids::{BinId, ChunkId, ConnectionId, DocumentId, NodeId};
+use crate::ids::{ChunkId, ConnectionId, DocumentId, NodeId};
 use crate::tables::documents::{self, Document};
 use crate::tables::job_states;
 use crate::tables::jobs::{self, Job};
@@ -10,7 +10,7 @@ use crate::tables::leases::{self, Asking};
 use crate::tables::queue::sweep::{self, Sweep};
 use crate::tables::queue::{self, Adding, Candidate, Presences, Settled, Settlement};
 use crate::tables::{chunks, counters};
-use crate::testing::both_databases;
+use crate::testing::{both_databases, candidate};
 use page::ids::DocHash;
 
 const PLACE: Place = Place { part: Part(1), job: JobId(1) };
@@ -20,20 +20,7 @@ fn named(db: &Db, count: i64) -> Result<()> {
     db.write(move |tx| {
         jobs::save(tx, &Job::new(PLACE.job, "a", ConnectionId(1)), 0)?;
         let candidates: Vec<Candidate> = (1..=count)
-            .map(|id| Candidate {
-                id: QueueId(id),
-                dochash: DocHash::of(&format!("http://a.example/{id}")),
-                docid: format!("http://a.example/{id}"),
-                bin: BinId(1),
-                bin_name: "a.example".into(),
-                priority: 0.0,
-                hops: 0,
-                redirects: 0,
-                seed: false,
-                parent: None,
-                cut: None,
-                events: Vec::new(),
-            })
+            .map(|id| candidate(id, format!("http://a.example/{id}"), "a.example"))
             .collect();
         let adding = Adding { place: PLACE, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &candidates).map(|_| ())

@@ -9,7 +9,7 @@ use store::tables::documents::{self, Document};
 use store::tables::leases::{self, Asking};
 use store::tables::queue::{self, Adding, Candidate, Reason, Settled, Settlement};
 use store::tables::{chunks, jobs};
-use store::testing::both_databases;
+use store::testing::{self, both_databases};
 use store::{Error, Result};
 
 const PARTS: u32 = 4;
@@ -23,20 +23,11 @@ fn job() -> Job {
 }
 
 fn candidate(host: &str, number: i64, id: i64) -> Candidate {
-    let docid = format!("http://{host}/{number}");
     Candidate {
-        id: QueueId(id),
-        dochash: DocHash::of(&docid),
-        docid,
-        bin: BinId(bin_of(host)),
-        bin_name: host.into(),
         priority: 0.5,
         hops: 1,
-        redirects: 0,
-        seed: false,
-        parent: None,
         cut: (number % 6 == 4).then_some("scope"),
-        events: Vec::new(),
+        ..testing::candidate(id, format!("http://{host}/{number}"), host)
     }
 }
 

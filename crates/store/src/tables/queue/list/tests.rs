@@ -8,7 +8,7 @@ use crate::tables::leases::{self, Asking};
 use crate::tables::queue::{
     Adding, Candidate, Reason, Settled, Settlement, add, claim, load, settle,
 };
-use crate::testing::{both_databases, on_sqlite};
+use crate::testing::{self, both_databases, on_sqlite};
 use crate::{Db, Error};
 use std::collections::BTreeSet;
 
@@ -17,20 +17,13 @@ const RUN: Run = Run(1);
 
 fn candidate(number: i64, cut: Option<&'static str>) -> Candidate {
     let host = format!("h{}.example", number % 3);
-    let docid = format!("http://{host}/{number}");
     Candidate {
-        id: QueueId(number),
-        dochash: DocHash::of(&docid),
-        docid,
         bin: BinId(number % 3),
-        bin_name: host,
         priority: (number % 5) as f64 / 7.0,
         hops: 1,
-        redirects: 0,
-        seed: false,
         parent: Some((Part(0), DocHash::of("http://parent.example/"))),
         cut,
-        events: Vec::new(),
+        ..testing::candidate(number, format!("http://{host}/{number}"), &host)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::tables::queue::{
     Adding, Candidate, Entry, Reason, Settled, Settlement, count_rows, load, peek_ready, settle,
 };
 use crate::tables::{bins, chunks, counters};
-use crate::testing::both_databases;
+use crate::testing::{both_databases, candidate};
 
 const PLACE: Place = Place { part: Part(1), job: JobId(1) };
 /// Documents of the job; an even one has failed by `dns`, every fourth other by
@@ -35,19 +35,10 @@ fn settled(db: &Db) -> Result<()> {
     let lease = db.write(move |tx| leases::take(tx, PLACE.part, "crawl", &asking))?;
     let lease = lease.expect("nobody else has it");
     let candidates: Vec<Candidate> = (0..DOCUMENTS)
-        .map(|id| Candidate {
-            id: QueueId(id),
-            dochash: key(id),
-            docid: format!("http://host{}/{id}", id % 3),
-            bin: BinId(id % 3),
-            bin_name: format!("host{}", id % 3),
-            priority: 0.0,
-            hops: 0,
-            redirects: 0,
-            seed: true,
-            parent: None,
-            cut: None,
-            events: Vec::new(),
+        .map(|id| {
+            let host = format!("host{}", id % 3);
+            let document = candidate(id, format!("http://{host}/{id}"), &host);
+            Candidate { dochash: key(id), bin: BinId(id % 3), seed: true, ..document }
         })
         .collect();
     db.write(move |tx| {
