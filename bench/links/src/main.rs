@@ -193,7 +193,7 @@ fn questions(web: &Web, index: &LinkIndex) -> Result<()> {
         let domain: Vec<&str> = page::outlinks::domain_of(&uri).rsplit('.').collect();
         let (domain, paging) = (domain.join("."), paging.clone());
         index.read(move |view| {
-            tops::top_of_domain(view, (PARTS, &domain), By::Incount, &paging).map(|_| ())
+            tops::top_of_domain(view, PARTS, &domain, By::Incount, &paging).map(|_| ())
         })?;
         Ok(())
     })?;

@@ -136,7 +136,7 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     };
     let (by, parts, of) = (ask.by, index.parts(), domain.clone());
     let listing = index.read(move |view| match &of {
-        Some(domain) => tops::top_of_domain(view, (parts, domain), by, &paging),
+        Some(domain) => tops::top_of_domain(view, parts, domain, by, &paging),
         None => tops::top(view, parts, by, &paging),
     })?;
     Ok(serde_json::to_value(Answer { by, domain, pages, listing })?)

@@ -81,7 +81,7 @@ impl Links {
                 at = chunk.seq;
                 out.applied.committed_ms.push(chunk.committed_ms);
                 let has_pages = had_pages || !batch.changes.is_empty();
-                let read = self.chunks.read((part, has_pages), &chunk, &mut batch.changes)?;
+                let read = self.chunks.read(part, has_pages, &chunk, &mut batch.changes)?;
                 self.passed += usize::from(!read.is_read);
                 out.is_read |= read.is_read;
                 out.links += read.links;
@@ -115,11 +115,11 @@ impl Links {
         let setting = self.chunks.db().read(settings::lost_links)?;
         let now_ms = clock::now_ms();
         let parts: Vec<(Part, Option<&Lease>)> = match self.index.map().spans_parts() {
-            true => (0..self.index.parts()).map(|part| (Part(part.into()), None)).collect(),
+            true => Part::all(self.index.parts()).map(|part| (part, None)).collect(),
             false => leases.iter().map(|lease| (lease.part, Some(lease))).collect(),
         };
-        for at in parts {
-            if prune::step(&self.index, at, setting, now_ms)? {
+        for (part, lease) in parts {
+            if prune::step(&self.index, part, lease, setting, now_ms)? {
                 return Ok(true);
             }
         }

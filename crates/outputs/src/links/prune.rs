@@ -56,17 +56,19 @@ impl Bounds {
 /// `lease` is that of the part; a map that only one process has needs none.
 pub fn step(
     index: &LinkIndex,
-    (part, lease): (Part, Option<&Lease>),
+    part: Part,
+    lease: Option<&Lease>,
     setting: LostLinks,
     now_ms: i64,
 ) -> Result<bool> {
-    step_of(index, (part, lease), setting, now_ms, STEP_ROWS)
+    step_of(index, part, lease, setting, now_ms, STEP_ROWS)
 }
 
 /// The same, with so many rows at most.
 pub(super) fn step_of(
     index: &LinkIndex,
-    (part, lease): (Part, Option<&Lease>),
+    part: Part,
+    lease: Option<&Lease>,
     setting: LostLinks,
     now_ms: i64,
     rows_max: usize,
@@ -85,7 +87,7 @@ pub(super) fn step_of(
     let told = is_more.clone();
     let work = move |view: &dyn View| {
         let mut sweep = Sweep::load(view, part)?;
-        let mut rows = sweep.advance((view, part), bounds, rows_max)?;
+        let mut rows = sweep.advance(view, part, bounds, rows_max)?;
         told.store(sweep.at.is_some(), Ordering::SeqCst);
         if sweep.at.is_none() {
             sweep.done_ms = Some(now_ms);
@@ -148,7 +150,8 @@ impl Sweep {
     /// Looks at the next rows. Returns those that go.
     fn advance(
         &mut self,
-        (view, part): (&dyn View, Part),
+        view: &dyn View,
+        part: Part,
         bounds: Bounds,
         rows_max: usize,
     ) -> Result<Vec<Row>> {

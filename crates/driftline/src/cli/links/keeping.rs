@@ -150,8 +150,9 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     let verified = verify::verify(&kept.index, kept.scratch.path(), &mut report)?;
     let facts = match args.full {
         true => {
-            let at = (&kept.held.db, &kept.held.objects);
-            Some(verify::facts::verify(&kept.index, at, kept.scratch.path(), &mut report)?)
+            let (db, objects) = (&kept.held.db, &kept.held.objects);
+            let scratch = kept.scratch.path();
+            Some(verify::facts::verify(&kept.index, db, objects, scratch, &mut report)?)
         }
         false => None,
     };

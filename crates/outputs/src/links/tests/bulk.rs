@@ -217,7 +217,7 @@ fn a_list_whose_rows_are_of_the_wrong_form_is_called_corrupt() {
         let value = crate::links::inlinks::encode_wide(&link);
         let wide = |number: u64| Row {
             part,
-            key: keys::wide(hash, keys::Source { part: 0, number }),
+            key: keys::wide(hash, keys::Source { part: store::ids::Part(0), number }),
             value: Some(value.clone()),
         };
         let base = Row { part, key: keys::inlinks_in(hash, keys::Form::Base), value: None };

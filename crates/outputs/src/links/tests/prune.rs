@@ -41,7 +41,7 @@ fn lost(index: &LinkIndex) -> Vec<(Part, Pair)> {
 /// Sweeps to the end, a few rows at a time.
 fn swept(index: &LinkIndex, setting: LostLinks, now_ms: i64) {
     for part in parts() {
-        while prune::step_of(index, (part, None), setting, now_ms, 3).unwrap() {}
+        while prune::step_of(index, part, None, setting, now_ms, 3).unwrap() {}
     }
 }
 
@@ -89,7 +89,7 @@ fn lost_links_pruned_on_the_way_are_what_is_left_of_all_that_ever_were() {
                 if when >> (at % 8) & 1 == 1 {
                     // A sweep that is cut off somewhere, or is not even due.
                     let part = Part(i64::from(when) % i64::from(PARTS));
-                    prune::step_of(&index, (part, None), setting, now_ms.get(), 2).unwrap();
+                    prune::step_of(&index, part, None, setting, now_ms.get(), 2).unwrap();
                 }
             }
             // Whatever was under way is finished, and a whole one follows.

@@ -98,12 +98,12 @@ fn d9_a_cursor_past_the_end_gives_an_empty_page_and_what_is_no_cursor_is_refused
     let lists: [List; 4] = [
         |view, paging| names(tops::top(view, PARTS, By::Incount, paging)?, |it| it.uri),
         |view, paging| {
-            let list = tops::top_of_domain(view, (PARTS, "c.com"), By::Incount, paging)?;
+            let list = tops::top_of_domain(view, PARTS, "c.com", By::Incount, paging)?;
             names(list, |it| it.uri)
         },
         |view, paging| names(tops::domains(view, PARTS, paging)?, |it| it.domain),
         |view, paging| {
-            let part = Part(of_domain("com.c", PARTS).into());
+            let part = of_domain("com.c", PARTS);
             match reading::find(view, part, "com.c>>o>/")? {
                 Some(known) => {
                     let list = reading::inlinks(view, &known, &Filter::default(), paging)?;
