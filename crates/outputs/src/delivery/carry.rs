@@ -160,7 +160,7 @@ impl Carrier {
                 given_up.push((job, format!("output {name} could not take {uri}: {error}")));
             }
             fates.push(ingests::Met { id: it.item.row.id, pending: it.item.pending.clone(), fate });
-            activities.extend(self.activity(load, it, (began_ms, now_ms)));
+            activities.extend(self.activity(load, it, began_ms, now_ms));
         }
         let (lease, due) = (load.lease.clone(), load.due);
         self.means.db.write(move |tx| {
@@ -175,7 +175,7 @@ impl Carrier {
     }
 
     /// What the history says of a decision, if the output was concerned.
-    fn activity(&self, load: &Load, met: &Met, (start_ms, end_ms): (i64, i64)) -> Option<Activity> {
+    fn activity(&self, load: &Load, met: &Met, start_ms: i64, end_ms: i64) -> Option<Activity> {
         let pending = &met.item.pending;
         let deed = match pending.decision {
             Decision::Remove => "document deletion",

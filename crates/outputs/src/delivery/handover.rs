@@ -325,7 +325,7 @@ impl Order {
         let document = self.item.document.as_ref().filter(|it| it.removed_ms.is_none());
         let wants = wants.max(ways.wants(&jobs));
         let part = tools.load.due.part;
-        let content = document.map(|it| contents.of(tools.means, (part, it), wants));
+        let content = document.map(|it| contents.of(tools.means, part, it, wants));
         match content.transpose() {
             Ok(Some(Some(content))) => {
                 let authority = self.item.row.authority.clone();

@@ -138,7 +138,7 @@ impl Search {
         match () {
             () if shard.is_empty() => {}
             () if chunk.removes > 0 => return Ok(false),
-            () => leave_out(&db, (part, chunk.id), shard)?,
+            () => leave_out(&db, part, chunk.id, shard)?,
         }
         Ok(true)
     }
@@ -298,7 +298,7 @@ impl Search {
 }
 
 /// Takes out of a shard what it has of documents whose content is in a chunk.
-fn leave_out(db: &Db, (part, chunk): (Part, ChunkId), shard: &mut Shard) -> Result<()> {
+fn leave_out(db: &Db, part: Part, chunk: ChunkId, shard: &mut Shard) -> Result<()> {
     let mut after = DocumentId(i64::MIN);
     loop {
         let found =

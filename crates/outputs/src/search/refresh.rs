@@ -70,7 +70,7 @@ impl Refresh {
         }
         let committed = searcher(writer)?;
         let (stale, is_done) = self.sweep.get_or_insert_default().look(&committed, links)?;
-        let written = write(writer, links, (&committed, &stale))?;
+        let written = write(writer, links, &committed, &stale)?;
         if is_done {
             self.sweep = None;
         }
@@ -154,7 +154,8 @@ impl Sweep {
 fn write(
     writer: &mut Writer,
     links: &LinkIndex,
-    (committed, stale): (&Searcher, &[DocAddress]),
+    committed: &Searcher,
+    stale: &[DocAddress],
 ) -> Result<usize> {
     let (mut targets, mut documents) = (Vec::new(), Vec::new());
     for at in stale {

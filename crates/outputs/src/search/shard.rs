@@ -120,7 +120,7 @@ impl Shard {
         remove_staged(means, part)?;
         let home = take_over(&means.folder(part), means.claimant.ids.next())?;
         if !is_there(&home, &shard.told.meta, &files) || means.check(part, &home, &files).is_err() {
-            restore(means, &home, (&shard.told.meta, &files))?;
+            restore(means, &home, &shard.told.meta, &files)?;
             means.check(part, &home, &files)?;
         }
         let mut writer = Writer::open(&home)?;
@@ -334,7 +334,7 @@ fn is_there(home: &Path, meta: &str, files: &[File]) -> bool {
 }
 
 /// Brings what is published into a directory.
-fn restore(means: &Means, home: &Path, (meta, files): (&str, &[File])) -> Result<()> {
+fn restore(means: &Means, home: &Path, meta: &str, files: &[File]) -> Result<()> {
     clear(home)?;
     for it in files {
         means.objects.fetch_file(&ObjectPath::parse(&it.path)?, &home.join(&it.name))?;
