@@ -213,9 +213,10 @@ fn condition(key: &[(&str, Value<'_>)]) -> String {
 pub(crate) fn require_whole(
     tx: &mut Tx<'_>,
     table: &'static Summed,
-    (column, value): (&str, Value<'_>),
+    column: &str,
+    value: Value<'_>,
 ) -> Result<()> {
-    match are_whole(tx, table, (column, value))? {
+    match are_whole(tx, table, column, value)? {
         true => Ok(()),
         false => Err(table.damaged(&format!("with {column} {}", walk::shown(value.into())))),
     }
@@ -225,7 +226,8 @@ pub(crate) fn require_whole(
 pub(crate) fn are_whole(
     tx: &mut Tx<'_>,
     table: &'static Summed,
-    (column, value): (&str, Value<'_>),
+    column: &str,
+    value: Value<'_>,
 ) -> Result<bool> {
     let columns = format!("{}, {COLUMN}", table.covered);
     let places = table.places(&columns);

@@ -254,7 +254,7 @@ pub fn part(
         OnOrphans::Ignore => Ok(()),
         on_orphans => {
             let keeps = on_orphans == OnOrphans::Report;
-            orphans::find(db, objects, part, (before_ms, keeps), &mut report.orphans)
+            orphans::find(db, objects, part, before_ms, keeps, &mut report.orphans)
         }
     }
 }

@@ -201,8 +201,7 @@ impl Tx<'_> {
         let text = |size| format!("{before} VALUES {} {after}", values_list(0, size, columns));
         let mut touched = 0;
         if let Tx::Sqlite { connection, texts, .. } = self {
-            let outcome =
-                one_by_one::execute(connection, sqlite_text(texts, &text(1)), (&[], rows));
+            let outcome = one_by_one::execute(connection, sqlite_text(texts, &text(1)), &[], rows);
             return self.noted(outcome);
         }
         self.each_batch(rows, |tx, size, values| {
@@ -220,13 +219,14 @@ impl Tx<'_> {
         &mut self,
         before: &str,
         fixed: &[Value<'_>],
-        (kinds, rows): (&[Kind], &[Vec<Value<'_>>]),
+        kinds: &[Kind],
+        rows: &[Vec<Value<'_>>],
         after: &str,
     ) -> Result<u64> {
         if let Tx::Sqlite { connection, texts, .. } = self {
             let columns = kinds.len();
-            let text = one_by_one::update_text(before, after, (fixed.len(), columns));
-            let outcome = one_by_one::execute(connection, sqlite_text(texts, &text), (fixed, rows));
+            let text = one_by_one::update_text(before, after, fixed.len(), columns);
+            let outcome = one_by_one::execute(connection, sqlite_text(texts, &text), fixed, rows);
             return self.noted(outcome);
         }
         let dialect = self.dialect();
@@ -256,7 +256,7 @@ impl Tx<'_> {
         if let Tx::Sqlite { connection, texts, .. } = self {
             let text = format!("{before} = ${} {after}", fixed.len() + 1);
             let text = sqlite_text(texts, &text);
-            let outcome = one_by_one::query(connection, text, (fixed, keys), map);
+            let outcome = one_by_one::query(connection, text, fixed, keys, map);
             return self.noted(outcome);
         }
         let mut out = Vec::new();

@@ -166,7 +166,7 @@ fn changed(table: &str, column: &str, value: Option<String>) -> String {
 fn damaged_by(db: &Db, summed: &'static Summed, column: schema::Column) -> Vec<String> {
     let table = schema_of(summed);
     let undone = db.write(move |tx| {
-        let first = page(tx, (summed, &table), None, 1)?.remove(0).key;
+        let first = page(tx, summed, &table, None, 1)?.remove(0).key;
         let key: Vec<String> = table.key_list().split(", ").map(str::to_owned).collect();
         let at: Vec<(&str, Value<'_>)> =
             key.iter().map(String::as_str).zip(first.iter().map(Cell::value)).collect();
@@ -199,7 +199,7 @@ fn damaged_by(db: &Db, summed: &'static Summed, column: schema::Column) -> Vec<S
         let (name, place) = (column.name, values.len());
         let set = format!("UPDATE {} SET {name} = ${place}", summed.table);
         assert_eq!(tx.execute(&format!("{set} WHERE {}", condition(&at)), &values)?, 1);
-        let all = page(tx, (summed, &table), None, 100)?;
+        let all = page(tx, summed, &table, None, 100)?;
         let damaged = all.into_iter().filter(|row| !row.is_whole).map(|row| row.name);
         Err::<(), Error>(Error::Refused(damaged.collect::<Vec<_>>().join("\n")))
     });

@@ -169,7 +169,8 @@ fn batches_of_any_size_arrive_whole() {
                 let updated = tx.update_rows(
                     "UPDATE t SET name = v.column2 || $1, data = v.column3",
                     &["!".into()],
-                    (&kinds, &rows),
+                    &kinds,
+                    &rows,
                     "WHERE t.id = v.column1",
                 )?;
                 assert_eq!(updated, size as u64);

@@ -35,7 +35,8 @@ pub(super) fn find(
     db: &Db,
     objects: &Objects,
     part: Part,
-    (written_before_ms, keep): (i64, bool),
+    written_before_ms: i64,
+    keep: bool,
     orphans: &mut Orphans,
 ) -> Result<()> {
     for root in ObjectPath::ROOTS {

@@ -27,7 +27,8 @@ type Batch = std::result::Result<Vec<Row>, String>;
 /// Tells all rows of a map, part by part and family by family.
 fn tell(
     view: &dyn View,
-    (families, parts): (&[Family], u32),
+    families: &[Family],
+    parts: u32,
     take: &mut dyn FnMut(Vec<Row>) -> Result<()>,
 ) -> Result<()> {
     for part in (0..i64::from(parts)).map(Part) {
@@ -53,8 +54,8 @@ pub fn copy(
 ) -> Result<()> {
     std::thread::scope(|scope| {
         let (send, incoming) = sync_channel(BATCHES);
-        let writing = scope.spawn(move || fill(to, (families, parts), incoming));
-        let told = look(from, (families, parts), &send);
+        let writing = scope.spawn(move || fill(to, families, parts, incoming));
+        let told = look(from, families, parts, &send);
         let end = told.as_ref().map(|()| Vec::new()).map_err(ToString::to_string);
         let _ = send.send(end);
         drop(send);
@@ -66,7 +67,8 @@ pub fn copy(
 
 fn look(
     from: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     send: &SyncSender<Batch>,
 ) -> Result<()> {
     let send = send.clone();
@@ -75,7 +77,7 @@ fn look(
         if std::mem::replace(&mut told, true) {
             return Err(Error::Refused("the map changed while it was read".into()));
         }
-        tell(view, (families, parts), &mut |rows| {
+        tell(view, families, parts, &mut |rows| {
             let sent = send.send(Ok(rows));
             sent.map_err(|_| Error::Refused("the rows could not be written".into()))
         })
@@ -85,7 +87,8 @@ fn look(
 /// Fills a map. An empty batch is the good end.
 fn fill(
     to: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     incoming: Receiver<Batch>,
 ) -> Result<()> {
     let mut rows = Vec::new().into_iter();
@@ -115,7 +118,7 @@ pub fn export(
     out.write_all(FORMAT).map_err(failed)?;
     std::thread::scope(|scope| {
         let (send, incoming) = sync_channel(BATCHES);
-        let looking = scope.spawn(move || look(map, (families, parts), &send));
+        let looking = scope.spawn(move || look(map, families, parts, &send));
         for batch in incoming {
             for row in batch.map_err(Error::Refused)? {
                 write_row(&mut out, &row).map_err(failed)?;

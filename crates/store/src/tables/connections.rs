@@ -206,7 +206,7 @@ fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()
 
 /// Whether a connection's row is as it was written.
 fn is_whole(tx: &mut Tx<'_>, id: ConnectionId) -> Result<bool> {
-    checksums::are_whole(tx, &CONNECTIONS, ("id", id.into()))
+    checksums::are_whole(tx, &CONNECTIONS, "id", id.into())
 }
 
 /// Changes what a connection's checksum is made of.
@@ -269,13 +269,13 @@ fn check(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> Result<()> {
     }
     match &it.prerequisite {
         Some(_) if !has_prerequisite => refused("this kind has no prerequisite".to_owned()),
-        Some(first) => check_chain(tx, (kind, it), first.clone()),
+        Some(first) => check_chain(tx, kind, it, first.clone()),
         None => Ok(()),
     }
 }
 
 /// Follows the mappings that must be asked first: each is there, and none asks for itself.
-fn check_chain(tx: &mut Tx<'_>, (kind, it): (Kind, &Connection), first: String) -> Result<()> {
+fn check_chain(tx: &mut Tx<'_>, kind: Kind, it: &Connection, first: String) -> Result<()> {
     let mut next = Some(first);
     for _ in 0..CHAIN_MAX {
         let Some(name) = next else { return Ok(()) };

@@ -79,7 +79,7 @@ pub fn advance(
     now_ms: i64,
 ) -> Result<()> {
     assert!(from < to, "a cursor moves forward");
-    let row = row((part, consumer), to, now_ms);
+    let row = row(part, consumer, to, now_ms);
     let touched = if from == 0 {
         tx.execute(
             "INSERT INTO cursors (part, consumer, seq, changed_ms, checksum)
@@ -105,7 +105,7 @@ pub fn advance(
 }
 
 /// The values of a cursor's row, its checksum behind them.
-fn row<'a>((part, consumer): (Part, &'a str), seq: i64, now_ms: i64) -> Vec<Value<'a>> {
+fn row<'a>(part: Part, consumer: &'a str, seq: i64, now_ms: i64) -> Vec<Value<'a>> {
     let values = vec![part.into(), consumer.into(), seq.into(), now_ms.into()];
     CURSORS.places(CURSORS.covered).with_checksum(values)
 }
@@ -119,7 +119,7 @@ pub fn set(tx: &mut Tx<'_>, (part, consumer): (Part, &str), seq: i64, now_ms: i6
          ON CONFLICT (part, consumer) DO UPDATE SET seq = excluded.seq,
              changed_ms = excluded.changed_ms, checksum = excluded.checksum
          WHERE cursors.seq < excluded.seq",
-        &row((part, consumer), seq, now_ms),
+        &row(part, consumer, seq, now_ms),
     )?;
     Ok(())
 }

@@ -86,7 +86,7 @@ pub fn save(
     let mut values: Vec<Value<'_>> = vec![job.into()];
     values.extend(now.to_row());
     // What was read from a damaged row is not believed because it is written again.
-    let is_whole = checksums::are_whole(tx, &JOB_STATES, ("jobid", job.into()))?;
+    let is_whole = checksums::are_whole(tx, &JOB_STATES, "jobid", job.into())?;
     let checksum = checksum(job, now);
     values.extend([Value::from(now_ms), (if is_whole { checksum } else { !checksum }).into()]);
     tx.execute(&sql, &values)?;

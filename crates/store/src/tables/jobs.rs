@@ -190,7 +190,7 @@ impl Job {
 /// is inactive and has no run.
 pub fn save(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
     let known = load(tx, it.id)?;
-    let is_whole = checksums::are_whole(tx, &JOB_DEFINITIONS, ("id", it.id.into()))?;
+    let is_whole = checksums::are_whole(tx, &JOB_DEFINITIONS, "id", it.id.into())?;
     if known.as_ref() == Some(it) && is_whole {
         return Ok(());
     }
@@ -285,12 +285,12 @@ pub(super) fn reseed_users(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<
 /// repository connection: a run does not begin with other settings than it was given.
 pub fn require_whole(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
     let Some(known) = load(tx, job)? else { return Ok(()) };
-    checksums::require_whole(tx, &JOB_DEFINITIONS, ("id", job.into()))?;
+    checksums::require_whole(tx, &JOB_DEFINITIONS, "id", job.into())?;
     for table in [&JOB_PIPELINES, &JOB_NOTIFICATIONS, &SCHEDULES, &JOB_HOP_FILTERS] {
-        checksums::require_whole(tx, table, ("ownerid", job.into()))?;
+        checksums::require_whole(tx, table, "ownerid", job.into())?;
     }
-    checksums::require_whole(tx, &CONNECTIONS, ("id", known.connection.into()))?;
-    checksums::require_whole(tx, &THROTTLES, ("ownerid", known.connection.into()))
+    checksums::require_whole(tx, &CONNECTIONS, "id", known.connection.into())?;
+    checksums::require_whole(tx, &THROTTLES, "ownerid", known.connection.into())
 }
 
 /// Whether other jobs read the connection of a job.

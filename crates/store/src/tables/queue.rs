@@ -269,14 +269,15 @@ pub fn claim(
     claim: ChunkId,
     peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
-    claim_to(tx, place, (claim, None), peeked)
+    claim_to(tx, place, claim, None, peeked)
 }
 
 /// The same, with another action than the documents wait for.
 fn claim_to(
     tx: &mut Tx<'_>,
     place: Place,
-    (claim, action): (ChunkId, Option<&'static str>),
+    claim: ChunkId,
+    action: Option<&'static str>,
     mut peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
     for entry in peeked.iter_mut().filter(|it| it.state == State::Waiting) {
@@ -304,7 +305,7 @@ fn claim_to(
              checktime = CASE WHEN $6 IN ('clean', 'delete') THEN checktime END,
              claimed_state = CASE WHEN $6 IN ('clean', 'delete') THEN state END,
              claimed_action = CASE WHEN $6 IN ('clean', 'delete') THEN action END";
-        let count = tx.update_rows(set, &fixed, (&[Kind::Int], &rows), CLAIM)? as i64;
+        let count = tx.update_rows(set, &fixed, &[Kind::Int], &rows, CLAIM)? as i64;
         count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
         claimed += count;
     }

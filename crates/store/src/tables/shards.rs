@@ -188,36 +188,53 @@ pub fn publish(
     let told = serde_json::to_string(&new.told)
         .map_err(|error| Error::corrupt("what an index says of itself", error.to_string()))?;
     let seq = |part: Part| new.reached.iter().find(|it| it.0 == part).map_or(0, |it| it.1);
-    show(tx, (part, version, seq(part)), (&told, new.documents, bytes), lease.node, now_ms)?;
+    let shown = VersionRow {
+        part,
+        version,
+        seq: seq(part),
+        told: &told,
+        documents: new.documents,
+        bytes,
+        node: lease.node,
+    };
+    show(tx, &shown, now_ms)?;
     for (covered, seq) in new.reached.iter().filter(|it| it.0 != part) {
-        show(tx, (*covered, version, *seq), (COVERED, 0, 0), lease.node, now_ms)?;
+        let (told, documents, bytes) = (COVERED, 0, 0);
+        let row = VersionRow { part: *covered, seq: *seq, told, documents, bytes, ..shown };
+        show(tx, &row, now_ms)?;
     }
     Ok(version)
 }
 
-/// Writes the row of a version, and takes those of older ones away.
-fn show(
-    tx: &mut Tx<'_>,
-    (part, version, seq): (Part, i64, i64),
-    (told, documents, bytes): (&str, i64, i64),
+/// The row of a version.
+struct VersionRow<'a> {
+    part: Part,
+    version: i64,
+    /// The last commit of the part that is in.
+    seq: i64,
+    told: &'a str,
+    documents: i64,
+    bytes: i64,
     node: NodeId,
-    now_ms: i64,
-) -> Result<()> {
+}
+
+/// Writes the row of a version, and takes those of older ones away.
+fn show(tx: &mut Tx<'_>, row: &VersionRow<'_>, now_ms: i64) -> Result<()> {
     tx.execute(
         "DELETE FROM shards WHERE part = $1 AND version <= $2",
-        &[part.into(), version.into()],
+        &[row.part.into(), row.version.into()],
     )?;
     tx.execute(
         "INSERT INTO shards (part, version, state, seq, files, documents, bytes, node, published_ms)
          VALUES ($1, $2, 'published', $3, $4, $5, $6, $7, $8)",
         &[
-            part.into(),
-            version.into(),
-            seq.into(),
-            told.into(),
-            documents.into(),
-            bytes.into(),
-            node.into(),
+            row.part.into(),
+            row.version.into(),
+            row.seq.into(),
+            row.told.into(),
+            row.documents.into(),
+            row.bytes.into(),
+            row.node.into(),
             now_ms.into(),
         ],
     )?;

@@ -89,7 +89,7 @@ pub fn hear(tx: &mut Tx<'_>, graphs: Graphs<'_>, told: &[Told]) -> Result<Vec<Mo
         row.hear(it, i64::from(*it.link == **kind));
     }
     for ((dochash, kind), row) in rows.iter_mut().filter(|(_, row)| row.is_shaken) {
-        let best = best_link(tx, graphs, (*dochash, *kind))?;
+        let best = best_link(tx, graphs, *dochash, *kind)?;
         row.lean_on(best);
     }
     let changed: Vec<(&(DocHash, usize), &Row)> =
@@ -164,7 +164,8 @@ pub(super) struct Link {
 pub(super) fn best_link(
     tx: &mut Tx<'_>,
     graphs: Graphs<'_>,
-    (dochash, kind): (DocHash, usize),
+    dochash: DocHash,
+    kind: usize,
 ) -> Result<Option<Link>> {
     let (place, kind) = (graphs.place, &graphs.kinds[kind]);
     tx.query_opt(

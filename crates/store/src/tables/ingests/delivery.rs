@@ -171,7 +171,8 @@ fn taken(tx: &mut Tx<'_>, part: Part, rows: &[Vec<Value<'_>>], now_ms: i64) -> R
              ownership = 'owned', resent = NULL,
              checktime = NULL, failcount = NULL, failtime = NULL, errortext = NULL",
         &[part.into(), now_ms.into()],
-        (&[Kind::Int; 3], rows),
+        &[Kind::Int; 3],
+        rows,
         "WHERE ingests.part = $1 AND ingests.id = v.column1 AND ingests.decided_seq = v.column2
            AND COALESCE(ingests.resent, 0) = v.column3 AND ingests.decision IS NOT NULL",
     )

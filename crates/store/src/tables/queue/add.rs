@@ -95,12 +95,12 @@ pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<
         let changed: Vec<&Candidate> =
             old.into_iter().filter(|it| known[&it.dochash].differs(it, run)).collect();
         added.seen += changed.len() as u64;
-        update_known(tx, place, run, (&known, &changed))?;
-        revive(tx, place, (&known, &changed), (&mut added, &mut room))?;
-        rediscover(tx, (place, run), (&known, &changed), &mut added)?;
+        update_known(tx, place, run, &known, &changed)?;
+        revive(tx, place, &known, &changed, &mut added, &mut room)?;
+        rediscover(tx, place, run, &known, &changed, &mut added)?;
         // Another process may have added one between the look and the insert; it is
         // known then, and the next round treats it so.
-        rest = insert_new(tx, adding, new, (&mut added, &mut room))?;
+        rest = insert_new(tx, adding, new, &mut added, &mut room)?;
     }
     mark_bins(tx, place, added.woken.iter().copied())?;
     Ok(added)
@@ -124,7 +124,8 @@ fn insert_new<'a>(
     tx: &mut Tx<'_>,
     adding: Adding,
     new: Vec<&'a Candidate>,
-    (added, room): (&mut Added, &mut Option<i64>),
+    added: &mut Added,
+    room: &mut Option<i64>,
 ) -> Result<Vec<&'a Candidate>> {
     let place = adding.place;
     let mut new = new;

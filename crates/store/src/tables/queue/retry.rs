@@ -29,7 +29,7 @@ pub fn retry(
     limit: u32,
 ) -> Result<Retried> {
     let is_meant = |code: Option<&str>| reason.is_none_or(|reason| code == Some(reason));
-    retry_where(tx, (place, run), (is_meant, after), limit)
+    retry_where(tx, place, run, is_meant, after, limit)
 }
 
 /// The same for those with one of some reasons.
@@ -40,13 +40,15 @@ pub fn retry_any_of(
     limit: u32,
 ) -> Result<Retried> {
     let is_meant = |code: Option<&str>| reasons.iter().any(|it| code == Some(it.as_str()));
-    retry_where(tx, (place, run), (is_meant, after), limit)
+    retry_where(tx, place, run, is_meant, after, limit)
 }
 
 fn retry_where(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (is_meant, after): (impl Fn(Option<&str>) -> bool, QueueId),
+    place: Place,
+    run: Run,
+    is_meant: impl Fn(Option<&str>) -> bool,
+    after: QueueId,
     limit: u32,
 ) -> Result<Retried> {
     let looked: Vec<(QueueId, Option<String>)> = tx.query(
@@ -59,7 +61,7 @@ fn retry_where(
         .filter(|(_, code)| is_meant(code.as_deref()))
         .map(|(id, _)| (*id).into())
         .collect();
-    let count = make_ready(tx, (place, run), "id", &ids)?;
+    let count = make_ready(tx, place, run, "id", &ids)?;
     let is_full = looked.len() as u64 == u64::from(limit);
     let next = looked.last().filter(|_| is_full).map(|(id, _)| *id);
     Ok(Retried { count, next })
@@ -86,7 +88,7 @@ pub fn failed(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<Doc
 /// that were.
 pub fn retry_these(tx: &mut Tx<'_>, (place, run): (Place, Run), keys: &[DocHash]) -> Result<u64> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
-    make_ready(tx, (place, run), "dochash", &keys)
+    make_ready(tx, place, run, "dochash", &keys)
 }
 
 /// The plus keeps SQLite to the key, as in a claim.
@@ -101,7 +103,8 @@ fn ready_text(column: &str) -> String {
 
 fn make_ready(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
+    place: Place,
+    run: Run,
     column: &str,
     keys: &[Value<'_>],
 ) -> Result<u64> {

@@ -8,7 +8,7 @@
 use super::{Place, State};
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
-use crate::tables::removals::{self, Presence};
+use crate::tables::removals::{self, Presence, SettledRow};
 use crate::tables::{counters, events};
 use crate::{Error, Result, Tx, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -162,17 +162,12 @@ pub fn settle_with(
     let rows: Vec<Vec<Value<'_>>> =
         kept.iter().map(|(it, state)| update_row(it, *state, run, presence(it.id))).collect();
 
-    let updated = tx.update_rows(
-        "UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action), reason = v.column4,
+    let updated = tx.update_rows("UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action), reason = v.column4,
              detail = v.column5, done_run = COALESCE(v.column6, done_run), checktime = v.column7,
              failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
              has_document = COALESCE(v.column11, has_document), chunk = NULL,
-             claimed_state = NULL, claimed_action = NULL",
-        &[place.part.into(), claim.into()],
-        (KINDS, &rows),
-        "WHERE queue.part = $1 AND queue.id = v.column1
-           AND queue.state = 'active' AND queue.chunk = $2",
-    )?;
+             claimed_state = NULL, claimed_action = NULL", &[place.part.into(), claim.into()], KINDS, &rows, "WHERE queue.part = $1 AND queue.id = v.column1
+           AND queue.state = 'active' AND queue.chunk = $2")?;
     let removed: Vec<BinId> = tx.query_in(
         "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
         &[place.part.into(), claim.into()],
@@ -201,9 +196,15 @@ pub fn settle_with(
     let mut marking = removals::Marking::default();
     for it in settled {
         let Some(row) = active.get(&it.id) else { continue };
-        let presence = if is_deleted(&it) { Presence::Absent } else { presence(it.id) };
-        let before = (row.has_document, row.leaving.as_deref());
-        marking.add((it.id, is_deleted(&it)), before, presence, &mut deltas);
+        let is_deleted = is_deleted(&it);
+        let settled = SettledRow {
+            id: it.id,
+            is_deleted,
+            had_document: row.has_document,
+            leaving: row.leaving.as_deref(),
+            presence: if is_deleted { Presence::Absent } else { presence(it.id) },
+        };
+        marking.add(settled, &mut deltas);
     }
     marking.write(tx, place, presences.round)?;
     let deltas: Vec<(&str, i64)> = deltas.iter().map(|(name, it)| (name.as_str(), *it)).collect();
@@ -252,7 +253,8 @@ pub(super) fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]
     tx.update_rows(
         "UPDATE bins SET documents = documents - v.column2",
         &[place.part.into()],
-        (&[Kind::Int; 2], &rows),
+        &[Kind::Int; 2],
+        &rows,
         "WHERE bins.part = $1 AND bins.bin = v.column1",
     )?;
     Ok(())

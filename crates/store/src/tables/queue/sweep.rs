@@ -56,7 +56,7 @@ pub fn claim(
     (chunk, sweep): (ChunkId, Sweep),
     peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
-    claim_to(tx, place, (chunk, sweep.action()), peeked)
+    claim_to(tx, place, chunk, sweep.action(), peeked)
 }
 
 fn peek_settled(tx: &mut Tx<'_>, place: Place, run: Run, limit: u32) -> Result<Vec<Entry>> {

@@ -79,7 +79,8 @@ pub(super) fn update_known(
     tx: &mut Tx<'_>,
     place: Place,
     run: Run,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    known: &HashMap<DocHash, Known>,
+    changed: &[&Candidate],
 ) -> Result<()> {
     // Locked in one order by everybody; an update of many rows locks as it likes.
     let mut keys: Vec<Value<'_>> = changed.iter().map(|it| known[&it.dochash].id.into()).collect();
@@ -105,7 +106,8 @@ pub(super) fn update_known(
              seed_run = CASE WHEN v.column3 IS NULL OR v.column3 < seed_run
                              THEN seed_run ELSE v.column3 END",
         &[place.part.into(), run.into()],
-        (&[Kind::Int; 3], &rows),
+        &[Kind::Int; 3],
+        &rows,
         "WHERE queue.part = $1 AND queue.id = v.column1",
     )?;
     Ok(())
@@ -115,8 +117,10 @@ pub(super) fn update_known(
 pub(super) fn revive(
     tx: &mut Tx<'_>,
     place: Place,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
-    (added, room): (&mut Added, &mut Option<i64>),
+    known: &HashMap<DocHash, Known>,
+    changed: &[&Candidate],
+    added: &mut Added,
+    room: &mut Option<i64>,
 ) -> Result<()> {
     let revivable: Vec<QueueId> = changed
         .iter()
@@ -145,8 +149,10 @@ pub(super) fn revive(
 /// What older runs settled and this one has found again.
 pub(super) fn rediscover(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    place: Place,
+    run: Run,
+    known: &HashMap<DocHash, Known>,
+    changed: &[&Candidate],
     added: &mut Added,
 ) -> Result<()> {
     for state in [State::Done, State::Failed, State::Cut, State::Waiting] {
@@ -157,26 +163,20 @@ pub(super) fn rediscover(
             .filter(|it| it.state == state && !it.revivable && it.is_older(run))
             .map(|it| it.id.into())
             .collect();
-        let text = "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL,
+        let fixed = [place.part.into(), state.name().into(), run.into()];
+        let bins: Vec<BinId> = tx.query_in(
+            "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL,
                  detail = NULL, checktime = NULL
              WHERE part = $1 AND state = $2 AND done_run < $3
-               AND (state <> 'waiting' OR reason IS NULL) AND id";
-        ready_again(tx, (place, run), (state, text, &found), added)?;
+               AND (state <> 'waiting' OR reason IS NULL) AND id",
+            &fixed,
+            &found,
+            "RETURNING bin",
+            |row| row.get(0),
+        )?;
+        let count = bins.len() as i64;
+        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
+        added.woken.extend(&bins);
     }
-    Ok(())
-}
-
-/// Makes documents of a state ready that a statement finds among some ids.
-fn ready_again(
-    tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (state, text, ids): (State, &str, &[Value<'_>]),
-    added: &mut Added,
-) -> Result<()> {
-    let fixed = [place.part.into(), state.name().into(), run.into()];
-    let bins: Vec<BinId> = tx.query_in(text, &fixed, ids, "RETURNING bin", |row| row.get(0))?;
-    let count = bins.len() as i64;
-    count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
-    added.woken.extend(&bins);
     Ok(())
 }
