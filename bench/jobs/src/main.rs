@@ -247,7 +247,7 @@ fn fill_chunk(
         chunks::open(tx, &lease, (chunk, place.job, RUN), 0)?;
         let peeked = queue::load(tx, place, &keys)?;
         queue::claim(tx, place, chunk, peeked)?;
-        queue::settle(tx, place, (chunk, RUN), &settled)?;
+        queue::settle(tx, place, chunk, RUN, &settled)?;
         let summary = chunks::Summary { documents: settled.len() as i64, ..Default::default() };
         chunks::commit(tx, &lease, (chunk, seq), &summary, 0)
     })?;

@@ -191,7 +191,7 @@ fn commit(
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, ADDING, &links)?;
-        queue::settle(tx, PLACE, (chunk, RUN), &settled)?;
+        queue::settle(tx, PLACE, chunk, RUN, &settled)?;
         chunks::commit(tx, &lease, (chunk, seq), &summary, 0)
     })?;
     Ok(())

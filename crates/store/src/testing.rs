@@ -229,7 +229,7 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
-        queue::settle(tx, place, (chunk, Run(1)), &settled)?;
+        queue::settle(tx, place, chunk, Run(1), &settled)?;
         let hash = *blake3::hash(&content).as_bytes();
         objects::publish(tx, (part, object), content.len() as u64, &hash, 0)?;
         chunks::commit(tx, &lease, (chunk, seq), &summary, 0)?;

@@ -108,7 +108,7 @@ impl Stage<'_> {
                             .iter()
                             .map(|it| Settled { id: it.id, generation: 0, to: Settlement::Done })
                             .collect();
-                        queue::settle(tx, place(part), (chunk, RUN), &done)?;
+                        queue::settle(tx, place(part), chunk, RUN, &done)?;
                         tx.execute("DELETE FROM chunks WHERE part = $1", &[part.into()])?;
                         Ok(keys)
                     })

@@ -265,8 +265,8 @@ impl Turn {
             done.new += added.new;
             raised = added.woken;
             let presences = Presences { by_id: &batch.presences, round };
-            let at = (chunk.claim, self.job.run);
-            queue::settle_with(tx, self.place(), at, &batch.settled, presences)?;
+            let (claim, run) = (chunk.claim, self.job.run);
+            queue::settle_with(tx, self.place(), claim, run, &batch.settled, presences)?;
             let period = self.job.removal_period(self.now_ms);
             removals::record(tx, (self.place(), self.job.run), period, &batch.lost)?;
             let waits: Vec<(QueueId, &str)> =

@@ -158,11 +158,17 @@ pub fn visited(tx: &mut Tx<'_>, part: Part, visits: &[Visit]) -> Result<()> {
         .collect();
     let mut kinds = [Kind::Int; 10];
     kinds[5] = Kind::Text;
-    tx.update_rows("UPDATE bins SET
+    tx.update_rows(
+        "UPDATE bins SET
              next_ms = CASE WHEN v.column2 > next_ms THEN v.column2 ELSE next_ms END,
              delay_ms = COALESCE(v.column3, delay_ms), failures = v.column4,
              blocked_ms = v.column5, blocked_by = v.column6, fetches = fetches + v.column7,
-             errors = errors + v.column8, bytes = bytes + v.column9, busy_ms = busy_ms + v.column10", &[part.into()], &kinds, &rows, "WHERE bins.part = $1 AND bins.bin = v.column1")?;
+             errors = errors + v.column8, bytes = bytes + v.column9, busy_ms = busy_ms + v.column10",
+        &[part.into()],
+        &kinds,
+        &rows,
+        "WHERE bins.part = $1 AND bins.bin = v.column1",
+    )?;
     Ok(())
 }
 

@@ -35,7 +35,7 @@ fn failed(db: &Db, connector: &'static str) -> Result<()> {
         queue::claim(tx, PLACE, ChunkId(1), peeked)?;
         let to = Settlement::Failed(Reason::new("read", None));
         let settled = [Settled { id: QueueId(1), generation: 1, to }];
-        queue::settle(tx, PLACE, (ChunkId(1), Run(1)), &settled)
+        queue::settle(tx, PLACE, ChunkId(1), Run(1), &settled)
     })
 }
 

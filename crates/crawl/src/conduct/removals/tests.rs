@@ -172,7 +172,7 @@ impl Life<'_> {
                     .collect();
                 let round = removals::lock_round(tx, JOB)?;
                 let presences = Presences { by_id: &by_id, round };
-                queue::settle_with(tx, place, (chunk, Run(1)), &settled, presences)
+                queue::settle_with(tx, place, chunk, Run(1), &settled, presences)
             })
             .unwrap();
     }

@@ -177,7 +177,7 @@ impl<'a> World<'a> {
         let settled = Settled { id, generation: 1, to };
         let place = Place { part: part(url), job: SITE };
         self.db
-            .write(move |tx| queue::settle(tx, place, (chunk, run), std::slice::from_ref(&settled)))
+            .write(move |tx| queue::settle(tx, place, chunk, run, std::slice::from_ref(&settled)))
     }
 
     /// Settles a URL as done in this run, with what is known of it.

@@ -128,11 +128,12 @@ pub struct Presences<'a> {
 pub fn settle(
     tx: &mut Tx<'_>,
     place: Place,
-    at: (ChunkId, Run),
+    claim: ChunkId,
+    run: Run,
     settled: &[Settled],
 ) -> Result<()> {
     let by_id = HashMap::new();
-    settle_with(tx, place, at, settled, Presences { by_id: &by_id, round: 0 })
+    settle_with(tx, place, claim, run, settled, Presences { by_id: &by_id, round: 0 })
 }
 
 /// Settles documents of a chunk. One whose carried values or distance changed while it was
@@ -140,18 +141,14 @@ pub fn settle(
 pub fn settle_with(
     tx: &mut Tx<'_>,
     place: Place,
-    (claim, run): (ChunkId, Run),
+    claim: ChunkId,
+    run: Run,
     settled: &[Settled],
     presences: Presences<'_>,
 ) -> Result<()> {
     let active = active(tx, place, claim)?;
     let presence = |id: QueueId| presences.by_id.get(&id).copied().unwrap_or_default();
-    let is_deleted = |it: &&Settled| match it.to {
-        // One that is to be looked at again stays, whatever was found this time.
-        Settlement::Deleted => !active.get(&it.id).is_some_and(|row| row.rescan),
-        Settlement::Stale => active.get(&it.id).is_some_and(|row| row.is_new && row.seen_run < run),
-        _ => false,
-    };
+    let is_deleted = |it: &&Settled| goes(it, active.get(&it.id), run);
     let deleted: Vec<Value<'_>> =
         settled.iter().filter(is_deleted).map(|it| it.id.into()).collect();
     let kept: Vec<(&Settled, State)> = settled
@@ -162,12 +159,7 @@ pub fn settle_with(
     let rows: Vec<Vec<Value<'_>>> =
         kept.iter().map(|(it, state)| update_row(it, *state, run, presence(it.id))).collect();
 
-    let updated = tx.update_rows("UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action), reason = v.column4,
-             detail = v.column5, done_run = COALESCE(v.column6, done_run), checktime = v.column7,
-             failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
-             has_document = COALESCE(v.column11, has_document), chunk = NULL,
-             claimed_state = NULL, claimed_action = NULL", &[place.part.into(), claim.into()], KINDS, &rows, "WHERE queue.part = $1 AND queue.id = v.column1
-           AND queue.state = 'active' AND queue.chunk = $2")?;
+    let updated = write_settled(tx, place, claim, &rows)?;
     let removed: Vec<BinId> = tx.query_in(
         "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
         &[place.part.into(), claim.into()],
@@ -193,22 +185,54 @@ pub fn settle_with(
     moves.push((State::Active, -(settled.len() as i64)));
     let mut deltas: BTreeMap<String, i64> =
         summed(&moves).into_iter().map(|(state, delta)| (state.name().to_owned(), delta)).collect();
-    let mut marking = removals::Marking::default();
-    for it in settled {
-        let Some(row) = active.get(&it.id) else { continue };
+    let rows = settled.iter().filter_map(|it| {
+        let row = active.get(&it.id)?;
         let is_deleted = is_deleted(&it);
-        let settled = SettledRow {
+        Some(SettledRow {
             id: it.id,
             is_deleted,
             had_document: row.has_document,
             leaving: row.leaving.as_deref(),
             presence: if is_deleted { Presence::Absent } else { presence(it.id) },
-        };
-        marking.add(settled, &mut deltas);
-    }
+        })
+    });
+    let mut marking = removals::Marking::default();
+    rows.for_each(|row| marking.add(row, &mut deltas));
     marking.write(tx, place, presences.round)?;
     let deltas: Vec<(&str, i64)> = deltas.iter().map(|(name, it)| (name.as_str(), *it)).collect();
     counters::add(tx, place.part, place.job, &deltas)
+}
+
+/// Whether the row of a settled document goes.
+fn goes(it: &Settled, row: Option<&Active>, run: Run) -> bool {
+    match it.to {
+        // One that is to be looked at again stays, whatever was found this time.
+        Settlement::Deleted => !row.is_some_and(|row| row.rescan),
+        Settlement::Stale => row.is_some_and(|row| row.is_new && row.seen_run < run),
+        _ => false,
+    }
+}
+
+/// Writes where documents stand now ([`update_row`]), and takes them out of the claim.
+fn write_settled(
+    tx: &mut Tx<'_>,
+    place: Place,
+    claim: ChunkId,
+    rows: &[Vec<Value<'_>>],
+) -> Result<u64> {
+    tx.update_rows(
+        "UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action),
+             reason = v.column4, detail = v.column5, done_run = COALESCE(v.column6, done_run),
+             checktime = v.column7, failcount = v.column8, failtime = v.column9,
+             generation = v.column10, rescan = 0,
+             has_document = COALESCE(v.column11, has_document), chunk = NULL,
+             claimed_state = NULL, claimed_action = NULL",
+        &[place.part.into(), claim.into()],
+        KINDS,
+        rows,
+        "WHERE queue.part = $1 AND queue.id = v.column1
+           AND queue.state = 'active' AND queue.chunk = $2",
+    )
 }
 
 /// What others may have written since a document was claimed.

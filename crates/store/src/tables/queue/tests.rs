@@ -259,7 +259,7 @@ impl Model {
             chunks::Summary { documents: settled.len() as i64, ..chunks::Summary::default() };
         let seq = db.write(move |tx| {
             let seq = leases::number_commit(tx, &lease)?;
-            settle(tx, place, (chunk, run), &settled)?;
+            settle(tx, place, chunk, run, &settled)?;
             chunks::commit(tx, &lease, (chunk, seq), &summary, now_ms)?;
             Ok(seq)
         })?;

@@ -49,7 +49,7 @@ fn settled(db: &Db, chunk: i64, found: Vec<(i64, Settlement, Presence)>) -> Resu
             .map(|(id, to, _)| Settled { id: QueueId(*id), generation: 1, to: to.clone() })
             .collect();
         let round = lock_round(tx, PLACE.job)?;
-        queue::settle_with(tx, PLACE, (chunk, Run(1)), &settled, Presences { by_id: &by_id, round })
+        queue::settle_with(tx, PLACE, chunk, Run(1), &settled, Presences { by_id: &by_id, round })
     })
 }
 

@@ -63,7 +63,7 @@ fn fill_host(db: &Db, host: &'static str, part: Part, first: i64) -> Result<()> 
             queue::claim(tx, place, chunk, peeked)?;
         }
         let settled: Vec<Settled> = (0..EACH).filter_map(|n| settled(first, n)).collect();
-        queue::settle(tx, place, (ChunkId(first), RUN), &settled)?;
+        queue::settle(tx, place, ChunkId(first), RUN, &settled)?;
         let documents: Vec<Document> = (0..EACH).filter_map(|n| document(host, first, n)).collect();
         documents::save(tx, part, ConnectionId(1), &documents)
     })

@@ -64,7 +64,7 @@ fn fill(db: &Db) -> Result<()> {
         let settled: Vec<Settled> = (10..40)
             .map(|number| Settled { id: QueueId(number), generation: 1, to: to(number) })
             .collect();
-        settle(tx, PLACE, (ChunkId(900), RUN), &settled)
+        settle(tx, PLACE, ChunkId(900), RUN, &settled)
     })
 }
 

@@ -51,7 +51,7 @@ fn settled(db: &Db) -> Result<()> {
         let settled: Vec<Settled> = (0..DOCUMENTS)
             .map(|id| Settled { id: QueueId(id), generation: 1, to: fate(id) })
             .collect();
-        settle(tx, PLACE, (ChunkId(9), Run(1)), &settled)?;
+        settle(tx, PLACE, ChunkId(9), Run(1), &settled)?;
         for mark in bins::marked(tx, PLACE.part, (JobId(0), BinId(-1)), 10)? {
             bins::unmark(tx, PLACE.part, mark)?;
         }

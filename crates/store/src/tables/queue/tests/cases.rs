@@ -12,7 +12,7 @@ fn settling_what_is_not_in_the_chunk_changes_nothing() {
         db.write(move |tx| add(tx, at(place, Run(1), 0), std::slice::from_ref(&one)))?;
         let outcome = db.write(move |tx| {
             let done = Settled { id: QueueId(5), generation: 0, to: Settlement::Done };
-            settle(tx, place, (ChunkId(1), Run(1)), &[done])
+            settle(tx, place, ChunkId(1), Run(1), &[done])
         });
         assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
         assert_eq!(db.read(move |tx| count_rows(tx, place))?, [("ready".to_owned(), 1)]);
@@ -70,7 +70,7 @@ fn a_document_that_depends_on_an_event_waits_while_it_is_in_play() {
         let deleted = |id| Settled { id: QueueId(id), generation: 1, to: Settlement::Deleted };
         db.write(move |tx| {
             claim_ids(tx, place, ChunkId(3), &[QueueId(5), QueueId(6)])?;
-            settle(tx, place, (ChunkId(3), Run(1)), &[deleted(5), deleted(6)])
+            settle(tx, place, ChunkId(3), Run(1), &[deleted(5), deleted(6)])
         })?;
         assert_eq!(rows()?, [0; 0]);
         Ok(())
@@ -91,7 +91,7 @@ fn a_document_active_in_one_job_is_not_claimed_in_another() {
         assert_eq!(claim_one(mine, 1, 10)?.len(), 1);
         assert_eq!(claim_one(theirs, 2, 11)?.len(), 0);
         let done = Settled { id: QueueId(1), generation: 1, to: Settlement::Done };
-        db.write(move |tx| settle(tx, mine, (ChunkId(10), Run(1)), std::slice::from_ref(&done)))?;
+        db.write(move |tx| settle(tx, mine, ChunkId(10), Run(1), std::slice::from_ref(&done)))?;
         assert_eq!(claim_one(theirs, 2, 11)?.len(), 1);
         Ok(())
     });
@@ -243,7 +243,7 @@ fn a_reason_of_any_length_can_be_kept() {
         let long = "ü".repeat(20_000);
         let to = Settlement::Cut(Reason::new(&long, Some(&long)));
         let cut = Settled { id: QueueId(1), generation: 0, to };
-        db.write(move |tx| settle(tx, place, (ChunkId(9), Run(1)), std::slice::from_ref(&cut)))?;
+        db.write(move |tx| settle(tx, place, ChunkId(9), Run(1), std::slice::from_ref(&cut)))?;
         let kept: String = db.read(|tx| {
             tx.query_one("SELECT reason FROM queue WHERE part = 1", &[], |row| row.get(0))
         })?;
@@ -267,7 +267,7 @@ fn waking_at_the_same_moment_counts_once() {
                 to: Settlement::Again { check_ms: 5, action: "fetch" },
             };
             let settled: Vec<Settled> = ids.into_iter().map(again).collect();
-            settle(tx, place, (ChunkId(9), Run(1)), &settled)
+            settle(tx, place, ChunkId(9), Run(1), &settled)
         })?;
         let wakers: Vec<_> = (0..4)
             .map(|_| {
@@ -373,7 +373,7 @@ fn a_new_run_walks_from_bin_to_bin_and_finds_what_older_ones_settled() {
             };
             let settled: Vec<Settled> =
                 (1..=12).map(|id| Settled { id: QueueId(id), generation: 0, to: to(id) }).collect();
-            settle(tx, place, (ChunkId(1), Run(1)), &settled)
+            settle(tx, place, ChunkId(1), Run(1), &settled)
         })?;
         let walk = |run| -> Result<Vec<BinId>> {
             let mut bins = Vec::new();
@@ -411,7 +411,7 @@ fn what_is_done_or_at_work_is_looked_at_again_and_what_was_too_far_let_in() {
             chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
             claim_ids(tx, place, ChunkId(1), &[QueueId(1), QueueId(2)])?;
             let done = Settled { id: QueueId(1), generation: 0, to: Settlement::Done };
-            settle(tx, place, (ChunkId(1), Run(1)), &[done])
+            settle(tx, place, ChunkId(1), Run(1), &[done])
         })?;
         let keys = [hash(0), hash(1)];
         let woken = db.write(move |tx| look_again(tx, place, &keys))?;
@@ -425,7 +425,7 @@ fn what_is_done_or_at_work_is_looked_at_again_and_what_was_too_far_let_in() {
         assert_eq!(rows()?, [("ready".to_owned(), false), ("active".to_owned(), true)]);
         assert!(db.write(move |tx| look_again(tx, place, &keys))?.is_empty(), "it is already");
         let gone = Settled { id: QueueId(2), generation: 0, to: Settlement::Deleted };
-        db.write(move |tx| settle(tx, place, (ChunkId(1), Run(1)), std::slice::from_ref(&gone)))?;
+        db.write(move |tx| settle(tx, place, ChunkId(1), Run(1), std::slice::from_ref(&gone)))?;
         assert_eq!(rows()?[1], ("ready".to_owned(), false), "it stays, to be looked at again");
         let far: Vec<Candidate> =
             (3..6).map(|it| candidate(i64::from(it), it, 9, Some("hops"))).collect();

@@ -23,7 +23,7 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
             let held = held.clone();
             db.write(move |tx| {
                 let done = Settled { id: settled, generation: 0, to: Settlement::Done };
-                settle(tx, place, (ChunkId(1), run), &[done])?;
+                settle(tx, place, ChunkId(1), run, &[done])?;
                 chunks::commit(tx, &held, (chunk, seq), &Summary::default(), 0)?;
                 let opening = Opening { chunk: next, claim: ChunkId(1), job: JOB, run };
                 chunks::open_for(tx, &held, opening, 0)

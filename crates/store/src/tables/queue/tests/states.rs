@@ -52,7 +52,7 @@ fn done(db: &Db, (chunk, run): (i64, i64), ids: &[i64]) -> Result<()> {
         .iter()
         .map(|id| Settled { id: QueueId(*id), generation: 0, to: Settlement::Done })
         .collect();
-    db.write(move |tx| settle(tx, PLACE, (ChunkId(chunk), Run(run)), &settled))
+    db.write(move |tx| settle(tx, PLACE, ChunkId(chunk), Run(run), &settled))
 }
 
 fn rescan(db: &Db, id: i64) -> Result<()> {

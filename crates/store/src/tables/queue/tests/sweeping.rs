@@ -20,7 +20,7 @@ fn settled(db: &Db, place: Place) -> Result<()> {
         };
         let settled: Vec<Settled> =
             (1..=12).map(|id| Settled { id: QueueId(id), generation: 0, to: to(id) }).collect();
-        settle(tx, place, (ChunkId(1), Run(1)), &settled)
+        settle(tx, place, ChunkId(1), Run(1), &settled)
     })
 }
 
@@ -105,7 +105,7 @@ fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were(
                 let to = Settlement::Again { check_ms: 500 + id, action };
                 Settled { id: QueueId(id), generation: 0, to }
             };
-            settle(tx, place, (ChunkId(2), Run(1)), &[again(20, "fetch"), again(21, "expire")])
+            settle(tx, place, ChunkId(2), Run(1), &[again(20, "fetch"), again(21, "expire")])
         })?;
         let before = rows(db, place)?;
         let counted = move |tx: &mut Tx<'_>| {
