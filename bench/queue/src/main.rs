@@ -172,7 +172,7 @@ fn claim(
     let lease = lease.clone();
     let claimed = db.write(move |tx| {
         leases::fence(tx, &lease)?;
-        chunks::open(tx, &lease, (chunk, PLACE.job, RUN), 0)?;
+        chunks::open(tx, &lease, chunk, PLACE.job, RUN, 0)?;
         queue::claim(tx, PLACE, chunk, found.clone())
     })?;
     Ok((chunk, claimed))
@@ -192,7 +192,7 @@ fn commit(
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, ADDING, &links)?;
         queue::settle(tx, PLACE, chunk, RUN, &settled)?;
-        chunks::commit(tx, &lease, (chunk, seq), &summary, 0)
+        chunks::commit(tx, &lease, chunk, seq, &summary, 0)
     })?;
     Ok(())
 }

@@ -368,7 +368,7 @@ impl Following {
         let (rows, role) = (news.clone(), self.consumer.role());
         self.means.claimant.db.write(move |tx| {
             for (part, at) in &rows {
-                cursors::set(tx, (*part, role), *at, now_ms)?;
+                cursors::set(tx, *part, role, *at, now_ms)?;
             }
             Ok(())
         })?;

@@ -231,11 +231,12 @@ fn copy_rows(source: &Db, tables: Vec<Table>, writer: rows::Writer) -> Result<u6
 
 /// Copies the objects that the copied rows name, and reads each back.
 fn copy_objects(source: &Home, target: &Home, copied: &mut Copied) -> Result<()> {
-    let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
+    let (mut part, mut id) = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
-        let page = target.db.read(move |tx| objects::published_after(tx, after, OBJECTS_PAGE))?;
+        let page =
+            target.db.read(move |tx| objects::published_after(tx, part, id, OBJECTS_PAGE))?;
         let Some(last) = page.last() else { return Ok(()) };
-        after = (last.part, last.id);
+        (part, id) = (last.part, last.id);
         for object in &page {
             let path = ObjectPath::parse(&object.path)?;
             let content = source.objects.get(&path)?;

@@ -211,10 +211,10 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
         leases::fence(tx, &held)?;
         let adding = queue::Adding { place, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &candidates)?;
-        chunks::open(tx, &held, (chunk, SAMPLE_JOB, Run(1)), 0)?;
+        chunks::open(tx, &held, chunk, SAMPLE_JOB, Run(1), 0)?;
         let peeked = queue::load(tx, place, &ids)?;
         queue::claim(tx, place, chunk, peeked)?;
-        objects::stage(tx, (part, object), objects::Kind::Bodies, &path, 0)
+        objects::stage(tx, part, object, objects::Kind::Bodies, &path, 0)
     })?;
     store.put(&bodies, content.clone())?;
     let settled: Vec<Settled> = (first..first + 2)
@@ -231,8 +231,8 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
         let seq = leases::number_commit(tx, &lease)?;
         queue::settle(tx, place, chunk, Run(1), &settled)?;
         let hash = *blake3::hash(&content).as_bytes();
-        objects::publish(tx, (part, object), content.len() as u64, &hash, 0)?;
-        chunks::commit(tx, &lease, (chunk, seq), &summary, 0)?;
+        objects::publish(tx, part, object, content.len() as u64, &hash, 0)?;
+        chunks::commit(tx, &lease, chunk, seq, &summary, 0)?;
         Ok(seq)
     })
 }

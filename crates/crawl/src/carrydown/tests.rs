@@ -102,7 +102,7 @@ impl Stage<'_> {
                         let ready = queue::peek_ready(tx, place(part), BinId(1), 100)?;
                         let keys: Vec<DocHash> = ready.iter().map(|it| it.dochash).collect();
                         let chunk = ChunkId(7);
-                        chunks::open(tx, &lease, (chunk, JOB, RUN), 0)?;
+                        chunks::open(tx, &lease, chunk, JOB, RUN, 0)?;
                         let claimed = queue::claim(tx, place(part), chunk, ready)?;
                         let done: Vec<Settled> = claimed
                             .iter()

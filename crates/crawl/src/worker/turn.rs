@@ -193,8 +193,8 @@ impl Runner<'_> {
         let now_ms = turn.now_ms;
         self.db.write(move |tx| {
             for (key, kind, path) in &rows {
-                if !object_rows::is_known(tx, *key)? {
-                    object_rows::stage(tx, *key, *kind, path, now_ms)?;
+                if !object_rows::is_known(tx, key.0, key.1)? {
+                    object_rows::stage(tx, key.0, key.1, *kind, path, now_ms)?;
                 }
             }
             Ok(())
@@ -268,7 +268,7 @@ impl Turn {
             let (claim, run) = (chunk.claim, self.job.run);
             queue::settle_with(tx, self.place(), claim, run, &batch.settled, presences)?;
             let period = self.job.removal_period(self.now_ms);
-            removals::record(tx, (self.place(), self.job.run), period, &batch.lost)?;
+            removals::record(tx, self.place(), self.job.run, period, &batch.lost)?;
             let waits: Vec<(QueueId, &str)> =
                 batch.waits.iter().map(|(id, event)| (*id, event.as_str())).collect();
             events::depend(tx, part, &waits)?;
@@ -290,7 +290,7 @@ impl Turn {
             ingest::commit(tx, at, &self.job, batch)?;
             let visits: Vec<_> = batch.visits.values().cloned().collect();
             bins::visited(tx, part, &visits)?;
-            chunks::commit(tx, &self.lease, (chunk.id, seq), &prepared.summary, self.now_ms)?;
+            chunks::commit(tx, &self.lease, chunk.id, seq, &prepared.summary, self.now_ms)?;
         }
         done.woken = woken(tx, part, &raised)?.into_iter().map(|bin| (part, bin)).collect();
         Ok(())
@@ -326,11 +326,11 @@ impl Turn {
             file.written.publish(tx, self.now_ms)?;
         }
         if chunk.announces && prepared.facts.is_none() {
-            object_rows::unstage(tx, (part, chunk.facts))?;
+            object_rows::unstage(tx, part, chunk.facts)?;
         }
         let bodies = chunk.bodies.filter(|_| chunk.announces && prepared.bodies.is_none());
         if let Some(bodies) = bodies {
-            object_rows::unstage(tx, (part, bodies))?;
+            object_rows::unstage(tx, part, bodies)?;
         }
         Ok(())
     }
@@ -350,10 +350,10 @@ impl Turn {
         }
         let key = ChunkKey::new(part, self.open.id)?;
         let facts = ObjectPath::facts(key);
-        object_rows::stage(tx, (part, self.open.facts), Kind::Facts, facts.as_str(), self.now_ms)?;
+        object_rows::stage(tx, part, self.open.facts, Kind::Facts, facts.as_str(), self.now_ms)?;
         if let Some(bodies) = self.open.bodies {
             let path = ObjectPath::bodies(key);
-            object_rows::stage(tx, (part, bodies), Kind::Bodies, path.as_str(), self.now_ms)?;
+            object_rows::stage(tx, part, bodies, Kind::Bodies, path.as_str(), self.now_ms)?;
         }
         Ok(())
     }

@@ -237,7 +237,7 @@ pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now
         Outcome::Trouble { detail, .. } => detail.clone(),
         Outcome::Later(away) => away.why.clone(),
     };
-    let again = patience.again((pending.failcount, pending.failtime), now_ms);
+    let again = patience.again(pending.failcount, pending.failtime, now_ms);
     let is_given_up = again.is_over && pending.decision != Decision::Remove;
     let check_ms = if is_given_up { NEVER_MS } else { again.check_ms };
     let (failcount, failtime) = (Some(again.failcount), Some(again.failtime));

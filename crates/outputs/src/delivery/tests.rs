@@ -89,7 +89,7 @@ fn decide(db: &Db, ids: &IdMaker) -> Result<()> {
         db.write(move |tx| {
             documents::save(tx, part, REPOSITORY, std::slice::from_ref(&document))?;
             let moves = [Move { before: None, after: Some(row.clone()) }];
-            ingests::save(tx, (part, OUTPUT), &moves)
+            ingests::save(tx, part, OUTPUT, &moves)
         })?;
     }
     Ok(())

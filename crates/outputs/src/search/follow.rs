@@ -270,7 +270,7 @@ impl Search {
         // If this cannot be written either, the follower says what it waits for.
         let _ = self
             .db()
-            .write(move |tx| chunks::mark_task(tx, (&lease, chunk), "error", Some(&why), now_ms));
+            .write(move |tx| chunks::mark_task(tx, &lease, chunk, "error", Some(&why), now_ms));
     }
 
     fn by_shard<'a>(&self, leases: impl Iterator<Item = &'a Lease>) -> BTreeMap<Part, Vec<Lease>> {
@@ -302,7 +302,7 @@ fn leave_out(db: &Db, part: Part, chunk: ChunkId, shard: &mut Shard) -> Result<(
     let mut after = DocumentId(i64::MIN);
     loop {
         let found =
-            db.read(move |tx| documents::of_chunk(tx, (part, chunk), after, DOCUMENTS_STEP))?;
+            db.read(move |tx| documents::of_chunk(tx, part, chunk, after, DOCUMENTS_STEP))?;
         for (_, connection, hash) in &found {
             shard.writer.delete_if_in(Key { connection: *connection, hash: *hash })?;
         }

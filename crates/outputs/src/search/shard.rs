@@ -170,10 +170,10 @@ impl Shard {
                 return Ok(false);
             }
             for (part, seq) in &reached {
-                cursors::set(tx, (*part, cursors::SEARCH), *seq, now_ms)?;
+                cursors::set(tx, *part, cursors::SEARCH, *seq, now_ms)?;
             }
             for it in &marks {
-                chunks::mark_task(tx, (&it.lease, it.chunk), "propagated", None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, "propagated", None, now_ms)?;
             }
             Ok(true)
         })
@@ -236,7 +236,7 @@ impl Shard {
         let (rows, now_ms) = (staged.clone(), clock::now_ms());
         self.means.db().write(move |tx| {
             for (_, object, path) in &rows {
-                objects::stage(tx, (part, *object), Kind::Shard, path.as_str(), now_ms)?;
+                objects::stage(tx, part, *object, Kind::Shard, path.as_str(), now_ms)?;
             }
             Ok(())
         })?;
@@ -272,12 +272,12 @@ impl Shard {
         let new = New { told, documents, reached: reached.clone(), names, added };
         let (leases, marks) = (leases.to_vec(), chunks.to_vec());
         let (version, published) = self.means.db().write(move |tx| {
-            let version = shards::publish(tx, (part, &leases), &new, now_ms)?;
+            let version = shards::publish(tx, part, &leases, &new, now_ms)?;
             for (part, seq) in &reached {
-                cursors::set(tx, (*part, cursors::SEARCH), *seq, now_ms)?;
+                cursors::set(tx, *part, cursors::SEARCH, *seq, now_ms)?;
             }
             for it in &marks {
-                chunks::mark_task(tx, (&it.lease, it.chunk), "built", None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, "built", None, now_ms)?;
             }
             Ok((version, shards::files(tx, part)?))
         })?;
@@ -296,7 +296,7 @@ impl Shard {
         let (chunks, now_ms) = (chunks.to_vec(), clock::now_ms());
         self.means.db().write(move |tx| {
             for it in &chunks {
-                chunks::mark_task(tx, (&it.lease, it.chunk), task, None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, task, None, now_ms)?;
             }
             Ok(())
         })
@@ -349,7 +349,7 @@ fn remove_staged(means: &Means, part: Part) -> Result<()> {
     loop {
         let now_ms = clock::now_ms();
         let doomed = means.db().write(move |tx| {
-            objects::condemn_staged(tx, (part, Kind::Shard), now_ms, COLLECTED_MAX)
+            objects::condemn_staged(tx, part, Kind::Shard, now_ms, COLLECTED_MAX)
         })?;
         if means.spans_parts {
             for it in &doomed {

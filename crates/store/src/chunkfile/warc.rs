@@ -183,7 +183,8 @@ pub fn response(id: &RecordId, capture: &Capture<'_>) -> Record {
 /// A document that did not come as an answer of the web, as it is.
 pub fn resource(
     id: &RecordId,
-    (target_uri, date_ms): (&str, i64),
+    target_uri: &str,
+    date_ms: i64,
     media_type: &str,
     body: &[u8],
 ) -> Record {

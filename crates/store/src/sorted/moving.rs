@@ -50,7 +50,8 @@ fn tell(
 pub fn copy(
     from: &dyn SortedMap,
     to: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
 ) -> Result<()> {
     std::thread::scope(|scope| {
         let (send, incoming) = sync_channel(BATCHES);
@@ -109,7 +110,8 @@ fn fill(
 /// Writes all of a map into a file, which must not be there, and syncs it.
 pub fn export(
     map: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     path: &Path,
 ) -> Result<()> {
     let failed = |error| Error::io(path, error);
@@ -144,7 +146,8 @@ fn write_row(out: &mut impl Write, row: &Row) -> std::io::Result<()> {
 /// Fills a map from a file; its own rows go.
 pub fn import(
     map: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     path: &Path,
 ) -> Result<()> {
     let file = std::fs::File::open(path).map_err(|error| Error::io(path, error))?;

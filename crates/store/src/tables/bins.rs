@@ -82,12 +82,17 @@ pub fn list(tx: &mut Tx<'_>, part: Part, after: BinId, limit: u32) -> Result<Vec
 }
 
 /// Bins of all parts in the order of part and number, after one, with their parts.
-pub fn list_all(tx: &mut Tx<'_>, after: (Part, BinId), limit: u32) -> Result<Vec<(Part, Bin)>> {
+pub fn list_all(
+    tx: &mut Tx<'_>,
+    after_part: Part,
+    after_bin: BinId,
+    limit: u32,
+) -> Result<Vec<(Part, Bin)>> {
     tx.query(
         &format!(
             "SELECT {BIN}, part FROM bins WHERE (part, bin) > ($1, $2) ORDER BY part, bin LIMIT $3"
         ),
-        &[after.0.into(), after.1.into(), limit.into()],
+        &[after_part.into(), after_bin.into(), limit.into()],
         |row| Ok((row.get(12)?, Bin::from_row(row)?)),
     )
 }
@@ -96,7 +101,8 @@ pub fn list_all(tx: &mut Tx<'_>, after: (Part, BinId), limit: u32) -> Result<Vec
 /// one.
 pub fn list_of_job(
     tx: &mut Tx<'_>,
-    (part, job): (Part, JobId),
+    part: Part,
+    job: JobId,
     after: BinId,
     limit: u32,
 ) -> Result<Vec<Bin>> {
@@ -177,9 +183,11 @@ pub fn visited(tx: &mut Tx<'_>, part: Part, visits: &[Visit]) -> Result<()> {
 /// Returns how many there were.
 pub fn unblock(
     tx: &mut Tx<'_>,
-    (part, job): (Part, JobId),
+    part: Part,
+    job: JobId,
     codes: &[String],
-    (now_ms, delay_ms): (i64, i64),
+    now_ms: i64,
+    delay_ms: i64,
 ) -> Result<u64> {
     let codes: Vec<Value<'_>> = codes.iter().map(Value::from).collect();
     let bins: Vec<BinId> = tx.query_in(
@@ -209,20 +217,21 @@ pub struct Marked {
 pub fn marked(
     tx: &mut Tx<'_>,
     part: Part,
-    after: (JobId, BinId),
+    after_job: JobId,
+    after_bin: BinId,
     limit: u32,
 ) -> Result<Vec<Marked>> {
     tx.query(
         "SELECT jobid, bin, mark FROM bin_work
          WHERE part = $1 AND mark > 0 AND (jobid, bin) > ($2, $3)
          ORDER BY jobid, bin LIMIT $4",
-        &[part.into(), after.0.into(), after.1.into(), limit.into()],
+        &[part.into(), after_job.into(), after_bin.into(), limit.into()],
         |row| Ok(Marked { job: row.get(0)?, bin: row.get(1)?, mark: row.get(2)? }),
     )
 }
 
 /// Whether a bin that may have something ready for a job may be asked before a time.
-pub fn has_due(tx: &mut Tx<'_>, (part, job): (Part, JobId), before_ms: i64) -> Result<bool> {
+pub fn has_due(tx: &mut Tx<'_>, part: Part, job: JobId, before_ms: i64) -> Result<bool> {
     let found = tx.query_opt(
         "SELECT b.bin FROM bin_work w JOIN bins b ON b.part = w.part AND b.bin = w.bin
          WHERE w.part = $1 AND w.jobid = $2 AND w.mark > 0
@@ -280,7 +289,7 @@ mod tests {
             }
             let (mut after, mut seen) = ((Part(-1), BinId(-1)), Vec::new());
             loop {
-                let page = db.read(move |tx| list_all(tx, after, 2))?;
+                let page = db.read(move |tx| list_all(tx, after.0, after.1, 2))?;
                 let Some((part, bin)) = page.last() else { break };
                 after = (*part, bin.bin);
                 seen.extend(page.iter().map(|(part, bin)| (part.0, bin.bin.0)));
@@ -289,8 +298,7 @@ mod tests {
                 (10..14).map(|bin| (0, bin)).chain((20..25).map(|bin| (2, bin))).collect();
             assert_eq!(seen, want);
             let of_job = |job| -> Result<Vec<i64>> {
-                let bins =
-                    db.read(move |tx| list_of_job(tx, (Part(2), JobId(job)), BinId(20), 9))?;
+                let bins = db.read(move |tx| list_of_job(tx, Part(2), JobId(job), BinId(20), 9))?;
                 Ok(bins.iter().map(|bin| bin.bin.0).collect())
             };
             assert_eq!(of_job(1)?, [21]);
@@ -330,8 +338,7 @@ mod tests {
             ];
             db.write(move |tx| visited(tx, Part(1), &visits))?;
             let codes = ["dns".to_owned(), "connect-refused".to_owned()];
-            let count =
-                db.write(move |tx| unblock(tx, (Part(1), JobId(1)), &codes, (1_000, 200)))?;
+            let count = db.write(move |tx| unblock(tx, Part(1), JobId(1), &codes, 1_000, 200))?;
             assert_eq!(count, 2);
             let bins = db.read(|tx| list(tx, Part(1), BinId(-1), 9))?;
             let states: Vec<_> =
@@ -346,7 +353,7 @@ mod tests {
     fn a_bin_is_due_when_it_has_work_and_is_not_left_alone() {
         both_databases(|db| {
             let place = Place { part: Part(1), job: JobId(1) };
-            let due = |before_ms| db.read(move |tx| has_due(tx, (Part(1), JobId(1)), before_ms));
+            let due = |before_ms| db.read(move |tx| has_due(tx, Part(1), JobId(1), before_ms));
             assert!(!due(100)?, "there is none");
             db.write(move |tx| {
                 let adding = Adding { place, run: Run(1), now_ms: 0, room: None };

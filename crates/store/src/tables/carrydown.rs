@@ -172,7 +172,8 @@ pub fn handed(
 pub fn save_handed(
     tx: &mut Tx<'_>,
     place: Place,
-    (handed, arrived): (&[(DocHash, Handed)], bool),
+    handed: &[(DocHash, Handed)],
+    arrived: bool,
 ) -> Result<()> {
     let (none, some): (Vec<_>, Vec<_>) = handed.iter().partition(|it| it.1.is_empty());
     let encoded: Vec<(DocHash, Vec<u8>)> =

@@ -193,7 +193,8 @@ fn step_over(looked_at: &[Looked], limit: u32) -> Step {
 pub fn condemn_bodies(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
     now_ms: i64,
 ) -> Result<Step> {
@@ -223,7 +224,7 @@ pub fn condemn_bodies(
             )
         })?;
         step.chunks += 1;
-        step.condemned += u64::from(objects::condemn(tx, (part, bodies), now_ms)?);
+        step.condemned += u64::from(objects::condemn(tx, part, bodies, now_ms)?);
     }
     Ok(step)
 }
@@ -235,7 +236,8 @@ pub fn condemn_bodies(
 pub fn drop_facts(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
     now_ms: i64,
 ) -> Result<Step> {
@@ -279,7 +281,7 @@ pub fn drop_facts(
         if let Some(object) = chunk.object
             && !holds_facts(tx, part, object)?
         {
-            step.condemned += u64::from(objects::condemn(tx, (part, object), now_ms)?);
+            step.condemned += u64::from(objects::condemn(tx, part, object, now_ms)?);
         }
     }
     Ok(step)

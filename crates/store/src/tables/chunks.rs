@@ -16,7 +16,9 @@ use crate::{Error, Result, Tx, Value, checksums};
 pub fn open(
     tx: &mut Tx<'_>,
     lease: &Lease,
-    (chunk, job, run): (ChunkId, JobId, Run),
+    chunk: ChunkId,
+    job: JobId,
+    run: Run,
     now_ms: i64,
 ) -> Result<()> {
     open_for(tx, lease, Opening { chunk, claim: chunk, job, run }, now_ms)
@@ -94,7 +96,8 @@ pub struct Summary {
 pub fn commit(
     tx: &mut Tx<'_>,
     lease: &Lease,
-    (chunk, seq): (ChunkId, i64),
+    chunk: ChunkId,
+    seq: i64,
     summary: &Summary,
     now_ms: i64,
 ) -> Result<()> {
@@ -173,7 +176,7 @@ pub fn abandon_stale(tx: &mut Tx<'_>, lease: &Lease, now_ms: i64, limit: u32) ->
     )?;
     let mut documents = 0;
     for (chunk, job) in stale {
-        documents += abandon(tx, lease, (chunk, job), now_ms)?;
+        documents += abandon(tx, lease, chunk, job, now_ms)?;
     }
     Ok(documents)
 }
@@ -182,7 +185,8 @@ pub fn abandon_stale(tx: &mut Tx<'_>, lease: &Lease, now_ms: i64, limit: u32) ->
 pub fn abandon(
     tx: &mut Tx<'_>,
     lease: &Lease,
-    (chunk, job): (ChunkId, JobId),
+    chunk: ChunkId,
+    job: JobId,
     now_ms: i64,
 ) -> Result<u64> {
     let claim: Option<ChunkId> = tx.query_opt(
@@ -378,11 +382,7 @@ pub struct Holder {
 }
 
 /// Who works on a chunk; `None` when it is not open.
-pub fn holder(
-    tx: &mut Tx<'_>,
-    (part, chunk): (Part, ChunkId),
-    now_ms: i64,
-) -> Result<Option<Holder>> {
+pub fn holder(tx: &mut Tx<'_>, part: Part, chunk: ChunkId, now_ms: i64) -> Result<Option<Holder>> {
     tx.query_opt(
         "SELECT c.claimed_ms, n.name, l.deadline_ms FROM chunks c
          LEFT JOIN nodes n ON n.id = c.node
@@ -402,14 +402,15 @@ pub fn holder(
 
 /// Records what a role is doing with a chunk, for whoever follows it.
 fn task(tx: &mut Tx<'_>, lease: &Lease, chunk: ChunkId, task: &str, now_ms: i64) -> Result<()> {
-    mark_task(tx, (lease, chunk), task, None, now_ms)
+    mark_task(tx, lease, chunk, task, None, now_ms)
 }
 
 /// Records what a role is doing with a chunk: `building`, `built`, `propagated`,
 /// or `error` with its text.
 pub fn mark_task(
     tx: &mut Tx<'_>,
-    (lease, chunk): (&Lease, ChunkId),
+    lease: &Lease,
+    chunk: ChunkId,
     task: &str,
     error: Option<&str>,
     now_ms: i64,
@@ -434,12 +435,7 @@ pub fn mark_task(
 }
 
 /// Everything of a part that a role is said to be doing is said to be another thing.
-pub fn move_tasks(
-    tx: &mut Tx<'_>,
-    lease: &Lease,
-    (from, to): (&str, &str),
-    now_ms: i64,
-) -> Result<()> {
+pub fn move_tasks(tx: &mut Tx<'_>, lease: &Lease, from: &str, to: &str, now_ms: i64) -> Result<()> {
     tx.execute(
         "UPDATE chunk_tasks SET task = $4, node = $5, changed_ms = $6
          WHERE part = $1 AND role = $2 AND task = $3",

@@ -168,14 +168,15 @@ pub struct Listed {
 pub fn after(
     tx: &mut Tx<'_>,
     part: Part,
-    after: &(ConnectionId, Vec<u8>),
+    after_output: ConnectionId,
+    after_hash: &[u8],
     limit: u32,
 ) -> Result<Vec<Listed>> {
     tx.query(
         "SELECT urihash, connectionid, dochash, docpart, ordinal, outputid FROM claims
          WHERE part = $1 AND (outputid, urihash) > ($2, $3)
          ORDER BY outputid, urihash, connectionid, dochash LIMIT $4",
-        &[part.into(), after.0.into(), (&after.1).into(), limit.into()],
+        &[part.into(), after_output.into(), after_hash.into(), limit.into()],
         |row| Ok(Listed { output: row.get(5)?, claim: Claim::from_row(row)? }),
     )
 }

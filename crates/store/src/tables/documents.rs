@@ -388,7 +388,8 @@ pub fn pointers(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
 /// Documents whose content is in a chunk: of which connection, and their keys, after one.
 pub fn of_chunk(
     tx: &mut Tx<'_>,
-    (part, chunk): (Part, ChunkId),
+    part: Part,
+    chunk: ChunkId,
     after: DocumentId,
     limit: u32,
 ) -> Result<Vec<(DocumentId, ConnectionId, DocHash)>> {

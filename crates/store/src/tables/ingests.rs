@@ -14,7 +14,7 @@ pub use delivery::{
     Due, Fate, Met, count_undelivered, delivered, due, is_any_due, retries, undelivered,
 };
 pub use ownership::{Ownership, Resend, resend};
-pub use whole::{count_rows, forget, given_up, kept_after, retry};
+pub use whole::{Undelivered, count_rows, forget, given_up, kept_after, retry};
 
 use crate::checksums::Places;
 use crate::checksums::declared::INGESTS;
@@ -168,7 +168,8 @@ pub struct Move {
 /// Loads what an output has of documents of a connection, and locks it.
 pub fn load(
     tx: &mut Tx<'_>,
-    (part, output): (Part, ConnectionId),
+    part: Part,
+    output: ConnectionId,
     connection: ConnectionId,
     keys: &[DocHash],
 ) -> Result<Vec<Ingest>> {
@@ -203,7 +204,7 @@ pub fn look_up(
 }
 
 /// Writes rows that were loaded in this transaction, and counts what is pending.
-pub fn save(tx: &mut Tx<'_>, (part, output): (Part, ConnectionId), moves: &[Move]) -> Result<()> {
+pub fn save(tx: &mut Tx<'_>, part: Part, output: ConnectionId, moves: &[Move]) -> Result<()> {
     let gone: Vec<Vec<Value<'_>>> = moves
         .iter()
         .filter(|it| it.after.is_none())

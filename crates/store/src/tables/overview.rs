@@ -326,7 +326,7 @@ mod tests {
                 jobs::save(tx, &jobs::Job::new(JobId(1), "a", ConnectionId(1)), 0)
             })?;
             assert_eq!(links()?, Some(Lag { behind_chunks: 1, behind_ms: 5_000 }));
-            db.write(|tx| cursors::set(tx, (Part(0), LINKS), 1, 0))?;
+            db.write(|tx| cursors::set(tx, Part(0), LINKS, 1, 0))?;
             db.write(|tx| jobs::delete(tx, JobId(1)))?;
             assert_eq!(links()?, Some(Lag::default()), "its cursor is there still");
             Ok(())

@@ -270,7 +270,8 @@ impl Period {
 /// Adds to what a job has lost in a part without an approval.
 pub fn record(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
+    place: Place,
+    run: Run,
     period: Period,
     lost: &BTreeMap<RemoveReason, i64>,
 ) -> Result<()> {
@@ -396,7 +397,8 @@ pub struct Leaving {
 pub fn list(
     tx: &mut Tx<'_>,
     place: Place,
-    (round, id): (i64, QueueId),
+    round: i64,
+    id: QueueId,
     limit: u32,
 ) -> Result<Vec<Leaving>> {
     tx.query(

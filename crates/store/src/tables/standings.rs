@@ -218,8 +218,10 @@ fn due(row: &Row<'_>, at: usize) -> Result<Due> {
 /// it, seen from a moment.
 pub fn page(
     tx: &mut Tx<'_>,
-    (part, after): (Part, QueueId),
-    (now_ms, backward): (i64, bool),
+    part: Part,
+    after: QueueId,
+    now_ms: i64,
+    backward: bool,
     limit: u32,
 ) -> Result<Vec<Standing>> {
     let (than, order) = if backward { ("<", "DESC") } else { (">", "ASC") };

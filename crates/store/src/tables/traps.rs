@@ -126,7 +126,9 @@ pub fn load(
 /// has.
 pub fn closed_in(
     tx: &mut Tx<'_>,
-    (part, job, bin): (Part, JobId, BinId),
+    part: Part,
+    job: JobId,
+    bin: BinId,
     limit: u32,
 ) -> Result<Vec<TrapRow>> {
     tx.query(
@@ -143,7 +145,9 @@ pub fn closed_in(
 /// What was counted of a pattern, if it is closed.
 pub fn find_closed(
     tx: &mut Tx<'_>,
-    (part, job, bin): (Part, JobId, BinId),
+    part: Part,
+    job: JobId,
+    bin: BinId,
     pattern: &str,
 ) -> Result<Option<TrapRow>> {
     let found = tx.query(
@@ -296,11 +300,12 @@ mod tests {
             ];
             let saved = rows.clone();
             db.write(move |tx| save(tx, Part(3), &saved, 0))?;
-            let at = (Part(3), JOB, BinId(1));
-            let found = db.read(move |tx| closed_in(tx, at, 10))?;
+            let (part, bin) = (Part(3), BinId(1));
+            let found = db.read(move |tx| closed_in(tx, part, JOB, bin, 10))?;
             assert_eq!(found, [rows[1].clone(), rows[0].clone()]);
-            assert_eq!(db.read(move |tx| closed_in(tx, at, 1))?.len(), 1);
-            let find = |pattern: &'static str| db.read(move |tx| find_closed(tx, at, pattern));
+            assert_eq!(db.read(move |tx| closed_in(tx, part, JOB, bin, 1))?.len(), 1);
+            let find =
+                |pattern: &'static str| db.read(move |tx| find_closed(tx, part, JOB, bin, pattern));
             assert_eq!(find("a.example/x/#")?, Some(rows[0].clone()));
             assert_eq!(find("a.example/open/#")?, None, "it is open");
             assert_eq!(find("b.example/x/#")?, None, "another host");

@@ -38,7 +38,7 @@ fn assert_names(found: Vec<Vec<Finding>>, what: &str, problem: &str) {
 }
 
 fn first_object(db: &Db) -> Result<ObjectPath> {
-    let all = db.read(|tx| objects::published_after(tx, (Part(-1), ObjectId(0)), 1))?;
+    let all = db.read(|tx| objects::published_after(tx, Part(-1), ObjectId(0), 1))?;
     ObjectPath::parse(&all[0].path)
 }
 
@@ -133,7 +133,7 @@ fn kept(tx: &mut crate::Tx<'_>, claims: bool) -> Result<Ingest> {
         ..Ingest::new(1, ConnectionId(1), DocHash::of("kept"))
     };
     let moves = [Move { before: None, after: Some(row.clone()) }];
-    ingests::save(tx, (Part(3), ConnectionId(5)), &moves)?;
+    ingests::save(tx, Part(3), ConnectionId(5), &moves)?;
     let home = Homes::load(tx)?.of(&uri);
     let by = Claimant { connection: row.connection, dochash: row.dochash, part: Part(3) };
     let claim = Claim { uri_hash, by, ordinal: 1 };
@@ -156,7 +156,7 @@ fn a_claim_that_nobody_stands_behind_or_whose_owner_was_not_told_is_named() {
         db.write(|tx| {
             let row = kept(tx, true)?;
             let moves = [Move { before: Some(row), after: None }];
-            ingests::save(tx, (Part(3), ConnectionId(5)), &moves)
+            ingests::save(tx, Part(3), ConnectionId(5), &moves)
         })
     });
     assert_names(found, "on a URI of output 5", "not to be kept under it");
@@ -165,7 +165,7 @@ fn a_claim_that_nobody_stands_behind_or_whose_owner_was_not_told_is_named() {
             let row = kept(tx, true)?;
             let shadowed = Ingest { ownership: Some(Ownership::Shadowed), ..row.clone() };
             let moves = [Move { before: Some(row), after: Some(shadowed) }];
-            ingests::save(tx, (Part(3), ConnectionId(5)), &moves)
+            ingests::save(tx, Part(3), ConnectionId(5), &moves)
         })
     });
     assert_names(found, "http://example.com/kept", "was not told of it");

@@ -30,7 +30,7 @@ fn failed(db: &Db, connector: &'static str) -> Result<()> {
             skew_ms: 0,
         };
         let lease = leases::take(tx, PLACE.part, "crawl", &asking)?.unwrap();
-        chunks::open(tx, &lease, (ChunkId(1), PLACE.job, Run(1)), 0)?;
+        chunks::open(tx, &lease, ChunkId(1), PLACE.job, Run(1), 0)?;
         let peeked = queue::load(tx, PLACE, &[QueueId(1)])?;
         queue::claim(tx, PLACE, ChunkId(1), peeked)?;
         let to = Settlement::Failed(Reason::new("read", None));

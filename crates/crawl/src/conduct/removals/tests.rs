@@ -160,7 +160,7 @@ impl Life<'_> {
         self.db
             .write(move |tx| {
                 let lease = leases::take(tx, place.part, "crawl", &asking)?.unwrap();
-                chunks::open(tx, &lease, (chunk, JOB, Run(1)), 0)?;
+                chunks::open(tx, &lease, chunk, JOB, Run(1), 0)?;
                 let ids: Vec<QueueId> = found.iter().map(|it| QueueId(it.0)).collect();
                 let peeked = queue::load(tx, place, &ids)?;
                 queue::claim(tx, place, chunk, peeked)?;
@@ -185,7 +185,7 @@ impl Life<'_> {
         if !is_approved && !ids.is_empty() {
             self.lost.extend(ids.iter().map(|_| (self.now_ms, work.run)));
             let run = work.run;
-            self.db.write(move |tx| removals::record(tx, (place, run), period, &lost)).unwrap();
+            self.db.write(move |tx| removals::record(tx, place, run, period, &lost)).unwrap();
         }
         for id in &ids {
             self.has.get_mut(&part).unwrap().remove(id);
@@ -212,8 +212,9 @@ impl Life<'_> {
 
     fn marked(&self, part: i64) -> BTreeSet<i64> {
         let place = Place { part: Part(part), job: JOB };
-        let at = (i64::MIN, QueueId(i64::MIN));
-        let rows = self.db.read(move |tx| removals::list(tx, place, at, 1_000)).unwrap();
+        let first = QueueId(i64::MIN);
+        let list = move |tx: &mut Tx<'_>| removals::list(tx, place, i64::MIN, first, 1_000);
+        let rows = self.db.read(list).unwrap();
         rows.into_iter().map(|it| it.id.0).collect()
     }
 

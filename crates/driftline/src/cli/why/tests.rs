@@ -164,7 +164,7 @@ impl<'a> World<'a> {
         }
         let place = Place { part: part(url), job: SITE };
         self.db.write(move |tx| {
-            chunks::open(tx, &lease, (chunk, SITE, RUN), 5)?;
+            chunks::open(tx, &lease, chunk, SITE, RUN, 5)?;
             let peeked = queue::load(tx, place, &[id])?;
             queue::claim(tx, place, chunk, peeked).map(|_| ())
         })?;

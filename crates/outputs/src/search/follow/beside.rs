@@ -56,8 +56,8 @@ impl Search {
             (self.published)();
             let now_ms = clock::now_ms();
             self.db().write(move |tx| {
-                let tasks = ("building", "propagated");
-                leases.iter().try_for_each(|it| chunks::move_tasks(tx, it, tasks, now_ms))
+                let (from, to) = ("building", "propagated");
+                leases.iter().try_for_each(|it| chunks::move_tasks(tx, it, from, to, now_ms))
             })?;
             if !self.is_anew {
                 // It is tended to from here on.

@@ -264,12 +264,12 @@ impl World {
         }
         let bytes = facts::encode(ChunkKey::new(part, chunk)?, &records)?;
         self.db.write(move |tx| {
-            chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
+            chunks::open(tx, &held, chunk, JOB, Run(1), 0)?;
             let seq = leases::number_commit(tx, &held)?;
             documents::save(tx, part, CONNECTION, &rows)?;
             let facts = Some(bytes.clone());
             let summary = chunks::Summary { facts, bodies_object, ..summary.clone() };
-            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+            chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })
     }
 
@@ -278,12 +278,12 @@ impl World {
         let (chunk, held) = (ChunkId(self.ids.next()), lease(&self.db, part, "crawl")?);
         let facts_object = Some(ObjectId(self.ids.next()));
         self.db.write(move |tx| {
-            chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
+            chunks::open(tx, &held, chunk, JOB, Run(1), 0)?;
             let seq = leases::number_commit(tx, &held)?;
             let (documents, updates) = (1, 1);
             let summary =
                 chunks::Summary { documents, updates, facts_object, ..Default::default() };
-            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+            chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })
     }
 
@@ -314,11 +314,11 @@ impl World {
             let record = DocumentRecord::new(&doc.url, JOB.0, Change::Keep);
             let bytes = facts::encode(ChunkKey::new(part, chunk)?, &[record])?;
             self.db.write(move |tx| {
-                chunks::open(tx, &held, (chunk, JOB, Run(2)), 0)?;
+                chunks::open(tx, &held, chunk, JOB, Run(2), 0)?;
                 let seq = leases::number_commit(tx, &held)?;
                 let facts = Some(bytes.clone());
                 let summary = chunks::Summary { facts, keeps: 1, ..chunks::Summary::default() };
-                chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+                chunks::commit(tx, &held, chunk, seq, &summary, 0)
             })?;
         }
         Ok(())

@@ -15,7 +15,8 @@ use crate::{Result, Tx};
 pub fn forget(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
     _now_ms: i64,
 ) -> Result<Step> {

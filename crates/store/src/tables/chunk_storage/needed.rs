@@ -42,7 +42,8 @@ pub struct Stored {
 pub fn stored(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
 ) -> Result<Vec<Stored>> {
     tx.query(
@@ -135,7 +136,8 @@ pub fn sparse_packs(
 /// Chunks whose facts are in a pack, and where, in commit order.
 pub fn in_pack(
     tx: &mut Tx<'_>,
-    (part, pack): (Part, ObjectId),
+    part: Part,
+    pack: ObjectId,
     limit: u32,
 ) -> Result<Vec<(Stored, (i64, i64))>> {
     tx.query(
@@ -182,9 +184,11 @@ pub struct Rewritten {
 /// The caller holds the part's crawl lease and has fenced in this transaction.
 pub fn replace(
     tx: &mut Tx<'_>,
-    (part, pack): (Part, ObjectId),
+    part: Part,
+    pack: ObjectId,
     it: &Rewritten,
-    (settled, now_ms): (Settled, i64),
+    settled: Settled,
+    now_ms: i64,
 ) -> Result<Option<u64>> {
     let bodies = match &it.bodies {
         NewBodies::Same => it.from.bodies_object,
@@ -224,12 +228,12 @@ pub fn replace(
         written.publish(tx, now_ms)?;
     }
     if let Some(old) = it.from.bodies_object.filter(|old| bodies != Some(*old)) {
-        condemned += u64::from(objects::condemn(tx, (part, old), now_ms)?);
+        condemned += u64::from(objects::condemn(tx, part, old, now_ms)?);
     }
     if let Some(old) = it.from.facts_object
         && !super::holds_facts(tx, part, old)?
     {
-        condemned += u64::from(objects::condemn(tx, (part, old), now_ms)?);
+        condemned += u64::from(objects::condemn(tx, part, old, now_ms)?);
     }
     Ok(Some(condemned))
 }

@@ -49,8 +49,7 @@ fn the_documents_of_a_chunk_are_found_page_by_page() {
         let all = [document(1, Some(7)), document(2, Some(8)), document(3, Some(7))];
         let (part, connection) = (Part(0), ConnectionId(4));
         db.write(move |tx| save(tx, part, connection, &all))?;
-        let page =
-            |after| db.read(move |tx| of_chunk(tx, (part, ChunkId(7)), DocumentId(after), 1));
+        let page = |after| db.read(move |tx| of_chunk(tx, part, ChunkId(7), DocumentId(after), 1));
         let expected = |id: i64| {
             let hash = DocHash::of(&format!("https://example.com/{id}"));
             vec![(DocumentId(id), connection, hash)]

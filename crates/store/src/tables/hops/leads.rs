@@ -75,7 +75,8 @@ pub fn leads(
 pub fn save_leads(
     tx: &mut Tx<'_>,
     graphs: Graphs<'_>,
-    (leads, known): (&[(DocHash, Leads)], Known),
+    leads: &[(DocHash, Leads)],
+    known: Known,
 ) -> Result<()> {
     let place = graphs.place;
     let (some, none): (Vec<_>, Vec<_>) =

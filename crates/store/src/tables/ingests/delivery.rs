@@ -208,7 +208,7 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
         let after = after(row.clone(), fate, now_ms);
         moves.push(Move { before: Some(row), after });
     }
-    save(tx, (at.part, at.output), &moves)?;
+    save(tx, at.part, at.output, &moves)?;
     Ok(moves.len() as u64)
 }
 

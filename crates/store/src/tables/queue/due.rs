@@ -35,7 +35,8 @@ pub fn hasten(
     tx: &mut Tx<'_>,
     place: Place,
     reasons: &[String],
-    (now_ms, limit): (i64, u32),
+    now_ms: i64,
+    limit: u32,
 ) -> Result<u64> {
     let reasons: Vec<Value<'_>> = reasons.iter().map(Value::from).collect();
     let ids: Vec<QueueId> = tx.query_in(

@@ -255,7 +255,7 @@ pub fn count_cut(tx: &mut Tx<'_>, place: Place, reason: &str, most: i64) -> Resu
 }
 
 /// The identifier of a document by its key, if any job knows it.
-pub fn docid_of(tx: &mut Tx<'_>, (part, dochash): (Part, DocHash)) -> Result<Option<String>> {
+pub fn docid_of(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Option<String>> {
     tx.query_opt(
         "SELECT docid FROM queue WHERE part = $1 AND dochash = $2 ORDER BY jobid LIMIT 1",
         &[part.into(), (&dochash).into()],

@@ -24,8 +24,10 @@ pub struct Retried {
 /// a reason, or all. Goes on behind a row and looks at up to `limit`.
 pub fn retry(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (reason, after): (Option<&str>, QueueId),
+    place: Place,
+    run: Run,
+    reason: Option<&str>,
+    after: QueueId,
     limit: u32,
 ) -> Result<Retried> {
     let is_meant = |code: Option<&str>| reason.is_none_or(|reason| code == Some(reason));
@@ -35,8 +37,10 @@ pub fn retry(
 /// The same for those with one of some reasons.
 pub fn retry_any_of(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (reasons, after): (&[String], QueueId),
+    place: Place,
+    run: Run,
+    reasons: &[String],
+    after: QueueId,
     limit: u32,
 ) -> Result<Retried> {
     let is_meant = |code: Option<&str>| reasons.iter().any(|it| code == Some(it.as_str()));
@@ -86,7 +90,7 @@ pub fn failed(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<Doc
 
 /// Makes these documents ready again, as far as they have failed. Returns how many
 /// that were.
-pub fn retry_these(tx: &mut Tx<'_>, (place, run): (Place, Run), keys: &[DocHash]) -> Result<u64> {
+pub fn retry_these(tx: &mut Tx<'_>, place: Place, run: Run, keys: &[DocHash]) -> Result<u64> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     make_ready(tx, place, run, "dochash", &keys)
 }

@@ -53,7 +53,8 @@ pub fn peek(tx: &mut Tx<'_>, place: Place, sweep: Sweep, limit: u32) -> Result<V
 pub fn claim(
     tx: &mut Tx<'_>,
     place: Place,
-    (chunk, sweep): (ChunkId, Sweep),
+    chunk: ChunkId,
+    sweep: Sweep,
     peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
     claim_to(tx, place, chunk, sweep.action(), peeked)
@@ -211,8 +212,10 @@ pub fn holdings(
 /// where to go on, until there is nothing more.
 pub fn forget_cut(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (reason, id): (&str, QueueId),
+    place: Place,
+    run: Run,
+    reason: &str,
+    id: QueueId,
     limit: u32,
 ) -> Result<Option<(String, QueueId)>> {
     let looked: Vec<(String, QueueId, BinId, bool)> = tx.query(

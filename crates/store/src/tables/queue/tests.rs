@@ -222,7 +222,7 @@ impl Model {
         let (lease, peeked) = (self.lease.clone(), found.clone());
         let claimed = db.write(move |tx| {
             leases::fence(tx, &lease)?;
-            chunks::open(tx, &lease, (chunk, JOB, run), now_ms)?;
+            chunks::open(tx, &lease, chunk, JOB, run, now_ms)?;
             claim(tx, place, chunk, peeked.clone())
         })?;
         assert_eq!(claimed.len(), found.len(), "what was peeked can be claimed by the holder");
@@ -260,7 +260,7 @@ impl Model {
         let seq = db.write(move |tx| {
             let seq = leases::number_commit(tx, &lease)?;
             settle(tx, place, chunk, run, &settled)?;
-            chunks::commit(tx, &lease, (chunk, seq), &summary, now_ms)?;
+            chunks::commit(tx, &lease, chunk, seq, &summary, now_ms)?;
             Ok(seq)
         })?;
         self.commits += 1;
@@ -417,7 +417,7 @@ impl Model {
             let documents = rows.iter().filter(|row| row.3 == bin.bin).count();
             assert_eq!(bin.documents, documents as i64, "a bin counts its documents");
         }
-        let marked = db.read(move |tx| bins::marked(tx, place.part, (JobId(0), BinId(-1)), 100))?;
+        let marked = db.read(move |tx| bins::marked(tx, place.part, JobId(0), BinId(-1), 100))?;
         for (_, known, _, bin) in &rows {
             let bin: BinId = *bin;
             let is_marked = marked.iter().any(|mark| mark.bin == bin);

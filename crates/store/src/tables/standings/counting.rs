@@ -18,7 +18,8 @@ const SHAPES_MAX: u32 = 1_000;
 pub fn counts(
     tx: &mut Tx<'_>,
     place: queue::Place,
-    (ground, run): (Ground, Run),
+    ground: Ground,
+    run: Run,
     now_ms: i64,
 ) -> Result<Vec<(Shape, i64)>> {
     let kept = counters::in_part(tx, place.part, place.job)?;

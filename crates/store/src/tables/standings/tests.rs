@@ -120,7 +120,7 @@ fn counts_are_those_of_the_list() {
                 let (mut listed, mut seen) = (Counts::new(), Vec::new());
                 let mut after = QueueId(i64::MIN);
                 loop {
-                    let page = db.read(move |tx| page(tx, (part, after), (NOW_MS, false), 7))?;
+                    let page = db.read(move |tx| page(tx, part, after, NOW_MS, false, 7))?;
                     let Some(last) = page.last() else { break };
                     after = last.id;
                     for it in page {
@@ -133,15 +133,15 @@ fn counts_are_those_of_the_list() {
                 let mut counted = Counts::new();
                 for job in [JobId(1), JobId(2)] {
                     let place = queue::Place { part, job };
-                    let found = db.read(move |tx| counts(tx, place, (ground, Run(2)), NOW_MS))?;
+                    let found = db.read(move |tx| counts(tx, place, ground, Run(2), NOW_MS))?;
                     for (shape, count) in found {
                         let key = (job, shape.state(), shape.status(ground));
                         *counted.entry(key).or_default() += count;
                     }
                 }
                 assert_eq!(counted, listed, "{ground:?}");
-                let top = (part, QueueId(i64::MAX));
-                let mut back = db.read(move |tx| page(tx, top, (NOW_MS, true), 100))?;
+                let top = QueueId(i64::MAX);
+                let mut back = db.read(move |tx| page(tx, part, top, NOW_MS, true, 100))?;
                 back.reverse();
                 assert_eq!(back.iter().map(|it| it.id).collect::<Vec<_>>(), seen);
             }

@@ -54,7 +54,7 @@ fn fill_host(db: &Db, host: &'static str, part: Part, first: i64) -> Result<()> 
         let all: Vec<Candidate> = (0..EACH).map(|n| candidate(host, n, first + n)).collect();
         queue::add(tx, Adding { place, run: RUN, now_ms: 5, room: None }, &all)?;
         for (chunk, kinds) in [(ChunkId(first), 1..=3), (ChunkId(first + 1), 5..=5)] {
-            chunks::open(tx, &lease, (chunk, JobId(1), RUN), 0)?;
+            chunks::open(tx, &lease, chunk, JobId(1), RUN, 0)?;
             let ids: Vec<QueueId> = (0..EACH)
                 .filter(|n| kinds.contains(&(n % 6)))
                 .map(|n| QueueId(first + n))

@@ -44,7 +44,7 @@ fn fill(db: &Db) -> Result<()> {
     db.write(move |tx| {
         add(tx, adding(PLACE, 7), &all)?;
         for (chunk, first) in [(ChunkId(900), 10), (ChunkId(901), 40)] {
-            chunks::open(tx, &lease, (chunk, PLACE.job, RUN), 0)?;
+            chunks::open(tx, &lease, chunk, PLACE.job, RUN, 0)?;
             let last = if first == 10 { 40 } else { 50 };
             let ids: Vec<QueueId> = (first..last).map(QueueId).collect();
             let peeked = load(tx, PLACE, &ids)?;
@@ -164,9 +164,9 @@ fn a_document_is_shown_in_every_job_with_what_came_of_it() {
         assert_eq!(found[0].added_ms, 7);
         let listed = db.read(|tx| list(tx, &walk(Some(State::Failed)), &Key::first(), 1))?;
         assert_eq!((listed[0].status, listed[0].checked_ms), (Some(503), Some(5)));
-        let name = db.read(move |tx| docid_of(tx, (PLACE.part, hash)))?;
+        let name = db.read(move |tx| docid_of(tx, PLACE.part, hash))?;
         assert_eq!(name, Some(docid));
-        assert_eq!(db.read(|tx| docid_of(tx, (Part(1), DocHash::of("x"))))?, None);
+        assert_eq!(db.read(|tx| docid_of(tx, Part(1), DocHash::of("x")))?, None);
         Ok(())
     });
 }

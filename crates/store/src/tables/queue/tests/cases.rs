@@ -28,12 +28,12 @@ fn a_mark_is_lowered_only_if_nothing_was_queued_since() {
             db.write(move |tx| add(tx, at(place, Run(1), 0), &[candidate(id, document, 0, None)]))
         };
         queue(1, 0)?;
-        let seen = db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?[0];
+        let seen = db.read(|tx| bins::marked(tx, Part(1), JobId(0), BinId(-1), 10))?[0];
         queue(2, 3)?;
         assert!(!db.write(move |tx| bins::unmark(tx, Part(1), seen))?, "bin 0 got one more");
-        let seen = db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?[0];
+        let seen = db.read(|tx| bins::marked(tx, Part(1), JobId(0), BinId(-1), 10))?[0];
         assert!(db.write(move |tx| bins::unmark(tx, Part(1), seen))?);
-        assert_eq!(db.read(|tx| bins::marked(tx, Part(1), (JobId(0), BinId(-1)), 10))?, []);
+        assert_eq!(db.read(|tx| bins::marked(tx, Part(1), JobId(0), BinId(-1), 10))?, []);
         Ok(())
     });
 }
@@ -362,7 +362,7 @@ fn a_new_run_walks_from_bin_to_bin_and_finds_what_older_ones_settled() {
             .collect();
         db.write(move |tx| {
             add(tx, at(place, Run(1), 0), &named)?;
-            chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
+            chunks::open(tx, &held, ChunkId(1), JOB, Run(1), 0)?;
             let ids: Vec<QueueId> = (1..=12).map(QueueId).collect();
             claim_ids(tx, place, ChunkId(1), &ids)?;
             let gone = || Reason::new("gone", None);
@@ -408,7 +408,7 @@ fn what_is_done_or_at_work_is_looked_at_again_and_what_was_too_far_let_in() {
         db.write(move |tx| {
             let named = [candidate(1, 0, 3, None), candidate(2, 1, 3, None)];
             add(tx, at(place, Run(1), 0), &named)?;
-            chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
+            chunks::open(tx, &held, ChunkId(1), JOB, Run(1), 0)?;
             claim_ids(tx, place, ChunkId(1), &[QueueId(1), QueueId(2)])?;
             let done = Settled { id: QueueId(1), generation: 0, to: Settlement::Done };
             settle(tx, place, ChunkId(1), Run(1), &[done])
