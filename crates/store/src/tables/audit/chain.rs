@@ -56,20 +56,21 @@ pub(super) fn add(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
         None => {
             let content = older(tx)?;
             let none = Head { number: 0, hash: [0; 32] };
-            insert(tx, none, (0, BEFORE), content)?
+            insert(tx, none, 0, BEFORE, content)?
         }
     };
-    insert(tx, before, (entry.id, &entry.outcome), content(entry))
+    insert(tx, before, entry.id, &entry.outcome, content(entry))
 }
 
 fn insert(
     tx: &mut Tx<'_>,
     before: Head,
-    (id, event): (i64, &str),
+    id: i64,
+    event: &str,
     content: [u8; 32],
 ) -> Result<Head> {
     let number = before.number + 1;
-    let head = Head { number, hash: link(before, (id, event), &content) };
+    let head = Head { number, hash: link(before, id, event, &content) };
     tx.execute(
         "INSERT INTO audit_chain (number, id, event, content, hash) VALUES ($1, $2, $3, $4, $5)",
         &[
@@ -84,7 +85,7 @@ fn insert(
     Ok(head)
 }
 
-fn link(before: Head, (id, event): (i64, &str), content: &[u8; 32]) -> [u8; 32] {
+fn link(before: Head, id: i64, event: &str, content: &[u8; 32]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("driftline audit chain 1");
     hasher.update(&before.hash).update(&(before.number + 1).to_be_bytes());
     hasher.update(&id.to_be_bytes()).update(event.as_bytes()).update(&[0]).update(content);
