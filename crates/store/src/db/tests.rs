@@ -176,10 +176,9 @@ fn batches_of_any_size_arrive_whole() {
                 assert_eq!(updated, size as u64);
                 let keys: Vec<Value<'_>> = (first..first + size).map(Value::Int).collect();
                 let found: Vec<i64> = tx.query_in(
-                    "SELECT id FROM t WHERE name = $1 AND id",
+                    "SELECT id FROM t WHERE name = $1 AND id IN ($keys) ORDER BY id",
                     &["y!".into()],
                     &keys,
-                    "ORDER BY id",
                     |row| row.get(0),
                 )?;
                 assert_eq!(found, (first..first + size).collect::<Vec<_>>());

@@ -64,10 +64,9 @@ impl Bin {
 pub fn load(tx: &mut Tx<'_>, part: Part, bins: &[BinId]) -> Result<Vec<Bin>> {
     let keys: Vec<Value<'_>> = bins.iter().map(|bin| (*bin).into()).collect();
     tx.query_in(
-        &format!("SELECT {BIN} FROM bins WHERE part = $1 AND bin"),
+        &format!("SELECT {BIN} FROM bins WHERE part = $1 AND bin IN ($keys)"),
         &[part.into()],
         &keys,
-        "",
         Bin::from_row,
     )
 }
@@ -195,10 +194,10 @@ pub fn unblock(
              next_ms = CASE WHEN COALESCE(delay_ms, 0) > $4 THEN $3 + delay_ms ELSE $3 + $4 END
          WHERE part = $1 AND blocked_ms > $3
            AND bin IN (SELECT w.bin FROM bin_work w WHERE w.part = $1 AND w.jobid = $2)
-           AND blocked_by",
+           AND blocked_by IN ($keys)
+         RETURNING bin",
         &[part.into(), job.into(), now_ms.into(), delay_ms.into()],
         &codes,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     Ok(bins.len() as u64)

@@ -223,10 +223,11 @@ pub fn forget_abandoned(
     )?;
     let keys: Vec<_> = old.iter().map(|id| (*id).into()).collect();
     for doomed in [
-        "DELETE FROM chunk_tasks WHERE part = $1 AND chunk",
-        "DELETE FROM chunks WHERE part = $1 AND state = 'abandoned' AND id",
+        "DELETE FROM chunk_tasks WHERE part = $1 AND chunk IN ($keys) RETURNING part",
+        "DELETE FROM chunks WHERE part = $1 AND state = 'abandoned' AND id IN ($keys)
+         RETURNING part",
     ] {
-        tx.query_in(doomed, &[part.into()], &keys, "RETURNING part", |_| Ok(()))?;
+        tx.query_in(doomed, &[part.into()], &keys, |_| Ok(()))?;
     }
     Ok(old.len() as u64)
 }

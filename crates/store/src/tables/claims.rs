@@ -90,10 +90,9 @@ pub fn load(
     let keys: Vec<Value<'_>> = uri_hashes.iter().map(Value::from).collect();
     tx.query_in(
         "SELECT urihash, connectionid, dochash, docpart, ordinal FROM claims
-         WHERE part = $1 AND outputid = $2 AND urihash",
+         WHERE part = $1 AND outputid = $2 AND urihash IN ($keys)",
         &[part.into(), output.into()],
         &keys,
-        "",
         Claim::from_row,
     )
 }

@@ -371,9 +371,15 @@ pub struct Terms {
 /// The terms of connections.
 pub fn terms(tx: &mut Tx<'_>, ids: &[ConnectionId]) -> Result<Vec<Terms>> {
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
-    tx.query_in("SELECT id, version, maxcount FROM connections WHERE id", &[], &keys, "", |row| {
-        Ok(Terms { connection: row.get(0)?, version: row.get(1)?, maxcount: row.get(2)? })
-    })
+    tx.query_in(
+        "SELECT id, version, maxcount FROM connections WHERE id IN ($keys)",
+        &[],
+        &keys,
+        |row| {
+            let (connection, version) = (row.get(0)?, row.get(1)?);
+            Ok(Terms { connection, version, maxcount: row.get(2)? })
+        },
+    )
 }
 
 /// Counts a change of what belongs to a connection but stands in other tables.

@@ -166,10 +166,10 @@ pub fn behind(
          FROM cursors c
          JOIN leases l ON l.part = c.part AND l.role = 'crawl'
          JOIN leases own ON own.part = c.part AND own.role = c.consumer
-         WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2 AND c.part",
+         WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2 AND c.part IN ($keys)
+         ORDER BY c.part, c.consumer LIMIT $3",
         &[chunks_over.into(), now_ms.into(), limit.into()],
         &parts,
-        "ORDER BY c.part, c.consumer LIMIT $3",
         |row| {
             let (part, consumer) = (row.get(0)?, row.get(1)?);
             let (since_ms, moved_ms) = (row.get(3)?, row.get(4)?);

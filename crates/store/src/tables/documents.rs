@@ -118,12 +118,11 @@ pub fn load(
     tx.query_in(
         &format!(
             "SELECT {} FROM documents d {LAST_LOOK}
-             WHERE d.part = $1 AND d.connectionid = $2 AND d.dochash",
+             WHERE d.part = $1 AND d.connectionid = $2 AND d.dochash IN ($keys)",
             *SELECTED_COLUMNS
         ),
         &[part.into(), connection.into()],
         &keys,
-        "",
         Document::from_row,
     )
 }
@@ -131,7 +130,8 @@ pub fn load(
 /// The plus keeps SQLite from walking the documents in the order of their ids.
 const ORIGINALS: &str = "SELECT contenthash, dochash FROM documents
      WHERE part = $1 AND +connectionid = $2 AND removed_ms IS NULL AND contenthash IS NOT NULL
-       AND duplicateof IS NULL AND contenthash";
+       AND duplicateof IS NULL AND contenthash IN ($keys)
+     ORDER BY +id";
 
 /// Live documents of a connection with the given contents that are no copies
 /// themselves: the content and the key, earliest first.
@@ -142,7 +142,7 @@ pub fn originals(
     contents: &[Vec<u8>],
 ) -> Result<Vec<(Vec<u8>, DocHash)>> {
     let keys: Vec<Value<'_>> = contents.iter().map(|hash| Value::Blob(hash)).collect();
-    tx.query_in(ORIGINALS, &[part.into(), connection.into()], &keys, "ORDER BY +id", |row| {
+    tx.query_in(ORIGINALS, &[part.into(), connection.into()], &keys, |row| {
         Ok((row.get(0)?, row.get(1)?))
     })
 }
@@ -369,10 +369,10 @@ pub struct Pointer {
 pub fn pointers(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<Pointer>> {
     let keys: Vec<_> = hashes.iter().map(Value::from).collect();
     tx.query_in(
-        "SELECT connectionid, dochash, chunk, removed_ms FROM documents WHERE part = $1 AND dochash",
+        "SELECT connectionid, dochash, chunk, removed_ms FROM documents WHERE part = $1
+           AND dochash IN ($keys)",
         &[part.into()],
         &keys,
-        "",
         |row| {
             let removed_ms: Option<i64> = row.get(3)?;
             Ok(Pointer {

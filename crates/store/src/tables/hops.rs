@@ -73,10 +73,9 @@ pub fn distances(
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let rows = tx.query_in(
         "SELECT dochash, linktype, distance FROM distances
-         WHERE part = $1 AND jobid = $2 AND dochash",
+         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| Ok((row.get::<DocHash>(0)?, row.get::<String>(1)?, row.get(2)?)),
     )?;
     for (dochash, kind, distance) in rows {

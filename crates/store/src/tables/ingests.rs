@@ -151,11 +151,10 @@ static WRITTEN: LazyLock<Places> =
 
 /// How rows are found: by document, by their ids. Only the first has an order; it would
 /// lead SQLite along the wrong index elsewhere.
-const BY_KEY: (&str, &str) = (
-    "WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash",
-    "ORDER BY dochash, componenthash /*for update*/",
-);
-const BY_ID: (&str, &str) = ("WHERE part = $1 AND +outputid = $2 AND id", "/*for update*/");
+const BY_KEY: &str =
+    "WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash IN ($keys)
+     ORDER BY dochash, componenthash /*for update*/";
+const BY_ID: &str = "WHERE part = $1 AND +outputid = $2 AND id IN ($keys) /*for update*/";
 
 /// A row before and after: `None` is no row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -177,10 +176,9 @@ pub fn load(
     sorted.sort_unstable();
     let keys: Vec<Value<'_>> = sorted.iter().map(Value::from).collect();
     tx.query_in(
-        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {}", BY_KEY.0),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {BY_KEY}"),
         &[part.into(), output.into(), connection.into()],
         &keys,
-        BY_KEY.1,
         Ingest::from_row,
     )
 }

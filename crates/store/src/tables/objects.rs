@@ -172,10 +172,10 @@ pub fn condemned(
 pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<u64> {
     let keys: Vec<_> = ids.iter().map(|id| (*id).into()).collect();
     let gone = tx.query_in(
-        "DELETE FROM objects WHERE part = $1 AND state = 'condemned' AND id",
+        "DELETE FROM objects WHERE part = $1 AND state = 'condemned' AND id IN ($keys)
+         RETURNING id",
         &[part.into()],
         &keys,
-        "RETURNING id",
         |_| Ok(()),
     )?;
     Ok(gone.len() as u64)
@@ -191,10 +191,9 @@ pub(crate) fn forget_kind(tx: &mut Tx<'_>, kind: Kind) -> Result<()> {
 pub fn known_paths(tx: &mut Tx<'_>, part: Part, paths: &[String]) -> Result<Vec<String>> {
     let keys: Vec<_> = paths.iter().map(|path| path.as_str().into()).collect();
     tx.query_in(
-        "SELECT path FROM objects WHERE part = $1 AND path",
+        "SELECT path FROM objects WHERE part = $1 AND path IN ($keys)",
         &[part.into()],
         &keys,
-        "",
         |row| row.get(0),
     )
 }

@@ -314,10 +314,10 @@ fn claim_to(
     }
     let keys: Vec<Value<'_>> = peeked.iter().map(|entry| entry.id.into()).collect();
     let claimed: Vec<QueueId> = tx.query_in(
-        "SELECT id FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
+        "SELECT id FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2
+           AND id IN ($keys)",
         &[place.part.into(), claim.into()],
         &keys,
-        "",
         |row| row.get(0),
     )?;
     let claimed: HashSet<QueueId> = claimed.into_iter().collect();
@@ -367,10 +367,12 @@ pub fn unclaim(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<u64> {
 pub fn load(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<Vec<Entry>> {
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     tx.query_in(
-        &format!("SELECT {ENTRY} FROM queue q WHERE q.part = $1 AND +q.jobid = $2 AND q.id"),
+        &format!(
+            "SELECT {ENTRY} FROM queue q
+             WHERE q.part = $1 AND +q.jobid = $2 AND q.id IN ($keys)"
+        ),
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         Entry::from_row,
     )
 }
@@ -379,10 +381,9 @@ pub fn load(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<Vec<Entry>
 pub fn hops(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<(DocHash, i64)>> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
-        "SELECT dochash, hops FROM queue WHERE part = $1 AND +jobid = $2 AND dochash",
+        "SELECT dochash, hops FROM queue WHERE part = $1 AND +jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }

@@ -346,10 +346,9 @@ pub fn marks(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<HashMap<Q
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let found = tx.query_in(
         "SELECT id, leaving, leaving_round, reason, detail FROM queue
-         WHERE part = $1 AND leaving IS NOT NULL AND id",
+         WHERE part = $1 AND leaving IS NOT NULL AND id IN ($keys)",
         &[place.part.into()],
         &keys,
-        "",
         |row| {
             let (cause, detail) =
                 (cause_of(&row.get::<String>(1)?)?, row.get::<Option<String>>(4)?);

@@ -279,10 +279,10 @@ pub fn dropped(tx: &mut Tx<'_>, part: Part, before_ms: i64, limit: u32) -> Resul
 pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<()> {
     let keys: Vec<_> = ids.iter().map(|id| (*id).into()).collect();
     tx.query_in(
-        "DELETE FROM shard_files WHERE part = $1 AND dropped_ms IS NOT NULL AND objectid",
+        "DELETE FROM shard_files WHERE part = $1 AND dropped_ms IS NOT NULL AND objectid IN ($keys)
+         RETURNING objectid",
         &[part.into()],
         &keys,
-        "RETURNING objectid",
         |_| Ok(()),
     )?;
     objects::forget(tx, part, ids)?;

@@ -62,13 +62,7 @@ pub(super) fn add(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
     insert(tx, before, entry.id, &entry.outcome, content(entry))
 }
 
-fn insert(
-    tx: &mut Tx<'_>,
-    before: Head,
-    id: i64,
-    event: &str,
-    content: [u8; 32],
-) -> Result<Head> {
+fn insert(tx: &mut Tx<'_>, before: Head, id: i64, event: &str, content: [u8; 32]) -> Result<Head> {
     let number = before.number + 1;
     let head = Head { number, hash: link(before, id, event, &content) };
     tx.execute(
@@ -220,8 +214,7 @@ impl Checked {
             self.find(format!("events {} to {} are missing", before.number + 1, number - 1));
         }
         let content: [u8; 32] = it.content.clone().try_into().unwrap_or([0; 32]);
-        if link(Head { number: number - 1, ..before }, (it.id, &it.event), &content) != it.head.hash
-        {
+        if link(Head { number: number - 1, ..before }, it.id, &it.event, &content) != it.head.hash {
             self.find(format!("event {number} does not follow from the one before it"));
         }
         let is_right = match (&it.entry, it.event.as_str()) {

@@ -88,11 +88,10 @@ pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
             "SELECT d.dochash, d.chunk, d.ordinal, d.removed_ms, COALESCE(l.outcome, d.outcome),
                     CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END
              FROM documents d {LAST_LOOK}
-             WHERE d.part = $1 AND d.dochash"
+             WHERE d.part = $1 AND d.dochash IN ($keys)"
         ),
         &[part.into()],
         &keys,
-        "",
         |row| {
             Ok(Pointing {
                 dochash: row.get(0)?,

@@ -193,10 +193,10 @@ fn lock(tx: &mut Tx<'_>, graphs: Graphs<'_>, targets: &BTreeSet<DocHash>) -> Res
     let keys: Vec<Value<'_>> = targets.iter().map(Into::into).collect();
     let found = tx.query_in(
         "SELECT dochash, linktype, distance, parenthash, parentpart, parentlink FROM distances
-         WHERE part = $1 AND jobid = $2 AND dochash",
+         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)
+         ORDER BY dochash, linktype /*for update*/",
         &[place.part.into(), place.job.into()],
         &keys,
-        "ORDER BY dochash, linktype /*for update*/",
         |row| {
             let parent: (Option<DocHash>, Option<Part>, Option<String>) =
                 (row.get(3)?, row.get(4)?, row.get(5)?);

@@ -187,10 +187,9 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
     ids.sort_unstable();
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let rows = tx.query_in(
-        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {}", BY_ID.0),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {BY_ID}"),
         &[at.part.into(), at.output.into()],
         &keys,
-        BY_ID.1,
         Ingest::from_row,
     )?;
     let fates: HashMap<(i64, i64), &Met> =

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::both_databases;
+use crate::tx::with_keys;
 
 const PART: Part = Part(2);
 const OUTPUT: ConnectionId = ConnectionId(5);
@@ -139,14 +140,14 @@ fn an_output_is_forgotten_piece_by_piece() {
 #[test]
 fn every_look_goes_along_the_index_that_is_made_for_it() {
     crate::testing::on_sqlite(|db| {
-        for ((before, after), words) in [
+        for (found, words) in [
             (BY_ID, "(part=? AND id=?)"),
             (BY_KEY, "ingests_by_key (part=? AND outputid=? AND dochash=? AND connectionid=?)"),
         ] {
-            let count = before.matches('$').count() + 1;
-            let sql = format!(
-                "EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM ingests {before} = ${count} {after}"
-            );
+            // The list counts as the last parameter.
+            let count = found.matches('$').count();
+            let found = with_keys(found, &format!("= ${count}"));
+            let sql = format!("EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM ingests {found}");
             let plan: Vec<String> =
                 db.read(move |tx| tx.query(&sql, &[Value::Int(1); 4][..count], |row| row.get(3)))?;
             assert!(plan.iter().any(|line| line.contains(words)), "{plan:?}");

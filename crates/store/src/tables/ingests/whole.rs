@@ -96,10 +96,9 @@ pub fn kept_after(
     )?;
     let keys: Vec<Value<'_>> = outputs.iter().map(|it| it.0.into()).collect();
     let rows = tx.query_in(
-        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests WHERE part = $1 AND id"),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests WHERE part = $1 AND id IN ($keys)"),
         &[part.into()],
         &keys,
-        "",
         Ingest::from_row,
     )?;
     let outputs: HashMap<i64, ConnectionId> = outputs.into_iter().collect();

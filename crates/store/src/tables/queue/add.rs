@@ -152,10 +152,9 @@ fn insert_new<'a>(
         let keys: Vec<Value<'_>> = new.iter().map(|(it, _)| it.id.into()).collect();
         let there: BTreeSet<QueueId> = tx
             .query_in(
-                "SELECT id FROM queue WHERE part = $1 AND id",
+                "SELECT id FROM queue WHERE part = $1 AND id IN ($keys)",
                 &[place.part.into()],
                 &keys,
-                "",
                 |row| row.get(0),
             )?
             .into_iter()

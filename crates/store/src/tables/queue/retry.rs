@@ -80,10 +80,9 @@ pub fn failed(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<Doc
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
         "SELECT dochash FROM queue
-         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND dochash",
+         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| row.get(0),
     )
 }
@@ -101,7 +100,8 @@ fn ready_text(column: &str) -> String {
         "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL, detail = NULL,
              checktime = NULL, failcount = NULL, failtime = NULL,
              seen_run = CASE WHEN seen_run < $3 THEN $3 ELSE seen_run END
-         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND {column}"
+         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND {column} IN ($keys)
+         RETURNING bin"
     )
 }
 
@@ -116,7 +116,6 @@ fn make_ready(
         &ready_text(column),
         &[place.part.into(), place.job.into(), run.into()],
         keys,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     let count = bins.len() as i64;

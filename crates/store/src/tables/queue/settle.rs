@@ -161,10 +161,10 @@ pub fn settle_with(
 
     let updated = write_settled(tx, place, claim, &rows)?;
     let removed: Vec<BinId> = tx.query_in(
-        "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
+        "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id IN ($keys)
+         RETURNING bin",
         &[place.part.into(), claim.into()],
         &deleted,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     if updated != kept.len() as u64 || removed.len() != deleted.len() {

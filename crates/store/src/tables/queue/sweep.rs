@@ -200,10 +200,9 @@ pub fn holdings(
     tx.query_in(
         "SELECT q.dochash, q.jobid, q.hops FROM queue q JOIN job_definitions d ON d.id = q.jobid
          WHERE q.part = $1 AND q.jobid <> $2 AND d.connectionid = $3 AND q.done_run IS NOT NULL
-           AND q.state <> 'cut' AND q.dochash",
+           AND q.state <> 'cut' AND q.dochash IN ($keys)",
         &[place.part.into(), place.job.into(), connection.into()],
         &keys,
-        "",
         |row| Ok(Holding { dochash: row.get(0)?, job: row.get(1)?, hops: row.get(2)? }),
     )
 }
@@ -229,10 +228,10 @@ pub fn forget_cut(
     let stale: Vec<Value<'_>> = looked.iter().filter(|it| it.3).map(|it| it.1.into()).collect();
     let removed: Vec<BinId> = tx.query_in(
         "DELETE FROM queue WHERE part = $1 AND state = 'cut' AND done_run IS NULL
-           AND seen_run < $2 AND id",
+           AND seen_run < $2 AND id IN ($keys)
+         RETURNING bin",
         &[place.part.into(), run.into()],
         &stale,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     super::settle::count_out_of_bins(tx, place, &removed)?;

@@ -50,10 +50,9 @@ pub(super) fn find_known(
     let keys: Vec<Value<'_>> = candidates.iter().map(|it| (&it.dochash).into()).collect();
     let found = tx.query_in(
         "SELECT dochash, id, seen_run, seed_run, hops, state, reason, done_run FROM queue
-         WHERE part = $1 AND jobid = $2 AND dochash",
+         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| {
             let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
             let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit" | "budget"));
@@ -86,10 +85,10 @@ pub(super) fn update_known(
     let mut keys: Vec<Value<'_>> = changed.iter().map(|it| known[&it.dochash].id.into()).collect();
     keys.sort_by_key(|key| if let Value::Int(id) = key { *id } else { 0 });
     tx.query_in(
-        "SELECT id FROM queue WHERE part = $1 AND id",
+        "SELECT id FROM queue WHERE part = $1 AND id IN ($keys)
+         ORDER BY id /*for update*/",
         &[place.part.into()],
         &keys,
-        "ORDER BY id /*for update*/",
         |_| Ok(()),
     )?;
     let rows: Vec<Vec<Value<'_>>> = changed
@@ -133,10 +132,10 @@ pub(super) fn revive(
     let revived: Vec<BinId> = tx.query_in(
         "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
          WHERE part = $1 AND state = 'cut'
-           AND reason IN ('scope', 'hops', 'limit', 'budget') AND id",
+           AND reason IN ('scope', 'hops', 'limit', 'budget') AND id IN ($keys)
+         RETURNING bin",
         &[place.part.into()],
         &keys,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     let count = revived.len() as i64;
@@ -168,10 +167,10 @@ pub(super) fn rediscover(
             "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL,
                  detail = NULL, checktime = NULL
              WHERE part = $1 AND state = $2 AND done_run < $3
-               AND (state <> 'waiting' OR reason IS NULL) AND id",
+               AND (state <> 'waiting' OR reason IS NULL) AND id IN ($keys)
+             RETURNING bin",
             &fixed,
             &found,
-            "RETURNING bin",
             |row| row.get(0),
         )?;
         let count = bins.len() as i64;

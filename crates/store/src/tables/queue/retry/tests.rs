@@ -10,6 +10,7 @@ use crate::tables::queue::{
 };
 use crate::tables::{bins, chunks, counters};
 use crate::testing::{both_databases, candidate};
+use crate::tx::with_keys;
 
 const PLACE: Place = Place { part: Part(1), job: JobId(1) };
 /// Documents of the job; an even one has failed by `dns`, every fourth other by
@@ -171,8 +172,8 @@ fn the_walk_goes_along_its_index_and_rows_are_found_by_their_keys() {
     crate::testing::on_sqlite(|db| {
         for (text, words) in [
             (FAILED.to_owned(), "queue_failed (part=? AND jobid=? AND id>?)"),
-            (format!("{} = $4", ready_text("id")), "(part=? AND id=?)"),
-            (format!("{} = $4", ready_text("dochash")), "(part=? AND dochash=?)"),
+            (with_keys(&ready_text("id"), "= $4"), "(part=? AND id=?)"),
+            (with_keys(&ready_text("dochash"), "= $4"), "(part=? AND dochash=?)"),
         ] {
             let sql = format!("EXPLAIN QUERY PLAN {text}");
             let plan: Vec<String> =

@@ -149,10 +149,9 @@ fn everything_of_a_job_can_be_swept_and_what_others_hold_is_known() {
             db.write(move |tx| {
                 let keys: Vec<Value<'_>> = keys.iter().map(|id| (*id).into()).collect();
                 tx.query_in(
-                    "DELETE FROM queue WHERE part = $1 AND id",
+                    "DELETE FROM queue WHERE part = $1 AND id IN ($keys) RETURNING id",
                     &[place.part.into()],
                     &keys,
-                    "RETURNING id",
                     |_| Ok(()),
                 )?;
                 Ok(())
