@@ -96,6 +96,13 @@ pub enum Error {
         /// How the text starts.
         start: String,
     },
+    /// What the program relies on does not hold, by a bug of it or because somebody else has
+    /// written what is not theirs: nothing was changed, and nobody can ask for it otherwise.
+    #[error("{reason}")]
+    Invariant {
+        /// What was found instead.
+        reason: String,
+    },
     /// A request that cannot be met as asked; the message says what to change.
     #[error("{0}")]
     Refused(String),
@@ -130,6 +137,11 @@ impl Error {
     /// Stored bytes that are not what was written.
     pub fn corrupt(what: impl Into<String>, reason: impl Into<String>) -> Error {
         Error::Corrupt { what: what.into(), reason: reason.into() }
+    }
+
+    /// What the program relies on does not hold.
+    pub fn invariant(reason: impl Into<String>) -> Error {
+        Error::Invariant { reason: reason.into() }
     }
 
     /// Whether a bug of this program ended a unit of work.

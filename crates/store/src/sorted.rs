@@ -185,6 +185,6 @@ impl dyn SortedMap {
             Ok(())
         }))?;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.take().ok_or_else(|| Error::Statement { reason: "a look saw nothing".into() })
+        seen.take().ok_or_else(|| Error::invariant("a look saw nothing"))
     }
 }

@@ -265,7 +265,7 @@ fn own_rows(view: &dyn View, part: Part, batch: &Batch, plan: &Plan) -> Result<V
     state.seq += 1;
     if let Some(planned) = plan.states.get(&part) {
         if planned.batch != state.batch + 1 {
-            return Err(Error::Refused(format!(
+            return Err(Error::invariant(format!(
                 "batch {} of part {part} is not the next one, which is {}; somebody else has \
                  changed the link index",
                 planned.batch,

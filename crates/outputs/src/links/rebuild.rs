@@ -60,7 +60,7 @@ fn write(index: &LinkIndex, incoming: Receiver<Batch>, leases: &[Lease]) -> Resu
             Ok(Batch::Rows(batch)) => rows = batch.into_iter(),
             Ok(Batch::End(None)) => return Ok(None),
             Ok(Batch::End(Some(why))) => return Err(Error::Refused(why)),
-            Err(_) => return Err(Error::Refused("the new rows broke off".into())),
+            Err(_) => return Err(Error::invariant("the new rows broke off")),
         }
     };
     let replaced = Replaced { families: keys::DERIVED, parts: index.parts(), leases };
@@ -117,7 +117,7 @@ impl Making<'_> {
     fn flush(&mut self) -> Result<()> {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH_ROWS));
         let sent = self.send.send(Batch::Rows(rows));
-        sent.map_err(|_| Error::Refused("the new rows could not be written".into()))
+        sent.map_err(|_| Error::invariant("the new rows could not be written"))
     }
 
     fn inlink(&mut self, part: Part, hash: DocHash, source: Source, link: Inlink) -> Result<()> {

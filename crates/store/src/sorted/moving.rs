@@ -76,11 +76,11 @@ fn look(
     let mut told = false;
     from.look(Box::new(move |view| {
         if std::mem::replace(&mut told, true) {
-            return Err(Error::Refused("the map changed while it was read".into()));
+            return Err(Error::invariant("the map changed while it was read"));
         }
         tell(view, families, parts, &mut |rows| {
             let sent = send.send(Ok(rows));
-            sent.map_err(|_| Error::Refused("the rows could not be written".into()))
+            sent.map_err(|_| Error::invariant("the rows could not be written"))
         })
     }))
 }
@@ -101,7 +101,7 @@ fn fill(
             Ok(Ok(batch)) if batch.is_empty() => return Ok(None),
             Ok(Ok(batch)) => rows = batch.into_iter(),
             Ok(Err(reason)) => return Err(Error::Refused(reason)),
-            Err(_) => return Err(Error::Refused("the stream of rows broke off".into())),
+            Err(_) => return Err(Error::invariant("the stream of rows broke off")),
         }
     };
     to.replace(&Replaced { families, parts, leases: &[] }, &mut next)

@@ -128,7 +128,7 @@ pub fn commit(
     )
     })?;
     if touched != 1 {
-        return Err(Error::Refused(format!(
+        return Err(Error::invariant(format!(
             "chunk {chunk} of part {} is not open under this lease",
             lease.part
         )));

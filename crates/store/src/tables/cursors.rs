@@ -99,7 +99,7 @@ pub fn advance(
         return Ok(());
     }
     let found = get(tx, part, consumer)?;
-    Err(Error::Refused(format!(
+    Err(Error::invariant(format!(
         "the cursor of {consumer} in part {part} is at {found}, not at {from}; \
          somebody else has moved it"
     )))

@@ -106,7 +106,7 @@ impl Sorter {
         match self.full.as_ref().map(|sender| sender.send(full)) {
             Some(Ok(())) => Ok(()),
             // It has ended before its time: it says why.
-            _ => self.runs().and(Err(Error::Refused("sorting has ended too early".into()))),
+            _ => self.runs().and(Err(Error::invariant("sorting has ended too early"))),
         }
     }
 

@@ -168,7 +168,7 @@ pub fn settle_with(
         |row| row.get(0),
     )?;
     if updated != kept.len() as u64 || removed.len() != deleted.len() {
-        return Err(Error::Refused(format!(
+        return Err(Error::invariant(format!(
             "claim {claim} settles documents that are not active in it ({updated} of {} updated, \
              {} of {} deleted)",
             kept.len(),

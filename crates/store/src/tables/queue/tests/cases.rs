@@ -14,7 +14,7 @@ fn settling_what_is_not_in_the_chunk_changes_nothing() {
             let done = Settled { id: QueueId(5), generation: 0, to: Settlement::Done };
             settle(tx, place, ChunkId(1), Run(1), &[done])
         });
-        assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
+        assert!(matches!(outcome, Err(Error::Invariant { .. })), "{outcome:?}");
         assert_eq!(db.read(move |tx| count_rows(tx, place))?, [("ready".to_owned(), 1)]);
         Ok(())
     });
