@@ -6,7 +6,7 @@
 
 use crate::dialect::Kind;
 use crate::ids::{BinId, JobId, Part};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 
 /// A bin's politeness and record.
@@ -44,18 +44,18 @@ const BIN: &str = "bin, name, delay_ms, next_ms, failures, blocked_ms, blocked_b
 impl Bin {
     fn from_row(row: &Row<'_>) -> Result<Bin> {
         Ok(Bin {
-            bin: row.get(0)?,
-            name: row.get(1)?,
-            delay_ms: row.get(2)?,
-            next_ms: row.get(3)?,
-            failures: row.get(4)?,
-            blocked_ms: row.get(5)?,
-            blocked_by: row.get(6)?,
-            documents: row.get(7)?,
-            fetches: row.get(8)?,
-            errors: row.get(9)?,
-            bytes: row.get(10)?,
-            busy_ms: row.get(11)?,
+            bin: row.get(column!(BIN, "bin"))?,
+            name: row.get(column!(BIN, "name"))?,
+            delay_ms: row.get(column!(BIN, "delay_ms"))?,
+            next_ms: row.get(column!(BIN, "next_ms"))?,
+            failures: row.get(column!(BIN, "failures"))?,
+            blocked_ms: row.get(column!(BIN, "blocked_ms"))?,
+            blocked_by: row.get(column!(BIN, "blocked_by"))?,
+            documents: row.get(column!(BIN, "documents"))?,
+            fetches: row.get(column!(BIN, "fetches"))?,
+            errors: row.get(column!(BIN, "errors"))?,
+            bytes: row.get(column!(BIN, "bytes"))?,
+            busy_ms: row.get(column!(BIN, "busy_ms"))?,
         })
     }
 }

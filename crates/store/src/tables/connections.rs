@@ -12,7 +12,7 @@ use crate::ids::ConnectionId;
 use crate::sealing::Keys;
 use crate::tables::authorities::{self, Realm};
 use crate::tables::{jobs, registrations, sessions};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value, checksums};
 
 /// Bytes of a connection's name.
@@ -127,16 +127,16 @@ impl Connection {
 
     fn from_row(row: &Row<'_>, keys: &Keys) -> Result<Connection> {
         Ok(Connection {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            description: row.get(2)?,
-            classname: row.get(3)?,
-            config: keys.open(row.get(4)?)?,
-            maxcount: row.get(5)?,
-            groupname: row.get(6)?,
-            authdomainname: row.get(7)?,
-            prerequisite: row.get(8)?,
-            history_ms: row.get(9)?,
+            id: row.get(column!(COLUMNS, "id"))?,
+            name: row.get(column!(COLUMNS, "connectionname"))?,
+            description: row.get(column!(COLUMNS, "description"))?,
+            classname: row.get(column!(COLUMNS, "classname"))?,
+            config: keys.open(row.get(column!(COLUMNS, "config"))?)?,
+            maxcount: row.get(column!(COLUMNS, "maxcount"))?,
+            groupname: row.get(column!(COLUMNS, "groupname"))?,
+            authdomainname: row.get(column!(COLUMNS, "authdomainname"))?,
+            prerequisite: row.get(column!(COLUMNS, "prerequisite"))?,
+            history_ms: row.get(column!(COLUMNS, "history_ms"))?,
         })
     }
 }

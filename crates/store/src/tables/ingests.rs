@@ -20,7 +20,7 @@ use crate::checksums::Places;
 use crate::checksums::declared::INGESTS;
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::tables::counters;
-use crate::value::{Raw, Row};
+use crate::value::{Raw, Row, column};
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::BTreeMap;
@@ -326,39 +326,42 @@ impl Ingest {
             _ => row.get::<Option<String>>(place),
         };
         let version = |place| if is_whole { text(place) } else { Ok(None) };
-        let decision: Option<String> = row.get(16)?;
+        let decision: Option<String> = row.get(column!(COLUMNS, "decision"))?;
         let pending = match decision {
             None => None,
             Some(decision) => Some(Pending {
                 decision: Decision::read(&decision)?,
-                seq: row.get(17)?,
-                job: row.get(18)?,
-                resent: row.get(25)?,
-                check_ms: row.get(19)?,
-                failcount: row.get(20)?,
-                failtime: row.get(21)?,
-                error: row.get(22)?,
+                seq: row.get(column!(COLUMNS, "decided_seq"))?,
+                job: row.get(column!(COLUMNS, "jobid"))?,
+                resent: row.get(column!(COLUMNS, "resent"))?,
+                check_ms: row.get(column!(COLUMNS, "checktime"))?,
+                failcount: row.get(column!(COLUMNS, "failcount"))?,
+                failtime: row.get(column!(COLUMNS, "failtime"))?,
+                error: row.get(column!(COLUMNS, "errortext"))?,
             }),
         };
         Ok(Ingest {
-            id: row.get(0)?,
-            connection: row.get(1)?,
-            dochash: row.get(2)?,
-            component: row.get(3)?,
-            uri: text(4)?,
-            uri_hash: row.get(5)?,
-            authority: text(6)?,
-            version: version(7)?,
-            output_version: version(8)?,
-            transformation_version: version(9)?,
-            first_ingest_ms: row.get(10)?,
-            last_ingest_ms: row.get(11)?,
-            last_change_ms: row.get(12)?,
-            changes: row.get(13)?,
-            stale_uris: row.get(14)?,
-            delivered_seq: row.get(15)?,
-            ways: text(23)?,
-            ownership: row.get::<Option<String>>(24)?.as_deref().and_then(Ownership::read),
+            id: row.get(column!(COLUMNS, "id"))?,
+            connection: row.get(column!(COLUMNS, "connectionid"))?,
+            dochash: row.get(column!(COLUMNS, "dochash"))?,
+            component: row.get(column!(COLUMNS, "componenthash"))?,
+            uri: text(column!(COLUMNS, "docuri"))?,
+            uri_hash: row.get(column!(COLUMNS, "urihash"))?,
+            authority: text(column!(COLUMNS, "authorityname"))?,
+            version: version(column!(COLUMNS, "lastversion"))?,
+            output_version: version(column!(COLUMNS, "lastoutputversion"))?,
+            transformation_version: version(column!(COLUMNS, "lasttransformationversion"))?,
+            first_ingest_ms: row.get(column!(COLUMNS, "firstingest"))?,
+            last_ingest_ms: row.get(column!(COLUMNS, "lastingest"))?,
+            last_change_ms: row.get(column!(COLUMNS, "lastchange"))?,
+            changes: row.get(column!(COLUMNS, "changecount"))?,
+            stale_uris: row.get(column!(COLUMNS, "staleuris"))?,
+            delivered_seq: row.get(column!(COLUMNS, "delivered_seq"))?,
+            ways: text(column!(COLUMNS, "ways"))?,
+            ownership: row
+                .get::<Option<String>>(column!(COLUMNS, "ownership"))?
+                .as_deref()
+                .and_then(Ownership::read),
             pending,
         })
     }

@@ -12,7 +12,7 @@ use crate::checksums::declared::{
 };
 use crate::ids::{ConnectionId, JobId};
 use crate::tables::{job_states, registrations};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value, checksums};
 
 macro_rules! choices {
@@ -164,24 +164,24 @@ impl Job {
 
     pub(super) fn from_row(row: &Row<'_>) -> Result<Job> {
         Ok(Job {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            description: row.get(2)?,
-            connection: row.get(3)?,
-            docspec: row.get(4)?,
-            priority: row.get(5)?,
-            continuous: row.get::<String>(6)? == "continuous",
-            interval_ms: row.get(7)?,
-            interval_max_ms: row.get(8)?,
-            reseed_ms: row.get(9)?,
-            expiration_ms: row.get(10)?,
-            start: StartMethod::read(&row.get::<String>(11)?)?,
-            hopcount: HopcountMode::read(&row.get::<String>(12)?)?,
-            refetch: Refetch::read(&row.get::<String>(13)?)?,
-            fetches_per_day: row.get(14)?,
-            on_failure: OnFailure::read(&row.get::<String>(15)?)?,
-            removal_limit: row.get(16)?,
-            proven_removal_limit: row.get(17)?,
+            id: row.get(column!(COLUMNS, "id"))?,
+            name: row.get(column!(COLUMNS, "name"))?,
+            description: row.get(column!(COLUMNS, "description"))?,
+            connection: row.get(column!(COLUMNS, "connectionid"))?,
+            docspec: row.get(column!(COLUMNS, "docspec"))?,
+            priority: row.get(column!(COLUMNS, "priority"))?,
+            continuous: row.get::<String>(column!(COLUMNS, "type"))? == "continuous",
+            interval_ms: row.get(column!(COLUMNS, "intervaltime"))?,
+            interval_max_ms: row.get(column!(COLUMNS, "maxintervaltime"))?,
+            reseed_ms: row.get(column!(COLUMNS, "reseedinterval"))?,
+            expiration_ms: row.get(column!(COLUMNS, "expirationtime"))?,
+            start: StartMethod::read(&row.get::<String>(column!(COLUMNS, "startmethod"))?)?,
+            hopcount: HopcountMode::read(&row.get::<String>(column!(COLUMNS, "hopcountmode"))?)?,
+            refetch: Refetch::read(&row.get::<String>(column!(COLUMNS, "refetch"))?)?,
+            fetches_per_day: row.get(column!(COLUMNS, "fetches_per_day"))?,
+            on_failure: OnFailure::read(&row.get::<String>(column!(COLUMNS, "onfailure"))?)?,
+            removal_limit: row.get(column!(COLUMNS, "removal_limit"))?,
+            proven_removal_limit: row.get(column!(COLUMNS, "proven_removal_limit"))?,
         })
     }
 }

@@ -37,7 +37,7 @@ pub use settle::{Presences, REASON_BYTES_MAX, Reason, Settled, Settlement, settl
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
 use crate::tables::{counters, events, removals};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashSet};
@@ -122,22 +122,22 @@ const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redire
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
         Ok(Entry {
-            id: row.get(0)?,
-            bin: row.get(1)?,
-            dochash: row.get(2)?,
-            docid: row.get(3)?,
-            action: row.get(4)?,
-            hops: row.get(5)?,
-            redirects: row.get(6)?,
-            state: state_from(&row.get::<String>(7)?)?,
-            done_run: row.get(8)?,
-            generation: row.get(9)?,
-            failcount: row.get(10)?,
-            failtime: row.get(11)?,
-            seen_run: row.get(12)?,
-            seed_run: row.get(13)?,
-            list_depth: ready::depth_of(row.get(14)?),
-            parent_part: row.get(15)?,
+            id: row.get(column!(ENTRY, "id"))?,
+            bin: row.get(column!(ENTRY, "bin"))?,
+            dochash: row.get(column!(ENTRY, "dochash"))?,
+            docid: row.get(column!(ENTRY, "docid"))?,
+            action: row.get(column!(ENTRY, "action"))?,
+            hops: row.get(column!(ENTRY, "hops"))?,
+            redirects: row.get(column!(ENTRY, "redirects"))?,
+            state: state_from(&row.get::<String>(column!(ENTRY, "state"))?)?,
+            done_run: row.get(column!(ENTRY, "done_run"))?,
+            generation: row.get(column!(ENTRY, "generation"))?,
+            failcount: row.get(column!(ENTRY, "failcount"))?,
+            failtime: row.get(column!(ENTRY, "failtime"))?,
+            seen_run: row.get(column!(ENTRY, "seen_run"))?,
+            seed_run: row.get(column!(ENTRY, "seed_run"))?,
+            list_depth: ready::depth_of(row.get(column!(ENTRY, "docpriority"))?),
+            parent_part: row.get(column!(ENTRY, "parentpart"))?,
         })
     }
 }

@@ -7,7 +7,7 @@
 //! it, until a write opens it again.
 
 use crate::ids::{BinId, JobId, Part};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 
 /// What was counted of a pattern.
@@ -46,18 +46,18 @@ const COLUMNS: &str = "jobid, bin, pattern, documents, stale, deep, suspects, re
 impl TrapRow {
     fn from_row(row: &Row<'_>) -> Result<TrapRow> {
         Ok(TrapRow {
-            job: row.get(0)?,
-            bin: row.get(1)?,
-            pattern: row.get(2)?,
-            documents: row.get(3)?,
-            stale: row.get(4)?,
-            deep: row.get(5)?,
-            suspects: row.get(6)?,
-            recent_stale: row.get(7)?,
-            recent_alike: row.get(8)?,
-            rule: row.get(9)?,
-            outside: row.get(10)?,
-            bytes: row.get(11)?,
+            job: row.get(column!(COLUMNS, "jobid"))?,
+            bin: row.get(column!(COLUMNS, "bin"))?,
+            pattern: row.get(column!(COLUMNS, "pattern"))?,
+            documents: row.get(column!(COLUMNS, "documents"))?,
+            stale: row.get(column!(COLUMNS, "stale"))?,
+            deep: row.get(column!(COLUMNS, "deep"))?,
+            suspects: row.get(column!(COLUMNS, "suspects"))?,
+            recent_stale: row.get(column!(COLUMNS, "recent_stale"))?,
+            recent_alike: row.get(column!(COLUMNS, "recent_alike"))?,
+            rule: row.get(column!(COLUMNS, "rule"))?,
+            outside: row.get(column!(COLUMNS, "outside"))?,
+            bytes: row.get(column!(COLUMNS, "bytes"))?,
         })
     }
 }

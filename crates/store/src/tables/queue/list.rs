@@ -10,7 +10,7 @@ use super::ready::depth_of;
 use super::{Place, SETTLED, State};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use crate::tables::documents::LAST_LOOK;
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 
@@ -70,35 +70,37 @@ pub struct Listed {
 
 const LISTED: &str = "q.id, q.jobid, q.bin, q.docid, q.state, q.action, q.reason, q.detail, \
     q.docpriority, q.hops, q.seen_run, q.done_run, q.seed_run, q.checktime, q.failcount, q.chunk, \
-    q.parentpart, q.parenthash, q.added_ms, COALESCE(l.outcome, d.outcome), \
-    CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END, \
-    COALESCE(l.checked_ms, d.checked_ms), COALESCE(l.checks, d.checks)";
+    q.parentpart, q.parenthash, q.added_ms, COALESCE(l.outcome, d.outcome) AS outcome, \
+    CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END AS httpstatus, \
+    COALESCE(l.checked_ms, d.checked_ms) AS checked_ms, COALESCE(l.checks, d.checks) AS checks";
 
 impl Listed {
     fn from_row(row: &Row<'_>) -> Result<Listed> {
         Ok(Listed {
-            id: row.get(0)?,
-            job: row.get(1)?,
-            bin: row.get(2)?,
-            docid: row.get(3)?,
-            state: row.get(4)?,
-            action: row.get(5)?,
-            reason: row.get(6)?,
-            detail: row.get(7)?,
-            priority: row.get(8)?,
-            hops: row.get(9)?,
-            seen_run: row.get(10)?,
-            done_run: row.get(11)?,
-            seed_run: row.get(12)?,
-            check_ms: row.get(13)?,
-            failcount: row.get(14)?,
-            chunk: row.get(15)?,
-            parent: row.get::<Option<Part>>(16)?.zip(row.get(17)?),
-            added_ms: row.get(18)?,
-            outcome: row.get(19)?,
-            status: row.get(20)?,
-            checked_ms: row.get(21)?,
-            checks: row.get(22)?,
+            id: row.get(column!(LISTED, "id"))?,
+            job: row.get(column!(LISTED, "jobid"))?,
+            bin: row.get(column!(LISTED, "bin"))?,
+            docid: row.get(column!(LISTED, "docid"))?,
+            state: row.get(column!(LISTED, "state"))?,
+            action: row.get(column!(LISTED, "action"))?,
+            reason: row.get(column!(LISTED, "reason"))?,
+            detail: row.get(column!(LISTED, "detail"))?,
+            priority: row.get(column!(LISTED, "docpriority"))?,
+            hops: row.get(column!(LISTED, "hops"))?,
+            seen_run: row.get(column!(LISTED, "seen_run"))?,
+            done_run: row.get(column!(LISTED, "done_run"))?,
+            seed_run: row.get(column!(LISTED, "seed_run"))?,
+            check_ms: row.get(column!(LISTED, "checktime"))?,
+            failcount: row.get(column!(LISTED, "failcount"))?,
+            chunk: row.get(column!(LISTED, "chunk"))?,
+            parent: row
+                .get::<Option<Part>>(column!(LISTED, "parentpart"))?
+                .zip(row.get(column!(LISTED, "parenthash"))?),
+            added_ms: row.get(column!(LISTED, "added_ms"))?,
+            outcome: row.get(column!(LISTED, "outcome"))?,
+            status: row.get(column!(LISTED, "httpstatus"))?,
+            checked_ms: row.get(column!(LISTED, "checked_ms"))?,
+            checks: row.get(column!(LISTED, "checks"))?,
         })
     }
 
