@@ -234,7 +234,7 @@ fn fill_chunk(
     let candidates: Vec<Candidate> = docids.iter().map(|it| candidate(ids, it)).collect();
     let keys: Vec<QueueId> = candidates.iter().map(|it| it.id).collect();
     let to = match due_ms {
-        Some(check_ms) => Settlement::Again { check_ms, action: "fetch" },
+        Some(check_ms) => Settlement::Again { check_ms, action: queue::Action::Fetch },
         None => Settlement::Done,
     };
     let settled: Vec<Settled> =

@@ -33,7 +33,7 @@ use store::tables::job_states::RunKind;
 use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
 use store::tables::queue::sweep::{self, Sweep};
-use store::tables::queue::{self, Entry, Place, Presences};
+use store::tables::queue::{self, Action, Entry, Place, Presences};
 use store::tables::removals;
 use store::tables::{addresses, carrydown, chunks, events, history, robots, traps};
 use store::{Db, Error, Result, Tx};
@@ -401,7 +401,7 @@ impl Turn {
                 known.insert(entry.dochash, document);
             }
         }
-        let ends = entries.iter().filter(|entry| entry.action == "expire");
+        let ends = entries.iter().filter(|entry| entry.action == Action::Expire);
         let ends: Vec<DocHash> = ends.map(|entry| entry.dochash).collect();
         if !ends.is_empty() {
             // What another job keeps ends for this one only.

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
 use store::ids::{ChunkId, DocumentId, Part};
 use store::panics::{FaultPoint, Faults, caught};
-use store::tables::chunks::{self, Head};
+use store::tables::chunks::{self, Head, Task};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
 use store::tables::{cursors, settings};
@@ -270,7 +270,7 @@ impl Search {
         // If this cannot be written either, the follower says what it waits for.
         let _ = self
             .db()
-            .write(move |tx| chunks::mark_task(tx, &lease, chunk, "error", Some(&why), now_ms));
+            .write(move |tx| chunks::mark_task(tx, &lease, chunk, Task::Error, Some(&why), now_ms));
     }
 
     fn by_shard<'a>(&self, leases: impl Iterator<Item = &'a Lease>) -> BTreeMap<Part, Vec<Lease>> {
@@ -291,7 +291,7 @@ impl Search {
             }
             shard.publish(&leases, chunks)?;
             (self.published)();
-            shard.mark(chunks, "propagated")?;
+            shard.mark(chunks, Task::Propagated)?;
         }
         Ok(())
     }

@@ -18,10 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use store::ids::{ChunkId, ObjectId, Part};
 use store::objects::{ObjectPath, Objects};
+use store::tables::chunks::{self, Task};
+use store::tables::cursors;
 use store::tables::leases::Lease;
 use store::tables::objects::{self, Kind};
 use store::tables::shards::{self, File, New, Told};
-use store::tables::{chunks, cursors};
 use store::{Db, Error, Result, clock};
 
 /// How long a file stays that no version has any more: whoever opens an older one has
@@ -173,7 +174,7 @@ impl Shard {
                 cursors::set(tx, *part, cursors::SEARCH, *seq, now_ms)?;
             }
             for it in &marks {
-                chunks::mark_task(tx, &it.lease, it.chunk, "propagated", None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, Task::Propagated, None, now_ms)?;
             }
             Ok(true)
         })
@@ -186,7 +187,7 @@ impl Shard {
     /// Commits, and publishes what was committed, under the leases of the parts that got
     /// further. Chunks are marked on the way.
     pub fn publish(&mut self, leases: &[Lease], chunks: &[In]) -> Result<i64> {
-        self.mark(chunks, "building")?;
+        self.mark(chunks, Task::Building)?;
         self.writer.commit()?;
         self.publish_committed(leases, chunks)
     }
@@ -277,7 +278,7 @@ impl Shard {
                 cursors::set(tx, *part, cursors::SEARCH, *seq, now_ms)?;
             }
             for it in &marks {
-                chunks::mark_task(tx, &it.lease, it.chunk, "built", None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, Task::Built, None, now_ms)?;
             }
             Ok((version, shards::files(tx, part)?))
         })?;
@@ -289,7 +290,7 @@ impl Shard {
     }
 
     /// Says what is done with chunks.
-    pub fn mark(&self, chunks: &[In], task: &'static str) -> Result<()> {
+    pub fn mark(&self, chunks: &[In], task: Task) -> Result<()> {
         if chunks.is_empty() {
             return Ok(());
         }

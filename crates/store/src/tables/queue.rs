@@ -19,6 +19,7 @@
 //! circle: the lease, queue rows, bins, bin_work, counters. A commit therefore adds
 //! its links first, settles then, and books visits to bins last.
 
+mod action;
 mod add;
 mod again;
 mod due;
@@ -28,6 +29,7 @@ pub mod retry;
 mod settle;
 pub mod sweep;
 
+pub use action::Action;
 pub use add::{Added, Adding, Candidate, add};
 pub use again::{let_in, look_again};
 pub use due::{hasten, next_due, pull_in, unschedule, wake};
@@ -91,8 +93,8 @@ pub struct Entry {
     pub dochash: DocHash,
     /// Its identifier: for the web, the canonical URL.
     pub docid: String,
-    /// What is to be done: `fetch`, `expire`, `clean`, `delete`.
-    pub action: String,
+    /// What is to be done.
+    pub action: Action,
     /// Links from the nearest seed.
     pub hops: i64,
     /// Redirects in a row that led here; 0 for a link.
@@ -277,11 +279,11 @@ fn claim_to(
     tx: &mut Tx<'_>,
     place: Place,
     claim: ChunkId,
-    action: Option<&'static str>,
+    action: Option<Action>,
     mut peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
     for entry in peeked.iter_mut().filter(|it| it.state == State::Waiting) {
-        action.unwrap_or("fetch").clone_into(&mut entry.action);
+        entry.action = action.unwrap_or(Action::Fetch);
     }
     // One statement for each kind, because the counters need to know what the rows
     // were before, and that nothing has happened to them since.
@@ -292,14 +294,14 @@ fn claim_to(
     let mut claimed = 0;
     for ((state, done_run), rows) in kinds {
         // What waits for its end is looked at if a later run takes it before.
-        let looks = (state == State::Waiting).then_some("fetch");
+        let looks = (state == State::Waiting).then_some(Action::Fetch);
         let fixed = [
             place.part.into(),
             place.job.into(),
             claim.into(),
             state.name().into(),
             done_run.unwrap_or(Run(-1)).into(),
-            action.or(looks).into(),
+            action.or(looks).map(Action::name).into(),
         ];
         let set = "UPDATE queue SET state = 'active', chunk = $3, action = COALESCE($6, action),
              checktime = CASE WHEN $6 IN ('clean', 'delete') THEN checktime END,

@@ -86,7 +86,7 @@ fn row(source: &Source<'_>, it: &Standing) -> Row {
         ("state".to_owned(), json!(it.shape.state().name())),
         ("status".to_owned(), json!(status)),
         ("scheduled_ms".to_owned(), json!(it.check_ms)),
-        ("action".to_owned(), json!(it.shape.action)),
+        ("action".to_owned(), json!(it.shape.action.name())),
         ("retries".to_owned(), json!(it.failcount)),
         ("retry_until_ms".to_owned(), json!(it.failtime)),
         ("reason".to_owned(), json!(it.reason)),

@@ -23,7 +23,7 @@ use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking, Lease};
 use store::tables::nodes::{self, NewNode};
-use store::tables::queue::{self, Adding, Candidate, Place, Reason, Settled, Settlement};
+use store::tables::queue::{self, Action, Adding, Candidate, Place, Reason, Settled, Settlement};
 use store::tables::robots::{self, Stored};
 use store::tables::settings;
 use store::tables::throttles::{self, Throttle};
@@ -344,7 +344,11 @@ fn seed_under_way(world: &World<'_>) -> Result<()> {
     world.settle(&url("retry"), RUN, retry("http-503", later))?;
     world.settle(&url("confirming"), RUN, retry("gone", later))?;
     world.settle(&url("robots-wait"), RUN, retry("robots-unreachable", later))?;
-    world.settle(&url("scheduled"), RUN, Settlement::Again { check_ms: later, action: "fetch" })?;
+    world.settle(
+        &url("scheduled"),
+        RUN,
+        Settlement::Again { check_ms: later, action: Action::Fetch },
+    )?;
     world.add(SITE, &url("ready"), None, 1)?;
     world.add(IDLE, "http://idle.example/x", None, 1)?;
     for (host, next_ms, blocked_ms) in

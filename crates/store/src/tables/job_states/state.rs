@@ -4,8 +4,9 @@
 //! every combination of fields that the life cycle can reach.
 
 use crate::ids::{NodeId, Run};
+use crate::names::names;
 use crate::value::{Row, column};
-use crate::{Error, Result, Value};
+use crate::{Result, Value};
 
 /// What a job is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,28 +57,7 @@ pub enum RunKind {
     ChangesOnly,
 }
 
-macro_rules! named {
-    ($kind:ty { $($variant:ident = $name:literal),* $(,)? }) => {
-        impl $kind {
-            /// All of them.
-            pub const ALL: &[$kind] = &[$(<$kind>::$variant),*];
-
-            /// Its name in the table.
-            pub fn name(self) -> &'static str {
-                match self { $(<$kind>::$variant => $name),* }
-            }
-
-            fn named(name: &str) -> Result<$kind> {
-                <$kind>::ALL
-                    .iter()
-                    .copied()
-                    .find(|it| it.name() == name)
-                    .ok_or_else(|| Error::corrupt("a row of job_states", name))
-            }
-        }
-    };
-}
-named!(Phase {
+names!(Phase of "a row of job_states" {
     Inactive = "inactive",
     ReadyForStartup = "ready for startup",
     StartingUp = "starting up",
@@ -92,9 +72,9 @@ named!(Phase {
     ReadyForDeleteNotify = "ready for delete notify",
     NotifyingOfDeletion = "notifying of deletion",
 });
-named!(Restart { None = "none", Full = "full", Minimal = "minimal" });
-named!(AbortedFrom { StartingUp = "starting up", ShuttingDown = "shutting down" });
-named!(RunKind {
+names!(Restart of "a row of job_states" { None = "none", Full = "full", Minimal = "minimal" });
+names!(AbortedFrom of "a row of job_states" { StartingUp = "starting up", ShuttingDown = "shutting down" });
+names!(RunKind of "a row of job_states" {
     Full = "full",
     Incremental = "incremental",
     Partial = "partial",
@@ -281,21 +261,20 @@ impl State {
     }
 
     pub(super) fn from_row(row: &Row<'_>, at: usize) -> Result<State> {
-        let from: Option<String> = row.get(at + column!(STATE, "aborting_from"))?;
         Ok(State {
-            phase: Phase::named(&row.get::<String>(at + column!(STATE, "phase"))?)?,
+            phase: row.get(at + column!(STATE, "phase"))?,
             minimal: row.get(at + column!(STATE, "minimal"))?,
             paused: row.get(at + column!(STATE, "paused"))?,
             waiting: row.get(at + column!(STATE, "waiting"))?,
             stopping: row.get(at + column!(STATE, "stopping"))?,
             resuming: row.get(at + column!(STATE, "resuming"))?,
             seeding: row.get(at + column!(STATE, "seeding"))?,
-            aborted_from: from.as_deref().map(AbortedFrom::named).transpose()?,
-            restart: Restart::named(&row.get::<String>(at + column!(STATE, "restart"))?)?,
+            aborted_from: row.get(at + column!(STATE, "aborting_from"))?,
+            restart: row.get(at + column!(STATE, "restart"))?,
             repository_present: row.get(at + column!(STATE, "repository_present"))?,
             outputs_present: row.get(at + column!(STATE, "outputs_present"))?,
             run: row.get(at + column!(STATE, "run"))?,
-            run_kind: RunKind::named(&row.get::<String>(at + column!(STATE, "run_kind"))?)?,
+            run_kind: row.get(at + column!(STATE, "run_kind"))?,
             node: row.get(at + column!(STATE, "node"))?,
             start_ms: row.get(at + column!(STATE, "starttime"))?,
             end_ms: row.get(at + column!(STATE, "endtime"))?,

@@ -7,7 +7,7 @@
 //! every document that stayed where it was, once.
 
 use super::ready::depth_of;
-use super::{Place, SETTLED, State};
+use super::{Action, Place, SETTLED, State};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use crate::tables::documents::LAST_LOOK;
 use crate::value::{Row, column};
@@ -32,8 +32,8 @@ pub struct Listed {
     pub docid: String,
     /// Where it stands.
     pub state: String,
-    /// What is to be done: `fetch`, `expire`, `clean`, `delete`.
-    pub action: String,
+    /// What is to be done.
+    pub action: Action,
     /// Why it stands there: a short code.
     pub reason: Option<String>,
     /// The reason in words.

@@ -5,7 +5,7 @@
 //! has of a document, and whether it is to lose it, changes here and in
 //! [`removals`](crate::tables::removals), with its counters.
 
-use super::{Place, State};
+use super::{Action, Place, State};
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
 use crate::tables::removals::{self, Presence, SettledRow};
@@ -55,8 +55,8 @@ pub enum Settlement {
     Again {
         /// When.
         check_ms: i64,
-        /// What then: `fetch` or `expire`.
-        action: &'static str,
+        /// What then.
+        action: Action,
     },
     /// Not processed: try again at a time.
     Retry {
@@ -304,23 +304,23 @@ fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
 fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> Vec<Value<'_>> {
     let null = Value::Null;
     let (action, reason, done_run, check, failcount, failtime) = match &settled.to {
-        Settlement::Done => (Some("fetch"), None, run.into(), null, null, null),
+        Settlement::Done => (Some(Action::Fetch), None, run.into(), null, null, null),
         Settlement::Again { check_ms, action } => {
             (Some(*action), None, run.into(), (*check_ms).into(), null, null)
         }
         Settlement::Retry { check_ms, failcount, failtime, reason } => {
             let (count, time) = ((*failcount).into(), (*failtime).into());
-            (Some("fetch"), Some(reason), null, (*check_ms).into(), count, time)
+            (Some(Action::Fetch), Some(reason), null, (*check_ms).into(), count, time)
         }
         Settlement::Back { failcount, failtime } => {
             (None, None, null, null, (*failcount).into(), (*failtime).into())
         }
         Settlement::Cut(reason) | Settlement::Failed(reason) => {
-            (Some("fetch"), Some(reason), run.into(), null, null, null)
+            (Some(Action::Fetch), Some(reason), run.into(), null, null, null)
         }
-        Settlement::Unwanted(reason) => (Some("fetch"), Some(reason), null, null, null, null),
-        Settlement::Stale => (Some("fetch"), None, null, null, null, null),
-        Settlement::Deleted => (Some("fetch"), None, run.into(), null, null, null),
+        Settlement::Unwanted(reason) => (Some(Action::Fetch), Some(reason), null, null, null, null),
+        Settlement::Stale => (Some(Action::Fetch), None, null, null, null, null),
+        Settlement::Deleted => (Some(Action::Fetch), None, run.into(), null, null, null),
     };
     let (code, detail) = match reason {
         Some(reason) if state != State::Ready => ((&reason.code).into(), (&reason.detail).into()),
@@ -330,7 +330,7 @@ fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> 
     vec![
         settled.id.into(),
         state.name().into(),
-        action.into(),
+        action.map(Action::name).into(),
         code,
         detail,
         done_run,

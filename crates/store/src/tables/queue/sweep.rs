@@ -5,7 +5,9 @@
 //! nothing. Invariants: a document leaves its job only in the commit that tells outputs
 //! of it; one that another job of the same connection holds is not removed for that job.
 
-use super::{Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older};
+use super::{
+    Action, Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older,
+};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, QueueId, Run};
 use crate::tables::events;
 use crate::{Result, Tx, Value};
@@ -30,10 +32,10 @@ pub enum Sweep {
 
 impl Sweep {
     /// The action of documents that are swept; `None` leaves it as it is.
-    pub fn action(self) -> Option<&'static str> {
+    pub fn action(self) -> Option<Action> {
         match self {
-            Sweep::Clean(_) | Sweep::Leaving(_) => Some("clean"),
-            Sweep::Delete => Some("delete"),
+            Sweep::Clean(_) | Sweep::Leaving(_) => Some(Action::Clean),
+            Sweep::Delete => Some(Action::Delete),
             Sweep::Left { .. } => None,
         }
     }

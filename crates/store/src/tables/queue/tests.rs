@@ -272,7 +272,7 @@ impl Model {
         let check_ms = self.now_ms + 50;
         match fate {
             0..=2 => Settlement::Done,
-            3 => Settlement::Again { check_ms, action: "fetch" },
+            3 => Settlement::Again { check_ms, action: Action::Fetch },
             4 => {
                 let reason = Reason::new("503", Some("the server is busy"));
                 Settlement::Retry { check_ms, failcount: Some(3), failtime: Some(9), reason }

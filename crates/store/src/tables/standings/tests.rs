@@ -22,7 +22,8 @@ fn every_way_to_stand_has_a_state_and_a_status() {
     let incremental = Ground { run_kind: RunKind::Incremental, ..active };
     let idle = Ground { phase: Phase::Inactive, ..incremental };
     let deleting = Ground { phase: Phase::Deleting, ..active };
-    let action = |state, action: &str| Shape { action: action.into(), ..shape(state) };
+    let named = |name: &str| queue::Action::parse(name).unwrap();
+    let action = |state, name: &str| Shape { action: named(name), ..shape(state) };
     let due = |due, act: &str| Shape { due, ..action(queue::State::Waiting, act) };
     let done = Shape { processed: true, ..shape(queue::State::Done) };
     let older = Shape { older: true, seen: false, ..done.clone() };

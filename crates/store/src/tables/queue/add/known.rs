@@ -12,6 +12,9 @@ use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::HashMap;
 
+/// Why a document was cut that is let in again when it is named without such a reason.
+const REVIVABLE: [&str; 4] = ["scope", "hops", "limit", "budget"];
+
 /// What the queue knows of a candidate.
 pub(super) struct Known {
     id: QueueId,
@@ -55,7 +58,7 @@ pub(super) fn find_known(
         &keys,
         |row| {
             let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
-            let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit" | "budget"));
+            let lifted = reason.as_deref().is_some_and(|it| REVIVABLE.contains(&it));
             let known = Known {
                 id: row.get(1)?,
                 seen_run: row.get(2)?,
@@ -129,12 +132,12 @@ pub(super) fn revive(
     let keys: Vec<Value<'_>> =
         revivable.iter().copied().filter(|_| take_room(room)).map(Into::into).collect();
     added.crowded_out += (revivable.len() - keys.len()) as u64;
+    let [scope, hops, limit, budget] = REVIVABLE;
     let revived: Vec<BinId> = tx.query_in(
         "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
-         WHERE part = $1 AND state = 'cut'
-           AND reason IN ('scope', 'hops', 'limit', 'budget') AND id IN ($keys)
+         WHERE part = $1 AND state = 'cut' AND reason IN ($2, $3, $4, $5) AND id IN ($keys)
          RETURNING bin",
-        &[place.part.into()],
+        &[place.part.into(), scope.into(), hops.into(), limit.into(), budget.into()],
         &keys,
         |row| row.get(0),
     )?;

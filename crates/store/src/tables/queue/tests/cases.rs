@@ -264,7 +264,7 @@ fn waking_at_the_same_moment_counts_once() {
             let again = |id| Settled {
                 id,
                 generation: 0,
-                to: Settlement::Again { check_ms: 5, action: "fetch" },
+                to: Settlement::Again { check_ms: 5, action: Action::Fetch },
             };
             let settled: Vec<Settled> = ids.into_iter().map(again).collect();
             settle(tx, place, ChunkId(9), Run(1), &settled)

@@ -14,7 +14,7 @@ fn scheduled(db: &Db, place: Place) -> Result<()> {
         let again = |action| Settlement::Again { check_ms: 50, action };
         let reason = Reason::new("http-503", None);
         let retry = Settlement::Retry { check_ms: 60, failcount: Some(1), failtime: None, reason };
-        let settled = [(1, again("fetch")), (2, again("expire")), (3, retry)]
+        let settled = [(1, again(Action::Fetch)), (2, again(Action::Expire)), (3, retry)]
             .map(|(id, to)| Settled { id: QueueId(id), generation: 0, to });
         settle(tx, place, ChunkId(1), Run(1), &settled)
     })
@@ -29,7 +29,7 @@ fn what_waits_for_its_end_expires_unless_a_later_run_takes_it_before() {
         let bin = |document: u8| candidate(9, document, 0, None).bin;
         let action = |document: u8| -> Result<(String, State)> {
             let found = db.read(move |tx| find(tx, place, hash(document)))?;
-            Ok(found.map(|it| (it.action, it.state)).expect("it is there"))
+            Ok(found.map(|it| (it.action.name().to_owned(), it.state)).expect("it is there"))
         };
         let older = db.read(move |tx| peek_older(tx, place, bin(0), Run(1), 9))?;
         assert_eq!(older, [], "its own run waits for its time");
@@ -58,7 +58,7 @@ fn a_rescan_asked_for_while_active_is_not_lost() {
             chunks::open(tx, &held, ChunkId(1), JOB, Run(1), 0)?;
             claim_ids(tx, place, ChunkId(1), &[QueueId(1), QueueId(2)])?;
             tx.execute("UPDATE queue SET rescan = 1 WHERE part = 1 AND id = 1", &[])?;
-            let to = Settlement::Again { check_ms: 5_000, action: "fetch" };
+            let to = Settlement::Again { check_ms: 5_000, action: Action::Fetch };
             let settled =
                 [1, 2].map(|id| Settled { id: QueueId(id), generation: 0, to: to.clone() });
             settle(tx, place, ChunkId(1), Run(1), &settled)
@@ -87,7 +87,10 @@ fn a_later_run_looks_at_what_waits_for_its_time_but_not_at_what_is_in_trouble() 
             chunks::open(tx, &held, ChunkId(2), JOB, Run(2), 0)?;
             claim(tx, place, ChunkId(2), older.clone())
         })?;
-        assert!(claimed.iter().all(|it| it.action == "fetch"), "nothing ends by a later run");
+        assert!(
+            claimed.iter().all(|it| it.action.name() == "fetch"),
+            "nothing ends by a later run"
+        );
         assert_eq!(db.read(move |tx| next_due(tx, place))?, Some(60), "the one in trouble");
         Ok(())
     });

@@ -105,7 +105,13 @@ fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were(
                 let to = Settlement::Again { check_ms: 500 + id, action };
                 Settled { id: QueueId(id), generation: 0, to }
             };
-            settle(tx, place, ChunkId(2), Run(1), &[again(20, "fetch"), again(21, "expire")])
+            settle(
+                tx,
+                place,
+                ChunkId(2),
+                Run(1),
+                &[again(20, Action::Fetch), again(21, Action::Expire)],
+            )
         })?;
         let before = rows(db, place)?;
         let counted = move |tx: &mut Tx<'_>| {
