@@ -43,7 +43,8 @@ pub trait Consumer: Send + 'static {
     /// What the leases and the cursor are called.
     fn role(&self) -> &'static str;
 
-    /// Whether one change covers all parts; otherwise each part is served by itself.
+    /// Whether one change covers all parts, under the leases of all of them; otherwise each
+    /// part is served by itself.
     fn spans_parts(&self) -> bool;
 
     /// After a batch, commits are gathered for so long: a crawl in full swing costs one
@@ -316,14 +317,19 @@ impl Following {
         let parts = self.parts;
         let db = &self.means.claimant.db;
         let heads = db.read(move |tx| leases::last_commits(tx, FOLLOWED, parts))?;
+        let heads: Vec<(Part, i64)> = heads.into_iter().filter(|(_, head)| *head > 0).collect();
+        let is_behind = |part: &Part, head: i64| {
+            !done.contains(part) && self.at.get(part).is_none_or(|at| *at < head)
+        };
+        let behind: Vec<(Part, i64)> =
+            heads.iter().copied().filter(|(part, head)| is_behind(part, *head)).collect();
         let mut work = Vec::new();
+        if !behind.is_empty() && self.consumer.spans_parts() && !self.has_all(&heads)? {
+            return Ok(work);
+        }
         let (before, behind): (Vec<_>, Vec<_>) =
-            heads.into_iter().partition(|(part, _)| self.served.is_some_and(|it| *part <= it));
+            behind.into_iter().partition(|(part, _)| self.served.is_some_and(|it| *part <= it));
         for (part, head) in behind.into_iter().chain(before) {
-            let is_in = self.at.get(&part).is_some_and(|at| *at >= head);
-            if is_in || head == 0 || done.contains(&part) {
-                continue;
-            }
             let Some(lease) = self.rights.claim(part)? else {
                 self.at.remove(&part);
                 continue;
@@ -348,6 +354,21 @@ impl Following {
             }
         }
         Ok(work)
+    }
+
+    /// Whether the leases of all parts with commits are held: what spans parts is shown for all
+    /// of them at once, by one process.
+    fn has_all(&mut self, heads: &[(Part, i64)]) -> Result<bool> {
+        for (part, _) in heads {
+            match self.rights.claim(*part)? {
+                Some(lease) => self.rights.done(&lease, false),
+                None => {
+                    self.at.remove(part);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Tells the `cursors` table how far the consumer is.

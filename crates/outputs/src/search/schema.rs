@@ -29,6 +29,7 @@ const HEADINGS_BYTES_MAX: usize = 16 * 1024;
 /// The fields.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
+// tidy: wide the fields of the index
 pub struct Fields {
     pub schema: Schema,
     /// Connection and hash of the identifier.

@@ -25,6 +25,7 @@ use std::sync::LazyLock;
 /// caller, who has loaded it with [`load`].
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
+// tidy: wide a row of `documents`
 pub struct Document {
     pub id: DocumentId,
     pub dochash: DocHash,

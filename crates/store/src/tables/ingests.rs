@@ -102,6 +102,7 @@ impl Pending {
 /// An output's view of one document (or one component of it).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
+// tidy: wide a row of `ingests`
 pub struct Ingest {
     pub id: i64,
     /// The repository connection that the document is of.

@@ -87,6 +87,7 @@ choices! {
 
 /// A job's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// tidy: wide a row of `job_definitions`
 pub struct Job {
     /// Its id, made by us.
     pub id: JobId,

@@ -84,6 +84,7 @@ impl State {
 
 /// A document of a job, as the frontier needs it.
 #[derive(Debug, Clone, PartialEq)]
+// tidy: wide a row of `queue` as the frontier needs it
 pub struct Entry {
     /// The row.
     pub id: QueueId,

@@ -83,6 +83,7 @@ names!(RunKind of "a row of job_states" {
 
 /// Where a job stands. What each field means for the others is the life cycle's affair.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// tidy: wide a row of `job_states`
 pub struct State {
     /// What it is about.
     pub phase: Phase,

@@ -21,6 +21,7 @@ const EVENTS_MAX: u32 = 10;
 
 /// A document of a job as people see it.
 #[derive(Debug, Clone, PartialEq)]
+// tidy: wide a row of `queue` as people see it
 pub struct Listed {
     /// The row.
     pub id: QueueId,
