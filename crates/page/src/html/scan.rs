@@ -75,6 +75,7 @@ struct Span {
     value: (usize, usize),
 }
 
+// tidy: wide the state of one scan, which the callbacks of the tokeniser share
 struct Reporter<'d, 's, S> {
     document: &'d str,
     sink: &'s mut S,
