@@ -3,12 +3,12 @@
 //! Help, checks, forms and documents come from this list; a test of the program loops
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
-#[cfg(test)]
-mod deeds;
 pub mod files;
 mod isolating;
 pub mod null;
 pub mod opensearch;
+#[cfg(test)]
+mod operations;
 pub mod server_settings;
 pub mod solr;
 pub mod webhook;

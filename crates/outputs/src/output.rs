@@ -17,10 +17,10 @@ pub trait Output: Send {
     /// What it needs of documents.
     fn wants(&self) -> Wants;
 
-    /// Takes deeds in order, as a job specifies. One outcome for each, in order; an
+    /// Applies operations in order, as a job specifies. One outcome for each, in order; an
     /// error is for all of them: nothing can be said to the output just now, and no
     /// document is to blame.
-    fn take(&mut self, spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away>;
+    fn apply(&mut self, spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away>;
 
     /// A run of a job is over: whatever is kept back goes out.
     fn job_over(&mut self) -> Result<(), Away> {
@@ -39,9 +39,9 @@ pub enum Wants {
     Bytes,
 }
 
-/// Something to be done.
+/// A document that is to be put under a URI, or to be removed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Deed {
+pub struct Operation {
     /// Where the document is kept.
     pub uri: String,
     /// Where it was kept, and must not be any more.
@@ -67,7 +67,7 @@ pub struct Content {
     pub changed_ms: Option<i64>,
 }
 
-/// What came of a deed.
+/// What came of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.

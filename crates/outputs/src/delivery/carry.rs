@@ -8,7 +8,7 @@ use super::content::Contents;
 use super::handover::{Handed, Handover, Met, Tools};
 use super::{Listener, Load, Means};
 use crate::connectors;
-use crate::output::{Away, Deed, Outcome, Output};
+use crate::output::{Away, Operation, Outcome, Output};
 use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl Carrier {
     /// What the history says of a decision, if the output was concerned.
     fn activity(&self, load: &Load, met: &Met, start_ms: i64, end_ms: i64) -> Option<Activity> {
         let pending = &met.item.pending;
-        let deed = match pending.decision {
+        let operation = match pending.decision {
             Decision::Remove => "document deletion",
             Decision::Add | Decision::Update => "document ingest",
         };
@@ -195,7 +195,7 @@ impl Carrier {
             id: self.means.claimant.ids.next(),
             connection: met.item.row.connection,
             job: Some(pending.job),
-            kind: format!("{deed} ({})", load.opening.name),
+            kind: format!("{operation} ({})", load.opening.name),
             entity: uri.unwrap_or_default(),
             bytes: Some(met.bytes),
             result: Some(result.to_owned()),
@@ -206,19 +206,19 @@ impl Carrier {
     }
 }
 
-/// Hands deeds to an output. If its connector panics they are handed over one by one, so that
+/// Hands operations to an output. If its connector panics they are handed over one by one, so that
 /// only the document that it panics on is to blame.
-pub(super) fn take(
+pub(super) fn apply(
     output: &mut dyn Output,
     spec: &str,
-    deeds: &[Deed],
+    operations: &[Operation],
 ) -> std::result::Result<Vec<Outcome>, Away> {
-    if let Ok(outcomes) = caught(|| output.take(spec, deeds)) {
+    if let Ok(outcomes) = caught(|| output.apply(spec, operations)) {
         return outcomes;
     }
-    let mut outcomes = Vec::with_capacity(deeds.len());
-    for deed in deeds {
-        match caught(|| output.take(spec, std::slice::from_ref(deed))) {
+    let mut outcomes = Vec::with_capacity(operations.len());
+    for operation in operations {
+        match caught(|| output.apply(spec, std::slice::from_ref(operation))) {
             Ok(outcome) => outcomes.extend(outcome?),
             Err(error) => {
                 let detail = error.to_string();

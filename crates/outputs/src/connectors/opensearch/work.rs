@@ -9,7 +9,7 @@ use super::bulk::{self, Action};
 use crate::connectors::isolating::unless_away;
 use crate::connectors::worst;
 use crate::http::{Answer, Ask, Login, Method, Server};
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::output::{Away, Operation, Outcome, Output, Wants};
 
 /// An OpenSearch output, open.
 pub struct OpenSearch {
@@ -107,25 +107,25 @@ impl Output for OpenSearch {
         Wants::Facts
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+    fn apply(&mut self, _spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away> {
         let (mut actions, mut ends) = (Vec::new(), Vec::new());
-        for deed in deeds {
-            let stale = deed.stale.iter().filter(|uri| **uri != deed.uri);
+        for operation in operations {
+            let stale = operation.stale.iter().filter(|uri| **uri != operation.uri);
             actions.extend(stale.map(|uri| Action::delete(uri)));
-            actions.push(match &deed.content {
-                Some(content) => Action::index(&deed.uri, content),
-                None => Action::delete(&deed.uri),
+            actions.push(match &operation.content {
+                Some(content) => Action::index(&operation.uri, content),
+                None => Action::delete(&operation.uri),
             });
             ends.push(actions.len());
         }
         let sent = self.send_all(&actions);
-        let mut outcomes = Vec::with_capacity(deeds.len());
+        let mut outcomes = Vec::with_capacity(operations.len());
         let mut begin = 0;
         for end in ends {
             outcomes.push(worst(&sent[begin..end]));
             begin = end;
         }
-        self.remove_rejected(deeds, &mut outcomes);
+        self.remove_rejected(operations, &mut outcomes);
         unless_away(outcomes)
     }
 
@@ -144,12 +144,12 @@ impl Output for OpenSearch {
 
 impl OpenSearch {
     /// What is rejected must not stay in an older version.
-    fn remove_rejected(&self, deeds: &[Deed], outcomes: &mut [Outcome]) {
+    fn remove_rejected(&self, operations: &[Operation], outcomes: &mut [Outcome]) {
         let is_rejected = |it: &Outcome| matches!(it, Outcome::Rejected { .. });
         let rejected: Vec<usize> =
-            (0..deeds.len()).filter(|at| is_rejected(&outcomes[*at])).collect();
+            (0..operations.len()).filter(|at| is_rejected(&outcomes[*at])).collect();
         let removals: Vec<Action> =
-            rejected.iter().map(|at| Action::delete(&deeds[*at].uri)).collect();
+            rejected.iter().map(|at| Action::delete(&operations[*at].uri)).collect();
         for (at, removed) in rejected.into_iter().zip(self.send_all(&removals)) {
             if removed != Outcome::Taken {
                 outcomes[at] = removed;

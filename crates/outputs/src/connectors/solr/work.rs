@@ -9,7 +9,7 @@ use super::SolrConfig;
 use crate::connectors::isolating::{Verdict, isolate, unless_away};
 use crate::fields::{id_of, to_json};
 use crate::http::{Answer, Ask, Method, Server};
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::output::{Away, Operation, Outcome, Output, Wants};
 use serde_json::{Value as Json, json};
 
 /// Documents of one request.
@@ -66,9 +66,9 @@ impl Solr {
         Ok(())
     }
 
-    fn document(&self, deed: &Deed) -> Option<String> {
-        let mut json = to_json(&deed.uri, deed.content.as_ref()?);
-        json.insert(self.config.id_field.clone(), id_of(&deed.uri).into());
+    fn document(&self, operation: &Operation) -> Option<String> {
+        let mut json = to_json(&operation.uri, operation.content.as_ref()?);
+        json.insert(self.config.id_field.clone(), id_of(&operation.uri).into());
         Some(Json::Object(json).to_string())
     }
 
@@ -117,20 +117,22 @@ impl Output for Solr {
         Wants::Facts
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+    fn apply(&mut self, _spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away> {
         let mut gone: Vec<&str> = Vec::new();
-        for deed in deeds {
-            gone.extend(deed.stale.iter().filter(|uri| **uri != deed.uri).map(String::as_str));
-            if deed.content.is_none() {
-                gone.push(&deed.uri);
+        for operation in operations {
+            gone.extend(
+                operation.stale.iter().filter(|uri| **uri != operation.uri).map(String::as_str),
+            );
+            if operation.content.is_none() {
+                gone.push(&operation.uri);
             }
         }
         self.remove(&gone)?;
-        let mut outcomes = vec![Outcome::Taken; deeds.len()];
+        let mut outcomes = vec![Outcome::Taken; operations.len()];
         let there: Vec<usize> =
-            (0..deeds.len()).filter(|at| deeds[*at].content.is_some()).collect();
+            (0..operations.len()).filter(|at| operations[*at].content.is_some()).collect();
         let documents: Vec<String> =
-            there.iter().filter_map(|at| self.document(&deeds[*at])).collect();
+            there.iter().filter_map(|at| self.document(&operations[*at])).collect();
         let mut rejected = Vec::new();
         for (at, outcome) in there.into_iter().zip(self.put(&documents)) {
             if matches!(outcome, Outcome::Rejected { .. }) {
@@ -139,7 +141,7 @@ impl Output for Solr {
             outcomes[at] = outcome;
         }
         // What is rejected must not stay in an older version.
-        let uris: Vec<&str> = rejected.iter().map(|at| deeds[*at].uri.as_str()).collect();
+        let uris: Vec<&str> = rejected.iter().map(|at| operations[*at].uri.as_str()).collect();
         if let Err(away) = self.remove(&uris) {
             rejected.iter().for_each(|at| outcomes[*at] = Outcome::Later(away.clone()));
         }

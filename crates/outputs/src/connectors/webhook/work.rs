@@ -11,7 +11,7 @@ use crate::connectors::isolating::{Verdict, isolate, unless_away};
 use crate::connectors::worst;
 use crate::fields;
 use crate::http::{Answer, Ask, Method, Server};
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::output::{Away, Operation, Outcome, Output, Wants};
 use data_encoding::HEXLOWER;
 use page::ids::hash128;
 use serde_json::{Value as Json, json};
@@ -142,30 +142,31 @@ impl Output for Webhook {
         Wants::Facts
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+    fn apply(&mut self, _spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away> {
         let (mut changes, mut ends) = (Vec::new(), Vec::new());
-        for deed in deeds {
-            let stale = deed.stale.iter().filter(|uri| **uri != deed.uri);
+        for operation in operations {
+            let stale = operation.stale.iter().filter(|uri| **uri != operation.uri);
             changes.extend(stale.map(|uri| removal(uri)));
-            changes.push(match &deed.content {
+            changes.push(match &operation.content {
                 Some(content) => {
-                    let document = Json::Object(fields::to_json(&deed.uri, content));
-                    let message = json!({"action": "put", "uri": deed.uri, "document": document});
-                    let (uri, message) = (deed.uri.clone(), message.to_string());
+                    let document = Json::Object(fields::to_json(&operation.uri, content));
+                    let message =
+                        json!({"action": "put", "uri": operation.uri, "document": document});
+                    let (uri, message) = (operation.uri.clone(), message.to_string());
                     Change { uri, message, is_removal: false }
                 }
-                None => removal(&deed.uri),
+                None => removal(&operation.uri),
             });
             ends.push(changes.len());
         }
         let outcomes = self.send_all(&changes);
         let mut begin = 0;
-        let mut by_deed = Vec::with_capacity(deeds.len());
+        let mut by_operation = Vec::with_capacity(operations.len());
         for end in ends {
-            by_deed.push(worst(&outcomes[begin..end]));
+            by_operation.push(worst(&outcomes[begin..end]));
             begin = end;
         }
-        unless_away(by_deed)
+        unless_away(by_operation)
     }
 }
 

@@ -59,19 +59,23 @@ impl Output for Kept {
         Wants::Name
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> std::result::Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> std::result::Result<Vec<Outcome>, Away> {
         let mut outcomes = Vec::new();
-        for deed in deeds {
-            for uri in deed.stale.iter().chain([&deed.uri]) {
+        for operation in operations {
+            for uri in operation.stale.iter().chain([&operation.uri]) {
                 self.0.remove(uri);
             }
-            let number = deed.content.as_ref().and_then(|it| it.length);
+            let number = operation.content.as_ref().and_then(|it| it.length);
             outcomes.push(match number {
                 Some(number) if number % 10 == UNWANTED => {
                     Outcome::Rejected { code: "UNWANTED", detail: String::new() }
                 }
                 Some(number) => {
-                    self.0.insert(deed.uri.clone(), number);
+                    self.0.insert(operation.uri.clone(), number);
                     Outcome::Taken
                 }
                 None => Outcome::Taken,

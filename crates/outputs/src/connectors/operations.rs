@@ -1,19 +1,19 @@
-//! Deeds for tests of outputs: a document is put, a document goes.
+//! Operations for tests of outputs: a document is put, a document goes.
 
 use crate::fields;
-use crate::output::{Content, Deed};
+use crate::output::{Content, Operation};
 use page::facts::Facts;
 
 /// A document with a text.
-pub fn put(uri: &str, text: &str) -> Deed {
+pub fn put(uri: &str, text: &str) -> Operation {
     let facts = Facts { title: "A title".into(), text: text.to_owned(), ..Facts::default() };
     let content = Some(Content { fields: fields::of(&facts, &[]), facts, ..Content::default() });
-    Deed { uri: uri.to_owned(), stale: Vec::new(), content }
+    Operation { uri: uri.to_owned(), stale: Vec::new(), content }
 }
 
 /// A document that goes.
-pub fn drop_(uri: &str) -> Deed {
-    Deed { uri: uri.to_owned(), stale: Vec::new(), content: None }
+pub fn drop_(uri: &str) -> Operation {
+    Operation { uri: uri.to_owned(), stale: Vec::new(), content: None }
 }
 
 /// What an output is to hold: identifiers and texts.
