@@ -15,7 +15,7 @@ mod ownership;
 mod way;
 
 use crate::connectors;
-use crate::output::{Away, Output};
+use crate::output::{Output, Unavailable};
 use crate::rights::Claimant;
 use desk::Desk;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -137,7 +137,7 @@ impl Ready {
                     let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(mut load) = next else { return };
                     let outcome = caught(|| carrier.carry(&mut load)).unwrap_or_else(|error| {
-                        carry::Carried::Away(Away::because(error.to_string()))
+                        carry::Carried::Unavailable(Unavailable::because(error.to_string()))
                     });
                     if events.send(Event::Back(Box::new(Back { load, outcome }))).is_err() {
                         return;
@@ -206,8 +206,9 @@ fn tell_each(
         let outcome = match output {
             Err(why) => Err(Error::Refused(format!("{what}: {why}"))),
             Ok(mut output) => {
-                let away = |away: Away| Error::Unavailable { what, reason: away.why };
-                output.job_over().map_err(away)
+                let unavailable =
+                    |unavailable: Unavailable| Error::Unavailable { what, reason: unavailable.why };
+                output.job_over().map_err(unavailable)
             }
         };
         told = told.and(outcome);

@@ -10,7 +10,7 @@ use page::facts::Facts;
 /// An open output connection.
 pub trait Output: Send {
     /// Whether it can be reached and used: a connection is checked with this.
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         Ok(())
     }
 
@@ -20,10 +20,10 @@ pub trait Output: Send {
     /// Applies operations in order, as a job specifies. One outcome for each, in order; an
     /// error is for all of them: nothing can be said to the output just now, and no
     /// document is to blame.
-    fn apply(&mut self, spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away>;
+    fn apply(&mut self, spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Unavailable>;
 
     /// A run of a job is over: whatever is kept back goes out.
-    fn job_over(&mut self) -> Result<(), Away> {
+    fn job_over(&mut self) -> Result<(), Unavailable> {
         Ok(())
     }
 }
@@ -88,21 +88,21 @@ pub enum Outcome {
     },
     /// It is not done, because the output has no room for it just now: the document is
     /// not to blame, and the output rests.
-    Later(Away),
+    Later(Unavailable),
 }
 
 /// Nothing can be said to an output just now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Away {
+pub struct Unavailable {
     /// Why, in a sentence.
     pub why: String,
     /// After how long it wants to be asked again, if it says so.
     pub retry_ms: Option<i64>,
 }
 
-impl Away {
+impl Unavailable {
     /// For a reason, without a word on how long.
-    pub fn because(why: impl Into<String>) -> Away {
-        Away { why: why.into(), retry_ms: None }
+    pub fn because(why: impl Into<String>) -> Unavailable {
+        Unavailable { why: why.into(), retry_ms: None }
     }
 }

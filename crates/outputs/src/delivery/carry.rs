@@ -8,7 +8,7 @@ use super::content::Contents;
 use super::handover::{Handed, Handover, Met, Tools};
 use super::{Listener, Load, Means};
 use crate::connectors;
-use crate::output::{Away, Operation, Outcome, Output};
+use crate::output::{Operation, Outcome, Output, Unavailable};
 use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,9 +34,9 @@ pub(super) enum Carried {
     /// The part is somebody else's.
     Lost,
     /// The output cannot be reached.
-    Away(Away),
+    Unavailable(Unavailable),
     /// The database or the object store cannot be reached.
-    StoreAway(Away),
+    StoreUnavailable(Unavailable),
 }
 
 /// One who carries.
@@ -76,8 +76,10 @@ impl Carrier {
         match self.try_to_carry(load) {
             Ok(count) => Carried::Delivered(count),
             Err(Trouble::Store(Error::LeaseLost { .. })) => Carried::Lost,
-            Err(Trouble::Store(error)) => Carried::StoreAway(Away::because(error.to_string())),
-            Err(Trouble::Output(away)) => Carried::Away(away),
+            Err(Trouble::Store(error)) => {
+                Carried::StoreUnavailable(Unavailable::because(error.to_string()))
+            }
+            Err(Trouble::Output(unavailable)) => Carried::Unavailable(unavailable),
         }
     }
 
@@ -85,7 +87,7 @@ impl Carrier {
         let mut output = match load.output.take() {
             Some(output) => output,
             None => connectors::open(&load.opening.classname, &load.opening.config)
-                .map_err(|why| Trouble::Output(Away::because(why)))?,
+                .map_err(|why| Trouble::Output(Unavailable::because(why)))?,
         };
         let homes = match &self.homes {
             Some(homes) => homes.clone(),
@@ -108,10 +110,10 @@ impl Carrier {
             let (later, met): (Vec<Met>, Vec<Met>) = handover.met().into_iter().partition(is_later);
             self.record(load, met, began_ms)?;
             // What there is no room for stays as it was, and so does the rest.
-            if let Some(Handed::Told(Outcome::Later(away))) =
+            if let Some(Handed::Told(Outcome::Later(unavailable))) =
                 later.into_iter().next().map(|it| it.handed)
             {
-                return Err(Trouble::Output(away));
+                return Err(Trouble::Output(unavailable));
             }
         }
         load.output = Some(output);
@@ -188,7 +190,7 @@ impl Carrier {
             Handed::Told(
                 Outcome::Rejected { code, detail } | Outcome::Trouble { code, detail },
             ) => (*code, Some(detail.clone())),
-            Handed::Told(Outcome::Later(away)) => ("LATER", Some(away.why.clone())),
+            Handed::Told(Outcome::Later(unavailable)) => ("LATER", Some(unavailable.why.clone())),
         };
         let uri = met.item.row.uri.clone();
         Some(Activity {
@@ -212,7 +214,7 @@ pub(super) fn apply(
     output: &mut dyn Output,
     spec: &str,
     operations: &[Operation],
-) -> std::result::Result<Vec<Outcome>, Away> {
+) -> std::result::Result<Vec<Outcome>, Unavailable> {
     if let Ok(outcomes) = caught(|| output.apply(spec, operations)) {
         return outcomes;
     }
@@ -235,7 +237,7 @@ pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now
         Outcome::Taken => return Fate::Taken,
         Outcome::Rejected { .. } => return Fate::Rejected,
         Outcome::Trouble { detail, .. } => detail.clone(),
-        Outcome::Later(away) => away.why.clone(),
+        Outcome::Later(unavailable) => unavailable.why.clone(),
     };
     let again = patience.again(pending.failcount, pending.failtime, now_ms);
     let is_given_up = again.is_over && pending.decision != Decision::Remove;
@@ -247,5 +249,5 @@ pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now
 /// What keeps a load from arriving.
 pub(super) enum Trouble {
     Store(Error),
-    Output(Away),
+    Output(Unavailable),
 }

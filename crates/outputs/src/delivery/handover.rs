@@ -17,7 +17,7 @@ use super::content::Contents;
 use super::ownership::{ClaimChanges, ClaimView, Uri, by_home, claimant};
 use super::way::{Prepared, Ways};
 use super::{Load, Means};
-use crate::output::{Away, Content, Operation, Outcome, Output, Wants};
+use crate::output::{Content, Operation, Outcome, Output, Unavailable, Wants};
 use crate::transformations::Refusal;
 use std::collections::{BTreeMap, VecDeque};
 use store::ids::Part;
@@ -139,7 +139,7 @@ impl Handover {
     }
 
     /// Tells the output what the claims allow.
-    pub fn send(&mut self, output: &mut dyn Output) -> std::result::Result<(), Away> {
+    pub fn send(&mut self, output: &mut dyn Output) -> std::result::Result<(), Unavailable> {
         // What jobs tell the output differs; what is told alike goes together.
         let mut batches: Vec<(String, Vec<usize>, Vec<Operation>)> = Vec::new();
         for (place, order) in self.orders.iter_mut().enumerate() {
@@ -155,7 +155,7 @@ impl Handover {
         for (spec, places, operations) in batches {
             let outcomes = apply(output, &spec, &operations)?;
             if outcomes.len() != operations.len() {
-                return Err(Away::because("it did not answer to everything"));
+                return Err(Unavailable::because("it did not answer to everything"));
             }
             for (place, outcome) in places.into_iter().zip(outcomes) {
                 self.orders[place].hear(outcome);
@@ -319,7 +319,7 @@ impl Order {
     ) -> std::result::Result<(), Trouble> {
         let db = &tools.means.db;
         let jobs = ways.of(db, &self.item.row)?;
-        let jobs = jobs.map_err(|why| Trouble::Output(Away::because(why)))?;
+        let jobs = jobs.map_err(|why| Trouble::Output(Unavailable::because(why)))?;
         self.spec = ways.spec(&jobs);
         let (Action::Put(_), Some(uri)) = (&self.action, &self.own) else { return Ok(()) };
         let document = self.item.document.as_ref().filter(|it| it.removed_ms.is_none());

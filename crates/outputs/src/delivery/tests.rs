@@ -260,13 +260,13 @@ impl Output for Over {
         &mut self,
         _spec: &str,
         _operations: &[Operation],
-    ) -> std::result::Result<Vec<Outcome>, Away> {
+    ) -> std::result::Result<Vec<Outcome>, Unavailable> {
         Ok(Vec::new())
     }
 
-    fn job_over(&mut self) -> std::result::Result<(), Away> {
+    fn job_over(&mut self) -> std::result::Result<(), Unavailable> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        if self.1 { Ok(()) } else { Err(Away::because("it is away")) }
+        if self.1 { Ok(()) } else { Err(Unavailable::because("it is away")) }
     }
 }
 
@@ -294,7 +294,7 @@ impl Output for Panicking {
         &mut self,
         _spec: &str,
         operations: &[Operation],
-    ) -> std::result::Result<Vec<Outcome>, Away> {
+    ) -> std::result::Result<Vec<Outcome>, Unavailable> {
         assert!(
             operations.iter().all(|operation| !operation.uri.ends_with("bad")),
             "a bug of a connector"

@@ -9,7 +9,7 @@ use crate::connectors::server_settings::{
 };
 use crate::connectors::{check_choice, check_nothing, written};
 use crate::http::{self, Login};
-use crate::output::Away;
+use crate::output::Unavailable;
 use lettre::message::header::ContentType;
 use lettre::message::{Mailbox, Message};
 use lettre::transport::smtp::authentication::Credentials;
@@ -136,18 +136,18 @@ fn trust(config: &EmailConfig) -> Result<TlsParameters, String> {
 impl Email {
     /// Refuses a server that leads where nothing of ours goes; what cannot be resolved is told by
     /// whoever connects.
-    fn refuse_target(&self) -> Result<(), Away> {
+    fn refuse_target(&self) -> Result<(), Unavailable> {
         match store::targets::resolve(&self.config.server, self.config.port()) {
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                Err(self.away(&error.to_string()))
+                Err(self.unavailable(&error.to_string()))
             }
             _ => Ok(()),
         }
     }
 
-    fn away(&self, why: &str) -> Away {
+    fn unavailable(&self, why: &str) -> Unavailable {
         let (server, port) = (&self.config.server, self.config.port());
-        Away::because(format!("mail server {server}:{port} cannot be used: {why}"))
+        Unavailable::because(format!("mail server {server}:{port} cannot be used: {why}"))
     }
 
     fn message(&self, notice: &Notice) -> Result<Message, String> {
@@ -194,12 +194,12 @@ fn text(notice: &Notice) -> String {
 }
 
 impl Notification for Email {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         self.refuse_target()?;
         match self.transport.test_connection() {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.away("it does not answer as a mail server does")),
-            Err(error) => Err(self.away(&error.to_string())),
+            Ok(false) => Err(self.unavailable("it does not answer as a mail server does")),
+            Err(error) => Err(self.unavailable(&error.to_string())),
         }
     }
 
@@ -207,11 +207,11 @@ impl Notification for Email {
         is_among(&self.config.events, occasion)
     }
 
-    fn tell(&mut self, notice: &Notice) -> Result<(), Away> {
+    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         self.refuse_target()?;
-        let message = self.message(notice).map_err(|why| self.away(&why))?;
+        let message = self.message(notice).map_err(|why| self.unavailable(&why))?;
         let sent = self.transport.send(&message);
-        sent.map(|_| ()).map_err(|error| self.away(&deepest(&error)))
+        sent.map(|_| ()).map_err(|error| self.unavailable(&deepest(&error)))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::connectors::server_settings::{
 use crate::connectors::webhook::signature::sign;
 use crate::connectors::{check_nothing, written};
 use crate::http::{Ask, Method, Server};
-use crate::output::Away;
+use crate::output::Unavailable;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
 use store::clock;
@@ -67,7 +67,7 @@ pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
 }
 
 impl Notification for Webhook {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         // Whatever it says to this, it is there and can be spoken to.
         let ask = Ask::new(Method::OPTIONS, self.server.base().clone());
         self.server.ask(ask).map(|_| ())
@@ -77,7 +77,7 @@ impl Notification for Webhook {
         is_among(&self.config.events, occasion)
     }
 
-    fn tell(&mut self, notice: &Notice) -> Result<(), Away> {
+    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         let body = notice.to_json().to_string().into_bytes();
         let mut ask = Ask::json(Method::POST, self.server.base().clone(), body);
         if let Some(secret) = &self.config.secret {

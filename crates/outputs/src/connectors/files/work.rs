@@ -8,7 +8,7 @@
 use super::FilesConfig;
 use super::naming::path_of;
 use crate::connectors::read;
-use crate::output::{Away, Operation, Outcome, Output, Wants};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use store::beneath::{Beneath, Kind, UNFINISHED};
@@ -31,8 +31,11 @@ impl Files {
         Ok(Files { directory: config.directory.into() })
     }
 
-    fn away(&self, error: &io::Error) -> Away {
-        Away::because(format!("directory {} cannot be used: {error}", self.directory.display()))
+    fn unavailable(&self, error: &io::Error) -> Unavailable {
+        Unavailable::because(format!(
+            "directory {} cannot be used: {error}",
+            self.directory.display()
+        ))
     }
 
     /// The directory, which is made if it is not there.
@@ -122,33 +125,37 @@ fn take_one(below: &Beneath, operation: &Operation) -> io::Result<Outcome> {
 }
 
 impl Output for Files {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         let probe = Path::new("%check");
         self.below()
             .and_then(|below| {
                 below.write(probe, b"may be removed")?;
                 below.remove_file(probe)
             })
-            .map_err(|error| self.away(&error))
+            .map_err(|error| self.unavailable(&error))
     }
 
     fn wants(&self) -> Wants {
         Wants::Bytes
     }
 
-    fn apply(&mut self, _spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away> {
-        let away = |error: io::Error| self.away(&error);
-        let below = self.below().map_err(away)?;
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
+        let unavailable = |error: io::Error| self.unavailable(&error);
+        let below = self.below().map_err(unavailable)?;
         let mut outcomes = Vec::with_capacity(operations.len());
         for operation in operations {
             outcomes.push(match take_one(&below, operation) {
                 Ok(outcome) => outcome,
                 // Nobody's document is to blame for a disk that is full.
-                Err(error) if is_everybodys(&error) => return Err(away(error)),
+                Err(error) if is_everybodys(&error) => return Err(unavailable(error)),
                 Err(error) => Outcome::Trouble { code: "IO", detail: error.to_string() },
             });
         }
-        rustix::fs::syncfs(below.root()).map_err(|error| away(error.into()))?;
+        rustix::fs::syncfs(below.root()).map_err(|error| unavailable(error.into()))?;
         Ok(outcomes)
     }
 }
@@ -277,8 +284,8 @@ mod tests {
         let config = serde_json::json!({ "directory": file.path() });
         let mut files = Files::open(&config.to_string()).expect("it opens");
         assert!(files.check().unwrap_err().why.contains("cannot be used"));
-        let away = files.apply("{}", &[put("https://a/", "1")]).unwrap_err();
-        assert!(away.why.contains("cannot be used"), "{}", away.why);
+        let unavailable = files.apply("{}", &[put("https://a/", "1")]).unwrap_err();
+        assert!(unavailable.why.contains("cannot be used"), "{}", unavailable.why);
     }
 
     proptest! {

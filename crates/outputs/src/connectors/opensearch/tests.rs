@@ -57,15 +57,18 @@ fn a_server_without_room_is_asked_later_and_says_when() {
     let fake = OpenSearch::start();
     let mut output = opened(&fake);
     fake.shelf.fail([Fault::Busy(9)]);
-    let away = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert!(away.retry_ms == Some(9_000) && away.why.contains("no room"), "{away:?}");
+    let unavailable = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert!(
+        unavailable.retry_ms == Some(9_000) && unavailable.why.contains("no room"),
+        "{unavailable:?}"
+    );
     // Some of a batch fit, and the rest is nobody's fault.
     fake.shelf.fail([Fault::BusyAfter(1)]);
     let outcomes =
         output.apply("{}", &[put("http://a/1", "one"), put("http://a/2", "two")]).unwrap();
     assert_eq!(outcomes[0], Outcome::Taken);
     assert!(
-        matches!(&outcomes[1], Outcome::Later(away) if away.why.contains("rejected execution"))
+        matches!(&outcomes[1], Outcome::Later(unavailable) if unavailable.why.contains("rejected execution"))
     );
     fake.shelf.fail([Fault::BusyAfter(0)]);
     assert!(output.apply("{}", &[put("http://a/2", "two")]).is_err());
@@ -93,8 +96,11 @@ fn an_answer_that_is_lost_is_no_answer() {
     assert_eq!(texts(&fake), pairs(&[("http://a/1", "one")]));
     let port = fake.server.port();
     drop(fake);
-    let away = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert!(away.why.contains(&port.to_string()) && away.why.contains("refused"), "{away:?}");
+    let unavailable = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert!(
+        unavailable.why.contains(&port.to_string()) && unavailable.why.contains("refused"),
+        "{unavailable:?}"
+    );
     assert!(output.job_over().is_err());
 }
 
@@ -119,12 +125,12 @@ fn a_login_is_sent_and_one_that_is_refused_blames_no_document() {
     let fake = OpenSearch::start();
     fake.shelf.kept().authorization = Some("Basic dXNlcjpodW50ZXIy".into());
     let mut stranger = opened(&fake);
-    for away in [
+    for unavailable in [
         stranger.check().unwrap_err(),
         stranger.apply("{}", &[put("http://a/1", "one")]).unwrap_err(),
         stranger.job_over().unwrap_err(),
     ] {
-        assert!(away.why.contains("refuses our login"), "{away:?}");
+        assert!(unavailable.why.contains("refuses our login"), "{unavailable:?}");
     }
     let url = fake.server.url();
     let config = json!({"url": url, "user": "user", "password": "hunter2"});

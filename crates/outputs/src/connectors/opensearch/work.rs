@@ -6,10 +6,10 @@
 
 use super::OpenSearchConfig;
 use super::bulk::{self, Action};
-use crate::connectors::isolating::unless_away;
+use crate::connectors::isolating::unless_unavailable;
 use crate::connectors::worst;
 use crate::http::{Answer, Ask, Login, Method, Server};
-use crate::output::{Away, Operation, Outcome, Output, Wants};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 
 /// An OpenSearch output, open.
 pub struct OpenSearch {
@@ -44,8 +44,8 @@ impl OpenSearch {
                     let detail = "the server takes no request of this size".to_owned();
                     outcomes.push(Outcome::Rejected { code: "TOOLARGE", detail });
                 }
-                Err(away) => {
-                    let later = |_: &Action| Outcome::Later(away.clone());
+                Err(unavailable) => {
+                    let later = |_: &Action| Outcome::Later(unavailable.clone());
                     outcomes.extend(rest.iter().map(later));
                 }
             }
@@ -53,7 +53,7 @@ impl OpenSearch {
         outcomes
     }
 
-    fn send(&self, actions: &[Action]) -> Result<Sent, Away> {
+    fn send(&self, actions: &[Action]) -> Result<Sent, Unavailable> {
         let lines: String = actions.iter().map(|it| it.lines.as_str()).collect();
         let url = self.server.at(&[&self.config.index, "_bulk"]);
         let ask = Ask {
@@ -70,11 +70,11 @@ impl OpenSearch {
             }
             _ if answer.is_done() => {
                 let each = bulk::outcomes(&answer.body, actions);
-                let mut each = each.map_err(|why| self.server.away(&why))?;
+                let mut each = each.map_err(|why| self.server.unavailable(&why))?;
                 for outcome in &mut each {
-                    if let Outcome::Later(away) = outcome {
-                        let why = self.server.away(&away.why).why;
-                        *outcome = Outcome::Later(Away { why, retry_ms: answer.retry_ms });
+                    if let Outcome::Later(unavailable) = outcome {
+                        let why = self.server.unavailable(&unavailable.why).why;
+                        *outcome = Outcome::Later(Unavailable { why, retry_ms: answer.retry_ms });
                     }
                 }
                 Ok(Sent::Each(each))
@@ -93,7 +93,7 @@ enum Sent {
 }
 
 impl Output for OpenSearch {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         let answer =
             self.server.ask(Ask::new(Method::GET, self.server.at(&[&self.config.index])))?;
         // One that is not there yet is made by the first document.
@@ -107,7 +107,11 @@ impl Output for OpenSearch {
         Wants::Facts
     }
 
-    fn apply(&mut self, _spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
         let (mut actions, mut ends) = (Vec::new(), Vec::new());
         for operation in operations {
             let stale = operation.stale.iter().filter(|uri| **uri != operation.uri);
@@ -126,10 +130,10 @@ impl Output for OpenSearch {
             begin = end;
         }
         self.remove_rejected(operations, &mut outcomes);
-        unless_away(outcomes)
+        unless_unavailable(outcomes)
     }
 
-    fn job_over(&mut self) -> Result<(), Away> {
+    fn job_over(&mut self) -> Result<(), Unavailable> {
         if !self.config.refresh {
             return Ok(());
         }

@@ -65,8 +65,11 @@ fn a_server_without_room_is_asked_later_and_says_when() {
     let fake = Solr::start();
     let mut output = opened(&fake);
     fake.shelf.fail([Fault::Busy(9)]);
-    let away = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert!(away.retry_ms == Some(9_000) && away.why.contains("overloaded"), "{away:?}");
+    let unavailable = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert!(
+        unavailable.retry_ms == Some(9_000) && unavailable.why.contains("overloaded"),
+        "{unavailable:?}"
+    );
     assert_eq!(output.apply("{}", &[put("http://a/1", "one")]).unwrap(), [Outcome::Taken]);
 }
 
@@ -81,8 +84,8 @@ fn a_conflict_and_a_failure_are_tried_again_and_a_broken_server_is_away() {
     }
     fake.shelf.fail(vec![Fault::Status(500); 20]);
     let operations: Vec<Operation> = (0..8).map(|it| put(&format!("http://a/{it}"), "x")).collect();
-    let away = output.apply("{}", &operations).unwrap_err();
-    assert!(away.why.contains("500"), "{away:?}");
+    let unavailable = output.apply("{}", &operations).unwrap_err();
+    assert!(unavailable.why.contains("500"), "{unavailable:?}");
 }
 
 #[test]

@@ -6,10 +6,10 @@
 //! that no older version stays.
 
 use super::SolrConfig;
-use crate::connectors::isolating::{Verdict, isolate, unless_away};
+use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
 use crate::fields::{id_of, to_json};
 use crate::http::{Answer, Ask, Method, Server};
-use crate::output::{Away, Operation, Outcome, Output, Wants};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use serde_json::{Value as Json, json};
 
 /// Documents of one request.
@@ -31,7 +31,7 @@ impl Solr {
         Ok(Solr { server, config })
     }
 
-    fn update(&self, body: String) -> Result<Answer, Away> {
+    fn update(&self, body: String) -> Result<Answer, Unavailable> {
         let mut url = self.server.at(&["update"]);
         url.query_pairs_mut().append_pair("wt", "json");
         if self.config.commit_within_ms > 0 {
@@ -41,12 +41,12 @@ impl Solr {
         self.server.ask(Ask::json(Method::POST, url, body.into_bytes()))
     }
 
-    fn verdict(&self, answer: &Answer) -> Result<Verdict, Away> {
+    fn verdict(&self, answer: &Answer) -> Result<Verdict, Unavailable> {
         match answer.status {
             200..300 => Ok(Verdict::Done),
             // There is no such core, whatever is sent there.
             404 | 405 => Err(self.server.puzzled(answer)),
-            _ if answer.away().is_some() => Err(self.server.puzzled(answer)),
+            _ if answer.unavailable().is_some() => Err(self.server.puzzled(answer)),
             409 => Ok(Verdict::Broken(self.server.puzzled(answer))),
             413 => Ok(Verdict::Refused { code: "TOOLARGE", detail: said(answer) }),
             400..500 => Ok(Verdict::Refused { code: "SCHEMA", detail: said(answer) }),
@@ -55,7 +55,7 @@ impl Solr {
     }
 
     /// Removes documents; those that are not there are none.
-    fn remove(&self, uris: &[&str]) -> Result<(), Away> {
+    fn remove(&self, uris: &[&str]) -> Result<(), Unavailable> {
         for some in uris.chunks(BATCH_MAX) {
             let ids: Vec<String> = some.iter().map(|uri| id_of(uri)).collect();
             let answer = self.update(json!({"delete": ids}).to_string())?;
@@ -77,8 +77,8 @@ impl Solr {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(documents.len());
         while outcomes.len() < documents.len() {
             let rest = &documents[outcomes.len()..];
-            if let Some(Outcome::Later(away)) = outcomes.last() {
-                let later = Outcome::Later(away.clone());
+            if let Some(Outcome::Later(unavailable)) = outcomes.last() {
+                let later = Outcome::Later(unavailable.clone());
                 outcomes.extend(rest.iter().map(|_| later.clone()));
                 continue;
             }
@@ -98,7 +98,7 @@ impl Solr {
 }
 
 impl Output for Solr {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         let url = self.server.at(&["schema", "uniquekey"]);
         let answer = self.server.ask(Ask::new(Method::GET, url))?;
         if !answer.is_done() {
@@ -106,7 +106,7 @@ impl Output for Solr {
         }
         let key: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
         match key["uniqueKey"].as_str() {
-            Some(key) if key != self.config.id_field => Err(self.server.away(&format!(
+            Some(key) if key != self.config.id_field => Err(self.server.unavailable(&format!(
                 "documents are known by the field {key:?} there; set id_field={key}"
             ))),
             _ => Ok(()),
@@ -117,7 +117,11 @@ impl Output for Solr {
         Wants::Facts
     }
 
-    fn apply(&mut self, _spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
         let mut gone: Vec<&str> = Vec::new();
         for operation in operations {
             gone.extend(
@@ -142,13 +146,13 @@ impl Output for Solr {
         }
         // What is rejected must not stay in an older version.
         let uris: Vec<&str> = rejected.iter().map(|at| operations[*at].uri.as_str()).collect();
-        if let Err(away) = self.remove(&uris) {
-            rejected.iter().for_each(|at| outcomes[*at] = Outcome::Later(away.clone()));
+        if let Err(unavailable) = self.remove(&uris) {
+            rejected.iter().for_each(|at| outcomes[*at] = Outcome::Later(unavailable.clone()));
         }
-        unless_away(outcomes)
+        unless_unavailable(outcomes)
     }
 
-    fn job_over(&mut self) -> Result<(), Away> {
+    fn job_over(&mut self) -> Result<(), Unavailable> {
         if !self.config.commit {
             return Ok(());
         }

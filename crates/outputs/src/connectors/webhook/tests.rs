@@ -49,8 +49,11 @@ fn documents_are_put_updated_and_removed_in_every_way_and_twice_is_as_once() {
 fn requests_are_signed_with_what_they_say() {
     let fake = Receiver::at(0, Shelf::default(), Some("sesame"));
     let mut stranger = opened(&fake, json!({"secret": "simsim"}));
-    let away = stranger.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert!(away.why.contains("refuses our login") && !away.why.contains("simsim"), "{away:?}");
+    let unavailable = stranger.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert!(
+        unavailable.why.contains("refuses our login") && !unavailable.why.contains("simsim"),
+        "{unavailable:?}"
+    );
     let mut friend = opened(&fake, json!({"secret": "sesame", "removal": "delete"}));
     let operations = [put("http://a/1", "one"), drop_("http://a/2")];
     assert_eq!(friend.apply("{}", &operations).unwrap(), vec![Outcome::Taken; 2]);
@@ -78,8 +81,8 @@ fn a_receiver_without_room_is_asked_later_and_what_it_took_counts() {
     let fake = Receiver::start();
     let mut output = opened(&fake, json!({}));
     fake.shelf.fail([Fault::Busy(9)]);
-    let away = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert_eq!(away.retry_ms, Some(9_000));
+    let unavailable = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert_eq!(unavailable.retry_ms, Some(9_000));
     fake.shelf.fail([Fault::Status(200), Fault::Busy(9)]);
     let operations =
         [put("http://a/1", "one"), put("http://a/2", "two"), put("http://a/3", "three")];

@@ -63,7 +63,7 @@ impl Output for Kept {
         &mut self,
         _spec: &str,
         operations: &[Operation],
-    ) -> std::result::Result<Vec<Outcome>, Away> {
+    ) -> std::result::Result<Vec<Outcome>, Unavailable> {
         let mut outcomes = Vec::new();
         for operation in operations {
             for uri in operation.stale.iter().chain([&operation.uri]) {
