@@ -92,13 +92,13 @@ struct Back {
 
 /// Tells deliveries that something may be due. It may be told before they begin.
 #[derive(Clone)]
-pub struct Bell {
+pub struct Wakeup {
     events: SyncSender<Event>,
 }
 
-impl Bell {
+impl Wakeup {
     /// Something may be due.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // One that waits already is enough.
         let _ = self.events.try_send(Event::Nudge);
     }
@@ -106,20 +106,20 @@ impl Bell {
 
 /// Deliveries that have not begun.
 pub struct Ready {
-    bell: Bell,
+    wakeup: Wakeup,
     incoming: Receiver<Event>,
 }
 
-/// The bell, and what it rings for.
+/// Deliveries that have not begun, with what wakes them.
 pub fn ready() -> Ready {
     let (events, incoming) = sync_channel(CARRIERS + EVENTS_SPARE);
-    Ready { bell: Bell { events }, incoming }
+    Ready { wakeup: Wakeup { events }, incoming }
 }
 
 impl Ready {
-    /// The bell.
-    pub fn bell(&self) -> Bell {
-        self.bell.clone()
+    /// What wakes them when something is to be delivered.
+    pub fn wakeup(&self) -> Wakeup {
+        self.wakeup.clone()
     }
 
     /// Begins.
@@ -129,7 +129,7 @@ impl Ready {
         let incoming = Arc::new(Mutex::new(incoming));
         let mut carriers = Vec::new();
         for number in 0..CARRIERS {
-            let (incoming, events) = (incoming.clone(), self.bell.events.clone());
+            let (incoming, events) = (incoming.clone(), self.wakeup.events.clone());
             let (means, listener) = (means.clone(), listener.clone());
             carriers.push(spawn(&format!("carrier-{number}"), move || {
                 let mut carrier = carry::Carrier::new(means, listener);
@@ -145,11 +145,11 @@ impl Ready {
                 }
             })?);
         }
-        let (stopped, bell) = (stop.clone(), self.bell);
+        let (stopped, wakeup) = (stop.clone(), self.wakeup);
         let mut desk = Desk::new(means, loads, listener);
         let incoming = self.incoming;
         let thread = spawn("delivery", move || desk.serve(&incoming, &stopped))?;
-        Ok(Delivery { bell, stop, thread, carriers })
+        Ok(Delivery { wakeup, stop, thread, carriers })
     }
 }
 
@@ -162,7 +162,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 /// Deliveries that are made.
 pub struct Delivery {
-    bell: Bell,
+    wakeup: Wakeup,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
     carriers: Vec<JoinHandle<()>>,
@@ -172,7 +172,7 @@ impl Delivery {
     /// Ends, when what is carried has arrived.
     pub fn stop(self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.wakeup.wake();
         let _ = self.thread.join();
         for carrier in self.carriers {
             let _ = carrier.join();

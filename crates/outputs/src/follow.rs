@@ -111,34 +111,34 @@ pub type Listener = Arc<dyn Fn(Option<String>) + Send + Sync>;
 
 /// Tells a follower that something was committed.
 #[derive(Clone)]
-pub struct Bell {
-    ring: SyncSender<()>,
+pub struct Wakeup {
+    sender: SyncSender<()>,
 }
 
-impl Bell {
+impl Wakeup {
     /// Something was committed.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // One that waits already is enough.
-        let _ = self.ring.try_send(());
+        let _ = self.sender.try_send(());
     }
 }
 
 /// A follower that has not begun.
 pub struct Ready {
-    bell: Bell,
-    rung: Receiver<()>,
+    wakeup: Wakeup,
+    wakeups: Receiver<()>,
 }
 
-/// A follower, and the bell that wakes it.
+/// A follower that has not begun, with what wakes it.
 pub fn ready() -> Ready {
-    let (ring, rung) = sync_channel(1);
-    Ready { bell: Bell { ring }, rung }
+    let (sender, wakeups) = sync_channel(1);
+    Ready { wakeup: Wakeup { sender }, wakeups }
 }
 
 impl Ready {
-    /// The bell.
-    pub fn bell(&self) -> Bell {
-        self.bell.clone()
+    /// What wakes it when something was committed.
+    pub fn wakeup(&self) -> Wakeup {
+        self.wakeup.clone()
     }
 
     /// Begins.
@@ -150,7 +150,7 @@ impl Ready {
     ) -> Result<Follower> {
         let parts = means.claimant.db.read(settings::parts)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, rung, role) = (stop.clone(), self.rung, consumer.role());
+        let (stopped, wakeups, role) = (stop.clone(), self.wakeups, consumer.role());
         let following = Following {
             rights: Rights::new(means.claimant.clone(), role),
             consumer,
@@ -165,15 +165,15 @@ impl Ready {
         };
         let thread = std::thread::Builder::new()
             .name(role.into())
-            .spawn(move || following.serve(&rung, &stopped))
+            .spawn(move || following.serve(&wakeups, &stopped))
             .map_err(|error| Error::io(role, error))?;
-        Ok(Follower { bell: self.bell, stop, thread })
+        Ok(Follower { wakeup: self.wakeup, stop, thread })
     }
 }
 
 /// A follower at work.
 pub struct Follower {
-    bell: Bell,
+    wakeup: Wakeup,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Delays>,
 }
@@ -183,7 +183,7 @@ impl Follower {
     /// from the commits of chunks until they were in.
     pub fn stop(self) -> Delays {
         self.stop.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.wakeup.wake();
         self.thread.join().unwrap_or_default()
     }
 }
@@ -206,7 +206,7 @@ struct Following {
 }
 
 impl Following {
-    fn serve(mut self, rung: &Receiver<()>, stop: &AtomicBool) -> Delays {
+    fn serve(mut self, wakeups: &Receiver<()>, stop: &AtomicBool) -> Delays {
         let poll_ms = self.means.poll_ms.min(self.means.claimant.lease_ms / 4).max(1);
         let gather_ms = self.consumer.gather_ms();
         let (mut failures, mut rests_until_ms) = (0u32, 0);
@@ -239,11 +239,11 @@ impl Following {
                 return self.delays;
             }
             let gathers_ms = (began_ms + gather_ms - clock::now_ms()).clamp(0, gather_ms);
-            if gathers_ms > 0 && rung_within(rung, gathers_ms, stop) {
+            if gathers_ms > 0 && woken_within(wakeups, gathers_ms, stop) {
                 continue;
             }
             let wait = Duration::from_millis(u64::try_from(poll_ms).unwrap_or(1));
-            if let Err(RecvTimeoutError::Disconnected) = rung.recv_timeout(wait) {
+            if let Err(RecvTimeoutError::Disconnected) = wakeups.recv_timeout(wait) {
                 self.rights.end();
                 return self.delays;
             }
@@ -399,19 +399,19 @@ impl Following {
     }
 }
 
-/// Waits for a time, whatever is rung. Whether it was rung meanwhile, or has to stop.
-fn rung_within(rung: &Receiver<()>, wait_ms: i64, stop: &AtomicBool) -> bool {
+/// Waits for a time, whatever wakes it. Whether it was woken meanwhile, or has to stop.
+fn woken_within(wakeups: &Receiver<()>, wait_ms: i64, stop: &AtomicBool) -> bool {
     let until_ms = clock::now_ms() + wait_ms;
-    let mut was_rung = false;
+    let mut was_woken = false;
     loop {
         let left_ms = until_ms - clock::now_ms();
         if left_ms <= 0 || stop.load(Ordering::SeqCst) {
-            return was_rung || stop.load(Ordering::SeqCst);
+            return was_woken || stop.load(Ordering::SeqCst);
         }
         let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or(0));
-        match rung.recv_timeout(left) {
-            Ok(()) => was_rung = true,
-            Err(RecvTimeoutError::Timeout) => return was_rung,
+        match wakeups.recv_timeout(left) {
+            Ok(()) => was_woken = true,
+            Err(RecvTimeoutError::Timeout) => return was_woken,
             Err(RecvTimeoutError::Disconnected) => return true,
         }
     }
