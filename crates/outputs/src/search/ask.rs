@@ -26,9 +26,9 @@ mod snippets;
 mod suggest;
 
 use super::access::{Reader, TOKENS_MAX, visible_to};
+use super::indexed_links::Target;
 use super::schema::{CONNECTION, Fields};
 use super::server::Shards;
-use super::told::Target;
 use bounded::Deadline;
 use cursor::{from_cursor, to_cursor};
 use find::Finder;

@@ -14,11 +14,11 @@
 mod beside;
 mod tend;
 
+use super::anchor_text;
+use super::job_filter::{JobFilter, is_for_readers};
 use super::refresh::Refresh;
-use super::said;
-use super::schema::{Entry, Key, Said};
+use super::schema::{AnchorText, Entry, Key};
 use super::shard::{In, Means, Shard};
-use super::wanted::{Wanted, is_for_readers};
 use crate::follow::{Applied, Consumer, LeftOut, Work};
 use page::domain::SuffixList;
 use std::collections::{BTreeMap, HashMap};
@@ -54,7 +54,7 @@ pub struct Search {
     /// The chunk that is being read.
     reading: Option<In>,
     /// Which jobs want their documents to be found.
-    wanted: Wanted,
+    wanted: JobFilter,
     /// Whether documents are tried one by one, because a batch has failed.
     is_careful: bool,
     /// Whether shards are made anew, whatever is published of them.
@@ -88,7 +88,7 @@ impl Search {
     /// The index, and who is told of every version.
     pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
         let list = means.claimant.db.read(settings::suffix_list)?;
-        let (shards, wanted) = (BTreeMap::new(), Wanted::default());
+        let (shards, wanted) = (BTreeMap::new(), JobFilter::default());
         let (is_careful, is_anew, faults, reading) = Default::default();
         Ok(Search { means, list, shards, reading, wanted, is_careful, is_anew, faults, published })
     }
@@ -207,15 +207,15 @@ impl Search {
     }
 
     /// What others say of documents that have something to be found by.
-    fn said(&self, records: &[DocumentRecord]) -> Result<Vec<Said>> {
+    fn said(&self, records: &[DocumentRecord]) -> Result<Vec<AnchorText>> {
         let Some(links) = &self.means.links else {
-            return Ok(vec![Said::default(); records.len()]);
+            return Ok(vec![AnchorText::default(); records.len()]);
         };
         let target = |record: &DocumentRecord| {
             record.facts.as_ref()?;
-            said::target(links, &self.list, &record.docid)
+            anchor_text::target(links, &self.list, &record.docid)
         };
-        said::of(links, &records.iter().map(target).collect::<Vec<_>>())
+        anchor_text::of(links, &records.iter().map(target).collect::<Vec<_>>())
     }
 
     /// A batch of what is behind where parts are: what it came to, the chunks that are in, and

@@ -141,7 +141,7 @@ impl Key {
 
 /// What others say of a document: the words of links to it, and how many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct AnchorText {
     /// In-links.
     pub links: u64,
     /// Their words.
@@ -161,7 +161,7 @@ pub struct Entry<'a> {
     /// What it holds.
     pub facts: &'a Facts,
     /// What others say.
-    pub said: &'a Said,
+    pub said: &'a AnchorText,
 }
 
 impl Fields {
@@ -203,7 +203,7 @@ impl Fields {
     }
 
     /// Adds what is not stored: what can be made of its key and its URL, and what others say.
-    pub fn complete(&self, to: &mut TantivyDocument, key: Key, url: &str, said: &Said) {
+    pub fn complete(&self, to: &mut TantivyDocument, key: Key, url: &str, said: &AnchorText) {
         to.add_i64(self.connection, key.connection.0);
         to.add_text(self.address, address(url));
         above(host_of(url)).for_each(|it| to.add_text(self.host, it));

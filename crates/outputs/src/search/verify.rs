@@ -10,9 +10,9 @@
 mod facts;
 mod strays;
 
+use super::job_filter::{JobFilter, is_for_readers};
 use super::schema::{Fields, Key};
 use super::server::Shards;
-use super::wanted::{Wanted, is_for_readers};
 use super::writer::{Cursors, failed};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -201,7 +201,7 @@ impl Verifying<'_> {
 /// What jobs want, asked once: nobody changes their mind meanwhile.
 #[derive(Default)]
 struct Jobs {
-    wanted: Wanted,
+    wanted: JobFilter,
     known: HashMap<JobId, bool>,
 }
 

@@ -1,6 +1,6 @@
 //! Documents by how many link to them now.
 //!
-//! Most are judged by what the index was told of them ([`told`]); where that does not decide
+//! Most are judged by what the index was told of them ([`crate::search::indexed_links`]); where that does not decide
 //! it, the link index is asked. Invariant: it is asked for at most [`LOOKED_MAX`] documents
 //! for a question, a few at a time; beyond that, what was told decides. When time is over it
 //! is asked no more, and nothing more is found.
@@ -9,7 +9,7 @@ use super::InLinks;
 use super::answer::Failed;
 use super::bounded::Deadline;
 use super::parse::{Filter, Node};
-use crate::search::told::{Columns, Target, now_between};
+use crate::search::indexed_links::{Columns, Target, now_between};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tantivy::index::SegmentId;
@@ -186,8 +186,8 @@ impl Scorer for Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::indexed_links::is_worth_it;
     use crate::search::schema::{Fields, analysers};
-    use crate::search::told::is_worth_it;
     use page::ids::DocHash;
     use proptest::prelude::*;
     use std::cell::Cell;

@@ -5,8 +5,8 @@
 
 use super::{Jobs, Reached, Verifying, broken};
 use crate::search::follow::is_news;
-use crate::search::schema::{Entry, Key, Said};
-use crate::search::wanted::is_for_readers;
+use crate::search::job_filter::is_for_readers;
+use crate::search::schema::{AnchorText, Entry, Key};
 use page::domain::SuffixList;
 use std::collections::BTreeMap;
 use store::chunkfile::document::DocumentRecord;
@@ -98,7 +98,7 @@ impl Comparing<'_> {
         }
         self.compared += 1;
         let fields = self.of.fields;
-        let said = Said::default();
+        let said = AnchorText::default();
         let entry = Entry { key, place: (part, chunk), record, facts, said: &said };
         let should = fields.document(&entry, list);
         let should = stored_of(&should, &fields.schema);
