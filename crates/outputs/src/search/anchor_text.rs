@@ -7,7 +7,7 @@ use super::schema::AnchorText;
 use crate::links::LinkIndex;
 use crate::links::keys;
 use crate::links::node::Node;
-use crate::links::reading::{self, Known};
+use crate::links::queries::{self, Known};
 use page::domain::SuffixList;
 use page::ids::DocHash;
 use page::uri::Uri;
@@ -51,7 +51,7 @@ pub fn of(index: &LinkIndex, targets: &[Option<(Part, DocHash)>]) -> Result<Vec<
                 continue;
             };
             let known = Known { part, hash, node };
-            let anchors = reading::anchors(view, &known, LOOKED_MAX)?;
+            let anchors = queries::anchors(view, &known, LOOKED_MAX)?;
             let anchors = chosen(anchors.iter().map(String::as_str).take(LOOKED_MAX));
             said.push(AnchorText {
                 links: known.node.incount,

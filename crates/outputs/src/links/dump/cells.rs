@@ -7,7 +7,7 @@ use super::Layout;
 use crate::links::counts::encoded;
 use crate::links::node::Node;
 use crate::links::pages::{Page, PageLink};
-use crate::links::tops::url_of;
+use crate::links::rankings::url_of;
 use jiff::Timestamp;
 use page::outlinks::domain_of;
 use page::webindex::{self, WebindexPage};

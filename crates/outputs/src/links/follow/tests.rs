@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::links::keys;
-use crate::links::reading;
+use crate::links::queries;
 use page::facts::{Facts, Link, LinkKind, Rel};
 use page::uri::Uri;
 use std::sync::Arc;
@@ -159,7 +159,7 @@ impl World {
     fn in_links(&self) -> Result<u64> {
         let list = self.db.read(settings::suffix_list)?;
         let uri = Uri::canonical("https://example.com/target", &list).unwrap().to_uri();
-        let found = self.links.index.read(move |view| reading::find(view, PART, &uri))?;
+        let found = self.links.index.read(move |view| queries::find(view, PART, &uri))?;
         Ok(found.map_or(0, |it| it.node.incount))
     }
 }

@@ -11,7 +11,7 @@ use crate::links::changes::{Batch, Change, Content, What};
 use crate::links::index::LinkIndex;
 use crate::links::paging::Paging;
 use crate::links::prune::{self, Bounds, SWEEP_EVERY_MS};
-use crate::links::reading::{self, Filter};
+use crate::links::queries::{self, Filter};
 use crate::links::{keys, rebuild, verify};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
@@ -131,9 +131,9 @@ fn a_page_that_loses_links_every_day_shows_the_latest_ones() {
         let shown = |limit| {
             let part = index.part_of(&uri(1));
             let lost = index.read(move |view| {
-                let known = reading::find(view, part, &uri(1))?.expect("it is linked to");
+                let known = queries::find(view, part, &uri(1))?.expect("it is linked to");
                 let paging = Paging::new(limit, None).unwrap();
-                Ok(reading::lost(view, &known, &Filter::default(), &paging)?.items)
+                Ok(queries::lost(view, &known, &Filter::default(), &paging)?.items)
             });
             lost.unwrap().iter().map(|it| it.lost_ms.unwrap() / DAY_MS).collect::<Vec<_>>()
         };

@@ -1,9 +1,9 @@
 //! Documents by how many link to them now.
 //!
-//! Most are judged by what the index was told of them ([`crate::search::indexed_links`]); where that does not decide
-//! it, the link index is asked. Invariant: it is asked for at most [`LOOKED_MAX`] documents
-//! for a question, a few at a time; beyond that, what was told decides. When time is over it
-//! is asked no more, and nothing more is found.
+//! Most are judged by what the index was told of them ([`crate::search::indexed_links`]);
+//! where that does not decide it, the link index is asked. Invariant: it is asked for at most
+//! [`LOOKED_MAX`] documents for a question, a few at a time; beyond that, what was told
+//! decides. When time is over it is asked no more, and nothing more is found.
 
 use super::InLinks;
 use super::answer::Failed;

@@ -11,7 +11,7 @@ use super::node::{Inlinks, Node};
 use super::pages::{Page, PageLink};
 use super::paging::{Listing, Paging};
 use super::plan::read_seen;
-use super::tops::url_of;
+use super::rankings::url_of;
 use page::facts::{LinkKind, Rel};
 use page::ids::DocHash;
 use serde::{Deserialize, Serialize};
