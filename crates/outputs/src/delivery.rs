@@ -40,12 +40,10 @@ pub const ROLE: &str = "deliver";
 
 /// What deliveries are made with.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
-    /// The rows.
     pub db: Db,
-    /// The objects.
     pub objects: Objects,
-    /// Who delivers.
     pub claimant: Claimant,
     /// How often it looks for what others decided.
     pub poll_ms: i64,

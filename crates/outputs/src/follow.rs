@@ -90,8 +90,8 @@ pub struct Applied {
 
 /// A document that an index leaves out because of a bug of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct LeftOut {
-    /// The document.
     pub docid: String,
     /// What went wrong.
     pub why: String,
@@ -99,8 +99,8 @@ pub struct LeftOut {
 
 /// On whose behalf a consumer is served, and how.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
-    /// Who follows.
     pub claimant: Claimant,
     /// How often it looks for what others committed.
     pub poll_ms: i64,

@@ -40,10 +40,9 @@ const SHOWN_MAX: usize = 300;
 
 /// Where a server is, and how it is asked.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs)]
 pub struct Access<'a> {
-    /// Its address.
     pub url: &'a str,
-    /// Who asks.
     pub login: Login,
     /// A file with certificates that are trusted beside the usual ones; empty for none.
     pub ca_file: &'a str,
@@ -77,8 +76,8 @@ pub struct Server {
 }
 
 /// What is asked.
+#[allow(missing_docs)]
 pub struct Ask<'a> {
-    /// How.
     pub method: Method,
     /// Of what.
     pub url: Url,
@@ -104,8 +103,8 @@ impl Ask<'_> {
 
 /// What a server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// After how long it wants to be asked again.
     pub retry_ms: Option<i64>,

@@ -28,6 +28,7 @@ pub trait Notification: Send {
 
 /// What is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Notice {
     /// What has happened.
     pub occasion: Occasion,
@@ -35,7 +36,6 @@ pub struct Notice {
     pub job: String,
     /// What people say of it.
     pub description: String,
-    /// Its run.
     pub run: i64,
     /// When the run began.
     pub started_ms: Option<i64>,

@@ -30,12 +30,11 @@ pub trait Output: Send {
 
 /// What an output needs of a document, each with what comes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub enum Wants {
-    /// Its name.
     Name,
     /// What it says.
     Facts,
-    /// Its bytes.
     Bytes,
 }
 

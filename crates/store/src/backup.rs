@@ -36,10 +36,10 @@ const BUFFER: usize = 1 << 20;
 
 /// What was copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Copied {
     /// Files, the rows among them.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 

@@ -25,8 +25,8 @@ const ROW_BYTES: usize = 512;
 
 /// A table whose rows carry checksums.
 #[derive(Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub(crate) struct Summed {
-    /// Its name.
     pub table: &'static str,
     /// The columns that the checksum is made of, separated by a comma and a space.
     pub covered: &'static str,

@@ -24,10 +24,9 @@ pub const CONDEMNED_GRACE_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// An object that was written and waits to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Written {
-    /// Its key.
     pub key: (Part, ObjectId),
-    /// Its size.
     pub bytes: u64,
     /// BLAKE3 of its bytes.
     pub hash: [u8; 32],
@@ -89,10 +88,10 @@ impl Default for Grace {
 
 /// What a collection removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Collected {
     /// Objects.
     pub objects: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 

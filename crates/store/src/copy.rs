@@ -32,10 +32,10 @@ const OBJECTS_PAGE: u32 = 500;
 
 /// One of the two homes: rows, and the objects they name.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Home {
     /// The rows. A target's schema is brought up to date by the copy.
     pub db: Db,
-    /// The objects.
     pub objects: Objects,
     /// Where the objects are, as an operator writes it.
     pub objects_at: String,
@@ -43,10 +43,10 @@ pub struct Home {
 
 /// What was copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct Copied {
     /// Tables, empty ones among them.
     pub tables: u64,
-    /// Their rows.
     pub rows: u64,
     /// Objects.
     pub objects: u64,

@@ -21,8 +21,8 @@ pub struct Patience {
 
 /// Another try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Again {
-    /// When.
     pub check_ms: i64,
     /// Tries that are left after it.
     pub failcount: i64,

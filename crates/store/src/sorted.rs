@@ -47,8 +47,8 @@ pub enum Habit {
 
 /// One row to be written, or to be gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Row {
-    /// Where.
     pub part: Part,
     /// Its key, with the family's byte.
     pub key: Vec<u8>,

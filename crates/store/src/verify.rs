@@ -24,8 +24,8 @@ pub const FINDINGS_MAX: usize = 1_000;
 
 /// Something that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct Finding {
-    /// Which thing.
     pub what: String,
     /// What is wrong with it.
     pub problem: String,

@@ -38,19 +38,17 @@ const LINK: u8 = 1;
 /// in-links in the order of their sources and then the URI itself; then the rows of the
 /// part's rankings and domains, in the order of their keys; then its end.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub enum Event<'a> {
     /// Somebody links to a URI.
     Inlink {
         /// The URI's hash.
         hash: DocHash,
-        /// Who.
         source: Source,
-        /// How.
         link: Inlink,
     },
     /// A URI, after its in-links. Where they are is not for this to say.
     Node {
-        /// Its hash.
         hash: DocHash,
         /// What is counted.
         node: &'a Node,

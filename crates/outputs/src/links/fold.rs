@@ -18,10 +18,9 @@ use store::sorted::{Row, View};
 use store::{Error, Result};
 
 /// What is folded into a part, and with which number.
+#[allow(missing_docs)]
 pub struct Fold<'a> {
-    /// The batch.
     pub plan: &'a Plan,
-    /// The part.
     pub part: Part,
     /// The number of this change of the part.
     pub seq: u64,
@@ -308,10 +307,9 @@ pub fn decode_lost(bytes: &[u8]) -> Result<Lost> {
 }
 
 /// Rows of one part.
+#[allow(missing_docs)]
 pub struct Rows {
-    /// The part.
     pub part: Part,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 

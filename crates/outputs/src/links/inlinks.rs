@@ -39,8 +39,8 @@ pub fn blocks_max(incount: u64) -> u64 {
 
 /// An in-link, or its removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Edit {
-    /// Who links.
     pub source: Source,
     /// How; `None` takes it away.
     pub link: Option<Inlink>,
@@ -48,12 +48,11 @@ pub struct Edit {
 
 /// What is known of an in-link.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Inlink {
-    /// Its words.
     pub anchor: String,
     /// How the page names it.
     pub kind: LinkKind,
-    /// Its promises.
     pub rel: Rel,
     /// When it was first seen, in seconds.
     pub first_s: u64,

@@ -63,10 +63,9 @@ pub fn read_part(bytes: [u8; PART_BYTES]) -> Part {
 
 /// A page by where it lives and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub struct Source {
-    /// Its part.
     pub part: Part,
-    /// Its number.
     pub number: u64,
 }
 

@@ -47,18 +47,16 @@ pub struct Planned {
 
 /// What differs for one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Edit {
     /// The target's part.
     pub part: Part,
-    /// The target.
     pub target: DocHash,
-    /// Who links.
     pub source: Source,
     /// The page in the plan.
     pub page: u32,
     /// The link: of the page as it is, or as it was if it is removed.
     pub link: u32,
-    /// What.
     pub what: Differs,
 }
 

@@ -25,10 +25,10 @@ pub const LOOKED_MAX: usize = 100_000;
 
 /// A URI, as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Known {
     /// Where it lives.
     pub part: Part,
-    /// Its key.
     pub hash: DocHash,
     /// What is counted of it.
     pub node: Node,

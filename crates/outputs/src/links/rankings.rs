@@ -33,8 +33,8 @@ pub enum By {
 
 /// A URI in a ranking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Ranked {
-    /// Its URL.
     pub url: String,
     /// Its row form.
     pub uri: String,
@@ -48,8 +48,8 @@ pub struct Ranked {
 
 /// A domain in the ranking of domains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Domain {
-    /// Its name.
     pub domain: String,
     /// URIs of it that are crawled or linked to.
     pub pages: u64,

@@ -39,8 +39,8 @@ pub const WAITS_MS: [i64; 3] = [2_000, 15_000, 120_000];
 
 /// What telling is done with.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
-    /// The rows.
     pub db: Db,
     /// Makes ids for this node, which is registered.
     pub ids: Arc<IdMaker>,

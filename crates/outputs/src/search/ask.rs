@@ -72,10 +72,9 @@ const FEW: u64 = 3;
 pub type InLinks<'a> = &'a dyn Fn(&[Option<Target>]) -> store::Result<Vec<u64>>;
 
 /// Answers questions about one state of the index.
+#[allow(missing_docs)]
 pub struct Asking<'a> {
-    /// The index.
     pub shards: &'a Shards,
-    /// Its fields.
     pub fields: &'a Fields,
     /// What hits are worth.
     pub weights: Weights,

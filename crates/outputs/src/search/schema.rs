@@ -110,10 +110,9 @@ pub fn analysers() -> TokenizerManager {
 
 /// The key of a document: the connection it is of, and the hash of its identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub struct Key {
-    /// The connection.
     pub connection: ConnectionId,
-    /// The hash.
     pub hash: DocHash,
 }
 
@@ -141,18 +140,18 @@ impl Key {
 
 /// What others say of a document: the words of links to it, and how many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct AnchorText {
     /// In-links.
     pub links: u64,
-    /// Their words.
     pub anchors: Vec<String>,
     /// Where the link index has it, if it is a page of the web.
     pub target: Option<(Part, DocHash)>,
 }
 
 /// A document for the index.
+#[allow(missing_docs)]
 pub struct Entry<'a> {
-    /// Its key.
     pub key: Key,
     /// Its part, and the chunk its content is from.
     pub place: (Part, ChunkId),

@@ -35,10 +35,10 @@ const MERGES_MAX: usize = 20;
 
 /// Who publishes, and where.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
     /// Who it is.
     pub claimant: Claimant,
-    /// The objects.
     pub objects: Objects,
     /// Where writers have their directories.
     pub home: PathBuf,
@@ -72,10 +72,10 @@ impl Means {
 }
 
 /// A shard that is written.
+#[allow(missing_docs)]
 pub struct Shard {
     part: Part,
     means: Means,
-    /// The index.
     pub writer: Writer,
     make: String,
     /// The files of what is published of this one.
@@ -99,10 +99,9 @@ pub enum Merged {
 
 /// A chunk that is in, of a part whose lease is held.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct In {
-    /// The lease.
     pub lease: Lease,
-    /// The chunk.
     pub chunk: ChunkId,
 }
 

@@ -51,14 +51,13 @@ pub struct Verified {
 }
 
 /// What is compared.
+#[allow(missing_docs)]
 pub struct Verifying<'a> {
-    /// The rows.
     pub db: &'a Db,
     /// Where facts are.
     pub objects: &'a Objects,
     /// What is published.
     pub shards: &'a Shards,
-    /// Its fields.
     pub fields: &'a Fields,
 }
 

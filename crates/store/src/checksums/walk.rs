@@ -107,8 +107,8 @@ pub(super) fn shown(value: Raw<'_>) -> String {
 }
 
 /// Rows of a table that are damaged, from a walk over a bounded number of rows.
+#[allow(missing_docs)]
 pub(crate) struct Damaged {
-    /// The table.
     pub table: &'static Summed,
     /// The keys of the rows, as people read them.
     pub keys: Vec<String>,

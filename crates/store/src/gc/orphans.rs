@@ -19,10 +19,10 @@ pub const ORPHANS_SHOWN_MAX: usize = 100;
 
 /// Objects that no row knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct Orphans {
     /// How many there are, or were.
     pub found: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// How many were deleted.
     pub deleted: u64,

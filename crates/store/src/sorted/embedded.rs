@@ -46,10 +46,10 @@ const FILES_MAX: usize = 256;
 
 /// Where a map is, and of what it consists.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Place {
     /// Its directory, which is made if it is not there.
     pub path: PathBuf,
-    /// Its families.
     pub families: &'static [Family],
 }
 

@@ -18,6 +18,7 @@ const CHANGES_BYTES_MAX: usize = 16 << 10;
 
 /// A change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Entry {
     /// Tells it from others of the same moment.
     pub id: i64,
@@ -25,7 +26,6 @@ pub struct Entry {
     pub at_ms: i64,
     /// Who did it: the name of a token, or the command line.
     pub who: String,
-    /// The verb.
     pub verb: String,
     /// `done` or `refused`; `begun` if nobody knows what came of it.
     pub outcome: String,

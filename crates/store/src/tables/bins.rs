@@ -11,10 +11,9 @@ use crate::{Result, Tx, Value};
 
 /// A bin's politeness and record.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Bin {
-    /// Its number.
     pub bin: BinId,
-    /// Its name.
     pub name: String,
     /// The delay between requests if it has one of its own.
     pub delay_ms: Option<i64>,
@@ -119,8 +118,8 @@ pub fn list_of_job(
 
 /// What a chunk did to a bin.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Visit {
-    /// The bin.
     pub bin: BinId,
     /// Not before this time from now on.
     pub next_ms: i64,

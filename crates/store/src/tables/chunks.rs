@@ -46,8 +46,8 @@ pub fn open(
 
 /// A chunk that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Opening {
-    /// The chunk.
     pub chunk: ChunkId,
     /// What its documents are active in: the chunk itself, or the chunk that first claimed, if
     /// this one goes on with documents which the chunk before it left active.
@@ -87,6 +87,7 @@ pub fn open_for(tx: &mut Tx<'_>, lease: &Lease, opening: Opening, now_ms: i64) -
 
 /// What a committed chunk holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Summary {
     /// Documents settled.
     pub documents: i64,
@@ -106,7 +107,6 @@ pub struct Summary {
     pub facts: Option<Vec<u8>>,
     /// Facts that are an object of their own.
     pub facts_object: Option<ObjectId>,
-    /// The bodies.
     pub bodies_object: Option<ObjectId>,
 }
 

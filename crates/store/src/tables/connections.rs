@@ -82,6 +82,7 @@ impl Kind {
 
 /// A connection's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Connection {
     /// Its id, made by us.
     pub id: ConnectionId,
@@ -89,7 +90,6 @@ pub struct Connection {
     pub name: String,
     /// What people say of it.
     pub description: Option<String>,
-    /// The connector.
     pub classname: String,
     /// The connector's settings, as JSON.
     pub config: String,

@@ -133,8 +133,8 @@ pub fn forget(tx: &mut Tx<'_>, consumer: &str) -> Result<()> {
 
 /// A consumer that is behind in a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Behind {
-    /// The part.
     pub part: Part,
     /// Who it is.
     pub consumer: String,

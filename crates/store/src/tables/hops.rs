@@ -89,8 +89,8 @@ pub fn distances(
 
 /// A document with news.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct News {
-    /// Which one.
     pub dochash: DocHash,
     /// In the graph of this kind of link.
     pub kind: String,

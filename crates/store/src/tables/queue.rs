@@ -84,13 +84,11 @@ impl State {
 
 /// A document of a job, as the frontier needs it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 // tidy: wide a row of `queue` as the frontier needs it
 pub struct Entry {
-    /// The row.
     pub id: QueueId,
-    /// Its bin.
     pub bin: BinId,
-    /// Its key.
     pub dochash: DocHash,
     /// Its identifier: for the web, the canonical URL.
     pub docid: String,

@@ -12,12 +12,12 @@ use crate::{Result, Tx, Value};
 
 /// What was counted of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct TrapRow {
     /// Whose crawl.
     pub job: JobId,
     /// The host; for a registered domain, the bin that its name has.
     pub bin: BinId,
-    /// The pattern.
     pub pattern: String,
     /// Documents fetched.
     pub documents: i64,

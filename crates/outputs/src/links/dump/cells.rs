@@ -17,12 +17,11 @@ use store::{Error, Result};
 
 /// A cell of the query table.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Cell<'a> {
-    /// Its row.
     pub row: &'a str,
     /// Its column family.
     pub family: &'a str,
-    /// Its column.
     pub qualifier: &'a str,
     /// What it holds.
     pub value: &'a str,
@@ -37,10 +36,9 @@ pub type Put<'a> = dyn FnMut(&Cell<'_>) -> Result<()> + 'a;
 
 /// A number, and the change that counted it.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Count {
-    /// The number.
     pub count: u64,
-    /// The change.
     pub seq: u64,
 }
 

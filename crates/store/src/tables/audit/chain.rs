@@ -21,8 +21,8 @@ const PROBLEMS_MAX: usize = 100;
 
 /// The newest event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Head {
-    /// Its number.
     pub number: i64,
     hash: [u8; 32],
 }

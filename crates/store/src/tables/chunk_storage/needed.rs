@@ -23,8 +23,8 @@ pub struct Settled {
 
 /// A settled chunk that has facts or bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Stored {
-    /// The chunk.
     pub id: ChunkId,
     /// Its number in the part's order.
     pub seq: i64,
@@ -106,8 +106,8 @@ pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
 
 /// A pack of which little is left: chunks whose facts were in it have others now, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct SparsePack {
-    /// The pack.
     pub id: ObjectId,
     /// Bytes of it that chunks point to.
     pub live_bytes: i64,
@@ -165,6 +165,7 @@ pub enum NewBodies {
 
 /// What takes the place of a chunk's facts and bodies.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Rewritten {
     /// The chunk as it was looked at.
     pub from: Stored,
@@ -172,7 +173,6 @@ pub struct Rewritten {
     pub facts: Option<(i64, i64)>,
     /// Documents that the new facts are of.
     pub left: i64,
-    /// Its bodies.
     pub bodies: NewBodies,
 }
 

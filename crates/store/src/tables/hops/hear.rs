@@ -23,6 +23,7 @@ pub enum Says {
 
 /// Something that a document is told, in one graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Told {
     /// Who is told.
     pub target: DocHash,
@@ -32,7 +33,6 @@ pub struct Told {
     pub link: Arc<str>,
     /// The graph: which of the kinds that are counted.
     pub kind: usize,
-    /// What.
     pub says: Says,
 }
 

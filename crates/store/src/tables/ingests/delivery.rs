@@ -104,6 +104,7 @@ pub fn undelivered(tx: &mut Tx<'_>, at: Due, now_ms: i64, limit: u32) -> Result<
 
 /// What came of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Fate {
     /// The output has done it.
     Taken,
@@ -115,7 +116,6 @@ pub enum Fate {
     Claimed,
     /// It is tried again at a time, or never ([`NEVER_MS`]).
     Again {
-        /// When.
         check_ms: i64,
         /// Tries that are left.
         failcount: Option<i64>,

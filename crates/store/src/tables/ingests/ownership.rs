@@ -44,8 +44,8 @@ impl Ownership {
 
 /// A document that is to be sent to its output again, because it owns a URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Resend {
-    /// The owner.
     pub owner: Claimant,
     /// The hash of the URI.
     pub uri_hash: Vec<u8>,

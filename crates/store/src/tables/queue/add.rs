@@ -18,12 +18,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A document somebody has named.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Candidate {
     /// A fresh id, used if the document is new.
     pub id: QueueId,
-    /// Its key.
     pub dochash: DocHash,
-    /// Its identifier.
     pub docid: String,
     /// The number of its bin.
     pub bin: BinId,
@@ -67,12 +66,12 @@ pub struct Added {
 
 /// Where documents are added, when, and how many may be let in.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Adding {
     /// The job and the part.
     pub place: Place,
     /// The run that names them.
     pub run: Run,
-    /// The time.
     pub now_ms: i64,
     /// New documents that may be let in; those beyond are cut with the reason `limit`.
     pub room: Option<i64>,

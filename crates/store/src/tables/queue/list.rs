@@ -21,13 +21,11 @@ const EVENTS_MAX: u32 = 10;
 
 /// A document of a job as people see it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 // tidy: wide a row of `queue` as people see it
 pub struct Listed {
-    /// The row.
     pub id: QueueId,
-    /// Its job.
     pub job: JobId,
-    /// Its bin.
     pub bin: BinId,
     /// Its identifier: for the web, the canonical URL.
     pub docid: String,
@@ -125,6 +123,7 @@ impl Listed {
 
 /// A place in the order of a walk. Which fields count depends on the state.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs)]
 pub struct Key {
     /// The bin, the check time or the chunk.
     pub number: i64,
@@ -134,7 +133,6 @@ pub struct Key {
     pub priority: f64,
     /// The reason's code.
     pub reason: String,
-    /// The row.
     pub id: i64,
 }
 

@@ -48,19 +48,14 @@ impl Reason {
 
 /// Where a processed document goes.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub enum Settlement {
     /// Processed in this run; nothing more to do until the next.
     Done,
     /// Processed; to be looked at again at a time (continuous jobs).
-    Again {
-        /// When.
-        check_ms: i64,
-        /// What then.
-        action: Action,
-    },
+    Again { check_ms: i64, action: Action },
     /// Not processed: try again at a time.
     Retry {
-        /// When.
         check_ms: i64,
         /// Retries that are left.
         failcount: Option<i64>,
@@ -92,8 +87,8 @@ pub enum Settlement {
 
 /// One document with where it goes.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Settled {
-    /// The row.
     pub id: QueueId,
     /// Generation of the links and carried values it asserted this time.
     pub generation: i64,

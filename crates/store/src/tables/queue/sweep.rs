@@ -16,6 +16,7 @@ use std::collections::HashSet;
 
 /// What is swept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Sweep {
     /// What older runs than this one settled.
     Clean(Run),
@@ -24,10 +25,7 @@ pub enum Sweep {
     /// Everything.
     Delete,
     /// What can only be looked at after a time: it stays, but is given up for this run.
-    Left {
-        /// The time.
-        horizon_ms: i64,
-    },
+    Left { horizon_ms: i64 },
 }
 
 impl Sweep {
