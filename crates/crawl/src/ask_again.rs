@@ -29,7 +29,7 @@ pub fn unblock_hosts(db: &Db, job: &Job, now_ms: i64) -> Result<()> {
     let (id, delay_ms) = (job.id, spec.delay_ms);
     for part in parts(db)? {
         let codes: Vec<String> = sentences::no_answer().collect();
-        db.write(move |tx| bins::unblock(tx, (part, id), &codes, (now_ms, delay_ms)))?;
+        db.write(move |tx| bins::unblock(tx, part, id, &codes, now_ms, delay_ms))?;
     }
     Ok(())
 }
@@ -51,7 +51,7 @@ pub fn retry_documents(
         let place = Place { part, job };
         loop {
             let reasons = waiting.clone();
-            let count = db.write(move |tx| queue::hasten(tx, place, &reasons, (now_ms, STEP)))?;
+            let count = db.write(move |tx| queue::hasten(tx, place, &reasons, now_ms, STEP))?;
             if count == 0 {
                 break;
             }
@@ -65,7 +65,7 @@ pub fn retry_documents(
                 if !state.is_some_and(|it| it.phase == Phase::Active && it.run == run) {
                     return Ok(None);
                 }
-                Ok(retry::retry_any_of(tx, (place, run), (&reasons, row), STEP)?.next)
+                Ok(retry::retry_any_of(tx, place, run, &reasons, row, STEP)?.next)
             })?;
         }
     }

@@ -76,7 +76,7 @@ impl HandingOver {
             let (lease, meanwhile) = (lease.clone(), std::mem::take(&mut over.meanwhile));
             db.write(move |tx| {
                 leases::fence(tx, &lease)?;
-                carrydown::save_handed(tx, place, (&meanwhile, false))
+                carrydown::save_handed(tx, place, &meanwhile, false)
             })?;
         }
         Ok(over)
@@ -119,7 +119,7 @@ impl HandingOver {
 
     /// All has been handed over, in the transaction of the own part.
     pub fn has_arrived(&self, tx: &mut Tx<'_>, place: Place) -> Result<()> {
-        carrydown::save_handed(tx, place, (&self.handed, true))
+        carrydown::save_handed(tx, place, &self.handed, true)
     }
 }
 

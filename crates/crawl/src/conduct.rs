@@ -106,7 +106,7 @@ pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
     let before = job_states::lock(tx, job)?
         .ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))?;
     let next = after(&before, event, now_ms).map_err(|refused| Error::Refused(refused.0))?;
-    job_states::save(tx, job, (&before, &next), now_ms)?;
+    job_states::save(tx, job, &before, &next, now_ms)?;
     // Whatever it waited for was reached, or is not waited for any more.
     let was_in_trouble = before.failcount.is_some();
     if was_in_trouble && (next.failcount.is_none() || next.phase == Phase::Aborting) {

@@ -23,6 +23,7 @@ pub use store::tables::jobs::Refetch;
 use estimate::{Belief, Prior};
 use store::tables::documents::Document;
 use store::tables::jobs::Job;
+pub use store::tables::queue::Action;
 
 /// The most time between two looks that the estimate gives by itself, where the job
 /// names none: what changed too fast, or not at all, for a year may be different now.
@@ -91,25 +92,6 @@ pub struct Known {
     pub look: Bounds,
     /// The connector's bounds for its end.
     pub end: Bounds,
-}
-
-/// What is done with a document when its time has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// It is looked at.
-    Fetch,
-    /// It has lived long enough, and is removed.
-    Expire,
-}
-
-impl Action {
-    /// The name in the queue.
-    pub fn name(self) -> &'static str {
-        match self {
-            Action::Fetch => "fetch",
-            Action::Expire => "expire",
-        }
-    }
 }
 
 /// When something is done with a document next.

@@ -23,6 +23,7 @@ mod crawl;
 mod csv;
 mod delivering;
 mod demo;
+mod differences;
 mod doctor;
 pub mod domains;
 mod endless;

@@ -6,7 +6,7 @@
 //! [`ANSWER_BYTES_MAX`] are held; no redirect is followed, so that neither documents nor
 //! logins reach a host that nobody named; no message shows a secret.
 
-use crate::output::Away;
+use crate::output::Unavailable;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use reqwest::blocking::{Client, RequestBuilder, Response};
@@ -40,10 +40,9 @@ const SHOWN_MAX: usize = 300;
 
 /// Where a server is, and how it is asked.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs)]
 pub struct Access<'a> {
-    /// Its address.
     pub url: &'a str,
-    /// Who asks.
     pub login: Login,
     /// A file with certificates that are trusted beside the usual ones; empty for none.
     pub ca_file: &'a str,
@@ -77,8 +76,8 @@ pub struct Server {
 }
 
 /// What is asked.
+#[allow(missing_docs)]
 pub struct Ask<'a> {
-    /// How.
     pub method: Method,
     /// Of what.
     pub url: Url,
@@ -104,8 +103,8 @@ impl Ask<'_> {
 
 /// What a server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// After how long it wants to be asked again.
     pub retry_ms: Option<i64>,
@@ -132,7 +131,7 @@ impl Answer {
 
     /// Whether the answer is about the server, whatever it is asked: it has no room, or
     /// it does not know us.
-    pub fn away(&self) -> Option<Away> {
+    pub fn unavailable(&self) -> Option<Unavailable> {
         let why = match self.status {
             401 | 403 | 407 => "it refuses our login",
             408 | 425 | 429 | 502 | 503 | 504 | 507 => "it has no room just now",
@@ -142,7 +141,7 @@ impl Answer {
             words if words.is_empty() => format!("{why} ({})", self.status),
             words => format!("{why} ({}): {words}", self.status),
         };
-        Some(Away { why, retry_ms: self.retry_ms })
+        Some(Unavailable { why, retry_ms: self.retry_ms })
     }
 }
 
@@ -203,7 +202,7 @@ impl Server {
     }
 
     /// Asks, and waits for the whole answer.
-    pub fn ask(&self, ask: Ask<'_>) -> Result<Answer, Away> {
+    pub fn ask(&self, ask: Ask<'_>) -> Result<Answer, Unavailable> {
         self.refuse_address(&ask.url)?;
         let mut request = self.client.request(ask.method, ask.url);
         if !ask.content_type.is_empty() {
@@ -216,19 +215,19 @@ impl Server {
             request = request.body(ask.body);
         }
         let answer = self.logged_in(request).send();
-        let answer = answer.map_err(|error| self.away(&reason(error)))?;
+        let answer = answer.map_err(|error| self.unavailable(&reason(error)))?;
         self.read(answer)
     }
 
     /// Refuses an address that stands in the URL itself, which no resolver is asked for.
-    fn refuse_address(&self, url: &Url) -> Result<(), Away> {
+    fn refuse_address(&self, url: &Url) -> Result<(), Unavailable> {
         let address = match url.host() {
             Some(url::Host::Ipv4(address)) => IpAddr::V4(address),
             Some(url::Host::Ipv6(address)) => IpAddr::V6(address),
             _ => return Ok(()),
         };
         let at = SocketAddr::new(address, url.port_or_known_default().unwrap_or(0));
-        targets::refused(at).map_or(Ok(()), |why| Err(self.away(why)))
+        targets::refused(at).map_or(Ok(()), |why| Err(self.unavailable(why)))
     }
 
     fn logged_in(&self, request: RequestBuilder) -> RequestBuilder {
@@ -239,12 +238,12 @@ impl Server {
         }
     }
 
-    fn read(&self, answer: Response) -> Result<Answer, Away> {
+    fn read(&self, answer: Response) -> Result<Answer, Unavailable> {
         let status = answer.status().as_u16();
         let header = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
         if (300..400).contains(&status) {
             let place = header(LOCATION).unwrap_or("another place").to_owned();
-            return Err(self.away(&format!(
+            return Err(self.unavailable(&format!(
                 "it redirects to {place:?} ({status}), which is not followed; name that address \
                  if it is right"
             )));
@@ -252,23 +251,32 @@ impl Server {
         let retry_ms = header(RETRY_AFTER).and_then(retry_ms);
         let mut body = Vec::new();
         let read = answer.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut body);
-        read.map_err(|error| self.away(&format!("its answer broke off: {}", deepest(&error))))?;
+        read.map_err(|error| {
+            self.unavailable(&format!("its answer broke off: {}", deepest(&error)))
+        })?;
         if body.len() as u64 > ANSWER_BYTES_MAX {
-            return Err(self.away(&format!("its answer is longer than {ANSWER_BYTES_MAX} bytes")));
+            return Err(
+                self.unavailable(&format!("its answer is longer than {ANSWER_BYTES_MAX} bytes"))
+            );
         }
         Ok(Answer { status, retry_ms, body })
     }
 
     /// It cannot be used, and this is its name.
-    pub fn away(&self, why: &str) -> Away {
-        Away::because(format!("{} cannot be used: {why}", self.base.origin().ascii_serialization()))
+    pub fn unavailable(&self, why: &str) -> Unavailable {
+        Unavailable::because(format!(
+            "{} cannot be used: {why}",
+            self.base.origin().ascii_serialization()
+        ))
     }
 
     /// What an answer means that nobody expected.
-    pub fn puzzled(&self, answer: &Answer) -> Away {
-        match answer.away() {
-            Some(away) => Away { why: self.away(&away.why).why, ..away },
-            None => self.away(&format!("it answers {}: {}", answer.status, answer.words())),
+    pub fn puzzled(&self, answer: &Answer) -> Unavailable {
+        match answer.unavailable() {
+            Some(unavailable) => {
+                Unavailable { why: self.unavailable(&unavailable.why).why, ..unavailable }
+            }
+            None => self.unavailable(&format!("it answers {}: {}", answer.status, answer.words())),
         }
     }
 }

@@ -75,7 +75,7 @@ impl Podium {
             at = self
                 .means
                 .db
-                .write(move |tx| sweep::forget_cut(tx, (place, run), (&reason, id), ROWS_MAX))?;
+                .write(move |tx| sweep::forget_cut(tx, place, run, &reason, id, ROWS_MAX))?;
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
     means.db.write(move |tx| {
         let Some(state) = job_states::lock(tx, job)? else { return Ok(None) };
         let Some(returns) = returning(&state) else { return Ok(None) };
-        let again = patience(tx, job)?.again((state.failcount, state.fail_ms), now_ms);
+        let again = patience(tx, job)?.again(state.failcount, state.fail_ms, now_ms);
         if again.is_over {
             let event = match state.phase {
                 Phase::Notifying => Event::NotifyDone { error: Some(why.clone()) },
@@ -34,7 +34,7 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
         let mut next =
             after(&state, &returns, now_ms).map_err(|refused| Error::Refused(refused.0))?;
         (next.failcount, next.fail_ms) = (Some(again.failcount), Some(again.failtime));
-        job_states::save(tx, job, (&state, &next), now_ms)?;
+        job_states::save(tx, job, &state, &next, now_ms)?;
         let what = waited_for(tx, job, state.phase)?;
         let failure = Failure { what, node, since_ms: now_ms, why: why.clone() };
         outages::record(tx, &failure, now_ms)?;
@@ -154,7 +154,7 @@ pub(super) mod tests {
             jobs::save(tx, &job, 1)?;
             let before = job_states::state(tx, JOB)?;
             let next = State { phase: Phase::ReadyForNotify, ..before.clone() };
-            job_states::save(tx, JOB, (&before, &next), 1)
+            job_states::save(tx, JOB, &before, &next, 1)
         })?;
         means(db, herald)
     }

@@ -73,7 +73,7 @@ impl Telling {
             let meanwhile = std::mem::take(&mut telling.meanwhile);
             db.write(move |tx| {
                 leases::fence(tx, &lease)?;
-                hops::save_leads(tx, rules.graphs(place), (&meanwhile, Known::Telling))
+                hops::save_leads(tx, rules.graphs(place), &meanwhile, Known::Telling)
             })?;
         }
         Ok(telling)
@@ -137,7 +137,7 @@ impl Telling {
     /// All has been told, in the transaction that tells the own part.
     pub fn is_told(&self, tx: &mut Tx<'_>, (rules, place): (&HopRules, Place)) -> Result<()> {
         let graphs = rules.graphs(place);
-        hops::save_leads(tx, graphs, (&self.leads, Known::when_told(graphs)))
+        hops::save_leads(tx, graphs, &self.leads, Known::when_told(graphs))
     }
 }
 

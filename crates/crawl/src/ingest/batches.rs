@@ -235,9 +235,8 @@ fn decide_all(
     if offers.is_empty() {
         return Ok(());
     }
-    let place = (at.part, output);
     let keys: Vec<DocHash> = offers.iter().map(|(dochash, _)| *dochash).collect();
-    let known = ingests::load(tx, place, job.connection, &keys)?;
+    let known = ingests::load(tx, at.part, output, job.connection, &keys)?;
     let known: HashMap<DocHash, Ingest> = known
         .into_iter()
         .filter(|row| row.component.is_empty())
@@ -256,5 +255,5 @@ fn decide_all(
         });
         moves.push(Move { before: before.cloned(), after });
     }
-    ingests::save(tx, place, &moves)
+    ingests::save(tx, at.part, output, &moves)
 }

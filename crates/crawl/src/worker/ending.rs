@@ -296,5 +296,5 @@ fn given_up(tx: &mut Tx<'_>, job: JobId, run: Run, parts: u32) -> Result<i64> {
 /// Whether something of a job in a part can be done before a time.
 fn is_due(tx: &mut Tx<'_>, place: Place, horizon_ms: i64) -> Result<bool> {
     let waking = queue::next_due(tx, place)?.is_some_and(|due_ms| due_ms <= horizon_ms);
-    Ok(waking || bins::has_due(tx, (place.part, place.job), horizon_ms)?)
+    Ok(waking || bins::has_due(tx, place.part, place.job, horizon_ms)?)
 }

@@ -416,7 +416,7 @@ fn push(at: Finishing<'_>, batch: &mut Batch, (job, entry): (&JobWork, &Entry), 
 
 /// Another try after trouble, later each time, while there are tries left.
 fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
-    let again = job.manners.patience.again((entry.failcount, entry.failtime), at.now_ms);
+    let again = job.manners.patience.again(entry.failcount, entry.failtime, at.now_ms);
     if again.is_over {
         return Settlement::Failed(reason);
     }

@@ -372,7 +372,7 @@ impl JobWork {
     /// that an earlier run had in mind for it is not this one's.
     pub fn ends(&self, entry: &Entry) -> bool {
         let definition = &self.definition;
-        entry.action == "expire"
+        entry.action == queue::Action::Expire
             && entry.done_run == Some(self.run)
             && definition.continuous
             && definition.expiration_ms.is_some()

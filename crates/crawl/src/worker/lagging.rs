@@ -73,8 +73,7 @@ impl Worker {
         self.lags.looked_ms = now_ms;
         let over = if self.settings.late.is_some() { 0 } else { LAG_CHUNKS_ENOUGH };
         let parts: Vec<Part> = self.parts.keys().copied().collect();
-        let behind =
-            self.db.read(move |tx| cursors::behind(tx, &parts, (over, now_ms), BEHIND_MAX));
+        let behind = self.db.read(move |tx| cursors::behind(tx, &parts, over, now_ms, BEHIND_MAX));
         let behind = match behind {
             // A database that is away is no news: turns wait for it, and say so.
             Err(error) if error.passes() => return Ok(()),

@@ -388,7 +388,7 @@ fn look_at(
     works: &[(JobId, store::ids::Run, Older)],
     limit: u32,
 ) -> Result<Found> {
-    let marked = bins::marked(tx, part, after, limit)?;
+    let marked = bins::marked(tx, part, after.0, after.1, limit)?;
     // A page that is not full was the last; the next look begins again.
     let last = marked.last().filter(|_| marked.len() == limit as usize);
     let marked_after = last.map_or(FIRST, |mark| (mark.job, mark.bin));

@@ -43,7 +43,7 @@ pub struct File {
 
 impl File {
     fn new(part: Part, object: ObjectId, path: ObjectPath, bytes: Vec<u8>) -> File {
-        File { written: Written::of((part, object), &bytes), path, bytes: bytes.into() }
+        File { written: Written::of(part, object, &bytes), path, bytes: bytes.into() }
     }
 }
 
@@ -138,7 +138,7 @@ fn bodies(key: ChunkKey, job: &JobWork, batch: &mut Batch) -> Result<Vec<u8>> {
 fn record(id: &RecordId, kept: &KeptBody) -> Record {
     let (target_uri, date_ms, body) = (kept.url.as_str(), kept.date_ms, &kept.body[..]);
     match &kept.had {
-        Had::Whole(media_type) => warc::resource(id, (target_uri, date_ms), media_type, body),
+        Had::Whole(media_type) => warc::resource(id, target_uri, date_ms, media_type, body),
         Had::Answer { ip, status, headers } => {
             let headers: Vec<(&str, &[u8])> =
                 headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();

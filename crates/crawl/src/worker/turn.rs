@@ -33,7 +33,7 @@ use store::tables::job_states::RunKind;
 use store::tables::leases::{self, Lease};
 use store::tables::objects::{self as object_rows, Kind};
 use store::tables::queue::sweep::{self, Sweep};
-use store::tables::queue::{self, Entry, Place, Presences};
+use store::tables::queue::{self, Action, Entry, Place, Presences};
 use store::tables::removals;
 use store::tables::{addresses, carrydown, chunks, events, history, robots, traps};
 use store::{Db, Error, Result, Tx};
@@ -193,8 +193,8 @@ impl Runner<'_> {
         let now_ms = turn.now_ms;
         self.db.write(move |tx| {
             for (key, kind, path) in &rows {
-                if !object_rows::is_known(tx, *key)? {
-                    object_rows::stage(tx, *key, *kind, path, now_ms)?;
+                if !object_rows::is_known(tx, key.0, key.1)? {
+                    object_rows::stage(tx, key.0, key.1, *kind, path, now_ms)?;
                 }
             }
             Ok(())
@@ -265,10 +265,10 @@ impl Turn {
             done.new += added.new;
             raised = added.woken;
             let presences = Presences { by_id: &batch.presences, round };
-            let at = (chunk.claim, self.job.run);
-            queue::settle_with(tx, self.place(), at, &batch.settled, presences)?;
+            let (claim, run) = (chunk.claim, self.job.run);
+            queue::settle_with(tx, self.place(), claim, run, &batch.settled, presences)?;
             let period = self.job.removal_period(self.now_ms);
-            removals::record(tx, (self.place(), self.job.run), period, &batch.lost)?;
+            removals::record(tx, self.place(), self.job.run, period, &batch.lost)?;
             let waits: Vec<(QueueId, &str)> =
                 batch.waits.iter().map(|(id, event)| (*id, event.as_str())).collect();
             events::depend(tx, part, &waits)?;
@@ -290,7 +290,7 @@ impl Turn {
             ingest::commit(tx, at, &self.job, batch)?;
             let visits: Vec<_> = batch.visits.values().cloned().collect();
             bins::visited(tx, part, &visits)?;
-            chunks::commit(tx, &self.lease, (chunk.id, seq), &prepared.summary, self.now_ms)?;
+            chunks::commit(tx, &self.lease, chunk.id, seq, &prepared.summary, self.now_ms)?;
         }
         done.woken = woken(tx, part, &raised)?.into_iter().map(|bin| (part, bin)).collect();
         Ok(())
@@ -326,11 +326,11 @@ impl Turn {
             file.written.publish(tx, self.now_ms)?;
         }
         if chunk.announces && prepared.facts.is_none() {
-            object_rows::unstage(tx, (part, chunk.facts))?;
+            object_rows::unstage(tx, part, chunk.facts)?;
         }
         let bodies = chunk.bodies.filter(|_| chunk.announces && prepared.bodies.is_none());
         if let Some(bodies) = bodies {
-            object_rows::unstage(tx, (part, bodies))?;
+            object_rows::unstage(tx, part, bodies)?;
         }
         Ok(())
     }
@@ -350,10 +350,10 @@ impl Turn {
         }
         let key = ChunkKey::new(part, self.open.id)?;
         let facts = ObjectPath::facts(key);
-        object_rows::stage(tx, (part, self.open.facts), Kind::Facts, facts.as_str(), self.now_ms)?;
+        object_rows::stage(tx, part, self.open.facts, Kind::Facts, facts.as_str(), self.now_ms)?;
         if let Some(bodies) = self.open.bodies {
             let path = ObjectPath::bodies(key);
-            object_rows::stage(tx, (part, bodies), Kind::Bodies, path.as_str(), self.now_ms)?;
+            object_rows::stage(tx, part, bodies, Kind::Bodies, path.as_str(), self.now_ms)?;
         }
         Ok(())
     }
@@ -401,7 +401,7 @@ impl Turn {
                 known.insert(entry.dochash, document);
             }
         }
-        let ends = entries.iter().filter(|entry| entry.action == "expire");
+        let ends = entries.iter().filter(|entry| entry.action == Action::Expire);
         let ends: Vec<DocHash> = ends.map(|entry| entry.dochash).collect();
         if !ends.is_empty() {
             // What another job keeps ends for this one only.

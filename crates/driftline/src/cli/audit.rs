@@ -157,12 +157,12 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     if ask.checks {
         return Ok(serde_json::to_value(chain::check(&answers.db)?)?);
     }
-    let before = match ask.cursor {
+    let (before_ms, before_id) = match ask.cursor {
         None => (i64::MAX, i64::MAX),
         Some(cursor) => parse(&cursor).or_refuse(|| "this is no cursor of such a list")?,
     };
     let limit = ask.limit.clamp(1, audit::LIMIT_MAX);
-    let entries = answers.db.read(move |tx| audit::list(tx, before, limit))?;
+    let entries = answers.db.read(move |tx| audit::list(tx, before_ms, before_id, limit))?;
     let last = entries.last().filter(|_| entries.len() == limit as usize);
     let cursor =
         last.map(|it| BASE64URL_NOPAD.encode(format!("{}.{}", it.at_ms, it.id).as_bytes()));

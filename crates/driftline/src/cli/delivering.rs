@@ -12,7 +12,7 @@ use ::crawl::worker::job::Manners;
 use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Late, Settings, Stopper};
 use outputs::delays::Delays;
-use outputs::delivery::{self, Bell, Delivery, Listener, Means, Ready};
+use outputs::delivery::{self, Delivery, Listener, Means, Ready, Wakeup};
 use outputs::follow::{self, Follower};
 use outputs::links::follow::Links;
 use outputs::notifications::telling::{self, Board, Teller};
@@ -82,9 +82,9 @@ impl Delivered {
 /// What stands between the worker and the deliveries.
 struct Post {
     db: Db,
-    bell: Bell,
-    links: follow::Bell,
-    search: follow::Bell,
+    wakeup: Wakeup,
+    links: follow::Wakeup,
+    search: follow::Wakeup,
     board: Board,
     /// Wakes the worker, once it is there.
     worker: OnceLock<Stopper>,
@@ -98,9 +98,9 @@ impl Delivering {
         let (following, finding) = (follow::ready(), follow::ready());
         let post = Post {
             db: held.db.clone(),
-            bell: ready.bell(),
-            links: following.bell(),
-            search: finding.bell(),
+            wakeup: ready.wakeup(),
+            links: following.wakeup(),
+            search: finding.wakeup(),
             board: telling.board(),
             worker: OnceLock::new(),
             progress: progress.clone(),
@@ -160,12 +160,12 @@ impl Post {
 
 impl Herald for Post {
     fn committed(&self) {
-        self.links.ring();
-        self.search.ring();
+        self.links.wake();
+        self.search.wake();
     }
 
     fn decided(&self) {
-        self.bell.ring();
+        self.wakeup.wake();
     }
 
     fn run_over(&self, job: JobId) -> store::Result<()> {

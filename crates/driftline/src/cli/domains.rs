@@ -11,7 +11,7 @@ use super::{csv, say, shown};
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use outputs::links::paging::Listing;
-use outputs::links::tops::{self, Domain};
+use outputs::links::rankings::{self, Domain};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
@@ -69,7 +69,7 @@ fn read(json: Json) -> anyhow::Result<Listing<Domain>> {
 pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     let index = answers.links.open()?;
     let (paging, parts) = (ask.page.paging()?, index.parts());
-    let listing = index.read(move |view| tops::domains(view, parts, &paging))?;
+    let listing = index.read(move |view| rankings::domains(view, parts, &paging))?;
     Ok(serde_json::to_value(listing)?)
 }
 

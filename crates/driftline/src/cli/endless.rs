@@ -68,8 +68,8 @@ pub fn of_host(
     let mut found = Vec::new();
     for job in jobs::list(tx, "", JOBS_MAX)? {
         for name in &names {
-            let at = (part, job.id, BinId(bin_of(name)));
-            let rows = traps::closed_in(tx, at, PATTERNS_MAX)?;
+            let bin = BinId(bin_of(name));
+            let rows = traps::closed_in(tx, part, job.id, bin, PATTERNS_MAX)?;
             found.extend(rows.iter().filter_map(|row| Endless::of(&job.name, row)));
         }
     }

@@ -114,7 +114,7 @@ impl Linked {
             return Ok(false);
         }
         let parts = self.db.read(settings::parts)?;
-        moving::import(map, (keys::FAMILIES, parts), written)?;
+        moving::import(map, keys::FAMILIES, parts, written)?;
         Ok(true)
     }
 
@@ -132,7 +132,7 @@ impl Linked {
             return Ok(false);
         }
         let index = self.open()?;
-        moving::export(&**index.map(), (keys::FAMILIES, index.parts()), path)?;
+        moving::export(&**index.map(), keys::FAMILIES, index.parts(), path)?;
         Ok(true)
     }
 
@@ -142,6 +142,6 @@ impl Linked {
             return Ok(());
         }
         let (from, to) = (self.open()?, target.open()?);
-        moving::copy(&**from.map(), &**to.map(), (keys::FAMILIES, from.parts()))
+        moving::copy(&**from.map(), &**to.map(), keys::FAMILIES, from.parts())
     }
 }

@@ -26,8 +26,8 @@ use finding::{Candidates, Found};
 use listing::Sheet;
 use outputs::links::pages::PageLink;
 use outputs::links::paging::Listing;
-use outputs::links::reading::{self, Filter, Shown};
-use outputs::links::tops::url_of;
+use outputs::links::queries::{self, Filter, Shown};
+use outputs::links::rankings::url_of;
 use page::facts::Rel;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -220,15 +220,15 @@ fn answer_from(view: &dyn View, candidates: &Candidates, ask: &Ask) -> store::Re
     answer.page = Some(Head::of(&found));
     let (known, filter, paging) = (&found.known, &ask.filter, ask.page.paging()?);
     if ask.wants(List::In) {
-        answer.inward = Some(lines(reading::inlinks(view, known, filter, &paging)?));
+        answer.inward = Some(lines(queries::inlinks(view, known, filter, &paging)?));
     }
     if ask.wants(List::Lost) {
-        answer.lost = Some(lines(reading::lost(view, known, filter, &paging)?));
+        answer.lost = Some(lines(queries::lost(view, known, filter, &paging)?));
     }
     if ask.wants(List::Out) {
         let (mut page, seen_ms) = found.page.unwrap_or_default();
         page.links.retain(|link| takes(filter, link));
-        answer.out = Some(lines(reading::outlinks(&page, seen_ms, &paging)));
+        answer.out = Some(lines(queries::outlinks(&page, seen_ms, &paging)));
     }
     Ok(answer)
 }

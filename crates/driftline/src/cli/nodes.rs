@@ -48,7 +48,7 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
         name: it.name,
         roles: it.roles,
         version: it.version,
-        state: it.state,
+        state: it.state.name().to_owned(),
         health: it.health,
         started_ms: it.started_ms,
         heartbeat_ms: it.heartbeat_ms,

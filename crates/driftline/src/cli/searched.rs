@@ -8,12 +8,12 @@ use super::linked::Linked;
 use super::temporary::OwnDirectory;
 use crate::refusal::{OrRefuse, refusal};
 use anyhow::Context;
+use outputs::search::anchor_text;
 use outputs::search::ask::plan::Weights;
 use outputs::search::ask::{Answer, Asking, Failed, Question};
 use outputs::search::checked::Checked;
-use outputs::search::said;
+use outputs::search::indexed_links::Target;
 use outputs::search::server::{Current, Server};
-use outputs::search::told::Target;
 use outputs::search::verify::{Verified, Verifying};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -127,7 +127,8 @@ impl Searched {
     pub fn answer(&self, question: &Question) -> anyhow::Result<Answer> {
         let opened = self.open()?;
         let Current { shards, lag } = opened.current(clock::now_ms())?;
-        let in_links = |targets: &[Option<Target>]| said::in_links(&self.links.open()?, targets);
+        let in_links =
+            |targets: &[Option<Target>]| anchor_text::in_links(&self.links.open()?, targets);
         let fields = &opened.fields;
         // What connections say now counts, whatever they said when documents were indexed.
         let secured = match &question.tokens {

@@ -14,7 +14,7 @@ use anyhow::Context;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use outputs::links::paging::Listing;
-use outputs::links::tops::{self, By, Ranked};
+use outputs::links::rankings::{self, By, Ranked};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
@@ -136,8 +136,8 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
     };
     let (by, parts, of) = (ask.by, index.parts(), domain.clone());
     let listing = index.read(move |view| match &of {
-        Some(domain) => tops::top_of_domain(view, (parts, domain), by, &paging),
-        None => tops::top(view, parts, by, &paging),
+        Some(domain) => rankings::top_of_domain(view, parts, domain, by, &paging),
+        None => rankings::top(view, parts, by, &paging),
     })?;
     Ok(serde_json::to_value(Answer { by, domain, pages, listing })?)
 }

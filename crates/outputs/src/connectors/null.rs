@@ -1,7 +1,7 @@
 //! The null output: takes documents and keeps nothing, to try a job or to measure one.
 
 use super::check_nothing;
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use store::catalog::Connector;
 use store::tables::connections::Kind;
 
@@ -18,8 +18,12 @@ impl Output for Null {
         Wants::Name
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
-        Ok(vec![Outcome::Taken; deeds.len()])
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
+        Ok(vec![Outcome::Taken; operations.len()])
     }
 }
 

@@ -3,15 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "in a test a failure is a panic")]
 
 use super::*;
-use page::ids::DocHash;
 use store::Db;
-use store::ids::{BinId, ChunkId, ConnectionId, NodeId};
+use store::ids::{ChunkId, ConnectionId, NodeId};
 use store::tables::chunks;
 use store::tables::connections::{Connection, Kind};
 use store::tables::jobs::Job;
 use store::tables::leases::{self, Asking};
-use store::tables::queue::{self, Adding, Candidate, Reason, Settled, Settlement};
-use store::testing::both_databases;
+use store::tables::queue::{self, Adding, Reason, Settled, Settlement};
+use store::testing::{both_databases, candidate};
 
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
 
@@ -21,22 +20,8 @@ fn failed(db: &Db, connector: &'static str) -> Result<()> {
         let connection = Connection::new(ConnectionId(1), "source", connector);
         connections::save(tx, Kind::Repository, &connection, 0)?;
         jobs::save(tx, &Job::new(PLACE.job, "a", ConnectionId(1)), 0)?;
-        let candidate = Candidate {
-            id: QueueId(1),
-            dochash: DocHash::of("/share/below"),
-            docid: "/share/below".into(),
-            bin: BinId(1),
-            bin_name: String::new(),
-            priority: 0.0,
-            hops: 0,
-            redirects: 0,
-            seed: false,
-            parent: None,
-            cut: None,
-            events: Vec::new(),
-        };
         let adding = Adding { place: PLACE, run: Run(1), now_ms: 0, room: None };
-        queue::add(tx, adding, &[candidate])?;
+        queue::add(tx, adding, &[candidate(1, "/share/below", "")])?;
         let asking = Asking {
             node: NodeId(1),
             node_name: "n".into(),
@@ -45,12 +30,12 @@ fn failed(db: &Db, connector: &'static str) -> Result<()> {
             skew_ms: 0,
         };
         let lease = leases::take(tx, PLACE.part, "crawl", &asking)?.unwrap();
-        chunks::open(tx, &lease, (ChunkId(1), PLACE.job, Run(1)), 0)?;
+        chunks::open(tx, &lease, ChunkId(1), PLACE.job, Run(1), 0)?;
         let peeked = queue::load(tx, PLACE, &[QueueId(1)])?;
         queue::claim(tx, PLACE, ChunkId(1), peeked)?;
         let to = Settlement::Failed(Reason::new("read", None));
         let settled = [Settled { id: QueueId(1), generation: 1, to }];
-        queue::settle(tx, PLACE, (ChunkId(1), Run(1)), &settled)
+        queue::settle(tx, PLACE, ChunkId(1), Run(1), &settled)
     })
 }
 

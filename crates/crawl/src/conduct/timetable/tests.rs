@@ -39,7 +39,7 @@ fn put(db: &Db, to: impl Fn(&mut State) + Send + Clone + 'static) -> Result<()> 
         let before = job_states::state(tx, JOB)?;
         let mut now = before.clone();
         to(&mut now);
-        job_states::save(tx, JOB, (&before, &now), store::clock::now_ms())
+        job_states::save(tx, JOB, &before, &now, store::clock::now_ms())
     })
 }
 

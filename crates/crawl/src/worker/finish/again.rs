@@ -39,7 +39,7 @@ pub fn again(
         }
     };
     match next.at_ms {
-        Some(check_ms) => Settlement::Again { check_ms, action: next.action.name() },
+        Some(check_ms) => Settlement::Again { check_ms, action: next.action },
         None => to,
     }
 }

@@ -41,7 +41,7 @@ impl Turn {
         }
         if !peeked.is_empty() {
             self.open_next(tx, done)?;
-            let claimed = sweep::claim(tx, place, (self.open.claim, sweep), peeked)?;
+            let claimed = sweep::claim(tx, place, self.open.claim, sweep, peeked)?;
             done.swept = self.with_sharing(tx, sweep, claimed)?;
         }
         Ok(())

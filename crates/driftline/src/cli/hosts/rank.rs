@@ -132,8 +132,8 @@ impl Walk {
     fn next(&mut self, db: &Db) -> store::Result<Vec<(Part, Bin)>> {
         match self {
             Walk::All(after) => {
-                let from = *after;
-                let page = db.read(move |tx| bins::list_all(tx, from, PAGE))?;
+                let (part, bin) = *after;
+                let page = db.read(move |tx| bins::list_all(tx, part, bin, PAGE))?;
                 if let Some((part, bin)) = page.last() {
                     *after = (*part, bin.bin);
                 }
@@ -141,8 +141,8 @@ impl Walk {
             }
             Walk::OfJob { job, parts, after } => {
                 while let Some(part) = parts.last().copied() {
-                    let (place, from) = ((part, *job), *after);
-                    let page = db.read(move |tx| bins::list_of_job(tx, place, from, PAGE))?;
+                    let (job, from) = (*job, *after);
+                    let page = db.read(move |tx| bins::list_of_job(tx, part, job, from, PAGE))?;
                     if let Some(last) = page.last() {
                         *after = last.bin;
                         return Ok(page.into_iter().map(|bin| (part, bin)).collect());

@@ -2,15 +2,14 @@
 
 use super::*;
 use page::domain::SuffixList;
-use page::ids::DocHash;
 use store::Db;
-use store::ids::{ConnectionId, JobId, QueueId, Run};
+use store::ids::{ConnectionId, JobId, Run};
 use store::tables::bins::Visit;
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Adding, Candidate, Place as QueuePlace};
 use store::tables::throttles::{self, Throttle};
-use store::testing::both_databases;
+use store::testing::{both_databases, candidate};
 
 const PARTS: u32 = 4;
 const NOW_MS: i64 = 1_000_000;
@@ -36,8 +35,9 @@ fn fill(db: &Db) -> store::Result<()> {
     for number in 1..=HOSTS {
         db.write(move |tx| {
             let (host, part) = (name(number), part(&name(number)));
+            let document = |n| candidate(number * 100 + n, format!("http://{host}/{n}"), &host);
             let documents: Vec<Candidate> =
-                (0..number).map(|n| candidate(&host, n, number)).collect();
+                (0..number).map(|n| Candidate { seed: true, ..document(n) }).collect();
             let place = QueuePlace { part, job: JobId(1 + number % 2) };
             let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
             queue::add(tx, adding, &documents)?;
@@ -45,24 +45,6 @@ fn fill(db: &Db) -> store::Result<()> {
         })?;
     }
     Ok(())
-}
-
-fn candidate(host: &str, n: i64, number: i64) -> Candidate {
-    let docid = format!("http://{host}/{n}");
-    Candidate {
-        id: QueueId(number * 100 + n),
-        dochash: DocHash::of(&docid),
-        docid,
-        bin: BinId(bin_of(host)),
-        bin_name: host.to_owned(),
-        priority: 0.0,
-        hops: 0,
-        redirects: 0,
-        seed: true,
-        parent: None,
-        cut: None,
-        events: Vec::new(),
-    }
 }
 
 fn visit(host: &str, number: i64) -> Visit {

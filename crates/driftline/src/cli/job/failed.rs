@@ -264,7 +264,7 @@ pub fn carry_out(db: &Db, it: Retry) -> anyhow::Result<Json> {
             Err(Error::Refused(_)) if only_outputs => return Ok(Vec::new()),
             outcome => outcome?,
         };
-        counters::parts_with(tx, (job.id, "failed"), from, settings::PARTS_MAX)
+        counters::parts_with(tx, job.id, "failed", from, settings::PARTS_MAX)
     })?;
     let work = Work { db, job: job.id, name: it.name };
     if it.documents.is_empty() {
@@ -302,7 +302,7 @@ impl Work<'_> {
                 let place = queue::Place { part: *part, job };
                 let step = self.db.write(move |tx| {
                     let run = running(tx, job, &name, true)?;
-                    retry::retry(tx, (place, run), (reason.as_deref(), row), STEP)
+                    retry::retry(tx, place, run, reason.as_deref(), row, STEP)
                 })?;
                 done.retried += step.count;
                 at = step.next;
@@ -325,7 +325,7 @@ impl Work<'_> {
             let (count, these) = self.db.write(move |tx| {
                 let run = running(tx, job, &name, true)?;
                 let these = retry::failed(tx, place, &keys)?;
-                Ok((retry::retry_these(tx, (place, run), &these)?, these))
+                Ok((retry::retry_these(tx, place, run, &these)?, these))
             })?;
             done.retried += count;
             found.extend(these);

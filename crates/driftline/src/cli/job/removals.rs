@@ -230,7 +230,7 @@ pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
                 break;
             }
             let place = QueuePlace { part, job: job.id };
-            let rows = removals::list(tx, place, (i64::MIN, QueueId(i64::MIN)), left)?;
+            let rows = removals::list(tx, place, i64::MIN, QueueId(i64::MIN), left)?;
             let row = |it: removals::Leaving| Leaving { document: it.docid, cause: it.cause };
             listed.extend(rows.into_iter().map(row));
         }

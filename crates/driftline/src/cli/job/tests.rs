@@ -30,7 +30,7 @@ fn put(db: &Db, state: &State) -> Result<()> {
     let state = state.clone();
     db.write(move |tx| {
         let before = job_states::state(tx, JOB)?;
-        job_states::save(tx, JOB, (&before, &state), 5)
+        job_states::save(tx, JOB, &before, &state, 5)
     })
 }
 

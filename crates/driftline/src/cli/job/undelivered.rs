@@ -24,8 +24,8 @@ type Places = (Vec<Part>, Vec<(ConnectionId, String)>);
 
 fn places(db: &Db, job: JobId) -> Result<Places> {
     db.read(move |tx| {
-        let key = (job, ingests::UNDELIVERABLE);
-        let parts = counters::parts_with(tx, key, Part(0), settings::PARTS_MAX)?;
+        let (name, most) = (ingests::UNDELIVERABLE, settings::PARTS_MAX);
+        let parts = counters::parts_with(tx, job, name, Part(0), most)?;
         let outputs = match parts.is_empty() {
             true => Vec::new(),
             false => connections::list(tx, Kind::Output, "", OUTPUTS_MAX)?,
@@ -43,7 +43,7 @@ pub fn letters(db: &Db, job: JobId, limit: usize) -> Result<(i64, Vec<Letter>)> 
         for (output, name) in &outputs {
             let (output, mut at) = (*output, i64::MIN);
             while found.len() < limit {
-                let rows = db.read(move |tx| ingests::given_up(tx, (part, output), at, STEP))?;
+                let rows = db.read(move |tx| ingests::given_up(tx, part, output, at, STEP))?;
                 let Some(last) = rows.last() else { break };
                 at = last.id;
                 found.extend(rows.iter().filter_map(|row| letter(row, job, name)));
@@ -75,12 +75,12 @@ pub fn retry(db: &Db, job: JobId, keys: &[DocHash]) -> Result<(u64, Vec<DocHash>
     let (mut retried, mut found) = (0, Vec::new());
     for part in parts {
         for (output, _) in &outputs {
-            let (place, mut at) = ((part, *output, job), Some(i64::MIN));
+            let (output, mut at) = (*output, Some(i64::MIN));
             while let Some(row) = at {
                 let keys = keys.to_vec();
                 let (next, count, these) = db.write(move |tx| {
                     let mut these = Vec::new();
-                    for row in ingests::given_up(tx, (part, place.1), row, STEP)? {
+                    for row in ingests::given_up(tx, part, output, row, STEP)? {
                         let uri = DocHash::of(row.uri.as_deref().unwrap_or_default());
                         these.extend([row.dochash, uri].into_iter().filter(|it| keys.contains(it)));
                     }
@@ -88,6 +88,7 @@ pub fn retry(db: &Db, job: JobId, keys: &[DocHash]) -> Result<(u64, Vec<DocHash>
                         let uri = DocHash::of(row.uri.as_deref().unwrap_or_default());
                         keys.is_empty() || keys.contains(&row.dochash) || keys.contains(&uri)
                     };
+                    let place = ingests::Undelivered { part, output, job };
                     let (next, count) = ingests::retry(tx, place, row, STEP, wants)?;
                     Ok((next, count, these))
                 })?;

@@ -12,7 +12,7 @@ use crate::cli::words::quoted;
 use anyhow::{Context, ensure};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use outputs::links::reading::Filter;
+use outputs::links::queries::Filter;
 use page::facts::LinkKind;
 use serde::{Deserialize, Serialize};
 

@@ -14,8 +14,8 @@ use outputs::links::keys;
 use outputs::links::node::Node;
 use outputs::links::pages::Page;
 use outputs::links::paging::Paging;
-use outputs::links::reading::{self, Filter, Known};
-use outputs::links::{LinkIndex, tops};
+use outputs::links::queries::{self, Filter, Known};
+use outputs::links::{LinkIndex, rankings};
 use page::domain::SuffixList;
 use page::uri::Uri;
 use page::url::Policy;
@@ -51,8 +51,8 @@ pub fn candidates(answers: &Answers, asked: &str) -> anyhow::Result<(LinkIndex, 
 /// The first of them that is known. One that nobody links to any more counts, too.
 pub fn find(view: &dyn View, candidates: &Candidates) -> store::Result<Option<Found>> {
     for (part, row) in candidates {
-        if let Some(known) = reading::find(view, *part, row)? {
-            let page = reading::page_of(view, &known)?;
+        if let Some(known) = queries::find(view, *part, row)? {
+            let page = queries::page_of(view, &known)?;
             return Ok(Some(Found { known, page }));
         }
     }
@@ -60,7 +60,7 @@ pub fn find(view: &dyn View, candidates: &Candidates) -> store::Result<Option<Fo
     for (part, row) in candidates {
         let node = Node { uri: row.clone(), ..Node::default() };
         let known = Known { part: *part, hash: keys::hash(row), node };
-        if !reading::lost(view, &known, &Filter::default(), &one)?.items.is_empty() {
+        if !queries::lost(view, &known, &Filter::default(), &one)?.items.is_empty() {
             return Ok(Some(Found { known, page: None }));
         }
     }
@@ -109,7 +109,7 @@ pub fn domain(answers: &Answers, asked: &str) -> anyhow::Result<(String, Option<
     let usual = names.first().cloned().unwrap_or_default();
     let found = index.read(move |view| {
         for name in &names {
-            if let Some(pages) = tops::pages_of_domain(view, parts, name)? {
+            if let Some(pages) = rankings::pages_of_domain(view, parts, name)? {
                 return Ok(Some((name.clone(), pages)));
             }
         }

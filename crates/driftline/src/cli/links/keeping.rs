@@ -7,8 +7,9 @@
 
 use super::retention;
 use crate::cli::alone::Alone;
+use crate::cli::differences::Differences;
 use crate::cli::place::{Held, Place};
-use crate::cli::{say, shown};
+use crate::cli::say;
 use anyhow::bail;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Subcommand};
@@ -22,9 +23,6 @@ use store::ids::Part;
 use store::tables::cursors::LINKS;
 use store::tables::leases::Lease;
 use tempfile::TempDir;
-
-/// Differences that are shown one by one.
-const SHOWN_MAX: u64 = 1_000;
 
 /// What is done with the whole index.
 #[derive(Subcommand)]
@@ -147,28 +145,21 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
 
 fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     let kept = Kept::open(&args.place)?;
-    let mut named = Vec::new();
-    let mut count = 0;
-    let mut report = |what: &str| {
-        count += 1;
-        match args.place.json() {
-            true if count <= SHOWN_MAX => named.push(what.to_owned()),
-            false if count <= SHOWN_MAX => say(&shown(what)),
-            _ => {}
-        }
-    };
+    let mut differences = Differences::new(args.place.json());
+    let mut report = |what: &str| differences.push(what);
     let verified = verify::verify(&kept.index, kept.scratch.path(), &mut report)?;
     let facts = match args.full {
         true => {
-            let at = (&kept.held.db, &kept.held.objects);
-            Some(verify::facts::verify(&kept.index, at, kept.scratch.path(), &mut report)?)
+            let (db, objects) = (&kept.held.db, &kept.held.objects);
+            let scratch = kept.scratch.path();
+            Some(verify::facts::verify(&kept.index, db, objects, scratch, &mut report)?)
         }
         false => None,
     };
     let of_facts = facts.map_or(0, |it| it.differences);
     if args.place.json() {
         let mut answer = serde_json::to_value(verified)?;
-        answer["named"] = named.into();
+        answer["named"] = differences.into_named().into();
         if let Some(facts) = facts {
             answer["facts"] = serde_json::to_value(facts)?;
         }

@@ -41,9 +41,8 @@ pub fn each(
     for part in (0..i64::from(parts)).map(Part) {
         let mut after = QueueId(i64::MIN);
         loop {
-            let page = source
-                .db
-                .read(move |tx| standings::page(tx, (part, after), (now_ms, false), PAGE))?;
+            let page =
+                source.db.read(move |tx| standings::page(tx, part, after, now_ms, false, PAGE))?;
             let Some(last) = page.last() else { break };
             after = last.id;
             for it in &page {
@@ -87,7 +86,7 @@ fn row(source: &Source<'_>, it: &Standing) -> Row {
         ("state".to_owned(), json!(it.shape.state().name())),
         ("status".to_owned(), json!(status)),
         ("scheduled_ms".to_owned(), json!(it.check_ms)),
-        ("action".to_owned(), json!(it.shape.action)),
+        ("action".to_owned(), json!(it.shape.action.name())),
         ("retries".to_owned(), json!(it.failcount)),
         ("retry_until_ms".to_owned(), json!(it.failtime)),
         ("reason".to_owned(), json!(it.reason)),
@@ -111,7 +110,7 @@ fn by_arrival(source: &Source<'_>) -> anyhow::Result<Answer> {
     'walk: while (0..parts).contains(&at.0) {
         let (part, after) = (Part(at.0), QueueId(at.1));
         let page =
-            source.db.read(move |tx| standings::page(tx, (part, after), (now_ms, falls), PAGE))?;
+            source.db.read(move |tx| standings::page(tx, part, after, now_ms, falls, PAGE))?;
         let is_last = page.len() < PAGE as usize;
         for it in page {
             let is_wanted = takes(source, &it);

@@ -12,6 +12,7 @@ use super::windows::CLASSES_MAX;
 use crate::refusal::require;
 use serde_json::json;
 use std::collections::BTreeMap;
+use store::Tx;
 use store::ids::Part;
 use store::tables::queue::Place;
 use store::tables::standings::{self, Status};
@@ -57,12 +58,14 @@ fn counted(source: &Source<'_>) -> anyhow::Result<Counts> {
     let now_ms = source.now_ms.saturating_add(source.ask.after_span_ms);
     let mut counts = Counts::new();
     for (job, of) in source.jobs.iter().filter(|(_, of)| of.wanted) {
-        let (job, stand) = (*job, (of.ground, of.run));
+        let (job, ground, run) = (*job, of.ground, of.run);
         let parts =
             source.db.read(move |tx| counters::parts_of(tx, job, Part(0), settings::PARTS_MAX))?;
         for part in parts {
             let place = Place { part, job };
-            let found = source.db.read(move |tx| standings::counts(tx, place, stand, now_ms))?;
+            let counts_of =
+                move |tx: &mut Tx<'_>| standings::counts(tx, place, ground, run, now_ms);
+            let found = source.db.read(counts_of)?;
             for (shape, count) in found {
                 if let Some(status) = documents::wanted(source, job, &shape) {
                     *counts.entry(status).or_default() += count;

@@ -12,6 +12,7 @@ use super::windows::CLASSES_MAX;
 use crate::refusal::require;
 use serde_json::json;
 use std::collections::BTreeMap;
+use store::Tx;
 use store::tables::history::counts::{self, HOUR_MS, hour_of};
 
 /// Kinds of counts that are added up: jobs times kinds times results.
@@ -96,8 +97,9 @@ fn by_hour(
         walked += by_row(source, (last_ms, until_ms), histogram)?;
     }
     let connection = source.connection.id;
-    let hours = (first_ms, last_ms);
-    let kept = source.db.read(move |tx| counts::between(tx, connection, hours, COUNTS_MAX))?;
+    let within =
+        move |tx: &mut Tx<'_>| counts::between(tx, connection, first_ms, last_ms, COUNTS_MAX);
+    let kept = source.db.read(within)?;
     for it in kept {
         let kinds = &source.ask.activity;
         let is_wanted = source.takes_job(it.job)

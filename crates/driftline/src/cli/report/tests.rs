@@ -292,26 +292,18 @@ fn a_long_history_is_looked_at_within_bounds() {
 
 /// Documents of two jobs, in both parts.
 fn fill_queue(db: &Db) -> store::Result<()> {
-    use page::ids::DocHash;
-    use store::ids::{BinId, QueueId, Run};
+    use store::ids::{BinId, Run};
     use store::tables::queue::{self, Adding, Candidate, Place};
+    use store::testing::candidate;
     db.write(|tx| {
         for number in 0..90_i64 {
             let host = format!("h{}.example", number % 4);
-            let docid = format!("http://{host}/{number}");
             let candidate = Candidate {
-                id: QueueId(number),
-                dochash: DocHash::of(&docid),
-                docid,
                 bin: BinId(number % 4),
-                bin_name: host,
                 priority: 0.5,
                 hops: 1,
-                redirects: 0,
-                seed: false,
-                parent: None,
                 cut: [None, Some("hops"), Some("robots")][number as usize % 3],
-                events: Vec::new(),
+                ..candidate(number, format!("http://{host}/{number}"), &host)
             };
             let place = Place { part: Part(number % 2), job: JobId(1 + number % 5 / 4) };
             let adding = Adding { place, run: Run(1), now_ms: 1, room: None };

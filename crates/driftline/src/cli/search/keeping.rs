@@ -5,17 +5,15 @@
 //! every part, and the directory if there is one.
 
 use crate::cli::alone::Alone;
+use crate::cli::differences::Differences;
 use crate::cli::place::Place;
-use crate::cli::{say, shown};
+use crate::cli::say;
 use clap::{Args as ClapArgs, Subcommand};
 use outputs::search::keeping;
 use outputs::search::verify::Verified;
 use std::process::ExitCode;
 use store::clock;
 use store::tables::cursors::SEARCH;
-
-/// Differences that are shown one by one.
-const SHOWN_MAX: u64 = 1_000;
 
 /// What is done with the whole index.
 #[derive(Subcommand)]
@@ -83,18 +81,11 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
 fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     let held = args.place.patiently(Place::hold)?;
     let _alone = Alone::take(&held, SEARCH)?;
-    let (mut named, mut count) = (Vec::new(), 0);
-    let verified = held.search().verify(args.full, &mut |what| {
-        count += 1;
-        match args.place.json() {
-            true if count <= SHOWN_MAX => named.push(what.to_owned()),
-            false if count <= SHOWN_MAX => say(&shown(what)),
-            _ => {}
-        }
-    })?;
+    let mut differences = Differences::new(args.place.json());
+    let verified = held.search().verify(args.full, &mut |what| differences.push(what))?;
     if args.place.json() {
         let mut answer = serde_json::to_value(&verified)?;
-        answer["named"] = named.into();
+        answer["named"] = differences.into_named().into();
         say(&answer.to_string());
     } else {
         say(&format!("{} documents: {}", verified.indexed, verdict(&verified, &args.place)));

@@ -17,6 +17,7 @@ use crawl::scope::{Cut, Reach, Rules, Scope};
 use crawl::worker::finish::{GIVEN_UP, THROTTLED};
 use page::robots::{Robots, Verdict};
 use store::tables::overview::Standing;
+use store::tables::queue::Action;
 use store::tables::queue::list::Listed;
 
 /// Why the URL stands where it stands.
@@ -350,7 +351,7 @@ fn waiting(looked: &Looked, row: &Listed) -> Because {
     };
     match (row.reason.as_deref(), &looked.job) {
         (None, _) => {
-            let what = if row.action == "expire" { "expires" } else { "is looked at again" };
+            let what = if row.action == Action::Expire { "expires" } else { "is looked at again" };
             Because::new(Cause::Scheduled, format!("It was processed, and {what} {due}."))
         }
         (Some("gone"), _) => Because::new(

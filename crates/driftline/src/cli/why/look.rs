@@ -214,8 +214,8 @@ impl View<'_> {
             if let Some(chunk) = row.chunk {
                 looked.holder = chunks::holder(tx, part, chunk, self.now_ms)?;
             }
-            if let Some(parent) = row.parent {
-                looked.parent = list::docid_of(tx, parent)?;
+            if let Some((part, dochash)) = row.parent {
+                looked.parent = list::docid_of(tx, part, dochash)?;
             }
             if row.reason.as_deref() == Some(Closed::CODE) {
                 let lists =
@@ -250,7 +250,7 @@ impl View<'_> {
         let index = row.parent.map(|it| it.0).zip(parent);
         for (part, url) in [Some((part, row.docid.as_str())), index].into_iter().flatten() {
             for (bin, name) in budget::counted_lists(url, row.list_depth()) {
-                let row = traps::find_closed(tx, (part, job, bin), &name)?;
+                let row = traps::find_closed(tx, part, job, bin, &name)?;
                 if let Some(closed) = row.as_ref().and_then(Closed::of) {
                     return Ok(Some(closed));
                 }
@@ -267,7 +267,7 @@ impl View<'_> {
         url: &str,
     ) -> Result<Option<Closed>> {
         for (bin, name) in budget::counted_as(url, &self.suffixes) {
-            let row = traps::find_closed(tx, (part, job, bin), &name)?;
+            let row = traps::find_closed(tx, part, job, bin, &name)?;
             if let Some(closed) = row.as_ref().and_then(Closed::of) {
                 return Ok(Some(closed));
             }
@@ -338,7 +338,7 @@ fn name_of(
 ) -> Result<Option<String>> {
     match documents::load(tx, part, connection, &[hash])?.pop() {
         Some(document) => Ok(Some(document.docid)),
-        None => list::docid_of(tx, (part, hash)),
+        None => list::docid_of(tx, part, hash),
     }
 }
 

@@ -23,12 +23,12 @@ use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::tables::leases::{self, Asking, Lease};
 use store::tables::nodes::{self, NewNode};
-use store::tables::queue::{self, Adding, Candidate, Place, Reason, Settled, Settlement};
+use store::tables::queue::{self, Action, Adding, Candidate, Place, Reason, Settled, Settlement};
 use store::tables::robots::{self, Stored};
 use store::tables::settings;
 use store::tables::throttles::{self, Throttle};
 use store::tables::traps::{self, TrapRow};
-use store::testing::both_databases;
+use store::testing::{both_databases, candidate};
 use store::{Db, Result, clock};
 
 const PARTS: u32 = 4;
@@ -140,20 +140,12 @@ impl<'a> World<'a> {
         (cut, hops): (Option<&'static str>, i64),
         priority: f64,
     ) -> Result<QueueId> {
-        let host = host_of(url).to_owned();
         let candidate = Candidate {
-            id: QueueId(self.id()),
-            dochash: DocHash::of(url),
-            docid: url.into(),
-            bin: BinId(bin_of(&host)),
-            bin_name: host,
             priority,
             hops,
-            redirects: 0,
-            seed: false,
             parent: Some((part("http://site.example/"), DocHash::of("http://site.example/stored"))),
             cut,
-            events: Vec::new(),
+            ..candidate(self.id(), url, host_of(url))
         };
         let (place, id) = (Place { part: part(url), job }, candidate.id);
         self.db.write(move |tx| {
@@ -172,7 +164,7 @@ impl<'a> World<'a> {
         }
         let place = Place { part: part(url), job: SITE };
         self.db.write(move |tx| {
-            chunks::open(tx, &lease, (chunk, SITE, RUN), 5)?;
+            chunks::open(tx, &lease, chunk, SITE, RUN, 5)?;
             let peeked = queue::load(tx, place, &[id])?;
             queue::claim(tx, place, chunk, peeked).map(|_| ())
         })?;
@@ -185,7 +177,7 @@ impl<'a> World<'a> {
         let settled = Settled { id, generation: 1, to };
         let place = Place { part: part(url), job: SITE };
         self.db
-            .write(move |tx| queue::settle(tx, place, (chunk, run), std::slice::from_ref(&settled)))
+            .write(move |tx| queue::settle(tx, place, chunk, run, std::slice::from_ref(&settled)))
     }
 
     /// Settles a URL as done in this run, with what is known of it.
@@ -352,7 +344,11 @@ fn seed_under_way(world: &World<'_>) -> Result<()> {
     world.settle(&url("retry"), RUN, retry("http-503", later))?;
     world.settle(&url("confirming"), RUN, retry("gone", later))?;
     world.settle(&url("robots-wait"), RUN, retry("robots-unreachable", later))?;
-    world.settle(&url("scheduled"), RUN, Settlement::Again { check_ms: later, action: "fetch" })?;
+    world.settle(
+        &url("scheduled"),
+        RUN,
+        Settlement::Again { check_ms: later, action: Action::Fetch },
+    )?;
     world.add(SITE, &url("ready"), None, 1)?;
     world.add(IDLE, "http://idle.example/x", None, 1)?;
     for (host, next_ms, blocked_ms) in

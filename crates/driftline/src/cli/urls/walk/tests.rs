@@ -9,7 +9,7 @@ use store::tables::documents::{self, Document};
 use store::tables::leases::{self, Asking};
 use store::tables::queue::{self, Adding, Candidate, Reason, Settled, Settlement};
 use store::tables::{chunks, jobs};
-use store::testing::both_databases;
+use store::testing::{self, both_databases};
 use store::{Error, Result};
 
 const PARTS: u32 = 4;
@@ -23,20 +23,11 @@ fn job() -> Job {
 }
 
 fn candidate(host: &str, number: i64, id: i64) -> Candidate {
-    let docid = format!("http://{host}/{number}");
     Candidate {
-        id: QueueId(id),
-        dochash: DocHash::of(&docid),
-        docid,
-        bin: BinId(bin_of(host)),
-        bin_name: host.into(),
         priority: 0.5,
         hops: 1,
-        redirects: 0,
-        seed: false,
-        parent: None,
         cut: (number % 6 == 4).then_some("scope"),
-        events: Vec::new(),
+        ..testing::candidate(id, format!("http://{host}/{number}"), host)
     }
 }
 
@@ -63,7 +54,7 @@ fn fill_host(db: &Db, host: &'static str, part: Part, first: i64) -> Result<()> 
         let all: Vec<Candidate> = (0..EACH).map(|n| candidate(host, n, first + n)).collect();
         queue::add(tx, Adding { place, run: RUN, now_ms: 5, room: None }, &all)?;
         for (chunk, kinds) in [(ChunkId(first), 1..=3), (ChunkId(first + 1), 5..=5)] {
-            chunks::open(tx, &lease, (chunk, JobId(1), RUN), 0)?;
+            chunks::open(tx, &lease, chunk, JobId(1), RUN, 0)?;
             let ids: Vec<QueueId> = (0..EACH)
                 .filter(|n| kinds.contains(&(n % 6)))
                 .map(|n| QueueId(first + n))
@@ -72,7 +63,7 @@ fn fill_host(db: &Db, host: &'static str, part: Part, first: i64) -> Result<()> 
             queue::claim(tx, place, chunk, peeked)?;
         }
         let settled: Vec<Settled> = (0..EACH).filter_map(|n| settled(first, n)).collect();
-        queue::settle(tx, place, (ChunkId(first), RUN), &settled)?;
+        queue::settle(tx, place, ChunkId(first), RUN, &settled)?;
         let documents: Vec<Document> = (0..EACH).filter_map(|n| document(host, first, n)).collect();
         documents::save(tx, part, ConnectionId(1), &documents)
     })

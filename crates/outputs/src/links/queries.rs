@@ -11,7 +11,7 @@ use super::node::{Inlinks, Node};
 use super::pages::{Page, PageLink};
 use super::paging::{Listing, Paging};
 use super::plan::read_seen;
-use super::tops::url_of;
+use super::rankings::url_of;
 use page::facts::{LinkKind, Rel};
 use page::ids::DocHash;
 use serde::{Deserialize, Serialize};
@@ -25,10 +25,10 @@ pub const LOOKED_MAX: usize = 100_000;
 
 /// A URI, as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Known {
     /// Where it lives.
     pub part: Part,
-    /// Its key.
     pub hash: DocHash,
     /// What is counted of it.
     pub node: Node,
@@ -290,7 +290,7 @@ impl Walk<'_> {
 
 /// What pages in-links come from.
 fn show(view: &dyn View, links: Vec<(Source, Inlink)>) -> Result<Vec<Shown>> {
-    let mut by_part: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
+    let mut by_part: BTreeMap<Part, Vec<u64>> = BTreeMap::new();
     for (source, _) in &links {
         by_part.entry(source.part).or_default().push(source.number);
     }
@@ -298,7 +298,7 @@ fn show(view: &dyn View, links: Vec<(Source, Inlink)>) -> Result<Vec<Shown>> {
     for (part, numbers) in by_part {
         let get = |key: fn(u64) -> Vec<u8>| {
             let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(*number)).collect();
-            view.get_many(Part(part.into()), &keys)
+            view.get_many(part, &keys)
         };
         for ((number, page), seen) in numbers.iter().zip(get(keys::page)?).zip(get(keys::seen)?) {
             let Some(bytes) = page else { continue };

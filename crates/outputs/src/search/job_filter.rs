@@ -17,11 +17,11 @@ pub fn is_for_readers(facts: &Facts) -> bool {
 
 /// What jobs say.
 #[derive(Default)]
-pub struct Wanted {
+pub struct JobFilter {
     known: PerJob<bool>,
 }
 
-impl Wanted {
+impl JobFilter {
     /// A batch begins: jobs may have changed their minds.
     pub fn begin(&mut self) {
         self.known.begin();

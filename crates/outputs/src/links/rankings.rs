@@ -33,8 +33,8 @@ pub enum By {
 
 /// A URI in a ranking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Ranked {
-    /// Its URL.
     pub url: String,
     /// Its row form.
     pub uri: String,
@@ -48,8 +48,8 @@ pub struct Ranked {
 
 /// A domain in the ranking of domains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Domain {
-    /// Its name.
     pub domain: String,
     /// URIs of it that are crawled or linked to.
     pub pages: u64,
@@ -68,26 +68,28 @@ struct List {
 
 /// The most linked URIs of all parts.
 pub fn top(view: &dyn View, parts: u32, by: By, paging: &Paging) -> Result<Listing<Ranked>> {
-    let list = |part: u32, class| List {
-        part: Part(part.into()),
+    let list = |part, class| List {
+        part,
         prefix: keys::ranks(class),
         class,
         incount: None,
         start: String::new(),
     };
-    let lists = (0..parts).flat_map(|part| Class::BOTH.map(|class| list(part, class))).collect();
+    let of_part = |part| Class::BOTH.map(|class| list(part, class));
+    let lists = Part::all(parts).flat_map(of_part).collect();
     merge(view, vec![lists], by, paging)
 }
 
 /// The most linked URIs of a domain, which is given by its name.
 pub fn top_of_domain(
     view: &dyn View,
-    (parts, domain): (u32, &str),
+    parts: u32,
+    domain: &str,
     by: By,
     paging: &Paging,
 ) -> Result<Listing<Ranked>> {
     let reversed = turned(domain);
-    let part = Part(of_domain(&reversed, parts).into());
+    let part = of_domain(&reversed, parts);
     let many = |class| List {
         part,
         prefix: keys::domain_ranks(&reversed, class),
@@ -122,7 +124,7 @@ pub fn top_of_domain(
 /// How many URIs of a domain there are; `None` if it is not known.
 pub fn pages_of_domain(view: &dyn View, parts: u32, domain: &str) -> Result<Option<u64>> {
     let reversed = turned(domain);
-    let part = Part(of_domain(&reversed, parts).into());
+    let part = of_domain(&reversed, parts);
     let row = view.get(part, &keys::domain(&reversed))?;
     row.map(|bytes| decode_domain(&bytes).map(|it| it.0)).transpose()
 }
@@ -131,7 +133,7 @@ pub fn pages_of_domain(view: &dyn View, parts: u32, domain: &str) -> Result<Opti
 pub fn domains(view: &dyn View, parts: u32, paging: &Paging) -> Result<Listing<Domain>> {
     let prefix = keys::domains_ranked();
     let mut found = Vec::new();
-    for part in (0..parts).map(|part| Part(part.into())) {
+    for part in Part::all(parts) {
         let place = paging.at.as_ref().map(|at| [&prefix[..], &at.key].concat());
         let span = span(&prefix, place.as_deref(), paging.backwards());
         for (key, _) in view.scan(part, &span, paging.wanted())? {

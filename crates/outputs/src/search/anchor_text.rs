@@ -3,11 +3,11 @@
 //! Invariant: whatever the number of in-links, at most [`LOOKED_MAX`] of them are read, and
 //! the words of at most [`ANCHORS_MAX`] are taken.
 
-use super::schema::Said;
+use super::schema::AnchorText;
 use crate::links::LinkIndex;
 use crate::links::keys;
 use crate::links::node::Node;
-use crate::links::reading::{self, Known};
+use crate::links::queries::{self, Known};
 use page::domain::SuffixList;
 use page::ids::DocHash;
 use page::uri::Uri;
@@ -41,19 +41,23 @@ pub fn in_links(index: &LinkIndex, targets: &[Option<(Part, DocHash)>]) -> Resul
 }
 
 /// What is said of each of these.
-pub fn of(index: &LinkIndex, targets: &[Option<(Part, DocHash)>]) -> Result<Vec<Said>> {
+pub fn of(index: &LinkIndex, targets: &[Option<(Part, DocHash)>]) -> Result<Vec<AnchorText>> {
     let targets = targets.to_vec();
     index.read(move |view| {
         let mut said = Vec::new();
         for (target, node) in targets.iter().zip(nodes(view, &targets)?) {
             let (Some((part, hash)), Some(node)) = (*target, node) else {
-                said.push(Said { target: *target, ..Said::default() });
+                said.push(AnchorText { target: *target, ..AnchorText::default() });
                 continue;
             };
             let known = Known { part, hash, node };
-            let anchors = reading::anchors(view, &known, LOOKED_MAX)?;
+            let anchors = queries::anchors(view, &known, LOOKED_MAX)?;
             let anchors = chosen(anchors.iter().map(String::as_str).take(LOOKED_MAX));
-            said.push(Said { links: known.node.incount, anchors, target: Some((part, hash)) });
+            said.push(AnchorText {
+                links: known.node.incount,
+                anchors,
+                target: Some((part, hash)),
+            });
         }
         Ok(said)
     })
