@@ -5,7 +5,7 @@ use crate::connectors::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, SECRET, TIMEOUT, USER, read_flattened,
 };
 use crate::connectors::webhook::signature::sign;
-use crate::connectors::{check_nothing, written};
+use crate::connectors::{base, written};
 use crate::http::{Ask, Method, Server};
 use crate::output::Unavailable;
 use serde::{Deserialize, Serialize};
@@ -109,16 +109,8 @@ const SETTINGS: &[Setting] = &[
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Notification,
-    name: "webhook",
-    about: "what became of a job, as a JSON message to an address",
     settings: SETTINGS,
     not_destination: &["events", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Notification, "webhook", "what became of a job, as a JSON message to an address")
 };
