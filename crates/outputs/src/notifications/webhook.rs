@@ -6,7 +6,7 @@ use crate::connectors::server_settings::{
 };
 use crate::connectors::webhook::signature::sign;
 use crate::connectors::{base, written};
-use crate::http::{Ask, Method, Server};
+use crate::http::{Method, Server, ServerRequest};
 use crate::output::Unavailable;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -69,8 +69,8 @@ pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
 impl Notification for Webhook {
     fn check(&mut self) -> Result<(), Unavailable> {
         // Whatever it says to this, it is there and can be spoken to.
-        let ask = Ask::new(Method::OPTIONS, self.server.base().clone());
-        self.server.ask(ask).map(|_| ())
+        let request = ServerRequest::new(Method::OPTIONS, self.server.base().clone());
+        self.server.send(request).map(|_| ())
     }
 
     fn wants(&self, occasion: Occasion) -> bool {
@@ -79,14 +79,14 @@ impl Notification for Webhook {
 
     fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         let body = notice.to_json().to_string().into_bytes();
-        let mut ask = Ask::json(Method::POST, self.server.base().clone(), body);
+        let mut request = ServerRequest::json(Method::POST, self.server.base().clone(), body);
         if let Some(secret) = &self.config.secret {
-            sign(&mut ask, secret, clock::now_ms());
+            sign(&mut request, secret, clock::now_ms());
         }
-        let answer = self.server.ask(ask)?;
-        match answer.is_done() {
+        let response = self.server.send(request)?;
+        match response.is_done() {
             true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
+            false => Err(self.server.unexpected(&response)),
         }
     }
 }
