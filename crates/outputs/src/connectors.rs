@@ -89,6 +89,13 @@ pub(crate) fn check_choice(field: &str, word: &str, choices: &[&str]) -> Result<
     }
 }
 
+/// The worst outcome of each operation. `outcomes` are those of the parts of operations, one
+/// operation after the other, and `ends` says where the parts of each end.
+fn worst_of_each(outcomes: &[Outcome], ends: &[usize]) -> Vec<Outcome> {
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    begins.zip(ends).map(|(begin, end)| worst(&outcomes[begin..*end])).collect()
+}
+
 /// What came of several things that belong together: what keeps them from being done.
 fn worst(outcomes: &[Outcome]) -> Outcome {
     let weight = |outcome: &Outcome| match outcome {

@@ -270,6 +270,14 @@ impl Server {
         ))
     }
 
+    /// Refuses a response that says that nothing was done.
+    pub fn check_done(&self, response: &ServerResponse) -> Result<(), Unavailable> {
+        match response.is_done() {
+            true => Ok(()),
+            false => Err(self.unexpected(response)),
+        }
+    }
+
     /// What an answer means that nobody expected.
     pub fn unexpected(&self, response: &ServerResponse) -> Unavailable {
         match response.unavailable() {

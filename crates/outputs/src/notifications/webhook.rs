@@ -84,10 +84,7 @@ impl Notification for Webhook {
             sign(&mut request, secret, clock::now_ms());
         }
         let response = self.server.send(request)?;
-        match response.is_done() {
-            true => Ok(()),
-            false => Err(self.server.unexpected(&response)),
-        }
+        self.server.check_done(&response)
     }
 }
 

@@ -7,7 +7,7 @@
 use super::OpenSearchConfig;
 use super::bulk::{self, Action};
 use crate::connectors::isolating::unless_unavailable;
-use crate::connectors::worst;
+use crate::connectors::worst_of_each;
 use crate::http::{Login, Method, Server, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 
@@ -124,12 +124,7 @@ impl Output for OpenSearch {
             ends.push(actions.len());
         }
         let sent = self.send_all(&actions);
-        let mut outcomes = Vec::with_capacity(operations.len());
-        let mut begin = 0;
-        for end in ends {
-            outcomes.push(worst(&sent[begin..end]));
-            begin = end;
-        }
+        let mut outcomes = worst_of_each(&sent, &ends);
         self.remove_rejected(operations, &mut outcomes);
         unless_unavailable(outcomes)
     }

@@ -157,10 +157,7 @@ impl Output for Solr {
             return Ok(());
         }
         let response = self.update(json!({"commit": {}}).to_string())?;
-        match response.is_done() {
-            true => Ok(()),
-            false => Err(self.server.unexpected(&response)),
-        }
+        self.server.check_done(&response)
     }
 }
 

@@ -8,7 +8,7 @@
 use super::signature::sign;
 use super::{ID, URI, WebhookConfig};
 use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
-use crate::connectors::worst;
+use crate::connectors::worst_of_each;
 use crate::fields;
 use crate::http::{Method, Server, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
@@ -168,14 +168,7 @@ impl Output for Webhook {
             });
             ends.push(changes.len());
         }
-        let outcomes = self.send_all(&changes);
-        let mut begin = 0;
-        let mut by_operation = Vec::with_capacity(operations.len());
-        for end in ends {
-            by_operation.push(worst(&outcomes[begin..end]));
-            begin = end;
-        }
-        unless_unavailable(by_operation)
+        unless_unavailable(worst_of_each(&self.send_all(&changes), &ends))
     }
 }
 
