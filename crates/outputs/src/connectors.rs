@@ -17,6 +17,7 @@ use crate::output::{Outcome, Output};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::catalog::Connector;
+use store::tables::connections::Kind;
 
 /// Opens a connection with its configuration. The error is a sentence.
 pub type Open = fn(&str) -> Result<Box<dyn Output>, String>;
@@ -58,8 +59,26 @@ pub(crate) fn written(form: &impl Serialize) -> Result<String, String> {
 struct Nothing {}
 
 /// Refuses everything that is said to what takes no settings.
-pub(crate) fn check_nothing(text: &str) -> Result<String, String> {
+fn check_nothing(text: &str) -> Result<String, String> {
     written(&read::<Nothing>(text)?)
+}
+
+/// A connector without settings, a specification or tables: what all of them begin with.
+pub(crate) const fn base(kind: Kind, name: &'static str, about: &'static str) -> Connector {
+    Connector {
+        kind,
+        name,
+        about,
+        settings: &[],
+        not_destination: &[],
+        spec: &[],
+        link_types: &[],
+        takes_bodies: false,
+        check_config: check_nothing,
+        check_spec: check_nothing,
+        install: None,
+        deinstall: None,
+    }
 }
 
 /// Refuses a word that is none of those there are.
@@ -68,6 +87,13 @@ pub(crate) fn check_choice(field: &str, word: &str, choices: &[&str]) -> Result<
         true => Ok(()),
         false => Err(format!("{field}: one of {}, not {word:?}", choices.join(", "))),
     }
+}
+
+/// The worst outcome of each operation. `outcomes` are those of the parts of operations, one
+/// operation after the other, and `ends` says where the parts of each end.
+fn worst_of_each(outcomes: &[Outcome], ends: &[usize]) -> Vec<Outcome> {
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    begins.zip(ends).map(|(begin, end)| worst(&outcomes[begin..*end])).collect()
 }
 
 /// What came of several things that belong together: what keeps them from being done.

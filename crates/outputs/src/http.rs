@@ -77,7 +77,7 @@ pub struct Server {
 
 /// What is asked.
 #[allow(missing_docs)]
-pub struct Ask<'a> {
+pub struct ServerRequest<'a> {
     pub method: Method,
     /// Of what.
     pub url: Url,
@@ -89,22 +89,22 @@ pub struct Ask<'a> {
     pub headers: Vec<(&'static str, String)>,
 }
 
-impl Ask<'_> {
+impl ServerRequest<'_> {
     /// A question without a body.
-    pub fn new(method: Method, url: Url) -> Ask<'static> {
-        Ask { method, url, content_type: "", body: Vec::new(), headers: Vec::new() }
+    pub fn new(method: Method, url: Url) -> ServerRequest<'static> {
+        ServerRequest { method, url, content_type: "", body: Vec::new(), headers: Vec::new() }
     }
 
     /// JSON that is sent.
-    pub fn json(method: Method, url: Url, body: Vec<u8>) -> Ask<'static> {
-        Ask { content_type: "application/json", body, ..Ask::new(method, url) }
+    pub fn json(method: Method, url: Url, body: Vec<u8>) -> ServerRequest<'static> {
+        ServerRequest { content_type: "application/json", body, ..ServerRequest::new(method, url) }
     }
 }
 
 /// What a server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Answer {
+pub struct ServerResponse {
     pub status: u16,
     /// After how long it wants to be asked again.
     pub retry_ms: Option<i64>,
@@ -112,7 +112,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl ServerResponse {
     /// Whether it has done what it was asked.
     pub fn is_done(&self) -> bool {
         (200..300).contains(&self.status)
@@ -201,22 +201,22 @@ impl Server {
         &self.base
     }
 
-    /// Asks, and waits for the whole answer.
-    pub fn ask(&self, ask: Ask<'_>) -> Result<Answer, Unavailable> {
-        self.refuse_address(&ask.url)?;
-        let mut request = self.client.request(ask.method, ask.url);
-        if !ask.content_type.is_empty() {
-            request = request.header("content-type", ask.content_type);
+    /// Sends a request, and waits for the whole response.
+    pub fn send(&self, request: ServerRequest<'_>) -> Result<ServerResponse, Unavailable> {
+        self.refuse_address(&request.url)?;
+        let mut builder = self.client.request(request.method, request.url);
+        if !request.content_type.is_empty() {
+            builder = builder.header("content-type", request.content_type);
         }
-        for (name, value) in ask.headers {
-            request = request.header(name, value);
+        for (name, value) in request.headers {
+            builder = builder.header(name, value);
         }
-        if !ask.body.is_empty() {
-            request = request.body(ask.body);
+        if !request.body.is_empty() {
+            builder = builder.body(request.body);
         }
-        let answer = self.logged_in(request).send();
-        let answer = answer.map_err(|error| self.unavailable(&reason(error)))?;
-        self.read(answer)
+        let response = self.logged_in(builder).send();
+        let response = response.map_err(|error| self.unavailable(&reason(error)))?;
+        self.read(response)
     }
 
     /// Refuses an address that stands in the URL itself, which no resolver is asked for.
@@ -230,17 +230,17 @@ impl Server {
         targets::refused(at).map_or(Ok(()), |why| Err(self.unavailable(why)))
     }
 
-    fn logged_in(&self, request: RequestBuilder) -> RequestBuilder {
+    fn logged_in(&self, builder: RequestBuilder) -> RequestBuilder {
         match &self.login {
-            Login::None => request,
-            Login::Basic(user, password) => request.basic_auth(user, Some(password)),
-            Login::Header(value) => request.header("authorization", value),
+            Login::None => builder,
+            Login::Basic(user, password) => builder.basic_auth(user, Some(password)),
+            Login::Header(value) => builder.header("authorization", value),
         }
     }
 
-    fn read(&self, answer: Response) -> Result<Answer, Unavailable> {
-        let status = answer.status().as_u16();
-        let header = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
+    fn read(&self, response: Response) -> Result<ServerResponse, Unavailable> {
+        let status = response.status().as_u16();
+        let header = |name| response.headers().get(name).and_then(|it| it.to_str().ok());
         if (300..400).contains(&status) {
             let place = header(LOCATION).unwrap_or("another place").to_owned();
             return Err(self.unavailable(&format!(
@@ -250,7 +250,7 @@ impl Server {
         }
         let retry_ms = header(RETRY_AFTER).and_then(retry_ms);
         let mut body = Vec::new();
-        let read = answer.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut body);
+        let read = response.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut body);
         read.map_err(|error| {
             self.unavailable(&format!("its answer broke off: {}", deepest(&error)))
         })?;
@@ -259,7 +259,7 @@ impl Server {
                 self.unavailable(&format!("its answer is longer than {ANSWER_BYTES_MAX} bytes"))
             );
         }
-        Ok(Answer { status, retry_ms, body })
+        Ok(ServerResponse { status, retry_ms, body })
     }
 
     /// It cannot be used, and this is its name.
@@ -270,13 +270,23 @@ impl Server {
         ))
     }
 
+    /// Refuses a response that says that nothing was done.
+    pub fn check_done(&self, response: &ServerResponse) -> Result<(), Unavailable> {
+        match response.is_done() {
+            true => Ok(()),
+            false => Err(self.unexpected(response)),
+        }
+    }
+
     /// What an answer means that nobody expected.
-    pub fn puzzled(&self, answer: &Answer) -> Unavailable {
-        match answer.unavailable() {
+    pub fn unexpected(&self, response: &ServerResponse) -> Unavailable {
+        match response.unavailable() {
             Some(unavailable) => {
                 Unavailable { why: self.unavailable(&unavailable.why).why, ..unavailable }
             }
-            None => self.unavailable(&format!("it answers {}: {}", answer.status, answer.words())),
+            None => {
+                self.unavailable(&format!("it answers {}: {}", response.status, response.words()))
+            }
         }
     }
 }

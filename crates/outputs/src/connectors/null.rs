@@ -1,6 +1,6 @@
 //! The null output: takes documents and keeps nothing, to try a job or to measure one.
 
-use super::check_nothing;
+use super::base;
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use store::catalog::Connector;
 use store::tables::connections::Kind;
@@ -28,17 +28,5 @@ impl Output for Null {
 }
 
 /// The connector.
-pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "null",
-    about: "takes documents and keeps nothing, to try a job or to measure one",
-    settings: &[],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
-    check_config: check_nothing,
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
-};
+pub const CONNECTOR: Connector =
+    base(Kind::Output, "null", "takes documents and keeps nothing, to try a job or to measure one");

@@ -7,7 +7,7 @@ pub mod work;
 use super::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, TIMEOUT, USER, read_flattened,
 };
-use super::{check_nothing, written};
+use super::{base, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -109,18 +109,10 @@ const SETTINGS: &[Setting] = &[
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "opensearch",
-    about: "documents in an index of OpenSearch or Elasticsearch",
     settings: SETTINGS,
     not_destination: &["index", "refresh", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&OpenSearchConfig::parse(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Output, "opensearch", "documents in an index of OpenSearch or Elasticsearch")
 };
 
 #[cfg(test)]

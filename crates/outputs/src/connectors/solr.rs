@@ -5,7 +5,7 @@ pub mod work;
 use super::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, TIMEOUT, USER, read_flattened,
 };
-use super::{check_nothing, written};
+use super::{base, written};
 use crate::fields;
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
@@ -96,18 +96,10 @@ const SETTINGS: &[Setting] = &[
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "solr",
-    about: "documents in a core or collection of Solr",
     settings: SETTINGS,
     not_destination: &["id_field", "commit_within_ms", "commit", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&SolrConfig::parse(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Output, "solr", "documents in a core or collection of Solr")
 };
 
 #[cfg(test)]

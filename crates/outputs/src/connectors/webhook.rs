@@ -6,7 +6,7 @@ pub mod work;
 use super::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, SECRET, TIMEOUT, USER, read_flattened,
 };
-use super::{check_choice, check_nothing, written};
+use super::{base, check_choice, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -124,18 +124,10 @@ const SETTINGS: &[Setting] = &[
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "webhook",
-    about: "documents as JSON messages to an address",
     settings: SETTINGS,
     not_destination: &["method", "batch", "removal", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Output, "webhook", "documents as JSON messages to an address")
 };
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ fn server(url: &str) -> Server {
     Server::new(Access { url, timeout_ms: 2_000, ..Access::default() }).unwrap()
 }
 
-fn asked(url: &str) -> Result<Answer, Unavailable> {
+fn asked(url: &str) -> Result<ServerResponse, Unavailable> {
     let server = server(url);
     let url = server.at(&["a b", "c"]);
-    server.ask(Ask::new(Method::GET, url))
+    server.send(ServerRequest::new(Method::GET, url))
 }
 
 #[test]
@@ -21,9 +21,9 @@ fn an_answer_is_read_with_its_status_and_its_wish() {
         assert_eq!(request.target, "/base/a%20b/c");
         Reply::json(429, &serde_json::json!("later")).with("retry-after", "7")
     });
-    let answer = asked(&format!("{}/base/", fake.url())).unwrap();
-    assert_eq!((answer.status, answer.retry_ms), (429, Some(7_000)));
-    let unavailable = answer.unavailable().unwrap();
+    let response = asked(&format!("{}/base/", fake.url())).unwrap();
+    assert_eq!((response.status, response.retry_ms), (429, Some(7_000)));
+    let unavailable = response.unavailable().unwrap();
     assert!(
         unavailable.why.contains("later") && unavailable.retry_ms == Some(7_000),
         "{unavailable:?}"
@@ -83,7 +83,7 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
     });
     let access = Access { url: &silent.url(), timeout_ms: 100, ..Access::default() };
     let server = Server::new(access).unwrap();
-    let unavailable = server.ask(Ask::new(Method::GET, server.at(&[]))).unwrap_err();
+    let unavailable = server.send(ServerRequest::new(Method::GET, server.at(&[]))).unwrap_err();
     assert!(unavailable.why.contains("in time"), "{}", unavailable.why);
 }
 
@@ -98,8 +98,8 @@ fn no_redirect_is_followed() {
         let url = fake.url();
         let access = Access { url: &url, login, timeout_ms: 2_000, ca_file: "" };
         let server = Server::new(access).unwrap();
-        let ask = Ask::json(Method::POST, server.base().clone(), b"{}".to_vec());
-        let unavailable = server.ask(ask).unwrap_err();
+        let request = ServerRequest::json(Method::POST, server.base().clone(), b"{}".to_vec());
+        let unavailable = server.send(request).unwrap_err();
         assert!(
             unavailable.why.contains("redirects to") && !unavailable.why.contains("hunter2"),
             "{}",

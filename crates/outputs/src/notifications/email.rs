@@ -7,7 +7,7 @@ use super::{EVENTS, Notice, Notification, check_events, is_among, time};
 use crate::connectors::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, TIMEOUT, USER, read_flattened,
 };
-use crate::connectors::{check_choice, check_nothing, written};
+use crate::connectors::{base, check_choice, written};
 use crate::http::{self, Login};
 use crate::output::Unavailable;
 use lettre::message::header::ContentType;
@@ -271,16 +271,8 @@ const SETTINGS: &[Setting] = &[
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Notification,
-    name: "email",
-    about: "what became of a job, by e-mail",
     settings: SETTINGS,
     not_destination: &["from", "to", "events", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&EmailConfig::parse(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Notification, "email", "what became of a job, by e-mail")
 };

@@ -5,8 +5,8 @@ use crate::connectors::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, SECRET, TIMEOUT, USER, read_flattened,
 };
 use crate::connectors::webhook::signature::sign;
-use crate::connectors::{check_nothing, written};
-use crate::http::{Ask, Method, Server};
+use crate::connectors::{base, written};
+use crate::http::{Method, Server, ServerRequest};
 use crate::output::Unavailable;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -69,8 +69,8 @@ pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
 impl Notification for Webhook {
     fn check(&mut self) -> Result<(), Unavailable> {
         // Whatever it says to this, it is there and can be spoken to.
-        let ask = Ask::new(Method::OPTIONS, self.server.base().clone());
-        self.server.ask(ask).map(|_| ())
+        let request = ServerRequest::new(Method::OPTIONS, self.server.base().clone());
+        self.server.send(request).map(|_| ())
     }
 
     fn wants(&self, occasion: Occasion) -> bool {
@@ -79,15 +79,12 @@ impl Notification for Webhook {
 
     fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         let body = notice.to_json().to_string().into_bytes();
-        let mut ask = Ask::json(Method::POST, self.server.base().clone(), body);
+        let mut request = ServerRequest::json(Method::POST, self.server.base().clone(), body);
         if let Some(secret) = &self.config.secret {
-            sign(&mut ask, secret, clock::now_ms());
+            sign(&mut request, secret, clock::now_ms());
         }
-        let answer = self.server.ask(ask)?;
-        match answer.is_done() {
-            true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
-        }
+        let response = self.server.send(request)?;
+        self.server.check_done(&response)
     }
 }
 
@@ -109,16 +106,8 @@ const SETTINGS: &[Setting] = &[
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Notification,
-    name: "webhook",
-    about: "what became of a job, as a JSON message to an address",
     settings: SETTINGS,
     not_destination: &["events", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Notification, "webhook", "what became of a job, as a JSON message to an address")
 };

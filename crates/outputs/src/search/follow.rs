@@ -156,10 +156,7 @@ impl Search {
         };
         let mut records: Vec<DocumentRecord> = Vec::new();
         for record in pack::stream(part, id, bytes)? {
-            let record = record?;
-            if is_news(&record) {
-                records.push(record);
-            }
+            records.extend(Some(record?).filter(is_news));
         }
         let hashes: Vec<_> = records.iter().map(|it| it.dochash).collect();
         let rows = db.read(move |tx| documents::pointers(tx, part, &hashes))?;

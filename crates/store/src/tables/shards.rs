@@ -160,21 +160,7 @@ pub fn publish(
         drop_file(tx, part, gone.object, now_ms)?;
     }
     for it in &new.added {
-        let no_hash = || Error::Refused(format!("nobody has read the file {}", it.path));
-        let hash = it.hash.as_ref().ok_or_else(no_hash)?;
-        let bytes = u64::try_from(it.bytes).unwrap_or(0);
-        objects::publish(tx, part, it.object, bytes, hash, now_ms)?;
-        tx.execute(
-            "INSERT INTO shard_files (part, objectid, name, path, bytes)
-             VALUES ($1, $2, $3, $4, $5)",
-            &[
-                part.into(),
-                it.object.into(),
-                it.name.as_str().into(),
-                it.path.as_str().into(),
-                it.bytes.into(),
-            ],
-        )?;
+        add_file(tx, part, it, now_ms)?;
     }
     let now: Vec<File> = files(tx, part)?;
     if let Some(missing) = new.names.iter().find(|name| !now.iter().any(|it| it.name == **name)) {
@@ -237,6 +223,25 @@ fn show(tx: &mut Tx<'_>, row: &VersionRow<'_>, now_ms: i64) -> Result<()> {
             row.bytes.into(),
             row.node.into(),
             now_ms.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+fn add_file(tx: &mut Tx<'_>, part: Part, it: &File, now_ms: i64) -> Result<()> {
+    let no_hash = || Error::Refused(format!("nobody has read the file {}", it.path));
+    let hash = it.hash.as_ref().ok_or_else(no_hash)?;
+    let bytes = u64::try_from(it.bytes).unwrap_or(0);
+    objects::publish(tx, part, it.object, bytes, hash, now_ms)?;
+    tx.execute(
+        "INSERT INTO shard_files (part, objectid, name, path, bytes)
+         VALUES ($1, $2, $3, $4, $5)",
+        &[
+            part.into(),
+            it.object.into(),
+            it.name.as_str().into(),
+            it.path.as_str().into(),
+            it.bytes.into(),
         ],
     )?;
     Ok(())

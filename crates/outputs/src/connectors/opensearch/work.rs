@@ -7,8 +7,8 @@
 use super::OpenSearchConfig;
 use super::bulk::{self, Action};
 use crate::connectors::isolating::unless_unavailable;
-use crate::connectors::worst;
-use crate::http::{Answer, Ask, Login, Method, Server};
+use crate::connectors::worst_of_each;
+use crate::http::{Login, Method, Server, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 
 /// An OpenSearch output, open.
@@ -56,30 +56,30 @@ impl OpenSearch {
     fn send(&self, actions: &[Action]) -> Result<Sent, Unavailable> {
         let lines: String = actions.iter().map(|it| it.lines.as_str()).collect();
         let url = self.server.at(&[&self.config.index, "_bulk"]);
-        let ask = Ask {
+        let request = ServerRequest {
             content_type: "application/x-ndjson",
             body: lines.into_bytes(),
-            ..Ask::new(Method::POST, url)
+            ..ServerRequest::new(Method::POST, url)
         };
-        let answer = self.server.ask(ask)?;
-        match answer.status {
+        let response = self.server.send(request)?;
+        match response.status {
             413 => Ok(Sent::TooLarge),
             // An index that is gone has nothing that could be removed.
-            404 if is_no_index(&answer) && actions.iter().all(|it| it.is_delete) => {
+            404 if is_no_index(&response) && actions.iter().all(|it| it.is_delete) => {
                 Ok(Sent::Each(vec![Outcome::Taken; actions.len()]))
             }
-            _ if answer.is_done() => {
-                let each = bulk::outcomes(&answer.body, actions);
+            _ if response.is_done() => {
+                let each = bulk::outcomes(&response.body, actions);
                 let mut each = each.map_err(|why| self.server.unavailable(&why))?;
                 for outcome in &mut each {
                     if let Outcome::Later(unavailable) = outcome {
                         let why = self.server.unavailable(&unavailable.why).why;
-                        *outcome = Outcome::Later(Unavailable { why, retry_ms: answer.retry_ms });
+                        *outcome = Outcome::Later(Unavailable { why, retry_ms: response.retry_ms });
                     }
                 }
                 Ok(Sent::Each(each))
             }
-            _ => Err(self.server.puzzled(&answer)),
+            _ => Err(self.server.unexpected(&response)),
         }
     }
 }
@@ -94,12 +94,13 @@ enum Sent {
 
 impl Output for OpenSearch {
     fn check(&mut self) -> Result<(), Unavailable> {
-        let answer =
-            self.server.ask(Ask::new(Method::GET, self.server.at(&[&self.config.index])))?;
+        let response = self
+            .server
+            .send(ServerRequest::new(Method::GET, self.server.at(&[&self.config.index])))?;
         // One that is not there yet is made by the first document.
-        match answer.is_done() || is_no_index(&answer) {
+        match response.is_done() || is_no_index(&response) {
             true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
+            false => Err(self.server.unexpected(&response)),
         }
     }
 
@@ -123,12 +124,7 @@ impl Output for OpenSearch {
             ends.push(actions.len());
         }
         let sent = self.send_all(&actions);
-        let mut outcomes = Vec::with_capacity(operations.len());
-        let mut begin = 0;
-        for end in ends {
-            outcomes.push(worst(&sent[begin..end]));
-            begin = end;
-        }
+        let mut outcomes = worst_of_each(&sent, &ends);
         self.remove_rejected(operations, &mut outcomes);
         unless_unavailable(outcomes)
     }
@@ -138,10 +134,10 @@ impl Output for OpenSearch {
             return Ok(());
         }
         let url = self.server.at(&[&self.config.index, "_refresh"]);
-        let answer = self.server.ask(Ask::new(Method::POST, url))?;
-        match answer.is_done() || is_no_index(&answer) {
+        let response = self.server.send(ServerRequest::new(Method::POST, url))?;
+        match response.is_done() || is_no_index(&response) {
             true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
+            false => Err(self.server.unexpected(&response)),
         }
     }
 }
@@ -162,7 +158,7 @@ impl OpenSearch {
     }
 }
 
-fn is_no_index(answer: &Answer) -> bool {
-    let said = String::from_utf8_lossy(&answer.body);
-    answer.status == 404 && said.contains("index_not_found_exception")
+fn is_no_index(response: &ServerResponse) -> bool {
+    let said = String::from_utf8_lossy(&response.body);
+    response.status == 404 && said.contains("index_not_found_exception")
 }

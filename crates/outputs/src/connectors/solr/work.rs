@@ -8,7 +8,7 @@
 use super::SolrConfig;
 use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
 use crate::fields::{id_of, to_json};
-use crate::http::{Answer, Ask, Method, Server};
+use crate::http::{Method, Server, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use serde_json::{Value as Json, json};
 
@@ -31,26 +31,26 @@ impl Solr {
         Ok(Solr { server, config })
     }
 
-    fn update(&self, body: String) -> Result<Answer, Unavailable> {
+    fn update(&self, body: String) -> Result<ServerResponse, Unavailable> {
         let mut url = self.server.at(&["update"]);
         url.query_pairs_mut().append_pair("wt", "json");
         if self.config.commit_within_ms > 0 {
             let within = self.config.commit_within_ms.to_string();
             url.query_pairs_mut().append_pair("commitWithin", &within);
         }
-        self.server.ask(Ask::json(Method::POST, url, body.into_bytes()))
+        self.server.send(ServerRequest::json(Method::POST, url, body.into_bytes()))
     }
 
-    fn verdict(&self, answer: &Answer) -> Result<Verdict, Unavailable> {
-        match answer.status {
+    fn verdict(&self, response: &ServerResponse) -> Result<Verdict, Unavailable> {
+        match response.status {
             200..300 => Ok(Verdict::Done),
             // There is no such core, whatever is sent there.
-            404 | 405 => Err(self.server.puzzled(answer)),
-            _ if answer.unavailable().is_some() => Err(self.server.puzzled(answer)),
-            409 => Ok(Verdict::Broken(self.server.puzzled(answer))),
-            413 => Ok(Verdict::Refused { code: "TOOLARGE", detail: said(answer) }),
-            400..500 => Ok(Verdict::Refused { code: "SCHEMA", detail: said(answer) }),
-            _ => Ok(Verdict::Broken(self.server.puzzled(answer))),
+            404 | 405 => Err(self.server.unexpected(response)),
+            _ if response.unavailable().is_some() => Err(self.server.unexpected(response)),
+            409 => Ok(Verdict::Broken(self.server.unexpected(response))),
+            413 => Ok(Verdict::Refused { code: "TOOLARGE", detail: said(response) }),
+            400..500 => Ok(Verdict::Refused { code: "SCHEMA", detail: said(response) }),
+            _ => Ok(Verdict::Broken(self.server.unexpected(response))),
         }
     }
 
@@ -58,9 +58,9 @@ impl Solr {
     fn remove(&self, uris: &[&str]) -> Result<(), Unavailable> {
         for some in uris.chunks(BATCH_MAX) {
             let ids: Vec<String> = some.iter().map(|uri| id_of(uri)).collect();
-            let answer = self.update(json!({"delete": ids}).to_string())?;
-            if !matches!(self.verdict(&answer)?, Verdict::Done) {
-                return Err(self.server.puzzled(&answer));
+            let response = self.update(json!({"delete": ids}).to_string())?;
+            if !matches!(self.verdict(&response)?, Verdict::Done) {
+                return Err(self.server.unexpected(&response));
             }
         }
         Ok(())
@@ -89,8 +89,8 @@ impl Solr {
             };
             let count = rest.iter().take_while(fits).count().max(1);
             outcomes.extend(isolate(count, BATCH_MAX, |range| {
-                let answer = self.update(format!("[{}]", rest[range].join(",")))?;
-                self.verdict(&answer)
+                let response = self.update(format!("[{}]", rest[range].join(",")))?;
+                self.verdict(&response)
             }));
         }
         outcomes
@@ -100,11 +100,11 @@ impl Solr {
 impl Output for Solr {
     fn check(&mut self) -> Result<(), Unavailable> {
         let url = self.server.at(&["schema", "uniquekey"]);
-        let answer = self.server.ask(Ask::new(Method::GET, url))?;
-        if !answer.is_done() {
-            return Err(self.server.puzzled(&answer));
+        let response = self.server.send(ServerRequest::new(Method::GET, url))?;
+        if !response.is_done() {
+            return Err(self.server.unexpected(&response));
         }
-        let key: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let key: Json = serde_json::from_slice(&response.body).unwrap_or_default();
         match key["uniqueKey"].as_str() {
             Some(key) if key != self.config.id_field => Err(self.server.unavailable(&format!(
                 "documents are known by the field {key:?} there; set id_field={key}"
@@ -156,19 +156,16 @@ impl Output for Solr {
         if !self.config.commit {
             return Ok(());
         }
-        let answer = self.update(json!({"commit": {}}).to_string())?;
-        match answer.is_done() {
-            true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
-        }
+        let response = self.update(json!({"commit": {}}).to_string())?;
+        self.server.check_done(&response)
     }
 }
 
 /// What Solr says is wrong, in its own words.
-fn said(answer: &Answer) -> String {
-    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+fn said(response: &ServerResponse) -> String {
+    let json: Json = serde_json::from_slice(&response.body).unwrap_or_default();
     match json.pointer("/error/msg").and_then(Json::as_str) {
-        Some(message) => format!("the server answers {}: {message}", answer.status),
-        None => format!("the server answers {}: {}", answer.status, answer.words()),
+        Some(message) => format!("the server answers {}: {message}", response.status),
+        None => format!("the server answers {}: {}", response.status, response.words()),
     }
 }

@@ -8,9 +8,9 @@
 use super::signature::sign;
 use super::{ID, URI, WebhookConfig};
 use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
-use crate::connectors::worst;
+use crate::connectors::worst_of_each;
 use crate::fields;
-use crate::http::{Answer, Ask, Method, Server};
+use crate::http::{Method, Server, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use data_encoding::HEXLOWER;
 use page::ids::hash128;
@@ -58,7 +58,7 @@ impl Webhook {
         Ok(url)
     }
 
-    fn request(&self, changes: &[Change]) -> Result<Ask<'static>, Unavailable> {
+    fn request(&self, changes: &[Change]) -> Result<ServerRequest<'static>, Unavailable> {
         let method = match self.config.method.as_str() {
             "put" => Method::PUT,
             _ => Method::POST,
@@ -66,33 +66,33 @@ impl Webhook {
         let [one] = changes else {
             let all: Vec<&str> = changes.iter().map(|it| it.message.as_str()).collect();
             let body = format!(r#"{{"changes":[{}]}}"#, all.join(","));
-            return Ok(Ask::json(method, self.server.base().clone(), body.into_bytes()));
+            return Ok(ServerRequest::json(method, self.server.base().clone(), body.into_bytes()));
         };
         if one.is_removal && self.config.removal == "delete" {
-            return Ok(Ask::new(Method::DELETE, self.address(&one.uri, true)?));
+            return Ok(ServerRequest::new(Method::DELETE, self.address(&one.uri, true)?));
         }
         let body = match self.config.batch {
             1 => one.message.clone(),
             _ => format!(r#"{{"changes":[{}]}}"#, one.message),
         };
-        Ok(Ask::json(method, self.address(&one.uri, false)?, body.into_bytes()))
+        Ok(ServerRequest::json(method, self.address(&one.uri, false)?, body.into_bytes()))
     }
 
     fn send(&self, changes: &[Change]) -> Result<Verdict, Unavailable> {
-        let mut ask = self.request(changes)?;
-        let is_delete = ask.method == Method::DELETE;
+        let mut request = self.request(changes)?;
+        let is_delete = request.method == Method::DELETE;
         if let Some(secret) = &self.config.secret {
-            sign(&mut ask, secret, clock::now_ms());
+            sign(&mut request, secret, clock::now_ms());
         }
-        let answer = self.server.ask(ask)?;
-        match answer.status {
+        let response = self.server.send(request)?;
+        match response.status {
             200..300 => Ok(Verdict::Done),
             404 | 410 if is_delete => Ok(Verdict::Done),
             // The address itself is wrong, whatever is sent there.
-            404 | 405 | 410 => Err(self.server.puzzled(&answer)),
-            _ if answer.unavailable().is_some() => Err(self.server.puzzled(&answer)),
-            400..500 => Ok(Verdict::Refused { code: "REFUSED", detail: said(&answer) }),
-            _ => Ok(Verdict::Broken(self.server.puzzled(&answer))),
+            404 | 405 | 410 => Err(self.server.unexpected(&response)),
+            _ if response.unavailable().is_some() => Err(self.server.unexpected(&response)),
+            400..500 => Ok(Verdict::Refused { code: "REFUSED", detail: said(&response) }),
+            _ => Ok(Verdict::Broken(self.server.unexpected(&response))),
         }
     }
 
@@ -138,7 +138,9 @@ impl Webhook {
 impl Output for Webhook {
     fn check(&mut self) -> Result<(), Unavailable> {
         // Whatever it says to this, it is there and can be spoken to.
-        self.server.ask(Ask::new(Method::OPTIONS, self.address("check", false)?)).map(|_| ())
+        self.server
+            .send(ServerRequest::new(Method::OPTIONS, self.address("check", false)?))
+            .map(|_| ())
     }
 
     fn wants(&self) -> Wants {
@@ -166,14 +168,7 @@ impl Output for Webhook {
             });
             ends.push(changes.len());
         }
-        let outcomes = self.send_all(&changes);
-        let mut begin = 0;
-        let mut by_operation = Vec::with_capacity(operations.len());
-        for end in ends {
-            by_operation.push(worst(&outcomes[begin..end]));
-            begin = end;
-        }
-        unless_unavailable(by_operation)
+        unless_unavailable(worst_of_each(&self.send_all(&changes), &ends))
     }
 }
 
@@ -182,10 +177,10 @@ fn removal(uri: &str) -> Change {
     Change { uri: uri.to_owned(), message, is_removal: true }
 }
 
-fn said(answer: &Answer) -> String {
-    match answer.words() {
-        words if words.is_empty() => format!("the receiver answers {}", answer.status),
-        words => format!("the receiver answers {}: {words}", answer.status),
+fn said(response: &ServerResponse) -> String {
+    match response.words() {
+        words if words.is_empty() => format!("the receiver answers {}", response.status),
+        words => format!("the receiver answers {}: {words}", response.status),
     }
 }
 

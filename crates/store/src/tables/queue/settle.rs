@@ -155,13 +155,7 @@ pub fn settle_with(
         kept.iter().map(|(it, state)| update_row(it, *state, run, presence(it.id))).collect();
 
     let updated = write_settled(tx, place, claim, &rows)?;
-    let removed: Vec<BinId> = tx.query_in(
-        "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id IN ($keys)
-         RETURNING bin",
-        &[place.part.into(), claim.into()],
-        &deleted,
-        |row| row.get(0),
-    )?;
+    let removed = delete_settled(tx, place, claim, &deleted)?;
     if updated != kept.len() as u64 || removed.len() != deleted.len() {
         return Err(Error::invariant(format!(
             "claim {claim} settles documents that are not active in it ({updated} of {} updated, \
@@ -227,6 +221,22 @@ fn write_settled(
         rows,
         "WHERE queue.part = $1 AND queue.id = v.column1
            AND queue.state = 'active' AND queue.chunk = $2",
+    )
+}
+
+/// Deletes rows of a claim. Returns the bins that they were in.
+fn delete_settled(
+    tx: &mut Tx<'_>,
+    place: Place,
+    claim: ChunkId,
+    ids: &[Value<'_>],
+) -> Result<Vec<BinId>> {
+    tx.query_in(
+        "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id IN ($keys)
+         RETURNING bin",
+        &[place.part.into(), claim.into()],
+        ids,
+        |row| row.get(0),
     )
 }
 
