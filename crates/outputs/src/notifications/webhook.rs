@@ -15,7 +15,7 @@ use store::tables::connections::Kind;
 use store::tables::notifications::Occasion;
 
 /// Its configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct WebhookConfig {
@@ -26,18 +26,6 @@ pub struct WebhookConfig {
     pub login: LoginSettings,
     #[serde(flatten)]
     pub request: RequestSettings,
-}
-
-impl Default for WebhookConfig {
-    fn default() -> WebhookConfig {
-        WebhookConfig {
-            url: String::new(),
-            events: Vec::new(),
-            secret: None,
-            login: LoginSettings::default(),
-            request: RequestSettings::default(),
-        }
-    }
 }
 
 impl WebhookConfig {

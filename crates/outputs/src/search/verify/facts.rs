@@ -76,12 +76,13 @@ impl Comparing<'_> {
         for record in &records {
             for row in rows.iter().filter(|row| row.dochash == record.dochash) {
                 let key = Key { connection: row.connection, hash: row.dochash };
-                self.document(key, part, id, record, list, tell)?;
+                self.document(key, part, id, record, list)?.iter().for_each(|it| tell(it));
             }
         }
         Ok(())
     }
 
+    /// How the index differs from a document's facts, in sentences.
     fn document(
         &mut self,
         key: Key,
@@ -89,12 +90,12 @@ impl Comparing<'_> {
         chunk: ChunkId,
         record: &DocumentRecord,
         list: &SuffixList,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<()> {
-        let Some(facts) = &record.facts else { return Ok(()) };
+    ) -> Result<Vec<String>> {
+        let mut differences = Vec::new();
+        let Some(facts) = &record.facts else { return Ok(differences) };
         // What is not there, or older, or there twice, has been told of.
         if self.of.chunks_of(key)? != [chunk] {
-            return Ok(());
+            return Ok(differences);
         }
         self.compared += 1;
         let fields = self.of.fields;
@@ -108,10 +109,11 @@ impl Comparing<'_> {
             let names = differing(&is, &should);
             if !names.is_empty() {
                 let (docid, names) = (&record.docid, names.join(", "));
-                tell(&format!("{docid}: the index has another {names} than its facts"));
+                let what = format!("{docid}: the index has another {names} than its facts");
+                differences.push(what);
             }
         }
-        Ok(())
+        Ok(differences)
     }
 }
 
