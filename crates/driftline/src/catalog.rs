@@ -67,6 +67,14 @@ pub fn register_new(db: &Db, now_ms: i64) -> Result<()> {
     })
 }
 
+/// A kind of connection or connector, by its name.
+pub fn kind_of(text: &str) -> std::result::Result<Kind, String> {
+    Kind::parse(text).ok_or_else(|| {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("there are these kinds: {}", names.join(", "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

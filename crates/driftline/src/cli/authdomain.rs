@@ -1,9 +1,9 @@
 //! `driftline authdomain`: authorization domains, listed, made and deleted.
 
-use super::authority::{self, CreateArgs, DeleteArgs, ListArgs};
+use super::authority::{self, CreateAuthorityArgs, DeleteAuthorityArgs, ListAuthorityArgs};
+use crate::verbs::administration::authorities::AuthorityKind;
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
-use store::tables::authorities::Realm;
 
 /// List, make and delete authorization domains
 ///
@@ -21,22 +21,22 @@ pub struct Args {
 enum Action {
     /// List all authorization domains
     #[command(after_help = "Example: driftline authdomain list --json")]
-    List(ListArgs),
+    List(ListAuthorityArgs),
     /// Make an authorization domain
     #[command(
         after_help = "Example: driftline authdomain create corp --description 'the company directory'"
     )]
-    Create(CreateArgs),
+    Create(CreateAuthorityArgs),
     /// Delete an authorization domain that no connection refers to
     #[command(after_help = "Example: driftline authdomain delete corp")]
-    Delete(DeleteArgs),
+    Delete(DeleteAuthorityArgs),
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List(args) => authority::list(Realm::Domains, &args),
-        Action::Create(args) => authority::create(Realm::Domains, &args),
-        Action::Delete(args) => authority::delete(Realm::Domains, &args),
+        Action::List(args) => authority::list(AuthorityKind::AuthDomain, &args),
+        Action::Create(args) => authority::create(AuthorityKind::AuthDomain, &args),
+        Action::Delete(args) => authority::delete(AuthorityKind::AuthDomain, &args),
     }
 }

@@ -1,9 +1,9 @@
 //! `driftline authgroup`: authority groups, listed, made and deleted.
 
-use super::authority::{self, CreateArgs, DeleteArgs, ListArgs};
+use super::authority::{self, CreateAuthorityArgs, DeleteAuthorityArgs, ListAuthorityArgs};
+use crate::verbs::administration::authorities::AuthorityKind;
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
-use store::tables::authorities::Realm;
 
 /// List, make and delete authority groups
 ///
@@ -20,22 +20,22 @@ pub struct Args {
 enum Action {
     /// List all authority groups
     #[command(after_help = "Example: driftline authgroup list --json")]
-    List(ListArgs),
+    List(ListAuthorityArgs),
     /// Make an authority group
     #[command(
         after_help = "Example: driftline authgroup create staff --description 'who works here'"
     )]
-    Create(CreateArgs),
+    Create(CreateAuthorityArgs),
     /// Delete an authority group that no connection refers to
     #[command(after_help = "Example: driftline authgroup delete staff")]
-    Delete(DeleteArgs),
+    Delete(DeleteAuthorityArgs),
 }
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List(args) => authority::list(Realm::Groups, &args),
-        Action::Create(args) => authority::create(Realm::Groups, &args),
-        Action::Delete(args) => authority::delete(Realm::Groups, &args),
+        Action::List(args) => authority::list(AuthorityKind::AuthGroup, &args),
+        Action::Create(args) => authority::create(AuthorityKind::AuthGroup, &args),
+        Action::Delete(args) => authority::delete(AuthorityKind::AuthGroup, &args),
     }
 }

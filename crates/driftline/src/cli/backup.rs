@@ -1,28 +1,12 @@
 //! `driftline backup`: copies a data directory, in use or not.
 
-use super::answers::Answers;
-use super::place::Place;
-use super::words::size_of;
-use super::{existing, say, shown};
+use super::say;
+use crate::place::{Place, existing};
+use crate::text::{shown, size_of};
+use crate::verbs::links::export::{ExportLinks, ExportLinksRequest};
 use clap::Args as ClapArgs;
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// What the process that has the link index open is asked.
-pub const EXPORT: &str = "links-export";
-
-/// Into which file the link index is to be written.
-#[derive(Serialize, Deserialize)]
-pub struct Export {
-    path: PathBuf,
-}
-
-/// Writes the link index into a file, by whoever has it open.
-pub fn answer(answers: &Answers, export: Export) -> anyhow::Result<Json> {
-    Ok(answers.links.export(&export.path)?.into())
-}
 
 /// Copy a data directory to a new place, also while it is in use
 ///
@@ -51,9 +35,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             return Ok(false);
         }
         let path = std::path::absolute(path).map_err(|error| store::Error::io(path, error))?;
-        let answer = args.place.link_session().ask(EXPORT, Export { path });
-        let answer = answer.map_err(|error| store::Error::Refused(format!("{error:#}")))?;
-        Ok(answer == Json::Bool(true))
+        let written = args.place.ask::<ExportLinks>(ExportLinksRequest { path });
+        written.map_err(|error| store::Error::Refused(format!("{error:#}")))
     })?;
     let target = args.target.display().to_string();
     if args.place.json() {

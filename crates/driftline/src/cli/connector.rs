@@ -3,22 +3,18 @@
 //!
 //! All that is shown comes from the catalogue, so a new connector needs no line here.
 
-use super::answers::Answers;
-use super::changes::{Changed, Changes};
-use super::place::Place;
-use super::words::{self, quoted};
-use super::{kind_of, say, shown, told};
-use crate::catalog;
-use crate::refusal::Judged;
-use anyhow::Context;
+use super::{report_change, say, say_json};
+use crate::catalog::{self, kind_of};
+use crate::place::Place;
+use crate::text::{self, quoted, shown};
+use crate::verbs::administration::connectors::{
+    ConnectorLine, Connectors, RegisterConnector, RegisterRequest,
+};
 use clap::{Args as ClapArgs, Subcommand};
-use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::process::ExitCode;
 use store::catalog::{Connector, Setting, SettingKind};
-use store::clock;
 use store::tables::connections::Kind;
-use store::tables::registrations::{self, Registration};
 
 /// List the kinds of repositories and outputs, what each takes, and register them
 #[derive(ClapArgs)]
@@ -63,25 +59,6 @@ struct OneArgs {
     kind: Option<Kind>,
 }
 
-/// A change, as it goes through a socket.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Change {
-    kind: String,
-    name: String,
-    register: bool,
-}
-
-/// A connector, as it is listed.
-#[derive(Serialize, Deserialize)]
-struct Listed {
-    kind: String,
-    name: String,
-    about: String,
-    registered: bool,
-    registered_ms: Option<i64>,
-}
-
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.action {
@@ -92,85 +69,42 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Which connectors are registered, by the process that has the rows.
-pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<Json> {
-    let registered = answers.db.read(registrations::list)?;
-    let listed: Vec<Listed> = catalog::all()
-        .map(|it| {
-            let is_it = |row: &&Registration| row.kind == it.kind && row.classname == it.name;
-            let found = registered.iter().find(is_it);
-            Listed::new(it, found.is_some(), found.map(|row| row.registered_ms))
-        })
-        .collect();
-    Ok(serde_json::to_value(listed)?)
-}
-
-impl Listed {
-    fn new(it: &Connector, registered: bool, registered_ms: Option<i64>) -> Listed {
-        Listed {
-            kind: it.kind.name().to_owned(),
-            name: it.name.to_owned(),
-            about: it.about.to_owned(),
-            registered,
-            registered_ms,
-        }
-    }
-}
-
-/// Registers or deregisters.
-pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
-    let kind = kind_of(&it.kind).or_refused()?;
-    let connector = catalog::named(Some(kind), &it.name)?;
-    let now_ms = clock::now_ms();
-    let changed = changes.db.write(move |tx| match it.register {
-        true => registrations::register(tx, connector, now_ms),
-        false => registrations::deregister(tx, connector, now_ms),
-    })?;
-    let done = if it.register { "registered" } else { "deregistered" };
-    let line = format!("{} connector {}: {done}", connector.kind.name(), connector.name);
-    Ok(Changed::done(changed.then_some(line).into_iter().collect()))
-}
-
 fn set(args: &OneArgs, register: bool) -> anyhow::Result<ExitCode> {
     let connector = catalog::named(args.kind, &args.name)?;
     let kind = connector.kind.name().to_owned();
-    let change = Change { kind, name: args.name.clone(), register };
-    let answer = args.place.change("connector", &change)?;
-    told(&args.place, answer, "nothing has changed: it was so already")
+    let request = RegisterRequest { kind, name: args.name.clone(), register };
+    let changed = args.place.change::<RegisterConnector>(request)?;
+    report_change(&args.place, &changed, "nothing has changed: it was so already")
 }
 
-fn listed(place: &Place) -> anyhow::Result<(Json, Vec<Listed>)> {
-    if place.is_absent() {
+fn listed(place: &Place) -> anyhow::Result<Vec<ConnectorLine>> {
+    match place.is_absent() {
         // What there is to choose from can be looked up before anything is made; a new
         // directory has all of them registered.
-        let listed: Vec<Listed> = catalog::all().map(|it| Listed::new(it, true, None)).collect();
-        return Ok((serde_json::to_value(&listed)?, listed));
+        true => Ok(catalog::all().map(|it| ConnectorLine::new(it, true, None)).collect()),
+        false => place.ask::<Connectors>(()),
     }
-    let answer = place.ask("connectors", ())?;
-    let listed = serde_json::from_value(answer.clone())
-        .context("the process that holds the directory is of another version")?;
-    Ok((answer, listed))
 }
 
 fn list(args: &ListArgs) -> anyhow::Result<ExitCode> {
-    let (answer, listed) = listed(&args.place)?;
+    let listed = listed(&args.place)?;
     if args.place.json() {
-        say(&answer.to_string());
+        say_json(&listed)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |it: Listed| {
+    let row = |it: ConnectorLine| {
         let standing = if it.registered { "" } else { " (not registered)" };
         vec![it.kind, it.name, format!("{}{standing}", it.about)]
     };
     let rows: Vec<Vec<String>> = listed.into_iter().map(row).collect();
-    words::table(&rows, |_| false).iter().for_each(|line| say(line));
+    text::table(&rows, |_| false).iter().for_each(|line| say(line));
     Ok(ExitCode::SUCCESS)
 }
 
 fn show(args: &OneArgs) -> anyhow::Result<ExitCode> {
     let connector = catalog::named(args.kind, &args.name)?;
-    let (_, listed) = listed(&args.place)?;
-    let is_it = |it: &&Listed| it.kind == connector.kind.name() && it.name == connector.name;
+    let listed = listed(&args.place)?;
+    let is_it = |it: &&ConnectorLine| it.kind == connector.kind.name() && it.name == connector.name;
     let registered = listed.iter().find(is_it).is_some_and(|it| it.registered);
     if args.place.json() {
         say(&described(connector, registered).to_string());

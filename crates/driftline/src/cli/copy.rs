@@ -1,11 +1,11 @@
 //! `driftline copy`: moves from one data directory to PostgreSQL and an object
 //! store, or back.
 
-use super::linked::Linked;
-use super::place::{S3, Secrets};
-use super::words::size_of;
-use super::{Data, say, shown};
+use super::say;
 use crate::definitions::{self, NAME_A_KEY};
+use crate::place::link_index::PlaceLinkIndex;
+use crate::place::{Data, S3, Secrets};
+use crate::text::{shown, size_of};
 use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
 use std::path::{Path, PathBuf};
@@ -87,9 +87,9 @@ fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, Stri
     let held = DataDir::open(args.data.root(), settings::PARTS_DEFAULT, now_ms)?;
     let target = shared(args, url, (place, &location), "--to")?;
     refuse_open_secrets(held.db(), &target.db)?;
-    let links = Linked::new(held.db(), Some(held.layout()));
+    let links = PlaceLinkIndex::new(held.db(), Some(held.layout()));
     let copied = store::copy::copy(&embedded(&held)?, &target, now_ms, &mut || {
-        links.copy_to(&Linked::new(&target.db, None))
+        links.copy_to(&PlaceLinkIndex::new(&target.db, None))
     })?;
     Ok((copied, target.db.place().to_owned()))
 }
@@ -103,9 +103,9 @@ fn copy_back(args: &Args, url: &str, place: &str, dir: &Path) -> anyhow::Result<
     // Says if the key of its secrets is missing.
     source.db.read(definitions::collect)?;
     let held = DataDir::open_for_copy(dir)?;
-    let links = Linked::new(&source.db, None);
+    let links = PlaceLinkIndex::new(&source.db, None);
     let copied = store::copy::copy(&source, &embedded(&held)?, now_ms, &mut || {
-        links.copy_to(&Linked::new(held.db(), Some(held.layout())))
+        links.copy_to(&PlaceLinkIndex::new(held.db(), Some(held.layout())))
     })?;
     Ok((copied, dir.display().to_string()))
 }

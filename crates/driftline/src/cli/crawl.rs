@@ -6,30 +6,26 @@
 //! not given leave the job as it is; whatever ends the process, the next `crawl` goes
 //! on where the last commit was.
 
-mod audited;
-pub(super) mod flags;
 mod handed;
-pub mod handover;
-pub mod hosted;
 pub(super) mod live;
-mod request;
 pub mod show;
 pub(super) mod stopping;
 mod whole_run;
 pub mod work;
 
-use super::place::holder::{Holder, is_in_use};
-use super::place::{Held, Place};
-use super::{say, shown};
+use super::say;
+use crate::place::holder::{Holder, is_in_use};
+use crate::place::{Held, Place};
+use crate::text::shown;
+use crate::verbs::crawl::audited::Audited;
+use crate::verbs::crawl::flags::{self, CrawlFlags};
+use crate::verbs::crawl::request::CrawlRequest;
 use ::crawl::begin::{self, Begun};
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::{Ended, Settings};
 use anyhow::bail;
-use audited::Audited;
 use clap::Args as ClapArgs;
-use flags::Flags;
 use handed::Handed;
-use request::CrawlRequest;
 use std::process::ExitCode;
 use store::Db;
 use store::datadir::NODE_NAME;
@@ -62,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
     #[command(flatten)]
-    flags: Flags,
+    flags: CrawlFlags,
     #[command(flatten)]
     place: Place,
     /// Follow again what looked endless, and count anew
@@ -104,7 +100,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(job) = known.as_ref().filter(|_| args.reopen) {
         begin::reopen(&held.db, job.id)?;
     }
-    let _listening = held.answer("crawl")?;
+    let _listening = held.listen("crawl")?;
     let node_name = node_name(args.node.as_deref(), &held);
     let name = request.name;
     let is_edited = known.as_ref().is_none_or(|job| job.docspec != spec.to_json());

@@ -5,7 +5,7 @@
 //! Invariants: the worker learns of every delivery that may end a job, and the deliveries
 //! of every commit that decides something; no job waits for a notification.
 
-use super::place::Held;
+use crate::place::Held;
 use ::crawl::conduct::{self, Herald};
 use ::crawl::lifecycle::Event;
 use ::crawl::worker::job::Manners;
@@ -136,10 +136,10 @@ impl Delivering {
         };
         let (db, objects) = (held.db.clone(), held.objects.clone());
         let means = follow::Means { claimant: claimant.clone(), poll_ms: settings.poll_ms };
-        let links = Links::new(db.clone(), objects.clone(), held.links()?)?;
+        let links = Links::new(db.clone(), objects.clone(), held.link_index()?)?;
         let listener = self.post.listener(Waiter::Links);
         let follower = self.following.start(means.clone(), Box::new(links), listener)?;
-        let search = held.search().clone();
+        let search = held.search_index().clone();
         let published = Box::new(move || search.catch_up());
         let search = Search::new(held.search_means(&claimant)?, published)?;
         let listener = self.post.listener(Waiter::Search);

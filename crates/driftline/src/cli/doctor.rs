@@ -1,23 +1,21 @@
 //! `driftline doctor`: looks at the machine, the directory and the data, and says of
 //! everything that is not well what it is, why it matters and what to do.
 //!
-//! `machine`, `confinement`, `directory` and `data` look, each check is a value. Invariants: nothing
+//! `machine`, `confinement` and `directory` look, and the verb of the same name at the rows; each
+//! check is a value. Invariants: nothing
 //! is repaired and nothing is left behind; no check waits for long; the network is
 //! asked only with `--online`.
 
-mod check;
 mod confinement;
-mod data;
 mod directory;
 mod machine;
 
-pub use data::answer;
-
 use super::extract::attempts;
-use super::place::Place;
-use super::words::count;
-use super::{say, shown};
-use check::{Check, Verdict};
+use super::say;
+use crate::place::Place;
+use crate::text::{count, shown};
+use crate::verbs::doctor::check::{Check, Verdict};
+use crate::verbs::doctor::{Doctor, data};
 use clap::Args as ClapArgs;
 use serde_json::json;
 use std::process::ExitCode;
@@ -79,8 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// What the rows say of themselves; that they cannot be asked is a finding too.
 fn rows(place: &Place) -> Vec<Check> {
-    let answer = place.ask("doctor", ()).and_then(|answer| Ok(serde_json::from_value(answer)?));
-    answer.unwrap_or_else(|error| {
+    place.ask::<Doctor>(()).unwrap_or_else(|error| {
         let help = ("everything that is known is in it", "the message says what to do");
         vec![Check::fail("database", format!("{error:#}"), help)]
     })

@@ -6,9 +6,9 @@
 
 pub mod all;
 
-use super::place::Place;
-use super::words::size_of;
-use super::{say, shown};
+use super::say;
+use crate::place::Place;
+use crate::text::{shown, size_of};
 use anyhow::Context;
 use clap::{Args as ClapArgs, Subcommand};
 use std::fs::{File, OpenOptions};

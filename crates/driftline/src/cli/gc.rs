@@ -3,9 +3,9 @@
 //! It holds a data directory while it runs, and answers other commands through the
 //! socket meanwhile. In a database it leaves alone the parts that others work on.
 
-use super::place::{Held, Place};
-use super::words::size_of;
-use super::{say, shown};
+use super::say;
+use crate::place::{Held, Place};
+use crate::text::{shown, size_of};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
 use store::clock;
@@ -34,7 +34,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let held = args.place.hold()?;
-    let _listening = held.answer("gc")?;
+    let _listening = held.listen("gc")?;
     let orphans = if args.delete_orphans { OnOrphans::Delete } else { OnOrphans::Report };
     let keep = Keep { orphans, ..Keep::default() };
     let report = collect(&held, &keep)?;

@@ -3,13 +3,13 @@
 //! Invariant: the whole file is checked before anything is written, and it is written in
 //! one transaction.
 
-use super::changes::{Changed, Changes};
-use super::place::Place;
-use super::{shown, told};
+use super::report_change;
 use crate::definitions::Definitions;
+use crate::place::Place;
+use crate::text::shown;
+use crate::verbs::administration::definitions::{ImportDefinitions, ImportRequest};
 use anyhow::{Context, ensure};
 use clap::Args as ClapArgs;
-use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,25 +36,12 @@ pub struct Args {
     dry_run: bool,
 }
 
-/// A change, as it goes through a socket.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Change {
-    definitions: Definitions,
-    dry_run: bool,
-}
-
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let definitions = read(&args.file)?;
-    let change = Change { definitions, dry_run: args.dry_run };
-    let answer = args.place.change("import", &change)?;
-    told(&args.place, answer, "nothing changes: everything in the file is so already")
-}
-
-/// Carries it out.
-pub fn change(changes: &Changes, it: Change) -> anyhow::Result<Changed> {
-    changes.define(it.dry_run, move |_| Ok(it.definitions.clone()))
+    let request = ImportRequest { definitions, dry_run: args.dry_run };
+    let changed = args.place.change::<ImportDefinitions>(request)?;
+    report_change(&args.place, &changed, "nothing changes: everything in the file is so already")
 }
 
 fn read(path: &Path) -> anyhow::Result<Definitions> {

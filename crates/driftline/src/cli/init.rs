@@ -1,8 +1,8 @@
 //! `driftline init`: makes a data directory or fills an empty database, or brings an
 //! old one up to date.
 
-use super::place::Place;
 use super::say;
+use crate::place::Place;
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
 use store::clock;

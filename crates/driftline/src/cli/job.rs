@@ -1,32 +1,18 @@
 //! `driftline job`: jobs, from their definition to their end.
-//!
-//! A job is shown and edited as it stands in the document of all definitions, so it is
-//! checked in the same way; where it stands changes by events of the life cycle only.
-//! Invariants: an edit and an action are one transaction each; an action that is refused
-//! changes nothing and says why, and what can be done instead.
 
-pub mod acting;
-mod defining;
-pub mod failed;
-mod flags;
-pub mod removals;
-pub mod showing;
-pub mod standing;
-mod undelivered;
+mod acting;
+mod failed;
+mod removals;
+mod showing;
 mod waiting;
 
-use super::answers::Answers;
-use super::changes::Changes;
-use super::place::Place;
-use super::{shown, told};
-use acting::Deed;
+use super::report_change;
+use crate::place::Place;
+use crate::verbs::jobs::acting::JobAction;
+use crate::verbs::jobs::defining::{DefineJob, DefineRequest, JobEdit};
+use crate::verbs::jobs::flags::JobFlags;
 use clap::{Args as ClapArgs, Subcommand};
-use flags::Flags;
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::process::ExitCode;
-use store::Tx;
-use store::tables::jobs::{self, Job};
 
 /// Define jobs, start and stop them, and see how they stand
 #[derive(ClapArgs)]
@@ -130,7 +116,7 @@ struct CreateArgs {
     #[arg(long, value_name = "NAME")]
     connection: String,
     #[command(flatten)]
-    flags: Flags,
+    flags: JobFlags,
 }
 
 #[derive(ClapArgs)]
@@ -147,7 +133,7 @@ struct EditArgs {
     #[arg(long, value_name = "NAME")]
     connection: Option<String>,
     #[command(flatten)]
-    flags: Flags,
+    flags: JobFlags,
 }
 
 #[derive(ClapArgs)]
@@ -162,101 +148,30 @@ struct DeleteArgs {
     yes: bool,
 }
 
-/// A change, as it goes through a socket.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum Change {
-    /// Makes a job.
-    Create {
-        /// Its name.
-        name: String,
-        /// Where its documents come from.
-        connection: String,
-        /// What else was said.
-        flags: Flags,
-    },
-    /// Changes one.
-    Edit {
-        /// Which.
-        name: String,
-        /// Its new name.
-        rename: Option<String>,
-        /// Where its documents come from now.
-        connection: Option<String>,
-        /// What else was said.
-        flags: Flags,
-    },
-    /// Makes it start, rest, go on, stop or go.
-    Act {
-        /// Which.
-        name: String,
-        /// What.
-        deed: Deed,
-    },
-    /// Forgets how far its seeding has come.
-    ResetSeeding {
-        /// Which.
-        name: String,
-    },
-    /// Makes ready what it has given up.
-    Retry(failed::Retry),
-    /// Decides about removals that are held.
-    Removals {
-        /// Of which job.
-        name: String,
-        /// What.
-        decision: removals::Decision,
-    },
-}
-
-/// A question, as it goes through a socket.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum Ask {
-    /// How all stand, or one.
-    List {
-        /// Which; all without it.
-        name: Option<String>,
-    },
-    /// Everything of one.
-    Show {
-        /// Which.
-        name: String,
-    },
-    /// What one has given up.
-    Failed(failed::Ask),
-    /// What one is to lose.
-    Removals(removals::Ask),
-    /// Where one stands, for who waits for it.
-    Seen {
-        /// Which.
-        name: String,
-    },
-}
-
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let act = |args: OneArgs, deed| acting::run(&args.place, args.name, deed);
+    let act = |args: OneArgs, action| acting::run(&args.place, args.name, action);
     match args.action {
         Action::List(args) => showing::list(&args.place),
         Action::Show(args) => showing::show(&args.place, args.name),
         Action::Create(CreateArgs { place, name, connection, flags }) => {
-            define(&place, &Change::Create { name, connection, flags })
+            define(&place, DefineRequest::Create { name, connection, flags })
         }
         Action::Edit(EditArgs { place, name, rename, connection, flags }) => {
-            define(&place, &Change::Edit { name, rename, connection, flags })
+            let edit = JobEdit { rename, connection, flags };
+            define(&place, DefineRequest::Edit { name, edit })
         }
         Action::Delete(args) => acting::delete(&args.place, args.name, args.yes),
-        Action::Start(args) => act(args, Deed::Start),
-        Action::StartMinimal(args) => act(args, Deed::StartMinimal),
-        Action::Pause(args) => act(args, Deed::Pause),
-        Action::Resume(args) => act(args, Deed::Resume),
-        Action::Abort(args) => act(args, Deed::Abort),
-        Action::Restart(args) => act(args, Deed::Restart),
-        Action::RestartMinimal(args) => act(args, Deed::RestartMinimal),
+        Action::Start(args) => act(args, JobAction::Start),
+        Action::StartMinimal(args) => act(args, JobAction::StartMinimal),
+        Action::Pause(args) => act(args, JobAction::Pause),
+        Action::Resume(args) => act(args, JobAction::Resume),
+        Action::Abort(args) => act(args, JobAction::Abort),
+        Action::Restart(args) => act(args, JobAction::Restart),
+        Action::RestartMinimal(args) => act(args, JobAction::RestartMinimal),
         Action::Wait(args) => waiting::run(args),
         Action::ResetSeeding(OneArgs { place, name }) => {
-            define(&place, &Change::ResetSeeding { name })
+            define(&place, DefineRequest::ResetSeeding { name })
         }
         Action::Failed(args) => failed::run(args),
         Action::Retry(args) => failed::retry(args),
@@ -265,53 +180,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Changes a definition, and tells what is different.
-fn define(place: &Place, change: &Change) -> anyhow::Result<ExitCode> {
-    told(place, place.change("job", change)?, "nothing has changed: it was so already")
+fn define(place: &Place, request: DefineRequest) -> anyhow::Result<ExitCode> {
+    let changed = place.change::<DefineJob>(request)?;
+    report_change(place, &changed, "nothing has changed: it was so already")
 }
-
-/// Jobs and how they stand, by the process that has the rows.
-pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
-    match ask {
-        Ask::List { name } => Ok(serde_json::to_value(standing::lines(answers, name)?)?),
-        Ask::Show { name } => showing::answer(answers, name),
-        Ask::Failed(ask) => failed::answer(answers, ask),
-        Ask::Removals(ask) => removals::answer(answers, ask),
-        Ask::Seen { name } => waiting::answer(answers, name),
-    }
-}
-
-/// Carries out a change.
-pub fn change(changes: &Changes, change: Change) -> anyhow::Result<Json> {
-    let changed = match change {
-        Change::Act { name, deed } => {
-            return Ok(serde_json::to_value(acting::act(&changes.db, name, deed)?)?);
-        }
-        Change::Retry(retry) => return failed::carry_out(&changes.db, retry),
-        Change::Removals { name, decision } => {
-            return removals::carry_out(&changes.db, name, decision);
-        }
-        Change::Create { name, connection, flags } => {
-            defining::create(changes, name, connection, flags)?
-        }
-        Change::Edit { name, rename, connection, flags } => {
-            defining::edit(changes, name, defining::Edit { rename, connection, flags })?
-        }
-        Change::ResetSeeding { name } => acting::reset_seeding(&changes.db, name)?,
-    };
-    Ok(serde_json::to_value(changed)?)
-}
-
-/// The job of a name.
-fn find(tx: &mut Tx<'_>, name: &str) -> store::Result<Job> {
-    jobs::find(tx, name)?.ok_or_else(|| unknown(name))
-}
-
-fn unknown(name: &str) -> store::Error {
-    store::Error::Refused(format!(
-        "there is no job named {}; `driftline job list` lists them",
-        shown(name)
-    ))
-}
-
-#[cfg(test)]
-mod tests;

@@ -16,8 +16,9 @@ mod source;
 mod tests;
 
 use super::crawl::{node_name, stopping};
-use super::place::{Held, Place};
-use super::{say, stderr};
+use super::say;
+use crate::place::{Held, Place};
+use crate::stderr;
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -74,7 +75,7 @@ fn policy_of(name: String) -> LinkPolicy {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let sources = look(&args.files)?;
     let held = args.place.patiently(|place| place.hold_or_make(args.parts))?;
-    let _listening = held.answer("load")?;
+    let _listening = held.listen("load")?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     let _stopping = stopping::heed("load", move || stopped.store(true, Ordering::SeqCst))?;
@@ -118,7 +119,7 @@ fn load_all<'a>(
     let Some(holding) = leases::take(held, &node_name(None, held), &is_stopped, &waits)? else {
         return Ok(Vec::new());
     };
-    let (index, list) = (held.links()?, held.db.read(settings::suffix_list)?);
+    let (index, list) = (held.link_index()?, held.db.read(settings::suffix_list)?);
     let leases = holding.leases();
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {

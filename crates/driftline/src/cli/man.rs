@@ -1,6 +1,7 @@
 //! `driftline man`: the manual, made from the command line itself.
 
-use super::{command, print_whole, say, shown};
+use super::{command, print_whole, say};
+use crate::text::shown;
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! `driftline restore`: makes a data directory from a backup.
 
-use super::words::size_of;
-use super::{Data, say, shown};
+use super::say;
+use crate::place::Data;
+use crate::text::{shown, size_of};
 use clap::Args as ClapArgs;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -9,7 +9,8 @@ use anyhow::anyhow;
 use page::robots::{BODY_BYTES_MAX, Robots, RuleKind, Verdict};
 use serde_json::json;
 
-use super::{say, shown};
+use super::say;
+use crate::text::shown;
 
 /// Tell whether a robots.txt lets an agent fetch a URL, and which line decides.
 #[derive(clap::Args)]

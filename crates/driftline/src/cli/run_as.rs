@@ -68,7 +68,10 @@ fn named(text: &str) -> anyhow::Result<Identity> {
             )
         })?,
         (Err(_), None) => known(User::from_name(user), || {
-            format!("there is no user {} on this machine; see /etc/passwd", super::shown(user))
+            format!(
+                "there is no user {} on this machine; see /etc/passwd",
+                crate::text::shown(user)
+            )
         })?,
     };
     ensure!(!identity.user.is_root(), "--user is there to leave root: name another user");

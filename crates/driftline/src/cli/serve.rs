@@ -4,15 +4,18 @@
 //! it says that a proxy stands before it; whoever calls has a token; when it ends, what is
 //! under way is committed and answered first.
 
-use super::place::Place;
+use super::crawl::stopping;
 use super::run_as::RunAs;
+use super::say;
 use super::work::{Audience, Effort, Working};
-use super::{crawl::stopping, say, shown};
 use crate::http::access::Access;
 use crate::http::answer_pool::{self, AT_ONCE_MAX};
 use crate::http::answering::Served;
 use crate::http::log::Log;
 use crate::http::serving::{self, Serving};
+use crate::place::Place;
+use crate::place::holder::DOING_SERVE;
+use crate::text::shown;
 use anyhow::{Context, bail};
 use clap::{Args as ClapArgs, ValueEnum};
 use serde_json::json;
@@ -24,9 +27,7 @@ use std::sync::mpsc::sync_channel;
 use store::tables::tokens;
 use store::{Db, clock};
 
-/// What it says that it is doing while it works on all jobs, too.
-pub const WORKING: &str = "serve";
-/// What it says otherwise.
+/// What it is doing if it works on no job.
 const ANSWERING: &str = "serve --no-work";
 
 /// Work on all jobs, and answer the HTTP API, until stopped
@@ -107,17 +108,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     working.own.push(listener.local_addr()?);
     store::targets::claim_listener(listener.local_addr()?);
     let hosted = working.hosted.clone();
-    let doing = if args.no_work { ANSWERING } else { WORKING };
+    let doing = if args.no_work { ANSWERING } else { DOING_SERVE };
     let hosts = Some(hosted.clone()).filter(|_| !args.no_work);
-    let listening = working.held.answer_and_host(doing, hosts)?;
+    let listening = working.held.listen_and_host(doing, hosts)?;
     if let Some(warning) = warning {
         log.event("warn", "root", json!({"message": warning}));
     }
     let is_secure = tls.is_some() || args.behind_proxy;
     let access = Access::new(names(&args));
-    let answers = working.held.answers(doing);
+    let context = working.held.context(doing);
     let served =
-        Served::new(answers, (access, is_secure), log.clone(), Box::new(move || hosted.nudge()));
+        Served::new(context, access, is_secure, log.clone(), Box::new(move || hosted.nudge()));
     let served = Arc::new(served.with_answers_at_once(at_once(&args)));
     let serving = Serving::start(listener, tls, served.clone())?;
     let (address, db) = (serving.address, working.held.db.clone());

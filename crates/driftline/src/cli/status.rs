@@ -1,30 +1,16 @@
 //! `driftline status`: what there is, who works on it, and how each job stands.
-//!
-//! Costs the same however many documents there are: it reads counters and small
-//! tables. The process that has a directory open answers through its socket.
 
-use super::answers::Answers;
-use super::endless::{self, Endless};
-use super::job::removals::{self, Held};
-use super::outages;
-use super::place::Place;
-use super::words::{count, size, span, when};
-use super::{say, shown};
-use anyhow::Context;
+use super::{say, say_json};
+use crate::place::Place;
+use crate::text::{count, shown, size, span, when};
+use crate::verbs::status::{JobSummary, Status, StatusResponse, outages};
 use clap::Args as ClapArgs;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::clock;
-use store::ids::JobId;
-use store::tables::cursors::Lag;
 use store::tables::cursors::{self, LINKS, SEARCH};
-use store::tables::job_states;
-use store::tables::outages::Outage;
-use store::tables::overview::{self, Overview, RunTotals, Standing};
+use store::tables::overview::Standing;
 use store::tables::queue::State;
-use store::tables::settings::LoadedArchives;
 
 /// Show what there is, who works on it, and how each job stands
 #[derive(ClapArgs)]
@@ -36,74 +22,18 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let answer = args.place.ask("status", ())?;
-    if args.place.json() {
-        say(&answer.to_string());
-        return Ok(ExitCode::SUCCESS);
-    }
-    let found: Shown = serde_json::from_value(answer)
-        .context("the process that holds the directory is of another version")?;
-    for line in lines(&found, &args.place.name(), clock::now_ms()) {
-        say(&line);
+    let response = args.place.ask::<Status>(())?;
+    match args.place.json() {
+        true => say_json(&response)?,
+        false => {
+            lines(&response, &args.place.name(), clock::now_ms()).iter().for_each(|it| say(it))
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The answer.
-#[derive(Serialize, JsonSchema)]
-pub struct Answer {
-    /// The process that holds the directory; `null` if there is none.
-    holder: Option<Holder>,
-    overview: Overview,
-    /// Sites without end that were met.
-    endless: Vec<Endless>,
-    /// Outputs and repositories that cannot be reached now.
-    outages: Vec<Outage>,
-    /// Removals that are held, by job.
-    held: BTreeMap<String, Held>,
-}
-
-/// A process that holds the directory.
-#[derive(Serialize, JsonSchema)]
-struct Holder {
-    process: u32,
-    /// What it does.
-    doing: String,
-}
-
-/// The answer, by the process that holds the directory (which says what it is
-/// doing) or by this one.
-pub fn answer(answers: &Answers, (): ()) -> anyhow::Result<serde_json::Value> {
-    let now_ms = clock::now_ms();
-    let doing = answers.doing.clone();
-    let (mut overview, endless, outages, held) = answers.db.read(move |tx| {
-        let overview = overview::read(tx, now_ms)?;
-        let outages = outages::current(tx, doing.as_deref(), now_ms)?;
-        let (mut endless, mut held) = (Vec::new(), BTreeMap::new());
-        for job in &overview.jobs {
-            if let Some(name) = &job.name {
-                let id = JobId(job.id);
-                endless.extend(endless::of_job(tx, (id, name))?);
-                let state = job_states::state(tx, id)?;
-                let of_job = removals::held(tx, id, &state)?;
-                held.extend(of_job.map(|it| (name.clone(), it)));
-            }
-        }
-        Ok((overview, endless, outages, held))
-    })?;
-    let doing = answers.doing.clone();
-    let holder = doing.map(|doing| Holder { process: std::process::id(), doing });
-    for job in &mut overview.jobs {
-        job.standing = answers.standing(job.standing);
-    }
-    if answers.is_unattended() {
-        overview.nodes.clear();
-    }
-    Ok(serde_json::to_value(Answer { holder, overview, endless, outages, held })?)
-}
-
 /// What people read.
-fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
+fn lines(found: &StatusResponse, place: &str, now_ms: i64) -> Vec<String> {
     let overview = &found.overview;
     let mut out = vec![format!("{place}: {} parts, schema {}", overview.parts, overview.schema)];
     match &found.holder {
@@ -154,7 +84,7 @@ fn lines(found: &Shown, place: &str, now_ms: i64) -> Vec<String> {
     out
 }
 
-fn job_lines(job: &ShownJob, now_ms: i64) -> Vec<String> {
+fn job_lines(job: &JobSummary, now_ms: i64) -> Vec<String> {
     let name = job.name.as_deref().map_or(format!("job {}", job.id), shown);
     let run = job.run;
     let started = |word: &str| match job.start_ms {
@@ -211,67 +141,12 @@ fn documents(counters: &BTreeMap<String, i64>) -> String {
     format!("{total}: {}", states.join(", "))
 }
 
-/// What this verb reads of an answer, whatever else a newer process sends.
-#[derive(Deserialize)]
-struct Shown {
-    holder: Option<ShownHolder>,
-    overview: ShownOverview,
-    #[serde(default)]
-    endless: Vec<Endless>,
-    #[serde(default)]
-    outages: Vec<Outage>,
-    #[serde(default)]
-    held: BTreeMap<String, Held>,
-}
-
-#[derive(Deserialize)]
-struct ShownHolder {
-    process: u32,
-    doing: String,
-}
-
-#[derive(Deserialize)]
-struct ShownOverview {
-    parts: u32,
-    schema: i64,
-    commits: i64,
-    #[serde(default)]
-    hosts_blocked: i64,
-    #[serde(default)]
-    links: Option<Lag>,
-    #[serde(default)]
-    loaded: Option<LoadedArchives>,
-    #[serde(default)]
-    search: Option<Lag>,
-    #[serde(default)]
-    nodes: Vec<ShownNode>,
-    jobs: Vec<ShownJob>,
-}
-
-#[derive(Deserialize)]
-struct ShownNode {
-    name: String,
-    roles: String,
-    heartbeat_ms: i64,
-}
-
-#[derive(Deserialize)]
-struct ShownJob {
-    id: i64,
-    name: Option<String>,
-    standing: Standing,
-    run: i64,
-    start_ms: Option<i64>,
-    end_ms: Option<i64>,
-    error: Option<String>,
-    counters: BTreeMap<String, i64>,
-    last_run: RunTotals,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store::tables::overview::{JobOverview, NodeOverview, Overview};
+    use store::tables::cursors::Lag;
+    use store::tables::overview::{JobOverview, NodeOverview, Overview, RunTotals};
+    use store::tables::settings::LoadedArchives;
 
     const NOW_MS: i64 = 1_000_000;
 

@@ -1,22 +1,16 @@
 //! `driftline top`: the most linked pages, of all or of one domain.
-//!
-//! By in-links, or by score: in-links and one more if the page was crawled. Invariant: the
-//! order is whole, pages with equal figures by their rows, so a cursor shows none twice.
 
-use super::answers::Answers;
-use super::links::finding;
-use super::links::listing::{self, Flags, Sheet};
+use super::links::listing::{Flags, Sheet};
 use super::links::showing::pages;
-use super::place::Place;
-use super::words::{quoted, table};
-use super::{csv, say, shown, stderr};
-use anyhow::Context;
+use super::{csv, say, say_json};
+use crate::place::Place;
+use crate::stderr;
+use crate::text::{quoted, shown, table};
+use crate::verbs::Verb;
+use crate::verbs::links::top::{Top, TopRequest, TopResponse};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use outputs::links::paging::Listing;
-use outputs::links::tops::{self, By, Ranked};
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use outputs::links::tops::{By, Ranked};
 use std::process::ExitCode;
 
 /// List the most linked pages
@@ -43,51 +37,29 @@ fn by_of(name: String) -> By {
     if name == "score" { By::Score } else { By::Incount }
 }
 
-/// The question, as it goes through a socket.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ask {
-    by: By,
-    domain: Option<String>,
-    page: listing::Asked,
-}
-
-/// The answer.
-#[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Answer {
-    by: By,
-    /// The domain as it is known, if one was asked for.
-    domain: Option<String>,
-    /// How many pages it has that are crawled or linked to; `null` if it is not known.
-    pages: Option<u64>,
-    #[serde(flatten)]
-    listing: Listing<Ranked>,
-}
-
-impl Answer {
-    /// The name of a domain that was asked for and is not known.
-    fn unknown(&self) -> Option<&str> {
-        self.domain.as_deref().filter(|_| self.pages.is_none())
-    }
-}
-
 /// Runs the verb. A domain of which nothing is known is a "no".
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let page = args.flags.asked(args.place.json())?;
-    let ask = Ask { by: args.by, domain: args.domain.clone(), page };
+    let request = args.request(args.place.json())?;
     if args.flags.csv {
-        return export(&args, &ask);
+        return export(&args, &request);
     }
-    let json = args.place.link_session().ask("top", &ask)?;
-    let answer = read(json.clone())?;
+    let response = args.place.ask::<Top>(request)?;
     match args.place.json() {
-        true => say(&json.to_string()),
-        false => lines(&args, &answer).iter().for_each(|line| say(line)),
+        true => say_json(&response)?,
+        false => lines(&args, &response).iter().for_each(|line| say(line)),
     }
-    Ok(if answer.unknown().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_known = response.unknown_domain().is_none();
+    Ok(if is_known { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn export(args: &Args, ask: &Ask) -> anyhow::Result<ExitCode> {
+impl Args {
+    fn request(&self, json: bool) -> anyhow::Result<TopRequest> {
+        let page = self.flags.page(json)?;
+        Ok(TopRequest { by: self.by, domain: self.domain.clone(), page })
+    }
+}
+
+fn export(args: &Args, request: &TopRequest) -> anyhow::Result<ExitCode> {
     let sheet = Sheet {
         columns: &["url", "incount", "score", "crawled"],
         cells: |it: &Ranked| {
@@ -100,12 +72,13 @@ fn export(args: &Args, ask: &Ask) -> anyhow::Result<ExitCode> {
             ]
         },
     };
-    let mut session = args.place.link_session();
+    let mut session = args.place.session(Top::OPENS);
     let mut missing = None;
-    args.flags.export(&sheet, |asked| {
-        let answer = read(session.ask("top", Ask { page: asked.clone(), ..ask.clone() })?)?;
-        missing = answer.unknown().map(unknown);
-        Ok(Some(answer.listing).filter(|_| missing.is_none()))
+    args.flags.export(&sheet, |page| {
+        let request = TopRequest { page: page.clone(), ..request.clone() };
+        let response = session.ask::<Top>(request)?;
+        missing = response.unknown_domain().map(unknown);
+        Ok(Some(response.listing).filter(|_| missing.is_none()))
     })?;
     if let Some(sentence) = missing {
         stderr::line(&sentence);
@@ -114,53 +87,29 @@ fn export(args: &Args, ask: &Ask) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(json: Json) -> anyhow::Result<Answer> {
-    serde_json::from_value(json)
-        .context("the process that holds the directory is of another version")
-}
-
 fn unknown(domain: &str) -> String {
     format!("no page of {} is known; `driftline domains` lists the domains that are", shown(domain))
 }
 
-/// The answer, by whoever has the index open.
-pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
-    let index = answers.links.open()?;
-    let paging = ask.page.paging()?;
-    let (domain, pages) = match &ask.domain {
-        Some(asked) => {
-            let (name, pages) = finding::domain(answers, asked)?;
-            (Some(name), pages)
-        }
-        None => (None, None),
-    };
-    let (by, parts, of) = (ask.by, index.parts(), domain.clone());
-    let listing = index.read(move |view| match &of {
-        Some(domain) => tops::top_of_domain(view, (parts, domain), by, &paging),
-        None => tops::top(view, parts, by, &paging),
-    })?;
-    Ok(serde_json::to_value(Answer { by, domain, pages, listing })?)
-}
-
-fn lines(args: &Args, answer: &Answer) -> Vec<String> {
-    if let Some(domain) = answer.unknown() {
+fn lines(args: &Args, response: &TopResponse) -> Vec<String> {
+    if let Some(domain) = response.unknown_domain() {
         return vec![unknown(domain)];
     }
     let mut out = Vec::new();
-    if let (Some(domain), Some(number)) = (&answer.domain, answer.pages) {
+    if let (Some(domain), Some(number)) = (&response.domain, response.pages) {
         out.push(format!("{}: {}", shown(domain), pages(number)));
     }
-    if answer.listing.items.is_empty() {
+    if response.listing.items.is_empty() {
         out.push("no page is crawled or linked to yet".to_owned());
         return out;
     }
     let mut rows = vec![["in-links", "score", "crawled", "page"].map(str::to_owned).to_vec()];
-    rows.extend(answer.listing.items.iter().map(|it| {
+    rows.extend(response.listing.items.iter().map(|it| {
         let crawled = if it.crawled { "yes" } else { "no" };
         vec![it.incount.to_string(), it.score.to_string(), crawled.to_owned(), shown(&it.url)]
     }));
     out.extend(table(&rows, |at| at < 2));
-    out.extend(args.flags.ways(&command(args), &answer.listing));
+    out.extend(args.flags.ways(&command(args), &response.listing));
     out
 }
 

@@ -3,7 +3,8 @@
 //! Invariants: whoever asks for JSON reads failures of every kind as JSON; a number that is
 //! none is answered in our words, not in those of a parser.
 
-use super::{TROUBLE, stderr};
+use super::TROUBLE;
+use crate::stderr;
 use clap::error::ErrorKind;
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};

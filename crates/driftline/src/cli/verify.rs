@@ -1,8 +1,8 @@
 //! `driftline verify`: checks that what is stored is what was written.
 
-use super::place::Place;
-use super::words::size_of;
-use super::{say, shown};
+use super::say;
+use crate::place::Place;
+use crate::text::{shown, size_of};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
 

@@ -8,12 +8,17 @@
 mod summary;
 mod telling;
 
-use super::crawl::hosted::{HostedCrawls, Running};
-use super::crawl::{flags, stopping};
+use super::crawl::stopping;
 use super::delivering::{self, Delivering};
-use super::place::{Held, Place};
 use super::run_as::RunAs;
-use super::{say, shown, stderr};
+use super::say;
+use crate::place::holder::DOING_WORK;
+use crate::place::{Held, Place};
+use crate::stderr;
+use crate::text::shown;
+use crate::verbs::crawl::flags;
+use crate::verbs::crawl::hosted::{HostedCrawls, Running};
+use crate::verbs::jobs::standing::WORK_ROLE;
 use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
@@ -31,11 +36,6 @@ use store::tables::settings;
 use summary::{RunsBefore, WorkSummary};
 pub use telling::Audience;
 use telling::Telling;
-
-/// The role of a process that works on all jobs.
-pub(super) const ROLE: &str = "work";
-/// What it says that it is doing.
-pub const WORKING: &str = "work";
 
 /// Work on all jobs, until stopped
 ///
@@ -95,7 +95,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         stderr::line(&format!("driftline: {warning}"));
     }
     // Ends before the directory is given back.
-    let _listening = working.held.answer_and_host(WORKING, Some(working.hosted.clone()))?;
+    let _listening = working.held.listen_and_host(DOING_WORK, Some(working.hosted.clone()))?;
     let db = working.held.db.clone();
     let before = RunsBefore::read(&db)?;
     let audience = if args.place.json() { Audience::Nobody } else { Audience::terminal() };
@@ -158,7 +158,7 @@ impl Working {
         self.settings.until_idle = until_idle;
         let node = NewNode {
             name: self.settings.node_name.clone(),
-            roles: format!("{} {ROLE}", holdings::ROLE),
+            roles: format!("{} {WORK_ROLE}", holdings::ROLE),
             address: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };

@@ -5,22 +5,24 @@
 //! the run has ended is read from its rows, so the exit code is right whoever worked on it;
 //! the other process is asked at most a few times a second.
 
-use super::handover::{self, Accepted, Beginning, BegunRun, HandedProgress, Handover};
 use super::live::{EVERY, ProgressLine, Standing};
-use super::request::CrawlRequest;
 use super::show::Summary;
 use super::stopping::{self, Words};
 use super::work::Worked;
 use crate::cli::delivering::Visible;
-use crate::cli::job::acting::Deed;
-use crate::cli::job::{self, standing};
-use crate::cli::place::Place;
-use crate::cli::place::holder::Holder;
-use crate::cli::{say, shown};
+use crate::cli::say;
+use crate::place::Place;
+use crate::place::holder::Holder;
+use crate::text::shown;
+use crate::verbs::crawl::handover::{Accepted, Beginning, BegunRun, HandedProgress};
+use crate::verbs::crawl::request::CrawlRequest;
+use crate::verbs::crawl::{CrawlProgress, HandOverCrawl};
+use crate::verbs::jobs::acting::{ActOnJob, ActRequest, JobAction};
+use crate::verbs::jobs::standing;
 use ::crawl::begin::Begun;
 use ::crawl::worker::progress::Counted;
 use ::crawl::worker::{self, Ended};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -94,11 +96,8 @@ impl Handed<'_> {
         self.request.flags.can_be_handed_over()?;
         let (stop, signal) = Signal::new();
         let _stopping = stopping::heed_saying(self.words(), stop)?;
-        let request = Handover::Crawl(self.request.clone());
-        let Some(answer) = self.place.ask_holder(handover::CRAWL, &request)? else {
-            return Ok(None);
-        };
-        let accepted: Accepted = serde_json::from_value(answer).context(OTHER_VERSION)?;
+        let accepted = self.place.change_at_holder::<HandOverCrawl>(self.request)?;
+        let Some(accepted) = accepted else { return Ok(None) };
         if !self.place.json() {
             say(&format!("{} holds the directory and crawls", self.name()));
         }
@@ -134,10 +133,7 @@ impl Handed<'_> {
 
     /// Asks how far the crawl is; `None` when the other process has ended.
     fn progress(&self, accepted: &Accepted) -> anyhow::Result<Option<HandedProgress>> {
-        let Some(answer) = self.place.ask_holder(handover::PROGRESS, accepted.ticket)? else {
-            return Ok(None);
-        };
-        Ok(Some(serde_json::from_value(answer).context(OTHER_VERSION)?))
+        self.place.ask_holder::<CrawlProgress>(&accepted.ticket)
     }
 
     fn wait_for_begin(
@@ -216,8 +212,8 @@ impl Handed<'_> {
 
     /// Has the job paused. False if that is not possible yet: it may be starting up.
     fn pause(&self) -> anyhow::Result<bool> {
-        let change = job::Change::Act { name: self.request.name.clone(), deed: Deed::Pause };
-        match self.place.ask_holder("job", &change) {
+        let (name, action) = (self.request.name.clone(), JobAction::Pause);
+        match self.place.change_at_holder::<ActOnJob>(&ActRequest { name, action }) {
             Ok(_) => Ok(true),
             Err(error) if is_refused(&error) => Ok(false),
             Err(error) => Err(error),
@@ -227,8 +223,6 @@ impl Handed<'_> {
 
 /// Answers in a row that may fail to come.
 const FAILURES_MAX: u32 = 20;
-/// What is said when answers cannot be read.
-const OTHER_VERSION: &str = "the process that holds the directory is of another version";
 
 /// Whether somebody wants to stop, and the waits that end when they do.
 struct Signal {

@@ -4,10 +4,9 @@
 //! Invariants: numbers come from counters, never from counting rows, so watching costs the
 //! same for ten documents and ten million; the line takes one row of the terminal.
 
-use crate::cli::shown;
-use crate::cli::stderr;
 use crate::cli::terminal::{self, LiveLine, Part};
-use crate::cli::words::{count, size_of, span};
+use crate::stderr;
+use crate::text::{count, shown, size_of, span};
 use ::crawl::worker::progress::{Counted, Progress};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -226,6 +225,6 @@ mod tests {
         let waits = "\u{1b}[2J日本語.example is left alone until its time comes (its delay)";
         let line = shown_in(77, Some(waits));
         assert!(line.starts_with("123456 documents, 7654321 to do, waiting: \\u{1b}[2J日本語"));
-        assert!(line.ends_with('…') && terminal::width(&line) <= 77, "{line}");
+        assert!(line.ends_with('…') && crate::text::width(&line) <= 77, "{line}");
     }
 }

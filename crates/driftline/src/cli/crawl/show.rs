@@ -5,10 +5,11 @@
 
 use super::whole_run::{StoppedAt, WholeRun};
 use super::work::Worked;
-use crate::cli::endless::{self, Endless};
-use crate::cli::job::removals::{self as held_removals, Held};
-use crate::cli::words::{count, size_of};
-use crate::cli::{say, shown};
+use crate::cli::say;
+use crate::text::{count, shown, size_of};
+use crate::verbs::jobs::removals as held_removals;
+use crate::verbs::jobs::removals::HeldRemovals;
+use crate::verbs::status::endless::{self, Endless};
 use ::crawl::fetch::sentences;
 use ::crawl::worker::Ended;
 use ::crawl::worker::progress::{Counted, ErrorGroup};
@@ -36,7 +37,7 @@ pub struct Summary {
     failed: u64,
     slowest_hosts: Vec<Slow>,
     /// Removals that wait for a person's decision.
-    held: Option<Held>,
+    held: Option<HeldRemovals>,
     /// All documents of the job, by state.
     documents: BTreeMap<String, i64>,
     /// Patterns of pages that look endless and are followed no further.
@@ -81,7 +82,7 @@ impl Summary {
         let of = name.to_owned();
         let run = begun.run;
         let (documents, endless, whole_run, held) = db.read(move |tx| {
-            let endless = endless::of_job(tx, (job, &of))?;
+            let endless = endless::of_job(tx, job, &of)?;
             let state = job_states::state(tx, job)?;
             let held = held_removals::held(tx, job, &state)?;
             Ok((counters::of_job(tx, job)?, endless, WholeRun::read(tx, job, run)?, held))

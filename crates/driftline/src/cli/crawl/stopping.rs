@@ -3,8 +3,8 @@
 //! Either way nothing that was committed is lost; at once only means that documents
 //! under way are fetched again next time.
 
-use crate::cli::stderr;
 use crate::cli::terminal::ERASE_ROW;
+use crate::stderr;
 use ::crawl::worker::Stopper;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};

@@ -6,7 +6,7 @@
 use super::{live, stopping};
 use crate::cli::delivering::{Delivering, Visible};
 use crate::cli::extract;
-use crate::cli::place::Held;
+use crate::place::Held;
 use ::crawl::begin::{self, Begun};
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;

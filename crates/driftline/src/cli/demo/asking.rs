@@ -5,8 +5,9 @@ use super::round::JOB;
 use super::stage::Stage;
 use crate::cli::why;
 use crate::demo_site::{FAILING, Fate};
+use crate::verbs::why::{Why, WhyRequest};
+use crate::verbs::wire;
 use page::url::host_of;
-use serde_json::json;
 
 /// Asks, and tells the answers as the verb does.
 pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
@@ -20,12 +21,13 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
     stage.title("Every URL can be asked about");
     let mut answers = Vec::new();
     for url in urls {
-        let answer = stage.ask("why", json!({"url": url, "job": JOB}))?;
+        let request = WhyRequest { url: url.clone(), job: Some(JOB.to_owned()) };
+        let response = stage.ask::<Why>(request)?;
         stage.say(&format!("  $ driftline why {url}{}", stage.flags()));
-        for line in why::told(answer.clone(), &stage.flags())? {
+        for line in why::lines(&response, &stage.flags()) {
             stage.wrapped(&format!("  {line}"));
         }
-        answers.push(answer);
+        answers.push(wire::encode(&response)?);
     }
     stage.tell("why", answers.into());
     Ok(())

@@ -7,11 +7,12 @@
 use super::round::JOB;
 use super::stage::Stage;
 use crate::demo_site::Fate;
+use crate::verbs::documents::{DocumentLine, Documents, DocumentsRequest};
+use crate::verbs::paging::LIST_LIMIT_MAX;
+use crate::verbs::why::{Why, WhyRequest};
 use ::crawl::begin::Begun;
 use ::crawl::fetch::sentences;
-use anyhow::{Context, ensure};
-use serde::Deserialize;
-use serde_json::json;
+use anyhow::ensure;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
@@ -23,12 +24,10 @@ use store::{Db, objects::Objects, pack};
 
 /// Chunks read at once.
 const CHUNKS: u32 = 16;
-/// Documents that the sample may have.
-const URLS_MAX: u32 = 10_000;
 
 /// What became of one URL.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct FoundUrl {
     /// In a word.
     pub fate: Fate,
     /// Why, in a few.
@@ -39,29 +38,17 @@ pub struct Found {
     text: Option<[u8; 16]>,
 }
 
-/// A document as `driftline urls` lists it.
-#[derive(Deserialize)]
-struct Listed {
-    url: String,
-    state: String,
-    status: Option<i64>,
-    reason: Option<String>,
-    detail: Option<String>,
-    outcome: Option<String>,
-    run: Option<i64>,
-}
-
 /// Reads what a run did.
-pub fn read(stage: &Stage, begun: &Begun) -> anyhow::Result<BTreeMap<String, Found>> {
+pub fn read(stage: &Stage, begun: &Begun) -> anyhow::Result<BTreeMap<String, FoundUrl>> {
     let mut records = changes(&stage.held.db, &stage.held.objects, begun)?;
-    let args = json!({"job": JOB, "filter": {}, "limit": URLS_MAX});
-    let mut answer = stage.ask("urls", args)?;
-    ensure!(answer["cursor"].is_null(), "the demo's web has more than {URLS_MAX} documents");
-    let listed: Vec<Listed> =
-        serde_json::from_value(answer["urls"].take()).context("urls has changed its answer")?;
+    let limit = LIST_LIMIT_MAX;
+    let request =
+        DocumentsRequest { job: Some(JOB.to_owned()), limit, ..DocumentsRequest::default() };
+    let listed = stage.ask::<Documents>(request)?;
+    ensure!(listed.cursor.is_none(), "the demo's web has more than {limit} documents");
     let before = stage.rounds.last().map(|round| &round.found);
     let mut all = BTreeMap::new();
-    for row in listed {
+    for row in listed.urls {
         let known = before.and_then(|before| before.get(&row.url));
         let found = match records.remove(&row.url) {
             Some(record) => changed(stage, &record, known),
@@ -78,7 +65,7 @@ pub fn read(stage: &Stage, begun: &Begun) -> anyhow::Result<BTreeMap<String, Fou
     let odd: Vec<&String> = records.keys().collect();
     ensure!(odd.is_empty(), "the queue does not know of changes to {odd:?}");
     // Of a first crawl it would be said of every document.
-    let is_new = |found: &Found| before.is_some() && found.fate == Fate::Added;
+    let is_new = |found: &FoundUrl| before.is_some() && found.fate == Fate::Added;
     for (url, found) in all.iter_mut().filter(|(_, found)| is_new(found)) {
         found.why = linked_from(stage, url)?;
     }
@@ -121,7 +108,7 @@ fn changes(
 }
 
 /// A document that outputs hear of.
-fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&Found>) -> Found {
+fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&FoundUrl>) -> FoundUrl {
     let status = record.fetch.as_ref().map_or(0, |fetch| fetch.status);
     let facts = record.facts.as_ref();
     let links = match (facts, known) {
@@ -154,11 +141,15 @@ fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&Found>) -> Fou
         Change::Remove(reason) => (Fate::Removed, reason.name().to_owned()),
         Change::NoContent => (Fate::Kept, "it has no content".into()),
     };
-    Found { fate, why, links, text }
+    FoundUrl { fate, why, links, text }
 }
 
 /// What an update is about.
-fn difference(known: Option<&Found>, links: &BTreeSet<String>, text: Option<[u8; 16]>) -> String {
+fn difference(
+    known: Option<&FoundUrl>,
+    links: &BTreeSet<String>,
+    text: Option<[u8; 16]>,
+) -> String {
     let Some(known) = known else { return String::new() };
     let mut parts = Vec::new();
     if known.text != text {
@@ -176,7 +167,7 @@ fn difference(known: Option<&Found>, links: &BTreeSet<String>, text: Option<[u8;
 }
 
 /// A document that outputs hear nothing of.
-fn unchanged(row: &Listed, known: Option<&Found>, run: i64) -> Found {
+fn unchanged(row: &DocumentLine, known: Option<&FoundUrl>, run: i64) -> FoundUrl {
     let was_settled = row.run == Some(run);
     let status = row.status.map_or(String::new(), |status| format!("status {status}"));
     let detail = row.detail.clone().unwrap_or_default();
@@ -198,20 +189,21 @@ fn unchanged(row: &Listed, known: Option<&Found>, run: i64) -> Found {
         Some(known) if fate == Fate::Failing => (known.links.clone(), known.text),
         _ => (BTreeSet::new(), None),
     };
-    Found { fate, why, links, text }
+    FoundUrl { fate, why, links, text }
 }
 
 /// The page that named a document first.
 fn linked_from(stage: &Stage, url: &str) -> anyhow::Result<String> {
-    let answer = stage.ask("why", json!({"url": url, "job": JOB}))?;
-    let details = answer["answers"][0]["details"].as_array().cloned().unwrap_or_default();
+    let request = WhyRequest { url: url.to_owned(), job: Some(JOB.to_owned()) };
+    let answers = stage.ask::<Why>(request)?.answers;
+    let details = answers.first().map_or(&[][..], |reason| &reason.details);
     let value = |name: &str| {
-        let detail = details.iter().find(|detail| detail["name"] == name)?;
-        detail["value"].as_str().map(str::to_owned)
+        let detail = details.iter().find(|detail| detail.name == name)?;
+        Some(detail.value.as_str())
     };
     Ok(match value("linked from") {
-        Some(page) => format!("linked from {}", stage.short(&page)),
-        None if value("distance").as_deref() == Some("a seed") => "a seed".to_owned(),
+        Some(page) => format!("linked from {}", stage.short(page)),
+        None if value("distance") == Some("a seed") => "a seed".to_owned(),
         None => "named by robots.txt".to_owned(),
     })
 }

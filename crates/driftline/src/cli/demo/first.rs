@@ -2,8 +2,9 @@
 
 use super::round::{self, Round};
 use super::stage::Stage;
-use crate::cli::words::size;
 use crate::demo_site::Fate;
+use crate::text::size;
+use crate::verbs::why::{Why, WhyRequest};
 
 /// Fates in the order of the story, each with the example that tells most.
 const FATES: [(Fate, &str); 7] = [
@@ -23,7 +24,7 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
     let Some(round) = stage.rounds.last() else { return Ok(()) };
     stage.say(&cost(round));
     for (fate, path) in FATES {
-        example(stage, round, (fate, path))?;
+        example(stage, round, fate, path)?;
     }
     Ok(())
 }
@@ -40,7 +41,7 @@ pub fn cost(round: &Round) -> String {
     )
 }
 
-fn example(stage: &Stage, round: &Round, (fate, path): (Fate, &str)) -> anyhow::Result<()> {
+fn example(stage: &Stage, round: &Round, fate: Fate, path: &str) -> anyhow::Result<()> {
     let of_fate: Vec<&String> =
         round.found.iter().filter(|(_, found)| found.fate == fate).map(|(url, _)| url).collect();
     let telling = of_fate.iter().find(|url| url.contains(path)).or(of_fate.first());
@@ -50,9 +51,9 @@ fn example(stage: &Stage, round: &Round, (fate, path): (Fate, &str)) -> anyhow::
     if fate == Fate::Added {
         return Ok(());
     }
-    let answer = stage.ask("why", serde_json::json!({"url": url, "job": round::JOB}))?;
-    if let Some(sentence) = answer["answers"][0]["sentence"].as_str() {
-        stage.wrapped(&format!("        {}", stage.short(sentence)));
+    let request = WhyRequest { url: (*url).clone(), job: Some(round::JOB.to_owned()) };
+    if let Some(reason) = stage.ask::<Why>(request)?.answers.first() {
+        stage.wrapped(&format!("        {}", stage.short(&reason.sentence)));
     }
     Ok(())
 }

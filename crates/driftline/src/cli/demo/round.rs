@@ -5,7 +5,7 @@
 //! loopback may be reached, and waits are short. Invariant: a name that the sample does
 //! not have is not resolved, so nothing leaves the machine.
 
-use super::fates::{self, Found};
+use super::fates::{self, FoundUrl};
 use super::stage::Stage;
 use crate::cli::crawl::show::Summary;
 use crate::cli::crawl::work::{Work, Worked};
@@ -42,7 +42,7 @@ pub struct Round {
     /// What the web's server saw.
     pub visits: Vec<Visit>,
     /// What became of each URL.
-    pub found: BTreeMap<String, Found>,
+    pub found: BTreeMap<String, FoundUrl>,
 }
 
 /// Crawls once. When somebody stops it, the stage knows, and has no further crawl.

@@ -1,6 +1,6 @@
 //! Fourth step: the second crawl, and what it made of every URL, host by host.
 
-use super::fates::Found;
+use super::fates::FoundUrl;
 use super::first::cost;
 use super::round;
 use super::stage::Stage;
@@ -59,7 +59,7 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
 }
 
 /// All of it in one sentence.
-fn totals(found: &BTreeMap<String, Found>) -> String {
+fn totals(found: &BTreeMap<String, FoundUrl>) -> String {
     let count = |fates: &[Fate]| found.values().filter(|it| fates.contains(&it.fate)).count();
     format!(
         "{} added, {} updated, {} removed, {} unchanged ({} of them not sent again), {} {}",
@@ -73,7 +73,7 @@ fn totals(found: &BTreeMap<String, Found>) -> String {
     )
 }
 
-fn tell_host(stage: &Stage, found: &BTreeMap<String, Found>, host: &str) {
+fn tell_host(stage: &Stage, found: &BTreeMap<String, FoundUrl>, host: &str) {
     let of_host = || found.iter().filter(|(url, _)| host_of(url) == host);
     stage.say(&format!("  {host}"));
     for (fate, word) in TOLD {
@@ -100,8 +100,8 @@ fn numbers<I: Iterator<Item = Fate>>(all: impl Fn() -> I, fates: &[Fate]) -> Vec
 
 /// Links that left a page for another one.
 fn moved_links(
-    before: &BTreeMap<String, Found>,
-    after: &BTreeMap<String, Found>,
+    before: &BTreeMap<String, FoundUrl>,
+    after: &BTreeMap<String, FoundUrl>,
 ) -> Vec<MovedLink> {
     let mut lost: BTreeMap<&str, &str> = BTreeMap::new();
     let both = || after.iter().filter_map(|(url, found)| Some((url, before.get(url)?, found)));

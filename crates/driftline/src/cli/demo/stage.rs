@@ -6,10 +6,12 @@
 //! touched.
 
 use super::round::Round;
-use crate::cli::place::Held;
-use crate::cli::words::quoted;
-use crate::cli::{say, shown};
+use crate::cli::say;
 use crate::demo_site::DemoSite;
+use crate::place::Held;
+use crate::text::{quoted, shown};
+use crate::verbs::access::Asker;
+use crate::verbs::{self, Verb};
 use anyhow::Context;
 use serde_json::{Map, Value as Json};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -17,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store::socket::Question;
 use store::tables::settings;
 use tempfile::TempDir;
 
@@ -112,11 +113,9 @@ impl Stage {
         }
     }
 
-    /// Asks what a verb would be asked, by the same code.
-    pub fn ask(&self, verb: &str, args: Json) -> anyhow::Result<Json> {
-        let answers = self.held.answers("demo");
-        let question = Question { verb: verb.to_owned(), args };
-        answers.answer(&question).map_err(anyhow::Error::msg)
+    /// Asks a verb, as its command would.
+    pub fn ask<V: Verb>(&self, request: V::Request) -> anyhow::Result<V::Response> {
+        verbs::answer::<V>(&self.held.context("demo"), Asker::CommandLine, request)
     }
 
     /// Text with URLs as the story shows them: all hosts have one port, and none has TLS.

@@ -1,10 +1,10 @@
 //! What somebody who takes a process over could do: who it runs as, and what the processes
 //! that read documents are kept from. The latter are started and asked, nothing is guessed.
 
-use super::check::Check;
 use crate::cli::extract::attempts::{Confinement, Outcome, Tried};
 use crate::cli::extract::walls::{Wall, Walls};
 use crate::cli::run_as;
+use crate::verbs::doctor::check::Check;
 
 const READER: &str = "document reader";
 const WALLS: &str = "reader walls";
@@ -79,9 +79,9 @@ fn missing(name: &str, why: &str) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Verdict;
     use super::*;
     use crate::cli::extract::attempts::Attempt;
+    use crate::verbs::doctor::check::Verdict;
 
     fn confinement(outcome: Outcome, landlock: Wall) -> anyhow::Result<Confinement> {
         let attempts = vec![

@@ -4,9 +4,8 @@
 //! It writes one small file and removes it. A directory that is not there yet is
 //! judged by the place where it would be made.
 
-use super::check::Check;
-use crate::cli::shown;
-use crate::cli::words::{size, span};
+use crate::text::{shown, size, span};
+use crate::verbs::doctor::check::Check;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -225,8 +224,8 @@ fn log(layout: &Layout) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Verdict;
     use super::*;
+    use crate::verbs::doctor::check::Verdict;
 
     #[test]
     fn a_directory_that_is_not_there_is_judged_by_its_place() {

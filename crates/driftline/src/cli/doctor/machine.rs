@@ -3,9 +3,8 @@
 //! Reads what the system says of itself; the network is asked only when that is wished.
 //! Every wait has a deadline.
 
-use super::check::Check;
-use crate::cli::shown;
-use crate::cli::words::{date, size};
+use crate::text::{date, shown, size};
+use crate::verbs::doctor::check::Check;
 use crawl::definitions::WebSpec;
 use crawl::fetch::{Fetcher, Limits, Lookup, Settings};
 use rustix::process::{Resource, getrlimit};
@@ -185,8 +184,8 @@ fn resolve(target: &str) -> Result<Vec<SocketAddr>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::check::Verdict;
     use super::*;
+    use crate::verbs::doctor::check::Verdict;
 
     #[test]
     fn memory_is_what_the_machine_has_and_the_container_allows() {

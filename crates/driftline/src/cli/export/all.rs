@@ -4,14 +4,13 @@
 //! Invariant: secrets are left out unless they are asked for, and a file with secrets can
 //! be read by its owner only.
 
-use super::super::answers::Answers;
-use super::super::place::Place;
-use super::super::{print_whole, say, shown};
-use crate::definitions::{self, Definitions};
+use crate::cli::{print_whole, say};
+use crate::definitions;
+use crate::place::Place;
+use crate::text::shown;
+use crate::verbs::administration::definitions::{ExportDefinitions, ExportRequest};
 use anyhow::Context;
 use clap::{Args as ClapArgs, ValueEnum};
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,7 +18,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::tables::connections::Kind;
 
-/// What it takes.
 #[derive(ClapArgs)]
 pub struct AllArgs {
     #[command(flatten)]
@@ -43,27 +41,9 @@ enum Form {
     Json,
 }
 
-/// The question, as it goes through a socket.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Ask {
-    secrets: bool,
-}
-
-/// All definitions, by the process that has the rows.
-pub fn answer(answers: &Answers, ask: Ask) -> anyhow::Result<Json> {
-    let mut found = answers.db.read(definitions::collect)?;
-    if !ask.secrets {
-        found = definitions::hidden(&found)?;
-    }
-    Ok(serde_json::to_value(found)?)
-}
-
 /// Runs the verb. `--json` is the same as `--format json`: the answer is the document.
 pub fn run(args: AllArgs) -> anyhow::Result<ExitCode> {
-    let answer = args.place.ask("export", &Ask { secrets: args.secrets })?;
-    let found: Definitions = serde_json::from_value(answer)
-        .context("the process that holds the directory is of another version")?;
+    let found = args.place.ask::<ExportDefinitions>(ExportRequest { secrets: args.secrets })?;
     let document = definitions::without_usual(&found)?;
     let is_json = args.format == Form::Json || args.place.json();
     let text = match is_json {

@@ -1,14 +1,19 @@
 //! Hosts come in their order, whole or in pages, and one is shown with all it has.
 
 use super::*;
+use crate::verbs::Verb;
+use crate::verbs::context::VerbContext;
+use crate::verbs::hosts::HostOrder;
 use page::domain::SuffixList;
-use page::ids::DocHash;
+use page::ids::{DocHash, bin_of, part_of};
 use store::Db;
-use store::ids::{ConnectionId, JobId, QueueId, Run};
-use store::tables::bins::Visit;
+use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
+use store::tables::bins::{self, Visit};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Adding, Candidate, Place as QueuePlace};
+use store::tables::robots::{self, Stored};
+use store::tables::settings;
 use store::tables::throttles::{self, Throttle};
 use store::testing::both_databases;
 
@@ -80,27 +85,26 @@ fn visit(host: &str, number: i64) -> Visit {
     }
 }
 
-fn ask(by: By) -> Ask {
-    Ask { host: None, job: None, by, limit: 50, cursor: None }
+fn ask(by: HostOrder) -> HostsRequest {
+    HostsRequest { host: None, job: None, by, limit: 50, cursor: None }
 }
 
-fn asked(db: &Db, ask: Ask) -> Answer {
-    let answers = Answers::of_rows(db.clone());
-    serde_json::from_value(answer(&answers, ask).unwrap()).unwrap()
+fn asked(db: &Db, request: HostsRequest) -> HostsResponse {
+    Hosts::answer(&VerbContext::of_rows(db.clone()), request).unwrap()
 }
 
 #[test]
 fn hosts_come_in_the_order_that_is_asked_for_in_pages_of_any_size() {
     both_databases(|db| {
         fill(db)?;
-        for (by, first) in [(By::Documents, 12), (By::Errors, 1)] {
+        for (by, first) in [(HostOrder::Documents, 12), (HostOrder::Errors, 1)] {
             let whole: Vec<String> =
                 asked(db, ask(by)).hosts.into_iter().map(|host| host.host).collect();
             assert_eq!((whole.len(), &whole[0]), (12, &name(first)), "{by:?}");
             for limit in [1, 5] {
                 let (mut paged, mut cursor) = (Vec::new(), None);
                 loop {
-                    let page = asked(db, Ask { limit, cursor, ..ask(by) });
+                    let page = asked(db, HostsRequest { limit, cursor, ..ask(by) });
                     assert!(page.hosts.len() <= limit as usize);
                     paged.extend(page.hosts.into_iter().map(|host| host.host));
                     match page.cursor {
@@ -114,14 +118,15 @@ fn hosts_come_in_the_order_that_is_asked_for_in_pages_of_any_size() {
                 assert_eq!(paged, whole, "{by:?} in pages of {limit}");
             }
         }
-        let slow = asked(db, Ask { limit: 2, ..ask(By::Slowest) });
+        let slow = asked(db, HostsRequest { limit: 2, ..ask(HostOrder::Slowest) });
         assert!(slow.hosts.iter().all(|host| host.mean_ms == Some(4_000)));
-        let odd = asked(db, Ask { job: Some("odd".into()), ..ask(By::Documents) });
+        let odd = asked(db, HostsRequest { job: Some("odd".into()), ..ask(HostOrder::Documents) });
         let odd: Vec<String> = odd.hosts.into_iter().map(|host| host.host).collect();
         assert_eq!(odd, [11, 9, 7, 5, 3, 1].map(name));
-        let answers = Answers::of_rows(db.clone());
-        let bad = Ask { cursor: Some("1.x".into()), ..ask(By::Errors) };
-        assert!(answer(&answers, bad).unwrap_err().to_string().contains("--cursor"));
+        let context = VerbContext::of_rows(db.clone());
+        let bad = HostsRequest { cursor: Some("1.x".into()), ..ask(HostOrder::Errors) };
+        let refused = Hosts::answer(&context, bad).err().unwrap().to_string();
+        assert!(refused.contains("--cursor"), "{refused}");
         Ok(())
     });
 }
@@ -152,7 +157,9 @@ fn one_host_is_shown_with_its_robots_and_its_breaker() {
             robots::save(tx, part("h3.example"), &stored)?;
             robots::save(tx, part("h3.example"), &closed)
         })?;
-        let one = |host: &str| asked(db, Ask { host: Some(host.into()), ..ask(By::Documents) });
+        let one = |host: &str| {
+            asked(db, HostsRequest { host: Some(host.into()), ..ask(HostOrder::Documents) })
+        };
         let found = one("http://H3.example:80/x");
         let lines = detail(&found.hosts[0], NOW_MS);
         assert_eq!(
@@ -168,7 +175,7 @@ fn one_host_is_shown_with_its_robots_and_its_breaker() {
                  for 7 s between requests, names 1 sitemap",
                 "    https://h3.example:8443/robots.txt: cannot be had (no answer), so nothing is \
                  allowed; asked for again in 5 s, or by the next run",
-                "    its documents: driftline urls --host h3.example",
+                "    its documents: driftline documents --host h3.example",
             ]
         );
         let row = line(&found.hosts[0], NOW_MS);
@@ -199,7 +206,8 @@ fn one_host_is_shown_with_what_connections_allow_it() {
             throttles::replace(tx, ConnectionId(1), &list)
         })?;
         let lines = |host: &str| {
-            let found = asked(db, Ask { host: Some(host.into()), ..ask(By::Documents) });
+            let found =
+                asked(db, HostsRequest { host: Some(host.into()), ..ask(HostOrder::Documents) });
             detail(&found.hosts[0], NOW_MS)
         };
         let has = |host: &str, line: &str| lines(host).iter().any(|it| it == line);

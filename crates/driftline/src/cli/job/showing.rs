@@ -1,117 +1,35 @@
-//! Jobs listed and shown. Nothing here writes, and no secret is shown.
+//! Jobs listed and shown.
 
-use super::super::answers::Answers;
-use super::super::place::Place;
-use super::super::words::{self, count, exact_span, span, when};
-use super::super::{outages, say, shown};
-use super::removals::{self, Held};
-use super::standing::{self, Line};
-use super::{Ask, find};
 use crate::catalog::typed;
-use crate::definitions::{self, CONTINUOUS, JobForm};
-use anyhow::Context;
-use crawl::schedule::{self, Since};
+use crate::cli::{say, say_json};
+use crate::definitions::CONTINUOUS;
+use crate::place::Place;
+use crate::text::{self, count, exact_span, shown, span, when};
+use crate::verbs::jobs::JobRequest;
+use crate::verbs::jobs::show::{ShowJob, ShownJob};
+use crate::verbs::jobs::standing::{JobLine, Jobs, JobsRequest};
+use crate::verbs::status::outages;
+use crawl::schedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
-use std::collections::BTreeMap;
 use std::process::ExitCode;
-use store::ids::Run;
-use store::tables::job_states::Phase;
-use store::tables::job_states::runs::{self, RunRow};
-use store::tables::jobs::{self, StartMethod};
-use store::tables::schedules;
-use store::{Tx, clock};
-
-/// Runs that are shown, of the past.
-const RUNS: u32 = 5;
-/// Runs that are foretold.
-const NEXT_RUNS: usize = 5;
-
-/// A job, as it is shown.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Shown {
-    #[serde(flatten)]
-    line: Line,
-    /// How often it has been changed, its making counted.
-    version: i64,
-    /// When its current or last run began.
-    begun_ms: Option<i64>,
-    /// When that run ended well.
-    ended_ms: Option<i64>,
-    /// When its window ends.
-    window_end_ms: Option<i64>,
-    /// Its documents by state, and what else is counted.
-    counters: BTreeMap<String, i64>,
-    definition: JobForm,
-    /// Removals that are held, if any are.
-    #[serde(default)]
-    removals: Option<Held>,
-    /// Its last runs, the newest first.
-    runs: Vec<RunRow>,
-    /// When its schedules start it next.
-    next_runs_ms: Vec<i64>,
-}
-
-/// Everything of a job.
-pub fn answer(answers: &Answers, name: String) -> anyhow::Result<Json> {
-    let (doing, now_ms) = (answers.doing.clone(), clock::now_ms());
-    let found = answers.db.read(move |tx| look(tx, doing.as_deref(), &name, now_ms))?;
-    Ok(serde_json::to_value(found)?)
-}
-
-fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store::Result<Shown> {
-    let job = find(tx, name)?;
-    let (line, state, counters) = standing::one(tx, doing, name, now_ms)?;
-    let records = schedules::load(tx, job.id)?;
-    // Starts are looked for from the end of the last run on, while there is none.
-    let last_ms = match state.phase {
-        Phase::Inactive => state.last_ms.unwrap_or(now_ms),
-        _ => now_ms,
-    };
-    let runs = runs::last(tx, job.id, Run(i64::MAX), RUNS)?;
-    let since = Since { last_ms, ran_ms: runs.first().and_then(|run| run.ended_ms) };
-    Ok(Shown {
-        line,
-        version: jobs::version(tx, job.id)?.unwrap_or(0),
-        begun_ms: state.start_ms,
-        ended_ms: state.end_ms,
-        window_end_ms: state.window_end_ms,
-        counters,
-        definition: definition(tx, name)?,
-        removals: removals::held(tx, job.id, &state)?,
-        runs,
-        next_runs_ms: schedule::next_runs(job.start, &records, since, now_ms, NEXT_RUNS),
-    })
-}
-
-/// A job's definition without its secrets.
-fn definition(tx: &mut Tx<'_>, name: &str) -> store::Result<JobForm> {
-    let stored = definitions::collect(tx)?;
-    let broken =
-        |reason: String| store::Error::corrupt(format!("the definition of {name}"), reason);
-    let form = stored.jobs.get(name).ok_or_else(|| broken("it is not there".to_owned()))?;
-    let secrets = definitions::secrets_of_job(&stored, form);
-    let mut json = serde_json::to_value(form).map_err(|error| broken(error.to_string()))?;
-    typed::hide(&mut json, &secrets);
-    serde_json::from_value(json).map_err(|error| broken(error.to_string()))
-}
+use store::clock;
+use store::tables::job_states::runs::RunRow;
+use store::tables::jobs::StartMethod;
 
 /// Lists all jobs.
 pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
-    let answer = place.ask("jobs", Ask::List { name: None })?;
+    let lines = place.ask::<Jobs>(JobsRequest { name: None })?;
     if place.json() {
-        say(&answer.to_string());
+        say_json(&lines)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let lines: Vec<Line> = read(answer)?;
     if lines.is_empty() {
         say("there is none; make one: driftline job create NAME --connection CONNECTION");
         return Ok(ExitCode::SUCCESS);
     }
     table(&lines, clock::now_ms()).iter().for_each(|line| say(line));
-    let idle = |line: &Line| !line.attended && line.state != "INACTIVE";
+    let idle = |line: &JobLine| !line.attended && line.state != "INACTIVE";
     if let Some(line) = lines.iter().find(|line| idle(line)) {
         let (name, place) = (shown(&line.name), place.flags());
         say(&format!("nobody works on job {name} now; work on all: driftline work{place}"));
@@ -119,7 +37,7 @@ pub fn list(place: &Place) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(lines: &[Line], now_ms: i64) -> Vec<String> {
+fn table(lines: &[JobLine], now_ms: i64) -> Vec<String> {
     let heads = ["name", "connection", "state", "", "run", "documents", "outstanding", "processed"];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     rows.extend(lines.iter().map(|it| {
@@ -135,7 +53,7 @@ fn table(lines: &[Line], now_ms: i64) -> Vec<String> {
         ]
     }));
     let mut out = Vec::new();
-    for (at, line) in words::table(&rows, |column| column >= 4).into_iter().enumerate() {
+    for (at, line) in text::table(&rows, |column| column >= 4).into_iter().enumerate() {
         out.push(line);
         let Some(it) = at.checked_sub(1).map(|at| &lines[at]) else { continue };
         out.extend(it.error.as_ref().map(|error| format!("    error: {}", shown(error))));
@@ -146,12 +64,11 @@ fn table(lines: &[Line], now_ms: i64) -> Vec<String> {
 
 /// Shows one.
 pub fn show(place: &Place, name: String) -> anyhow::Result<ExitCode> {
-    let answer = place.ask("jobs", Ask::Show { name })?;
+    let it = place.ask::<ShowJob>(JobRequest { name })?;
     if place.json() {
-        say(&answer.to_string());
+        say_json(&it)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let it: Shown = read(answer)?;
     let now_ms = clock::now_ms();
     let parts = [standing_lines(&it, now_ms), defined(&it), fetched(&it), past(&it, now_ms)];
     parts.iter().flatten().for_each(|line| say(line));
@@ -161,7 +78,7 @@ pub fn show(place: &Place, name: String) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn standing_lines(it: &Shown, now_ms: i64) -> Vec<String> {
+fn standing_lines(it: &ShownJob, now_ms: i64) -> Vec<String> {
     let line = &it.line;
     let run = match (line.run, it.begun_ms) {
         (0, _) => String::new(),
@@ -200,7 +117,7 @@ fn standing_lines(it: &Shown, now_ms: i64) -> Vec<String> {
 }
 
 /// What is said of when and how it runs.
-fn defined(it: &Shown) -> Vec<String> {
+fn defined(it: &ShownJob) -> Vec<String> {
     let form = &it.definition;
     let mut out = vec![
         format!("    connection {}, version {}", shown(&form.connection), it.version),
@@ -235,7 +152,7 @@ fn defined(it: &Shown) -> Vec<String> {
 }
 
 /// The next runs, in the zone of the schedules if they share one.
-fn foretold(it: &Shown) -> Vec<String> {
+fn foretold(it: &ShownJob) -> Vec<String> {
     let zone = |text: &String| {
         let record = schedule::parse(text).ok()?;
         Some(record.timezone.unwrap_or_else(|| "UTC".to_owned()))
@@ -255,7 +172,7 @@ fn foretold(it: &Shown) -> Vec<String> {
 }
 
 /// What is fetched, and where it goes.
-fn fetched(it: &Shown) -> Vec<String> {
+fn fetched(it: &ShownJob) -> Vec<String> {
     let form = &it.definition;
     let mut out = Vec::new();
     for (link, most) in &form.hops {
@@ -280,7 +197,7 @@ fn fetched(it: &Shown) -> Vec<String> {
     out
 }
 
-fn past(it: &Shown, now_ms: i64) -> Vec<String> {
+fn past(it: &ShownJob, now_ms: i64) -> Vec<String> {
     let line = |run: &RunRow| {
         let outcome = run.outcome.as_deref().unwrap_or("under way");
         let took = run.ended_ms.map_or(String::new(), |ended_ms| {
@@ -297,9 +214,4 @@ fn past(it: &Shown, now_ms: i64) -> Vec<String> {
         )
     };
     it.runs.iter().map(line).collect()
-}
-
-fn read<T: serde::de::DeserializeOwned>(answer: Json) -> anyhow::Result<T> {
-    serde_json::from_value(answer)
-        .context("the process that holds the directory is of another version")
 }

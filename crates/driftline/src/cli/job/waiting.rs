@@ -5,21 +5,15 @@
 //! Invariant: it ends as soon as what is waited for is there, cannot come any more
 //! without somebody's doing, or the time is up.
 
-use super::super::answers::Answers;
-use super::super::place::Place;
-use super::super::words::{quoted, span};
-use super::super::{say, shown};
-use super::standing::word;
-use super::{Ask, unknown};
 use crate::catalog::typed;
-use anyhow::Context;
+use crate::cli::say;
+use crate::place::Place;
+use crate::text::{quoted, shown, span};
+use crate::verbs::jobs::state::{JobStateOf, SeenState, look};
+use crate::verbs::jobs::{JobRequest, unknown};
 use clap::{Args as ClapArgs, ValueEnum};
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use store::ids::JobId;
-use store::tables::job_states::{self, Phase, State};
 use store::tables::jobs;
 
 /// How often the job is looked at.
@@ -71,58 +65,11 @@ enum End {
     TimeUp,
 }
 
-/// What is seen of a job that is waited for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
-    /// The name of its state.
-    state: String,
-    /// The same in a word for people.
-    word: String,
-    /// Why its last run was aborted.
-    error: Option<String>,
-    is_inactive: bool,
-    /// It is being deleted.
-    is_going: bool,
-    /// It is paused, and nothing of it is under way.
-    rests: bool,
-}
-
-impl From<&State> for Seen {
-    fn from(state: &State) -> Seen {
-        let is_going = matches!(
-            state.phase,
-            Phase::ReadyForDelete
-                | Phase::DeleteStartingUp
-                | Phase::Deleting
-                | Phase::ReadyForDeleteNotify
-                | Phase::NotifyingOfDeletion
-        );
-        Seen {
-            state: state.name(),
-            word: word(state).to_owned(),
-            error: state.error.clone(),
-            is_inactive: state.phase == Phase::Inactive,
-            is_going,
-            rests: state.phase == Phase::Active && state.paused && !state.stopping,
-        }
-    }
-}
-
-/// Where a job stands, by the process that has the rows; `null` when it is not there.
-pub fn answer(answers: &Answers, name: String) -> anyhow::Result<Json> {
-    let seen = answers.db.read(move |tx| match jobs::find(tx, &name)? {
-        Some(job) => look(tx, job.id),
-        None => Ok(None),
-    })?;
-    Ok(serde_json::to_value(seen)?)
-}
-
 /// Runs the verb. The rows are looked at beside whoever holds them; a server is asked.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.place.is_server() {
         return wait(&args, || {
-            let answer = args.place.ask("jobs", Ask::Seen { name: args.name.clone() })?;
-            serde_json::from_value(answer).context("the server is of another version")
+            args.place.ask::<JobStateOf>(JobRequest { name: args.name.clone() })
         });
     }
     let db = args.place.rows()?;
@@ -136,7 +83,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn wait(
     args: &Args,
-    mut look: impl FnMut() -> anyhow::Result<Option<Seen>>,
+    mut look: impl FnMut() -> anyhow::Result<Option<SeenState>>,
 ) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let mut is_first = true;
@@ -150,7 +97,7 @@ fn wait(
         let end = judge(args.until, found.as_ref())
             .or((begun.elapsed() >= args.timeout).then_some(End::TimeUp));
         match end {
-            Some(end) => return Ok(tell(args, found.as_ref(), (end, begun))),
+            Some(end) => return Ok(tell(args, found.as_ref(), end, begun)),
             None => {
                 std::thread::park_timeout(GLANCE.min(args.timeout.saturating_sub(begun.elapsed())))
             }
@@ -158,16 +105,8 @@ fn wait(
     }
 }
 
-/// Where the job stands; `None` when it is gone.
-fn look(tx: &mut store::Tx<'_>, job: JobId) -> store::Result<Option<Seen>> {
-    match jobs::load(tx, job)? {
-        Some(_) => Ok(Some(Seen::from(&job_states::state(tx, job)?))),
-        None => Ok(None),
-    }
-}
-
 /// Whether the wait is over.
-fn judge(until: Until, found: Option<&Seen>) -> Option<End> {
+fn judge(until: Until, found: Option<&SeenState>) -> Option<End> {
     let Some(seen) = found else {
         return Some(if until == Until::Gone { End::Reached } else { End::Never });
     };
@@ -181,7 +120,7 @@ fn judge(until: Until, found: Option<&Seen>) -> Option<End> {
     }
 }
 
-fn tell(args: &Args, found: Option<&Seen>, (end, begun): (End, Instant)) -> ExitCode {
+fn tell(args: &Args, found: Option<&SeenState>, end: End, begun: Instant) -> ExitCode {
     let (state, word, error) = match found {
         None => ("GONE", "gone", None),
         Some(seen) => (seen.state.as_str(), seen.word.as_str(), seen.error.clone()),
@@ -221,11 +160,12 @@ fn tell(args: &Args, found: Option<&Seen>, (end, begun): (End, Instant)) -> Exit
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store::tables::job_states::{Phase, State};
 
-    fn at(change: impl Fn(&mut State)) -> Option<Seen> {
+    fn at(change: impl Fn(&mut State)) -> Option<SeenState> {
         let mut state = State::default();
         change(&mut state);
-        Some(Seen::from(&state))
+        Some(SeenState::from(&state))
     }
 
     #[test]

@@ -1,50 +1,17 @@
-//! What may be asked about the links of a page: the flags, and the question as it goes
-//! through a socket.
+//! The flags of `driftline links`, and the request that they make.
 //!
-//! Invariant: a time is a moment by then, so that whoever answers needs no clock of ours; a
+//! Invariant: a time is a moment in the request, so that whoever answers needs no clock of ours; a
 //! cursor and an export name the one list that they are about.
 
 use super::keeping::Keeping;
-use super::listing::{self, Flags};
-use crate::cli::place::Place;
-use crate::cli::report::moments;
-use crate::cli::words::quoted;
+use super::listing::Flags;
+use crate::place::Place;
+use crate::text::{moments, quoted};
+use crate::verbs::links::kinds::LinkKindName;
+use crate::verbs::links::{LinkList, LinksRequest};
 use anyhow::{Context, ensure};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use outputs::links::reading::Filter;
-use page::facts::LinkKind;
-use serde::{Deserialize, Serialize};
-
-/// The kinds of links that lead to pages, and what they are called.
-const KINDS: [(&str, LinkKind); 10] = [
-    ("a", LinkKind::A),
-    ("area", LinkKind::Area),
-    ("frame", LinkKind::Frame),
-    ("canonical", LinkKind::Canonical),
-    ("redirect", LinkKind::Redirect),
-    ("refresh", LinkKind::Refresh),
-    ("alternate", LinkKind::Alternate),
-    ("next", LinkKind::Next),
-    ("prev", LinkKind::Prev),
-    ("feed", LinkKind::Feed),
-];
-
-/// What the kinds of links are called.
-pub const KIND_NAMES: [&str; KINDS.len()] = {
-    let mut names = [""; KINDS.len()];
-    let mut at = 0;
-    while at < KINDS.len() {
-        names[at] = KINDS[at].0;
-        at += 1;
-    }
-    names
-};
-
-/// What a kind of links is called.
-pub fn kind_name(kind: LinkKind) -> &'static str {
-    KINDS.iter().find(|(_, it)| *it == kind).map_or("other", |(name, _)| name)
-}
 
 /// Show who links to a page, what it links to, and which links it lost
 #[derive(ClapArgs)]
@@ -105,59 +72,22 @@ struct Only {
           value_parser = PossibleValuesParser::new(["yes", "no"]).map(|text| text == "yes"))]
     nofollow: Option<bool>,
     /// Only links of this kind
-    #[arg(long, value_name = "KIND",
-          value_parser = PossibleValuesParser::new(KIND_NAMES))]
-    kind: Option<String>,
+    #[arg(long, value_enum, value_name = "KIND")]
+    kind: Option<LinkKindName>,
 }
 
-/// A list of links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum List {
-    /// Who links to the page.
-    In,
-    /// What it links to.
-    Out,
-    /// Who linked to it.
-    Lost,
-}
-
-impl List {
-    /// Its flag.
-    pub fn flag(self) -> &'static str {
-        match self {
-            List::In => "--in",
-            List::Out => "--out",
-            List::Lost => "--lost",
-        }
-    }
-}
-
-/// The question, as it goes through a socket.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
-pub struct Ask {
-    pub url: String,
-    /// One list; without it, the beginning of each.
-    pub list: Option<List>,
-    pub filter: Filter,
-    pub page: listing::Asked,
-}
-
-impl Ask {
-    /// Whether a list is part of the answer. What was lost is, where it is about a time.
-    pub fn wants(&self, list: List) -> bool {
-        match self.list {
-            Some(named) => named == list,
-            None => list != List::Lost || self.filter.since_ms.is_some(),
-        }
+/// The flag that asks for a list.
+pub fn flag_of(list: LinkList) -> &'static str {
+    match list {
+        LinkList::In => "--in",
+        LinkList::Out => "--out",
+        LinkList::Lost => "--lost",
     }
 }
 
 impl Looking {
-    /// The question, at a moment.
-    pub fn ask(&self, now_ms: i64) -> anyhow::Result<Ask> {
+    /// The request, at a moment.
+    pub fn request(&self, now_ms: i64) -> anyhow::Result<LinksRequest> {
         let list = self.list();
         ensure!(
             list.is_some() || self.flags.cursor.is_none(),
@@ -174,10 +104,9 @@ impl Looking {
             }
             None => None,
         };
-        let kind = self.only.kind.as_deref().and_then(kind_of);
-        let filter = Filter { since_ms, nofollow: self.only.nofollow, kind };
-        let page = self.flags.asked(self.place.json())?;
-        Ok(Ask { url: self.url().to_owned(), list, filter, page })
+        let (nofollow, kind, url) = (self.only.nofollow, self.only.kind, self.url().to_owned());
+        let page = self.flags.page(self.place.json())?;
+        Ok(LinksRequest { url, list, since_ms, nofollow, kind, page })
     }
 
     /// The page that is asked for.
@@ -186,13 +115,13 @@ impl Looking {
     }
 
     /// The command that asks for one list, without a cursor.
-    pub fn command(&self, list: List) -> String {
-        let mut out = format!("driftline links {} {}", quoted(self.url()), list.flag());
+    pub fn command(&self, list: LinkList) -> String {
+        let mut out = format!("driftline links {} {}", quoted(self.url()), flag_of(list));
         let nofollow = self.only.nofollow.map(|it| if it { "yes" } else { "no" });
         let flags = [
             ("since", self.only.since.as_deref()),
             ("nofollow", nofollow),
-            ("kind", self.only.kind.as_deref()),
+            ("kind", self.only.kind.map(LinkKindName::name)),
         ];
         for (flag, value) in flags {
             if let Some(value) = value {
@@ -202,25 +131,22 @@ impl Looking {
         out + &self.place.flags()
     }
 
-    fn list(&self) -> Option<List> {
+    fn list(&self) -> Option<LinkList> {
         match &self.lists {
-            Lists { inward: true, .. } => Some(List::In),
-            Lists { out: true, .. } => Some(List::Out),
-            Lists { lost: true, .. } => Some(List::Lost),
+            Lists { inward: true, .. } => Some(LinkList::In),
+            Lists { out: true, .. } => Some(LinkList::Out),
+            Lists { lost: true, .. } => Some(LinkList::Lost),
             _ => None,
         }
     }
-}
-
-/// The kind of links of a name.
-pub fn kind_of(name: &str) -> Option<LinkKind> {
-    KINDS.iter().find(|(it, _)| *it == name).map(|(_, kind)| *kind)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
+    use outputs::links::reading::Filter;
+    use page::facts::LinkKind;
 
     #[derive(Parser)]
     struct Line {
@@ -236,9 +162,9 @@ mod tests {
     #[test]
     fn a_cursor_and_an_export_need_one_list() {
         for flags in [&["a.example", "--cursor", "nx"][..], &["a.example", "--csv"]] {
-            let error = looking(flags).unwrap().ask(0).unwrap_err().to_string();
+            let error = looking(flags).unwrap().request(0).unwrap_err().to_string();
             assert!(error.contains("--in, --out or --lost"), "{error}");
-            looking(&[flags, &["--lost"]].concat()).unwrap().ask(0).unwrap();
+            looking(&[flags, &["--lost"]].concat()).unwrap().request(0).unwrap();
         }
         assert!(looking(&["a.example", "--in", "--out"]).is_err_and(|it| it.contains("--in")));
         assert!(looking(&[]).is_err_and(|error| error.contains("URL")));
@@ -249,18 +175,24 @@ mod tests {
         let args =
             ["a.example", "--since", "1h", "--nofollow", "no", "--kind", "area", "--limit", "7"];
         let it = looking(&args).unwrap();
-        let ask = it.ask(3_600_007).unwrap();
+        let request = it.request(3_600_007).unwrap();
         let expected =
             Filter { since_ms: Some(7), nofollow: Some(false), kind: Some(LinkKind::Area) };
-        assert_eq!(ask.filter, expected);
-        assert!([List::In, List::Out, List::Lost].into_iter().all(|list| ask.wants(list)));
+        assert_eq!(request.filter(), expected);
+        assert!(
+            [LinkList::In, LinkList::Out, LinkList::Lost]
+                .into_iter()
+                .all(|list| request.wants(list))
+        );
         assert_eq!(
-            it.command(List::Lost),
+            it.command(LinkList::Lost),
             "driftline links a.example --lost --since 1h --nofollow no --kind area"
         );
-        let plain = looking(&["a.example"]).unwrap().ask(0).unwrap();
-        assert!(plain.wants(List::In) && plain.wants(List::Out) && !plain.wants(List::Lost));
-        let when = looking(&["a.example", "--since", "soon"]).unwrap().ask(0).unwrap_err();
+        let plain = looking(&["a.example"]).unwrap().request(0).unwrap();
+        assert!(
+            plain.wants(LinkList::In) && plain.wants(LinkList::Out) && !plain.wants(LinkList::Lost)
+        );
+        let when = looking(&["a.example", "--since", "soon"]).unwrap().request(0).unwrap_err();
         assert!(format!("{when:#}").contains("--since \"soon\": a time is a span"), "{when:#}");
         assert!(looking(&["a.example", "--kind", "b"]).is_err_and(|it| it.contains("redirect")));
     }

@@ -6,9 +6,10 @@
 //! beside the data and are gone afterwards.
 
 use super::retention;
-use crate::cli::alone::Alone;
-use crate::cli::place::{Held, Place};
-use crate::cli::{say, shown};
+use crate::cli::say;
+use crate::place::alone::Alone;
+use crate::place::{Held, Place};
+use crate::text::shown;
 use anyhow::bail;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as ClapArgs, Subcommand};
@@ -104,7 +105,7 @@ struct Kept {
 impl Kept {
     fn open(place: &Place) -> anyhow::Result<Kept> {
         let held = place.patiently(Place::hold)?;
-        let index = held.links()?;
+        let index = held.link_index()?;
         let (scratch, alone) = match held.layout() {
             Some(layout) => (tempfile::tempdir_in(layout.root())?, None),
             None => (tempfile::tempdir()?, Some(Alone::take(&held, LINKS)?)),

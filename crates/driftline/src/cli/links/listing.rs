@@ -5,16 +5,11 @@
 //! socket.
 
 use crate::cli::csv;
+use crate::verbs::paging::{LINK_LIST_LIMIT, LIST_LIMIT_MAX, LinkListPage};
 use anyhow::ensure;
 use clap::Args as ClapArgs;
-use outputs::links::paging::{Listing, Paging};
-use serde::{Deserialize, Serialize};
+use outputs::links::paging::Listing;
 use std::io::Write;
-
-/// Entries of one answer where nothing else is said.
-const LIMIT: u32 = 25;
-/// Entries of one answer at most. Each may have a URL twice and the words of a link.
-const LIMIT_MAX: u32 = 2_000;
 
 /// The page of a list, as it is written.
 #[derive(ClapArgs, Clone, Default)]
@@ -30,36 +25,21 @@ pub struct Flags {
     pub csv: bool,
 }
 
-/// The page of a list, as it goes through a socket.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Asked {
-    limit: u32,
-    cursor: Option<String>,
-}
-
-impl Asked {
-    /// As the index takes it.
-    pub fn paging(&self) -> store::Result<Paging> {
-        Paging::new(self.limit.min(LIMIT_MAX) as usize, self.cursor.as_deref())
-    }
-}
-
 impl Flags {
     /// The page that is asked for first.
-    pub fn asked(&self, json: bool) -> anyhow::Result<Asked> {
+    pub fn page(&self, json: bool) -> anyhow::Result<LinkListPage> {
         ensure!(!(self.csv && json), "an answer is either --json or --csv; leave one of them out");
         let limit = match self.limit {
-            None if self.csv => LIMIT_MAX,
-            Some(limit) if self.csv => limit.min(LIMIT_MAX),
-            limit => limit.unwrap_or(LIMIT),
+            None if self.csv => LIST_LIMIT_MAX,
+            Some(limit) if self.csv => limit.min(LIST_LIMIT_MAX),
+            limit => limit.unwrap_or(LINK_LIST_LIMIT),
         };
         ensure!(
-            limit <= LIMIT_MAX,
-            "an answer has at most {LIMIT_MAX} entries, not {limit}; take all of them with --csv, \
+            limit <= LIST_LIMIT_MAX,
+            "an answer has at most {LIST_LIMIT_MAX} entries, not {limit}; take all of them with --csv, \
              or go on with --cursor"
         );
-        Ok(Asked { limit, cursor: self.cursor.clone() })
+        Ok(LinkListPage { limit, cursor: self.cursor.clone() })
     }
 
     /// The lines that say how to go on and back from a page; `command` is the one that
@@ -67,7 +47,7 @@ impl Flags {
     pub fn ways<T>(&self, command: &str, listing: &Listing<T>) -> Vec<String> {
         let limit = self.limit.map_or(String::new(), |limit| format!(" --limit {limit}"));
         let way = |word: &str, cursor: &Option<String>| {
-            let cursor = crate::cli::words::quoted(cursor.as_ref()?);
+            let cursor = crate::text::quoted(cursor.as_ref()?);
             Some(format!("{word} with: {command}{limit} --cursor {cursor}"))
         };
         [way("go on", &listing.next), way("go back", &listing.previous)]
@@ -81,7 +61,7 @@ impl Flags {
     pub fn export<T>(
         &self,
         sheet: &Sheet<T>,
-        page: impl FnMut(&Asked) -> anyhow::Result<Option<Listing<T>>>,
+        page: impl FnMut(&LinkListPage) -> anyhow::Result<Option<Listing<T>>>,
     ) -> anyhow::Result<bool> {
         Ok(csv::to_stdout(|out| self.write(out, sheet, page))?.unwrap_or(true))
     }
@@ -90,9 +70,9 @@ impl Flags {
         &self,
         out: &mut (impl Write + ?Sized),
         sheet: &Sheet<T>,
-        mut page: impl FnMut(&Asked) -> anyhow::Result<Option<Listing<T>>>,
+        mut page: impl FnMut(&LinkListPage) -> anyhow::Result<Option<Listing<T>>>,
     ) -> anyhow::Result<bool> {
-        let mut asked = self.asked(false)?;
+        let mut asked = self.page(false)?;
         let mut left = self.limit.unwrap_or(u32::MAX);
         let Some(mut listing) = page(&asked)? else { return Ok(false) };
         let head: Vec<String> = sheet.columns.iter().map(|name| (*name).to_owned()).collect();
@@ -105,7 +85,7 @@ impl Flags {
                 left = left.saturating_sub(u32::try_from(listing.items.len()).unwrap_or(u32::MAX));
             }
             let Some(next) = listing.next.filter(|_| left > 0) else { return Ok(true) };
-            asked = Asked { limit: asked.limit.min(left), cursor: Some(next) };
+            asked = LinkListPage { limit: asked.limit.min(left), cursor: Some(next) };
             // A list that is gone meanwhile has ended.
             match page(&asked)? {
                 Some(more) => listing = more,
@@ -128,7 +108,7 @@ mod tests {
     use super::*;
 
     /// A page of the numbers before 5,000.
-    fn page(asked: &Asked) -> anyhow::Result<Option<Listing<u32>>> {
+    fn page(asked: &LinkListPage) -> anyhow::Result<Option<Listing<u32>>> {
         let from = asked.cursor.as_ref().map_or(0, |cursor| cursor.parse().unwrap());
         let to = (from + asked.limit).min(5_000);
         let next = (to < 5_000).then(|| to.to_string());
@@ -149,9 +129,9 @@ mod tests {
         let all = Flags { csv: true, ..Flags::default() };
         let lines = exported(&all);
         assert_eq!((lines.len(), &*lines[0], &*lines[5_000]), (5_001, "number", "4999"));
-        let some = Flags { limit: Some(2_001), cursor: Some("7".into()), ..all.clone() };
+        let some = Flags { limit: Some(1_001), cursor: Some("7".into()), ..all.clone() };
         let lines = exported(&some);
-        assert_eq!((lines.len(), &*lines[1], &*lines[2_001]), (2_002, "7", "2007"));
+        assert_eq!((lines.len(), &*lines[1], &*lines[1_001]), (1_002, "7", "1007"));
         let mut out = Vec::new();
         assert!(!all.write(&mut out, &SHEET, |_| Ok(None)).unwrap());
         assert!(out.is_empty(), "what is not there has no head");
@@ -160,11 +140,14 @@ mod tests {
     #[test]
     fn a_page_that_cannot_be_had_says_what_can() {
         let flags = |limit, csv| Flags { limit, cursor: None, csv };
-        assert_eq!(flags(None, false).asked(true).unwrap().limit, LIMIT);
-        let many = flags(Some(LIMIT_MAX + 1), false).asked(true).unwrap_err().to_string();
-        assert!(many.contains("2001") && many.contains("--csv"), "{many}");
-        assert_eq!(flags(Some(LIMIT_MAX + 1), true).asked(false).unwrap().limit, LIMIT_MAX);
-        let both = flags(None, true).asked(true).unwrap_err().to_string();
+        assert_eq!(flags(None, false).page(true).unwrap().limit, LINK_LIST_LIMIT);
+        let many = flags(Some(LIST_LIMIT_MAX + 1), false).page(true).unwrap_err().to_string();
+        assert!(many.contains("1001") && many.contains("--csv"), "{many}");
+        assert_eq!(
+            flags(Some(LIST_LIMIT_MAX + 1), true).page(false).unwrap().limit,
+            LIST_LIMIT_MAX
+        );
+        let both = flags(None, true).page(true).unwrap_err().to_string();
         assert!(both.contains("--json") && both.contains("--csv"), "{both}");
     }
 

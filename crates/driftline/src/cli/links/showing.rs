@@ -1,10 +1,10 @@
 //! The links of a page as people read them: what is known of it, a table a list, and how to
 //! go on.
 
-use super::asking::{List, Looking};
-use super::{Answer, Head, Line, unknown};
-use crate::cli::shown;
-use crate::cli::words::{count, counted, date, table, when};
+use super::asking::Looking;
+use super::unknown;
+use crate::text::{count, counted, date, shown, table, when};
+use crate::verbs::links::{LinkLine, LinkList, LinksResponse, PageHead};
 use outputs::links::paging::Listing;
 
 /// Characters of a link's words that are shown; JSON and CSV have all of them.
@@ -14,20 +14,24 @@ const ANCHOR_CHARS_MAX: usize = 40;
 const COMING: &str = "(not yet known)";
 
 /// The lines of an answer.
-pub fn lines(looking: &Looking, answer: &Answer, now_ms: i64) -> Vec<String> {
-    let Some(head) = &answer.page else {
-        return vec![unknown(&looking.place, &answer.asked)];
+pub fn lines(looking: &Looking, response: &LinksResponse, now_ms: i64) -> Vec<String> {
+    let Some(head) = &response.page else {
+        return vec![unknown(&looking.place, &response.asked)];
     };
     let mut out = head_lines(head, now_ms);
-    let lists = [(List::In, &answer.inward), (List::Lost, &answer.lost), (List::Out, &answer.out)];
+    let lists = [
+        (LinkList::In, &response.inward),
+        (LinkList::Lost, &response.lost),
+        (LinkList::Out, &response.out),
+    ];
     for (list, listing) in lists {
         if let Some(listing) = listing {
             out.push(String::new());
-            if list == List::Out && !head.crawled {
+            if list == LinkList::Out && !head.crawled {
                 out.push("out-links: not known, because the page is not crawled".to_owned());
                 continue;
             }
-            out.extend(section(title(list, answer.since_ms), list, listing));
+            out.extend(section(title(list, response.since_ms), list, listing));
             out.extend(looking.flags.ways(&looking.command(list), listing));
         }
     }
@@ -35,7 +39,7 @@ pub fn lines(looking: &Looking, answer: &Answer, now_ms: i64) -> Vec<String> {
 }
 
 /// What is said first of a page.
-pub fn head_lines(head: &Head, now_ms: i64) -> Vec<String> {
+pub fn head_lines(head: &PageHead, now_ms: i64) -> Vec<String> {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let incount = count(number(head.incount), "in-link");
     let counts = match head.crawled {
@@ -46,7 +50,7 @@ pub fn head_lines(head: &Head, now_ms: i64) -> Vec<String> {
 }
 
 /// Whether a page is there.
-pub fn standing(head: &Head, now_ms: i64) -> String {
+pub fn standing(head: &PageHead, now_ms: i64) -> String {
     match (head.last_seen_ms, head.gone_ms) {
         (Some(seen_ms), _) => format!("crawled {}", when(seen_ms, now_ms)),
         (None, Some(gone_ms)) => {
@@ -58,29 +62,29 @@ pub fn standing(head: &Head, now_ms: i64) -> String {
     }
 }
 
-fn title(list: List, since_ms: Option<i64>) -> String {
+fn title(list: LinkList, since_ms: Option<i64>) -> String {
     let since = since_ms.map_or(String::new(), |since_ms| format!(" since {}", date(since_ms)));
     let new = if since_ms.is_some() { "new " } else { "" };
     match list {
-        List::In => format!("{new}in-links{since}"),
-        List::Lost => format!("lost in-links{since}"),
-        List::Out => format!("{new}out-links{since}"),
+        LinkList::In => format!("{new}in-links{since}"),
+        LinkList::Lost => format!("lost in-links{since}"),
+        LinkList::Out => format!("{new}out-links{since}"),
     }
 }
 
-fn section(title: String, list: List, listing: &Listing<Line>) -> Vec<String> {
+fn section(title: String, list: LinkList, listing: &Listing<LinkLine>) -> Vec<String> {
     if listing.items.is_empty() {
         // A page of a filtered list may end before anything is found.
         let none = if listing.next.is_some() { "none so far" } else { "none" };
         return vec![format!("{title}: {none}")];
     }
     let (other, first) = match list {
-        List::In => ("source", ["first seen (UTC)", "last seen (UTC)"]),
-        List::Out => ("target", ["first seen (UTC)", "last seen (UTC)"]),
-        List::Lost => ("source", ["lost (UTC)", "first seen (UTC)"]),
+        LinkList::In => ("source", ["first seen (UTC)", "last seen (UTC)"]),
+        LinkList::Out => ("target", ["first seen (UTC)", "last seen (UTC)"]),
+        LinkList::Lost => ("source", ["lost (UTC)", "first seen (UTC)"]),
     };
     let mut head: Vec<&str> = first.to_vec();
-    if list == List::Lost {
+    if list == LinkList::Lost {
         head.push("reason");
     }
     head.extend(["kind", "nofollow", "anchor", other]);
@@ -89,14 +93,14 @@ fn section(title: String, list: List, listing: &Listing<Line>) -> Vec<String> {
     [vec![format!("{title}:")], table(&rows, |_| false)].concat()
 }
 
-fn row(list: List, it: &Line) -> Vec<String> {
+fn row(list: LinkList, it: &LinkLine) -> Vec<String> {
     let mut row = match list {
-        List::Lost => vec![
+        LinkList::Lost => vec![
             it.lost_ms.map_or("-".to_owned(), minute),
             minute(it.first_seen_ms),
             it.reason.clone().unwrap_or_default(),
         ],
-        List::In | List::Out => vec![minute(it.first_seen_ms), minute(it.last_seen_ms)],
+        LinkList::In | LinkList::Out => vec![minute(it.first_seen_ms), minute(it.last_seen_ms)],
     };
     let nofollow = if it.nofollow { "yes" } else { "no" };
     let url = if it.url.is_empty() { COMING.to_owned() } else { shown(&it.url) };

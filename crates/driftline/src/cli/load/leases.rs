@@ -4,8 +4,8 @@
 //! follows, or by a load. A load takes all parts, since its pages are of any. Invariant:
 //! leases are taken by part in order, so that two loads never wait for each other.
 
-use super::super::lease_keeper::{LeaseKeeper, LeaseTerms};
-use super::super::place::Held;
+use crate::place::Held;
+use crate::place::lease_keeper::{LeaseKeeper, LeaseTerms};
 use std::time::Duration;
 use store::Result;
 use store::ids::Part;

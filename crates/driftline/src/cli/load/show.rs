@@ -6,9 +6,8 @@
 
 use super::loading::{Ended, Loaded, Read};
 use super::source::Source;
-use crate::cli::shown;
 use crate::cli::terminal::{self, LiveLine};
-use crate::cli::words::{count, size_of};
+use crate::text::{self, count, shown, size_of};
 use serde_json::{Value as Json, json};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +21,7 @@ pub struct Line {
 }
 
 struct Live {
-    line: LiveLine<crate::cli::stderr::Stderr>,
+    line: LiveLine<crate::stderr::Stderr>,
     drawn: Option<Instant>,
 }
 
@@ -65,7 +64,7 @@ fn progress(source: &Source, read: &Read, columns: usize) -> String {
         count(pages, "page"),
         percent.unwrap_or_default(),
     );
-    let room = columns.saturating_sub(terminal::width(&figures));
+    let room = columns.saturating_sub(text::width(&figures));
     format!("{}{figures}", terminal::cut(&shown(&source.name), room))
 }
 

@@ -5,7 +5,7 @@
 //! makes nothing; memory is bounded by the longest record that counts, whatever the file is.
 
 use super::mark::Stamp;
-use crate::cli::shown;
+use crate::text::shown;
 use ::crawl::connectors::warc::archive::stream::{self, Spot, Stream};
 use ::crawl::connectors::warc::archive::{Fault, is_wat};
 use anyhow::{Context, bail, ensure};

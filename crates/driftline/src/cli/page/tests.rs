@@ -1,8 +1,10 @@
 //! One page with all that is known of it, whatever became of it.
 
 use super::*;
-use crate::cli::links::tests::{FIRST_MS, NOW_MS, SECOND_MS, Scene, parsed};
+use crate::verbs::links::scene::{FIRST_MS, NOW_MS, SECOND_MS, Scene, parsed};
+use crate::verbs::{Verb, wire};
 use clap::Parser;
+use serde_json::Value as Json;
 
 #[derive(Parser)]
 struct Command {
@@ -11,12 +13,13 @@ struct Command {
 }
 
 fn asked(scene: &Scene, url: &str) -> Json {
-    answer(&scene.answers, Ask { url: url.to_owned() }).unwrap()
+    let request = PageRequest { url: url.to_owned() };
+    wire::encode(&Page::answer(&scene.context, request).unwrap()).unwrap()
 }
 
 fn told(scene: &Scene, url: &str) -> Vec<String> {
     let args = parsed::<Command>(&["page", url]).args;
-    lines(&args, &serde_json::from_value(asked(scene, url)).unwrap(), NOW_MS)
+    lines(&args, &wire::response(asked(scene, url)).unwrap(), NOW_MS)
 }
 
 #[test]
@@ -60,7 +63,8 @@ fn a_page_that_is_not_known_is_no_empty_page() {
     assert!(unknown.len() == 1 && unknown[0].starts_with("nothing is known of"), "{unknown:?}");
     let json = asked(&scene, "https://nobody.example/");
     assert_eq!(json, serde_json::json!({"asked": "https://nobody.example/", "page": null}));
-    let refused = answer(&scene.answers, Ask { url: "hello".into() }).unwrap_err();
+    let request = PageRequest { url: "hello".into() };
+    let refused = Page::answer(&scene.context, request).unwrap_err();
     assert!(format!("{refused:#}").contains("https://example.com/page"), "{refused:#}");
 }
 

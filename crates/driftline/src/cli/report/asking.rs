@@ -1,19 +1,17 @@
-//! What may be asked of a report: the flags, and the question as it goes through a socket.
+//! The flags of `driftline report`, and the request that they make.
 //!
-//! Invariant: times are moments by then, so that whoever answers needs no clock of ours.
+//! Invariant: times are moments in the request, so that whoever answers needs no clock of ours.
 
-use super::columns::Report;
-use super::{LIMIT, LIMIT_MAX, moments};
 use crate::catalog::typed;
-use crate::cli::place::Place;
+use crate::place::Place;
+use crate::text::moments;
+use crate::verbs::paging::LIST_LIMIT_MAX;
+use crate::verbs::report::columns::Report;
+use crate::verbs::report::{ReportRequest, RowOrder};
 use anyhow::{Context, ensure};
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
+use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
 use store::tables::standings::{State, Status};
-
-/// The window of the maxima where nothing else is said: the original's five minutes.
-pub const WINDOW_MS: i64 = 300_000;
 
 /// Tell what was done, and where documents stand
 #[derive(ClapArgs)]
@@ -165,14 +163,14 @@ struct Paging {
     sort: Option<String>,
     /// Which way; figures and times begin with the largest unless this says otherwise
     #[arg(long, value_enum, value_name = "ORDER")]
-    order: Option<Order>,
+    order: Option<RowOrder>,
     /// Rows to list [default: 20, or all of them with --csv]
     #[arg(long, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(LIMIT_MAX)))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(LIST_LIMIT_MAX)))]
     limit: Option<u32>,
     /// Go on, or back, from where an earlier list ended
     #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
+    cursor: Option<String>,
     /// Look at every row there is, however long that takes
     #[arg(long)]
     whole: bool,
@@ -181,120 +179,95 @@ struct Paging {
     csv: Option<PathBuf>,
 }
 
-/// Which way a list is ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Order {
-    /// The smallest first
-    Asc,
-    /// The largest first
-    Desc,
-}
-
-/// The question, as it goes through a socket.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[allow(missing_docs)]
-pub struct Ask {
-    pub report: Report,
-    pub connection: Option<String>,
-    pub job: Vec<String>,
-    pub matching: Option<String>,
-    pub since_ms: Option<i64>,
-    pub until_ms: Option<i64>,
-    pub activity: Vec<String>,
-    pub result: Option<String>,
-    pub class: Option<String>,
-    pub result_class: Option<String>,
-    pub window_ms: i64,
-    pub state: Vec<String>,
-    pub status: Vec<String>,
-    pub after_span_ms: i64,
-    pub sort: Option<String>,
-    pub order: Option<Order>,
-    pub limit: Option<u32>,
-    pub after: Option<String>,
-    pub whole: bool,
-}
-
-impl Ask {
-    /// Rows of the answer at most.
-    pub fn limit(&self) -> usize {
-        self.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX) as usize
-    }
-}
-
-/// A question, and what becomes of its answer.
-pub struct Asked {
-    /// Where the data is.
+/// A request, and what becomes of its answer.
+pub struct AskedReport {
     pub place: Place,
-    /// The question.
-    pub ask: Ask,
-    /// Where values are written to.
+    pub request: ReportRequest,
+    /// The file that comma-separated values are written to.
     pub csv: Option<PathBuf>,
 }
 
 impl Args {
     /// What was asked, at a moment.
-    pub fn asked(self, now_ms: i64) -> anyhow::Result<Asked> {
-        let usual = Ask { window_ms: WINDOW_MS, ..Ask::default() };
-        let maximum = |report, it: Maximum| -> anyhow::Result<Asked> {
+    pub fn asked(self, now_ms: i64) -> anyhow::Result<AskedReport> {
+        let maximum = |report, it: Maximum| -> anyhow::Result<AskedReport> {
             let window_ms = span("--window", &it.window)?;
             ensure!(window_ms > 0, "--window must be longer than nothing");
-            let ask = Ask { report, window_ms, class: it.class.class, ..Ask::default() };
-            asked(it.place, it.paging, it.what.into(ask, now_ms)?.of(it.whose))
+            let request = ReportRequest {
+                report,
+                window_ms,
+                class: it.class.class,
+                ..ReportRequest::default()
+            };
+            asked(it.place, it.paging, it.what.into(request, now_ms)?.of(it.whose))
         };
         match self.action {
             Action::History { place, whose, what, paging } => {
-                asked(place, paging, what.into(usual, now_ms)?.of(whose))
+                asked(place, paging, what.into(ReportRequest::default(), now_ms)?.of(whose))
             }
             Action::Activity(it) => maximum(Report::Activity, it),
             Action::Bandwidth(it) => maximum(Report::Bandwidth, it),
             Action::Results { place, whose, what, class, result_class, paging } => {
                 let (report, class) = (Report::Results, class.class);
-                let ask = Ask { report, class, result_class, ..usual };
-                asked(place, paging, what.into(ask, now_ms)?.of(whose))
+                let request =
+                    ReportRequest { report, class, result_class, ..ReportRequest::default() };
+                asked(place, paging, what.into(request, now_ms)?.of(whose))
             }
             Action::Documents { place, whose, standing, paging } => {
-                let ask = Ask { report: Report::Documents, ..usual };
-                asked(place, paging, standing.into(ask)?.of(whose))
+                let request =
+                    ReportRequest { report: Report::Documents, ..ReportRequest::default() };
+                asked(place, paging, standing.into(request)?.of(whose))
             }
             Action::Queue { place, whose, standing, class, paging } => {
-                let ask = Ask { report: Report::Queue, class: class.class, ..usual };
-                asked(place, paging, standing.into(ask)?.of(whose))
+                let request = ReportRequest {
+                    report: Report::Queue,
+                    class: class.class,
+                    ..ReportRequest::default()
+                };
+                asked(place, paging, standing.into(request)?.of(whose))
             }
         }
     }
 }
 
-fn asked(place: Place, paging: Paging, ask: Ask) -> anyhow::Result<Asked> {
-    let Paging { sort, order, limit, after, whole, csv } = paging;
-    Ok(Asked { place, ask: Ask { sort, order, limit, after, whole, ..ask }, csv })
+fn asked(place: Place, paging: Paging, request: ReportRequest) -> anyhow::Result<AskedReport> {
+    let Paging { sort, order, limit, cursor, whole, csv } = paging;
+    Ok(AskedReport {
+        place,
+        request: ReportRequest { sort, order, limit, cursor, whole, ..request },
+        csv,
+    })
 }
 
-impl Ask {
-    fn of(self, whose: Whose) -> Ask {
+impl ReportRequest {
+    fn of(self, whose: Whose) -> ReportRequest {
         let Whose { connection, job, matching } = whose;
-        Ask { connection, job, matching, ..self }
+        ReportRequest { connection, job, matching, ..self }
     }
 }
 
 impl What {
-    fn into(self, ask: Ask, now_ms: i64) -> anyhow::Result<Ask> {
+    fn into(self, request: ReportRequest, now_ms: i64) -> anyhow::Result<ReportRequest> {
         let moment = |flag: &str, text: Option<String>| -> anyhow::Result<Option<i64>> {
             text.map(|text| moments::moment(&text, now_ms).context(format!("{flag} {text:?}")))
                 .transpose()
         };
         let since_ms = moment("--since", self.since)?;
         let until_ms = moment("--until", self.until)?;
-        Ok(Ask { since_ms, until_ms, activity: self.activity, result: self.result, ..ask })
+        Ok(ReportRequest {
+            since_ms,
+            until_ms,
+            activity: self.activity,
+            result: self.result,
+            ..request
+        })
     }
 }
 
 impl Standing {
-    fn into(self, ask: Ask) -> anyhow::Result<Ask> {
+    fn into(self, request: ReportRequest) -> anyhow::Result<ReportRequest> {
         let after_span_ms = self.after_span.map_or(Ok(0), |text| span("--after-span", &text))?;
-        Ok(Ask { state: self.state, status: self.status, after_span_ms, ..ask })
+        Ok(ReportRequest { state: self.state, status: self.status, after_span_ms, ..request })
     }
 }
 

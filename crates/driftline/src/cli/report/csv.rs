@@ -3,10 +3,12 @@
 //! Relies on `cli::csv` for cells that are no formulas. Invariant: one page is in memory at
 //! a time.
 
-use super::columns::{Column, Kind};
-use super::selection::Row;
-use super::{Answer, Ask, LIMIT_MAX, moments};
 use crate::cli::csv;
+use crate::text::moments;
+use crate::verbs::paging::LIST_LIMIT_MAX;
+use crate::verbs::report::columns::{Column, Kind};
+use crate::verbs::report::selection::Row;
+use crate::verbs::report::{ReportRequest, ReportResponse};
 use anyhow::Context;
 use serde_json::Value as Json;
 use std::fs::File;
@@ -17,37 +19,38 @@ use std::path::Path;
 /// were asked for, or all from the cursor on. Returns how many.
 pub fn write(
     path: &Path,
-    ask: &Ask,
-    page: impl FnMut(&Ask) -> anyhow::Result<Answer>,
+    request: &ReportRequest,
+    page: impl FnMut(&ReportRequest) -> anyhow::Result<ReportResponse>,
 ) -> anyhow::Result<u64> {
     if path.as_os_str() == "-" {
-        return Ok(csv::to_stdout(|out| write_to(out, ask, page))?.unwrap_or(0));
+        return Ok(csv::to_stdout(|out| write_to(out, request, page))?.unwrap_or(0));
     }
-    let name = || crate::cli::shown(&path.display().to_string());
+    let name = || crate::text::shown(&path.display().to_string());
     let file = File::create(path).with_context(|| format!("cannot make {}", name()))?;
-    write_to(&mut BufWriter::new(file), ask, page)
+    write_to(&mut BufWriter::new(file), request, page)
         .with_context(|| format!("cannot write {}", name()))
 }
 
 fn write_to(
     out: &mut (impl Write + ?Sized),
-    ask: &Ask,
-    mut page: impl FnMut(&Ask) -> anyhow::Result<Answer>,
+    request: &ReportRequest,
+    mut page: impl FnMut(&ReportRequest) -> anyhow::Result<ReportResponse>,
 ) -> anyhow::Result<u64> {
-    let columns = ask.report.columns();
+    let columns = request.report.columns();
     let names: Vec<String> = columns.iter().map(|column| column.name.to_owned()).collect();
     write!(out, "{}\r\n", names.join(","))?;
-    let is_whole = ask.limit.is_none();
-    let mut ask = Ask { limit: Some(ask.limit.unwrap_or(LIMIT_MAX)), ..ask.clone() };
+    let is_whole = request.limit.is_none();
+    let mut request =
+        ReportRequest { limit: Some(request.limit.unwrap_or(LIST_LIMIT_MAX)), ..request.clone() };
     let mut written = 0;
     loop {
-        let answer = page(&ask)?;
-        for row in &answer.rows {
+        let response = page(&request)?;
+        for row in &response.rows {
             write!(out, "{}\r\n", line(columns, row))?;
             written += 1;
         }
-        match answer.next {
-            Some(next) if is_whole => ask.after = Some(next),
+        match response.next {
+            Some(next) if is_whole => request.cursor = Some(next),
             _ => break,
         }
     }
@@ -78,7 +81,7 @@ fn cell(kind: Kind, value: &Json) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::report::columns::Report;
+    use crate::verbs::report::columns::Report;
     use serde_json::json;
 
     #[test]
@@ -91,9 +94,10 @@ mod tests {
 
     #[test]
     fn pages_are_written_to_the_end() {
-        let page = |ask: &Ask| {
-            let number = ask.after.as_ref().map_or(0, |after| after.parse::<i64>().unwrap_or(9));
-            Ok(Answer {
+        let page = |request: &ReportRequest| {
+            let number =
+                request.cursor.as_ref().map_or(0, |cursor| cursor.parse::<i64>().unwrap_or(9));
+            Ok(ReportResponse {
                 report: Report::Results,
                 connection: "web".into(),
                 since_ms: None,
@@ -106,11 +110,14 @@ mod tests {
             })
         };
         let mut out = Vec::new();
-        let ask = Ask { report: Report::Results, ..Ask::default() };
-        assert_eq!(write_to(&mut out, &ask, page).unwrap(), 3);
+        let request = ReportRequest { report: Report::Results, ..ReportRequest::default() };
+        assert_eq!(write_to(&mut out, &request, page).unwrap(), 3);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, "class,result,activities\r\n,,0\r\n,,1\r\n,,2\r\n");
         let mut out = Vec::new();
-        assert_eq!(write_to(&mut out, &Ask { limit: Some(1), ..ask }, page).unwrap(), 1);
+        assert_eq!(
+            write_to(&mut out, &ReportRequest { limit: Some(1), ..request }, page).unwrap(),
+            1
+        );
     }
 }

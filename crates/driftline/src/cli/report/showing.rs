@@ -1,33 +1,34 @@
 //! Reports as people read them: a table, the time it covers, and how to go on.
 
-use super::columns::{Column, Kind, Report};
-use super::selection::Row;
-use super::{Answer, Ask};
-use crate::cli::words::{self, counted, date, quoted, size, span};
-use crate::cli::{outages, say, shown};
+use crate::cli::say;
+use crate::text::{self, counted, date, quoted, shown, size, span};
+use crate::verbs::report::columns::{Column, Kind, Report};
+use crate::verbs::report::selection::Row;
+use crate::verbs::report::{ReportRequest, ReportResponse};
+use crate::verbs::status::outages;
 use serde_json::Value as Json;
 use store::clock;
 
-/// Prints an answer.
-pub fn print(ask: &Ask, answer: &Answer) {
+/// Prints a response.
+pub fn print(request: &ReportRequest, response: &ReportResponse) {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    lines(ask, answer, &words).iter().for_each(|line| say(line));
+    lines(request, response, &words).iter().for_each(|line| say(line));
 }
 
-/// The lines of an answer. `words` are those of the command that asked.
-fn lines(ask: &Ask, answer: &Answer, words: &[String]) -> Vec<String> {
+/// The lines of a response. `words` are those of the command that asked.
+fn lines(request: &ReportRequest, response: &ReportResponse, words: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
-    if answer.rows.is_empty() {
+    if response.rows.is_empty() {
         lines.push("nothing of the kind was found".to_owned());
     } else {
-        lines.extend(table(ask, answer));
+        lines.extend(table(request, response));
     }
-    if let Some(covered) = covered(answer) {
+    if let Some(covered) = covered(response) {
         lines.push(covered);
     }
     let now_ms = clock::now_ms();
-    lines.extend(answer.outages.iter().map(|it| outages::line(it, now_ms)));
-    for (word, cursor) in [("go on", &answer.next), ("go back", &answer.previous)] {
+    lines.extend(response.outages.iter().map(|it| outages::line(it, now_ms)));
+    for (word, cursor) in [("go on", &response.next), ("go back", &response.previous)] {
         if let Some(cursor) = cursor {
             lines.push(format!("{word} with: {}", command(words, cursor)));
         }
@@ -35,30 +36,30 @@ fn lines(ask: &Ask, answer: &Answer, words: &[String]) -> Vec<String> {
     lines
 }
 
-fn table(ask: &Ask, answer: &Answer) -> Vec<String> {
+fn table(request: &ReportRequest, response: &ReportResponse) -> Vec<String> {
     // A column that says nothing on this page is left out.
     let says = |row: &Row, column: &Column| match row.get(column.name) {
         None | Some(Json::Null) => false,
-        Some(value) => ask.report != Report::Queue || *value != 0,
+        Some(value) => request.report != Report::Queue || *value != 0,
     };
-    let columns = ask.report.columns().iter();
+    let columns = request.report.columns().iter();
     let columns: Vec<&Column> =
-        columns.filter(|column| answer.rows.iter().any(|row| says(row, column))).collect();
-    let text = |column: &Column, row: &Row| cell(ask, column, row.get(column.name));
+        columns.filter(|column| response.rows.iter().any(|row| says(row, column))).collect();
+    let text = |column: &Column, row: &Row| cell(request, column, row.get(column.name));
     let mut grid: Vec<Vec<String>> =
         vec![columns.iter().map(|column| column.title.to_owned()).collect()];
-    for row in &answer.rows {
+    for row in &response.rows {
         grid.push(columns.iter().map(|column| text(column, row)).collect());
     }
-    words::table(&grid, |at| columns[at].kind != Kind::Text)
+    text::table(&grid, |at| columns[at].kind != Kind::Text)
 }
 
-fn cell(ask: &Ask, column: &Column, value: Option<&Json>) -> String {
+fn cell(request: &ReportRequest, column: &Column, value: Option<&Json>) -> String {
     match (column.kind, value) {
         (_, None | Some(Json::Null)) => "-".to_owned(),
         (Kind::Text, Some(Json::String(text))) if text.is_empty() => match column.name {
             // All are of one class unless they are told apart.
-            "class" if ask.class.is_none() => "(all)".to_owned(),
+            "class" if request.class.is_none() => "(all)".to_owned(),
             "class" => "(other)".to_owned(),
             _ => "(none)".to_owned(),
         },
@@ -79,22 +80,22 @@ fn cell(ask: &Ask, column: &Column, value: Option<&Json>) -> String {
 
 /// A moment to the second, in UTC.
 fn moment(moment_ms: i64) -> String {
-    let calendar = super::moments::calendar(moment_ms);
+    let calendar = crate::text::moments::calendar(moment_ms);
     calendar.get(..19).map_or(calendar.clone(), |text| text.replace('T', " "))
 }
 
-fn covered(answer: &Answer) -> Option<String> {
-    if !answer.report.has_time() {
+fn covered(response: &ReportResponse) -> Option<String> {
+    if !response.report.has_time() {
         return None;
     }
-    let from = answer.since_ms.map_or("the beginning".to_owned(), date);
-    let to = answer.until_ms.map_or("now".to_owned(), date);
-    let walked = i64::try_from(answer.walked).unwrap_or(i64::MAX);
-    let looked = match answer.walked {
+    let from = response.since_ms.map_or("the beginning".to_owned(), date);
+    let to = response.until_ms.map_or("now".to_owned(), date);
+    let walked = i64::try_from(response.walked).unwrap_or(i64::MAX);
+    let looked = match response.walked {
         0 => String::new(),
         _ => format!(", {} looked at", counted(walked, "activity", "activities")),
     };
-    Some(format!("connection {} from {from} to {to}{looked}", shown(&answer.connection)))
+    Some(format!("connection {} from {from} to {to}{looked}", shown(&response.connection)))
 }
 
 /// The command that goes on: the one that was given, with a cursor. A database's URL may
@@ -106,10 +107,10 @@ fn command(words: &[String], cursor: &str) -> String {
         let (flag, value) =
             word.split_once('=').map_or((word.as_str(), None), |(f, v)| (f, Some(v)));
         match (flag, value) {
-            ("--after", None) => {
+            ("--cursor", None) => {
                 words.next();
             }
-            ("--after", Some(_)) => {}
+            ("--cursor", Some(_)) => {}
             ("--database", given) => {
                 if given.is_none() {
                     words.next();
@@ -119,7 +120,7 @@ fn command(words: &[String], cursor: &str) -> String {
             _ => out.push(quoted(word)),
         }
     }
-    out.push(format!("--after {}", quoted(cursor)));
+    out.push(format!("--cursor {}", quoted(cursor)));
     out.join(" ")
 }
 
@@ -128,9 +129,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn answer(report: Report, rows: Vec<Json>) -> Answer {
+    fn answer(report: Report, rows: Vec<Json>) -> ReportResponse {
         let rows = rows.into_iter().filter_map(|row| row.as_object().cloned()).collect();
-        Answer {
+        ReportResponse {
             report,
             connection: "web".into(),
             since_ms: None,
@@ -149,29 +150,29 @@ mod tests {
             "start_ms": 1_769_860_800_000_i64, "activity": "fetch", "identifier": "http://a/\u{1b}[2J",
             "result": "", "bytes": 2_500, "time_ms": 61_000, "description": null, "job": null
         })];
-        let ask = Ask { report: Report::History, ..Ask::default() };
+        let request = ReportRequest { report: Report::History, ..ReportRequest::default() };
         let words: Vec<String> =
-            ["report", "history", "--after", "old", "--database", "postgres://me:pw@db/x"]
+            ["report", "history", "--cursor", "old", "--database", "postgres://me:pw@db/x"]
                 .map(str::to_owned)
                 .into();
         let expected = [
             "              start  activity  result   bytes   time  identifier",
             "2026-01-31 12:00:00  fetch     (none)  2.5 kB  1 min  http://a/\\u{1b}[2J",
             "connection web from the beginning to 1970-01-01 00:00 UTC, 2 activities looked at",
-            "go on with: driftline report history --database URL --after abc",
+            "go on with: driftline report history --database URL --cursor abc",
         ];
-        assert_eq!(lines(&ask, &answer(Report::History, rows), &words), expected);
+        assert_eq!(lines(&request, &answer(Report::History, rows), &words), expected);
     }
 
     #[test]
     fn classes_without_a_name_are_told_apart_from_all() {
         let row = || vec![json!({"class": "", "result": "OK", "activities": 3})];
-        let ask = Ask { report: Report::Results, ..Ask::default() };
+        let request = ReportRequest { report: Report::Results, ..ReportRequest::default() };
         let words = ["report".to_owned(), "results".to_owned()];
-        let all = lines(&ask, &answer(Report::Results, row()), &words);
+        let all = lines(&request, &answer(Report::Results, row()), &words);
         assert_eq!(all[1], "(all)  OK               3");
-        let ask = Ask { class: Some("x".into()), ..ask };
-        let other = lines(&ask, &answer(Report::Results, row()), &words);
+        let request = ReportRequest { class: Some("x".into()), ..request };
+        let other = lines(&request, &answer(Report::Results, row()), &words);
         assert!(other[1].starts_with("(other)"), "{other:?}");
     }
 }

@@ -1,10 +1,13 @@
 //! Each report is what a plain computation over the same rows is, on both databases.
 
-use super::asking::Order;
 use super::*;
+use crate::verbs::Verb;
+use crate::verbs::report::columns::Report;
+use crate::verbs::report::selection::Row;
+use crate::verbs::report::{ROWS_MAX, RowOrder};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use store::Db;
@@ -51,7 +54,7 @@ fn some_activity() -> impl Strategy<Value = Activity> {
 }
 
 /// What is asked of each set of rows.
-fn some_ask() -> impl Strategy<Value = Ask> {
+fn some_ask() -> impl Strategy<Value = ReportRequest> {
     let kinds = prop::sample::subsequence(vec!["fetch", "job start"], 0..=1);
     let moment = || prop::option::of(BEGIN_MS..BEGIN_MS + 3 * HOUR_MS);
     let result = prop::option::of(prop::sample::select(vec!["^[45]", "^$", "0"]));
@@ -60,7 +63,7 @@ fn some_ask() -> impl Strategy<Value = Ask> {
     let jobs = prop::sample::subsequence(vec!["one", "two"], 0..=2);
     let window = prop::sample::select(vec![1, 1_000, 300_000, HOUR_MS]);
     (kinds, moment(), moment(), result, matching, class, jobs, window).prop_map(
-        |(kinds, since_ms, until_ms, result, matching, class, jobs, window_ms)| Ask {
+        |(kinds, since_ms, until_ms, result, matching, class, jobs, window_ms)| ReportRequest {
             activity: kinds.into_iter().map(str::to_owned).collect(),
             since_ms,
             until_ms,
@@ -69,13 +72,13 @@ fn some_ask() -> impl Strategy<Value = Ask> {
             class: class.map(str::to_owned),
             job: jobs.into_iter().map(str::to_owned).collect(),
             window_ms,
-            ..Ask::default()
+            ..ReportRequest::default()
         },
     )
 }
 
 /// The rows that a question is about, by time.
-fn plain<'r>(ask: &Ask, rows: &'r [Activity]) -> Vec<&'r Activity> {
+fn plain<'r>(ask: &ReportRequest, rows: &'r [Activity]) -> Vec<&'r Activity> {
     let matches = |expression: &Option<String>, text: &str| {
         expression.as_ref().is_none_or(|it| regex::Regex::new(it).unwrap().is_match(text))
     };
@@ -97,7 +100,7 @@ fn plain<'r>(ask: &Ask, rows: &'r [Activity]) -> Vec<&'r Activity> {
     found
 }
 
-fn class_of(ask: &Ask, text: &str) -> String {
+fn class_of(ask: &ReportRequest, text: &str) -> String {
     let Some(expression) = &ask.class else { return String::new() };
     let expression = regex::Regex::new(expression).unwrap();
     let Some(found) = expression.captures(text) else { return String::new() };
@@ -106,11 +109,10 @@ fn class_of(ask: &Ask, text: &str) -> String {
 }
 
 /// All rows of a report, page after page; and back again.
-fn all(db: &Db, ask: &Ask) -> Vec<Row> {
-    let answers = Answers::of_rows(db.clone());
-    let page = |after: Option<String>| {
-        let json = answer(&answers, Ask { after, limit: Some(7), ..ask.clone() }).unwrap();
-        read(json).unwrap()
+fn all(db: &Db, ask: &ReportRequest) -> Vec<Row> {
+    let context = VerbContext::of_rows(db.clone());
+    let page = |cursor: Option<String>| {
+        Reports::answer(&context, ReportRequest { cursor, limit: Some(7), ..ask.clone() }).unwrap()
     };
     let (mut found, mut last) = (Vec::new(), page(None));
     assert_eq!(last.previous, None);
@@ -144,15 +146,15 @@ fn pairs(rows: &[Row], names: &[&str], number: &str) -> BTreeMap<Vec<String>, i6
         .collect()
 }
 
-fn check(db: &Db, ask: &Ask, rows: &[Activity]) -> Result<(), TestCaseError> {
+fn check(db: &Db, ask: &ReportRequest, rows: &[Activity]) -> Result<(), TestCaseError> {
     let found = plain(ask, rows);
     // One by one, by time and by another column.
     let sorts = ["identifier", "bytes", "result", "job", "activity", "description", "time_ms"];
     for sort in sorts.map(Some).into_iter().chain([None]) {
-        let ask = Ask {
+        let ask = ReportRequest {
             report: Report::History,
             sort: sort.map(str::to_owned),
-            order: Some(Order::Asc),
+            order: Some(RowOrder::Asc),
             ..ask.clone()
         };
         let listed = all(db, &ask);
@@ -181,7 +183,7 @@ fn check(db: &Db, ask: &Ask, rows: &[Activity]) -> Result<(), TestCaseError> {
         let key = vec![class_of(ask, &it.entity), it.result.clone().unwrap_or_default()];
         *counts.entry(key).or_default() += 1;
     }
-    let listed = all(db, &Ask { report: Report::Results, ..ask.clone() });
+    let listed = all(db, &ReportRequest { report: Report::Results, ..ask.clone() });
     prop_assert_eq!(pairs(&listed, &["class", "result"], "activities"), counts);
     // The best window of each class begins at one of its activities.
     for (report, amount) in [(Report::Activity, "activities"), (Report::Bandwidth, "bytes")] {
@@ -198,7 +200,7 @@ fn check(db: &Db, ask: &Ask, rows: &[Activity]) -> Result<(), TestCaseError> {
             let entry = best.entry(vec![class]).or_insert(sum);
             *entry = sum.max(*entry);
         }
-        let listed = all(db, &Ask { report, ..ask.clone() });
+        let listed = all(db, &ReportRequest { report, ..ask.clone() });
         prop_assert_eq!(pairs(&listed, &["class"], amount), best);
     }
     Ok(())
@@ -251,37 +253,37 @@ fn a_long_history_is_looked_at_within_bounds() {
                 .collect();
             db.write(move |tx| table::append(tx, Part(first / 5_000 % 2), &rows))?;
         }
-        let answers = Answers::of_rows(db.clone());
-        let ask = |ask: &Ask| answer(&answers, ask.clone()).map(|json| read(json).unwrap());
-        let of = |report| Ask { report, window_ms: 60_000, ..Ask::default() };
+        let context = VerbContext::of_rows(db.clone());
+        let ask = |ask: &ReportRequest| Reports::answer(&context, ask.clone());
+        let of = |report| ReportRequest { report, window_ms: 60_000, ..ReportRequest::default() };
         let page = ask(&of(Report::History)).unwrap();
         assert_eq!((page.walked, page.rows.len()), (20, 20));
         let results = ask(&of(Report::Results)).unwrap();
         assert_eq!(results.walked, 0, "they are counted already");
         assert_eq!(results.rows[0]["activities"], ROWS / 4 * 3);
         // What has to be read is read as far back as is allowed.
-        let hosts = Ask { class: Some("//([^/]+)".into()), ..of(Report::Activity) };
+        let hosts = ReportRequest { class: Some("//([^/]+)".into()), ..of(Report::Activity) };
         let newest = ask(&hosts).unwrap();
         let reach_ms = BEGIN_MS + (ROWS - ROWS_MAX as i64 - 1) * 100 + 1;
         assert_eq!((newest.walked, newest.since_ms), (ROWS_MAX, Some(reach_ms)));
         assert_eq!(newest.rows[0]["activities"], 12);
         // A time that was asked for is answered for as a whole, or not at all.
-        let long = Ask { since_ms: Some(BEGIN_MS), ..hosts };
+        let long = ReportRequest { since_ms: Some(BEGIN_MS), ..hosts };
         let refused = ask(&long).unwrap_err().to_string();
         assert!(refused.contains("25000") && refused.contains("--whole"), "{refused}");
-        let whole = ask(&Ask { whole: true, ..long.clone() }).unwrap();
+        let whole = ask(&ReportRequest { whole: true, ..long.clone() }).unwrap();
         assert_eq!((whole.walked, whole.rows.len()), (ROWS as u64, 20));
-        let short = Ask { since_ms: Some(BEGIN_MS + 9_000_000), ..long };
+        let short = ReportRequest { since_ms: Some(BEGIN_MS + 9_000_000), ..long };
         assert_eq!(ask(&short).unwrap().walked, 10_000);
         // A search that finds nothing ends, and says where it goes on.
-        let mut search = Ask { matching: Some("never".into()), ..of(Report::History) };
+        let mut search = ReportRequest { matching: Some("never".into()), ..of(Report::History) };
         let mut walked = 0;
         loop {
             let page = ask(&search).unwrap();
             assert!(page.walked <= ROWS_MAX + 2_000 && page.rows.is_empty());
             walked += page.walked;
             match page.next {
-                Some(next) => search.after = Some(next),
+                Some(next) => search.cursor = Some(next),
                 None => break,
             }
         }
@@ -326,16 +328,26 @@ fn documents_are_listed_and_counted_alike_by_every_filter() {
     both_databases(|db| {
         prepare(db)?;
         fill_queue(db)?;
-        let listed = |ask: &Ask| all(db, &Ask { report: Report::Documents, ..ask.clone() });
-        assert_eq!(listed(&Ask::default()).len(), 90);
+        let listed = |ask: &ReportRequest| {
+            all(db, &ReportRequest { report: Report::Documents, ..ask.clone() })
+        };
+        assert_eq!(listed(&ReportRequest::default()).len(), 90);
         let words = |list: &[&str]| -> Vec<String> { list.iter().map(|it| (*it).into()).collect() };
         let asks = [
-            Ask::default(),
-            Ask { job: words(&["two"]), ..Ask::default() },
-            Ask { status: words(&["hopcount exceeded"]), ..Ask::default() },
-            Ask { state: words(&["out of scope"]), status: words(&["inactive"]), ..Ask::default() },
-            Ask { matching: Some("h[13]".into()), ..Ask::default() },
-            Ask { class: Some("//([^/]+)".into()), job: words(&["one", "two"]), ..Ask::default() },
+            ReportRequest::default(),
+            ReportRequest { job: words(&["two"]), ..ReportRequest::default() },
+            ReportRequest { status: words(&["hopcount exceeded"]), ..ReportRequest::default() },
+            ReportRequest {
+                state: words(&["out of scope"]),
+                status: words(&["inactive"]),
+                ..ReportRequest::default()
+            },
+            ReportRequest { matching: Some("h[13]".into()), ..ReportRequest::default() },
+            ReportRequest {
+                class: Some("//([^/]+)".into()),
+                job: words(&["one", "two"]),
+                ..ReportRequest::default()
+            },
         ];
         for ask in asks {
             let mut counts: BTreeMap<(String, String), i64> = BTreeMap::new();
@@ -345,7 +357,7 @@ fn documents_are_listed_and_counted_alike_by_every_filter() {
                 *counts.entry((class, text("status").replace(' ', "_"))).or_default() += 1;
             }
             let mut counted = BTreeMap::new();
-            for row in all(db, &Ask { report: Report::Queue, ..ask.clone() }) {
+            for row in all(db, &ReportRequest { report: Report::Queue, ..ask.clone() }) {
                 let class = row["class"].as_str().unwrap_or_default().to_owned();
                 let numbers =
                     row.iter().filter(|(name, _)| !["class", "documents"].contains(&name.as_str()));
@@ -355,7 +367,8 @@ fn documents_are_listed_and_counted_alike_by_every_filter() {
             }
             assert_eq!(counted, counts, "{ask:?}");
             // Any order has the same documents.
-            let mut sorted = listed(&Ask { sort: Some("identifier".into()), ..ask.clone() });
+            let mut sorted =
+                listed(&ReportRequest { sort: Some("identifier".into()), ..ask.clone() });
             let names: Vec<String> =
                 sorted.iter().map(|row| row["identifier"].to_string()).collect();
             assert!(names.is_sorted());

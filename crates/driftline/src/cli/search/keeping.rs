@@ -4,9 +4,10 @@
 //! Invariant: nobody else writes the index meanwhile, since this process has the lease of
 //! every part, and the directory if there is one.
 
-use crate::cli::alone::Alone;
-use crate::cli::place::Place;
-use crate::cli::{say, shown};
+use crate::cli::say;
+use crate::place::Place;
+use crate::place::alone::Alone;
+use crate::text::shown;
 use clap::{Args as ClapArgs, Subcommand};
 use outputs::search::keeping;
 use outputs::search::verify::Verified;
@@ -66,7 +67,7 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
     let held = args.place.patiently(Place::hold)?;
     let alone = Alone::take(&held, SEARCH)?;
     // What is there answers meanwhile.
-    let _listening = held.answer("search rebuild")?;
+    let _listening = held.listen("search rebuild")?;
     let began_ms = clock::now_ms();
     let means = held.search_means(&alone.claimant)?;
     let documents = keeping::rebuild(&means, &alone.leases())?;
@@ -84,7 +85,7 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     let held = args.place.patiently(Place::hold)?;
     let _alone = Alone::take(&held, SEARCH)?;
     let (mut named, mut count) = (Vec::new(), 0);
-    let verified = held.search().verify(args.full, &mut |what| {
+    let verified = held.search_index().verify(args.full, &mut |what| {
         count += 1;
         match args.place.json() {
             true if count <= SHOWN_MAX => named.push(what.to_owned()),

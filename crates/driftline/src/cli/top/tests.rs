@@ -1,8 +1,10 @@
 //! Pages come by their in-links or their score, of all or of a domain, in pages of any size.
 
 use super::*;
-use crate::cli::links::tests::{Scene, parsed, suggested};
+use crate::verbs::links::scene::{Scene, parsed, suggested};
+use crate::verbs::wire;
 use clap::Parser;
+use serde_json::Value as Json;
 
 #[derive(Parser)]
 struct Command {
@@ -12,15 +14,13 @@ struct Command {
 
 fn asked(scene: &Scene, words: &[&str]) -> (Args, Json) {
     let args = parsed::<Command>(words).args;
-    let page = args.flags.asked(false).unwrap();
-    let ask = Ask { by: args.by, domain: args.domain.clone(), page };
-    let json = answer(&scene.answers, ask).unwrap();
-    (args, json)
+    let response = Top::answer(&scene.context, args.request(false).unwrap()).unwrap();
+    (args, wire::encode(&response).unwrap())
 }
 
 fn told(scene: &Scene, words: &[&str]) -> Vec<String> {
     let (args, json) = asked(scene, words);
-    lines(&args, &read(json).unwrap())
+    lines(&args, &wire::response(json).unwrap())
 }
 
 #[test]

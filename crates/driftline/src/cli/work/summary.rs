@@ -3,9 +3,8 @@
 //! Invariant: whether something has failed is read from the rows of runs, not from what this
 //! process has seen: others may have worked on them, before it or beside it.
 
-use super::super::shown;
-use super::super::words::count;
 use super::Worked;
+use crate::text::{count, shown};
 use ::crawl::worker::Ended;
 use ::crawl::worker::progress::Counted;
 use serde::Serialize;

@@ -4,8 +4,9 @@
 //! Invariant: one that cannot be told of is no reason to stop working.
 
 use super::super::crawl::live::{EVERY, ProgressLine, Standing};
-use super::super::outages::News;
-use super::super::{say, shown};
+use crate::cli::say;
+use crate::text::shown;
+use crate::verbs::status::outages::News;
 use ::crawl::worker::progress::{Progress, Waiter};
 use std::collections::BTreeMap;
 use std::sync::Arc;
