@@ -12,7 +12,6 @@ use store::tables::connections::Kind;
 use store::tables::{registrations, settings};
 use store::{Db, Result};
 
-/// Every connector.
 pub fn all() -> impl Iterator<Item = &'static Connector> {
     let repositories = crawl::connectors::ALL.iter().map(|it| &it.0);
     repositories

@@ -1,53 +1,22 @@
-//! The command line: one subcommand a verb, one file a verb.
+//! The command line: a room for each noun, with a file for each command: its flags, and what it
+//! prints. What a command asks or changes is a verb ([`crate::verbs`]).
 //!
-//! A verb answers with its exit code: 0 for yes or done, 1 for no. Trouble of any
+//! A command answers with its exit code: 0 for yes or done, 1 for no. Trouble of any
 //! kind ends with 2, as it does for grep and for clap itself, so that a script can
 //! tell "no" from "no answer". This module prints a failure; nothing else does.
 
 // Talking to the terminal is what these modules are for.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod audit;
-mod authdomain;
-mod authgroup;
-mod authority;
-mod backup;
-mod completions;
-pub mod connection;
-mod connector;
-mod copy;
-mod crawl;
+mod crawls;
 mod csv;
-mod delivering;
-mod demo;
-mod doctor;
-pub mod documents;
-pub mod domains;
-mod export;
-mod extract;
-mod gc;
-pub mod hosts;
-mod import;
-mod init;
-pub mod job;
-pub mod links;
-mod load;
-mod man;
-pub mod page;
-pub mod report;
-mod restore;
-mod robots;
-mod run_as;
+mod data;
+mod definitions;
+mod jobs;
+mod link_index;
+mod program;
 mod search;
-mod serve;
-pub mod status;
 mod terminal;
-pub mod token;
-pub mod top;
-mod usage;
-mod verify;
-pub mod why;
-mod work;
 
 use crate::place::Place;
 use crate::stderr;
@@ -70,41 +39,19 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Demo(demo::Args),
-    Crawl(crawl::Args),
-    Work(work::Args),
-    Serve(serve::Args),
-    Init(init::Args),
-    Status(status::Args),
-    Documents(documents::Args),
-    Why(why::Args),
-    Hosts(hosts::Args),
+    #[command(flatten)]
+    Program(program::ProgramCommand),
+    #[command(flatten)]
+    Crawls(crawls::CrawlsCommand),
+    #[command(flatten)]
+    Data(data::DataCommand),
+    #[command(flatten)]
+    Jobs(jobs::JobsCommand),
     Search(search::Args),
-    Links(links::Args),
-    Load(load::Args),
-    Page(page::Args),
-    Top(top::Args),
-    Domains(domains::Args),
-    Report(report::Args),
-    Doctor(doctor::Args),
-    Verify(verify::Args),
-    Backup(backup::Args),
-    Restore(restore::Args),
-    Copy(copy::Args),
-    Gc(gc::Args),
-    Connector(connector::Args),
-    Connection(connection::Args),
-    Job(job::Args),
-    Authgroup(authgroup::Args),
-    Authdomain(authdomain::Args),
-    Import(import::Args),
-    Export(export::Args),
-    Token(token::Args),
-    Audit(audit::Args),
-    Robots(robots::Args),
-    Completions(completions::Args),
-    Man(man::Args),
-    Extract(extract::Args),
+    #[command(flatten)]
+    LinkIndex(link_index::LinkIndexCommand),
+    #[command(flatten)]
+    Definitions(definitions::DefinitionsCommand),
 }
 
 /// Reads the command line, runs its verb, and reports how it went.
@@ -118,11 +65,11 @@ pub fn main() -> ExitCode {
 fn answer() -> ExitCode {
     let line = match Cli::try_parse() {
         Ok(line) => line,
-        Err(error) => return usage::answer(&error),
+        Err(error) => return program::usage::answer(&error),
     };
     run(line.command).unwrap_or_else(|error| {
         // A script that reads answers as JSON reads failures so, too.
-        match usage::is_json() {
+        match program::usage::is_json() {
             true => stderr::line(&serde_json::json!({"error": format!("{error:#}")}).to_string()),
             false => stderr::notice("error", &format!("{error:#}")),
         }
@@ -132,41 +79,13 @@ fn answer() -> ExitCode {
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Demo(args) => demo::run(args),
-        Command::Crawl(args) => crawl::run(args),
-        Command::Work(args) => work::run(args),
-        Command::Serve(args) => serve::run(args),
-        Command::Init(args) => init::run(args),
-        Command::Status(args) => status::run(args),
-        Command::Documents(args) => documents::run(args),
-        Command::Doctor(args) => doctor::run(args),
-        Command::Hosts(args) => hosts::run(args),
+        Command::Program(command) => program::run(command),
+        Command::Crawls(command) => crawls::run(command),
+        Command::Data(command) => data::run(command),
+        Command::Jobs(command) => jobs::run(command),
         Command::Search(args) => search::run(args),
-        Command::Links(args) => links::run(args),
-        Command::Load(args) => load::run(args),
-        Command::Page(args) => page::run(args),
-        Command::Top(args) => top::run(args),
-        Command::Domains(args) => domains::run(args),
-        Command::Report(args) => report::run(args),
-        Command::Why(args) => why::run(args),
-        Command::Verify(args) => verify::run(args),
-        Command::Backup(args) => backup::run(args),
-        Command::Restore(args) => restore::run(args),
-        Command::Copy(args) => copy::run(args),
-        Command::Gc(args) => gc::run(args),
-        Command::Connector(args) => connector::run(args),
-        Command::Connection(args) => connection::run(args),
-        Command::Job(args) => job::run(args),
-        Command::Authgroup(args) => authgroup::run(args),
-        Command::Authdomain(args) => authdomain::run(args),
-        Command::Import(args) => import::run(args),
-        Command::Export(args) => export::run(args),
-        Command::Token(args) => token::run(args),
-        Command::Audit(args) => audit::run(args),
-        Command::Robots(args) => robots::run(args),
-        Command::Completions(args) => completions::run(args),
-        Command::Man(args) => man::run(args),
-        Command::Extract(args) => extract::run(args),
+        Command::LinkIndex(command) => link_index::run(command),
+        Command::Definitions(command) => definitions::run(command),
     }
 }
 

@@ -113,7 +113,6 @@ pub fn writes_json() -> bool {
     queue().writes_json()
 }
 
-/// Writes a line.
 pub fn line(text: &str) {
     queue().put(format!("{text}\n").as_bytes());
 }

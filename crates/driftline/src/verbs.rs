@@ -20,16 +20,12 @@ pub mod changes;
 pub mod context;
 pub mod crawl;
 pub mod doctor;
-pub mod documents;
-pub mod hosts;
 pub mod jobs;
 pub mod links;
 pub mod paging;
 pub mod registry;
-pub mod report;
 pub mod search;
 pub mod status;
-pub mod why;
 pub mod wire;
 
 use access::{Asker, Caller, Needs};
@@ -103,13 +99,6 @@ pub enum Opens {
 const ROOMS: &[&[RegisteredVerb]] = &[
     &[
         verb_at::<search::Search>("/api/v1/search", "Documents by their words"),
-        verb_at::<documents::Documents>(
-            "/api/v1/documents",
-            "Documents of a job by where they stand",
-        ),
-        verb_at::<why::Why>("/api/v1/why", "Why a URL is stored, or is not"),
-        verb_at::<hosts::Hosts>("/api/v1/hosts", "Hosts that jobs have met, or one in detail"),
-        verb::<report::Reports>(),
         verb::<doctor::Doctor>(),
     ],
     links::VERBS,
@@ -119,7 +108,6 @@ const ROOMS: &[&[RegisteredVerb]] = &[
     administration::VERBS,
 ];
 
-/// All verbs.
 pub fn all() -> impl Iterator<Item = &'static RegisteredVerb> {
     ROOMS.iter().copied().flatten()
 }
@@ -129,7 +117,6 @@ pub fn find(name: &str) -> Option<&'static RegisteredVerb> {
     all().find(|verb| verb.name == name)
 }
 
-/// Answers a request.
 pub fn answer<V: Verb>(
     context: &VerbContext,
     asker: Asker<'_>,
@@ -177,10 +164,6 @@ mod tests {
     /// is a decision, not an accident.
     const NEEDS: &[(&str, &str, &str)] = &[
         ("search", "viewer", "search"),
-        ("documents", "viewer", "jobs"),
-        ("why", "viewer", "jobs"),
-        ("hosts", "viewer", "jobs"),
-        ("report", "viewer", "jobs"),
         ("doctor", "-", "-"),
         ("links", "viewer", "links"),
         ("page", "viewer", "links"),
@@ -199,6 +182,10 @@ mod tests {
         ("job-act", "operator", "jobs"),
         ("job-retry", "operator", "jobs"),
         ("job-decide", "operator", "jobs"),
+        ("documents", "viewer", "jobs"),
+        ("why", "viewer", "jobs"),
+        ("hosts", "viewer", "jobs"),
+        ("report", "viewer", "jobs"),
         ("crawl", "-", "-"),
         ("crawl-progress", "-", "-"),
         ("connectors", "admin", "administration"),

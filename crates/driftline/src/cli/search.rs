@@ -46,16 +46,16 @@ struct Looking {
     #[arg(long, value_name = "N", default_value_t = usual_limit(),
           value_parser = clap::value_parser!(u16).range(1..=i64::from(HITS_MAX)))]
     limit: u16,
-    /// Go on where a page ended
+    /// Continue where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     /// What comes first
     #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
     sort: SearchOrder,
-    /// Show near-duplicates each for itself
+    /// Show near-duplicates separately
     #[arg(long)]
     duplicates: bool,
-    /// Show how hits divide by domain, language, type and year
+    /// Show the number of hits by domain, language, type and year
     #[arg(long)]
     facets: bool,
     /// Only what a reader with this access token may see; may be given several times

@@ -25,7 +25,6 @@ pub const PREFIX: &str = "dl_";
 /// Names of this machine for itself.
 const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Who may call.
 #[derive(Default)]
 pub struct Access {
     /// Names by which it may be called, beside those of this machine for itself.
@@ -50,7 +49,6 @@ impl Access {
         own.into_iter().any(|it| it.eq_ignore_ascii_case(name))
     }
 
-    /// Who calls.
     pub fn caller(&self, db: &Db, headers: &HeaderMap) -> Result<Caller, Problem> {
         let refused = |detail: &str| Problem::new(StatusCode::UNAUTHORIZED, detail);
         let Some(value) = headers.get(header::AUTHORIZATION) else {
@@ -96,7 +94,6 @@ impl Access {
     }
 }
 
-/// A new token.
 pub fn new_token() -> anyhow::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;

@@ -52,13 +52,10 @@ pub const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// What is served.
 pub struct Served {
     /// What verbs are answered from.
     pub context: VerbContext,
-    /// Who may call.
     pub access: Access,
-    /// What was counted.
     pub metrics: Metrics,
     /// What is written down.
     pub log: Arc<Log>,
@@ -66,7 +63,6 @@ pub struct Served {
     changed: Box<dyn Fn() + Send + Sync>,
     /// Whether callers reach it through TLS.
     is_secure: bool,
-    /// Computes answers.
     pub pool: AnswerPool,
     /// Bodies that are in memory.
     pub bodies: Bodies,
@@ -139,7 +135,6 @@ impl Served {
         UnderWay(self.under_way.clone())
     }
 
-    /// Asks a verb.
     pub fn ask<V: Verb>(
         &self,
         asker: Asker<'_>,
@@ -149,7 +144,6 @@ impl Served {
         verbs::answer::<V>(&self.context, asker, request).map_err(|error| Problem::of(&error))
     }
 
-    /// Makes a change.
     pub fn change<C: Change>(
         &self,
         asker: Asker<'_>,

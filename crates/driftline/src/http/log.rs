@@ -26,7 +26,6 @@ impl Log {
         Log::to(Box::new(Stderr), is_json)
     }
 
-    /// To anything.
     pub fn to(out: Box<dyn Write + Send>, is_json: bool) -> Log {
         Log { is_json, out: Mutex::new(out) }
     }

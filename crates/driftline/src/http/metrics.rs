@@ -13,7 +13,6 @@ use store::tables::removals;
 /// Upper bounds of the times of requests, in milliseconds.
 const BOUNDS_MS: [u64; 9] = [1, 5, 10, 25, 50, 100, 250, 1_000, 5_000];
 
-/// What was counted.
 #[derive(Default)]
 pub struct Metrics {
     by_class: [AtomicU64; 6],
@@ -22,7 +21,6 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts a request.
     pub fn request(&self, status: u16, took: Duration) {
         let class = usize::from(status / 100).min(self.by_class.len() - 1);
         self.by_class[class].fetch_add(1, Ordering::Relaxed);

@@ -16,7 +16,6 @@ pub const TEXT_CHARS_MAX: usize = 4_096;
 /// How often a parameter may be given that may be given several times.
 pub const TEXTS_MAX: usize = 100;
 
-/// A parameter.
 #[derive(Debug, PartialEq)]
 pub struct Param {
     pub name: String,

@@ -17,10 +17,8 @@ use store::clock;
 /// Problems of this process, numbered.
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Its status.
     pub status: StatusCode,
     /// A sentence for people.
     pub detail: String,
@@ -46,7 +44,6 @@ fn process() -> &'static str {
 }
 
 impl Problem {
-    /// A problem.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem { status, detail: detail.into(), cause: None, caller: None }
     }

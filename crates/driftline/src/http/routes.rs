@@ -24,7 +24,6 @@ use serde_json::{Map, Value as Json};
 use std::sync::LazyLock;
 use store::tables::jobs;
 
-/// A route.
 pub struct Route {
     pub method: Method,
     /// Its path; `{name}` stands for a parameter.
@@ -43,7 +42,6 @@ pub struct Route {
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// Everybody.
     Open,
     /// Whoever has a good token; what else they need depends on what they ask.
     Token,
@@ -101,12 +99,10 @@ pub struct Call<'a> {
     /// Who calls; nobody where everybody may.
     pub caller: Option<&'a Caller>,
     pub values: &'a Values,
-    /// What was sent.
     pub body: &'a Json,
 }
 
 impl Call<'_> {
-    /// Asks a verb.
     pub fn ask<V: Verb>(&self, request: V::Request) -> Result<V::Response, Problem> {
         self.served.ask::<V>(self.asker()?, request)
     }
@@ -258,7 +254,6 @@ static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
     of_verbs.chain(rooms.into_iter().flatten()).collect()
 });
 
-/// All of them.
 pub fn all() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter()
 }

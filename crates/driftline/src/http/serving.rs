@@ -42,7 +42,6 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// A server at work.
 pub struct Serving {
-    /// Where it listens.
     pub address: SocketAddr,
     served: Arc<Served>,
     stop: watch::Sender<bool>,

@@ -35,7 +35,6 @@ struct Api {
     _folder: tempfile::TempDir,
 }
 
-/// What was logged.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 

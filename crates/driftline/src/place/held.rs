@@ -20,9 +20,7 @@ use store::{Db, clock};
 
 /// A place that this process works on.
 pub struct Held {
-    /// Its rows.
     pub db: Db,
-    /// Its objects.
     pub objects: Objects,
     /// Its link index, opened when it is first needed.
     link_index: Arc<PlaceLinkIndex>,

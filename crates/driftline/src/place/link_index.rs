@@ -51,7 +51,6 @@ impl PlaceLinkIndex {
         PlaceLinkIndex { db: db.clone(), files: Files::None, opened: Mutex::new(Some(index)) }
     }
 
-    /// The index.
     pub fn open(&self) -> Result<LinkIndex> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = &*opened {

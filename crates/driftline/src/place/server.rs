@@ -25,7 +25,7 @@ pub struct Server {
     /// Ask a server instead of looking at data here
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "database"])]
     server: Option<String>,
-    /// A token of the server; in the variable nobody else on this machine can see it
+    /// A token for the server; in the variable, no other user of this machine can see it
     #[arg(long, value_name = "TOKEN", env = TOKEN_VARIABLE, hide_env_values = true)]
     token: Option<String>,
 }
@@ -40,7 +40,7 @@ impl Server {
     pub fn is_not_named(&self) -> anyhow::Result<()> {
         ensure!(
             self.server.is_none(),
-            "this is done where the data is, and not through a server; leave --server out there"
+            "this cannot be done through a server; run it where the data is, without --server"
         );
         Ok(())
     }
@@ -51,12 +51,11 @@ impl Server {
         format!(" --server {}", crate::text::quoted(url))
     }
 
-    /// Asks it.
     pub fn ask(&self, question: &Question) -> anyhow::Result<Json> {
         let named = self.server.as_deref().unwrap_or_default();
         let url = address(named)?;
         let token = self.token.as_deref().filter(|it| !it.is_empty()).with_context(|| {
-            format!("a server wants a token: --token TOKEN, or the variable {TOKEN_VARIABLE}")
+            format!("a server needs a token: --token TOKEN, or the variable {TOKEN_VARIABLE}")
         })?;
         let client = reqwest::blocking::Client::builder()
             .timeout(TIME_MAX)
@@ -71,7 +70,7 @@ impl Server {
             .body(serde_json::to_string(question)?)
             .send()
             .with_context(|| {
-                format!("cannot ask {named}; is it a driftline server, and running?")
+                format!("cannot reach {named}; is it a driftline server, and is it running?")
             })?;
         let status = response.status();
         let mut body = Vec::new();

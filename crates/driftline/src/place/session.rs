@@ -44,7 +44,6 @@ impl Place {
 }
 
 impl Session<'_> {
-    /// Asks one verb.
     pub fn ask<V: Verb>(&mut self, request: V::Request) -> anyhow::Result<V::Response> {
         let own = match self.own.take() {
             Some(own) => own,

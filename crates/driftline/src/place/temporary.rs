@@ -45,7 +45,6 @@ impl OwnDirectory {
         OwnDirectory::make(&std::env::temp_dir(), PURPOSES[1])
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

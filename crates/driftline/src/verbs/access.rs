@@ -8,7 +8,6 @@ use store::tables::tokens::{Role, Token};
 /// What a caller of a server needs for a verb or a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// The least role.
     pub role: Role,
     pub area: Area,
 }
@@ -31,7 +30,6 @@ impl Needs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Area {
     Search,
-    /// Links, pages, domains.
     Links,
     /// Jobs, their documents and hosts, reports, processes.
     Jobs,

@@ -121,7 +121,7 @@ impl VerbContext {
             1 => Ok(jobs.remove(0)),
             _ => {
                 let names: Vec<String> = jobs.iter().map(|job| shown(&job.name)).collect();
-                refuse!("there is more than one job; name one with --job: {}", names.join(", "))
+                refuse!("there is more than one job; choose one with --job: {}", names.join(", "))
             }
         }
     }

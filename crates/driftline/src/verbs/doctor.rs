@@ -19,7 +19,7 @@ impl Verb for Doctor {
     type Request = ();
     type Response = Vec<Check>;
 
-    fn answer(context: &VerbContext, (): ()) -> anyhow::Result<Vec<Check>> {
+    fn answer(context: &VerbContext, _: ()) -> anyhow::Result<Vec<Check>> {
         Ok(data::checks(context)?)
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs, from their definition to their end.
+//! Jobs, from their definition to their end, with their documents and hosts and what they did.
 //!
 //! A job is shown and edited as it stands in the document of all definitions, so it is
 //! checked in the same way; where it stands changes by events of the life cycle only.
@@ -7,9 +7,12 @@
 
 pub mod acting;
 pub mod defining;
+pub mod documents;
 pub mod failed;
 pub mod flags;
+pub mod hosts;
 pub mod removals;
+pub mod report;
 pub mod retry;
 pub mod show;
 pub mod standing;
@@ -17,8 +20,9 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 mod undelivered;
+pub mod why;
 
-use super::registry::{RegisteredVerb, change, verb};
+use super::registry::{RegisteredVerb, change, verb, verb_at};
 use crate::text::shown;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +40,10 @@ pub const VERBS: &[RegisteredVerb] = &[
     change::<acting::ActOnJob>(),
     change::<retry::RetryFailed>(),
     change::<removals::DecideRemovals>(),
+    verb_at::<documents::Documents>("/api/v1/documents", "Documents of a job by where they stand"),
+    verb_at::<why::Why>("/api/v1/why", "Why a URL is stored, or is not"),
+    verb_at::<hosts::Hosts>("/api/v1/hosts", "Hosts that jobs have visited, or one in detail"),
+    verb::<report::Reports>(),
 ];
 
 /// A request about one job.

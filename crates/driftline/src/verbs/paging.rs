@@ -25,7 +25,7 @@ pub struct LinkListPage {
     /// Entries to list
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Go on, or back, from where an earlier list ended
+    /// Continue, or go back, from where an earlier list ended
     pub cursor: Option<String>,
 }
 

@@ -24,15 +24,15 @@ pub struct SearchRequest {
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = HITS_MAX))]
     pub limit: u16,
-    /// Go on where a page ended
+    /// Continue where an earlier page ended
     pub cursor: Option<String>,
     /// What comes first
     #[serde(default)]
     pub sort: SearchOrder,
-    /// Show near-duplicates each for itself
+    /// Show near-duplicates separately
     #[serde(default)]
     pub duplicates: bool,
-    /// Count how hits divide by domain, language, type and year
+    /// Count hits by domain, language, type and year
     #[serde(default = "yes")]
     pub facets: bool,
     /// Only what a reader with this access token may see; may be given several times

@@ -121,7 +121,7 @@ impl Verb for Status {
     type Request = ();
     type Response = StatusResponse;
 
-    fn answer(context: &VerbContext, (): ()) -> anyhow::Result<StatusResponse> {
+    fn answer(context: &VerbContext, _: ()) -> anyhow::Result<StatusResponse> {
         let now_ms = clock::now_ms();
         let doing = context.doing.clone();
         let (overview, endless, outages, held) = context.db.read(move |tx| {

@@ -25,7 +25,7 @@ pub enum Keeping {
     Verify(Verify),
 }
 
-/// Make the search index anew from the documents that are committed
+/// Rebuild the search index from the committed documents
 ///
 /// It is made beside the index that is there, which answers until the new one takes its place.
 #[derive(ClapArgs)]
@@ -55,7 +55,6 @@ pub struct Verify {
     full: bool,
 }
 
-/// Does it.
 pub fn run(keeping: Keeping) -> anyhow::Result<ExitCode> {
     match keeping {
         Keeping::Rebuild(args) => rebuild(&args),

@@ -6,12 +6,12 @@ use crate::verbs::access::{Area, Needs};
 use crate::verbs::jobs::JobRequest;
 use crate::verbs::jobs::failed::{FailedDocuments, FailedRequest};
 use crate::verbs::jobs::removals::{Removals, RemovalsRequest};
+use crate::verbs::jobs::report::columns::Report;
+use crate::verbs::jobs::report::{ReportRequest, Reports};
 use crate::verbs::jobs::show::ShowJob;
 use crate::verbs::jobs::standing::{Jobs, JobsRequest};
 use crate::verbs::links::page::{Page, PageRequest, PageResponse};
 use crate::verbs::links::{Links, LinksRequest, LinksResponse};
-use crate::verbs::report::columns::Report;
-use crate::verbs::report::{ReportRequest, Reports};
 use crate::verbs::status::Status;
 use serde::Deserialize;
 

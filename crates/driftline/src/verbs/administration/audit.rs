@@ -28,7 +28,7 @@ pub struct AuditRequest {
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Go on where an earlier list ended
+    /// Continue where an earlier list ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
@@ -67,7 +67,7 @@ impl Verb for CheckAudit {
     type Request = ();
     type Response = Checked;
 
-    fn answer(context: &VerbContext, (): ()) -> anyhow::Result<Checked> {
+    fn answer(context: &VerbContext, _: ()) -> anyhow::Result<Checked> {
         Ok(chain::check(&context.db)?)
     }
 }

@@ -101,7 +101,6 @@ pub enum ConnectionRequest {
     /// Clears its history, a piece of it at a time.
     ClearHistory {
         one: ConnectionName,
-        /// What began before.
         before_ms: i64,
     },
 }

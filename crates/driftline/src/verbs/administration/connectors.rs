@@ -44,7 +44,7 @@ impl Verb for Connectors {
     type Request = ();
     type Response = Vec<ConnectorLine>;
 
-    fn answer(context: &VerbContext, (): ()) -> anyhow::Result<Vec<ConnectorLine>> {
+    fn answer(context: &VerbContext, _: ()) -> anyhow::Result<Vec<ConnectorLine>> {
         let registered = context.db.read(registrations::list)?;
         let line = |it: &'static Connector| {
             let is_it = |row: &&Registration| row.kind == it.kind && row.classname == it.name;

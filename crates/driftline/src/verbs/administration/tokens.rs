@@ -87,7 +87,7 @@ impl Verb for Tokens {
     type Request = ();
     type Response = Vec<TokenLine>;
 
-    fn answer(context: &VerbContext, (): ()) -> anyhow::Result<Vec<TokenLine>> {
+    fn answer(context: &VerbContext, _: ()) -> anyhow::Result<Vec<TokenLine>> {
         let found = context.db.read(tokens::list)?;
         let line = |it: Token| TokenLine {
             name: it.name,

@@ -64,6 +64,7 @@ impl From<LinksFlag> for Option<LinkPolicy> {
 
 /// What edits a job.
 #[derive(Args, Clone, Serialize, Deserialize)]
+// tidy: wide every field is a flag of `crawl`
 pub struct CrawlFlags {
     /// How far the crawl reaches from its seeds [default: host]
     #[arg(long, value_enum, value_name = "REACH")]
@@ -206,7 +207,6 @@ fn looks_like_a_host(text: &str) -> bool {
         && (port.is_some() || name.contains('.') || name.starts_with('[') || name == "localhost")
 }
 
-/// Seconds as milliseconds.
 pub fn milliseconds(flag: &str, seconds: f64) -> anyhow::Result<i64> {
     const DAYS_MAX: f64 = 366.0;
     if !(0.0..=DAYS_MAX * 86_400.0).contains(&seconds) {

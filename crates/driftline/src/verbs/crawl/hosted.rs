@@ -34,9 +34,7 @@ const GLANCE: Duration = Duration::from_millis(10);
 
 /// What crawls that are handed over need of the process that works.
 pub struct Running {
-    /// Wakes the worker.
     pub stopper: Stopper,
-    /// What was counted.
     pub progress: Arc<Progress>,
     /// What runs are begun with.
     pub means: Means,

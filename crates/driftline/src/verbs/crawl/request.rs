@@ -14,7 +14,6 @@ use store::tables::jobs::{self, Job};
 /// A crawl as it was asked for.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct CrawlRequest {
-    /// The job.
     pub name: String,
     /// Where it begins; none leaves the job's seeds as they are.
     pub seeds: Vec<String>,

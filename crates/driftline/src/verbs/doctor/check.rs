@@ -29,19 +29,31 @@ impl Verdict {
     }
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// What was looked at, in a word or two that never change.
     pub name: String,
-    /// How it stands.
     pub verdict: Verdict,
-    /// What was seen.
     pub what: String,
-    /// Why that matters.
     pub why: Option<String>,
-    /// What to do.
     pub next: Option<String>,
+}
+
+/// What goes with a finding that is not well.
+#[derive(Clone, Copy)]
+pub struct Advice<'a> {
+    pub why: &'a str,
+    pub next: &'a str,
+}
+
+/// A measure of something, and what it should be.
+#[derive(Clone, Copy)]
+pub struct Measure {
+    pub found: u64,
+    /// From here on it is well.
+    pub well: u64,
+    /// Below this it is a failure.
+    pub least: u64,
 }
 
 impl Check {
@@ -55,12 +67,12 @@ impl Check {
     }
 
     /// It works, but; with why that matters and what to do.
-    pub fn warn(name: &str, what: impl Into<String>, help: (&str, &str)) -> Check {
+    pub fn warn(name: &str, what: impl Into<String>, help: Advice<'_>) -> Check {
         Check::new(name, Verdict::Warn, what).help(help)
     }
 
     /// It does not work; with why that matters and what to do.
-    pub fn fail(name: &str, what: impl Into<String>, help: (&str, &str)) -> Check {
+    pub fn fail(name: &str, what: impl Into<String>, help: Advice<'_>) -> Check {
         Check::new(name, Verdict::Fail, what).help(help)
     }
 
@@ -72,10 +84,11 @@ impl Check {
     /// By a measure: well from `well` on, a failure below `least`.
     pub fn at_least(
         name: &str,
-        (found, well, least): (u64, u64, u64),
+        measure: Measure,
         what: impl Into<String>,
-        help: (&str, &str),
+        help: Advice<'_>,
     ) -> Check {
+        let Measure { found, well, least } = measure;
         match found {
             _ if found >= well => Check::ok(name, what),
             _ if found >= least => Check::warn(name, what, help),
@@ -83,8 +96,8 @@ impl Check {
         }
     }
 
-    fn help(self, (why, next): (&str, &str)) -> Check {
-        Check { why: Some(why.to_owned()), next: Some(next.to_owned()), ..self }
+    fn help(self, help: Advice<'_>) -> Check {
+        Check { why: Some(help.why.to_owned()), next: Some(help.next.to_owned()), ..self }
     }
 }
 
@@ -94,7 +107,10 @@ mod tests {
 
     #[test]
     fn a_measure_has_three_ranges() {
-        let of = |found| Check::at_least("x", (found, 10, 5), "y", ("w", "n"));
+        let of = |found| {
+            let measure = Measure { found, well: 10, least: 5 };
+            Check::at_least("x", measure, "y", Advice { why: "w", next: "n" })
+        };
         assert_eq!((of(10).verdict, of(10).why), (Verdict::Ok, None));
         assert_eq!((of(9).verdict, of(5).verdict), (Verdict::Warn, Verdict::Warn));
         assert_eq!((of(4).verdict, of(4).next), (Verdict::Fail, Some("n".to_owned())));

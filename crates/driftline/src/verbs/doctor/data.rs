@@ -1,7 +1,7 @@
 //! What the rows say of themselves, answered by whoever has them open; and whether
 //! objects can be written, read and removed.
 
-use super::check::Check;
+use super::check::{Advice, Check};
 use crate::text::{counted, size, span};
 use crate::verbs::context::VerbContext;
 use crate::verbs::status::outages;
@@ -35,7 +35,7 @@ pub fn checks(context: &VerbContext) -> store::Result<Vec<Check>> {
     let server = db.read(health::server)?;
     let now_ms = clock::now_ms();
     let mut out = database(db.dialect(), &server);
-    out.push(clocks(server.now_ms, (before_ms, now_ms)));
+    out.push(clocks(server.now_ms, before_ms, now_ms));
     out.push(schema(db));
     out.push(frozen(context)?);
     out.push(integrity(context, &server)?);
@@ -48,9 +48,11 @@ pub fn checks(context: &VerbContext) -> store::Result<Vec<Check>> {
             let queues = counted(sampled.queues as i64, "queue is", "queues are");
             Check::ok("counters", format!("those of {queues} right"))
         }
-        Some(wrong) => {
-            Check::fail("counters", wrong.clone(), ("what is counted is not what is there", REPORT))
-        }
+        Some(wrong) => Check::fail(
+            "counters",
+            wrong.clone(),
+            Advice { why: "what is counted is not what is there", next: REPORT },
+        ),
     });
     out.extend(leftovers(context, now_ms)?);
     out.extend(connections(context, now_ms)?);
@@ -65,10 +67,10 @@ fn connections(context: &VerbContext, now_ms: i64) -> store::Result<Vec<Check>> 
     if away.is_empty() {
         return Ok(vec![Check::ok(NAME, "no process waits for an output or a repository")]);
     }
-    let help = (
-        "what waits for it is not lost, and goes on when it is reached",
-        "look at the service; its settings: driftline connection show NAME",
-    );
+    let help = Advice {
+        why: "what waits for it is not lost, and goes on when it is reached",
+        next: "look at the service; its settings: driftline connection show NAME",
+    };
     let finding = |it: &Outage| Check::warn(NAME, outages::line(it, now_ms), help);
     Ok(away.iter().take(FINDINGS_MAX).map(finding).collect())
 }
@@ -81,12 +83,19 @@ fn database(dialect: Dialect, server: &Server) -> Vec<Check> {
     let what = format!("PostgreSQL {}, {taken}", server.version_text);
     let version = match server.version {
         POSTGRES_MIN.. => Check::ok("database", what),
-        _ => Check::fail("database", what, ("version 15 or later is needed", "upgrade the server")),
+        _ => Check::fail(
+            "database",
+            what,
+            Advice { why: "version 15 or later is needed", next: "upgrade the server" },
+        ),
     };
     let encoding = match server.encoding.as_str() {
         "UTF8" => Check::ok("encoding", "UTF8"),
         other => {
-            let help = ("text of the web needs all of Unicode", "make the database with UTF8");
+            let help = Advice {
+                why: "text of the web needs all of Unicode",
+                next: "make the database with UTF8",
+            };
             Check::fail("encoding", other, help)
         }
     };
@@ -94,10 +103,10 @@ fn database(dialect: Dialect, server: &Server) -> Vec<Check> {
         ("off", _) | (_, "off") => {
             let what =
                 format!("synchronous_commit is {}, fsync is {}", server.synchronous, server.fsync);
-            let help = (
-                "a power cut would lose what was said to be stored",
-                "set both to on, in postgresql.conf and in the database URL",
-            );
+            let help = Advice {
+                why: "a power cut would lose what was said to be stored",
+                next: "set both to on, in postgresql.conf and in the database URL",
+            };
             Check::fail("durability", what, help)
         }
         _ => Check::ok("durability", "a commit waits for the disk"),
@@ -106,16 +115,16 @@ fn database(dialect: Dialect, server: &Server) -> Vec<Check> {
 }
 
 /// The database was asked between two looks at our own clock.
-fn clocks(theirs_ms: i64, (before_ms, after_ms): (i64, i64)) -> Check {
+fn clocks(theirs_ms: i64, before_ms: i64, after_ms: i64) -> Check {
     const NAME: &str = "database clock";
     let apart_ms = (before_ms - theirs_ms).max(theirs_ms - after_ms).max(0);
     if apart_ms <= SKEW_MS_MAX {
         return Check::ok(NAME, "it agrees with this machine's");
     }
-    let help = (
-        "leases go by the clocks of the machines that share a database",
-        "let every machine keep its clock by NTP",
-    );
+    let help = Advice {
+        why: "leases go by the clocks of the machines that share a database",
+        next: "let every machine keep its clock by NTP",
+    };
     Check::warn(NAME, format!("it differs from this machine's by {}", span(apart_ms)), help)
 }
 
@@ -123,7 +132,10 @@ fn schema(db: &store::Db) -> Check {
     match migrate::check(db) {
         Ok(()) => Check::ok("schema", format!("version {}", migrate::SCHEMA_VERSION)),
         Err(error) => {
-            let help = ("this program cannot work with it", "the message says what to do");
+            let help = Advice {
+                why: "this program cannot work with it",
+                next: "the message says what to do",
+            };
             Check::fail("schema", error.to_string(), help)
         }
     }
@@ -134,7 +146,10 @@ fn frozen(context: &VerbContext) -> store::Result<Check> {
     Ok(match found {
         Ok((parts, _)) => Check::ok("settings", format!("{parts} parts, a public suffix list")),
         Err(error) => {
-            let help = ("they say where each document is", "restore them from a backup");
+            let help = Advice {
+                why: "they say where each document is",
+                next: "restore them from a backup",
+            };
             Check::fail("settings", error.to_string(), help)
         }
     })
@@ -151,7 +166,10 @@ fn integrity(context: &VerbContext, server: &Server) -> store::Result<Check> {
     Ok(match context.db.read(health::problems)?.first() {
         None => Check::ok(NAME, "the file is sound"),
         Some(problem) => {
-            let help = ("rows may be lost or wrong", "restore the directory from a backup");
+            let help = Advice {
+                why: "rows may be lost or wrong",
+                next: "restore the directory from a backup",
+            };
             Check::fail(NAME, problem.clone(), help)
         }
     })
@@ -173,7 +191,10 @@ fn leftovers(context: &VerbContext, now_ms: i64) -> store::Result<Vec<Check>> {
             let number = i64::try_from(silent.len()).unwrap_or(i64::MAX);
             let number = counted(number, "process", "processes");
             let what = format!("{number} ended without a word, such as {name}");
-            let help = ("they were killed, or cannot reach the database", "look at their logs");
+            let help = Advice {
+                why: "they were killed, or cannot reach the database",
+                next: "look at their logs",
+            };
             Check::warn("nodes", what, help)
         }
     };
@@ -181,7 +202,7 @@ fn leftovers(context: &VerbContext, now_ms: i64) -> store::Result<Vec<Check>> {
         0 => Check::ok(name, "none is left over"),
         _ => {
             let why = "a process was killed or lost its connection";
-            Check::warn(name, format!("{number} {what}"), (why, next))
+            Check::warn(name, format!("{number} {what}"), Advice { why, next })
         }
     };
     Ok(vec![
@@ -201,10 +222,10 @@ pub fn objects(objects: &Objects) -> Check {
             Check::ok(NAME, format!("one was written, read and removed in {}", span(took_ms)))
         }
         Err(reason) => {
-            let help = (
-                "facts and bodies are kept there",
-                "check the place, its keys (--s3-keys) and what they are allowed to do",
-            );
+            let help = Advice {
+                why: "facts and bodies are kept there",
+                next: "check the place, its keys (--s3-keys) and what they are allowed to do",
+            };
             Check::fail(NAME, reason, help)
         }
     }
@@ -285,9 +306,9 @@ mod tests {
 
     #[test]
     fn clocks_may_differ_a_little() {
-        assert_eq!(clocks(1_000, (900, 1_100)).verdict, Verdict::Ok);
-        assert_eq!(clocks(10_000, (900, 1_100)).verdict, Verdict::Warn);
-        assert_eq!(clocks(-10_000, (900, 1_100)).verdict, Verdict::Warn);
+        assert_eq!(clocks(1_000, 900, 1_100).verdict, Verdict::Ok);
+        assert_eq!(clocks(10_000, 900, 1_100).verdict, Verdict::Warn);
+        assert_eq!(clocks(-10_000, 900, 1_100).verdict, Verdict::Warn);
     }
 
     #[test]

@@ -24,7 +24,6 @@ pub struct ActOnJob;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActRequest {
-    /// The job.
     pub name: String,
     pub action: JobAction,
 }
@@ -62,7 +61,6 @@ pub enum JobAction {
 }
 
 impl JobAction {
-    /// All of them.
     #[cfg(test)]
     pub const ALL: [JobAction; 8] = [
         JobAction::Start,

@@ -4,12 +4,12 @@
 //! A document that was given up stays with its reason, and the next run looks at it again.
 //! Invariant: a request looks at a bounded number of rows.
 
+use super::documents::DocumentFilter;
+use super::documents::walk::{DocumentWalk, walk};
 use super::{find, undelivered};
 use crate::verbs::Verb;
 use crate::verbs::access::{Area, Needs};
 use crate::verbs::context::VerbContext;
-use crate::verbs::documents::DocumentFilter;
-use crate::verbs::documents::walk::{DocumentWalk, walk};
 use crate::verbs::paging::{LIST_LIMIT_MAX, usual_limit};
 use clap::Args as ClapArgs;
 use schemars::JsonSchema;
@@ -36,7 +36,7 @@ pub struct FailedRequest {
     #[serde(default = "usual_limit")]
     #[schemars(range(min = 1, max = LIST_LIMIT_MAX))]
     pub limit: u32,
-    /// Go on where an earlier list ended
+    /// Continue where an earlier list ended
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

@@ -14,9 +14,9 @@ use store::catalog::Connector;
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 
 /// The flags, as they are written and as they go through a socket.
-// tidy: wide every field is a flag of `job create` and `job edit`
 #[derive(Args, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+// tidy: wide every field is a flag of `job create` and `job edit`
 pub struct JobFlags {
     /// What it is, for people
     #[arg(long, value_name = "TEXT")]

@@ -133,7 +133,6 @@ pub fn held(tx: &mut Tx<'_>, job: JobId, state: &State) -> store::Result<Option<
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DecideRequest {
-    /// The job.
     pub name: String,
     pub decision: RemovalDecision,
 }

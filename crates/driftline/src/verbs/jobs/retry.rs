@@ -30,11 +30,9 @@ pub struct RetryFailed;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RetryRequest {
-    /// The job.
     pub name: String,
     /// Only what failed for this reason.
     pub reason: Option<String>,
-    /// Only these documents.
     pub documents: Vec<String>,
     /// Where an earlier request ended.
     pub after: Option<RetryPosition>,

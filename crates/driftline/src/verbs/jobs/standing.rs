@@ -27,7 +27,6 @@ const CRAWLS: &str = crawl::worker::holdings::ROLE;
 /// How long a silent process counts as alive on a database: as long as another takes to
 /// replace it.
 const SILENCE_MS: i64 = 45_000;
-/// Jobs listed.
 const JOBS_MAX: u32 = 10_000;
 
 /// How a job stands.

@@ -8,8 +8,8 @@
 use crate::refusal::Judged;
 use crate::text::shown;
 use crate::verbs::context::VerbContext;
-use crate::verbs::documents::walk::host_name;
-use crate::verbs::why::look;
+use crate::verbs::jobs::documents::walk::host_name;
+use crate::verbs::jobs::why::look;
 use anyhow::Context;
 use outputs::links::keys;
 use outputs::links::node::Node;

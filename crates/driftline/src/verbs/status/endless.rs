@@ -45,7 +45,6 @@ impl Endless {
         })
     }
 
-    /// For people.
     pub fn line(&self) -> String {
         format!("not followed any further: {}", shown(&self.because))
     }

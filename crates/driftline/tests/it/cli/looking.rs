@@ -225,7 +225,7 @@ fn what_cannot_be_answered_says_what_to_do() {
     let place = Place::empty();
     assert_trouble(&place.run(&["documents"]), &["no job yet", "driftline crawl URL"]);
     assert!(place.succeeds(&["why", "a.example"]).contains("Crawl it: driftline crawl"));
-    assert_eq!(place.succeeds(&["hosts"]), "no host has been met yet\n");
+    assert_eq!(place.succeeds(&["hosts"]), "no job has visited a host yet\n");
     let unknown = place.run(&["hosts", "nobody.example"]);
     assert_eq!(unknown.status.code(), Some(1), "it is a no, not a failure");
     let site = site();
