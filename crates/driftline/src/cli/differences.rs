@@ -3,7 +3,8 @@
 //!
 //! Invariant: no more than [`SHOWN_MAX`] are printed or kept; whoever compares counts them all.
 
-use crate::cli::{say, shown};
+use crate::cli::say;
+use crate::text::shown;
 
 /// Differences that are shown one by one.
 const SHOWN_MAX: usize = 1_000;
