@@ -166,7 +166,7 @@ impl Place {
         }
     }
 
-    /// Where the stores of this place listen: no crawl may go there (T7).
+    /// Where the stores of this place listen: no crawl may go there.
     pub fn addresses(&self) -> anyhow::Result<Vec<SocketAddr>> {
         let mut found = match &self.database {
             Some(url) => Db::postgres_addresses(url)?,
@@ -288,14 +288,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         place: Place,
     }
 
     fn place(args: &[&str]) -> Result<Place, String> {
         let line = [&["driftline"], args].concat();
-        Line::try_parse_from(line).map(|line| line.place).map_err(|error| error.to_string())
+        CommandLine::try_parse_from(line).map(|line| line.place).map_err(|error| error.to_string())
     }
 
     #[test]

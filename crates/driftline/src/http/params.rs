@@ -218,8 +218,9 @@ mod tests {
     #[serde(rename_all = "lowercase")]
     #[allow(dead_code)]
     enum Order {
-        /// The first first
+        /// The first comes first
         Up,
+        /// The last comes first
         Down,
     }
 

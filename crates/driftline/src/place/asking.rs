@@ -29,6 +29,12 @@ impl Place {
         self.session(V::OPENS).ask::<V>(request)
     }
 
+    /// Asks a verb for programs: the answer of another process is passed on as it is, whatever
+    /// this one knows of it.
+    pub fn ask_json<V: Verb>(&self, request: V::Request) -> anyhow::Result<Json> {
+        self.session(V::OPENS).ask_json::<V>(request)
+    }
+
     /// Makes a change: through the process that holds the directory, or by this one, which
     /// holds it meanwhile.
     pub fn change<C: Change>(&self, request: C::Request) -> anyhow::Result<C::Response> {

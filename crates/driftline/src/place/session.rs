@@ -56,6 +56,16 @@ impl Session<'_> {
         verbs::answer::<V>(&own.context, Asker::CommandLine, request)
     }
 
+    /// Asks one verb for programs: the answer of another process is passed on as it is.
+    pub fn ask_json<V: Verb>(&mut self, request: V::Request) -> anyhow::Result<Json> {
+        match self.answerer(&question(V::NAME, &request)?)? {
+            Answerer::Other(response) => Ok(response),
+            Answerer::This(own) => {
+                wire::encode(&verbs::answer::<V>(&own.context, Asker::CommandLine, request)?)
+            }
+        }
+    }
+
     fn answerer(&self, question: &Question) -> anyhow::Result<Answerer> {
         let place = self.place;
         if place.server.is_named() {

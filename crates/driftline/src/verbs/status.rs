@@ -60,7 +60,7 @@ pub struct Holder {
     pub doing: String,
 }
 
-/// What there is.
+/// What there is. What an older process does not tell is missing.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Parts of the database.
@@ -70,14 +70,19 @@ pub struct Summary {
     /// Commits over all parts.
     pub commits: i64,
     /// Hosts that are left alone after trouble.
+    #[serde(default)]
     pub hosts_blocked: i64,
     /// How far the link index is behind the crawl, where there is or will be one.
+    #[serde(default)]
     pub links: Option<Lag>,
     /// What archives have brought into the link index, if anything.
+    #[serde(default)]
     pub loaded: Option<LoadedArchives>,
     /// How far the search index is behind, if anything was committed.
+    #[serde(default)]
     pub search: Option<Lag>,
     /// Processes that hold a lease.
+    #[serde(default)]
     pub nodes: Vec<NodeSummary>,
     /// Jobs with their documents by state.
     pub jobs: Vec<JobSummary>,

@@ -122,7 +122,7 @@ pub struct Working {
     pub hosted: Arc<HostedCrawls>,
     pub held: Held,
     settings: Settings,
-    /// Where this process listens: no crawl may go there (T7).
+    /// Where this process listens: no crawl may go there.
     pub own: Vec<SocketAddr>,
 }
 

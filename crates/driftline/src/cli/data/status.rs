@@ -1,6 +1,6 @@
 //! `driftline status`: what there is, who works on it, and how each job stands.
 
-use crate::cli::{say, say_json};
+use crate::cli::say;
 use crate::place::Place;
 use crate::text::{count, shown, size, span, when};
 use crate::verbs::status::{JobSummary, Status, StatusResponse, outages};
@@ -21,13 +21,13 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let response = args.place.ask::<Status>(())?;
-    match args.place.json() {
-        true => say_json(&response)?,
-        false => {
-            lines(&response, &args.place.name(), clock::now_ms()).iter().for_each(|it| say(it))
-        }
+    if args.place.json() {
+        say(&args.place.ask_json::<Status>(())?.to_string());
+        return Ok(ExitCode::SUCCESS);
     }
+    let response = args.place.ask::<Status>(())?;
+    let lines = lines(&response, &args.place.name(), clock::now_ms());
+    lines.iter().for_each(|line| say(line));
     Ok(ExitCode::SUCCESS)
 }
 

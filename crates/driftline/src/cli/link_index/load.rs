@@ -26,7 +26,7 @@ use loading::{Ended, Limits, Loaded, Means};
 use outputs::links::prune;
 use page::outlinks::LinkPolicy;
 use serde_json::json;
-use show::Line;
+use show::LoadLine;
 use source::Source;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -126,7 +126,7 @@ fn load_all<'a>(
         if is_stopped() {
             break;
         }
-        let line = Line::new(args.place.json());
+        let line = LoadLine::new(args.place.json());
         let means = Means {
             index: &index,
             leases: &leases,

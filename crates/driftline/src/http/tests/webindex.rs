@@ -1,4 +1,4 @@
-//! The original's routes in its own forms, without its defects.
+//! The routes of Webindex in its own forms, without its defects.
 
 use super::*;
 use crate::verbs::links::scene::Scene;

@@ -294,14 +294,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         flags: CrawlFlags,
     }
 
     fn applied(before: WebSpec, args: &[&str]) -> WebSpec {
         let line = [&["crawl"], args].concat();
-        Line::try_parse_from(line).unwrap().flags.apply(before, &[]).unwrap()
+        CommandLine::try_parse_from(line).unwrap().flags.apply(before, &[]).unwrap()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Patterns of pages that look endless and are followed no further (T13), for the
+//! Patterns of pages that look endless and are followed no further, for the
 //! verbs that tell of them.
 //!
 //! Invariant: what is told comes from the rows that the crawl itself goes by.

@@ -22,7 +22,7 @@ use store::tables::nodes::{self, NewNode};
 /// What is to be done.
 pub struct Work<'a> {
     pub held: &'a Held,
-    /// Addresses of our own that no crawl may reach (T7).
+    /// Addresses of our own that no crawl may reach.
     pub own: Vec<SocketAddr>,
     /// The job, which is made if it is not there.
     pub name: &'a str,

@@ -149,13 +149,13 @@ mod tests {
     use page::facts::LinkKind;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         args: Args,
     }
 
     fn looking(args: &[&str]) -> Result<Looking, String> {
-        let line = Line::try_parse_from([&["links"], args].concat());
+        let line = CommandLine::try_parse_from([&["links"], args].concat());
         line.map(|line| line.args.looking).map_err(|error| error.to_string())
     }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(250);
 
 /// The line of a load.
-pub struct Line {
+pub struct LoadLine {
     live: Option<Mutex<Live>>,
 }
 
@@ -25,11 +25,11 @@ struct Live {
     drawn: Option<Instant>,
 }
 
-impl Line {
+impl LoadLine {
     /// Of a load that a person looks at, or of one that nobody sees.
-    pub fn new(json: bool) -> Line {
+    pub fn new(json: bool) -> LoadLine {
         let line = if json { None } else { terminal::live_line() };
-        Line { live: line.map(|line| Mutex::new(Live { line, drawn: None })) }
+        LoadLine { live: line.map(|line| Mutex::new(Live { line, drawn: None })) }
     }
 
     /// Draws how far a file is.

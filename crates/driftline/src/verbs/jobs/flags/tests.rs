@@ -5,14 +5,14 @@ use clap::Parser;
 use serde_json::json;
 
 #[derive(Parser)]
-struct Line {
+struct CommandLine {
     #[command(flatten)]
     flags: JobFlags,
 }
 
 fn typed_as(args: &[&str]) -> Result<JobFlags, String> {
     let line = [&["job"], args].concat();
-    Line::try_parse_from(line).map(|line| line.flags).map_err(|error| error.to_string())
+    CommandLine::try_parse_from(line).map(|line| line.flags).map_err(|error| error.to_string())
 }
 
 fn applied(form: &JobForm, args: &[&str]) -> anyhow::Result<JobForm> {

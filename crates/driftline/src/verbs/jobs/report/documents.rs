@@ -4,7 +4,7 @@
 //! Invariant: in order of arrival, an answer looks at a bounded number of rows and has a
 //! cursor to go on with, however long the queue is.
 
-use super::selection::{Cell, Key, Page, Row};
+use super::selection::{Cell, Key, Row, RowPage};
 use super::source::{PAGE, Source, TimeRange};
 use super::{ROWS_MAX, ReportResponse};
 use crate::refusal::OrRefuse;
@@ -131,7 +131,7 @@ fn by_arrival(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
     let reached: Key = vec![Cell::Int(at.0), Cell::Int(at.1)];
     let near = found.first().map(|it| Key::from(place(it)));
     let rows: Vec<Row> = found.iter().map(|it| row(source, it)).collect();
-    let page = Page::walked(rows, from, near, more.then_some(reached));
+    let page = RowPage::walked(rows, from, near, more.then_some(reached));
     source.answer(page, TimeRange::ALWAYS, walked)
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: by time, a page costs the rows that are looked at on the way to it, however
 //! long the history is; when that is much, the answer ends early and has a cursor.
 
-use super::selection::{Cell, Key, Page, Row};
+use super::selection::{Cell, Key, Row, RowPage};
 use super::source::{PAGE, Source};
 use super::{ROWS_MAX, ReportResponse};
 use crate::refusal::OrRefuse;
@@ -113,7 +113,7 @@ fn by_time(source: &Source<'_>, descending: bool) -> anyhow::Result<ReportRespon
     let reached: Key = vec![Cell::Int(after.0), Cell::Int(after.1)];
     let near = found.first().map(|it| Key::from(place(it)));
     let rows: Vec<Row> = found.iter().map(|it| row(source, it)).collect();
-    source.answer(Page::walked(rows, from, near, more.then_some(reached)), range, walked)
+    source.answer(RowPage::walked(rows, from, near, more.then_some(reached)), range, walked)
 }
 
 fn time_of(key: &[Cell]) -> Option<(i64, i64)> {

@@ -86,7 +86,7 @@ pub struct Selection {
 
 /// A page that was chosen.
 #[derive(Debug, Default, PartialEq)]
-pub struct Page {
+pub struct RowPage {
     /// The rows, in order.
     pub rows: Vec<Row>,
     /// What the next page is behind, if there is one.
@@ -95,7 +95,7 @@ pub struct Page {
     pub previous: Option<Key>,
 }
 
-impl Page {
+impl RowPage {
     /// A page that a walk along an index has come by, in the order in which it was walked.
     /// `from` is where it began, `near` its first row, and `ahead` how far it has come, if
     /// there may be more.
@@ -104,14 +104,14 @@ impl Page {
         from: Option<(Key, bool)>,
         near: Option<Key>,
         ahead: Option<Key>,
-    ) -> Page {
+    ) -> RowPage {
         let backward = from.as_ref().is_some_and(|(_, backward)| *backward);
         let behind = from.map(|(key, _)| near.unwrap_or(key));
         if backward {
             rows.reverse();
-            return Page { rows, next: behind, previous: ahead };
+            return RowPage { rows, next: behind, previous: ahead };
         }
-        Page { rows, next: ahead, previous: behind }
+        RowPage { rows, next: ahead, previous: behind }
     }
 }
 
@@ -164,7 +164,7 @@ impl Selection {
         }
     }
 
-    pub fn page(self) -> Page {
+    pub fn page(self) -> RowPage {
         let (backward, more) = (self.is_backward(), self.more);
         let from = self.from.map(|(key, _)| key);
         let mut kept: Vec<(Key, Row)> = self.kept.into_iter().collect();
@@ -175,7 +175,7 @@ impl Selection {
         let last = kept.last().map(|(key, _)| key.clone()).or_else(|| from.clone());
         let has_next = if backward { true } else { more };
         let has_previous = if backward { more } else { from.is_some() };
-        Page {
+        RowPage {
             rows: kept.into_iter().map(|(_, row)| row).collect(),
             next: last.filter(|_| has_next),
             previous: first.filter(|_| has_previous),
@@ -191,7 +191,7 @@ mod tests {
         Row::from_iter([("number".to_owned(), number.into())])
     }
 
-    fn page(descending: bool, from: Option<(Key, bool)>) -> Page {
+    fn page(descending: bool, from: Option<(Key, bool)>) -> RowPage {
         let mut selection = Selection::new(3, descending, from);
         // In an order that is none.
         for number in [4, 9, 1, 7, 0, 3, 8, 2, 6, 5] {
@@ -200,7 +200,7 @@ mod tests {
         selection.page()
     }
 
-    fn numbers(page: &Page) -> Vec<i64> {
+    fn numbers(page: &RowPage) -> Vec<i64> {
         page.rows.iter().filter_map(|row| row["number"].as_i64()).collect()
     }
 

@@ -5,7 +5,7 @@
 
 use super::classes::{Classes, expression};
 use super::columns::{Column, Kind as ColumnKind};
-use super::selection::{Cell, Cursor, Key, Page, Row, Selection};
+use super::selection::{Cell, Cursor, Key, Row, RowPage, Selection};
 use super::{ROWS_MAX, ReportRequest, ReportResponse, RowOrder};
 use crate::refusal::{OrRefuse, refuse};
 use crate::text::shown;
@@ -237,7 +237,7 @@ impl Source<'_> {
     /// The answer: a page, the time it covers, and how many rows were looked at.
     pub fn answer(
         &self,
-        page: Page,
+        page: RowPage,
         range: TimeRange,
         walked: u64,
     ) -> anyhow::Result<ReportResponse> {
