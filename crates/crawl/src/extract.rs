@@ -160,7 +160,7 @@ impl Beside {
 
 /// Takes what a document says into its facts: its text before what is there, its title in
 /// place of a mere name, its links if there is an address to resolve them against.
-pub fn take(said: Option<Said>, facts: &mut Facts, (docid, policy): (&str, &Policy)) -> Beside {
+pub fn take(said: Option<Said>, facts: &mut Facts, docid: &str, policy: &Policy) -> Beside {
     let mut beside = Beside::default();
     let read = match said {
         None => return beside,
@@ -182,7 +182,7 @@ pub fn take(said: Option<Said>, facts: &mut Facts, (docid, policy): (&str, &Poli
     take_text(facts, read.text);
     facts.truncated.text |= read.truncated;
     facts.truncated.links |= read.more_links;
-    take_links(facts, &read.links, (docid, policy));
+    take_links(facts, &read.links, docid, policy);
     let dates = [("created", read.created_ms), ("modified", read.modified_ms)];
     let date = |ms: i64| jiff::Timestamp::from_millisecond(ms).ok().map(|it| it.to_string());
     if !read.authors.is_empty() {
@@ -211,7 +211,7 @@ fn take_text(facts: &mut Facts, mut text: String) {
     facts.simhash = fingerprint::simhash(&facts.text);
 }
 
-fn take_links(facts: &mut Facts, links: &[String], (docid, policy): (&str, &Policy)) {
+fn take_links(facts: &mut Facts, links: &[String], docid: &str, policy: &Policy) {
     let Ok(mut base) = Resolver::new(docid, policy) else { return };
     let mut seen: HashSet<String> = facts.links.iter().map(|it| it.url.clone()).collect();
     for link in links {

@@ -189,7 +189,7 @@ impl<T> Frontier<T> {
 
     /// A host may have something ready for a job. Of a host that is known, only that
     /// is new, and a delay that is longer.
-    pub fn has_work(&mut self, host: HostKey, job: JobId, politeness: Politeness, pace: Pace) {
+    pub fn add_work(&mut self, host: HostKey, job: JobId, politeness: Politeness, pace: Pace) {
         self.turns += 1;
         // A job that nobody told of is known from here on.
         let connection = self.shares.share(job).connection;

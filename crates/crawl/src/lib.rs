@@ -11,6 +11,7 @@
 //! `stored_times` judges times that come from the tables. [`connectors`] are the other repositories there are, and [`worker`] joins them all.
 
 pub mod ask_again;
+mod batch;
 pub mod begin;
 pub mod budget;
 pub mod carrydown;
@@ -23,14 +24,17 @@ pub mod fetch;
 pub mod frontier;
 pub mod hops;
 pub mod ingest;
+pub mod job;
 pub mod lifecycle;
 pub mod login;
+mod outbox;
 pub mod refetch;
 pub mod repository;
 pub mod robots;
 pub mod schedule;
 pub mod scope;
 mod stored_times;
+mod targets;
 pub mod throttle;
 pub mod trap;
 pub mod worker;

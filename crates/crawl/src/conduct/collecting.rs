@@ -5,7 +5,7 @@
 //! most one collection is under way in a process; its transactions are small, and what it
 //! rewrites at a time is bounded ([`Keep::aside`]).
 
-use super::Means;
+use super::JobContext;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -33,8 +33,8 @@ impl Collecting {
     }
 
     /// Starts a collection, if it is time. Returns how long to wait for the next.
-    pub(super) fn step(&mut self, means: &Means) -> i64 {
-        let now_ms = means.now.ms();
+    pub(super) fn step(&mut self, context: &JobContext) -> i64 {
+        let now_ms = clock::now_ms();
         if let Some(ended) = self.thread.take_if(|thread| thread.is_finished()) {
             let _ = ended.join();
         }
@@ -44,10 +44,10 @@ impl Collecting {
             return (self.next_ms - now_ms).max(GLANCE_MS);
         }
         self.next_ms = now_ms + EVERY_MS;
-        let (means, stop) = (means.clone(), self.stop.clone());
+        let (context, stop) = (context.clone(), self.stop.clone());
         let thread = std::thread::Builder::new().name("collector".into());
         // One that cannot be started, or fails, is tried again the next time.
-        self.thread = thread.spawn(move || collect(&means, &stop)).ok();
+        self.thread = thread.spawn(move || collect(&context, &stop)).ok();
         EVERY_MS
     }
 
@@ -60,9 +60,9 @@ impl Collecting {
     }
 }
 
-fn collect(means: &Means, stop: &AtomicBool) {
+fn collect(context: &JobContext, stop: &AtomicBool) {
     let stops = || stop.load(Ordering::SeqCst);
-    let node_name = format!("collector-{}", means.ids.node());
-    let collector = Collector { ids: &means.ids, node_name: &node_name, clock: clock::now_ms };
-    let _ = caught(|| gc::all(&means.db, &means.objects, &collector, &Keep::aside(), &stops));
+    let node_name = format!("collector-{}", context.ids.node());
+    let collector = Collector { ids: &context.ids, node_name: &node_name, clock: clock::now_ms };
+    let _ = caught(|| gc::all(&context.db, &context.objects, &collector, &Keep::aside(), &stops));
 }

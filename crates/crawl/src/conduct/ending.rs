@@ -2,15 +2,16 @@
 //! is deleted goes.
 
 use super::interrupting::Interrupter;
-use super::{Advance, Means, Podium, try_to};
+use super::{Advance, JobContext, Podium, try_to};
 use crate::connectors;
+use crate::job::JobRun;
 use crate::lifecycle::Event;
 use store::ids::{JobId, Part, QueueId, Run};
 use store::tables::job_states::{self, RunKind, State};
 use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Place};
 use store::tables::{connections, counters, ingests, jobs, removals};
-use store::{Result, Tx};
+use store::{Result, Tx, clock};
 
 /// Rows of a job that are removed in one transaction.
 const ROWS_MAX: u32 = 1_000;
@@ -18,7 +19,7 @@ const ROWS_MAX: u32 = 1_000;
 impl Podium {
     /// A job that is to stop has stopped when none of its documents is worked on.
     pub(super) fn quiet(&self, job: JobId) -> Result<Advance> {
-        let active = self.means.db.read(move |tx| counters::total(tx, job, "active"))?;
+        let active = self.context.db.read(move |tx| counters::total(tx, job, "active"))?;
         if active > 0 {
             return Ok(Advance::Waits);
         }
@@ -27,9 +28,9 @@ impl Podium {
 
     /// A job is cleaned up when nothing is left that its run has not found again.
     pub(super) fn shutting_down(&self, job: JobId, state: &State) -> Result<Advance> {
-        let (parts, run, decided) = (self.means.ground.parts, state.run, state.removals);
+        let (parts, run, decided) = (self.context.shared.parts, state.run, state.removals);
         let it = JobRun { job, run, kind: state.run_kind };
-        let swept = self.means.db.read(move |tx| {
+        let swept = self.context.db.read(move |tx| {
             // In the order of the flow: what was not seen in one place has moved on to the
             // next by then. It is over when its outputs have heard of everything.
             let mut sweeps = Vec::new();
@@ -60,7 +61,7 @@ impl Podium {
         if decided.only {
             return self.moved(job, Event::CleanedUp);
         }
-        if self.means.db.read(move |tx| cleans(tx, &it))? {
+        if self.context.db.read(move |tx| cleans(tx, &it))? {
             for part in (0..i64::from(parts)).map(Part) {
                 self.forget_cut(Place { part, job }, run)?;
             }
@@ -73,7 +74,7 @@ impl Podium {
         let mut at = Some((String::new(), QueueId(i64::MIN)));
         while let Some((reason, id)) = at {
             at = self
-                .means
+                .context
                 .db
                 .write(move |tx| sweep::forget_cut(tx, (place, run), (&reason, id), ROWS_MAX))?;
         }
@@ -82,7 +83,7 @@ impl Podium {
 
     /// A job's documents are deleted when there are none.
     pub(super) fn deleting(&self, job: JobId) -> Result<Advance> {
-        let left = self.means.db.read(move |tx| counters::of_job(tx, job))?;
+        let left = self.context.db.read(move |tx| counters::of_job(tx, job))?;
         let states = ["ready", "waiting", "active", "done", "cut", "failed", ingests::UNDELIVERED];
         let count: i64 =
             left.iter().filter(|it| states.contains(&it.0.as_str())).map(|it| it.1).sum();
@@ -91,15 +92,6 @@ impl Podium {
             _ => Ok(Advance::Waits),
         }
     }
-}
-
-/// A run of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct JobRun {
-    pub job: JobId,
-    pub run: Run,
-    pub kind: RunKind,
 }
 
 /// Whether the end of a run cleans up what it has not found again. While documents are
@@ -121,32 +113,32 @@ pub fn cleans(tx: &mut Tx<'_>, it: &JobRun) -> Result<bool> {
 }
 
 /// Tells everybody who wants to know that a run is over.
-pub fn tell(means: &Means, job: JobId, _: &Interrupter) -> Result<()> {
-    let (node, now_ms) = (means.ids.node(), means.now.ms());
+pub fn tell(context: &JobContext, job: JobId, _: &Interrupter) -> Result<()> {
+    let (node, now_ms) = (context.ids.node(), clock::now_ms());
     let begins = Event::NotifyBegins { node };
-    if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
+    if context.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
         return Ok(());
     }
-    let error = match means.herald.run_over(job) {
+    let error = match context.observer.on_run_end(job) {
         Err(error) if error.passes() => return Err(error),
         told => told.err().map(|error| error.to_string()),
     };
     let done = Event::NotifyDone { error };
-    let now_ms = means.now.ms();
-    means.db.write(move |tx| try_to(tx, job, &done, now_ms).map(|_| ()))
+    let now_ms = clock::now_ms();
+    context.db.write(move |tx| try_to(tx, job, &done, now_ms).map(|_| ()))
 }
 
 /// Tells everybody that a job is gone, and removes the last of it.
-pub fn tell_deletion(means: &Means, job: JobId, _: &Interrupter) -> Result<()> {
-    let (node, now_ms) = (means.ids.node(), means.now.ms());
+pub fn tell_deletion(context: &JobContext, job: JobId, _: &Interrupter) -> Result<()> {
+    let (node, now_ms) = (context.ids.node(), clock::now_ms());
     let begins = Event::NotifyBegins { node };
-    if means.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
+    if context.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
         return Ok(());
     }
-    for part in (0..i64::from(means.ground.parts)).map(Part) {
-        while means.db.write(move |tx| job_states::forget(tx, part, job, ROWS_MAX))? > 0 {}
+    for part in (0..i64::from(context.shared.parts)).map(Part) {
+        while context.db.write(move |tx| job_states::forget(tx, part, job, ROWS_MAX))? > 0 {}
     }
-    means.db.write(move |tx| jobs::delete(tx, job).map(|_| ()))
+    context.db.write(move |tx| jobs::delete(tx, job).map(|_| ()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a repository is interrupted whether it is asked before or after the interrupt.
 
-use crate::worker::job::JobWork;
+use crate::job::JobWork;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::tables::job_states::{Phase, State};
 

@@ -6,14 +6,14 @@
 //! an approval a job loses no more in a run (a continuous one in a day) than its limit; what
 //! is held stays held until a person decides, or it is found again.
 
-use super::{Advance, Podium, change, herald};
+use super::{Advance, Podium, change, observer};
 use crate::lifecycle::Event;
 use store::ids::{JobId, Part};
 use store::tables::job_states::{self, Phase, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::Place;
 use store::tables::removals::{self, Period, RemovalLimits, WINDOW_MS};
-use store::{Result, Tx};
+use store::{Result, Tx, clock};
 
 /// A continuous job is judged this often, so that a source that breaks is seen as a whole;
 /// a few removals are not kept waiting for that.
@@ -119,8 +119,8 @@ pub fn judge(
 impl Podium {
     /// A run has nothing more to do but for what is marked: it ends, or sweeps that first.
     pub(super) fn end_or_sweep(&self, job: JobId) -> Result<Advance> {
-        let (now_ms, parts) = (self.means.now.ms(), self.means.ground.parts);
-        let told = self.means.db.write(move |tx| judge_ending(tx, (job, parts), now_ms))?;
+        let (now_ms, parts) = (clock::now_ms(), self.context.shared.parts);
+        let told = self.context.db.write(move |tx| judge_ending(tx, (job, parts), now_ms))?;
         self.tell_of(job, &told);
         Ok(Advance::Moved)
     }
@@ -128,7 +128,7 @@ impl Podium {
     /// A continuous job has no end at which its removals are judged. Returns whether something
     /// was decided.
     pub(super) fn judge_continuous(&mut self, job: JobId) -> Result<bool> {
-        let (now_ms, parts) = (self.means.now.ms(), self.means.ground.parts);
+        let (now_ms, parts) = (clock::now_ms(), self.context.shared.parts);
         let judged = self.judged.entry(job).or_insert(Judged { looked_ms: 0, judged_ms: now_ms });
         if now_ms - judged.looked_ms < LOOKED_EVERY_MS {
             return Ok(false);
@@ -137,18 +137,19 @@ impl Podium {
         let is_due = now_ms - judged.judged_ms >= JUDGED_EVERY_MS;
         if is_due {
             judged.judged_ms = now_ms;
-        } else if self.means.db.read(move |tx| removals::marked(tx, job))?.is_empty() {
+        } else if self.context.db.read(move |tx| removals::marked(tx, job))?.is_empty() {
             return Ok(false);
         }
-        let told = self.means.db.write(move |tx| judge_active(tx, (job, parts), is_due, now_ms))?;
+        let told =
+            self.context.db.write(move |tx| judge_active(tx, (job, parts), is_due, now_ms))?;
         self.tell_of(job, &told);
         Ok(!told.is_empty())
     }
 
     fn tell_of(&self, job: JobId, told: &[(State, Event)]) {
         for (state, event) in told {
-            if let Some(occasion) = herald::occasion(event, state) {
-                self.means.herald.happened(job, occasion, state);
+            if let Some(occasion) = observer::occasion(event, state) {
+                self.context.observer.on_event(job, occasion, state);
             }
         }
     }

@@ -5,11 +5,13 @@
 //! by the command line and the socket. Invariant: its size is bounded however many jobs,
 //! hosts and kinds of errors there are.
 
-use super::finish::Class;
+use crate::worker::finish::Class;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use store::ids::{JobId, Run};
+
+pub use crate::job::RunKey;
 
 /// Kinds of errors that are told apart.
 const ERRORS_MAX: usize = 100;
@@ -136,14 +138,6 @@ impl Counted {
         hosts.truncate(limit);
         hosts
     }
-}
-
-/// The run that something is counted for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct RunKey {
-    pub job: JobId,
-    pub run: Run,
 }
 
 /// Shared by the worker and those who watch.

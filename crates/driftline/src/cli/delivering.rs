@@ -6,9 +6,9 @@
 //! of every commit that decides something; no job waits for a notification.
 
 use super::place::Held;
-use ::crawl::conduct::{self, Herald};
+use ::crawl::conduct::{self, Observer};
+use ::crawl::job::Manners;
 use ::crawl::lifecycle::Event;
-use ::crawl::worker::job::Manners;
 use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Late, Settings, Stopper};
 use outputs::delays::Delays;
@@ -108,8 +108,8 @@ impl Delivering {
         Delivering { ready, telling, following, finding, post: Arc::new(post) }
     }
 
-    /// Whom the worker tells.
-    pub fn herald(&self) -> Arc<dyn Herald> {
+    /// What reacts to the worker.
+    pub fn observer(&self) -> Arc<dyn Observer> {
         self.post.clone()
     }
 
@@ -158,21 +158,21 @@ impl Post {
     }
 }
 
-impl Herald for Post {
-    fn committed(&self) {
+impl Observer for Post {
+    fn on_commit(&self) {
         self.links.ring();
         self.search.ring();
     }
 
-    fn decided(&self) {
+    fn on_decisions(&self) {
         self.bell.ring();
     }
 
-    fn run_over(&self, job: JobId) -> store::Result<()> {
+    fn on_run_end(&self, job: JobId) -> store::Result<()> {
         delivery::job_over(&self.db, job)
     }
 
-    fn happened(&self, job: JobId, occasion: Occasion, state: &State) {
+    fn on_event(&self, job: JobId, occasion: Occasion, state: &State) {
         self.board.leave(job, occasion, state);
     }
 }

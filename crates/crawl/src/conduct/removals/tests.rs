@@ -5,8 +5,9 @@
 
 use super::*;
 use crate::definitions::{CONNECTOR as WEB, WebSpec};
-use crate::worker::job::JobWork;
-use crate::worker::leaving::RemovalGate;
+use crate::job::JobWork;
+use crate::worker::finish::removal_gate::RemovalGate;
+use crate::worker::leases::check::LeaseKey;
 use page::ids::DocHash;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -140,7 +141,7 @@ impl Life<'_> {
                 Attended::new(tx, job, state)
             })
             .unwrap();
-        JobWork::new(&attended, &crate::begin::ground(self.db, Vec::new()).unwrap()).unwrap()
+        JobWork::new(&attended, &crate::begin::shared(self.db, Vec::new()).unwrap()).unwrap()
     }
 
     /// Settles documents of a part with what was found.
@@ -201,7 +202,12 @@ impl Life<'_> {
         let (work, reason) = (self.work(), RemoveReason::Gone);
         let (mut now, mut later) = (Vec::new(), Vec::new());
         for id in self.some(part, count) {
-            match self.gate.goes_at_once(&work, (Part(part), 7), reason, self.now_ms) {
+            match self.gate.let_go(
+                &work,
+                LeaseKey { part: Part(part), token: 7 },
+                reason,
+                self.now_ms,
+            ) {
                 true => now.push(id),
                 false => later.push((id, Presence::Leaving(reason))),
             }

@@ -3,27 +3,30 @@
 //! Invariant: what is let through without a person's word is counted with the commit that
 //! removes it.
 
-use super::Finishing;
+use crate::batch::Batch;
 use crate::compare::{Compared, Seen, is_live};
-use crate::worker::batch::Batch;
-use crate::worker::job::JobWork;
+use crate::job::JobWork;
+use crate::worker::finish::Finishing;
+use crate::worker::leases::check::LeaseKey;
 use store::chunkfile::document::{Change, RemoveReason};
 use store::tables::documents::Document;
 use store::tables::removals::Presence;
 
 /// Lets a removal through, or keeps the document for now; then the reason is returned.
-pub(super) fn admitted(
+pub(super) fn admit(
     at: Finishing<'_>,
     batch: &mut Batch,
-    (job, token): (&JobWork, i64),
-    (known, compared): (&Document, Compared),
+    job: &JobWork,
+    lease: LeaseKey,
+    known: &Document,
+    compared: Compared,
 ) -> (Compared, Option<RemoveReason>) {
     let Some(Change::Remove(reason)) = compared.change else { return (compared, None) };
-    if !at.gate.goes_at_once(job, (at.part, token), reason, at.now_ms) {
+    if !at.gate.let_go(job, lease, reason, at.now_ms) {
         return (compared.kept_for_now(known), Some(reason));
     }
     if !reason.is_by_person() {
-        *batch.lost.entry(reason).or_default() += 1;
+        *batch.job.lost.entry(reason).or_default() += 1;
     }
     (compared, None)
 }

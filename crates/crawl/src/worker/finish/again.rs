@@ -3,16 +3,16 @@
 //! Invariant: a document that outputs have is never left as it is for ever, unless the
 //! job's intervals say so: trouble postpones the next look, it does not cancel it.
 
-use super::Finishing;
 use crate::compare::is_live;
+use crate::job::JobWork;
 use crate::refetch::{Known, Policy, next_look};
-use crate::worker::job::JobWork;
+use crate::worker::finish::Finishing;
 use store::tables::documents::Document;
 use store::tables::queue::Settlement;
 
 /// Where a document goes that would be settled for its run: in a continuous job, to its
 /// next look, or to its end. `document` is what is known of it now, if that is anything.
-pub fn again(
+pub(super) fn again(
     at: Finishing<'_>,
     job: &JobWork,
     document: Option<&Document>,

@@ -5,12 +5,12 @@
 //! job keeps it; what a run has not found again is only marked, and leaves once that is
 //! released.
 
-use super::{Class, Finishing, again, looking, push, unread};
+use super::{Class, Finishing, again, looking, note_unread, push};
+use crate::batch::Batch;
 use crate::compare::{self, Seen, compare};
 use crate::hops;
-use crate::worker::batch::Batch;
-use crate::worker::job::JobWork;
-use crate::worker::tasks::Claimed;
+use crate::job::JobWork;
+use crate::worker::ask::tasks::Claimed;
 use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
@@ -18,61 +18,74 @@ use store::tables::queue::{Entry, Reason, Settlement};
 use store::tables::removals::{Mark, Presence};
 
 /// A document that an older run queued and this one has not found: it is not looked at.
-pub fn stale(at: Finishing<'_>, batch: &mut Batch, (job, entry): (&JobWork, &Entry)) -> Class {
-    push(at, batch, (job, entry), Settlement::Stale);
+pub(crate) fn stale(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, entry: &Entry) -> Class {
+    push(at, batch, job, entry, Settlement::Stale);
     Class::Forbidden("stale")
 }
 
 /// A document that leaves its job. Outputs hear of it, unless another job keeps it.
-pub fn swept(
+pub(crate) fn swept(
     at: Finishing<'_>,
     batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
-    (reason, is_shared): (RemoveReason, bool),
+    job: &JobWork,
+    claimed: Claimed,
+    reason: RemoveReason,
+    is_shared: bool,
 ) -> Class {
     let Claimed { entry, known, too_far, .. } = claimed;
     batch.swept += 1;
-    // One that the run has named, but does not let in, stays known for that.
-    let scope = job.web().map(|web| &web.scope);
-    let cut = scope.and_then(|scope| Some((scope, scope.judge(&entry.docid, entry.hops).err()?)));
-    let cut = match (cut, too_far) {
-        (Some((scope, cut)), _) => Some((cut.code(), scope.explain(cut), RemoveReason::OutOfScope)),
-        (None, Some(detail)) => Some((hops::CODE, detail, RemoveReason::HopLimit)),
-        (None, None) => None,
-    };
+    let forbids = rule_against(job, &entry, too_far);
     let is_named = entry.seen_run >= job.run;
-    let (to, cut) = match cut {
-        Some((code, detail, reason)) if is_named => {
-            (Settlement::Cut(Reason::new(code, Some(&detail))), Some(reason))
-        }
-        cut => (Settlement::Deleted, cut.map(|it| it.2)),
+    let to = match &forbids {
+        // One that the run has named, but does not let in, stays known for that.
+        Some((why, _)) if is_named => Settlement::Cut(why.clone()),
+        _ => Settlement::Deleted,
     };
-    let reason = match (reason, cut) {
-        (RemoveReason::Unreachable, Some(cut)) => cut,
+    let reason = match (reason, forbids) {
+        (RemoveReason::Unreachable, Some((_, reason))) => reason,
         _ => reason,
     };
     if !reason.is_by_person() && known.as_deref().is_some_and(compare::is_live) {
-        batch.presences.insert(entry.id, Presence::Leaving(reason));
+        batch.job.presences.insert(entry.id, Presence::Leaving(reason));
         let to = if to == Settlement::Deleted { Settlement::Done } else { to };
-        push(at, batch, (job, &entry), to);
+        push(at, batch, job, &entry, to);
         return Class::Leaving;
     }
-    push(at, batch, (job, &entry), to);
-    remove(at, batch, (job, &entry), (known.filter(|_| !is_shared), reason))
+    push(at, batch, job, &entry, to);
+    remove(at, batch, job, &entry, known.filter(|_| !is_shared), reason)
+}
+
+/// The rule that keeps a document out of its job, and why it is removed because of it.
+fn rule_against(
+    job: &JobWork,
+    entry: &Entry,
+    too_far: Option<String>,
+) -> Option<(Reason, RemoveReason)> {
+    let scope = job.web().map(|web| &web.scope);
+    if let Some(scope) = scope
+        && let Err(cut) = scope.judge(&entry.docid, entry.hops)
+    {
+        let why = Reason::new(cut.code(), Some(&scope.explain(cut)));
+        return Some((why, RemoveReason::OutOfScope));
+    }
+    let detail = too_far?;
+    Some((Reason::new(hops::CODE, Some(&detail)), RemoveReason::HopLimit))
 }
 
 /// A document that is marked to leave its job, and whose removal was released.
-pub fn leave(
+pub(crate) fn leave(
     at: Finishing<'_>,
     batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
-    (mark, is_shared): (Mark, bool),
+    job: &JobWork,
+    claimed: Claimed,
+    mark: Mark,
+    is_shared: bool,
 ) -> Class {
     let Claimed { entry, known, .. } = claimed;
     let Mark { cause, round, reason } = mark;
     batch.swept += 1;
     if round > job.removals.approved {
-        *batch.lost.entry(cause).or_default() += 1;
+        *batch.job.lost.entry(cause).or_default() += 1;
     }
     let to = match (cause, reason) {
         // It is known what these answer: a link to them is no reason to ask again.
@@ -84,29 +97,36 @@ pub fn leave(
         }
         _ => Settlement::Deleted,
     };
-    batch.presences.insert(entry.id, Presence::Absent);
-    push(at, batch, (job, &entry), to);
-    remove(at, batch, (job, &entry), (known.filter(|_| !is_shared), cause))
+    batch.job.presences.insert(entry.id, Presence::Absent);
+    push(at, batch, job, &entry, to);
+    remove(at, batch, job, &entry, known.filter(|_| !is_shared), cause)
 }
 
 /// A document that has lived for as long as its job says: it leaves the job, and is not
 /// looked at. Nothing is known of one that another job keeps.
-pub fn expired(at: Finishing<'_>, batch: &mut Batch, (job, claimed): (&JobWork, Claimed)) -> Class {
+pub(crate) fn expired(
+    at: Finishing<'_>,
+    batch: &mut Batch,
+    job: &JobWork,
+    claimed: Claimed,
+) -> Class {
     let Claimed { entry, known, .. } = claimed;
-    push(at, batch, (job, &entry), Settlement::Deleted);
-    remove(at, batch, (job, &entry), (known, RemoveReason::Expired))
+    push(at, batch, job, &entry, Settlement::Deleted);
+    remove(at, batch, job, &entry, known, RemoveReason::Expired)
 }
 
 /// Tells outputs that a document is gone, if it was theirs.
 fn remove(
     at: Finishing<'_>,
     batch: &mut Batch,
-    (job, entry): (&JobWork, &Entry),
-    (known, reason): (Option<Box<Document>>, RemoveReason),
+    job: &JobWork,
+    entry: &Entry,
+    known: Option<Box<Document>>,
+    reason: RemoveReason,
 ) -> Class {
     let Some(known) = known else {
         // Outputs that no other job sends it to lose it.
-        batch.left.push(entry.dochash);
+        batch.job.kept_by_others.push(entry.dochash);
         return Class::Forbidden("shared");
     };
     let code = reason.name();
@@ -128,26 +148,27 @@ pub const GIVEN_UP: &str = "host-left-alone";
 pub const THROTTLED: &str = "throttled";
 
 /// Why a document cannot be looked at before the run's patience ends.
-pub enum LeftAlone {
+pub(crate) enum LeftAlone {
     /// A throttle of its connection lets nothing of its host start.
     Throttle(String),
     /// Something else keeps its host from being asked.
     Because(String),
-    /// Nobody knows.
+    /// It is not known why.
     Unknown,
 }
 
 /// A document that cannot be looked at before the run's patience ends.
-pub fn given_up(
+pub(crate) fn given_up(
     at: Finishing<'_>,
     batch: &mut Batch,
-    (job, claimed): (&JobWork, Claimed),
+    job: &JobWork,
+    claimed: Claimed,
     why: LeftAlone,
 ) -> Class {
     batch.swept += 1;
     batch.counts.errors += 1;
     if let Some(known) = &claimed.known {
-        unread(batch, &claimed.entry, known);
+        note_unread(batch, &claimed.entry, known);
     }
     let (code, detail) = match why {
         LeftAlone::Throttle(throttle) => {
@@ -159,7 +180,7 @@ pub fn given_up(
         }
     };
     let reason = Reason::new(code, Some(&detail));
-    push(at, batch, (job, &claimed.entry), Settlement::Failed(reason.clone()));
+    push(at, batch, job, &claimed.entry, Settlement::Failed(reason.clone()));
     Class::Failed(reason)
 }
 

@@ -22,7 +22,7 @@ const SERVE: &str = super::super::serve::WORKING;
 /// The same of one that works on a single job.
 const CRAWL: &str = "crawl";
 /// The role of nodes that work on jobs.
-const CRAWLS: &str = crawl::worker::holdings::ROLE;
+const CRAWLS: &str = crawl::worker::ROLE;
 /// How long a silent process counts as alive on a database: as long as another takes to
 /// replace it.
 const SILENCE_MS: i64 = 45_000;
