@@ -38,12 +38,11 @@ const TALLIES_MAX: u32 = 1_000;
 /// Bytes of a job's name.
 pub const NAME_BYTES_MAX: usize = 255;
 
-/// What is begun.
+/// A run that was begun or joined, and its job.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Begun {
-    /// The job.
     pub job: JobId,
-    /// Its run.
     pub run: Run,
     /// Whether the run is new; otherwise it goes on.
     pub is_new: bool,

@@ -69,7 +69,7 @@ impl HandingOver {
         let nothing = (Handed::new(), true);
         for (parent, now) in hands {
             let (before, has_arrived) = before.get(parent).unwrap_or(&nothing);
-            over.hand((place.part, *parent), now, before, *has_arrived);
+            over.hand(place.part, *parent, now, before, *has_arrived);
         }
         over.outbox.announce(db, lease, move |tx, meanwhile| {
             carrydown::save_handed(tx, place, (meanwhile, false))
@@ -78,24 +78,32 @@ impl HandingOver {
     }
 
     /// Hands over what a parent says now, where it is not what it handed before.
-    fn hand(&mut self, parent: (Part, DocHash), now: &Hands, before: &Handed, has_arrived: bool) {
+    fn hand(
+        &mut self,
+        own: Part,
+        parent: DocHash,
+        now: &Hands,
+        before: &Handed,
+        has_arrived: bool,
+    ) {
+        let source = (own, parent);
         let mut handed = Handed::new();
         for ((part, child), data) in now.iter().filter(|(_, data)| !data.is_empty()) {
             let print = carrydown::print(data);
             handed.insert((*part, *child), print);
             if !has_arrived || before.get(&(*part, *child)) != Some(&print) {
-                let handing = Handing { parent, child: *child, data: data.clone() };
+                let handing = Handing { parent: source, child: *child, data: data.clone() };
                 self.outbox.send(*part, [handing]);
             }
         }
         for (part, child) in before.keys().filter(|key| !handed.contains_key(key)) {
-            let handing = Handing { parent, child: *child, data: Data::new() };
+            let handing = Handing { parent: source, child: *child, data: Data::new() };
             self.outbox.send(*part, [handing]);
         }
         if !has_arrived || handed != *before {
             let mut all = before.clone();
             all.extend(handed.clone());
-            self.outbox.note(parent.1, handed, all);
+            self.outbox.note(parent, handed, all);
         }
     }
 

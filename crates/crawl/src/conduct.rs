@@ -7,6 +7,7 @@
 //! half done is begun again by whoever notices; nothing waits for a poll that this
 //! process could have told itself.
 
+mod bring;
 mod collecting;
 mod ending;
 mod interrupting;
@@ -19,6 +20,7 @@ mod timetable;
 mod trouble;
 mod watch;
 
+pub use bring::{bring, wait_for};
 pub use ending::cleans;
 pub use observer::{NoObserver, Observer};
 pub use startup::takes_seeds;
@@ -50,15 +52,13 @@ const STARTUPS_MAX: usize = 4;
 /// While a job is on its way to another state, it is looked at this often: others may
 /// do the work that is waited for.
 const GLANCE_MS: i64 = 20;
-/// How long a job may take to come to a state that somebody waits for.
-const BRING_MS_MAX: i64 = 120_000;
 
 /// Which jobs are conducted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Attends {
     /// One, until it is inactive.
     One(JobId),
-    /// All there are.
     All,
 }
 
@@ -89,8 +89,8 @@ pub struct JobContext {
 
 /// How a conductor conducts.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Terms {
-    /// Which jobs.
     pub attends: Attends,
     /// How long a silent node counts as alive.
     pub silence_ms: i64,
@@ -109,7 +109,7 @@ pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
     if was_in_trouble && (next.failcount.is_none() || next.phase == Phase::Aborting) {
         outages::clear_job(tx, job)?;
     }
-    journal::note(tx, (job, event), (&before, &next), now_ms)?;
+    journal::note(tx, job, event, &before, &next, now_ms)?;
     Ok(next)
 }
 
@@ -122,63 +122,7 @@ pub fn try_to(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
     }
 }
 
-/// Brings a job to a state that satisfies, without a thread of its own: what `crawl` does
-/// before it works. Fails when nothing has come of it for long.
-pub fn bring(
-    context: &JobContext,
-    terms: Terms,
-    job: JobId,
-    satisfies: impl Fn(&State) -> bool,
-) -> Result<State> {
-    let (again, woken) = sync_channel(1);
-    let mut podium = Podium::new(context.clone(), terms, again);
-    let give_up_ms = clock::now_ms() + BRING_MS_MAX;
-    loop {
-        let state = context.db.read(move |tx| job_states::state(tx, job))?;
-        if satisfies(&state) {
-            return Ok(state);
-        }
-        if clock::now_ms() > give_up_ms {
-            return Err(stays(context, job, &state)?);
-        }
-        podium.collect();
-        let wait_ms = podium.look(&|| {})?.min(GLANCE_MS);
-        let _ = woken.recv_timeout(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)));
-    }
-}
-
-/// Waits until the conductor of this process has brought a job to a state that satisfies.
-/// `wake` makes it look; when that says no, or nothing has come of it for long, this fails.
-pub fn wait_for(
-    context: &JobContext,
-    job: JobId,
-    satisfies: impl Fn(&State) -> bool,
-    wake: &dyn Fn() -> bool,
-) -> Result<State> {
-    let give_up_ms = clock::now_ms() + BRING_MS_MAX;
-    loop {
-        let state = context.db.read(move |tx| job_states::state(tx, job))?;
-        if satisfies(&state) {
-            return Ok(state);
-        }
-        if !wake() {
-            return Err(Error::Refused("this process is about to end".to_owned()));
-        }
-        if clock::now_ms() > give_up_ms {
-            return Err(stays(context, job, &state)?);
-        }
-        std::thread::park_timeout(Duration::from_millis(GLANCE_MS.unsigned_abs()));
-    }
-}
-
-fn stays(context: &JobContext, job: JobId, state: &State) -> Result<Error> {
-    let name = state.name();
-    let why = context.db.read(move |tx| outages::why_of_job(tx, job))?;
-    let why = why.map_or(String::new(), |why| format!(" ({why})"));
-    Ok(Error::Refused(format!("the job is {name}, and stays so{why}; try again later")))
-}
-
-/// The thread.
+/// The thread that carries jobs from state to state.
 pub struct Conductor {
     wake: SyncSender<()>,
     stop: Arc<AtomicBool>,
@@ -254,7 +198,6 @@ struct Podium {
     working: HashMap<JobId, Working>,
     /// For that work, to say that it is done.
     again: SyncSender<()>,
-    /// Schedules, by job.
     timetable: HashMap<JobId, timetable::Entry>,
     /// Until when jobs are left alone that were in trouble themselves.
     resting: Arc<Mutex<HashMap<JobId, i64>>>,

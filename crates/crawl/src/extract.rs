@@ -76,8 +76,8 @@ impl From<Unreadable> for Unread {
 /// The program that reads documents: it gets one on its standard input and its media type as
 /// its last argument, and answers on its standard output as `page::extract::reply` reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Program {
-    /// The file.
     pub path: PathBuf,
     /// What it is told before the media type.
     pub arguments: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Program {
 /// What came of a document.
 pub type Said = Result<Extract, Unread>;
 
-/// Has documents read.
+/// Has documents read by processes of their own, a few at a time.
 #[derive(Debug)]
 pub struct Extractor {
     program: Option<Program>,
@@ -120,7 +120,7 @@ impl Extractor {
             return Some(Err(reason.into()));
         }
         let _turn = self.turns.acquire().await.ok()?;
-        Some(process::read(program, (&media.essence, body), self.wall).await)
+        Some(process::read(program, &media.essence, body, self.wall).await)
     }
 }
 

@@ -71,14 +71,14 @@ impl Doing {
 }
 
 /// A job at work.
+#[allow(missing_docs)]
+// tidy: wide a job as it is defined, compiled, and the state of its run
 pub struct JobWork {
-    /// The job.
     pub id: JobId,
     /// As it was defined when this was made.
     pub definition: Job,
     /// Its name, for people.
     pub name: String,
-    /// Its current run.
     pub run: Run,
     /// When that run began.
     pub began_ms: i64,
@@ -92,7 +92,6 @@ pub struct JobWork {
     pub connection: ConnectionId,
     /// As that connection was configured when this was made.
     pub config: String,
-    /// How it works.
     pub manners: Manners,
     /// What it works on.
     pub source: Source,
@@ -111,8 +110,8 @@ pub struct JobWork {
 }
 
 /// What a job works on.
+#[allow(missing_docs)]
 pub enum Source {
-    /// The web.
     Web(Box<Web>),
     /// What another connector reaches.
     Other(Arc<dyn Repository>),
@@ -236,7 +235,7 @@ impl JobWork {
             && definition.expiration_ms.is_some()
     }
 
-    /// Its current run.
+    /// Its current run, and what that means for older documents.
     pub fn in_run(&self) -> JobRun {
         JobRun { job: self.id, run: self.run, kind: self.kind }
     }
@@ -357,6 +356,7 @@ fn hop_rules(attended: &Attended) -> Option<HopRules> {
 
 /// How a URL was found.
 #[derive(Debug, Clone, Copy, Default)]
+#[allow(missing_docs)]
 pub struct Found {
     /// Links from the nearest seed.
     pub hops: i64,
@@ -364,7 +364,6 @@ pub struct Found {
     pub redirects: i64,
     /// Whether a seed list names it.
     pub seed: bool,
-    /// Who named it.
     pub parent: Option<(Part, DocHash)>,
     /// By which of the connector's kinds of links.
     pub link: &'static str,

@@ -37,8 +37,8 @@ const SURE: f64 = 0.95;
 
 /// What a job says of looking again. A blank interval is infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Policy {
-    /// The rule.
     pub refetch: Refetch,
     /// Least time between looks; blank is: never again.
     pub min_ms: Option<i64>,
@@ -49,7 +49,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A job's.
+    /// The rule and the intervals of a job.
     pub fn of(job: &Job) -> Policy {
         Policy {
             refetch: job.refetch,
@@ -70,6 +70,7 @@ pub struct Bounds {
 
 /// What is known of a document after a look at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Known {
     /// When it was first seen.
     pub first_ms: i64,
@@ -77,7 +78,6 @@ pub struct Known {
     pub checked_ms: i64,
     /// When a change was last found.
     pub changed_ms: Option<i64>,
-    /// Looks at it.
     pub checks: i64,
     /// Looks that found it changed.
     pub changes: i64,
@@ -114,10 +114,10 @@ impl Action {
 
 /// When something is done with a document next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Next {
     /// When; `None` is never.
     pub at_ms: Option<i64>,
-    /// What.
     pub action: Action,
 }
 

@@ -63,10 +63,9 @@ struct Refusal {
 
 /// What is asked of robots.txt.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Question<'a> {
-    /// The document.
     pub url: &'a str,
-    /// The crawler's name.
     pub product: &'a str,
     /// What the job may reach.
     pub guard: &'a Guard,
@@ -74,7 +73,7 @@ pub struct Question<'a> {
     pub again_before_ms: i64,
 }
 
-/// robots.txt by origin.
+/// What the robots.txt of the origins visited lately say.
 #[derive(Default)]
 pub struct RobotsCache {
     origins: HashMap<String, Origin>,

@@ -12,7 +12,6 @@ use store::tables::carrydown::Data;
 /// A link that belongs to the crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its canonical URL.
     pub url: String,
     /// The key of that URL.
     pub dochash: DocHash,

@@ -21,8 +21,10 @@ struct Told {
 /// Writes what an event meant for a job, if that is worth telling.
 pub(super) fn note(
     tx: &mut Tx<'_>,
-    (job, event): (JobId, &Event),
-    (before, next): (&State, &State),
+    job: JobId,
+    event: &Event,
+    before: &State,
+    next: &State,
     now_ms: i64,
 ) -> Result<()> {
     let Some(Told { kind, result, description }) = told(event, before, next) else {

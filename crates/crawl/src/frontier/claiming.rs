@@ -74,15 +74,38 @@ impl<T> Frontier<T> {
         wants
     }
 
+    /// Documents were claimed as wanted; `exhausted` if there are no more.
+    pub fn claimed(&mut self, want: Want, documents: Vec<T>, exhausted: bool) {
+        let came = documents.len();
+        match self.hosts.get_mut(&want.host) {
+            Some(host) => host.fill(want.job, documents),
+            None => debug_assert!(came == 0, "documents of a host that nobody announced"),
+        }
+        self.end_want(want, came, exhausted);
+    }
+
     /// What was wanted is not claimed now; it may be wanted again at once.
     pub fn cancel(&mut self, want: Want) {
-        self.claimed(want, Vec::new(), false);
+        self.end_want(want, 0, false);
     }
 
     /// What was wanted is not claimed, and nothing more of the line is until somebody says that
     /// there is work.
     pub fn abandon(&mut self, want: Want) {
-        self.claimed(want, Vec::new(), true);
+        self.end_want(want, 0, true);
+    }
+
+    /// A want is answered: so many documents have come, and there are no more if it is exhausted.
+    fn end_want(&mut self, want: Want, came: usize, exhausted: bool) {
+        self.claimed -= want.documents.saturating_sub(came);
+        let line = self.hosts.get_mut(&want.host).and_then(|host| host.line(want.job));
+        if let Some(line) = line {
+            line.exhausted = exhausted;
+            let asked = std::mem::take(&mut line.asked);
+            self.shares.hold(want.job, came);
+            self.shares.release(want.job, asked);
+        }
+        self.settle(want.host);
     }
 
     /// One document after the other goes to the job that has least for its weight, and

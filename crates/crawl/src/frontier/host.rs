@@ -123,7 +123,8 @@ impl<T> Host<T> {
     pub fn take(
         &mut self,
         job: JobId,
-        (stride, turn): (u64, u64),
+        stride: u64,
+        turn: u64,
         now_ms: i64,
     ) -> Option<(T, Request)> {
         let line = self.line(job)?;

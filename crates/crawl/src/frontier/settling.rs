@@ -42,7 +42,7 @@ impl<T> Frontier<T> {
             };
             let is_parked = !line.waiting.is_empty() && due_ms.is_none();
             if is_parked && self.hosts[&key].is_free() {
-                self.gates.park((self.shares.connection(job), key.bin), (key, job));
+                self.gates.park((self.shares.connection(job), key.bin), key, job);
             }
             let stand = match (due_ms, line.stand) {
                 (None, _) => Stand::Idle,

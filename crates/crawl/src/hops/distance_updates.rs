@@ -87,13 +87,13 @@ impl DistanceUpdates {
         for (link, targets) in now {
             let told = before.get(link).filter(|_| is_told);
             let new = targets.difference(told.unwrap_or(&nothing));
-            self.tell_targets(rules, key, link, new, |kind| says(distances[kind]));
+            self.tell_targets(rules, teller, link, new, |kind| says(distances[kind]));
             all.entry(link.clone()).or_default().extend(targets);
         }
         if rules.forgets_links() {
             for (link, targets) in before {
                 let gone = targets.difference(now.get(link).unwrap_or(&nothing));
-                self.tell_targets(rules, key, link, gone, |_| Says::Gone);
+                self.tell_targets(rules, teller, link, gone, |_| Says::Gone);
             }
         }
         let after = if rules.forgets_links() { now } else { &all };
@@ -105,12 +105,12 @@ impl DistanceUpdates {
     fn tell_targets<'a>(
         &mut self,
         rules: &HopRules,
-        source: (Part, DocHash),
+        teller: &Teller<'_>,
         link: &str,
         targets: impl Iterator<Item = &'a (DocHash, Part)>,
         says: impl Fn(usize) -> Says,
     ) {
-        let link: Arc<str> = link.into();
+        let (source, link): (_, Arc<str>) = (teller.key, link.into());
         for (target, part) in targets {
             let told = (0..rules.kinds.len()).map(|kind| {
                 let (target, link) = (*target, link.clone());

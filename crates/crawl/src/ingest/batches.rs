@@ -6,7 +6,7 @@
 //! some job now sends there; a job decides for its own outputs, those it had, and, when the
 //! source says that a document is gone, for those of the jobs that hold it too.
 
-use super::{Committing, Deciding, Offer, Sent, decide};
+use super::{Committing, Deciding, Offer, RowChange, Sent, decide};
 use crate::batch::Batch;
 use crate::compare::is_live;
 use crate::job::JobWork;
@@ -23,7 +23,6 @@ use store::{Result, Tx};
 /// How a document of a batch stands after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stand {
-    /// It is there.
     There {
         uri: String,
         version: String,
@@ -247,13 +246,15 @@ fn decide_all(
     let mut moves = Vec::new();
     for (dochash, offer) in offers {
         let before = known.get(dochash);
-        let Some(after) = decide(before, *offer, deciding) else { continue };
-        let after = after.map(|mut row| {
-            if before.is_none() {
+        let after = match decide(before, *offer, deciding) {
+            RowChange::Keep => continue,
+            RowChange::Remove => None,
+            RowChange::Save(mut row) if before.is_none() => {
                 (row.id, row.connection, row.dochash) = (at.ids.next(), job.connection, *dochash);
+                Some(*row)
             }
-            row
-        });
+            RowChange::Save(row) => Some(*row),
+        };
         moves.push(Move { before: before.cloned(), after });
     }
     ingests::save(tx, place, &moves)

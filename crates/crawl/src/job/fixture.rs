@@ -28,7 +28,6 @@ pub fn attended(run: i64) -> Attended {
     }
 }
 
-/// The same, compiled.
 pub fn work(run: i64) -> JobWork {
     let shared = Shared {
         suffixes: Arc::new(SuffixList::parse(b"example\n").expect("a list")),

@@ -87,7 +87,6 @@ impl JobSet {
         self.attended.values()
     }
 
-    /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Arc<JobWork>> {
         self.attended.values().chain(self.former.values())
     }

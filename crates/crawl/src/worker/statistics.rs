@@ -18,7 +18,6 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Starts it.
     pub fn start(db: &Db) -> Result<Statistics> {
         if db.dialect() == Dialect::Sqlite {
             return Ok(Statistics { running: None });
@@ -36,7 +35,6 @@ impl Statistics {
         Ok(Statistics { running: Some((stop, thread)) })
     }
 
-    /// Ends it.
     pub fn stop(self) {
         if let Some((stop, thread)) = self.running {
             drop(stop);

@@ -80,7 +80,6 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Starts them all.
     pub fn start(
         deps: &WorkerDeps,
         settings: &Settings,

@@ -249,14 +249,14 @@ impl Life<'_> {
     fn end(&mut self) {
         let now_ms = self.now_ms;
         if self.is_continuous {
-            self.db.write(move |tx| judge_active(tx, (JOB, PARTS), true, now_ms)).unwrap();
+            self.db.write(move |tx| judge_active(tx, JOB, PARTS, true, now_ms)).unwrap();
             self.sweep();
             return;
         }
         self.tell(Event::QueueDone);
         while self.state().phase == Phase::ShuttingDown {
             self.sweep();
-            self.db.write(move |tx| judge_ending(tx, (JOB, PARTS), now_ms)).unwrap();
+            self.db.write(move |tx| judge_ending(tx, JOB, PARTS, now_ms)).unwrap();
         }
         self.tell(Event::NotifyBegins { node: NodeId(1) });
         self.tell(Event::NotifyDone { error: None });

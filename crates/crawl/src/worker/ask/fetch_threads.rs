@@ -34,7 +34,6 @@ use tokio::task::JoinSet;
 /// The code of a document on which this program itself fails.
 pub const INTERNAL_ERROR: &str = "internal-error";
 
-/// The threads.
 pub struct FetchThreads {
     tasks: Vec<mpsc::Sender<Task>>,
     threads: Vec<JoinHandle<()>>,

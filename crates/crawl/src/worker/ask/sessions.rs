@@ -52,7 +52,7 @@ pub struct Unsaved {
 
 /// How a document may be asked for.
 pub enum Access {
-    /// As it is.
+    /// Without a session.
     Open,
     In(Arc<Session>),
     /// When somebody has logged in.

@@ -39,7 +39,6 @@ impl Claimed {
     }
 }
 
-/// Something to fetch.
 pub enum Task {
     Robots(RobotsTask),
     Document(Box<DocumentTask>),

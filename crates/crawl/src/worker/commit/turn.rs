@@ -76,7 +76,6 @@ pub struct Turn {
     pub is_open: bool,
     /// What stays active: claimed before, and not committed with this turn.
     pub active: Vec<QueueId>,
-    /// What to claim.
     pub wants: Vec<Want>,
     /// What is to be swept.
     pub sweep: Option<Sweep>,
@@ -115,7 +114,6 @@ pub struct TurnDone {
     pub spread: Spread,
 }
 
-/// Runs turns.
 pub struct Runner<'a> {
     pub db: &'a Db,
     pub objects: &'a Objects,

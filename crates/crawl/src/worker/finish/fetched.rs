@@ -43,7 +43,7 @@ pub(crate) fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone)
     let class = match outcome {
         Outcome::Body(body) => {
             let reading = reading.expect("a body has been read");
-            body_read(at, batch, job, claimed, Answer { body: *body, reading, began_ms })
+            body_read(at, batch, job, claimed, BodyAnswer { body: *body, reading, began_ms })
         }
         Outcome::Redirect(redirect) => redirected(at, batch, job, claimed, redirect),
         without_body => {
@@ -109,7 +109,7 @@ fn is_news(class: &Class, has_record: bool) -> bool {
 }
 
 /// An answer with a body, which has been read.
-struct Answer {
+struct BodyAnswer {
     body: Fetched,
     reading: Reading,
     began_ms: i64,
@@ -120,9 +120,9 @@ fn body_read(
     batch: &mut Batch,
     job: &JobWork,
     mut claimed: Claimed,
-    answer: Answer,
+    answer: BodyAnswer,
 ) -> Class {
-    let Answer { body, reading, began_ms } = answer;
+    let BodyAnswer { body, reading, began_ms } = answer;
     let Reading { facts, targets, length, noindex, excluded, beside, .. } = reading;
     let data = std::mem::take(&mut claimed.data);
     let (unread, is_due) = (beside.code(), beside.is_due());

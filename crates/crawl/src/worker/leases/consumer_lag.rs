@@ -62,7 +62,7 @@ struct PartLag {
 pub enum LagNews {
     /// A consumer is far behind, and claims wait for it.
     Waits(String),
-    /// They go on.
+    /// Nobody is far behind any more.
     Over,
 }
 

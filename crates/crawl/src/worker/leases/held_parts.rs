@@ -22,7 +22,6 @@ pub struct WalkPosition {
 }
 
 impl WalkPosition {
-    /// Before all bins.
     pub const FIRST: WalkPosition = WalkPosition { job: JobId(i64::MIN), bin: BinId(i64::MIN) };
 }
 
@@ -52,7 +51,6 @@ pub struct LagLook {
 }
 
 impl HeldParts {
-    /// None is held.
     pub fn new(late: Option<Late>) -> HeldParts {
         HeldParts { parts: BTreeMap::new(), lag: ConsumerLag::new(late) }
     }

@@ -36,7 +36,6 @@ pub struct StoredLinks {
 type Recent = VecDeque<((Part, ChunkId), Arc<ChunkLinks>)>;
 
 impl StoredLinks {
-    /// Knows nothing yet.
     pub fn new(ids: Arc<IdMaker>, known: KnownLinks) -> StoredLinks {
         StoredLinks { ids, known, chunks: Mutex::default() }
     }

@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::batch::fixture::entry;
+use crate::job::Doing;
 use crate::job::fixture::{JOB, work};
 use std::cell::Cell;
-use store::ids::ObjectId;
+use store::ids::{BinId, ObjectId};
 use store::tables::queue::Settlement;
+use store::tables::queue::sweep::Sweep;
 
 const PLACE: Place = Place { part: Part(1), job: JOB };
 const TERMS: CommitTerms = CommitTerms {
