@@ -14,7 +14,7 @@ pub use parts::{Counts, Had, HostRows, JobChanges, KeptBody, LinkGraph, Links, U
 
 use crate::budget::Closed;
 use crate::connectors::web::LINK;
-use crate::job::{Found, JobWork};
+use crate::job::{JobWork, LinkOrigin};
 use known_links::KnownLinks;
 use page::ids::DocHash;
 use std::collections::HashSet;
@@ -101,7 +101,7 @@ impl Batch {
     }
 
     /// Takes a link in, unless it is known to be queued, or named already.
-    pub fn link(&mut self, at: LinkContext<'_>, url: String, dochash: DocHash, found: Found) {
+    pub fn link(&mut self, at: LinkContext<'_>, url: String, dochash: DocHash, found: LinkOrigin) {
         let job = at.job;
         if let (true, Some((_, parent))) = (job.hops.is_some(), found.parent) {
             let target = (dochash, job.address(&url).part);
@@ -132,7 +132,7 @@ impl Batch {
         for url in urls {
             let dochash = DocHash::of(&url);
             leads.entry(LINK.to_owned()).or_default().insert((dochash, at.job.address(&url).part));
-            let found = Found { hops: 1, list_depth: 1, ..Found::default() };
+            let found = LinkOrigin { hops: 1, list_depth: 1, ..LinkOrigin::default() };
             self.link(at, url, dochash, found);
         }
         if at.job.hops.is_some() {

@@ -8,7 +8,7 @@
 use crate::ask_again;
 use crate::conduct::{self, Attends, JobContext, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
-use crate::job::{Found, JobWork, Shared, Source};
+use crate::job::{JobWork, LinkOrigin, Shared, Source};
 use crate::lifecycle::{Event, Model};
 use crate::targets::targets_of;
 use page::ids::DocHash;
@@ -254,7 +254,7 @@ pub fn seed(at: &JobContext, work: &Arc<JobWork>, since: Option<&str>) -> Result
     let (mut over, mut named) = (None, 0_u64);
     let mut name = |docid: String| {
         named += 1;
-        let found = Found { seed: true, ..Found::default() };
+        let found = LinkOrigin { seed: true, ..LinkOrigin::default() };
         let (part, candidate) = work.candidate(QueueId(at.ids.next()), docid, found);
         by_part.entry(part).or_default().push(candidate);
         if by_part.values().map(Vec::len).sum::<usize>() >= SEEDS_AT_ONCE {
@@ -386,7 +386,8 @@ fn links_of(
         let targets = targets_of(web, &record.docid, *hops, facts, &[]);
         for target in targets {
             let parent = Some((part, record.dochash));
-            let found = Found { hops: hops + 1, parent, cut: target.cut, ..Found::default() };
+            let found =
+                LinkOrigin { hops: hops + 1, parent, cut: target.cut, ..LinkOrigin::default() };
             let (to, candidate) = work.candidate(QueueId(at.ids.next()), target.url, found);
             by_part.entry(to).or_default().push(candidate);
         }

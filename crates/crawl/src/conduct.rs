@@ -8,28 +8,28 @@
 //! process could have told itself.
 
 mod bring;
-mod collecting;
-mod ending;
-mod interrupting;
+mod garbage;
+mod interrupter;
 mod journal;
 mod observer;
 pub mod removals;
 mod retention;
+mod run_end;
 mod startup;
 mod timetable;
 mod trouble;
 mod watch;
 
 pub use bring::{bring, wait_for};
-pub use ending::cleans;
 pub use observer::{NoObserver, Observer};
+pub use run_end::cleans;
 pub use startup::takes_seeds;
 pub use trouble::patience;
 
 use crate::job::Shared;
 use crate::lifecycle::{Event, after};
-use collecting::Collecting;
-use interrupting::Interrupter;
+use garbage::Collecting;
+use interrupter::Interrupter;
 use retention::Retention;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -144,25 +144,25 @@ impl Conductor {
             .spawn(move || {
                 let mut watch = Watch::new(context.db.clone());
                 let mut collecting = Collecting::new(clock::now_ms());
-                let mut podium = Podium::new(context, terms, again);
+                let mut conductor = ConductorState::new(context, terms, again);
                 while !stopped.load(Ordering::SeqCst) {
-                    podium.collect();
+                    conductor.collect();
                     watch.note();
                     // A database that is away is met again at the next look.
-                    let looked = caught(|| podium.look(&changed)).flatten();
+                    let looked = caught(|| conductor.look(&changed)).flatten();
                     let wait_ms = looked.unwrap_or(terms.poll_ms);
-                    let forgot = caught(|| podium.forget_history());
+                    let forgot = caught(|| conductor.forget_history());
                     let wait_ms = wait_ms.min(forgot.unwrap_or(terms.poll_ms));
-                    let wait_ms = wait_ms.min(collecting.step(&podium.context));
+                    let wait_ms = wait_ms.min(collecting.step(&conductor.context));
                     let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
                     if watch.wait(&woken, wait) {
                         changed();
                     }
                 }
                 // What is under way is bound to this node, and is not left behind.
-                podium.working.values().for_each(|it| it.interrupter.interrupt());
+                conductor.working.values().for_each(|it| it.interrupter.interrupt());
                 collecting.end();
-                for (_, working) in podium.working.drain() {
+                for (_, working) in conductor.working.drain() {
                     let _ = working.thread.join();
                 }
             })
@@ -191,7 +191,7 @@ struct Working {
 }
 
 /// Where the conductor stands.
-struct Podium {
+struct ConductorState {
     context: JobContext,
     terms: Terms,
     /// Work that takes longer, by job.
@@ -207,12 +207,12 @@ struct Podium {
     judged: HashMap<JobId, removals::Judged>,
 }
 
-impl Podium {
-    fn new(context: JobContext, terms: Terms, again: SyncSender<()>) -> Podium {
+impl ConductorState {
+    fn new(context: JobContext, terms: Terms, again: SyncSender<()>) -> ConductorState {
         let (working, timetable, resting) = (HashMap::new(), HashMap::new(), Arc::default());
         let retention = Retention::default();
         let judged = HashMap::new();
-        Podium { context, terms, working, again, timetable, resting, retention, judged }
+        ConductorState { context, terms, working, again, timetable, resting, retention, judged }
     }
 
     /// Forgets history that is not kept any longer. Returns how long to wait for more.
@@ -246,7 +246,7 @@ impl Podium {
                     continue;
                 }
                 if let Some(working) = self.working.get(&job) {
-                    if interrupting::is_to_end(&state) {
+                    if interrupter::is_to_end(&state) {
                         working.interrupter.interrupt();
                     }
                     continue;
@@ -316,13 +316,13 @@ impl Podium {
             }
             Phase::Aborting => self.quiet(job),
             Phase::ShuttingDown => self.shutting_down(job, state),
-            Phase::ReadyForNotify => self.spawn(job, changed, ending::tell),
+            Phase::ReadyForNotify => self.spawn(job, changed, run_end::tell),
             Phase::ReadyForDelete if state.outputs_present => {
                 self.change(job, Event::DeleteBegins { node: self.context.ids.node() })?;
                 self.moved(job, Event::DeletePrepared)
             }
             Phase::Deleting if state.outputs_present => self.deleting(job),
-            Phase::ReadyForDeleteNotify => self.spawn(job, changed, ending::tell_deletion),
+            Phase::ReadyForDeleteNotify => self.spawn(job, changed, run_end::tell_deletion),
             _ => Ok(Advance::Settled),
         }
     }

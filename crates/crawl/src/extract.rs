@@ -126,14 +126,14 @@ impl Extractor {
 
 /// What is known of a document beside its facts.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct ExtractNotes {
     /// What it says of itself.
     pub fields: Vec<Field>,
     /// Why its text is not known.
     pub unread: Option<Unread>,
 }
 
-impl Beside {
+impl ExtractNotes {
     /// A sentence for the history.
     pub fn sentence(&self) -> Option<String> {
         self.unread.as_ref().map(|it| format!("its text is not known: {}", it.detail))
@@ -160,15 +160,15 @@ impl Beside {
 
 /// Takes what a document says into its facts: its text before what is there, its title in
 /// place of a mere name, its links if there is an address to resolve them against.
-pub fn take(said: Option<Said>, facts: &mut Facts, docid: &str, policy: &Policy) -> Beside {
-    let mut beside = Beside::default();
+pub fn take(said: Option<Said>, facts: &mut Facts, docid: &str, policy: &Policy) -> ExtractNotes {
+    let mut notes = ExtractNotes::default();
     let read = match said {
-        None => return beside,
+        None => return notes,
         Some(Ok(read)) => read,
         Some(Err(unread)) => {
-            beside.fields.push(field(UNREAD, vec![unread.detail.clone()]));
-            beside.unread = Some(unread);
-            return beside;
+            notes.fields.push(field(UNREAD, vec![unread.detail.clone()]));
+            notes.unread = Some(unread);
+            return notes;
         }
     };
     let is_name = docid == facts.title || docid.rsplit('/').next() == Some(facts.title.as_str());
@@ -186,12 +186,12 @@ pub fn take(said: Option<Said>, facts: &mut Facts, docid: &str, policy: &Policy)
     let dates = [("created", read.created_ms), ("modified", read.modified_ms)];
     let date = |ms: i64| jiff::Timestamp::from_millisecond(ms).ok().map(|it| it.to_string());
     if !read.authors.is_empty() {
-        beside.fields.push(field("author", read.authors));
+        notes.fields.push(field("author", read.authors));
     }
     for (name, ms) in dates {
-        beside.fields.extend(ms.and_then(date).map(|it| field(name, vec![it])));
+        notes.fields.extend(ms.and_then(date).map(|it| field(name, vec![it])));
     }
-    beside
+    notes
 }
 
 fn field(name: &str, values: Vec<String>) -> Field {

@@ -8,7 +8,7 @@
 //! ([`Frontier::next`]) as their hosts allow. What a document is, is the worker's
 //! business. Jobs that visit the same host share its clock. `shares` says whose turn it
 //! is among jobs, `slots` how many requests may be under way, `gates` how fast and how wide
-//! a bin may be asked, `claiming` what is claimed for whom, `ending` what follows a request,
+//! a bin may be asked, `claims` what is claimed for whom, `request_end` what follows a request,
 //! `host` keeps the lines of jobs at a host.
 //!
 //! Invariants: requests to a host never start closer than its delay, counted from the
@@ -18,11 +18,11 @@
 //! claimed and not yet committed never exceeds the limit, so a crash repeats at most
 //! that much.
 
-mod claiming;
-mod ending;
+mod claims;
 mod gates;
 mod host;
-mod settling;
+mod lines;
+mod request_end;
 mod shares;
 mod slots;
 

@@ -4,11 +4,11 @@
 
 #[cfg(test)]
 pub(crate) mod fixture;
-mod manners;
+mod settings;
 mod shared;
 mod web;
 
-pub use manners::{Delays, Manners};
+pub use settings::{Delays, JobSettings};
 pub use shared::{Address, Shared};
 pub use web::Web;
 
@@ -50,22 +50,22 @@ pub struct JobRun {
 
 /// What is done with the documents of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub enum JobMode {
     /// They are looked at.
     Crawl,
     /// They are swept out of it.
     Sweep(Sweep),
 }
 
-impl Doing {
-    fn of(state: &State) -> Doing {
+impl JobMode {
+    fn of(state: &State) -> JobMode {
         match state.phase {
             Phase::ShuttingDown if state.removals.only => {
-                Doing::Sweep(Sweep::Leaving(state.removals.released))
+                JobMode::Sweep(Sweep::Leaving(state.removals.released))
             }
-            Phase::ShuttingDown => Doing::Sweep(Sweep::Clean(state.run)),
-            Phase::Deleting => Doing::Sweep(Sweep::Delete),
-            _ => Doing::Crawl,
+            Phase::ShuttingDown => JobMode::Sweep(Sweep::Clean(state.run)),
+            Phase::Deleting => JobMode::Sweep(Sweep::Delete),
+            _ => JobMode::Crawl,
         }
     }
 }
@@ -85,14 +85,14 @@ pub struct JobWork {
     /// What that run means for older documents.
     pub kind: RunKind,
     /// What is done with its documents.
-    pub doing: Doing,
+    pub mode: JobMode,
     /// What is decided about removals that are marked.
     pub removals: RemovalRounds,
     /// Where its documents come from.
     pub connection: ConnectionId,
     /// As that connection was configured when this was made.
     pub config: String,
-    pub manners: Manners,
+    pub settings: JobSettings,
     /// What it works on.
     pub source: Source,
     /// The authority group that secures its documents.
@@ -126,22 +126,22 @@ impl JobWork {
     /// Compiles a job that somebody attends to.
     pub fn new(attended: &Attended, shared: &Shared) -> Result<JobWork, BadSpec> {
         let docspec = &attended.job.docspec;
-        let (source, mut manners) = if connectors::is_web(&attended.connector) {
+        let (source, mut settings) = if connectors::is_web(&attended.connector) {
             let web = Web::new(attended, shared)?;
-            let manners = Manners::of_web(&web.spec);
-            (Source::Web(Box::new(web)), manners)
+            let settings = JobSettings::of_web(&web.spec);
+            (Source::Web(Box::new(web)), settings)
         } else {
             let (connector, config) = (&attended.connector, &attended.config);
             let repository =
                 connectors::repository(connector, config, docspec).map_err(BadSpec::Json)?;
-            (Source::Other(repository), Manners::of_others())
+            (Source::Other(repository), JobSettings::of_others())
         };
         let carries = match &source {
             Source::Web(web) => web.feeds,
             Source::Other(repository) => repository.carries(),
         };
         // What an output takes must be there, whatever the job would keep for itself.
-        manners.bodies |= attended.outlets.iter().any(|outlet| outlet.bodies);
+        settings.bodies |= attended.outlets.iter().any(|outlet| outlet.bodies);
         Ok(JobWork {
             id: attended.job.id,
             definition: attended.job.clone(),
@@ -149,11 +149,11 @@ impl JobWork {
             run: attended.state.run,
             began_ms: attended.state.start_ms.unwrap_or(0),
             kind: attended.state.run_kind,
-            doing: Doing::of(&attended.state),
+            mode: JobMode::of(&attended.state),
             removals: attended.state.removals,
             connection: attended.job.connection,
             config: attended.config.clone(),
-            manners,
+            settings,
             source,
             authority: attended.authority.clone(),
             outlets: attended.outlets.clone(),
@@ -266,7 +266,7 @@ impl JobWork {
     pub fn is(&self, attended: &Attended) -> bool {
         let state = &attended.state;
         let is_it = self.id == attended.job.id && self.connection == attended.job.connection;
-        is_it && self.run == state.run && self.doing == Doing::of(state)
+        is_it && self.run == state.run && self.mode == JobMode::of(state)
     }
 
     /// The event that documents wait for while somebody logs in for them, if they need that.
@@ -308,7 +308,7 @@ impl JobWork {
 
     /// Where documents are added, and how many may be let in.
     pub fn adding(&self, tx: &mut Tx<'_>, part: Part, now_ms: i64) -> Result<Adding, Error> {
-        let room = match self.manners.pages_max {
+        let room = match self.settings.pages_max {
             Some(most) => {
                 job_states::lock(tx, self.id)?;
                 Some(most - counters::let_in(tx, self.id)?)
@@ -319,7 +319,7 @@ impl JobWork {
     }
 
     /// A candidate for the queue, for a URL at a distance.
-    pub fn candidate(&self, id: QueueId, url: String, found: Found) -> (Part, Candidate) {
+    pub fn candidate(&self, id: QueueId, url: String, found: LinkOrigin) -> (Part, Candidate) {
         let events = self.login_event(&url).into_iter().collect();
         let address = self.address(&url);
         let (part, bin, bin_name) = (address.part, address.bin, address.host.to_owned());
@@ -344,7 +344,7 @@ impl JobWork {
 
 /// How far a job goes; of one that is deleted nothing is counted any more.
 fn hop_rules(attended: &Attended) -> Option<HopRules> {
-    let is_counted = Doing::of(&attended.state) != Doing::Sweep(Sweep::Delete);
+    let is_counted = JobMode::of(&attended.state) != JobMode::Sweep(Sweep::Delete);
     let mut filters = attended.hops.clone();
     if connectors::is_web(&attended.connector)
         && let Ok(spec) = WebSpec::from_json(&attended.job.docspec)
@@ -357,7 +357,7 @@ fn hop_rules(attended: &Attended) -> Option<HopRules> {
 /// How a URL was found.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs)]
-pub struct Found {
+pub struct LinkOrigin {
     /// Links from the nearest seed.
     pub hops: i64,
     /// Redirects in a row that led here.

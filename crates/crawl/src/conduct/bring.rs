@@ -2,7 +2,7 @@
 //!
 //! Invariant: whoever waits is told in the end why the job stays where it is.
 
-use super::{GLANCE_MS, JobContext, Podium, Terms};
+use super::{ConductorState, GLANCE_MS, JobContext, Terms};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 use store::ids::JobId;
@@ -22,7 +22,7 @@ pub fn bring(
     satisfies: impl Fn(&State) -> bool,
 ) -> Result<State> {
     let (again, woken) = sync_channel(1);
-    let mut podium = Podium::new(context.clone(), terms, again);
+    let mut conductor = ConductorState::new(context.clone(), terms, again);
     let give_up_ms = clock::now_ms() + BRING_MS_MAX;
     loop {
         let state = context.db.read(move |tx| job_states::state(tx, job))?;
@@ -32,8 +32,8 @@ pub fn bring(
         if clock::now_ms() > give_up_ms {
             return Err(stays(context, job, &state)?);
         }
-        podium.collect();
-        let wait_ms = podium.look(&|| {})?.min(GLANCE_MS);
+        conductor.collect();
+        let wait_ms = conductor.look(&|| {})?.min(GLANCE_MS);
         let _ = woken.recv_timeout(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)));
     }
 }

@@ -6,7 +6,7 @@
 //! an approval a job loses no more in a run (a continuous one in a day) than its limit; what
 //! is held stays held until a person decides, or it is found again.
 
-use super::{Advance, Podium, change, observer};
+use super::{Advance, ConductorState, change, observer};
 use crate::lifecycle::Event;
 use store::ids::{JobId, Part};
 use store::tables::job_states::{self, Phase, State};
@@ -117,7 +117,7 @@ pub fn judge(
     })
 }
 
-impl Podium {
+impl ConductorState {
     /// A run has nothing more to do but for what is marked: it ends, or sweeps that first.
     pub(super) fn end_or_sweep(&self, job: JobId) -> Result<Advance> {
         let (now_ms, parts) = (clock::now_ms(), self.context.shared.parts);

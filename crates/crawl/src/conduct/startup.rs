@@ -5,7 +5,7 @@
 //! kind say what older documents are. Invariant: repeating a start-up that was cut short
 //! does nothing twice.
 
-use super::interrupting::Interrupter;
+use super::interrupter::Interrupter;
 use super::{JobContext, try_to};
 use crate::begin::{self, Seeded};
 use crate::job::JobWork;

@@ -5,7 +5,7 @@
 //! the window's end, one by hand has none; a job whose window is over waits for the next
 //! one and is not started anew; one whose schedule was taken away waits for nothing.
 
-use super::{Advance, Podium};
+use super::{Advance, ConductorState};
 use crate::lifecycle::Event;
 use crate::schedule::{Since, Start, StartMethod, decide, next_event};
 use crate::stored_times;
@@ -25,7 +25,7 @@ pub(super) struct Entry {
     next_ms: Option<i64>,
 }
 
-impl Podium {
+impl ConductorState {
     /// Starts and wakes jobs whose time has come. Returns when the next may be.
     pub(super) fn look_at_clock(&mut self) -> Result<Option<i64>> {
         let jobs = self.context.db.read(|tx| job_states::scheduled(tx, JOBS_MAX))?;

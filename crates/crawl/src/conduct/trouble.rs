@@ -7,7 +7,7 @@
 //! what is waited for.
 
 use super::{JobContext, change, try_to};
-use crate::job::Manners;
+use crate::job::JobSettings;
 use crate::lifecycle::{Event, after};
 use store::ids::JobId;
 use store::patience::Patience;
@@ -76,9 +76,9 @@ fn waited_for(tx: &mut Tx<'_>, job: JobId, phase: Phase) -> Result<Unreachable> 
 
 /// How a job deals with what fails: its own way, or the usual one if it is gone.
 pub fn patience(tx: &mut Tx<'_>, job: JobId) -> Result<Patience> {
-    let Some(job) = jobs::load(tx, job)? else { return Ok(Manners::default().patience) };
+    let Some(job) = jobs::load(tx, job)? else { return Ok(JobSettings::default().patience) };
     let connector = connections::connector_of(tx, job.connection)?.unwrap_or_default();
-    Ok(Manners::of(&connector, &job.docspec).unwrap_or_default().patience)
+    Ok(JobSettings::of(&connector, &job.docspec).unwrap_or_default().patience)
 }
 
 #[cfg(test)]

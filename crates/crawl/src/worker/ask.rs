@@ -179,7 +179,7 @@ impl Worker {
             }
             Task::Login(task) => self.end_login(&task, None),
             Task::Robots(RobotsTask { host, job, .. }) => {
-                let delay_ms = self.hosts.delay_ms(host, job.manners.delays());
+                let delay_ms = self.hosts.delay_ms(host, job.settings.delays());
                 let pause = Pause { ended_ms: clock::now_ms(), delay_ms, not_before_ms: 0 };
                 self.frontier.finished(job.spot(host), pause);
             }
@@ -220,7 +220,7 @@ impl Worker {
         let now_ms = clock::now_ms();
         let ended_ms = self.schedule.ended_ms(request.ended_ms, now_ms);
         let request = Request { ended_ms, ..request };
-        let booked = self.hosts.on_request(host, job.manners.delays(), request, bytes);
+        let booked = self.hosts.on_request(host, job.settings.delays(), request, bytes);
         let Booked { pause, visit } = booked;
         self.frontier.finished(job.spot(host), pause);
         if self.parts.has(host.part) {

@@ -4,28 +4,28 @@
 //! whatever came back, the document ends in exactly one settlement, and only trouble
 //! is tried again.
 
-mod admitted;
-mod again;
 pub(crate) mod allowances;
 mod content;
 mod documents;
-mod fetched;
+mod exclusion;
 pub(crate) mod job_limits;
-mod left_out;
-mod looked;
+mod next_look;
+mod removal;
 pub(crate) mod removal_gate;
-mod swept;
+mod repository_look;
+mod sweep;
+mod web_answer;
 
-pub(crate) use fetched::document;
-pub(crate) use left_out::{Exclusion, LeftForLater, forbidden, internal_error, later};
-pub(crate) use left_out::{login_activity, refused, unwanted};
-pub(crate) use looked::looked;
-pub use swept::{GIVEN_UP, THROTTLED};
-pub(crate) use swept::{LeftAlone, expired, given_up, leave, stale, swept};
+pub(crate) use exclusion::{Exclusion, LeftForLater, forbidden, internal_error, later};
+pub(crate) use exclusion::{login_activity, refused, unwanted};
+pub(crate) use repository_look::looked;
+pub use sweep::{GIVEN_UP, THROTTLED};
+pub(crate) use sweep::{LeftAlone, expired, given_up, leave, stale, swept};
+pub(crate) use web_answer::document;
 
-use self::admitted::{admit, presence};
-use self::again::again;
-use self::left_out::{EXCLUDED_CONTENT, NOINDEX};
+use self::exclusion::{EXCLUDED_CONTENT, NOINDEX};
+use self::next_look::again;
+use self::removal::{admit, presence};
 use crate::batch::known_links::KnownLinks;
 use crate::batch::{Batch, LinkContext, Unread};
 use crate::compare::{self, Looked, Seen, compare};
@@ -189,7 +189,7 @@ fn push(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, entry: &Entry, to: 
 
 /// Another try after trouble, later each time, while there are tries left.
 fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
-    let again = job.manners.patience.again((entry.failcount, entry.failtime), at.now_ms);
+    let again = job.settings.patience.again((entry.failcount, entry.failtime), at.now_ms);
     if again.is_over {
         return Settlement::Failed(reason);
     }

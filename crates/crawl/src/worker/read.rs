@@ -8,7 +8,7 @@ pub mod link_filter;
 pub mod stored_links;
 
 use crate::connectors::feed as feed_connector;
-use crate::extract::{self, Beside, Said};
+use crate::extract::{self, ExtractNotes, Said};
 use crate::fetch::Fetched;
 use crate::job::Web;
 use crate::targets::{Target, targets_of};
@@ -36,7 +36,7 @@ pub struct Reading {
     /// The job's expression that keeps it out because of what it says.
     pub excluded: Option<String>,
     /// What is known of it beside its facts.
-    pub beside: Beside,
+    pub notes: ExtractNotes,
 }
 
 /// What kind of document was fetched.
@@ -54,7 +54,7 @@ pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> 
     let mut listed = Listed::default();
     let mut facts = facts_of(web, &entry.docid, fetched, &mut listed);
     let Listed { more, is_index, bytes } = listed;
-    let beside = extract::take(said, &mut facts, &entry.docid, &web.spec.policy);
+    let notes = extract::take(said, &mut facts, &entry.docid, &web.spec.policy);
     let mut targets = targets_of(web, &entry.docid, entry.hops, &facts, &more);
     if web.feeds && entry.hops == 0 {
         announce(web, &entry.docid, &fetched.body, &mut targets);
@@ -63,7 +63,7 @@ pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> 
     let noindex = facts.directives.noindex && web.spec.meta_robots;
     let excluded = web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
     let list_bytes = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-    Reading { facts, targets, is_index, list_bytes, length, noindex, excluded, beside }
+    Reading { facts, targets, is_index, list_bytes, length, noindex, excluded, notes }
 }
 
 /// Hands the articles of a feed what it says of them.

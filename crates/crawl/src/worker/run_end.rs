@@ -8,7 +8,7 @@
 
 use crate::conduct::{self, Attends};
 use crate::frontier::NextHost;
-use crate::job::{Doing, JobWork};
+use crate::job::{JobMode, JobWork};
 use crate::lifecycle::Event;
 use crate::worker::finish;
 use crate::worker::jobs::Idle;
@@ -56,7 +56,7 @@ impl Worker {
         }
         let works: Vec<Arc<JobWork>> = self.jobs.attended().cloned().collect();
         for work in works {
-            if work.doing == Doing::Crawl && self.jobs.attends().includes(work.id) {
+            if work.mode == JobMode::Crawl && self.jobs.attends().includes(work.id) {
                 self.try_to_end(&work)?;
             }
         }
@@ -126,7 +126,7 @@ impl Worker {
             // A continuous job has never done all there is, unless there is nothing.
             horizon_ms: match work.definition.continuous {
                 true => i64::MAX,
-                false => now_ms.saturating_add(work.manners.patience.most_ms),
+                false => now_ms.saturating_add(work.settings.patience.most_ms),
             },
             counts_hops: work.hops.is_some(),
             parts: self.deps.shared.parts,
@@ -174,7 +174,7 @@ impl Worker {
     /// Whether something of a job can be done within its patience.
     fn has_work_soon(&mut self, work: &JobWork) -> bool {
         let now_ms = clock::now_ms();
-        let horizon_ms = now_ms.saturating_add(work.manners.patience.most_ms);
+        let horizon_ms = now_ms.saturating_add(work.settings.patience.most_ms);
         let host = self.frontier.next_host(work.id);
         let due_ms = self.places.due_ms(work.id);
         if self.jobs.attends() == Attends::One(work.id) {

@@ -7,7 +7,7 @@
 
 use super::place::Held;
 use ::crawl::conduct::{self, Observer};
-use ::crawl::job::Manners;
+use ::crawl::job::JobSettings;
 use ::crawl::lifecycle::Event;
 use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Late, Settings, Stopper};
@@ -180,7 +180,7 @@ impl Observer for Post {
 impl Listener for Post {
     fn patience(&self, job: JobId) -> Patience {
         let known = self.db.read(move |tx| conduct::patience(tx, job));
-        known.unwrap_or_else(|_| Manners::default().patience)
+        known.unwrap_or_else(|_| JobSettings::default().patience)
     }
 
     fn delivered(&self) {

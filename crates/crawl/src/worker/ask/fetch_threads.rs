@@ -9,7 +9,7 @@
 
 use crate::carrydown::opened;
 use crate::definitions::RobotsFor;
-use crate::extract::{self, Beside};
+use crate::extract::{self, ExtractNotes};
 use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome, UnderWay};
 use crate::fetch::{HeaderName, HeaderValue};
 use crate::job::{Source, Web};
@@ -217,7 +217,7 @@ async fn ask_and_read(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Answ
             let media = read::media_of(body);
             let said = extractor.ask(&media, &body.body, body.truncated).await;
             let reading = read::read(web, &task.claimed.entry, body, said);
-            if !task.job.manners.bodies {
+            if !task.job.settings.bodies {
                 // Nobody will store the bytes, so nobody needs to hold them.
                 body.body.clear();
             }
@@ -239,7 +239,7 @@ async fn log_in(fetcher: &Fetcher, task: Box<LoginTask>) -> Fetched {
         guard: &web.guard,
         user_agent: &web.user_agent,
         suffixes: &job.shared.suffixes,
-        delay: Duration::from_millis(u64::try_from(job.manners.delay_ms).unwrap_or(0)),
+        delay: Duration::from_millis(u64::try_from(job.settings.delay_ms).unwrap_or(0)),
         robots: (web.spec.robots == RobotsFor::All).then(|| web.spec.product()),
     };
     let began_ms = clock::now_ms();
@@ -273,15 +273,15 @@ async fn look_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>) -> Fe
     if repository.is_interrupted() && matches!(looked, Looked::Trouble { passes: true, .. }) {
         return Fetched::NotAsked(Task::Document(task));
     }
-    let mut beside = Beside::default();
+    let mut notes = ExtractNotes::default();
     if let Looked::Read(read) = &mut looked {
         match caught_async(extract_content(&task, read)).await {
-            Ok(extracted) => beside = extracted,
+            Ok(extracted) => notes = extracted,
             Err(error) => looked = internal_error(error.to_string()),
         }
     }
     let ended_ms = clock::now_ms();
-    Fetched::Looked(Box::new(LookedDone { task, looked, beside, began_ms, ended_ms }))
+    Fetched::Looked(Box::new(LookedDone { task, looked, notes, began_ms, ended_ms }))
 }
 
 /// A document on which this program fails.
@@ -290,10 +290,10 @@ fn internal_error(detail: String) -> Looked {
 }
 
 /// Has a document read that its connector cannot read, whichever it is.
-async fn extract_content(task: &DocumentTask, read: &mut Read) -> Beside {
+async fn extract_content(task: &DocumentTask, read: &mut Read) -> ExtractNotes {
     if read.body.is_empty() {
         // Only its name is known: it is too long for the job, or an extract of a page.
-        return Beside::default();
+        return ExtractNotes::default();
     }
     let media = sniff::media_of(Some(&read.facts.media_type), true, &read.body);
     let said = task.job.shared.extractor.ask(&media, &read.body, false).await;

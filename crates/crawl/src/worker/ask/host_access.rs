@@ -84,7 +84,7 @@ impl HostAccess {
         part: PartTerms,
         now_ms: i64,
     ) -> Option<HostTerms> {
-        let delays = work.manners.delays();
+        let delays = work.settings.delays();
         self.hosts.learn(host, bin, delays, now_ms);
         let pace = self.pace(work, host, part)?;
         let mut politeness = self.hosts.politeness(host, delays, part.since_ms);
@@ -246,7 +246,7 @@ mod tests {
     fn a_host_that_a_throttle_stops_is_not_admitted() {
         let (mut access, work) = (HostAccess::default(), work(1));
         let terms = access.admit(&work, HOST, &bin(9), HELD, 50_000).expect("nothing stops it");
-        assert_eq!(terms.politeness.delay_ms, work.manners.delay_ms);
+        assert_eq!(terms.politeness.delay_ms, work.settings.delay_ms);
         stop(&mut access, &work, "a\\.example");
         assert_eq!(access.admit(&work, HOST, &bin(9), HELD, 50_000), None);
         let why = access.left_alone(&work, HOST, URL);
@@ -258,13 +258,13 @@ mod tests {
         let (mut access, work) = (HostAccess::default(), work(1));
         let since = PartTerms { since_ms: 49_900, ..HELD };
         let terms = access.admit(&work, HOST, &bin(9), since, 50_000).expect("nothing stops it");
-        assert_eq!(terms.politeness.next_ms, 49_900 + work.manners.delay_ms);
+        assert_eq!(terms.politeness.next_ms, 49_900 + work.settings.delay_ms);
     }
 
     #[test]
     fn a_request_is_booked_and_its_host_waits() {
         let (mut access, work) = (HostAccess::default(), work(1));
-        let delays = work.manners.delays();
+        let delays = work.settings.delays();
         let outcome = Outcome::Gone { status: 404 };
         let request = Request { outcome: &outcome, began_ms: 900, ended_ms: 1_000, busy_ms: 100 };
         let Booked { pause, visit } = access.on_request(HOST, delays, request, 7);
@@ -285,7 +285,7 @@ mod tests {
             let began_ms = number * 1_000_000;
             let ended_ms = began_ms + 10;
             let request = Request { outcome: &down, began_ms, ended_ms, busy_ms: 10 };
-            access.on_request(HOST, work.manners.delays(), request, 0);
+            access.on_request(HOST, work.settings.delays(), request, 0);
         }
         assert!(access.describe_wait(HOST, false).ends_with("(connect-refused)"));
         let LeftAlone::Because(why) = access.left_alone(&work, HOST, URL) else { panic!() };

@@ -42,7 +42,7 @@ impl Worker {
             return Ok(());
         }
         let stored = self.deps.db.read(move |tx| sessions::find(tx, connection))?;
-        let (stored, retry_ms) = (stored.unwrap_or_default(), job.manners.patience.retry_ms);
+        let (stored, retry_ms) = (stored.unwrap_or_default(), job.settings.patience.retry_ms);
         self.hosts.sessions_mut().on_stored(connection, &login.hash, stored, retry_ms);
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Worker {
             self.give_back(host.part, Item::new(job.id, claimed));
             return Ok(());
         };
-        let until_ms = clock::now_ms() + job.manners.patience.retry_ms;
+        let until_ms = clock::now_ms() + job.settings.patience.retry_ms;
         let (connection, id) = (job.connection, claimed.entry.id);
         let why = self.hosts.sessions_mut().refuse_login(connection, id, used, until_ms);
         if let Some(why) = why {
@@ -168,7 +168,7 @@ impl Worker {
             since_ms: ended_ms,
             failed: failed.clone(),
         };
-        let retry_ms = job.manners.patience.retry_ms;
+        let retry_ms = job.settings.patience.retry_ms;
         let failure = failed.map(|(at_ms, why)| LoginFailure { until_ms: at_ms + retry_ms, why });
         self.hosts.sessions_mut().on_logged_in(job.connection, session, failure);
         self.end_login(&task, Some(stored));

@@ -5,7 +5,7 @@
 //! a lease that is over.
 
 use crate::carrydown::opened;
-use crate::extract::Beside;
+use crate::extract::ExtractNotes;
 use crate::fetch::{Bandwidth, Followed, Outcome};
 use crate::frontier::HostKey;
 use crate::job::JobWork;
@@ -132,7 +132,7 @@ pub struct LookedDone {
     pub task: Box<DocumentTask>,
     pub looked: Looked,
     /// What is known of it beside its facts.
-    pub beside: Beside,
+    pub notes: ExtractNotes,
     pub began_ms: i64,
     pub ended_ms: i64,
 }
@@ -162,7 +162,7 @@ impl DocumentTask {
     /// Whether it is enough to hear that a document is as it was: outputs have it, its bytes
     /// are there if they are wanted, and it was read by the rules that hold now.
     pub(crate) fn may_be_same(&self, known: &Document) -> bool {
-        let lacks_body = self.job.manners.bodies && known.body_chunk.is_none();
+        let lacks_body = self.job.settings.bodies && known.body_chunk.is_none();
         let rules = self.job.web().map(|web| web.scope.content_rules());
         let same = opened(known.version.as_deref(), &self.claimed.data)
             .map(|version| version.filter(|it| !it.is_empty()))

@@ -5,7 +5,7 @@
 //! known. Invariant: whatever becomes ready in a part that is held is found by a later look,
 //! however it came there.
 
-use crate::job::Doing;
+use crate::job::JobMode;
 use crate::stored_times;
 use crate::worker::Worker;
 use crate::worker::commit::places::{DueAction, DueLook, OlderWalk};
@@ -46,7 +46,7 @@ struct JobLook {
 
 /// What a look at a part found.
 #[derive(Default)]
-struct Found {
+struct PartFindings {
     bins: Vec<(JobId, Bin)>,
     older: Vec<(JobId, OlderWalk)>,
     due: Vec<(JobId, Option<i64>)>,
@@ -94,7 +94,7 @@ impl Worker {
             if work.hops.is_some() {
                 counting.push(work.id);
             }
-            if work.doing != Doing::Crawl {
+            if work.mode != JobMode::Crawl {
                 // There is nothing to look for: sweeping takes what there is.
                 self.places.add(place);
                 continue;
@@ -114,7 +114,7 @@ impl Worker {
         let work = self.jobs.get(place.job);
         let scans_once = work.is_some_and(|it| !it.definition.continuous);
         let latest_ms =
-            work.map_or(i64::MAX, |it| stored_times::retry_max_ms(it.manners.patience, now_ms));
+            work.map_or(i64::MAX, |it| stored_times::retry_max_ms(it.settings.patience, now_ms));
         let look = DueLook { due_ms, scans_once, latest_ms, now_ms };
         match self.places.on_due_look(place, look) {
             DueAction::Nothing => Ok(()),
@@ -158,14 +158,14 @@ impl Worker {
 
 impl PartLook {
     /// Looks. Returns what was found, and where the walk over marked bins stands now.
-    fn find(&self, tx: &mut Tx<'_>) -> Result<(Found, WalkPosition)> {
+    fn find(&self, tx: &mut Tx<'_>) -> Result<(PartFindings, WalkPosition)> {
         let WalkPosition { job, bin } = self.after;
         let marked = bins::marked(tx, self.part, (job, bin), self.limit)?;
         // A page that is not full was the last; the next look begins again.
         let last = marked.last().filter(|_| marked.len() == self.limit as usize);
         let walk =
             last.map_or(WalkPosition::FIRST, |mark| WalkPosition { job: mark.job, bin: mark.bin });
-        let mut found = Found::default();
+        let mut found = PartFindings::default();
         let mut wanted: Vec<(JobId, BinId)> = marked
             .into_iter()
             .filter(|mark| self.crawls.iter().any(|it| it.job == mark.job))

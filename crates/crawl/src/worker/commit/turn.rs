@@ -57,7 +57,7 @@ impl OpenChunk {
             id,
             claim: id,
             facts: ObjectId(ids.next()),
-            bodies: job.manners.bodies.then(|| ObjectId(ids.next())),
+            bodies: job.settings.bodies.then(|| ObjectId(ids.next())),
             announces: true,
         }
     }

@@ -8,7 +8,7 @@ use crate::batch::{Batch, Had, KeptBody};
 use crate::compare::{Content, Looked, Seen, Validators, compare};
 use crate::connectors::web::LINK;
 use crate::fetch::HeaderMap;
-use crate::job::{Found, JobWork};
+use crate::job::{JobWork, LinkOrigin};
 use crate::repository::Reference;
 use crate::targets::Target;
 use crate::worker::ask::tasks::Claimed;
@@ -80,7 +80,7 @@ pub(super) fn settle_read(
     let (etag, last_modified) = (document.etag.clone(), document.last_modified.clone());
     record.fetch = Some(Fetch { status, fetched_ms, etag, last_modified, ..Fetch::default() });
     if store_if_new(job, change, document, looked) {
-        if job.manners.bodies {
+        if job.settings.bodies {
             let had = match read.answer {
                 Some((ip, headers)) => Had::Answer { ip, status, headers },
                 None => Had::Whole(read.facts.media_type.clone()),
@@ -106,7 +106,7 @@ pub(super) fn settle_read(
 /// Has what a document says stored with this chunk, if it is new, or if its bytes are wanted and
 /// nobody has kept them so far. Returns whether it is.
 fn store_if_new(job: &JobWork, change: Change, document: &mut Document, looked: Looked) -> bool {
-    let bodies = job.manners.bodies;
+    let bodies = job.settings.bodies;
     if change == Change::Keep && !(bodies && document.body_chunk.is_none()) {
         return false;
     }
@@ -156,7 +156,7 @@ pub(super) fn name_links(
         if !data.is_empty() {
             batch.hand(entry.dochash, job.address(&docid).part, dochash, data);
         }
-        let found = Found { hops, parent, link, cut, list_depth, ..Found::default() };
+        let found = LinkOrigin { hops, parent, link, cut, list_depth, ..LinkOrigin::default() };
         batch.link(at.links(job), docid, dochash, found);
     }
 }

@@ -240,7 +240,7 @@ fn content_of(claimed: &Claimed) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::batch::LinkContext;
-    use crate::job::Found;
+    use crate::job::LinkOrigin;
     use crate::job::fixture::{JOB, work};
     use page::ids::DocHash;
     use store::ids::{IdMaker, NodeId};
@@ -254,7 +254,7 @@ mod tests {
         let (mut filter, job) = (filter(), work(1));
         let ids = IdMaker::new(NodeId(1)).expect("a node");
         let url = "http://a.example/x";
-        let found = Found { hops: 1, ..Found::default() };
+        let found = LinkOrigin { hops: 1, ..LinkOrigin::default() };
         let name = |filter: &LinkFilter| {
             let mut batch = Batch::default();
             let at = LinkContext { job: &job, ids: &ids, known: filter.known() };

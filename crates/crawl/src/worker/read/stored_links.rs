@@ -8,7 +8,7 @@
 use crate::batch::known_links::KnownLinks;
 use crate::batch::{Batch, LinkContext};
 use crate::connectors::web::LINK;
-use crate::job::{Found, JobWork};
+use crate::job::{JobWork, LinkOrigin};
 use crate::targets::targets_of;
 use page::facts::Facts;
 use page::ids::DocHash;
@@ -67,7 +67,7 @@ impl StoredLinks {
             batch.clear_leads(job, it.dochash);
             for target in targets {
                 let cut = target.cut;
-                let found = Found { hops, parent, link: LINK, cut, ..Found::default() };
+                let found = LinkOrigin { hops, parent, link: LINK, cut, ..LinkOrigin::default() };
                 batch.link(at, target.url, target.dochash, found);
             }
         }

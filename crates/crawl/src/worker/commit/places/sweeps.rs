@@ -3,7 +3,7 @@
 //! Invariant: that nothing is to be swept is known only of the job as it is now.
 
 use super::{OlderWalk, PlaceWork, Places};
-use crate::job::{Doing, JobWork};
+use crate::job::{JobMode, JobWork};
 use store::ids::{JobId, QueueId};
 use store::tables::queue::Place;
 use store::tables::queue::sweep::Sweep;
@@ -44,9 +44,9 @@ impl Places {
         if state.is_done {
             return None;
         }
-        match work.doing {
-            Doing::Sweep(sweep) => Some(sweep),
-            Doing::Crawl => {
+        match work.mode {
+            JobMode::Sweep(sweep) => Some(sweep),
+            JobMode::Crawl => {
                 let left = state.gives_up_ms.map(|horizon_ms| Sweep::Left { horizon_ms });
                 left.or_else(|| work.released_removals())
             }

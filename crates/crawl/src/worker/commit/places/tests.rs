@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::batch::fixture::entry;
-use crate::job::Doing;
+use crate::job::JobMode;
 use crate::job::fixture::{JOB, work};
 use std::cell::Cell;
 use store::ids::{BinId, ObjectId};
@@ -94,7 +94,7 @@ fn a_batch_is_committed_when_it_is_full_old_wanted_or_all_there_is() {
 fn a_turn_from_before_the_job_changed_does_not_say_that_nothing_is_to_be_swept() {
     let (mut places, fresh) = (Places::default(), chunks());
     let mut deleted = work(1);
-    deleted.doing = Doing::Sweep(Sweep::Delete);
+    deleted.mode = JobMode::Sweep(Sweep::Delete);
     places.add(PLACE);
     assert_eq!(places.sweep(PLACE, &deleted), Some(Sweep::Delete));
     let before = places.begin_turn(PLACE, false, &fresh).question;

@@ -3,7 +3,7 @@
 //!
 //! Invariant: whatever leaves a document out is named by a code and a sentence.
 
-use super::fetched::activity;
+use super::web_answer::activity;
 use super::{Class, Finishing, Look, push, retry, said, settle, trouble};
 use crate::batch::Batch;
 use crate::budget::Closed;

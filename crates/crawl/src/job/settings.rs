@@ -14,7 +14,7 @@ pub struct Delays {
 
 /// How a job works, whatever it works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manners {
+pub struct JobSettings {
     /// From the end of one request to a host to the start of the next.
     pub delay_ms: i64,
     /// The longest delay that a host may ask for.
@@ -28,20 +28,20 @@ pub struct Manners {
     pub pages_max: Option<i64>,
 }
 
-impl Default for Manners {
-    fn default() -> Manners {
-        Manners::of_web(&WebSpec::default())
+impl Default for JobSettings {
+    fn default() -> JobSettings {
+        JobSettings::of_web(&WebSpec::default())
     }
 }
 
-impl Manners {
+impl JobSettings {
     /// The delays that it keeps.
     pub fn delays(&self) -> Delays {
         Delays { job_ms: self.delay_ms, crawl_delay_max_ms: self.crawl_delay_max_ms }
     }
 
-    pub(super) fn of_web(spec: &WebSpec) -> Manners {
-        Manners {
+    pub(super) fn of_web(spec: &WebSpec) -> JobSettings {
+        JobSettings {
             delay_ms: spec.delay_ms,
             crawl_delay_max_ms: spec.crawl_delay_max_ms,
             patience: Patience {
@@ -55,18 +55,18 @@ impl Manners {
     }
 
     /// How a job of a connector works.
-    pub fn of(connector: &str, docspec: &str) -> Result<Manners, BadSpec> {
+    pub fn of(connector: &str, docspec: &str) -> Result<JobSettings, BadSpec> {
         match connector {
             _ if connectors::is_web(connector) => {
-                Ok(Manners::of_web(&WebSpec::from_json(docspec)?))
+                Ok(JobSettings::of_web(&WebSpec::from_json(docspec)?))
             }
-            _ => Ok(Manners::of_others()),
+            _ => Ok(JobSettings::of_others()),
         }
     }
 
     /// Of what is near at hand: nobody has to be spared.
-    pub(super) fn of_others() -> Manners {
-        let usual = Manners::of_web(&WebSpec::default());
-        Manners { delay_ms: 0, bodies: false, ..usual }
+    pub(super) fn of_others() -> JobSettings {
+        let usual = JobSettings::of_web(&WebSpec::default());
+        JobSettings { delay_ms: 0, bodies: false, ..usual }
     }
 }

@@ -3,14 +3,14 @@
 //! Invariant: a redirect is no document; its target is one, with a look of its own.
 
 use super::content::{ReadDocument, name_links, settle_read};
-use super::left_out::{NOINDEX, exclude_content};
+use super::exclusion::{NOINDEX, exclude_content};
 use super::{Class, Finishing, LeftAlone, Look, given_up, retry, said, settle, trouble};
 use crate::batch::Batch;
 use crate::carrydown;
 use crate::compare::{Seen, Validators};
 use crate::connectors::web::REDIRECT;
 use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
-use crate::job::{Found, JobWork};
+use crate::job::{JobWork, LinkOrigin};
 use crate::scope::Cut;
 use crate::worker::ask::tasks::{Claimed, DocumentDone};
 use crate::worker::read::Reading;
@@ -38,7 +38,7 @@ pub(crate) fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone)
     fetch.description = internal
         .clone()
         .or(fetch.description)
-        .or_else(|| reading.as_ref().and_then(|it| it.beside.sentence()));
+        .or_else(|| reading.as_ref().and_then(|it| it.notes.sentence()));
     let records = batch.records.len();
     let class = match outcome {
         Outcome::Body(body) => {
@@ -123,10 +123,10 @@ fn body_read(
     answer: BodyAnswer,
 ) -> Class {
     let BodyAnswer { body, reading, began_ms } = answer;
-    let Reading { facts, targets, length, noindex, excluded, beside, .. } = reading;
+    let Reading { facts, targets, length, noindex, excluded, notes, .. } = reading;
     let data = std::mem::take(&mut claimed.data);
-    let (unread, is_due) = (beside.code(), beside.is_due());
-    let fields = beside.with(carrydown::fields(&data));
+    let (unread, is_due) = (notes.code(), notes.is_due());
+    let fields = notes.with(carrydown::fields(&data));
     let host = host_of(&claimed.entry.docid);
     if !batch.hosts.addresses.contains_key(host) {
         batch.hosts.addresses.insert(host.to_owned(), body.peer.ip().to_string());
@@ -192,7 +192,7 @@ fn redirected(
         let parent = Some((at.part, entry.dochash));
         let (hops, cut, list_depth) = (entry.hops, cut.flatten(), entry.list_depth);
         let link = REDIRECT;
-        let found = Found { hops, redirects, seed: false, parent, link, cut, list_depth };
+        let found = LinkOrigin { hops, redirects, seed: false, parent, link, cut, list_depth };
         batch.link(at.links(job), to.clone(), dochash, found);
     }
     let hop = Hop { url: entry.docid.clone(), status };

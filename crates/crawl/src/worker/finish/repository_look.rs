@@ -8,7 +8,7 @@ use super::{Class, Finishing, Look, admit, again, looking, push, retry, settle};
 use crate::batch::Batch;
 use crate::carrydown;
 use crate::compare::{Seen, Validators, compare};
-use crate::extract::Beside;
+use crate::extract::ExtractNotes;
 use crate::job::JobWork;
 use crate::repository::{Looked, Read};
 use crate::worker::ask::tasks::{Claimed, LookedDone};
@@ -22,14 +22,14 @@ const OK: u16 = 200;
 
 /// Takes what was found into the batch.
 pub(crate) fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
-    let LookedDone { task, looked, beside, began_ms, ended_ms } = done;
+    let LookedDone { task, looked, notes, began_ms, ended_ms } = done;
     let (job, claimed) = (&*task.job, task.claimed);
     let mut read = Activity {
         start_ms: began_ms,
         end_ms: ended_ms,
         ..activity(at.ids.next(), job, &claimed.entry, &looked)
     };
-    read.description = read.description.or(beside.sentence());
+    read.description = read.description.or(notes.sentence());
     batch.history.push(read);
     match looked {
         Looked::Missing => gone(at, batch, job, claimed),
@@ -45,7 +45,7 @@ pub(crate) fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> 
             let seen = Seen::NotModified(Validators::default());
             settle(at, batch, job, claimed, Look { seen, to: Settlement::Done, status: None })
         }
-        Looked::Read(read) => content_read(at, batch, job, claimed, *read, beside),
+        Looked::Read(read) => content_read(at, batch, job, claimed, *read, notes),
         Looked::Trouble { code, detail, passes } => {
             batch.counts.errors += 1;
             let reason = Reason::new(code, Some(&detail));
@@ -95,15 +95,15 @@ fn content_read(
     job: &JobWork,
     mut claimed: Claimed,
     read: Read,
-    beside: Beside,
+    notes: ExtractNotes,
 ) -> Class {
     let Read { version, facts, fields: mut said, body, modified_ms: _, references } = read;
     let data = std::mem::take(&mut claimed.data);
     for (name, values) in &data {
         said.entry(name.clone()).or_default().extend(values.iter().cloned());
     }
-    let (unread, is_due) = (beside.code(), beside.is_due());
-    let fields = beside.with(carrydown::fields(&said));
+    let (unread, is_due) = (notes.code(), notes.is_due());
+    let fields = notes.with(carrydown::fields(&said));
     name_links(at, batch, job, &claimed.entry, references.into_iter().map(NamedLink::from));
     let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
     batch.counts.bytes += length;

@@ -4,7 +4,7 @@
 //! Invariant: after every change of a host its lines stand where their state says; a
 //! gate that many hosts share is looked at again when a line's turn has come.
 
-use super::host::Stand;
+use super::host::LineState;
 use super::{Frontier, HostKey};
 use store::ids::JobId;
 
@@ -19,9 +19,9 @@ impl<T> Frontier<T> {
             let due_ms = self.due_ms(key, job);
             let host = self.hosts.get_mut(&key).expect("a host that is due is known");
             let line = host.line(job).expect("a line that is due is known");
-            line.stand = Stand::Idle;
+            line.stand = LineState::Idle;
             if due_ms.is_some_and(|due_ms| due_ms <= now_ms) {
-                line.stand = Stand::Ready(line.turn);
+                line.stand = LineState::Ready(line.turn);
                 self.ready.entry(job).or_default().insert((line.turn, key));
                 self.shares.ready(job, true);
             } else {
@@ -45,14 +45,14 @@ impl<T> Frontier<T> {
                 self.gates.park((self.shares.connection(job), key.bin), key, job);
             }
             let stand = match (due_ms, line.stand) {
-                (None, _) => Stand::Idle,
+                (None, _) => LineState::Idle,
                 // A line that is ready stays so: its turn has come.
-                (Some(ms), Stand::Ready(turn) | Stand::Untried(turn))
+                (Some(ms), LineState::Ready(turn) | LineState::Untried(turn))
                     if ms <= self.now_ms && turn == line.turn =>
                 {
                     line.stand
                 }
-                (Some(ms), _) => Stand::Later(ms),
+                (Some(ms), _) => LineState::Later(ms),
             };
             self.stand(key, at, stand);
             self.feed(key, at);
@@ -63,21 +63,21 @@ impl<T> Frontier<T> {
     }
 
     /// Moves a line to where it stands now.
-    fn stand(&mut self, key: HostKey, at: usize, stand: Stand) {
+    fn stand(&mut self, key: HostKey, at: usize, stand: LineState) {
         let line = &mut self.hosts.get_mut(&key).expect("it is being settled").lines[at];
         let (job, before) = (line.job, std::mem::replace(&mut line.stand, stand));
         if before == stand {
             return;
         }
         match before {
-            Stand::Idle => {}
-            Stand::Later(ms) => {
+            LineState::Idle => {}
+            LineState::Later(ms) => {
                 self.later.remove(&(ms, (key, job)));
             }
-            Stand::Untried(turn) => {
+            LineState::Untried(turn) => {
                 self.untried.remove(&(turn, (key, job)));
             }
-            Stand::Ready(turn) => {
+            LineState::Ready(turn) => {
                 let lines = self.ready.entry(job).or_default();
                 lines.remove(&(turn, key));
                 if lines.is_empty() {
@@ -87,14 +87,14 @@ impl<T> Frontier<T> {
             }
         }
         match stand {
-            Stand::Later(ms) => {
+            LineState::Later(ms) => {
                 self.later.insert((ms, (key, job)));
             }
-            Stand::Untried(turn) => {
+            LineState::Untried(turn) => {
                 self.untried.insert((turn, (key, job)));
             }
             // `promote` makes lines ready.
-            Stand::Ready(_) | Stand::Idle => {}
+            LineState::Ready(_) | LineState::Idle => {}
         }
     }
 
@@ -102,7 +102,7 @@ impl<T> Frontier<T> {
     pub(super) fn leave_out(&mut self, key: HostKey, job: JobId) {
         let Some(host) = self.hosts.get(&key) else { return };
         if let Some(at) = host.lines.iter().position(|line| line.job == job) {
-            self.stand(key, at, Stand::Untried(host.lines[at].turn));
+            self.stand(key, at, LineState::Untried(host.lines[at].turn));
         }
     }
 
@@ -118,8 +118,8 @@ impl<T> Frontier<T> {
     pub(super) fn take_in_host(&mut self, key: HostKey) {
         let Some(count) = self.hosts.get(&key).map(|host| host.lines.len()) else { return };
         for at in 0..count {
-            if let Stand::Untried(_) = self.hosts[&key].lines[at].stand {
-                self.stand(key, at, Stand::Idle);
+            if let LineState::Untried(_) = self.hosts[&key].lines[at].stand {
+                self.stand(key, at, LineState::Idle);
             }
         }
         self.settle(key);

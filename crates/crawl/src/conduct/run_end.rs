@@ -1,8 +1,8 @@
 //! The end of a run, and of a job: cleaning up is watched, everybody is told, and what
 //! is deleted goes.
 
-use super::interrupting::Interrupter;
-use super::{Advance, JobContext, Podium, try_to};
+use super::interrupter::Interrupter;
+use super::{Advance, ConductorState, JobContext, try_to};
 use crate::connectors;
 use crate::job::JobRun;
 use crate::lifecycle::Event;
@@ -16,7 +16,7 @@ use store::{Result, Tx, clock};
 /// Rows of a job that are removed in one transaction.
 const ROWS_MAX: u32 = 1_000;
 
-impl Podium {
+impl ConductorState {
     /// A job that is to stop has stopped when none of its documents is worked on.
     pub(super) fn quiet(&self, job: JobId) -> Result<Advance> {
         let active = self.context.db.read(move |tx| counters::total(tx, job, "active"))?;
