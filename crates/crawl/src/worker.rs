@@ -26,7 +26,6 @@ mod read;
 mod run_end;
 mod schedule;
 mod settings;
-mod statistics;
 mod threads;
 
 pub use leases::keeper::ROLE;

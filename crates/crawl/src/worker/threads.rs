@@ -4,6 +4,8 @@
 //! Invariant: whatever is sent is answered by one event, and no more turns are under way than
 //! there are threads for.
 
+mod statistics;
+
 use crate::conduct::{Attends, Conductor};
 use crate::worker::ask::fetch_threads::FetchThreads;
 use crate::worker::ask::sessions::LOGINS_MAX;
@@ -13,8 +15,8 @@ use crate::worker::commit::turn_threads::{TURNS_MAX, TurnThreads, Turned};
 use crate::worker::leases::check::{LeaseCheck, LeaseKey};
 use crate::worker::leases::keeper::{LeaseEvent, LeaseKeeper};
 use crate::worker::read::stored_links::StoredLinks;
-use crate::worker::statistics::Statistics;
 use crate::worker::{Settings, WorkerDeps};
+use statistics::Statistics;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
