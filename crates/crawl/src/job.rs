@@ -2,14 +2,14 @@
 //!
 //! Made anew whenever one of them changes, and shared by all who work on the job.
 
+mod address;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod settings;
-mod shared;
 mod web;
 
+pub use address::{Address, Shared};
 pub use settings::{Delays, JobSettings};
-pub use shared::{Address, Shared};
 pub use web::Web;
 
 use crate::connectors;
