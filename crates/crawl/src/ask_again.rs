@@ -36,12 +36,7 @@ pub fn unblock_hosts(db: &Db, job: &Job, now_ms: i64) -> Result<()> {
 
 /// Makes documents of a run that goes on ready again: those that nobody answered for, and
 /// those that were refused for a reason that the job's settings lift.
-pub fn retry_documents(
-    db: &Db,
-    (job, run): (JobId, Run),
-    spec: &WebSpec,
-    now_ms: i64,
-) -> Result<()> {
+pub fn retry_documents(db: &Db, job: JobId, run: Run, spec: &WebSpec, now_ms: i64) -> Result<()> {
     let waiting: Vec<String> =
         sentences::no_answer().chain([ROBOTS_UNREACHABLE.to_owned()]).collect();
     let lifted = sentences::PRIVATE.iter().filter(|_| spec.allow_private);

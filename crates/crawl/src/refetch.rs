@@ -38,8 +38,8 @@ const SURE: f64 = 0.95;
 
 /// What a job says of looking again. A blank interval is infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Policy {
-    /// The rule.
     pub refetch: Refetch,
     /// Least time between looks; blank is: never again.
     pub min_ms: Option<i64>,
@@ -50,7 +50,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A job's.
+    /// The rule and the intervals of a job.
     pub fn of(job: &Job) -> Policy {
         Policy {
             refetch: job.refetch,
@@ -71,6 +71,7 @@ pub struct Bounds {
 
 /// What is known of a document after a look at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Known {
     /// When it was first seen.
     pub first_ms: i64,
@@ -78,7 +79,6 @@ pub struct Known {
     pub checked_ms: i64,
     /// When a change was last found.
     pub changed_ms: Option<i64>,
-    /// Looks at it.
     pub checks: i64,
     /// Looks that found it changed.
     pub changes: i64,
@@ -96,10 +96,10 @@ pub struct Known {
 
 /// When something is done with a document next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Next {
     /// When; `None` is never.
     pub at_ms: Option<i64>,
-    /// What.
     pub action: Action,
 }
 

@@ -122,9 +122,9 @@ impl Stage<'_> {
     fn read(&self, parent: u8, gifts: &[Gift], dies: bool) {
         let own = Part(i64::from(parent) % PARTS);
         let hands = HashMap::from([(key(100 + parent), hands(gifts))]);
-        let over = HandingOver::plan((self.db, self.lease(own)), place(own), &hands).unwrap();
+        let over = HandingOver::plan(self.db, self.lease(own), place(own), &hands).unwrap();
         let over = Arc::new(over);
-        let mut parts: Vec<Part> = over.by_part.keys().copied().filter(|it| *it != own).collect();
+        let mut parts: Vec<Part> = over.parts().filter(|it| *it != own).collect();
         if !dies {
             parts.push(own);
         }
@@ -133,7 +133,7 @@ impl Stage<'_> {
             self.db
                 .write(move |tx| {
                     over.take(tx, place(part))?;
-                    if part == own { over.has_arrived(tx, place(own)) } else { Ok(()) }
+                    if part == own { over.record_sent(tx, place(own)) } else { Ok(()) }
                 })
                 .unwrap();
         }

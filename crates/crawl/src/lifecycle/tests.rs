@@ -10,7 +10,7 @@ use super::*;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
-use store::ids::{ConnectionId, JobId};
+use store::ids::{ConnectionId, JobId, Run};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};

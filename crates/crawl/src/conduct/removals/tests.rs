@@ -5,8 +5,10 @@
 
 use super::*;
 use crate::definitions::{CONNECTOR as WEB, WebSpec};
-use crate::worker::job::JobWork;
-use crate::worker::leaving::RemovalGate;
+use crate::job::JobWork;
+use crate::worker::finish::removal_gate::RemovalGate;
+use crate::worker::leases::check::LeaseKey;
+use page::ids::DocHash;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -140,7 +142,7 @@ impl Life<'_> {
                 Attended::new(tx, job, state)
             })
             .unwrap();
-        JobWork::new(&attended, &crate::begin::ground(self.db, Vec::new()).unwrap()).unwrap()
+        JobWork::new(&attended, &crate::begin::shared(self.db, Vec::new()).unwrap()).unwrap()
     }
 
     /// Settles documents of a part with what was found.
@@ -201,7 +203,12 @@ impl Life<'_> {
         let (work, reason) = (self.work(), RemoveReason::Gone);
         let (mut now, mut later) = (Vec::new(), Vec::new());
         for id in self.some(part, count) {
-            match self.gate.goes_at_once(&work, (Part(part), 7), reason, self.now_ms) {
+            match self.gate.let_go(
+                &work,
+                LeaseKey { part: Part(part), token: 7 },
+                reason,
+                self.now_ms,
+            ) {
                 true => now.push(id),
                 false => later.push((id, Presence::Leaving(reason))),
             }
@@ -244,14 +251,14 @@ impl Life<'_> {
     fn end(&mut self) {
         let now_ms = self.now_ms;
         if self.is_continuous {
-            self.db.write(move |tx| judge_active(tx, (JOB, PARTS), true, now_ms)).unwrap();
+            self.db.write(move |tx| judge_active(tx, JOB, PARTS, true, now_ms)).unwrap();
             self.sweep();
             return;
         }
         self.tell(Event::QueueDone);
         while self.state().phase == Phase::ShuttingDown {
             self.sweep();
-            self.db.write(move |tx| judge_ending(tx, (JOB, PARTS), now_ms)).unwrap();
+            self.db.write(move |tx| judge_ending(tx, JOB, PARTS, now_ms)).unwrap();
         }
         self.tell(Event::NotifyBegins { node: NodeId(1) });
         self.tell(Event::NotifyDone { error: None });

@@ -6,9 +6,9 @@
 //! of every commit that decides something; no job waits for a notification.
 
 use crate::place::Held;
-use ::crawl::conduct::{self, Herald};
+use ::crawl::conduct::{self, Observer};
+use ::crawl::job::JobSettings;
 use ::crawl::lifecycle::Event;
-use ::crawl::worker::job::Manners;
 use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Late, Settings, Stopper};
 use outputs::delays::Delays;
@@ -107,8 +107,8 @@ impl Delivering {
         Delivering { ready, telling, following, finding, post: Arc::new(post) }
     }
 
-    /// Whom the worker tells.
-    pub fn herald(&self) -> Arc<dyn Herald> {
+    /// What reacts to the worker.
+    pub fn observer(&self) -> Arc<dyn Observer> {
         self.post.clone()
     }
 
@@ -158,21 +158,21 @@ impl Post {
     }
 }
 
-impl Herald for Post {
-    fn committed(&self) {
+impl Observer for Post {
+    fn on_commit(&self) {
         self.links.wake();
         self.search.wake();
     }
 
-    fn decided(&self) {
+    fn on_decisions(&self) {
         self.wakeup.wake();
     }
 
-    fn run_over(&self, job: JobId) -> store::Result<()> {
+    fn on_run_end(&self, job: JobId) -> store::Result<()> {
         delivery::job_over(&self.db, job)
     }
 
-    fn happened(&self, job: JobId, occasion: Occasion, state: &State) {
+    fn on_event(&self, job: JobId, occasion: Occasion, state: &State) {
         self.board.leave(job, occasion, state);
     }
 }
@@ -180,7 +180,7 @@ impl Herald for Post {
 impl Listener for Post {
     fn patience(&self, job: JobId) -> Patience {
         let known = self.db.read(move |tx| conduct::patience(tx, job));
-        known.unwrap_or_else(|_| Manners::default().patience)
+        known.unwrap_or_else(|_| JobSettings::default().patience)
     }
 
     fn delivered(&self) {

@@ -22,9 +22,8 @@ use crate::verbs::jobs::standing::WORK_ROLE;
 use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::now::Now;
 use ::crawl::worker::progress::{Counted, Progress};
-use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
+use ::crawl::worker::{Ended, ROLE as CRAWL_ROLE, Settings, Worker, WorkerDeps};
 use clap::Args as ClapArgs;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -156,7 +155,7 @@ impl Working {
         self.settings.until_idle = until_idle;
         let node = NewNode {
             name: self.settings.node_name.clone(),
-            roles: format!("{} {WORK_ROLE}", holdings::ROLE),
+            roles: format!("{} {WORK_ROLE}", CRAWL_ROLE),
             address: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -187,18 +186,22 @@ impl Working {
         let (held, settings) = (&self.held, &self.settings);
         let ids = Arc::new(IdMaker::new(node)?);
         let own = [place.addresses()?, self.own.clone()].concat();
-        let mut ground = begin::ground(&held.db, own)?;
-        ground.extractor = Arc::new(crate::cli::crawls::extract::extractor());
+        let mut shared = begin::shared(&held.db, own)?;
+        shared.extractor = Arc::new(crate::cli::crawls::extract::extractor());
         let progress = Arc::new(Progress::default());
         let delivering = Delivering::new(held, &progress);
-        let herald = delivering.herald();
-        let (db, objects) = (&held.db, &held.objects);
-        let parts =
-            Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
-        let means = parts.means(Now);
-        let (worker, stopper) = Worker::start(parts, settings.clone(), Attends::All)?;
+        let deps = WorkerDeps {
+            db: held.db.clone(),
+            objects: held.objects.clone(),
+            ids: ids.clone(),
+            shared,
+            progress: progress.clone(),
+            observer: delivering.observer(),
+        };
+        let context = deps.context();
+        let (worker, stopper) = Worker::start(deps, settings.clone(), Attends::All)?;
         let delivery = delivering.start(held, ids, settings, &stopper)?;
-        let running = Running { stopper: stopper.clone(), progress: progress.clone(), means };
+        let running = Running { stopper: stopper.clone(), progress: progress.clone(), context };
         self.hosted.started(running);
         let stopping = stopping::heed("work", move || {
             stops();

@@ -8,7 +8,7 @@ use super::handover::{Accepted, Beginning, BegunRun, HandedProgress, Ticket};
 use super::request::CrawlRequest;
 use crate::definitions;
 use ::crawl::begin;
-use ::crawl::conduct::Means;
+use ::crawl::conduct::JobContext;
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::Stopper;
 use ::crawl::worker::progress::{Progress, RunKey};
@@ -37,7 +37,7 @@ pub struct Running {
     pub stopper: Stopper,
     pub progress: Arc<Progress>,
     /// What runs are begun with.
-    pub means: Means,
+    pub context: JobContext,
 }
 
 /// Crawls that were handed over.
@@ -108,14 +108,14 @@ impl HostedCrawls {
     /// Takes a crawl over: defines or edits its job, and begins its run.
     pub fn take_over(self: &Arc<Self>, request: &CrawlRequest) -> anyhow::Result<Accepted> {
         let running = self.running()?;
-        let db = &running.means.db;
+        let db = &running.context.db;
         let known = request.known(db)?;
         let spec = request.spec(known.as_ref())?;
         if let Some(job) = known.as_ref().filter(|_| request.reopen) {
             begin::reopen(db, job.id)?;
         }
         let before = db.read(definitions::collect)?;
-        let (job, is_new_job) = begin::define(&running.means, &request.name, &spec)?;
+        let (job, is_new_job) = begin::define(&running.context, &request.name, &spec)?;
         let changes = definitions::difference(&before, &db.read(definitions::collect)?);
         let id = job.id;
         let run_before = db.read(move |tx| job_states::state(tx, id))?.run.0;
@@ -180,7 +180,7 @@ impl HostedCrawls {
             running.stopper.nudge();
             !self.is_ending()
         };
-        match begin::begin_beside(&running.means, name, spec, &wake) {
+        match begin::begin_beside(&running.context, name, spec, &wake) {
             Ok(begun) => Beginning::Begun(BegunRun::of(&begun)),
             Err(error) => Beginning::Failed(error.to_string()),
         }

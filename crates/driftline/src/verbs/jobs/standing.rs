@@ -23,7 +23,7 @@ use store::{Tx, clock};
 /// The role of nodes that work on all jobs.
 pub const WORK_ROLE: &str = "work";
 /// The role of nodes that work on jobs.
-const CRAWLS: &str = crawl::worker::holdings::ROLE;
+const CRAWLS: &str = crawl::worker::ROLE;
 /// How long a silent process counts as alive on a database: as long as another takes to
 /// replace it.
 const SILENCE_MS: i64 = 45_000;

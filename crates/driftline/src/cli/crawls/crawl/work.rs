@@ -10,9 +10,8 @@ use crate::place::Held;
 use ::crawl::begin::{self, Begun};
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::now::Now;
 use ::crawl::worker::progress::{Counted, Progress};
-use ::crawl::worker::{Ended, Parts, Settings, Worker, holdings};
+use ::crawl::worker::{Ended, ROLE as CRAWL_ROLE, Settings, Worker, WorkerDeps};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::clock;
@@ -49,7 +48,7 @@ impl Work<'_> {
         let db = &self.held.db;
         let node = NewNode {
             name: self.settings.node_name.clone(),
-            roles: holdings::ROLE.to_owned(),
+            roles: CRAWL_ROLE.to_owned(),
             address: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
@@ -69,18 +68,23 @@ impl Work<'_> {
     ) -> anyhow::Result<Worked> {
         let (db, objects) = (&self.held.db, &self.held.objects);
         let ids = Arc::new(IdMaker::new(node)?);
-        let mut ground = begin::ground(db, self.own)?;
-        ground.extractor = Arc::new(extract::extractor());
+        let mut shared = begin::shared(db, self.own)?;
+        shared.extractor = Arc::new(extract::extractor());
         let progress = Arc::new(Progress::default());
         let delivering = Delivering::new(self.held, &progress);
-        let (herald, progress) = (delivering.herald(), progress.clone());
-        let parts =
-            Parts { db, objects, ids: ids.clone(), ground, progress: progress.clone(), herald };
-        let (at, terms) = (parts.means(Now), self.settings.terms(Attends::All));
+        let deps = WorkerDeps {
+            db: db.clone(),
+            objects: objects.clone(),
+            ids: ids.clone(),
+            shared,
+            progress: progress.clone(),
+            observer: delivering.observer(),
+        };
+        let (at, terms) = (deps.context(), self.settings.terms(Attends::All));
         let begun = begin::begin(&at, terms, self.name, self.spec)?;
         announce(&begun)?;
         let (worker, stopper) =
-            Worker::start(parts, self.settings.clone(), Attends::One(begun.job))?;
+            Worker::start(deps, self.settings.clone(), Attends::One(begun.job))?;
         let delivery = delivering.start(self.held, ids, &self.settings, &stopper)?;
         let stopping = stopping::listen(stopper)?;
         let watching = live::watch(&self.held.db, &progress, begun.job, self.quiet)?;
