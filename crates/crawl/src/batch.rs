@@ -240,6 +240,7 @@ fn is_closed(cut: Option<&str>) -> bool {
 mod tests {
     use super::fixture::entry;
     use super::*;
+    use store::tables::queue::Action;
 
     #[test]
     fn a_batch_waits_since_its_first_document_and_for_the_earliest_that_falls_due() {
@@ -247,7 +248,7 @@ mod tests {
         assert!(batch.is_empty() && !batch.is_full(1));
         batch.put_back(&entry(1), 500);
         for check_ms in [9_000, 7_000, 8_000] {
-            let to = Settlement::Again { check_ms, action: "look" };
+            let to = Settlement::Again { check_ms, action: Action::Fetch };
             batch.settle(&entry(check_ms), to, 900);
         }
         assert_eq!((batch.first_ms, batch.due_ms), (Some(500), Some(7_000)));

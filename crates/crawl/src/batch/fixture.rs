@@ -2,7 +2,7 @@
 
 use page::ids::DocHash;
 use store::ids::{BinId, QueueId, Run};
-use store::tables::queue::{Entry, State};
+use store::tables::queue::{Action, Entry, State};
 
 /// A document that was claimed and never looked at.
 pub fn entry(id: i64) -> Entry {
@@ -12,7 +12,7 @@ pub fn entry(id: i64) -> Entry {
         bin: BinId(1),
         dochash: DocHash::of(&docid),
         docid,
-        action: "fetch".to_owned(),
+        action: Action::Fetch,
         hops: 1,
         redirects: 0,
         state: State::Active,

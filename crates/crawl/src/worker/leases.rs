@@ -86,9 +86,10 @@ impl Worker {
     pub(super) fn look_at_consumers(&mut self) -> Result<()> {
         let now_ms = clock::now_ms();
         let Some(look) = self.parts.begin_lag_look(now_ms) else { return Ok(()) };
-        let behind = self.deps.db.read(move |tx| {
-            cursors::behind(tx, &look.parts, look.chunks_over, now_ms, BEHIND_MAX)
-        });
+        let behind = self
+            .deps
+            .db
+            .read(move |tx| cursors::behind(tx, &look.parts, look.chunks_over, now_ms, BEHIND_MAX));
         let behind = match behind {
             // A database that is away is no news: turns wait for it, and say so.
             Err(error) if error.passes() => return Ok(()),

@@ -8,7 +8,6 @@ use crate::definitions::{CONNECTOR as WEB, WebSpec};
 use crate::job::JobWork;
 use crate::worker::finish::removal_gate::RemovalGate;
 use crate::worker::leases::check::LeaseKey;
-use page::ids::DocHash;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
