@@ -1,13 +1,14 @@
 """measure.py DIRECTORY FEEDS: what two crawls of so many feeds cost, in CPU and memory.
 
 Each feed announces ten articles; both are made by a server of this script's own, which
-answers conditional requests with 304, in a process of its own. CPU time is that of the one
-process that crawls, user and system, as the kernel counts it. Ends with 1 when a count is
-not what the server has.
+answers conditional requests with 304, in a process of its own. Ends with 1 when a count is not
+what the server has.
 """
-import asyncio, json, os, socket, subprocess, sys, tempfile, time
+import asyncio, os, socket, sys, tempfile
 
-PROGRAM = os.environ["DRIFTLINE"]
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from measuring import PROGRAM, finish, run_twice, verb
+
 ITEMS = 10
 DATE = "Mon, 06 Sep 2021 16:45:00 GMT"
 
@@ -50,26 +51,6 @@ def serve(listener):
     asyncio.run(forever())
 
 
-def verb(data, *args):
-    done = subprocess.run([PROGRAM, *args, "--data", data], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{args[:4]}: {done.stderr}")
-    return done.stdout
-
-
-def work(data):
-    """Runs the job; returns its seconds and what the process has used."""
-    verb(data, "job", "start", "news")
-    began = time.monotonic()
-    process = subprocess.Popen([PROGRAM, "work", "--until-idle", "--data", data],
-                               stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"work ended with {process.returncode}")
-    return time.monotonic() - began, used
-
-
 def crawl(directory, port, feeds):
     data, documents, good = f"{directory}/data", feeds * (1 + ITEMS), True
     seeds = ", ".join(f'"http://127.0.0.1:{port}/feed/{feed}.xml"' for feed in range(feeds))
@@ -82,20 +63,10 @@ def crawl(directory, port, feeds):
     verb(data, "init")
     verb(data, "import", f"{directory}/jobs.toml")
     print(f"{feeds:,} feeds and {feeds * ITEMS:,} articles, by {PROGRAM}")
-    for name in ["first", "again"]:
-        seconds, used = work(data)
-        line = json.loads(verb(data, "job", "list", "--json"))[0]
-        cpu_ms = 1000 * (used.ru_utime + used.ru_stime) / documents
-        print(f"{name}: {line['processed']:,} processed in {seconds:.1f} s ({documents / seconds:,.0f} a second), "
-              f"{cpu_ms:.3f} CPU-ms a document (user {used.ru_utime:.1f} s, system {used.ru_stime:.1f} s), "
-              f"{used.ru_maxrss / 1024:.0f} MB")
+    for line, _ in run_twice(data, "news", documents):
         good = good and line["processed"] == documents and line["word"] == "done"
         good = good and line["failed"] == 0 and line["undelivered"] == 0
-    size = sum(os.path.getsize(f"{at}/{name}") for at, _, names in os.walk(data) for name in names)
-    print(f"{size / documents:,.0f} bytes kept for each document")
-    verb(data, "verify")
-    if not good:
-        sys.exit("not as it should be")
+    finish(data, documents, good)
 
 
 def main(place, feeds):

@@ -199,7 +199,7 @@ fn fill(db: &Db, name: &str, documents: usize, due_ms: Option<i64>) -> Result<()
             Some(_) => {
                 let before = job_states::state(tx, job)?;
                 let now = job_states::State { paused: true, ..before.clone() };
-                job_states::save(tx, job, (&before, &now), now_ms)?;
+                job_states::save(tx, job, &before, &now, now_ms)?;
             }
         }
         Ok((job, node, settings::parts(tx)?))
@@ -234,7 +234,7 @@ fn fill_chunk(
     let candidates: Vec<Candidate> = docids.iter().map(|it| candidate(ids, it)).collect();
     let keys: Vec<QueueId> = candidates.iter().map(|it| it.id).collect();
     let to = match due_ms {
-        Some(check_ms) => Settlement::Again { check_ms, action: "fetch" },
+        Some(check_ms) => Settlement::Again { check_ms, action: queue::Action::Fetch },
         None => Settlement::Done,
     };
     let settled: Vec<Settled> =
@@ -244,12 +244,12 @@ fn fill_chunk(
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, adding, &candidates)?;
-        chunks::open(tx, &lease, (chunk, place.job, RUN), 0)?;
+        chunks::open(tx, &lease, chunk, place.job, RUN, 0)?;
         let peeked = queue::load(tx, place, &keys)?;
         queue::claim(tx, place, chunk, peeked)?;
-        queue::settle(tx, place, (chunk, RUN), &settled)?;
+        queue::settle(tx, place, chunk, RUN, &settled)?;
         let summary = chunks::Summary { documents: settled.len() as i64, ..Default::default() };
-        chunks::commit(tx, &lease, (chunk, seq), &summary, 0)
+        chunks::commit(tx, &lease, chunk, seq, &summary, 0)
     })?;
     Ok(())
 }

@@ -11,8 +11,8 @@ mod web;
 use anyhow::Result;
 use measure::{Taken, Watch, percentiles, rss_mb};
 use outputs::links::paging::Paging;
-use outputs::links::tops::By;
-use outputs::links::{Batch, LinkIndex, What, index::Applied, keys, reading, rebuild, tops, verify};
+use outputs::links::rankings::By;
+use outputs::links::{Batch, LinkIndex, What, index::Applied, keys, queries, rebuild, rankings, verify};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,8 +166,8 @@ fn questions(web: &Web, index: &LinkIndex) -> Result<()> {
         let (uri, paging) = (target(number), paging.clone());
         let part = index.part_of(&uri);
         index.read(move |view| {
-            let Some(known) = reading::find(view, part, &uri)? else { return Ok(()) };
-            reading::inlinks(view, &known, &reading::Filter::default(), &paging).map(|_| ())
+            let Some(known) = queries::find(view, part, &uri)? else { return Ok(()) };
+            queries::inlinks(view, &known, &queries::Filter::default(), &paging).map(|_| ())
         })?;
         Ok(())
     })?;
@@ -175,9 +175,9 @@ fn questions(web: &Web, index: &LinkIndex) -> Result<()> {
         let (uri, paging) = (web.uri(number.wrapping_mul(7_919) % web.pages), paging.clone());
         let part = index.part_of(&uri);
         index.read(move |view| {
-            let Some(known) = reading::find(view, part, &uri)? else { return Ok(()) };
-            let Some((page, seen_ms)) = reading::page_of(view, &known)? else { return Ok(()) };
-            reading::outlinks(&page, seen_ms, &paging);
+            let Some(known) = queries::find(view, part, &uri)? else { return Ok(()) };
+            let Some((page, seen_ms)) = queries::page_of(view, &known)? else { return Ok(()) };
+            queries::outlinks(&page, seen_ms, &paging);
             Ok(())
         })?;
         Ok(())
@@ -185,7 +185,7 @@ fn questions(web: &Web, index: &LinkIndex) -> Result<()> {
     ask("most linked pages, by turns incount and score", &|number| {
         let by = if number % 2 == 0 { By::Incount } else { By::Score };
         let paging = paging.clone();
-        index.read(move |view| tops::top(view, PARTS, by, &paging).map(|_| ()))?;
+        index.read(move |view| rankings::top(view, PARTS, by, &paging).map(|_| ()))?;
         Ok(())
     })?;
     ask("most linked pages of a domain", &|number| {
@@ -193,13 +193,13 @@ fn questions(web: &Web, index: &LinkIndex) -> Result<()> {
         let domain: Vec<&str> = page::outlinks::domain_of(&uri).rsplit('.').collect();
         let (domain, paging) = (domain.join("."), paging.clone());
         index.read(move |view| {
-            tops::top_of_domain(view, (PARTS, &domain), By::Incount, &paging).map(|_| ())
+            rankings::top_of_domain(view, PARTS, &domain, By::Incount, &paging).map(|_| ())
         })?;
         Ok(())
     })?;
     ask("domains by pages", &|_| {
         let paging = paging.clone();
-        index.read(move |view| tops::domains(view, PARTS, &paging).map(|_| ()))?;
+        index.read(move |view| rankings::domains(view, PARTS, &paging).map(|_| ()))?;
         Ok(())
     })
 }

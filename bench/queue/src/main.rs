@@ -172,7 +172,7 @@ fn claim(
     let lease = lease.clone();
     let claimed = db.write(move |tx| {
         leases::fence(tx, &lease)?;
-        chunks::open(tx, &lease, (chunk, PLACE.job, RUN), 0)?;
+        chunks::open(tx, &lease, chunk, PLACE.job, RUN, 0)?;
         queue::claim(tx, PLACE, chunk, found.clone())
     })?;
     Ok((chunk, claimed))
@@ -191,8 +191,8 @@ fn commit(
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, ADDING, &links)?;
-        queue::settle(tx, PLACE, (chunk, RUN), &settled)?;
-        chunks::commit(tx, &lease, (chunk, seq), &summary, 0)
+        queue::settle(tx, PLACE, chunk, RUN, &settled)?;
+        chunks::commit(tx, &lease, chunk, seq, &summary, 0)
     })?;
     Ok(())
 }

@@ -11,10 +11,10 @@ use judged::Judged;
 use outputs::links::{LinkIndex, keys};
 use outputs::search::ask::plan::Weights;
 use outputs::search::ask::{Asking, Question};
-use outputs::search::said;
+use outputs::search::anchor_text;
 use outputs::search::schema::{Entry, Key};
 use outputs::search::server::{Server, Shards};
-use outputs::search::told::Target;
+use outputs::search::indexed_links::Target;
 use outputs::search::writer::Writer;
 use page::domain::SuffixList;
 use std::path::Path;
@@ -101,8 +101,8 @@ fn our_index(
     let began = ProcessTime::now();
     let mut writer = Writer::open(home)?;
     for texts in corpus.texts.chunks(COMMIT_EVERY) {
-        let target = |text: &Text| said::target(links, list, &text.record.docid);
-        let said = said::of(links, &texts.iter().map(target).collect::<Vec<_>>())?;
+        let target = |text: &Text| anchor_text::target(links, list, &text.record.docid);
+        let said = anchor_text::of(links, &texts.iter().map(target).collect::<Vec<_>>())?;
         for (text, said) in texts.iter().zip(&said) {
             let key = Key { connection: text.connection, hash: text.record.dochash };
             let (record, facts) = (&text.record, text.facts());
@@ -132,7 +132,7 @@ struct Asker<'a> {
 
 impl Asker<'_> {
     fn ask(&self, question: &Question, weights: Weights) -> Result<Vec<String>> {
-        let in_links = |targets: &[Option<Target>]| said::in_links(self.links, targets);
+        let in_links = |targets: &[Option<Target>]| anchor_text::in_links(self.links, targets);
         let fields = &self.server.fields;
         let (secured, lag) = (&[], Default::default());
         let shards = self.shards;

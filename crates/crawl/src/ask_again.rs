@@ -29,19 +29,14 @@ pub fn unblock_hosts(db: &Db, job: &Job, now_ms: i64) -> Result<()> {
     let (id, delay_ms) = (job.id, spec.delay_ms);
     for part in parts(db)? {
         let codes: Vec<String> = sentences::no_answer().collect();
-        db.write(move |tx| bins::unblock(tx, (part, id), &codes, (now_ms, delay_ms)))?;
+        db.write(move |tx| bins::unblock(tx, part, id, &codes, now_ms, delay_ms))?;
     }
     Ok(())
 }
 
 /// Makes documents of a run that goes on ready again: those that nobody answered for, and
 /// those that were refused for a reason that the job's settings lift.
-pub fn retry_documents(
-    db: &Db,
-    (job, run): (JobId, Run),
-    spec: &WebSpec,
-    now_ms: i64,
-) -> Result<()> {
+pub fn retry_documents(db: &Db, job: JobId, run: Run, spec: &WebSpec, now_ms: i64) -> Result<()> {
     let waiting: Vec<String> =
         sentences::no_answer().chain([ROBOTS_UNREACHABLE.to_owned()]).collect();
     let lifted = sentences::PRIVATE.iter().filter(|_| spec.allow_private);
@@ -51,7 +46,7 @@ pub fn retry_documents(
         let place = Place { part, job };
         loop {
             let reasons = waiting.clone();
-            let count = db.write(move |tx| queue::hasten(tx, place, &reasons, (now_ms, STEP)))?;
+            let count = db.write(move |tx| queue::hasten(tx, place, &reasons, now_ms, STEP))?;
             if count == 0 {
                 break;
             }
@@ -65,7 +60,7 @@ pub fn retry_documents(
                 if !state.is_some_and(|it| it.phase == Phase::Active && it.run == run) {
                     return Ok(None);
                 }
-                Ok(retry::retry_any_of(tx, (place, run), (&reasons, row), STEP)?.next)
+                Ok(retry::retry_any_of(tx, place, run, &reasons, row, STEP)?.next)
             })?;
         }
     }

@@ -6,18 +6,18 @@
 //! link of every stored document has been judged by the job's present settings.
 
 use crate::ask_again;
-use crate::conduct::{self, Attends, Means, Terms, takes_seeds};
+use crate::conduct::{self, Attends, JobContext, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
+use crate::job::{JobWork, LinkOrigin, Shared, Source};
 use crate::lifecycle::{Event, Model};
-use crate::worker::job::{Found, Ground, JobWork, Source};
-use crate::worker::reading;
+use crate::targets::targets_of;
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Cursor;
 use std::sync::Arc;
 use store::chunkfile::document::DocumentRecord;
 use store::chunkfile::facts::FactsStream;
-use store::ids::{ConnectionId, JobId, Part, QueueId, Run};
+use store::ids::{ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
 use store::panics::Faults;
 use store::tables::connections::{self, Connection, Kind};
@@ -25,7 +25,7 @@ use store::tables::job_states::{self, Attended, Phase, RunKind, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
 use store::tables::{chunks, documents, removals, settings, traps};
-use store::{Db, Error, Result, pack};
+use store::{Db, Error, Result, clock, pack};
 
 /// The repository connection that `crawl` jobs share unless they name another.
 pub const CONNECTION: &str = "web";
@@ -38,12 +38,11 @@ const TALLIES_MAX: u32 = 1_000;
 /// Bytes of a job's name.
 pub const NAME_BYTES_MAX: usize = 255;
 
-/// What is begun.
+/// A run that was begun or joined, and its job.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Begun {
-    /// The job.
     pub job: JobId,
-    /// Its run.
     pub run: Run,
     /// Whether the run is new; otherwise it goes on.
     pub is_new: bool,
@@ -65,19 +64,19 @@ pub enum Seeded {
 }
 
 /// What all jobs of a database share. `own` are the addresses of this program.
-pub fn ground(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Ground> {
+pub fn shared(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Shared> {
     let (suffixes, parts, installation) = db.read(|tx| {
         Ok((settings::suffix_list(tx)?, settings::parts(tx)?, settings::installation(tx)?))
     })?;
     store::ours::claim_installation(installation);
     let extractor = Arc::default();
     let faults = Faults::default();
-    Ok(Ground { suffixes, parts, installation, own, extractor, faults })
+    Ok(Shared { suffixes, parts, installation, own, extractor, faults })
 }
 
 /// Makes or edits a job, and begins its next run or goes on with the last. A job that is
 /// paused goes on.
-pub fn begin(at: &Means, terms: Terms, name: &str, spec: &WebSpec) -> Result<Begun> {
+pub fn begin(at: &JobContext, terms: Terms, name: &str, spec: &WebSpec) -> Result<Begun> {
     let (job, is_new_job) = define(at, name, spec)?;
     let terms = Terms { attends: Attends::One(job.id), ..terms };
     let id = job.id;
@@ -88,7 +87,7 @@ pub fn begin(at: &Means, terms: Terms, name: &str, spec: &WebSpec) -> Result<Beg
 /// The same in a process that works on all jobs: its conductor carries the job from state to
 /// state, and looks when `wake` is called, which says no when the process is about to end.
 pub fn begin_beside(
-    at: &Means,
+    at: &JobContext,
     name: &str,
     spec: &WebSpec,
     wake: &dyn Fn() -> bool,
@@ -120,12 +119,12 @@ fn may_start(state: &State) -> bool {
 /// Begins the next run of a job or goes on with the last; `bring` waits until the job is in a
 /// state that satisfies.
 fn run(
-    at: &Means,
+    at: &JobContext,
     job: &Job,
     spec: &WebSpec,
     bring: impl Fn(fn(&State) -> bool) -> Result<State>,
 ) -> Result<Begun> {
-    ask_again::unblock_hosts(&at.db, job, at.now.ms())?;
+    ask_again::unblock_hosts(&at.db, job, clock::now_ms())?;
     let (id, mut is_new, mut was_paused) = (job.id, false, false);
     // A run that goes on may end, by others, before its new seeds are in; the next one
     // takes them then.
@@ -138,14 +137,14 @@ fn run(
             _ if may_start(&state) => Event::Start { minimal: false },
             _ if state.paused => Event::Resume,
             _ => {
-                if let Some(let_in) = join(at, (job, spec), (&state, is_new))? {
+                if let Some(let_in) = join(at, job, spec, &state, is_new)? {
                     let (run, is_new_job) = (state.run, false);
                     return Ok(Begun { job: id, run, is_new, is_new_job, was_paused, let_in });
                 }
                 continue;
             }
         };
-        let (now_ms, starts) = (at.now.ms(), may_start(&state));
+        let (now_ms, starts) = (clock::now_ms(), may_start(&state));
         // Refused when somebody else was faster; then it stands elsewhere by now.
         if at.db.write(move |tx| conduct::try_to(tx, id, &event, now_ms))?.is_some() {
             is_new |= starts;
@@ -157,20 +156,22 @@ fn run(
 /// Joins a run that is under way, in the name of this node, with the seeds and the
 /// settings of now. Returns how many documents these let in; `None` if the run is over.
 fn join(
-    at: &Means,
-    (job, spec): (&Job, &WebSpec),
-    (state, is_new): (&State, bool),
+    at: &JobContext,
+    job: &Job,
+    spec: &WebSpec,
+    state: &State,
+    is_new: bool,
 ) -> Result<Option<u64>> {
     let (id, node) = (job.id, at.ids.node());
     at.db.write(move |tx| job_states::attend(tx, id, node))?;
     if is_new || state.phase != Phase::Active {
         return Ok(Some(0));
     }
-    ask_again::retry_documents(&at.db, (id, state.run), spec, at.now.ms())?;
+    ask_again::retry_documents(&at.db, id, state.run, spec, clock::now_ms())?;
     let (known, state) = (job.clone(), state.clone());
     let attended = at.db.read(move |tx| Attended::new(tx, known.clone(), state.clone()))?;
     let work =
-        JobWork::new(&attended, &at.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+        JobWork::new(&attended, &at.shared).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
     let admission = spec.admission();
     let judged = at.db.read(move |tx| job_states::judged(tx, id))?;
@@ -206,7 +207,7 @@ fn check_name(name: &str) -> Result<()> {
 
 /// The job's definition, made or edited. Of several processes that make it at the same
 /// moment one does, and the others find it. Returns whether it is new, too.
-pub fn define(at: &Means, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+pub fn define(at: &JobContext, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
     check_name(name)?;
     match define_once(at, name, spec) {
         Err(Error::Duplicate { .. }) => define_once(at, name, spec),
@@ -214,8 +215,8 @@ pub fn define(at: &Means, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
     }
 }
 
-fn define_once(at: &Means, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
-    let (name, docspec, now_ms) = (name.to_owned(), spec.to_json(), at.now.ms());
+fn define_once(at: &JobContext, name: &str, spec: &WebSpec) -> Result<(Job, bool)> {
+    let (name, docspec, now_ms) = (name.to_owned(), spec.to_json(), clock::now_ms());
     let (job_id, connection_id) = (JobId(at.ids.next()), ConnectionId(at.ids.next()));
     at.db.write(move |tx| {
         let known = jobs::find(tx, &name)?;
@@ -248,12 +249,12 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
 
 /// Queues the seeds; those that are there already are seen again. `since` is how far the
 /// last seeding has come.
-pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seeded> {
+pub fn seed(at: &JobContext, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seeded> {
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
     let (mut over, mut named) = (None, 0_u64);
     let mut name = |docid: String| {
         named += 1;
-        let found = Found { seed: true, ..Found::default() };
+        let found = LinkOrigin { seed: true, ..LinkOrigin::default() };
         let (part, candidate) = work.candidate(QueueId(at.ids.next()), docid, found);
         by_part.entry(part).or_default().push(candidate);
         if by_part.values().map(Vec::len).sum::<usize>() >= SEEDS_AT_ONCE {
@@ -264,7 +265,7 @@ pub fn seed(at: &Means, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seed
             });
         }
     };
-    let now_ms = at.now.ms();
+    let now_ms = clock::now_ms();
     let version = match &work.source {
         Source::Web(web) => {
             web.spec.seeds.iter().cloned().for_each(&mut name);
@@ -305,19 +306,19 @@ fn empty_list(documents: i64) -> Error {
 /// Adds candidates to their parts, within the job's limit. Returns how many were let in;
 /// `None` if the run is over, which whoever ends it does under the same lock.
 fn add(
-    at: &Means,
+    at: &JobContext,
     work: &Arc<JobWork>,
     by_part: BTreeMap<Part, Vec<Candidate>>,
 ) -> Result<Option<u64>> {
     let mut let_in = 0;
     for (part, candidates) in by_part {
-        let (work, now_ms) = (work.clone(), at.now.ms());
+        let (work, now_ms) = (work.clone(), clock::now_ms());
         let added = at.db.write(move |tx| {
             let state = job_states::lock(tx, work.id)?;
             if !state.is_some_and(|it| it.run == work.run && takes_seeds(it.phase)) {
                 return Ok(None);
             }
-            work.add(tx, (part, now_ms), (&candidates, &[])).map(Some)
+            work.add(tx, part, now_ms, &candidates, &[]).map(Some)
         })?;
         let Some(added) = added else { return Ok(None) };
         let_in += added.new + added.revived;
@@ -327,9 +328,9 @@ fn add(
 
 /// Judges the links of every stored document by the job's present settings, from the
 /// facts of committed chunks: nothing is fetched for it.
-fn judge_again(at: &Means, work: &Arc<JobWork>) -> Result<u64> {
+fn judge_again(at: &JobContext, work: &Arc<JobWork>) -> Result<u64> {
     let mut let_in = 0;
-    for part in (0..i64::from(work.ground.parts)).map(Part) {
+    for part in (0..i64::from(work.shared.parts)).map(Part) {
         let mut seq = 0;
         loop {
             let found = at.db.read(move |tx| chunks::after(tx, part, seq, CHUNKS))?;
@@ -343,7 +344,7 @@ fn judge_again(at: &Means, work: &Arc<JobWork>) -> Result<u64> {
                 for record in FactsStream::open(key, Cursor::new(bytes))? {
                     records.push(record?);
                 }
-                let added = add(at, work, links_of(at, work, (part, chunk.id), records)?)?;
+                let added = add(at, work, links_of(at, work, part, chunk.id, records)?)?;
                 let_in += added.unwrap_or(0);
             }
         }
@@ -353,9 +354,10 @@ fn judge_again(at: &Means, work: &Arc<JobWork>) -> Result<u64> {
 
 /// Links of the records of a chunk that are still the newest of their documents.
 fn links_of(
-    at: &Means,
+    at: &JobContext,
     work: &JobWork,
-    (part, chunk): (Part, store::ids::ChunkId),
+    part: Part,
+    chunk: ChunkId,
     records: Vec<DocumentRecord>,
 ) -> Result<BTreeMap<Part, Vec<Candidate>>> {
     let keys: Vec<DocHash> =
@@ -381,10 +383,11 @@ fn links_of(
             continue;
         }
         let Some(web) = work.web() else { continue };
-        let (targets, _) = reading::targets_of(web, (&record.docid, *hops), (facts, &[]));
+        let targets = targets_of(web, &record.docid, *hops, facts, &[]);
         for target in targets {
             let parent = Some((part, record.dochash));
-            let found = Found { hops: hops + 1, parent, cut: target.cut, ..Found::default() };
+            let found =
+                LinkOrigin { hops: hops + 1, parent, cut: target.cut, ..LinkOrigin::default() };
             let (to, candidate) = work.candidate(QueueId(at.ids.next()), target.url, found);
             by_part.entry(to).or_default().push(candidate);
         }

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::traps::TrapRow;
 use tallies::{Key, Tallies};
-use tally::Tally;
+use tally::{Tally, TallyPlace};
 
 /// Links that a host has which a seed leads to by redirects: more than anybody follows.
 const SEED_LINKS: i64 = 1_000_000_000;
@@ -94,7 +94,7 @@ impl Page {
 }
 
 impl Budgets {
-    /// Nothing counted yet.
+    /// Budgets that have counted nothing.
     pub fn new(limits: Limits, suffixes: Arc<SuffixList>) -> Budgets {
         Budgets {
             limits,
@@ -131,7 +131,8 @@ impl Budgets {
             }
         });
         let make = || {
-            let place = (seen.part, seen.job, BinId(bin_of(domain)));
+            let bin = BinId(bin_of(domain));
+            let place = TallyPlace { part: seen.part, job: seen.job, bin };
             Tally::new(place, Level::Domain, &domain_name(domain))
         };
         self.tallies.count(keys.domain, make, |tally| {
@@ -186,7 +187,7 @@ impl Budgets {
 
     fn count_pattern(&mut self, seen: &Seen<'_>, keys: &Keys, page: Page) {
         let Shape { pattern, family, parameters, .. } = &self.shape;
-        let place = (seen.part, seen.job, seen.bin);
+        let place = TallyPlace { part: seen.part, job: seen.job, bin: seen.bin };
         let make = || Tally::new(place, Level::Pattern, pattern);
         self.tallies.count(keys.pattern, make, |tally| page.count(tally));
         let Some(key) = keys.family else { return };
@@ -200,7 +201,7 @@ impl Budgets {
     }
 
     fn count_host(&mut self, seen: &Seen<'_>, keys: &Keys, change: impl FnOnce(&mut Tally)) {
-        let place = (seen.part, seen.job, seen.bin);
+        let place = TallyPlace { part: seen.part, job: seen.job, bin: seen.bin };
         let make = || Tally::new(place, Level::Host, &host_name(host_of(seen.url)));
         let linked = self.memory.take_outside(seen.job, seen.bin);
         let is_named_elsewhere = seen.look == Look::First && seen.is_named_elsewhere;

@@ -5,12 +5,13 @@
 //! another part, so that everything handed can be taken back; a child whose values are
 //! others than before is looked at again, whether they were added or taken away.
 
+use crate::outbox::Outbox;
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::chunkfile::document::Field;
 use store::ids::{BinId, Part};
 use store::tables::carrydown::{self, Data, Handed, Handing};
-use store::tables::leases::{self, Lease};
+use store::tables::leases::Lease;
 use store::tables::queue::{self, Place};
 use store::{Db, Result, Tx};
 
@@ -45,19 +46,17 @@ pub fn fields(data: &Data) -> Vec<Field> {
     data.iter().map(field).collect()
 }
 
-/// What is handed over, and what is written of it.
+/// What is handed over by documents to those they lead to.
 #[derive(Debug, Default)]
 pub struct HandingOver {
-    /// By the part of those who take it.
-    pub by_part: BTreeMap<Part, Vec<Handing>>,
-    handed: Vec<(DocHash, Handed)>,
-    meanwhile: Vec<(DocHash, Handed)>,
+    outbox: Outbox<Handing, Handed>,
 }
 
 impl HandingOver {
     /// Works out what documents of a part hand over that say so now.
     pub fn plan(
-        (db, lease): (&Db, &Lease),
+        db: &Db,
+        lease: &Lease,
         place: Place,
         hands: &HashMap<DocHash, Hands>,
     ) -> Result<HandingOver> {
@@ -69,57 +68,64 @@ impl HandingOver {
         let before = db.read(move |tx| carrydown::handed(tx, place, &keys))?;
         let nothing = (Handed::new(), true);
         for (parent, now) in hands {
-            let (before, arrived) = before.get(parent).unwrap_or(&nothing);
-            over.document((place.part, *parent), now, (before, *arrived));
+            let (before, has_arrived) = before.get(parent).unwrap_or(&nothing);
+            over.hand(place.part, *parent, now, before, *has_arrived);
         }
-        if over.by_part.keys().any(|part| *part != place.part) {
-            let (lease, meanwhile) = (lease.clone(), std::mem::take(&mut over.meanwhile));
-            db.write(move |tx| {
-                leases::fence(tx, &lease)?;
-                carrydown::save_handed(tx, place, (&meanwhile, false))
-            })?;
-        }
+        over.outbox.announce(db, lease, move |tx, meanwhile| {
+            carrydown::save_handed(tx, place, meanwhile, false)
+        })?;
         Ok(over)
     }
 
-    fn document(
+    /// Hands over what a parent says now, where it is not what it handed before.
+    fn hand(
         &mut self,
-        parent: (Part, DocHash),
+        own: Part,
+        parent: DocHash,
         now: &Hands,
-        (before, arrived): (&Handed, bool),
+        before: &Handed,
+        has_arrived: bool,
     ) {
+        let source = (own, parent);
         let mut handed = Handed::new();
         for ((part, child), data) in now.iter().filter(|(_, data)| !data.is_empty()) {
             let print = carrydown::print(data);
             handed.insert((*part, *child), print);
-            if !arrived || before.get(&(*part, *child)) != Some(&print) {
-                let handing = Handing { parent, child: *child, data: data.clone() };
-                self.by_part.entry(*part).or_default().push(handing);
+            if !has_arrived || before.get(&(*part, *child)) != Some(&print) {
+                let handing = Handing { parent: source, child: *child, data: data.clone() };
+                self.outbox.send(*part, [handing]);
             }
         }
         for (part, child) in before.keys().filter(|key| !handed.contains_key(key)) {
-            let handing = Handing { parent, child: *child, data: Data::new() };
-            self.by_part.entry(*part).or_default().push(handing);
+            let handing = Handing { parent: source, child: *child, data: Data::new() };
+            self.outbox.send(*part, [handing]);
         }
-        if !arrived || handed != *before {
+        if !has_arrived || handed != *before {
             let mut all = before.clone();
             all.extend(handed.clone());
-            self.meanwhile.push((parent.1, all));
-            self.handed.push((parent.1, handed));
+            self.outbox.note(parent, handed, all);
         }
+    }
+
+    /// The parts that take something.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        self.outbox.parts()
     }
 
     /// Has a part take what it is handed. Returns the bins that have something ready
     /// because of it.
     pub fn take(&self, tx: &mut Tx<'_>, place: Place) -> Result<BTreeSet<BinId>> {
-        let Some(handings) = self.by_part.get(&place.part) else { return Ok(BTreeSet::new()) };
+        let handings = self.outbox.to(place.part);
+        if handings.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         let news = carrydown::take(tx, place, handings)?;
         queue::look_again(tx, place, &news)
     }
 
-    /// All has been handed over, in the transaction of the own part.
-    pub fn has_arrived(&self, tx: &mut Tx<'_>, place: Place) -> Result<()> {
-        carrydown::save_handed(tx, place, (&self.handed, true))
+    /// Writes that all has been handed over, in the transaction of the own part.
+    pub fn record_sent(&self, tx: &mut Tx<'_>, place: Place) -> Result<()> {
+        carrydown::save_handed(tx, place, self.outbox.sent(), true)
     }
 }
 

@@ -25,19 +25,16 @@ const GONE: &str = "gone";
 
 /// What came back, after parsing.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub enum Seen<'a> {
     /// A document with content.
     Content(Content<'a>),
     /// The server says it is as it was (304).
     NotModified(Validators),
     /// 404 or 410.
-    Missing {
-        /// Which.
-        status: i64,
-    },
+    Missing { status: i64 },
     /// It is elsewhere now.
     Moved {
-        /// The status.
         status: i64,
         /// Where: the part and the key.
         to: (Part, DocHash),
@@ -58,12 +55,11 @@ pub enum Seen<'a> {
     },
 }
 
-/// A document's content.
+/// A document that was read, as far as it is compared.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Content<'a> {
-    /// The status.
     pub status: i64,
-    /// What was parsed.
     pub facts: &'a Facts,
     /// What others say of it.
     pub fields: &'a [Field],
@@ -139,7 +135,7 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
         Seen::Content(content) => with_content(document, content, looked),
         Seen::NotModified(validators) => not_modified(document, validators),
         Seen::Missing { status } => {
-            missing(document, (*status, has_said(known, GONE, *status)), looked)
+            missing(document, *status, has_said(known, GONE, *status), looked)
         }
         Seen::Moved { status, to } => {
             let is_said = has_said(known, REDIRECT, *status) && known.redirect == Some(*to);
@@ -295,7 +291,7 @@ fn found(document: &mut Document) {
     document.missing_ms = None;
 }
 
-fn missing(mut document: Document, (status, is_said): (i64, bool), looked: Looked) -> Compared {
+fn missing(mut document: Document, status: i64, is_said: bool, looked: Looked) -> Compared {
     document.outcome = GONE.into();
     document.http_status = Some(status);
     let first_ms = *document.missing_ms.get_or_insert(looked.now_ms);

@@ -7,28 +7,29 @@
 //! half done is begun again by whoever notices; nothing waits for a poll that this
 //! process could have told itself.
 
-mod collecting;
-mod ending;
-mod herald;
-mod interrupting;
+mod bring;
+mod garbage;
+mod interrupter;
 mod journal;
+mod observer;
 pub mod removals;
 mod retention;
+mod run_end;
 mod startup;
 mod timetable;
 mod trouble;
 mod watch;
 
-pub use ending::{JobRun, cleans};
-pub use herald::{Herald, Silence};
+pub use bring::{bring, wait_for};
+pub use observer::{NoObserver, Observer};
+pub use run_end::cleans;
 pub use startup::takes_seeds;
 pub use trouble::patience;
 
+use crate::job::Shared;
 use crate::lifecycle::{Event, after};
-use crate::worker::job::Ground;
-use crate::worker::now::Now;
-use collecting::Collecting;
-use interrupting::Interrupter;
+use garbage::Collecting;
+use interrupter::Interrupter;
 use retention::Retention;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +42,7 @@ use store::objects::Objects;
 use store::panics::caught;
 use store::tables::job_states::{self, AbortedFrom, Phase, State};
 use store::tables::{nodes, outages};
-use store::{Db, Error, Result, Tx};
+use store::{Db, Error, Result, Tx, clock};
 use watch::Watch;
 
 /// Jobs looked at in one go.
@@ -51,15 +52,13 @@ const STARTUPS_MAX: usize = 4;
 /// While a job is on its way to another state, it is looked at this often: others may
 /// do the work that is waited for.
 const GLANCE_MS: i64 = 20;
-/// How long a job may take to come to a state that somebody waits for.
-const BRING_MS_MAX: i64 = 120_000;
 
 /// Which jobs are conducted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Attends {
     /// One, until it is inactive.
     One(JobId),
-    /// All there are.
     All,
 }
 
@@ -75,25 +74,23 @@ impl Attends {
 
 /// What a conductor works with.
 #[derive(Clone)]
-pub struct Means {
-    /// The rows.
+pub struct JobContext {
+    /// The database of the jobs.
     pub db: Db,
-    /// The objects.
+    /// The store of what is too large for it.
     pub objects: Objects,
     /// Makes ids for this node, which is registered.
     pub ids: Arc<IdMaker>,
     /// What all jobs share.
-    pub ground: Ground,
-    /// The time.
-    pub now: Now,
+    pub shared: Shared,
     /// Who is told of what happens.
-    pub herald: Arc<dyn Herald>,
+    pub observer: Arc<dyn Observer>,
 }
 
 /// How a conductor conducts.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Terms {
-    /// Which jobs.
     pub attends: Attends,
     /// How long a silent node counts as alive.
     pub silence_ms: i64,
@@ -106,13 +103,13 @@ pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
     let before = job_states::lock(tx, job)?
         .ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))?;
     let next = after(&before, event, now_ms).map_err(|refused| Error::Refused(refused.0))?;
-    job_states::save(tx, job, (&before, &next), now_ms)?;
+    job_states::save(tx, job, &before, &next, now_ms)?;
     // Whatever it waited for was reached, or is not waited for any more.
     let was_in_trouble = before.failcount.is_some();
     if was_in_trouble && (next.failcount.is_none() || next.phase == Phase::Aborting) {
         outages::clear_job(tx, job)?;
     }
-    journal::note(tx, (job, event), (&before, &next), now_ms)?;
+    journal::note(tx, job, event, &before, &next, now_ms)?;
     Ok(next)
 }
 
@@ -125,63 +122,7 @@ pub fn try_to(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
     }
 }
 
-/// Brings a job to a state that satisfies, without a thread of its own: what `crawl` does
-/// before it works. Fails when nothing has come of it for long.
-pub fn bring(
-    means: &Means,
-    terms: Terms,
-    job: JobId,
-    satisfies: impl Fn(&State) -> bool,
-) -> Result<State> {
-    let (again, woken) = sync_channel(1);
-    let mut podium = Podium::new(means.clone(), terms, again);
-    let give_up_ms = means.now.ms() + BRING_MS_MAX;
-    loop {
-        let state = means.db.read(move |tx| job_states::state(tx, job))?;
-        if satisfies(&state) {
-            return Ok(state);
-        }
-        if means.now.ms() > give_up_ms {
-            return Err(stays(means, job, &state)?);
-        }
-        podium.collect();
-        let wait_ms = podium.look(&|| {})?.min(GLANCE_MS);
-        let _ = woken.recv_timeout(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)));
-    }
-}
-
-/// Waits until the conductor of this process has brought a job to a state that satisfies.
-/// `wake` makes it look; when that says no, or nothing has come of it for long, this fails.
-pub fn wait_for(
-    means: &Means,
-    job: JobId,
-    satisfies: impl Fn(&State) -> bool,
-    wake: &dyn Fn() -> bool,
-) -> Result<State> {
-    let give_up_ms = means.now.ms() + BRING_MS_MAX;
-    loop {
-        let state = means.db.read(move |tx| job_states::state(tx, job))?;
-        if satisfies(&state) {
-            return Ok(state);
-        }
-        if !wake() {
-            return Err(Error::Refused("this process is about to end".to_owned()));
-        }
-        if means.now.ms() > give_up_ms {
-            return Err(stays(means, job, &state)?);
-        }
-        std::thread::park_timeout(Duration::from_millis(GLANCE_MS.unsigned_abs()));
-    }
-}
-
-fn stays(means: &Means, job: JobId, state: &State) -> Result<Error> {
-    let name = state.name();
-    let why = means.db.read(move |tx| outages::why_of_job(tx, job))?;
-    let why = why.map_or(String::new(), |why| format!(" ({why})"));
-    Ok(Error::Refused(format!("the job is {name}, and stays so{why}; try again later")))
-}
-
-/// The thread.
+/// The thread that carries jobs from state to state.
 pub struct Conductor {
     wake: SyncSender<()>,
     stop: Arc<AtomicBool>,
@@ -191,7 +132,7 @@ pub struct Conductor {
 impl Conductor {
     /// Starts it. `changed` is called whenever a job has moved on.
     pub fn start(
-        means: Means,
+        context: JobContext,
         terms: Terms,
         changed: impl Fn() + Send + Clone + 'static,
     ) -> Result<Conductor> {
@@ -201,27 +142,27 @@ impl Conductor {
         let thread = std::thread::Builder::new()
             .name("conductor".into())
             .spawn(move || {
-                let mut watch = Watch::new(means.db.clone());
-                let mut collecting = Collecting::new(means.now.ms());
-                let mut podium = Podium::new(means, terms, again);
+                let mut watch = Watch::new(context.db.clone());
+                let mut collecting = Collecting::new(clock::now_ms());
+                let mut conductor = ConductorState::new(context, terms, again);
                 while !stopped.load(Ordering::SeqCst) {
-                    podium.collect();
+                    conductor.collect();
                     watch.note();
                     // A database that is away is met again at the next look.
-                    let looked = caught(|| podium.look(&changed)).flatten();
+                    let looked = caught(|| conductor.look(&changed)).flatten();
                     let wait_ms = looked.unwrap_or(terms.poll_ms);
-                    let forgot = caught(|| podium.forget_history());
+                    let forgot = caught(|| conductor.forget_history());
                     let wait_ms = wait_ms.min(forgot.unwrap_or(terms.poll_ms));
-                    let wait_ms = wait_ms.min(collecting.step(&podium.means));
+                    let wait_ms = wait_ms.min(collecting.step(&conductor.context));
                     let wait = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
                     if watch.wait(&woken, wait) {
                         changed();
                     }
                 }
                 // What is under way is bound to this node, and is not left behind.
-                podium.working.values().for_each(|it| it.interrupter.interrupt());
+                conductor.working.values().for_each(|it| it.interrupter.interrupt());
                 collecting.end();
-                for (_, working) in podium.working.drain() {
+                for (_, working) in conductor.working.drain() {
                     let _ = working.thread.join();
                 }
             })
@@ -250,14 +191,13 @@ struct Working {
 }
 
 /// Where the conductor stands.
-struct Podium {
-    means: Means,
+struct ConductorState {
+    context: JobContext,
     terms: Terms,
     /// Work that takes longer, by job.
     working: HashMap<JobId, Working>,
     /// For that work, to say that it is done.
     again: SyncSender<()>,
-    /// Schedules, by job.
     timetable: HashMap<JobId, timetable::Entry>,
     /// Until when jobs are left alone that were in trouble themselves.
     resting: Arc<Mutex<HashMap<JobId, i64>>>,
@@ -267,17 +207,17 @@ struct Podium {
     judged: HashMap<JobId, removals::Judged>,
 }
 
-impl Podium {
-    fn new(means: Means, terms: Terms, again: SyncSender<()>) -> Podium {
+impl ConductorState {
+    fn new(context: JobContext, terms: Terms, again: SyncSender<()>) -> ConductorState {
         let (working, timetable, resting) = (HashMap::new(), HashMap::new(), Arc::default());
         let retention = Retention::default();
         let judged = HashMap::new();
-        Podium { means, terms, working, again, timetable, resting, retention, judged }
+        ConductorState { context, terms, working, again, timetable, resting, retention, judged }
     }
 
     /// Forgets history that is not kept any longer. Returns how long to wait for more.
     fn forget_history(&mut self) -> i64 {
-        let step = self.retention.step(&self.means.db, self.means.now.ms());
+        let step = self.retention.step(&self.context.db, clock::now_ms());
         step.unwrap_or(self.terms.poll_ms)
     }
 
@@ -294,11 +234,11 @@ impl Podium {
         if self.terms.attends == Attends::All
             && let Some(next_ms) = self.look_at_clock()?
         {
-            wait_ms = wait_ms.min((next_ms - self.means.now.ms()).max(0));
+            wait_ms = wait_ms.min((next_ms - clock::now_ms()).max(0));
         }
         let mut after = JobId(i64::MIN);
         loop {
-            let jobs = self.means.db.read(move |tx| job_states::busy(tx, after, JOBS_MAX))?;
+            let jobs = self.context.db.read(move |tx| job_states::busy(tx, after, JOBS_MAX))?;
             let Some((last, _)) = jobs.last() else { return Ok(wait_ms) };
             after = *last;
             for (job, state) in jobs {
@@ -306,7 +246,7 @@ impl Podium {
                     continue;
                 }
                 if let Some(working) = self.working.get(&job) {
-                    if interrupting::is_to_end(&state) {
+                    if interrupter::is_to_end(&state) {
                         working.interrupter.interrupt();
                     }
                     continue;
@@ -318,7 +258,7 @@ impl Podium {
                     }
                     Ok(Advance::Waits) => wait_ms = wait_ms.min(GLANCE_MS),
                     Ok(Advance::Rests(until_ms)) => {
-                        wait_ms = wait_ms.min((until_ms - self.means.now.ms()).max(0));
+                        wait_ms = wait_ms.min((until_ms - clock::now_ms()).max(0));
                     }
                     Ok(Advance::Settled) => {}
                     // Another process was faster, or the job is not what it was.
@@ -326,9 +266,9 @@ impl Podium {
                     Err(error) if error.passes() => {}
                     // A bug that one job meets is its own trouble, and no other's.
                     Err(error @ Error::Internal { .. }) => {
-                        let now_ms = self.means.now.ms();
+                        let now_ms = clock::now_ms();
                         let fails = Event::Fail(error.to_string());
-                        self.means.db.write(move |tx| try_to(tx, job, &fails, now_ms))?;
+                        self.context.db.write(move |tx| try_to(tx, job, &fails, now_ms))?;
                     }
                     Err(error) => return Err(error),
                 }
@@ -337,10 +277,10 @@ impl Podium {
     }
 
     fn change(&self, job: JobId, event: Event) -> Result<State> {
-        let (now_ms, told) = (self.means.now.ms(), event.clone());
-        let state = self.means.db.write(move |tx| change(tx, job, &event, now_ms))?;
-        if let Some(occasion) = herald::occasion(&told, &state) {
-            self.means.herald.happened(job, occasion, &state);
+        let (now_ms, told) = (clock::now_ms(), event.clone());
+        let state = self.context.db.write(move |tx| change(tx, job, &event, now_ms))?;
+        if let Some(occasion) = observer::occasion(&told, &state) {
+            self.context.observer.on_event(job, occasion, &state);
         }
         Ok(state)
     }
@@ -368,7 +308,7 @@ impl Podium {
             Phase::ReadyForStartup => self.spawn(job, changed, startup::run),
             Phase::Active if state.resuming => self.moved(job, Event::Resumed),
             Phase::Active if state.stopping => self.quiet(job),
-            Phase::Active if state.reseed_ms.is_some_and(|ms| ms <= self.means.now.ms()) => {
+            Phase::Active if state.reseed_ms.is_some_and(|ms| ms <= clock::now_ms()) => {
                 match state.paused || state.waiting || state.seeding {
                     true => Ok(Advance::Settled),
                     false => self.spawn(job, changed, startup::reseed),
@@ -376,13 +316,13 @@ impl Podium {
             }
             Phase::Aborting => self.quiet(job),
             Phase::ShuttingDown => self.shutting_down(job, state),
-            Phase::ReadyForNotify => self.spawn(job, changed, ending::tell),
+            Phase::ReadyForNotify => self.spawn(job, changed, run_end::tell),
             Phase::ReadyForDelete if state.outputs_present => {
-                self.change(job, Event::DeleteBegins { node: self.means.ids.node() })?;
+                self.change(job, Event::DeleteBegins { node: self.context.ids.node() })?;
                 self.moved(job, Event::DeletePrepared)
             }
             Phase::Deleting if state.outputs_present => self.deleting(job),
-            Phase::ReadyForDeleteNotify => self.spawn(job, changed, ending::tell_deletion),
+            Phase::ReadyForDeleteNotify => self.spawn(job, changed, run_end::tell_deletion),
             _ => Ok(Advance::Settled),
         }
     }
@@ -405,11 +345,11 @@ impl Podium {
             _ => return Ok(None),
         };
         let Some(node) = state.node else { return Ok(Some(event)) };
-        let heard_since_ms = self.means.now.ms() - self.terms.silence_ms;
+        let heard_since_ms = clock::now_ms() - self.terms.silence_ms;
         // Our own work of this job would be among what is under way.
-        let is_ours = node == self.means.ids.node();
+        let is_ours = node == self.context.ids.node();
         let alive =
-            !is_ours && self.means.db.read(move |tx| nodes::is_live(tx, node, heard_since_ms))?;
+            !is_ours && self.context.db.read(move |tx| nodes::is_live(tx, node, heard_since_ms))?;
         Ok((!alive).then_some(event))
     }
 
@@ -417,7 +357,7 @@ impl Podium {
     fn rests_until(&self, job: JobId) -> Option<i64> {
         let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
         let until_ms = *resting.get(&job)?;
-        if until_ms <= self.means.now.ms() {
+        if until_ms <= clock::now_ms() {
             resting.remove(&job);
             return None;
         }
@@ -429,7 +369,7 @@ impl Podium {
         &mut self,
         job: JobId,
         changed: &(impl Fn() + Send + Clone + 'static),
-        work: fn(&Means, JobId, &Interrupter) -> Result<()>,
+        work: fn(&JobContext, JobId, &Interrupter) -> Result<()>,
     ) -> Result<Advance> {
         if self.working.len() >= STARTUPS_MAX {
             return Ok(Advance::Waits);
@@ -437,26 +377,26 @@ impl Podium {
         if let Some(until_ms) = self.rests_until(job) {
             return Ok(Advance::Rests(until_ms));
         }
-        let (means, changed, again) = (self.means.clone(), changed.clone(), self.again.clone());
+        let (context, changed, again) = (self.context.clone(), changed.clone(), self.again.clone());
         let (resting, interrupter) = (self.resting.clone(), Interrupter::default());
         let interrupted = interrupter.clone();
         let thread = std::thread::Builder::new()
             .name("startup".into())
             .spawn(move || {
-                match caught(|| work(&means, job, &interrupted)).flatten() {
+                match caught(|| work(&context, job, &interrupted)).flatten() {
                     Ok(()) => {}
                     // If this cannot be written, whoever looks at the job next does it.
                     Err(_) if interrupted.is_interrupted() => {
-                        let _ = trouble::put_back(&means, job);
+                        let _ = trouble::put_back(&context, job);
                     }
                     // A job that cannot be what it is told to be is aborted, and says why;
                     // trouble that passes, or may be, is tried again.
                     Err(error) if !error.passes() && !error.is_internal() => {
-                        let (event, now_ms) = (Event::Fail(error.to_string()), means.now.ms());
-                        let _ = means.db.write(move |tx| change(tx, job, &event, now_ms));
+                        let (event, now_ms) = (Event::Fail(error.to_string()), clock::now_ms());
+                        let _ = context.db.write(move |tx| change(tx, job, &event, now_ms));
                     }
                     Err(error) => {
-                        let until = trouble::interrupted(&means, job, &error.to_string());
+                        let until = trouble::interrupted(&context, job, &error.to_string());
                         match until {
                             Ok(Some(until_ms)) => {
                                 let mut resting =
@@ -466,8 +406,8 @@ impl Podium {
                             // A bug that it meets before it has begun would be met for ever.
                             Ok(None) if error.is_internal() => {
                                 let (event, now_ms) =
-                                    (Event::Fail(error.to_string()), means.now.ms());
-                                let _ = means.db.write(move |tx| try_to(tx, job, &event, now_ms));
+                                    (Event::Fail(error.to_string()), clock::now_ms());
+                                let _ = context.db.write(move |tx| try_to(tx, job, &event, now_ms));
                             }
                             _ => {}
                         }

@@ -49,13 +49,14 @@ pub enum RobotsFor {
     /// Documents; a login that a connection describes goes where it is told.
     #[default]
     Data,
-    /// Nothing.
+    /// It is obeyed for nothing.
     None,
 }
 
 /// A web job's document specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+// tidy: wide the settings of a web job, as they stand in its row
 pub struct WebSpec {
     /// Canonical URLs where the crawl begins.
     pub seeds: Vec<String>,
@@ -137,22 +138,14 @@ impl Default for WebSpec {
 
 /// Why a specification cannot be used. The text says what to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum BadSpec {
     /// There is nothing to begin with.
     #[error("a job needs at least one seed URL")]
     NoSeeds,
     /// A number is out of its range.
     #[error("{name} is {value}, but must be from {least} to {most}")]
-    Range {
-        /// The field.
-        name: &'static str,
-        /// What it is.
-        value: i64,
-        /// The least allowed.
-        least: i64,
-        /// The most allowed.
-        most: i64,
-    },
+    Range { name: &'static str, value: i64, least: i64, most: i64 },
     /// A seed is not a canonical URL.
     #[error("seed {0:?} is not a web address: {1}")]
     Seed(String, page::url::Refused),

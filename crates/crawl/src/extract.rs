@@ -76,8 +76,8 @@ impl From<Unreadable> for Unread {
 /// The program that reads documents: it gets one on its standard input and its media type as
 /// its last argument, and answers on its standard output as `page::extract::reply` reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Program {
-    /// The file.
     pub path: PathBuf,
     /// What it is told before the media type.
     pub arguments: Vec<String>,
@@ -86,7 +86,7 @@ pub struct Program {
 /// What came of a document.
 pub type Said = Result<Extract, Unread>;
 
-/// Has documents read.
+/// Has documents read by processes of their own, a few at a time.
 #[derive(Debug)]
 pub struct Extractor {
     program: Option<Program>,
@@ -120,20 +120,20 @@ impl Extractor {
             return Some(Err(reason.into()));
         }
         let _turn = self.turns.acquire().await.ok()?;
-        Some(process::read(program, (&media.essence, body), self.wall).await)
+        Some(process::read(program, &media.essence, body, self.wall).await)
     }
 }
 
 /// What is known of a document beside its facts.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct ExtractNotes {
     /// What it says of itself.
     pub fields: Vec<Field>,
     /// Why its text is not known.
     pub unread: Option<Unread>,
 }
 
-impl Beside {
+impl ExtractNotes {
     /// A sentence for the history.
     pub fn sentence(&self) -> Option<String> {
         self.unread.as_ref().map(|it| format!("its text is not known: {}", it.detail))
@@ -160,15 +160,15 @@ impl Beside {
 
 /// Takes what a document says into its facts: its text before what is there, its title in
 /// place of a mere name, its links if there is an address to resolve them against.
-pub fn take(said: Option<Said>, facts: &mut Facts, (docid, policy): (&str, &Policy)) -> Beside {
-    let mut beside = Beside::default();
+pub fn take(said: Option<Said>, facts: &mut Facts, docid: &str, policy: &Policy) -> ExtractNotes {
+    let mut notes = ExtractNotes::default();
     let read = match said {
-        None => return beside,
+        None => return notes,
         Some(Ok(read)) => read,
         Some(Err(unread)) => {
-            beside.fields.push(field(UNREAD, vec![unread.detail.clone()]));
-            beside.unread = Some(unread);
-            return beside;
+            notes.fields.push(field(UNREAD, vec![unread.detail.clone()]));
+            notes.unread = Some(unread);
+            return notes;
         }
     };
     let is_name = docid == facts.title || docid.rsplit('/').next() == Some(facts.title.as_str());
@@ -182,16 +182,16 @@ pub fn take(said: Option<Said>, facts: &mut Facts, (docid, policy): (&str, &Poli
     take_text(facts, read.text);
     facts.truncated.text |= read.truncated;
     facts.truncated.links |= read.more_links;
-    take_links(facts, &read.links, (docid, policy));
+    take_links(facts, &read.links, docid, policy);
     let dates = [("created", read.created_ms), ("modified", read.modified_ms)];
     let date = |ms: i64| jiff::Timestamp::from_millisecond(ms).ok().map(|it| it.to_string());
     if !read.authors.is_empty() {
-        beside.fields.push(field("author", read.authors));
+        notes.fields.push(field("author", read.authors));
     }
     for (name, ms) in dates {
-        beside.fields.extend(ms.and_then(date).map(|it| field(name, vec![it])));
+        notes.fields.extend(ms.and_then(date).map(|it| field(name, vec![it])));
     }
-    beside
+    notes
 }
 
 fn field(name: &str, values: Vec<String>) -> Field {
@@ -211,7 +211,7 @@ fn take_text(facts: &mut Facts, mut text: String) {
     facts.simhash = fingerprint::simhash(&facts.text);
 }
 
-fn take_links(facts: &mut Facts, links: &[String], (docid, policy): (&str, &Policy)) {
+fn take_links(facts: &mut Facts, links: &[String], docid: &str, policy: &Policy) {
     let Ok(mut base) = Resolver::new(docid, policy) else { return };
     let mut seen: HashSet<String> = facts.links.iter().map(|it| it.url.clone()).collect();
     for link in links {

@@ -8,7 +8,7 @@
 //! ([`Frontier::next`]) as their hosts allow. What a document is, is the worker's
 //! business. Jobs that visit the same host share its clock. `shares` says whose turn it
 //! is among jobs, `slots` how many requests may be under way, `gates` how fast and how wide
-//! a bin may be asked, `claiming` what is claimed for whom, `ending` what follows a request,
+//! a bin may be asked, `claims` what is claimed for whom, `request_end` what follows a request,
 //! `host` keeps the lines of jobs at a host.
 //!
 //! Invariants: requests to a host never start closer than its delay, counted from the
@@ -18,11 +18,11 @@
 //! claimed and not yet committed never exceeds the limit, so a crash repeats at most
 //! that much.
 
-mod claiming;
-mod ending;
+mod claims;
 mod gates;
 mod host;
-mod settling;
+mod lines;
+mod request_end;
 mod shares;
 mod slots;
 
@@ -90,12 +90,12 @@ pub struct Pause {
 
 /// When something of a job may be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct NextHost {
     /// When its host may be asked.
     pub next_ms: i64,
     /// When the throttles let it be asked, which is no trouble of the host.
     pub due_ms: i64,
-    /// Which host.
     pub host: HostKey,
 }
 
@@ -189,7 +189,7 @@ impl<T> Frontier<T> {
 
     /// A host may have something ready for a job. Of a host that is known, only that
     /// is new, and a delay that is longer.
-    pub fn has_work(&mut self, host: HostKey, job: JobId, politeness: Politeness, pace: Pace) {
+    pub fn add_work(&mut self, host: HostKey, job: JobId, politeness: Politeness, pace: Pace) {
         self.turns += 1;
         // A job that nobody told of is known from here on.
         let connection = self.shares.share(job).connection;
@@ -204,7 +204,7 @@ impl<T> Frontier<T> {
         let Some(host) = self.hosts.get(&key) else { return };
         let mine = host.lines.iter().filter(|it| self.shares.connection(it.job) == connection);
         let in_flight = mine.map(|line| line.in_flight).sum();
-        self.gates.set((connection, key.bin), pace, (in_flight, self.now_ms));
+        self.gates.set((connection, key.bin), pace, in_flight, self.now_ms);
     }
 
     /// The throttles of a connection have changed. `pace` says what a bin is allowed now;
@@ -242,24 +242,6 @@ impl<T> Frontier<T> {
             self.settle(key);
         }
         dropped
-    }
-
-    /// Documents were claimed as wanted; `exhausted` if there are no more.
-    pub fn claimed(&mut self, want: Want, documents: Vec<T>, exhausted: bool) {
-        self.claimed -= want.documents.saturating_sub(documents.len());
-        let Some(host) = self.hosts.get_mut(&want.host) else {
-            debug_assert!(documents.is_empty(), "documents of a host that nobody announced");
-            return;
-        };
-        let came = documents.len();
-        host.fill(want.job, documents);
-        if let Some(line) = host.line(want.job) {
-            line.exhausted = exhausted;
-            let asked = std::mem::take(&mut line.asked);
-            self.shares.hold(want.job, came);
-            self.shares.release(want.job, asked);
-        }
-        self.settle(want.host);
     }
 
     /// What to do now.
@@ -338,7 +320,7 @@ impl<T> Frontier<T> {
         self.turns += 1;
         let host = self.hosts.get_mut(&key).expect("it was there a moment ago");
         let (document, request) = host
-            .take(chosen, (stride, self.turns), now_ms)
+            .take(chosen, stride, self.turns, now_ms)
             .expect("a line that is ready has a document");
         self.slots.take(request);
         self.shares.started(chosen);
@@ -429,7 +411,7 @@ impl<T> Frontier<T> {
         self.claimed
     }
 
-    /// Requests under way.
+    /// Requests under way, slow or not.
     pub fn in_flight(&self) -> usize {
         self.slots.in_flight()
     }

@@ -4,11 +4,11 @@
 //! way in a job's graphs, every document that is within all of its filters is let in, and
 //! every other is cut, or is about to be.
 
+mod distance_updates;
 mod spread;
-mod telling;
 
-pub use spread::{Spread, spread};
-pub use telling::{Spoken, Telling};
+pub(crate) use distance_updates::{DistanceUpdates, LinkChanges};
+pub(crate) use spread::{Spread, Spreading};
 
 use page::ids::DocHash;
 use std::collections::{BTreeSet, HashSet};
@@ -85,7 +85,8 @@ impl HopRules {
         &self,
         tx: &mut Tx<'_>,
         adding: Adding,
-        (told, candidates): (&[Told], &mut [Candidate]),
+        told: &[Told],
+        candidates: &mut [Candidate],
     ) -> Result<BTreeSet<BinId>> {
         let place = adding.place;
         let seeds: Vec<DocHash> =

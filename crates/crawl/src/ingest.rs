@@ -22,14 +22,13 @@ const STALE_BYTES_MAX: usize = 64 << 10;
 
 /// The commit that decides.
 #[derive(Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Committing<'a> {
     /// Makes ids of rows.
     pub ids: &'a IdMaker,
-    /// The part.
     pub part: Part,
     /// The number of the commit.
     pub seq: i64,
-    /// The time.
     pub now_ms: i64,
 }
 
@@ -57,25 +56,36 @@ pub struct Sent<'a> {
 
 /// The commit that a decision is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Deciding {
-    /// Its number.
     pub seq: i64,
-    /// Its job.
     pub job: JobId,
-    /// Its time.
     pub now_ms: i64,
 }
 
-/// Decides what an output must hear of a document. `None` is: nothing has changed.
-pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> Option<Option<Ingest>> {
-    let Offer::There(sent) = offer else { return gone(known?, at) };
+/// What becomes of the row of a document for an output.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowChange {
+    /// The row stays as it is.
+    Keep,
+    /// The output has nothing of the document, and needs not hear of it.
+    Remove,
+    /// What the output must hear of, or what is kept of how the document gets there.
+    Save(Box<Ingest>),
+}
+
+/// Decides what an output must hear of a document.
+pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> RowChange {
+    let Offer::There(sent) = offer else {
+        return known.map_or(RowChange::Keep, |known| gone(known, at));
+    };
     let Some(known) = known else {
         // Whoever saves it gives it its keys.
         let mut fresh = Ingest::new(0, ConnectionId(0), DocHash([0; 16]));
         take(&mut fresh, sent);
         fresh.pending = Some(Pending::new(Decision::Add, at.seq, at.job));
         (fresh.changes, fresh.last_change_ms) = (1, Some(at.now_ms));
-        return Some(Some(fresh));
+        return RowChange::Save(Box::new(fresh));
     };
     let pending = known.pending.as_ref();
     let leaves = pending.is_some_and(|it| it.decision == Decision::Remove);
@@ -93,7 +103,10 @@ pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> Option<
             next.pending = Some(Pending::new(Decision::Update, at.seq, at.job));
             next.ownership = Some(Ownership::Unclaimed);
         }
-        return (next != *known).then_some(Some(next));
+        return match next == *known {
+            true => RowChange::Keep,
+            false => RowChange::Save(Box::new(next)),
+        };
     }
     if moved && let Some(old) = next.uri.take() {
         go_stale(&mut next, &old);
@@ -106,7 +119,7 @@ pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> Option<
     next.pending = Some(Pending::new(decision, at.seq, at.job));
     next.changes += 1;
     next.last_change_ms = Some(at.now_ms);
-    Some(Some(next))
+    RowChange::Save(Box::new(next))
 }
 
 /// Whether an output has something else than what is sent to it.
@@ -118,19 +131,18 @@ fn differs(known: &Ingest, sent: Sent<'_>) -> bool {
         || known.transformation_version.as_deref() != Some(&sent.route.transformations)
 }
 
-fn gone(known: &Ingest, at: Deciding) -> Option<Option<Ingest>> {
+fn gone(known: &Ingest, at: Deciding) -> RowChange {
     if known.uri.is_none() && known.stale_uris.is_none() {
-        // It has nothing of it.
-        return Some(None);
+        return RowChange::Remove;
     }
     let is_told = |it: &&Pending| it.decision == Decision::Remove && !it.is_given_up();
     if known.pending.as_ref().filter(is_told).is_some() {
-        return None;
+        return RowChange::Keep;
     }
     let mut next = known.clone();
     next.pending = Some(Pending::new(Decision::Remove, at.seq, at.job));
     next.last_change_ms = Some(at.now_ms);
-    Some(Some(next))
+    RowChange::Save(Box::new(next))
 }
 
 fn take(row: &mut Ingest, sent: Sent<'_>) {

@@ -8,9 +8,13 @@
 //! [`throttle`] and [`frontier`] when its turn comes, [`robots`] whether it may be asked for,
 //! [`fetch`] asks, as whoever [`login`] has made of us, [`extract`] has read what is neither
 //! HTML nor text, [`compare`] says what has changed, [`refetch`] when it is looked at again.
-//! `stored_times` judges times that come from the tables. [`connectors`] are the other repositories there are, and [`worker`] joins them all.
+//! `stored_times` judges times that come from the tables. [`connectors`] are the other
+//! repositories there are, [`job`] is a job while it runs, `batch` what its commit will write,
+//! `targets` the links of a page that it follows, `outbox` what documents send to other parts,
+//! and [`worker`] joins them all.
 
 pub mod ask_again;
+mod batch;
 pub mod begin;
 pub mod budget;
 pub mod carrydown;
@@ -23,14 +27,17 @@ pub mod fetch;
 pub mod frontier;
 pub mod hops;
 pub mod ingest;
+pub mod job;
 pub mod lifecycle;
 pub mod login;
+mod outbox;
 pub mod refetch;
 pub mod repository;
 pub mod robots;
 pub mod schedule;
 pub mod scope;
 mod stored_times;
+mod targets;
 pub mod throttle;
 pub mod trap;
 pub mod worker;

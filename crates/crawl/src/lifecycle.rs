@@ -8,36 +8,35 @@
 //! no state waits for something that has already happened.
 
 mod removals;
+mod startup;
 
-use store::ids::{NodeId, Run};
+use startup::{seeding, startup};
+use store::ids::NodeId;
 use store::tables::job_states::{AbortedFrom, Phase, Restart, RunKind, State};
 
 /// What may happen to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Event {
-    /// Somebody starts it.
+    /// Somebody starts the job.
     Start {
         /// Only what changed is asked for, where the connector can tell.
         minimal: bool,
     },
     /// Its schedule starts it.
     ScheduledStart {
-        /// As for [`Event::Start`].
         minimal: bool,
         /// When the window ends; `None` lets it run to its end.
         window_end_ms: Option<i64>,
     },
-    /// Somebody pauses it.
+    /// Somebody pauses the job.
     Pause,
     /// Somebody lets it go on.
     Resume,
-    /// Somebody aborts it.
+    /// Somebody aborts the job.
     Abort,
     /// Somebody aborts it and starts it again.
-    Restart {
-        /// As for [`Event::Start`].
-        minimal: bool,
-    },
+    Restart { minimal: bool },
     /// Somebody deletes it, with its documents.
     Delete,
     /// Something cannot go on: the job is aborted with this text.
@@ -45,13 +44,9 @@ pub enum Event {
     /// Its window is over.
     WindowCloses,
     /// Another window has begun.
-    WindowOpens {
-        /// When it ends.
-        window_end_ms: Option<i64>,
-    },
+    WindowOpens { window_end_ms: Option<i64> },
     /// A process begins its start-up.
     StartupBegins {
-        /// The process.
         node: NodeId,
         /// What the run means for older documents.
         kind: RunKind,
@@ -66,11 +61,8 @@ pub enum Event {
     /// The start-up cannot be finished now, or its process has died.
     StartupReturns,
     /// A process asks for its seeds again.
-    SeedingBegins {
-        /// The process.
-        node: NodeId,
-    },
-    /// They are queued.
+    SeedingBegins { node: NodeId },
+    /// The seeds are all queued.
     SeedingDone {
         /// How far seeding has come.
         seeding_version: Option<String>,
@@ -98,10 +90,7 @@ pub enum Event {
     /// Somebody has rejected removals that were held, and none is marked any more.
     RemovalsRejected,
     /// A process tells of its end.
-    NotifyBegins {
-        /// The process.
-        node: NodeId,
-    },
+    NotifyBegins { node: NodeId },
     /// Everybody has heard of it.
     NotifyDone {
         /// Why somebody could not be told, for good.
@@ -110,10 +99,7 @@ pub enum Event {
     /// It cannot be told now, or the process that told it has died.
     NotifyReturns,
     /// A process begins to delete it.
-    DeleteBegins {
-        /// The process.
-        node: NodeId,
-    },
+    DeleteBegins { node: NodeId },
     /// Its documents may be deleted.
     DeletePrepared,
     /// The process that prepared its deletion has died.
@@ -334,59 +320,6 @@ fn window_opens(next: &mut State, window_end_ms: Option<i64>) -> Result<(), Refu
     next.waiting = false;
     next.resuming = !next.paused;
     next.window_end_ms = window_end_ms;
-    Ok(())
-}
-
-fn startup(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
-    let is_aborted = next.aborted_from == Some(AbortedFrom::StartingUp);
-    match (event, next.phase) {
-        (Event::StartupBegins { node, kind }, Phase::ReadyForStartup) => {
-            next.phase = Phase::StartingUp;
-            next.node = Some(*node);
-            next.run = Run(next.run.0 + 1);
-            next.run_kind = *kind;
-            next.start_ms = Some(now_ms);
-            // What another run has not swept is judged again with what this one marks, unless
-            // a person has approved it.
-            next.removals.released = next.removals.approved;
-        }
-        (Event::StartupDone { .. } | Event::StartupReturns, Phase::Aborting) if is_aborted => {
-            next.aborted_from = None;
-        }
-        (Event::StartupDone { seeding_version, reseed_ms }, Phase::StartingUp) => {
-            next.phase = Phase::Active;
-            next.seeding_version.clone_from(seeding_version);
-            next.last_check_ms = now_ms;
-            next.reseed_ms = *reseed_ms;
-            (next.fail_ms, next.failcount) = (None, None);
-        }
-        (Event::StartupReturns, Phase::StartingUp) => next.phase = Phase::ReadyForStartup,
-        _ => return refuse(next, "no start-up is under way"),
-    }
-    Ok(())
-}
-
-fn seeding(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
-    match event {
-        Event::SeedingBegins { node } => {
-            let runs = next.phase == Phase::Active && !next.paused && !next.waiting;
-            if !runs || next.resuming || next.seeding {
-                return refuse(next, "only one that runs can be seeded again");
-            }
-            next.seeding = true;
-            next.node = Some(*node);
-        }
-        _ if !next.seeding => return refuse(next, "no seeding is under way"),
-        // Wherever the job has got to meanwhile, the seeding is over.
-        Event::SeedingDone { seeding_version, reseed_ms } => {
-            next.seeding = false;
-            next.seeding_version.clone_from(seeding_version);
-            next.last_check_ms = now_ms;
-            next.reseed_ms = *reseed_ms;
-            (next.fail_ms, next.failcount) = (None, None);
-        }
-        _ => next.seeding = false,
-    }
     Ok(())
 }
 

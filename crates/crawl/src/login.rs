@@ -29,18 +29,18 @@ const WHOLE: [&str; 2] = ["^http", "^(?i)http"];
 /// A name and a password that a site asks for itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct BasicConfig {
     /// Which URLs they are sent to.
     pub urls: String,
-    /// The name.
     pub user: String,
-    /// The password.
     pub password: Option<String>,
 }
 
 /// How a session is begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[allow(missing_docs)]
 pub struct LoginConfig {
     /// Which documents need one.
     pub urls: String,
@@ -50,7 +50,6 @@ pub struct LoginConfig {
     pub fields: Vec<String>,
     /// The field that takes the password.
     pub password_field: String,
-    /// The password.
     pub password: Option<String>,
 }
 
@@ -101,7 +100,7 @@ struct Page {
     target: Option<String>,
 }
 
-/// A login, compiled.
+/// The login of a connection, with its expressions compiled.
 pub struct Login {
     urls: Regex,
     pages: Vec<Page>,
@@ -178,7 +177,7 @@ impl Login {
                 (Kind::Redirect, _) => None,
                 (kind, Outcome::Body(body)) => {
                     let shown = shown.get_or_insert_with(|| Shown::of(body));
-                    self.found_in(page, kind, (url, shown))
+                    self.found_in(page, kind, url, shown)
                 }
                 _ => None,
             };
@@ -194,7 +193,8 @@ impl Login {
         &self,
         page: &Page,
         kind: Kind,
-        (url, shown): (&str, &Shown),
+        url: &str,
+        shown: &Shown,
     ) -> Option<(String, Option<Bytes>)> {
         let target = || page.target.clone();
         match kind {

@@ -23,6 +23,7 @@ pub use store::tables::jobs::Refetch;
 use estimate::{Belief, Prior};
 use store::tables::documents::Document;
 use store::tables::jobs::Job;
+pub use store::tables::queue::Action;
 
 /// The most time between two looks that the estimate gives by itself, where the job
 /// names none: what changed too fast, or not at all, for a year may be different now.
@@ -37,8 +38,8 @@ const SURE: f64 = 0.95;
 
 /// What a job says of looking again. A blank interval is infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Policy {
-    /// The rule.
     pub refetch: Refetch,
     /// Least time between looks; blank is: never again.
     pub min_ms: Option<i64>,
@@ -49,7 +50,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A job's.
+    /// The rule and the intervals of a job.
     pub fn of(job: &Job) -> Policy {
         Policy {
             refetch: job.refetch,
@@ -70,6 +71,7 @@ pub struct Bounds {
 
 /// What is known of a document after a look at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Known {
     /// When it was first seen.
     pub first_ms: i64,
@@ -77,7 +79,6 @@ pub struct Known {
     pub checked_ms: i64,
     /// When a change was last found.
     pub changed_ms: Option<i64>,
-    /// Looks at it.
     pub checks: i64,
     /// Looks that found it changed.
     pub changes: i64,
@@ -93,31 +94,12 @@ pub struct Known {
     pub end: Bounds,
 }
 
-/// What is done with a document when its time has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// It is looked at.
-    Fetch,
-    /// It has lived long enough, and is removed.
-    Expire,
-}
-
-impl Action {
-    /// The name in the queue.
-    pub fn name(self) -> &'static str {
-        match self {
-            Action::Fetch => "fetch",
-            Action::Expire => "expire",
-        }
-    }
-}
-
 /// When something is done with a document next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Next {
     /// When; `None` is never.
     pub at_ms: Option<i64>,
-    /// What.
     pub action: Action,
 }
 

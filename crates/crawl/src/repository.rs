@@ -81,15 +81,13 @@ pub struct Known<'a> {
     pub data: &'a Data,
 }
 
-/// What was found.
+/// What a look at a document has found.
+#[allow(missing_docs)]
 pub enum Looked {
     /// There is no such document.
     Missing,
     /// It leads to others, and says nothing itself.
-    Container {
-        /// Where it leads.
-        references: Vec<Reference>,
-    },
+    Container { references: Vec<Reference> },
     /// It is as it was.
     Same,
     /// It is new, or different.
@@ -106,25 +104,23 @@ pub enum Looked {
 }
 
 /// A document that was read.
+#[allow(missing_docs)]
 pub struct Read {
     /// What it is recognised by next time.
     pub version: String,
-    /// What it says.
     pub facts: Facts,
     /// What its repository says of it beside that, by name; outputs get it as fields.
     pub fields: Data,
-    /// Its bytes.
     pub body: Bytes,
     /// When it was changed, if anybody knows.
     pub modified_ms: Option<i64>,
-    /// Where it leads.
     pub references: Vec<Reference>,
 }
 
 /// A document that another leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Reference {
-    /// Its identifier.
     pub docid: String,
     /// How: one of the connector's link types.
     pub link: &'static str,

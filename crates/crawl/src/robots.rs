@@ -63,10 +63,9 @@ struct Refusal {
 
 /// What is asked of robots.txt.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Question<'a> {
-    /// The document.
     pub url: &'a str,
-    /// The crawler's name.
     pub product: &'a str,
     /// What the job may reach.
     pub guard: &'a Guard,
@@ -74,7 +73,7 @@ pub struct Question<'a> {
     pub again_before_ms: i64,
 }
 
-/// robots.txt by origin.
+/// What the robots.txt of the origins visited lately say.
 #[derive(Default)]
 pub struct RobotsCache {
     origins: HashMap<String, Origin>,
@@ -163,7 +162,7 @@ impl RobotsCache {
     }
 
     /// A job's request for robots.txt was refused by ourselves.
-    pub fn refused(&mut self, origin: &str, (guard, reason): (&Guard, Reason), now_ms: i64) {
+    pub fn refused(&mut self, origin: &str, guard: &Guard, reason: Reason, now_ms: i64) {
         if self.refusals.len() >= ORIGINS_MAX {
             self.refusals.clear();
         }
@@ -270,14 +269,15 @@ mod tests {
     }
 
     fn verdict(cache: &RobotsCache, path: &str, now_ms: i64) -> Verdict {
-        judged(cache, path, &Guard::default(), (0, now_ms))
+        judged(cache, path, &Guard::default(), 0, now_ms)
     }
 
     fn judged(
         cache: &RobotsCache,
         path: &str,
         guard: &Guard,
-        (again_before_ms, now_ms): (i64, i64),
+        again_before_ms: i64,
+        now_ms: i64,
     ) -> Verdict {
         let url = &format!("{ORIGIN}{path}");
         let question = Question { url, product: "driftline", guard, again_before_ms };
@@ -326,18 +326,18 @@ mod tests {
         let mut cache = RobotsCache::default();
         let guard = Guard::default();
         let stored = cache.answered(ORIGIN, &ended(Reason::ConnectRefused.outcome()), 10);
-        let closed = judged(&cache, "/", &guard, (10, 11));
+        let closed = judged(&cache, "/", &guard, 10, 11);
         assert!(
             matches!(&closed, Verdict::Closed { why, .. } if why.contains("refused the connection")),
             "{closed:?}"
         );
-        assert_eq!(judged(&cache, "/", &guard, (11, 12)), Verdict::Unknown);
+        assert_eq!(judged(&cache, "/", &guard, 11, 12), Verdict::Unknown);
         let mut restarted = RobotsCache::default();
         restarted.restore(stored);
-        assert_eq!(judged(&restarted, "/", &guard, (11, 12)), Verdict::Unknown);
+        assert_eq!(judged(&restarted, "/", &guard, 11, 12), Verdict::Unknown);
 
         cache.answered(ORIGIN, &ended(Reason::Status(503).outcome()), 20);
-        let answered = judged(&cache, "/", &guard, (21, 22));
+        let answered = judged(&cache, "/", &guard, 21, 22);
         assert!(matches!(answered, Verdict::Closed { .. }), "somebody did answer: {answered:?}");
     }
 
@@ -349,10 +349,10 @@ mod tests {
         let reason = Reason::Address("loopback");
         let followed = ended(reason.outcome());
         assert_eq!(refusal(&followed), Some(reason));
-        cache.refused(ORIGIN, (&public, reason), 0);
-        assert_eq!(judged(&cache, "/", &public, (0, 1)), Verdict::Refused(reason));
-        assert_eq!(judged(&cache, "/", &private, (0, 1)), Verdict::Unknown);
-        assert_eq!(judged(&cache, "/", &public, (0, DAY_MS)), Verdict::Unknown, "not for ever");
+        cache.refused(ORIGIN, &public, reason, 0);
+        assert_eq!(judged(&cache, "/", &public, 0, 1), Verdict::Refused(reason));
+        assert_eq!(judged(&cache, "/", &private, 0, 1), Verdict::Unknown);
+        assert_eq!(judged(&cache, "/", &public, 0, DAY_MS), Verdict::Unknown, "not for ever");
         let (from, to) = (format!("{ORIGIN}/robots.txt"), "http://10.0.0.1/".to_owned());
         let elsewhere = Followed { hops: vec![Hop { from, status: 302, to }], ..followed };
         assert_eq!(refusal(&elsewhere), None, "robots.txt leads there, the origin is another");

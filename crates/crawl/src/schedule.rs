@@ -30,17 +30,15 @@ pub const RUNS_MAX: usize = 1_000;
 
 /// Why a schedule cannot be used. The text says what to change; it counts as people do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum BadSchedule {
     /// A value is out of its range.
     #[error("{field} has {value}, but must be from {least} to {most}")]
     Range {
         /// The field as the text form calls it.
         field: &'static str,
-        /// What it has.
         value: i64,
-        /// The least allowed.
         least: i64,
-        /// The most allowed.
         most: i64,
     },
     /// A list without values.
@@ -77,7 +75,6 @@ pub enum BadSchedule {
     Value {
         /// The field as the text form calls it.
         field: &'static str,
-        /// What it has.
         value: String,
         /// What it should be.
         expected: &'static str,

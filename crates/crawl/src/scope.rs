@@ -23,6 +23,7 @@ const PATTERNS_MAX: usize = 1_000;
 /// How far a crawl reaches from its seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
 pub enum Reach {
     /// The hosts of the seeds, with their ports.
     #[default]
@@ -31,7 +32,6 @@ pub enum Reach {
     Domain,
     /// What begins with a seed's URL up to its last slash.
     Prefix,
-    /// Everywhere.
     Any,
 }
 
@@ -116,10 +116,9 @@ pub struct Scope {
 /// A rule that cannot be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} cannot be used: {reason}")]
+#[allow(missing_docs)]
 pub struct BadRule {
-    /// Which list.
     pub what: &'static str,
-    /// What is wrong.
     pub reason: String,
 }
 

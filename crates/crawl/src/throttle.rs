@@ -16,8 +16,8 @@ const INTERVAL_US_MAX: f64 = 3.2e15;
 /// A throttle that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("throttle {expression:?} is no expression: {reason}")]
+#[allow(missing_docs)]
 pub struct BadThrottle {
-    /// The expression.
     pub expression: String,
     /// What is wrong with it.
     pub reason: String,
@@ -50,7 +50,7 @@ pub struct BinLimits {
 }
 
 impl Throttles {
-    /// Compiles throttles.
+    /// Compiles the throttles of a connection.
     pub fn new(throttles: &[Throttle]) -> Result<Throttles, BadThrottle> {
         let compiled = throttles.iter().map(|it| Ok((expression(&it.matches)?, it.clone())));
         Ok(Throttles { rules: compiled.collect::<Result<_, _>>()? })

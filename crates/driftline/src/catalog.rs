@@ -12,7 +12,6 @@ use store::tables::connections::Kind;
 use store::tables::{registrations, settings};
 use store::{Db, Result};
 
-/// Every connector.
 pub fn all() -> impl Iterator<Item = &'static Connector> {
     let repositories = crawl::connectors::ALL.iter().map(|it| &it.0);
     repositories
@@ -64,6 +63,14 @@ pub fn register_new(db: &Db, now_ms: i64) -> Result<()> {
             }
         }
         settings::set_connectors(tx, &met)
+    })
+}
+
+/// A kind of connection or connector, by its name.
+pub fn kind_of(text: &str) -> std::result::Result<Kind, String> {
+    Kind::parse(text).ok_or_else(|| {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("there are these kinds: {}", names.join(", "))
     })
 }
 

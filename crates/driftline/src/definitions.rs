@@ -60,7 +60,6 @@ impl Definitions {
 /// A thing that is only described.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct Described {
     pub description: String,
 }
@@ -68,7 +67,6 @@ pub struct Described {
 /// Connections by kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct Connections {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub repository: BTreeMap<String, ConnectionForm>,
@@ -180,6 +178,7 @@ pub struct ThrottleForm {
 /// A job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+// tidy: wide every field is a key of a job in the document of definitions
 pub struct JobForm {
     /// The repository connection that its documents come from.
     pub connection: String,

@@ -62,7 +62,6 @@ pub enum State {
 /// One thing that is different in the second state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// The host.
     pub host: &'static str,
     /// The path; of a host that fails, `/`.
     pub path: &'static str,

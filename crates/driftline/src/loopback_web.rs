@@ -81,7 +81,6 @@ impl Web {
         Web::start_with(&Settings::default(), handler)
     }
 
-    /// Serves as told.
     pub fn start_with(
         settings: &Settings,
         handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,

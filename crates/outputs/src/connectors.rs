@@ -3,20 +3,21 @@
 //! Help, checks, forms and documents come from this list; a test of the program loops
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
-#[cfg(test)]
-mod deeds;
 pub mod files;
 mod isolating;
 pub mod null;
 pub mod opensearch;
+#[cfg(test)]
+mod operations;
+pub mod server_settings;
 pub mod solr;
 pub mod webhook;
 
-use crate::http::Login;
 use crate::output::{Outcome, Output};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::Connector;
+use store::tables::connections::Kind;
 
 /// Opens a connection with its configuration. The error is a sentence.
 pub type Open = fn(&str) -> Result<Box<dyn Output>, String>;
@@ -58,8 +59,26 @@ pub(crate) fn written(form: &impl Serialize) -> Result<String, String> {
 struct Nothing {}
 
 /// Refuses everything that is said to what takes no settings.
-pub(crate) fn check_nothing(text: &str) -> Result<String, String> {
+fn check_nothing(text: &str) -> Result<String, String> {
     written(&read::<Nothing>(text)?)
+}
+
+/// A connector without settings, a specification or tables: what all of them begin with.
+pub(crate) const fn base(kind: Kind, name: &'static str, about: &'static str) -> Connector {
+    Connector {
+        kind,
+        name,
+        about,
+        settings: &[],
+        not_destination: &[],
+        spec: &[],
+        link_types: &[],
+        takes_bodies: false,
+        check_config: check_nothing,
+        check_spec: check_nothing,
+        install: None,
+        deinstall: None,
+    }
 }
 
 /// Refuses a word that is none of those there are.
@@ -70,12 +89,11 @@ pub(crate) fn check_choice(field: &str, word: &str, choices: &[&str]) -> Result<
     }
 }
 
-/// Who asks: nobody in particular, unless there is a user.
-pub(crate) fn login(user: &str, password: Option<&str>) -> Login {
-    match user {
-        "" => Login::None,
-        user => Login::Basic(user.to_owned(), password.unwrap_or_default().to_owned()),
-    }
+/// The worst outcome of each operation. `outcomes` are those of the parts of operations, one
+/// operation after the other, and `ends` says where the parts of each end.
+fn worst_of_each(outcomes: &[Outcome], ends: &[usize]) -> Vec<Outcome> {
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    begins.zip(ends).map(|(begin, end)| worst(&outcomes[begin..*end])).collect()
 }
 
 /// What came of several things that belong together: what keeps them from being done.
@@ -88,48 +106,3 @@ fn worst(outcomes: &[Outcome]) -> Outcome {
     };
     outcomes.iter().max_by_key(|it| weight(it)).cloned().unwrap_or(Outcome::Taken)
 }
-
-/// The user of a server that asks for one.
-pub(crate) const USER: Setting = Setting {
-    name: "user",
-    about: "the user, where the server asks for one",
-    example: "driftline",
-    default: Some(""),
-    kind: SettingKind::Text,
-};
-
-/// The user's password.
-pub(crate) const PASSWORD: Setting = Setting {
-    name: "password",
-    about: "the user's password",
-    example: "correct horse battery staple",
-    default: None,
-    kind: SettingKind::Secret,
-};
-
-/// What requests are signed with.
-pub(crate) const SECRET: Setting = Setting {
-    name: "secret",
-    about: "signs every request, so that the receiver knows whom it is from",
-    example: "correct horse battery staple",
-    default: None,
-    kind: SettingKind::Secret,
-};
-
-/// Whom to trust beside the usual authorities.
-pub(crate) const CA_FILE: Setting = Setting {
-    name: "ca_file",
-    about: "a file with certificates (PEM) of authorities that are trusted beside the usual ones",
-    example: "/etc/ssl/certs/ca-certificates.crt",
-    default: Some(""),
-    kind: SettingKind::Text,
-};
-
-/// How long a request may take.
-pub(crate) const TIMEOUT: Setting = Setting {
-    name: "timeout_ms",
-    about: "how long a request may take",
-    example: "1min",
-    default: Some("30s"),
-    kind: SettingKind::Seconds,
-};

@@ -15,7 +15,7 @@ mod ownership;
 mod way;
 
 use crate::connectors;
-use crate::output::{Away, Output};
+use crate::output::{Output, Unavailable};
 use crate::rights::Claimant;
 use desk::Desk;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,12 +40,10 @@ pub const ROLE: &str = "deliver";
 
 /// What deliveries are made with.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
-    /// The rows.
     pub db: Db,
-    /// The objects.
     pub objects: Objects,
-    /// Who delivers.
     pub claimant: Claimant,
     /// How often it looks for what others decided.
     pub poll_ms: i64,
@@ -92,13 +90,13 @@ struct Back {
 
 /// Tells deliveries that something may be due. It may be told before they begin.
 #[derive(Clone)]
-pub struct Bell {
+pub struct Wakeup {
     events: SyncSender<Event>,
 }
 
-impl Bell {
+impl Wakeup {
     /// Something may be due.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // One that waits already is enough.
         let _ = self.events.try_send(Event::Nudge);
     }
@@ -106,20 +104,20 @@ impl Bell {
 
 /// Deliveries that have not begun.
 pub struct Ready {
-    bell: Bell,
+    wakeup: Wakeup,
     incoming: Receiver<Event>,
 }
 
-/// The bell, and what it rings for.
+/// Deliveries that have not begun, with what wakes them.
 pub fn ready() -> Ready {
     let (events, incoming) = sync_channel(CARRIERS + EVENTS_SPARE);
-    Ready { bell: Bell { events }, incoming }
+    Ready { wakeup: Wakeup { events }, incoming }
 }
 
 impl Ready {
-    /// The bell.
-    pub fn bell(&self) -> Bell {
-        self.bell.clone()
+    /// What wakes them when something is to be delivered.
+    pub fn wakeup(&self) -> Wakeup {
+        self.wakeup.clone()
     }
 
     /// Begins.
@@ -129,7 +127,7 @@ impl Ready {
         let incoming = Arc::new(Mutex::new(incoming));
         let mut carriers = Vec::new();
         for number in 0..CARRIERS {
-            let (incoming, events) = (incoming.clone(), self.bell.events.clone());
+            let (incoming, events) = (incoming.clone(), self.wakeup.events.clone());
             let (means, listener) = (means.clone(), listener.clone());
             carriers.push(spawn(&format!("carrier-{number}"), move || {
                 let mut carrier = carry::Carrier::new(means, listener);
@@ -137,7 +135,7 @@ impl Ready {
                     let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(mut load) = next else { return };
                     let outcome = caught(|| carrier.carry(&mut load)).unwrap_or_else(|error| {
-                        carry::Carried::Away(Away::because(error.to_string()))
+                        carry::Carried::Unavailable(Unavailable::because(error.to_string()))
                     });
                     if events.send(Event::Back(Box::new(Back { load, outcome }))).is_err() {
                         return;
@@ -145,11 +143,11 @@ impl Ready {
                 }
             })?);
         }
-        let (stopped, bell) = (stop.clone(), self.bell);
+        let (stopped, wakeup) = (stop.clone(), self.wakeup);
         let mut desk = Desk::new(means, loads, listener);
         let incoming = self.incoming;
         let thread = spawn("delivery", move || desk.serve(&incoming, &stopped))?;
-        Ok(Delivery { bell, stop, thread, carriers })
+        Ok(Delivery { wakeup, stop, thread, carriers })
     }
 }
 
@@ -162,7 +160,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 
 /// Deliveries that are made.
 pub struct Delivery {
-    bell: Bell,
+    wakeup: Wakeup,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
     carriers: Vec<JoinHandle<()>>,
@@ -172,7 +170,7 @@ impl Delivery {
     /// Ends, when what is carried has arrived.
     pub fn stop(self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.wakeup.wake();
         let _ = self.thread.join();
         for carrier in self.carriers {
             let _ = carrier.join();
@@ -206,8 +204,9 @@ fn tell_each(
         let outcome = match output {
             Err(why) => Err(Error::Refused(format!("{what}: {why}"))),
             Ok(mut output) => {
-                let away = |away: Away| Error::Unavailable { what, reason: away.why };
-                output.job_over().map_err(away)
+                let unavailable =
+                    |unavailable: Unavailable| Error::Unavailable { what, reason: unavailable.why };
+                output.job_over().map_err(unavailable)
             }
         };
         told = told.and(outcome);

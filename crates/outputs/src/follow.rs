@@ -43,7 +43,8 @@ pub trait Consumer: Send + 'static {
     /// What the leases and the cursor are called.
     fn role(&self) -> &'static str;
 
-    /// Whether one change covers all parts; otherwise each part is served by itself.
+    /// Whether one change covers all parts, under the leases of all of them; otherwise each
+    /// part is served by itself.
     fn spans_parts(&self) -> bool;
 
     /// After a batch, commits are gathered for so long: a crawl in full swing costs one
@@ -89,8 +90,8 @@ pub struct Applied {
 
 /// A document that an index leaves out because of a bug of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct LeftOut {
-    /// The document.
     pub docid: String,
     /// What went wrong.
     pub why: String,
@@ -98,8 +99,8 @@ pub struct LeftOut {
 
 /// On whose behalf a consumer is served, and how.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
-    /// Who follows.
     pub claimant: Claimant,
     /// How often it looks for what others committed.
     pub poll_ms: i64,
@@ -110,34 +111,34 @@ pub type Listener = Arc<dyn Fn(Option<String>) + Send + Sync>;
 
 /// Tells a follower that something was committed.
 #[derive(Clone)]
-pub struct Bell {
-    ring: SyncSender<()>,
+pub struct Wakeup {
+    sender: SyncSender<()>,
 }
 
-impl Bell {
+impl Wakeup {
     /// Something was committed.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         // One that waits already is enough.
-        let _ = self.ring.try_send(());
+        let _ = self.sender.try_send(());
     }
 }
 
 /// A follower that has not begun.
 pub struct Ready {
-    bell: Bell,
-    rung: Receiver<()>,
+    wakeup: Wakeup,
+    wakeups: Receiver<()>,
 }
 
-/// A follower, and the bell that wakes it.
+/// A follower that has not begun, with what wakes it.
 pub fn ready() -> Ready {
-    let (ring, rung) = sync_channel(1);
-    Ready { bell: Bell { ring }, rung }
+    let (sender, wakeups) = sync_channel(1);
+    Ready { wakeup: Wakeup { sender }, wakeups }
 }
 
 impl Ready {
-    /// The bell.
-    pub fn bell(&self) -> Bell {
-        self.bell.clone()
+    /// What wakes it when something was committed.
+    pub fn wakeup(&self) -> Wakeup {
+        self.wakeup.clone()
     }
 
     /// Begins.
@@ -149,7 +150,7 @@ impl Ready {
     ) -> Result<Follower> {
         let parts = means.claimant.db.read(settings::parts)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, rung, role) = (stop.clone(), self.rung, consumer.role());
+        let (stopped, wakeups, role) = (stop.clone(), self.wakeups, consumer.role());
         let following = Following {
             rights: Rights::new(means.claimant.clone(), role),
             consumer,
@@ -164,15 +165,15 @@ impl Ready {
         };
         let thread = std::thread::Builder::new()
             .name(role.into())
-            .spawn(move || following.serve(&rung, &stopped))
+            .spawn(move || following.serve(&wakeups, &stopped))
             .map_err(|error| Error::io(role, error))?;
-        Ok(Follower { bell: self.bell, stop, thread })
+        Ok(Follower { wakeup: self.wakeup, stop, thread })
     }
 }
 
 /// A follower at work.
 pub struct Follower {
-    bell: Bell,
+    wakeup: Wakeup,
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Delays>,
 }
@@ -182,7 +183,7 @@ impl Follower {
     /// from the commits of chunks until they were in.
     pub fn stop(self) -> Delays {
         self.stop.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.wakeup.wake();
         self.thread.join().unwrap_or_default()
     }
 }
@@ -205,7 +206,7 @@ struct Following {
 }
 
 impl Following {
-    fn serve(mut self, rung: &Receiver<()>, stop: &AtomicBool) -> Delays {
+    fn serve(mut self, wakeups: &Receiver<()>, stop: &AtomicBool) -> Delays {
         let poll_ms = self.means.poll_ms.min(self.means.claimant.lease_ms / 4).max(1);
         let gather_ms = self.consumer.gather_ms();
         let (mut failures, mut rests_until_ms) = (0u32, 0);
@@ -238,11 +239,11 @@ impl Following {
                 return self.delays;
             }
             let gathers_ms = (began_ms + gather_ms - clock::now_ms()).clamp(0, gather_ms);
-            if gathers_ms > 0 && rung_within(rung, gathers_ms, stop) {
+            if gathers_ms > 0 && woken_within(wakeups, gathers_ms, stop) {
                 continue;
             }
             let wait = Duration::from_millis(u64::try_from(poll_ms).unwrap_or(1));
-            if let Err(RecvTimeoutError::Disconnected) = rung.recv_timeout(wait) {
+            if let Err(RecvTimeoutError::Disconnected) = wakeups.recv_timeout(wait) {
                 self.rights.end();
                 return self.delays;
             }
@@ -316,14 +317,19 @@ impl Following {
         let parts = self.parts;
         let db = &self.means.claimant.db;
         let heads = db.read(move |tx| leases::last_commits(tx, FOLLOWED, parts))?;
+        let heads: Vec<(Part, i64)> = heads.into_iter().filter(|(_, head)| *head > 0).collect();
+        let is_behind = |part: &Part, head: i64| {
+            !done.contains(part) && self.at.get(part).is_none_or(|at| *at < head)
+        };
+        let behind: Vec<(Part, i64)> =
+            heads.iter().copied().filter(|(part, head)| is_behind(part, *head)).collect();
         let mut work = Vec::new();
+        if !behind.is_empty() && self.consumer.spans_parts() && !self.has_all(&heads)? {
+            return Ok(work);
+        }
         let (before, behind): (Vec<_>, Vec<_>) =
-            heads.into_iter().partition(|(part, _)| self.served.is_some_and(|it| *part <= it));
+            behind.into_iter().partition(|(part, _)| self.served.is_some_and(|it| *part <= it));
         for (part, head) in behind.into_iter().chain(before) {
-            let is_in = self.at.get(&part).is_some_and(|at| *at >= head);
-            if is_in || head == 0 || done.contains(&part) {
-                continue;
-            }
             let Some(lease) = self.rights.claim(part)? else {
                 self.at.remove(&part);
                 continue;
@@ -350,6 +356,21 @@ impl Following {
         Ok(work)
     }
 
+    /// Whether the leases of all parts with commits are held: what spans parts is shown for all
+    /// of them at once, by one process.
+    fn has_all(&mut self, heads: &[(Part, i64)]) -> Result<bool> {
+        for (part, _) in heads {
+            match self.rights.claim(*part)? {
+                Some(lease) => self.rights.done(&lease, false),
+                None => {
+                    self.at.remove(part);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Tells the `cursors` table how far the consumer is.
     fn tell(&mut self, is_idle: bool) -> Result<()> {
         let now_ms = clock::now_ms();
@@ -368,7 +389,7 @@ impl Following {
         let (rows, role) = (news.clone(), self.consumer.role());
         self.means.claimant.db.write(move |tx| {
             for (part, at) in &rows {
-                cursors::set(tx, (*part, role), *at, now_ms)?;
+                cursors::set(tx, *part, role, *at, now_ms)?;
             }
             Ok(())
         })?;
@@ -378,19 +399,19 @@ impl Following {
     }
 }
 
-/// Waits for a time, whatever is rung. Whether it was rung meanwhile, or has to stop.
-fn rung_within(rung: &Receiver<()>, wait_ms: i64, stop: &AtomicBool) -> bool {
+/// Waits for a time, whatever wakes it. Whether it was woken meanwhile, or has to stop.
+fn woken_within(wakeups: &Receiver<()>, wait_ms: i64, stop: &AtomicBool) -> bool {
     let until_ms = clock::now_ms() + wait_ms;
-    let mut was_rung = false;
+    let mut was_woken = false;
     loop {
         let left_ms = until_ms - clock::now_ms();
         if left_ms <= 0 || stop.load(Ordering::SeqCst) {
-            return was_rung || stop.load(Ordering::SeqCst);
+            return was_woken || stop.load(Ordering::SeqCst);
         }
         let left = Duration::from_millis(u64::try_from(left_ms).unwrap_or(0));
-        match rung.recv_timeout(left) {
-            Ok(()) => was_rung = true,
-            Err(RecvTimeoutError::Timeout) => return was_rung,
+        match wakeups.recv_timeout(left) {
+            Ok(()) => was_woken = true,
+            Err(RecvTimeoutError::Timeout) => return was_woken,
             Err(RecvTimeoutError::Disconnected) => return true,
         }
     }

@@ -6,7 +6,7 @@
 //! [`ANSWER_BYTES_MAX`] are held; no redirect is followed, so that neither documents nor
 //! logins reach a host that nobody named; no message shows a secret.
 
-use crate::output::Away;
+use crate::output::Unavailable;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use reqwest::blocking::{Client, RequestBuilder, Response};
@@ -40,10 +40,9 @@ const SHOWN_MAX: usize = 300;
 
 /// Where a server is, and how it is asked.
 #[derive(Debug, Clone, Default)]
+#[allow(missing_docs)]
 pub struct Access<'a> {
-    /// Its address.
     pub url: &'a str,
-    /// Who asks.
     pub login: Login,
     /// A file with certificates that are trusted beside the usual ones; empty for none.
     pub ca_file: &'a str,
@@ -77,8 +76,8 @@ pub struct Server {
 }
 
 /// What is asked.
-pub struct Ask<'a> {
-    /// How.
+#[allow(missing_docs)]
+pub struct ServerRequest<'a> {
     pub method: Method,
     /// Of what.
     pub url: Url,
@@ -90,22 +89,22 @@ pub struct Ask<'a> {
     pub headers: Vec<(&'static str, String)>,
 }
 
-impl Ask<'_> {
+impl ServerRequest<'_> {
     /// A question without a body.
-    pub fn new(method: Method, url: Url) -> Ask<'static> {
-        Ask { method, url, content_type: "", body: Vec::new(), headers: Vec::new() }
+    pub fn new(method: Method, url: Url) -> ServerRequest<'static> {
+        ServerRequest { method, url, content_type: "", body: Vec::new(), headers: Vec::new() }
     }
 
     /// JSON that is sent.
-    pub fn json(method: Method, url: Url, body: Vec<u8>) -> Ask<'static> {
-        Ask { content_type: "application/json", body, ..Ask::new(method, url) }
+    pub fn json(method: Method, url: Url, body: Vec<u8>) -> ServerRequest<'static> {
+        ServerRequest { content_type: "application/json", body, ..ServerRequest::new(method, url) }
     }
 }
 
 /// What a server said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The status.
+#[allow(missing_docs)]
+pub struct ServerResponse {
     pub status: u16,
     /// After how long it wants to be asked again.
     pub retry_ms: Option<i64>,
@@ -113,7 +112,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl ServerResponse {
     /// Whether it has done what it was asked.
     pub fn is_done(&self) -> bool {
         (200..300).contains(&self.status)
@@ -132,7 +131,7 @@ impl Answer {
 
     /// Whether the answer is about the server, whatever it is asked: it has no room, or
     /// it does not know us.
-    pub fn away(&self) -> Option<Away> {
+    pub fn unavailable(&self) -> Option<Unavailable> {
         let why = match self.status {
             401 | 403 | 407 => "it refuses our login",
             408 | 425 | 429 | 502 | 503 | 504 | 507 => "it has no room just now",
@@ -142,7 +141,7 @@ impl Answer {
             words if words.is_empty() => format!("{why} ({})", self.status),
             words => format!("{why} ({}): {words}", self.status),
         };
-        Some(Away { why, retry_ms: self.retry_ms })
+        Some(Unavailable { why, retry_ms: self.retry_ms })
     }
 }
 
@@ -202,73 +201,92 @@ impl Server {
         &self.base
     }
 
-    /// Asks, and waits for the whole answer.
-    pub fn ask(&self, ask: Ask<'_>) -> Result<Answer, Away> {
-        self.refuse_address(&ask.url)?;
-        let mut request = self.client.request(ask.method, ask.url);
-        if !ask.content_type.is_empty() {
-            request = request.header("content-type", ask.content_type);
+    /// Sends a request, and waits for the whole response.
+    pub fn send(&self, request: ServerRequest<'_>) -> Result<ServerResponse, Unavailable> {
+        self.refuse_address(&request.url)?;
+        let mut builder = self.client.request(request.method, request.url);
+        if !request.content_type.is_empty() {
+            builder = builder.header("content-type", request.content_type);
         }
-        for (name, value) in ask.headers {
-            request = request.header(name, value);
+        for (name, value) in request.headers {
+            builder = builder.header(name, value);
         }
-        if !ask.body.is_empty() {
-            request = request.body(ask.body);
+        if !request.body.is_empty() {
+            builder = builder.body(request.body);
         }
-        let answer = self.logged_in(request).send();
-        let answer = answer.map_err(|error| self.away(&reason(error)))?;
-        self.read(answer)
+        let response = self.logged_in(builder).send();
+        let response = response.map_err(|error| self.unavailable(&reason(error)))?;
+        self.read(response)
     }
 
     /// Refuses an address that stands in the URL itself, which no resolver is asked for.
-    fn refuse_address(&self, url: &Url) -> Result<(), Away> {
+    fn refuse_address(&self, url: &Url) -> Result<(), Unavailable> {
         let address = match url.host() {
             Some(url::Host::Ipv4(address)) => IpAddr::V4(address),
             Some(url::Host::Ipv6(address)) => IpAddr::V6(address),
             _ => return Ok(()),
         };
         let at = SocketAddr::new(address, url.port_or_known_default().unwrap_or(0));
-        targets::refused(at).map_or(Ok(()), |why| Err(self.away(why)))
+        targets::refused(at).map_or(Ok(()), |why| Err(self.unavailable(why)))
     }
 
-    fn logged_in(&self, request: RequestBuilder) -> RequestBuilder {
+    fn logged_in(&self, builder: RequestBuilder) -> RequestBuilder {
         match &self.login {
-            Login::None => request,
-            Login::Basic(user, password) => request.basic_auth(user, Some(password)),
-            Login::Header(value) => request.header("authorization", value),
+            Login::None => builder,
+            Login::Basic(user, password) => builder.basic_auth(user, Some(password)),
+            Login::Header(value) => builder.header("authorization", value),
         }
     }
 
-    fn read(&self, answer: Response) -> Result<Answer, Away> {
-        let status = answer.status().as_u16();
-        let header = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
+    fn read(&self, response: Response) -> Result<ServerResponse, Unavailable> {
+        let status = response.status().as_u16();
+        let header = |name| response.headers().get(name).and_then(|it| it.to_str().ok());
         if (300..400).contains(&status) {
             let place = header(LOCATION).unwrap_or("another place").to_owned();
-            return Err(self.away(&format!(
+            return Err(self.unavailable(&format!(
                 "it redirects to {place:?} ({status}), which is not followed; name that address \
                  if it is right"
             )));
         }
         let retry_ms = header(RETRY_AFTER).and_then(retry_ms);
         let mut body = Vec::new();
-        let read = answer.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut body);
-        read.map_err(|error| self.away(&format!("its answer broke off: {}", deepest(&error))))?;
+        let read = response.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut body);
+        read.map_err(|error| {
+            self.unavailable(&format!("its answer broke off: {}", deepest(&error)))
+        })?;
         if body.len() as u64 > ANSWER_BYTES_MAX {
-            return Err(self.away(&format!("its answer is longer than {ANSWER_BYTES_MAX} bytes")));
+            return Err(
+                self.unavailable(&format!("its answer is longer than {ANSWER_BYTES_MAX} bytes"))
+            );
         }
-        Ok(Answer { status, retry_ms, body })
+        Ok(ServerResponse { status, retry_ms, body })
     }
 
     /// It cannot be used, and this is its name.
-    pub fn away(&self, why: &str) -> Away {
-        Away::because(format!("{} cannot be used: {why}", self.base.origin().ascii_serialization()))
+    pub fn unavailable(&self, why: &str) -> Unavailable {
+        Unavailable::because(format!(
+            "{} cannot be used: {why}",
+            self.base.origin().ascii_serialization()
+        ))
+    }
+
+    /// Refuses a response that says that nothing was done.
+    pub fn check_done(&self, response: &ServerResponse) -> Result<(), Unavailable> {
+        match response.is_done() {
+            true => Ok(()),
+            false => Err(self.unexpected(response)),
+        }
     }
 
     /// What an answer means that nobody expected.
-    pub fn puzzled(&self, answer: &Answer) -> Away {
-        match answer.away() {
-            Some(away) => Away { why: self.away(&away.why).why, ..away },
-            None => self.away(&format!("it answers {}: {}", answer.status, answer.words())),
+    pub fn unexpected(&self, response: &ServerResponse) -> Unavailable {
+        match response.unavailable() {
+            Some(unavailable) => {
+                Unavailable { why: self.unavailable(&unavailable.why).why, ..unavailable }
+            }
+            None => {
+                self.unavailable(&format!("it answers {}: {}", response.status, response.words()))
+            }
         }
     }
 }

@@ -26,10 +26,10 @@ pub mod paging;
 mod parts;
 pub mod plan;
 pub mod prune;
-pub mod reading;
+pub mod queries;
+pub mod rankings;
 pub mod rebuild;
 mod state;
-pub mod tops;
 pub mod verify;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub mod email;
 pub mod telling;
 pub mod webhook;
 
-use crate::output::Away;
+use crate::output::Unavailable;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -17,17 +17,18 @@ use store::tables::notifications::Occasion;
 /// An open notification connection.
 pub trait Notification: Send {
     /// Whether it can be reached and used: a connection is checked with this.
-    fn check(&mut self) -> Result<(), Away>;
+    fn check(&mut self) -> Result<(), Unavailable>;
 
     /// Whether it is told on an occasion.
     fn wants(&self, occasion: Occasion) -> bool;
 
     /// Tells it.
-    fn tell(&mut self, notice: &Notice) -> Result<(), Away>;
+    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable>;
 }
 
 /// What is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Notice {
     /// What has happened.
     pub occasion: Occasion,
@@ -35,7 +36,6 @@ pub struct Notice {
     pub job: String,
     /// What people say of it.
     pub description: String,
-    /// Its run.
     pub run: i64,
     /// When the run began.
     pub started_ms: Option<i64>,

@@ -10,38 +10,37 @@ use page::facts::Facts;
 /// An open output connection.
 pub trait Output: Send {
     /// Whether it can be reached and used: a connection is checked with this.
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         Ok(())
     }
 
     /// What it needs of documents.
     fn wants(&self) -> Wants;
 
-    /// Takes deeds in order, as a job specifies. One outcome for each, in order; an
+    /// Applies operations in order, as a job specifies. One outcome for each, in order; an
     /// error is for all of them: nothing can be said to the output just now, and no
     /// document is to blame.
-    fn take(&mut self, spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away>;
+    fn apply(&mut self, spec: &str, operations: &[Operation]) -> Result<Vec<Outcome>, Unavailable>;
 
     /// A run of a job is over: whatever is kept back goes out.
-    fn job_over(&mut self) -> Result<(), Away> {
+    fn job_over(&mut self) -> Result<(), Unavailable> {
         Ok(())
     }
 }
 
 /// What an output needs of a document, each with what comes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub enum Wants {
-    /// Its name.
     Name,
     /// What it says.
     Facts,
-    /// Its bytes.
     Bytes,
 }
 
-/// Something to be done.
+/// A document that is to be put under a URI, or to be removed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Deed {
+pub struct Operation {
     /// Where the document is kept.
     pub uri: String,
     /// Where it was kept, and must not be any more.
@@ -67,7 +66,7 @@ pub struct Content {
     pub changed_ms: Option<i64>,
 }
 
-/// What came of a deed.
+/// What came of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.
@@ -88,21 +87,21 @@ pub enum Outcome {
     },
     /// It is not done, because the output has no room for it just now: the document is
     /// not to blame, and the output rests.
-    Later(Away),
+    Later(Unavailable),
 }
 
 /// Nothing can be said to an output just now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Away {
+pub struct Unavailable {
     /// Why, in a sentence.
     pub why: String,
     /// After how long it wants to be asked again, if it says so.
     pub retry_ms: Option<i64>,
 }
 
-impl Away {
+impl Unavailable {
     /// For a reason, without a word on how long.
-    pub fn because(why: impl Into<String>) -> Away {
-        Away { why: why.into(), retry_ms: None }
+    pub fn because(why: impl Into<String>) -> Unavailable {
+        Unavailable { why: why.into(), retry_ms: None }
     }
 }

@@ -19,8 +19,8 @@ pub struct PerJob<T> {
 }
 
 /// A job as it is defined now.
+#[allow(missing_docs)]
 pub struct Defined<'a> {
-    /// The definition.
     pub job: &'a Job,
     /// Whether it says what it said when it was made.
     pub is_first: bool,

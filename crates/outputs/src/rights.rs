@@ -11,12 +11,11 @@ use store::{Db, Error, Result, clock};
 
 /// Who asks for leases, and on what terms.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Claimant {
-    /// The rows.
     pub db: Db,
     /// Makes ids for this node, which is registered.
     pub ids: Arc<IdMaker>,
-    /// Its name.
     pub node_name: String,
     /// How long a lease lasts.
     pub lease_ms: i64,

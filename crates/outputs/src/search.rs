@@ -9,19 +9,19 @@
 //! each other only by what is published.
 
 pub mod access;
+pub mod anchor_text;
 pub mod ask;
 pub mod checked;
 pub mod files;
 pub mod follow;
+pub mod indexed_links;
+mod job_filter;
 pub mod keeping;
 pub mod refresh;
-pub mod said;
 pub mod schema;
 pub mod server;
 pub mod shard;
-pub mod told;
 pub mod verify;
-mod wanted;
 pub mod words;
 pub mod writer;
 

@@ -20,8 +20,8 @@ const GUESS_BYTES_MAX: usize = 256 << 10;
 
 /// The encoding chosen for a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Decision {
-    /// The encoding.
     pub encoding: &'static Encoding,
     /// What it was learnt from.
     pub source: Source,

@@ -45,8 +45,8 @@ pub enum Kind {
 
 /// A feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Feed {
-    /// Its flavour.
     pub kind: Kind,
     /// Its title as plain text; empty if it has none.
     pub title: String,

@@ -90,8 +90,8 @@ pub struct OutLink {
 
 /// A page as the index knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Outlinks {
-    /// Its row.
     pub uri: String,
     /// Its links by row, each row once.
     pub links: Vec<OutLink>,

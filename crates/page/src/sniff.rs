@@ -97,6 +97,7 @@ fn is_token(text: &str) -> bool {
 
 /// What can be done with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
 pub enum Kind {
     /// HTML or XHTML.
     Html,
@@ -114,13 +115,11 @@ pub enum Kind {
     Office,
     /// A compressed file or archive.
     Archive,
-    /// A picture.
     Image,
     /// Sound.
     Audio,
     /// Moving pictures.
     Video,
-    /// A font.
     Font,
     /// Anything else.
     Binary,
@@ -128,10 +127,10 @@ pub enum Kind {
 
 /// The media type of a document and what it means to us.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Media {
     /// `type/subtype` in lower case.
     pub essence: Cow<'static, str>,
-    /// Its kind.
     pub kind: Kind,
 }
 

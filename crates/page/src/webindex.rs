@@ -28,10 +28,10 @@ pub const JSON_BYTES_MAX: usize = 2 * wat::BYTES_MAX;
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct WebindexPage {
     /// Its URL as [`Uri::to_url`] prints it.
     pub url: String,
-    /// Its row.
     pub uri: String,
     /// When it was crawled, as the archive says it; see [`date_ms`].
     pub crawl_date: Option<String>,

@@ -14,7 +14,7 @@
 
 use crate::datadir::{Layout, SECRETS_KEY, WRITTEN_LINKS, make_directory};
 use crate::ids::{ObjectId, Part};
-use crate::tables::shards;
+use crate::tables::{objects, shards};
 use crate::{Db, Error, Result, migrate};
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -36,10 +36,10 @@ const BUFFER: usize = 1 << 20;
 
 /// What was copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Copied {
     /// Files, the rows among them.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -135,11 +135,11 @@ fn copy_objects(source: &Layout, copy: &Layout, manifest: &mut Manifest) -> Resu
     if migrate::check(&db).is_ok() {
         db.write(shards::forget_all)?;
     }
-    let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
+    let (mut part, mut id) = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
-        let page = db.read(move |tx| crate::tables::objects::published_after(tx, after, PAGE))?;
+        let page = db.read(move |tx| objects::published_after(tx, part, id, PAGE))?;
         let Some(last) = page.last() else { return Ok(()) };
-        after = (last.part, last.id);
+        (part, id) = (last.part, last.id);
         for object in &page {
             let from = source.objects().join(&object.path);
             let hashed = copy_file(&from, &copy.objects().join(&object.path))?;

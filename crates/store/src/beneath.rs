@@ -23,10 +23,10 @@ pub struct Beneath {
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Kind {
     /// A file with bytes in it.
     File,
-    /// A directory.
     Directory,
     /// A symbolic link, or something else that is neither.
     Other,

@@ -25,8 +25,8 @@ const ROW_BYTES: usize = 512;
 
 /// A table whose rows carry checksums.
 #[derive(Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub(crate) struct Summed {
-    /// Its name.
     pub table: &'static str,
     /// The columns that the checksum is made of, separated by a comma and a space.
     pub covered: &'static str,
@@ -213,9 +213,10 @@ fn condition(key: &[(&str, Value<'_>)]) -> String {
 pub(crate) fn require_whole(
     tx: &mut Tx<'_>,
     table: &'static Summed,
-    (column, value): (&str, Value<'_>),
+    column: &str,
+    value: Value<'_>,
 ) -> Result<()> {
-    match are_whole(tx, table, (column, value))? {
+    match are_whole(tx, table, column, value)? {
         true => Ok(()),
         false => Err(table.damaged(&format!("with {column} {}", walk::shown(value.into())))),
     }
@@ -225,7 +226,8 @@ pub(crate) fn require_whole(
 pub(crate) fn are_whole(
     tx: &mut Tx<'_>,
     table: &'static Summed,
-    (column, value): (&str, Value<'_>),
+    column: &str,
+    value: Value<'_>,
 ) -> Result<bool> {
     let columns = format!("{}, {COLUMN}", table.covered);
     let places = table.places(&columns);

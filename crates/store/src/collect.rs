@@ -24,10 +24,9 @@ pub const CONDEMNED_GRACE_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// An object that was written and waits to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Written {
-    /// Its key.
     pub key: (Part, ObjectId),
-    /// Its size.
     pub bytes: u64,
     /// BLAKE3 of its bytes.
     pub hash: [u8; 32],
@@ -35,27 +34,39 @@ pub struct Written {
 
 impl Written {
     /// What the row of an object with these bytes will say.
-    pub fn of(key: (Part, ObjectId), bytes: &[u8]) -> Written {
+    pub fn of(part: Part, id: ObjectId, bytes: &[u8]) -> Written {
+        let key = (part, id);
         Written { key, bytes: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
     }
 
     /// Publishes it, in the transaction of the row that points to it.
     pub fn publish(&self, tx: &mut Tx<'_>, now_ms: i64) -> Result<()> {
-        rows::publish(tx, self.key, self.bytes, &self.hash, now_ms)
+        let (part, id) = self.key;
+        rows::publish(tx, part, id, self.bytes, &self.hash, now_ms)
     }
+}
+
+/// An object that is to be written.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub struct NewObject<'a> {
+    pub part: Part,
+    pub id: ObjectId,
+    pub kind: Kind,
+    pub path: &'a ObjectPath,
 }
 
 /// Announces an object and writes it: one small commit, then the object.
 pub fn write(
     db: &Db,
     objects: &Objects,
-    (key, kind, path): ((Part, ObjectId), Kind, &ObjectPath),
+    NewObject { part, id, kind, path }: NewObject<'_>,
     bytes: Vec<u8>,
     now_ms: i64,
 ) -> Result<Written> {
     let staged = path.to_string();
-    db.write(move |tx| rows::stage(tx, key, kind, &staged, now_ms))?;
-    let written = Written::of(key, &bytes);
+    db.write(move |tx| rows::stage(tx, part, id, kind, &staged, now_ms))?;
+    let written = Written::of(part, id, &bytes);
     objects.put(path, bytes)?;
     Ok(written)
 }
@@ -77,10 +88,10 @@ impl Default for Grace {
 
 /// What a collection removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Collected {
     /// Objects.
     pub objects: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 
@@ -90,7 +101,8 @@ pub fn collect(
     db: &Db,
     objects: &Objects,
     part: Part,
-    (grace, now_ms): (Grace, i64),
+    grace: Grace,
+    now_ms: i64,
     batches: u32,
 ) -> Result<Collected> {
     let abandoned_ms = now_ms - grace.staged_ms;

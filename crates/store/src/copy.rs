@@ -32,10 +32,10 @@ const OBJECTS_PAGE: u32 = 500;
 
 /// One of the two homes: rows, and the objects they name.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Home {
     /// The rows. A target's schema is brought up to date by the copy.
     pub db: Db,
-    /// The objects.
     pub objects: Objects,
     /// Where the objects are, as an operator writes it.
     pub objects_at: String,
@@ -43,10 +43,10 @@ pub struct Home {
 
 /// What was copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct Copied {
     /// Tables, empty ones among them.
     pub tables: u64,
-    /// Their rows.
     pub rows: u64,
     /// Objects.
     pub objects: u64,
@@ -231,11 +231,12 @@ fn copy_rows(source: &Db, tables: Vec<Table>, writer: rows::Writer) -> Result<u6
 
 /// Copies the objects that the copied rows name, and reads each back.
 fn copy_objects(source: &Home, target: &Home, copied: &mut Copied) -> Result<()> {
-    let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
+    let (mut part, mut id) = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
-        let page = target.db.read(move |tx| objects::published_after(tx, after, OBJECTS_PAGE))?;
+        let page =
+            target.db.read(move |tx| objects::published_after(tx, part, id, OBJECTS_PAGE))?;
         let Some(last) = page.last() else { return Ok(()) };
-        after = (last.part, last.id);
+        (part, id) = (last.part, last.id);
         for object in &page {
             let path = ObjectPath::parse(&object.path)?;
             let content = source.objects.get(&path)?;

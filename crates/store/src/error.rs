@@ -2,6 +2,7 @@
 
 /// What can go wrong with durable things, by what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum Error {
     /// A statement failed for a reason no retry helps: a bug or a broken database.
     #[error("the database refused a statement: {reason}")]
@@ -23,27 +24,14 @@ pub enum Error {
     },
     /// The database or object store cannot be reached; nothing was written.
     #[error("{what} cannot be reached: {reason}")]
-    Unavailable {
-        /// Which service.
-        what: String,
-        /// Why.
-        reason: String,
-    },
+    Unavailable { what: String, reason: String },
     /// The connection broke during a commit: it may or may not have happened.
     /// The caller looks, or repeats, since every write is safe to repeat.
     #[error("the connection broke during a commit, whose outcome is unknown: {reason}")]
-    CommitUnknown {
-        /// Why.
-        reason: String,
-    },
+    CommitUnknown { reason: String },
     /// Somebody else holds the lease now: stop, and forget uncommitted work.
     #[error("the lease on part {part} for {role} is lost")]
-    LeaseLost {
-        /// The part.
-        part: i64,
-        /// The role.
-        role: String,
-    },
+    LeaseLost { part: i64, role: String },
     /// The disk is full: pause, and go on when there is room.
     #[error("no space left on the disk that holds {what}")]
     Full {
@@ -75,26 +63,25 @@ pub enum Error {
     /// Stored bytes are not what was written: quarantine and restore.
     #[error("{what} is corrupt: {reason}")]
     Corrupt {
-        /// Which thing.
         what: String,
         /// What is wrong with it.
         reason: String,
     },
     /// A thing is larger than its format allows: the caller leaves it out.
     #[error("{what} has {bytes} bytes, more than the {max} allowed")]
-    TooLarge {
-        /// The thing.
-        what: String,
-        /// Its size.
-        bytes: u64,
-        /// The limit.
-        max: u64,
-    },
+    TooLarge { what: String, bytes: u64, max: u64 },
     /// Text with a NUL byte, which PostgreSQL cannot hold and so neither may SQLite.
     #[error("text contains a NUL byte: {start:?}")]
     Nul {
         /// How the text starts.
         start: String,
+    },
+    /// What the program relies on does not hold, by a bug of it or because somebody else has
+    /// written what is not theirs: nothing was changed, and nobody can ask for it otherwise.
+    #[error("{reason}")]
+    Invariant {
+        /// What was found instead.
+        reason: String,
     },
     /// A request that cannot be met as asked; the message says what to change.
     #[error("{0}")]
@@ -108,19 +95,13 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("{path}: {error}")]
     Io {
-        /// Which file.
         path: String,
         /// Why. Not called `source`: it is in the message already.
         error: std::io::Error,
     },
     /// An object could not be read or written.
     #[error("object {path}: {reason}")]
-    Object {
-        /// Which object.
-        path: String,
-        /// Why.
-        reason: String,
-    },
+    Object { path: String, reason: String },
 }
 
 /// Results of this crate.
@@ -130,6 +111,11 @@ impl Error {
     /// Stored bytes that are not what was written.
     pub fn corrupt(what: impl Into<String>, reason: impl Into<String>) -> Error {
         Error::Corrupt { what: what.into(), reason: reason.into() }
+    }
+
+    /// What the program relies on does not hold.
+    pub fn invariant(reason: impl Into<String>) -> Error {
+        Error::Invariant { reason: reason.into() }
     }
 
     /// Whether a bug of this program ended a unit of work.

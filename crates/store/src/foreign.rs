@@ -172,8 +172,8 @@ impl Foreign {
     fn open(&self) -> Result<Open> {
         Ok(match &self.address {
             Address::Sqlite(path) => {
-                let bounds = (self.statement_max, self.running.flag());
-                Open::Sqlite(Box::new(sqlite::Reader::open(path, bounds)?))
+                let interrupted = self.running.flag();
+                Open::Sqlite(Box::new(sqlite::Reader::open(path, self.statement_max, interrupted)?))
             }
             Address::Postgres(config) => {
                 Open::Postgres(Box::new(postgresql::Reader::open(config, self.statement_max)?))

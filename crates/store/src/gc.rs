@@ -170,7 +170,7 @@ pub fn all(
             report.parts_busy += 1;
             continue;
         };
-        let outcome = self::part(db, objects, (collector, &lease), keep, &mut report);
+        let outcome = self::part(db, objects, collector, &lease, keep, &mut report);
         if let Taken::Now { in_order } = taken {
             // Given back as it was found: a crawl that was killed has still left no record.
             db.write(move |tx| leases::release(tx, &lease, in_order))?;
@@ -217,7 +217,8 @@ fn lease_of(db: &Db, part: Part, collector: &Collector<'_>) -> Result<Option<(Le
 pub fn part(
     db: &Db,
     objects: &Objects,
-    (collector, lease): (&Collector<'_>, &Lease),
+    collector: &Collector<'_>,
+    lease: &Lease,
     keep: &Keep,
     report: &mut Report,
 ) -> Result<()> {
@@ -240,13 +241,13 @@ pub fn part(
     report.chunks_forgotten += held.walk(chunk_storage::forget, settled)?.chunks;
     report.abandoned_forgotten += held.forget_abandoned(now_ms - keep.abandoned_ms)?;
     loop {
-        let asked = (collector.ids, (collector.clock)());
-        match pack::pack_facts(db, objects, part, asked, keep.pack_chunks_min)? {
+        let now_ms = (collector.clock)();
+        match pack::pack_facts(db, objects, part, collector.ids, now_ms, keep.pack_chunks_min)? {
             0 => break,
             chunks => report.packed += chunks as u64,
         }
     }
-    let collected = collect::collect(db, objects, part, (keep.grace, now_ms), u32::MAX)?;
+    let collected = collect::collect(db, objects, part, keep.grace, now_ms, u32::MAX)?;
     report.collected += collected.objects;
     report.object_bytes_freed += collected.bytes;
     let before_ms = now_ms - keep.grace.staged_ms;
@@ -254,7 +255,7 @@ pub fn part(
         OnOrphans::Ignore => Ok(()),
         on_orphans => {
             let keeps = on_orphans == OnOrphans::Report;
-            orphans::find(db, objects, part, (before_ms, keeps), &mut report.orphans)
+            orphans::find(db, objects, part, before_ms, keeps, &mut report.orphans)
         }
     }
 }
@@ -268,7 +269,7 @@ struct Held<'a> {
 
 /// One step of a walk over a part's chunks: the part, from and to which number, how
 /// many chunks, and the time.
-type WalkStep = fn(&mut Tx<'_>, Part, (i64, Settled), u32, i64) -> Result<Step>;
+type WalkStep = fn(&mut Tx<'_>, Part, i64, Settled, u32, i64) -> Result<Step>;
 
 impl Held<'_> {
     /// Runs a step in a transaction that fails if the lease is lost.
@@ -289,9 +290,8 @@ impl Held<'_> {
         let part = self.lease.part;
         let mut sum = Step { next: Some(0), ..Step::default() };
         while let Some(after) = sum.next {
-            let done = self.step(move |tx, now_ms| {
-                walk_step(tx, part, (after, settled), CHUNKS_STEP, now_ms)
-            })?;
+            let done = self
+                .step(move |tx, now_ms| walk_step(tx, part, after, settled, CHUNKS_STEP, now_ms))?;
             sum.next = done.next;
             sum.chunks += done.chunks;
             sum.condemned += done.condemned;

@@ -60,6 +60,13 @@ ids! {
     ObjectId;
 }
 
+impl Part {
+    /// The parts of a database that has so many.
+    pub fn all(count: u32) -> impl Iterator<Item = Part> + Clone {
+        (0..i64::from(count)).map(Part)
+    }
+}
+
 /// How many bits of an id its maker counts in: 1.1 trillion ids for each start.
 const COUNT_BITS: u32 = 40;
 /// Starts of processes that a database can number: 8.4 million.

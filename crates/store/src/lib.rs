@@ -42,6 +42,7 @@ pub mod gc;
 pub mod ids;
 pub mod memory;
 pub mod migrate;
+mod names;
 pub mod objects;
 pub mod open_files;
 pub mod ours;

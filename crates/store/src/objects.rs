@@ -69,10 +69,9 @@ pub struct Objects {
 
 /// One line of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub struct Listed {
-    /// The object.
     pub path: ObjectPath,
-    /// Its size.
     pub bytes: u64,
     /// When it was written, by the store's clock.
     pub modified_ms: i64,

@@ -6,7 +6,7 @@
 //! they are the same bytes.
 
 use crate::chunkfile::facts::FactsStream;
-use crate::collect;
+use crate::collect::{self, NewObject};
 use crate::ids::{ChunkId, IdMaker, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::chunk_storage::{self, Packed};
@@ -32,7 +32,8 @@ pub fn pack_facts(
     db: &Db,
     objects: &Objects,
     part: Part,
-    (ids, now_ms): (&IdMaker, i64),
+    ids: &IdMaker,
+    now_ms: i64,
     chunks_min: u32,
 ) -> Result<usize> {
     let waiting = db.read(move |tx| chunk_storage::unpacked(tx, part, PACK_CHUNKS_MAX))?;
@@ -57,12 +58,13 @@ pub fn pack_facts(
         pieces.push(Packed { id, offset, len });
         pack.extend(facts);
     }
-    let key = (part, ObjectId(ids.next()));
-    let path = ObjectPath::pack(ChunkKey::new(part, waiting[0].id)?.part, key.1.0);
-    let written = collect::write(db, objects, (key, Kind::Pack, &path), pack, now_ms)?;
+    let id = ObjectId(ids.next());
+    let path = ObjectPath::pack(ChunkKey::new(part, waiting[0].id)?.part, id.0);
+    let new = NewObject { part, id, kind: Kind::Pack, path: &path };
+    let written = collect::write(db, objects, new, pack, now_ms)?;
     let committed = db.write(move |tx| {
         written.publish(tx, now_ms)?;
-        chunk_storage::set_packed(tx, part, written.key.1, &pieces)
+        chunk_storage::set_packed(tx, part, id, &pieces)
     });
     match committed {
         Ok(()) => Ok(count),

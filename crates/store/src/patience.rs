@@ -21,8 +21,8 @@ pub struct Patience {
 
 /// Another try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Again {
-    /// When.
     pub check_ms: i64,
     /// Tries that are left after it.
     pub failcount: i64,
@@ -40,19 +40,19 @@ impl Patience {
         wait_ms.clamp(1, self.retry_ms.max(WAIT_MS_MAX))
     }
 
-    /// What follows from a failure; `failing` is what is stored of those before it: tries
-    /// that are left, and when trying ends.
-    pub fn again(self, failing: (Option<i64>, Option<i64>), now_ms: i64) -> Again {
-        let left = failing.0.unwrap_or(self.retries).min(self.retries);
-        let failtime = failing.1.unwrap_or(now_ms.saturating_add(self.most_ms));
+    /// What follows from a failure; `failcount` and `failtime` are what is stored of those
+    /// before it: tries that are left, and when trying ends.
+    pub fn again(self, failcount: Option<i64>, failtime: Option<i64>, now_ms: i64) -> Again {
+        let left = failcount.unwrap_or(self.retries).min(self.retries);
+        let ends_ms = failtime.unwrap_or(now_ms.saturating_add(self.most_ms));
         let tried = u32::try_from(self.retries - left).unwrap_or(0).min(20);
         let wait_ms = self.retry_ms.saturating_mul(1 << tried);
         let wait_ms = wait_ms.clamp(1, self.retry_ms.max(WAIT_MS_MAX));
         let check_ms = now_ms.saturating_add(wait_ms);
         // What fails for the first time is tried again, however short the patience is.
-        let is_late = failing.1.is_some_and(|ms| check_ms > ms);
+        let is_late = failtime.is_some_and(|ms| check_ms > ms);
         let is_over = left <= 0 || is_late;
-        Again { check_ms, failcount: (left - 1).max(0), failtime, is_over }
+        Again { check_ms, failcount: (left - 1).max(0), failtime: ends_ms, is_over }
     }
 }
 
@@ -64,7 +64,8 @@ mod tests {
     fn times(patience: Patience) -> Vec<i64> {
         let (mut failing, mut now_ms, mut times) = ((None, None), 100, Vec::new());
         loop {
-            let again = patience.again(failing, now_ms);
+            let (failcount, failtime) = failing;
+            let again = patience.again(failcount, failtime, now_ms);
             if again.is_over {
                 return times;
             }
@@ -86,16 +87,12 @@ mod tests {
     #[test]
     fn odd_settings_and_rows_are_borne() {
         let long = Patience { retries: 100, retry_ms: 2 * WAIT_MS_MAX, most_ms: i64::MAX };
-        assert_eq!(
-            long.again((Some(90), None), 0).check_ms,
-            2 * WAIT_MS_MAX,
-            "as it was asked for"
-        );
+        assert_eq!(long.again(Some(90), None, 0).check_ms, 2 * WAIT_MS_MAX, "as it was asked for");
         let short = Patience { retry_ms: 1_000, ..long };
-        assert_eq!(short.again((Some(50), None), 0).check_ms, WAIT_MS_MAX);
+        assert_eq!(short.again(Some(50), None, 0).check_ms, WAIT_MS_MAX);
         let fewer = Patience { retries: 1, ..short };
-        assert_eq!(fewer.again((Some(50), None), 0).failcount, 0, "fewer tries count at once");
-        assert!(fewer.again((Some(-3), Some(i64::MIN)), i64::MAX).is_over);
-        assert_eq!(Patience { retry_ms: 0, ..fewer }.again((None, None), 5).check_ms, 6);
+        assert_eq!(fewer.again(Some(50), None, 0).failcount, 0, "fewer tries count at once");
+        assert!(fewer.again(Some(-3), Some(i64::MIN), i64::MAX).is_over);
+        assert_eq!(Patience { retry_ms: 0, ..fewer }.again(None, None, 5).check_ms, 6);
     }
 }

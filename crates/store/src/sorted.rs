@@ -47,8 +47,8 @@ pub enum Habit {
 
 /// One row to be written, or to be gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Row {
-    /// Where.
     pub part: Part,
     /// Its key, with the family's byte.
     pub key: Vec<u8>,
@@ -185,6 +185,6 @@ impl dyn SortedMap {
             Ok(())
         }))?;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.take().ok_or_else(|| Error::Statement { reason: "a look saw nothing".into() })
+        seen.take().ok_or_else(|| Error::invariant("a look saw nothing"))
     }
 }

@@ -211,10 +211,10 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
         leases::fence(tx, &held)?;
         let adding = queue::Adding { place, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &candidates)?;
-        chunks::open(tx, &held, (chunk, SAMPLE_JOB, Run(1)), 0)?;
+        chunks::open(tx, &held, chunk, SAMPLE_JOB, Run(1), 0)?;
         let peeked = queue::load(tx, place, &ids)?;
         queue::claim(tx, place, chunk, peeked)?;
-        objects::stage(tx, (part, object), objects::Kind::Bodies, &path, 0)
+        objects::stage(tx, part, object, objects::Kind::Bodies, &path, 0)
     })?;
     store.put(&bodies, content.clone())?;
     let settled: Vec<Settled> = (first..first + 2)
@@ -229,10 +229,10 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
-        queue::settle(tx, place, (chunk, Run(1)), &settled)?;
+        queue::settle(tx, place, chunk, Run(1), &settled)?;
         let hash = *blake3::hash(&content).as_bytes();
-        objects::publish(tx, (part, object), content.len() as u64, &hash, 0)?;
-        chunks::commit(tx, &lease, (chunk, seq), &summary, 0)?;
+        objects::publish(tx, part, object, content.len() as u64, &hash, 0)?;
+        chunks::commit(tx, &lease, chunk, seq, &summary, 0)?;
         Ok(seq)
     })
 }
@@ -266,17 +266,22 @@ pub(crate) fn sample_files(
 }
 
 fn sample_candidate(id: i64) -> Candidate {
-    let docid = format!("http://example.com/{id}");
+    Candidate { seed: true, ..candidate(id, format!("http://example.com/{id}"), "example.com") }
+}
+
+/// A document of a host to be queued, which nobody has linked to.
+pub fn candidate(id: i64, docid: impl Into<String>, host: &str) -> Candidate {
+    let docid = docid.into();
     Candidate {
         id: QueueId(id),
         dochash: DocHash::of(&docid),
         docid,
-        bin: BinId(page::ids::bin_of("example.com")),
-        bin_name: "example.com".into(),
+        bin: BinId(page::ids::bin_of(host)),
+        bin_name: host.to_owned(),
         priority: 0.0,
         hops: 0,
         redirects: 0,
-        seed: true,
+        seed: false,
         parent: None,
         cut: None,
         events: Vec::new(),

@@ -59,6 +59,15 @@ pub type Texts = HashMap<Box<str>, Box<str>>;
 /// Prepared statements of one PostgreSQL connection.
 pub type Statements = HashMap<Box<str>, postgres::Statement>;
 
+/// Where a statement for many keys has their list.
+const KEYS: &str = "IN ($keys)";
+
+/// A statement for many keys, with a comparison in the place of their list.
+pub(crate) fn with_keys(sql: &str, comparison: &str) -> String {
+    let (before, after) = sql.split_once(KEYS).expect("a statement for many keys has their list");
+    [before, comparison, after].concat()
+}
+
 impl Tx<'_> {
     /// Which database this is.
     pub fn dialect(&self) -> Dialect {
@@ -201,8 +210,7 @@ impl Tx<'_> {
         let text = |size| format!("{before} VALUES {} {after}", values_list(0, size, columns));
         let mut touched = 0;
         if let Tx::Sqlite { connection, texts, .. } = self {
-            let outcome =
-                one_by_one::execute(connection, sqlite_text(texts, &text(1)), (&[], rows));
+            let outcome = one_by_one::execute(connection, sqlite_text(texts, &text(1)), &[], rows);
             return self.noted(outcome);
         }
         self.each_batch(rows, |tx, size, values| {
@@ -220,13 +228,14 @@ impl Tx<'_> {
         &mut self,
         before: &str,
         fixed: &[Value<'_>],
-        (kinds, rows): (&[Kind], &[Vec<Value<'_>>]),
+        kinds: &[Kind],
+        rows: &[Vec<Value<'_>>],
         after: &str,
     ) -> Result<u64> {
         if let Tx::Sqlite { connection, texts, .. } = self {
             let columns = kinds.len();
-            let text = one_by_one::update_text(before, after, (fixed.len(), columns));
-            let outcome = one_by_one::execute(connection, sqlite_text(texts, &text), (fixed, rows));
+            let text = one_by_one::update_text(before, after, fixed.len(), columns);
+            let outcome = one_by_one::execute(connection, sqlite_text(texts, &text), fixed, rows);
             return self.noted(outcome);
         }
         let dialect = self.dialect();
@@ -240,23 +249,21 @@ impl Tx<'_> {
         Ok(touched)
     }
 
-    /// Runs a query for many keys: `before IN (…) after`, where `fixed` are the
-    /// values of `$1`, `$2` … that come before the list. What `after` orders is in order
-    /// for each key only.
+    /// Runs a query for many keys: a whole statement with `IN ($keys)` in it, where `fixed`
+    /// are the values of `$1`, `$2` …. What it orders is in order for each key only.
     ///
     /// The list is padded with its last key to a power of two.
     pub fn query_in<T>(
         &mut self,
-        before: &str,
+        sql: &str,
         fixed: &[Value<'_>],
         keys: &[Value<'_>],
-        after: &str,
         mut map: impl FnMut(&Row<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
         if let Tx::Sqlite { connection, texts, .. } = self {
-            let text = format!("{before} = ${} {after}", fixed.len() + 1);
+            let text = with_keys(sql, &format!("= ${}", fixed.len() + 1));
             let text = sqlite_text(texts, &text);
-            let outcome = one_by_one::query(connection, text, (fixed, keys), map);
+            let outcome = one_by_one::query(connection, text, fixed, keys, map);
             return self.noted(outcome);
         }
         let mut out = Vec::new();
@@ -265,8 +272,8 @@ impl Tx<'_> {
             let last = keys.last().expect("a chunk of a list is not empty");
             let padding = std::iter::repeat_n(last, size - keys.len());
             let values: Vec<Value<'_>> = fixed.iter().chain(keys).chain(padding).copied().collect();
-            let sql = format!("{before} IN {} {after}", in_list(fixed.len() + 1, size));
-            out.append(&mut self.query(&sql, &values, &mut map)?);
+            let text = with_keys(sql, &format!("IN {}", in_list(fixed.len() + 1, size)));
+            out.append(&mut self.query(&text, &values, &mut map)?);
         }
         Ok(out)
     }

@@ -137,6 +137,52 @@ impl Row<'_> {
     }
 }
 
+/// The place of a column in a list, for [`Row::get`]: `column!(COLUMNS, "docid")`. It is found
+/// at compile time, and a list without the column does not compile.
+macro_rules! column {
+    ($list:expr, $name:literal) => {
+        const { $crate::value::place_of($list, $name) }
+    };
+}
+pub(crate) use column;
+
+/// See [`column`]. What is selected goes by its last word: `q.id` is `id`, and so is
+/// `COALESCE(a.id, b.id) AS id`.
+pub(crate) const fn place_of(list: &str, name: &str) -> usize {
+    let list = list.as_bytes();
+    let (mut at, mut place, mut depth) = (0, 0, 0);
+    loop {
+        let is_end = at == list.len() || (depth == 0 && list[at] == b',');
+        if is_end && ends_with_word(list, at, name.as_bytes()) {
+            return place;
+        }
+        assert!(at < list.len(), "the list has no such column");
+        match list[at] {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            b',' if depth == 0 => place += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// Whether the text up to `end` ends with a word.
+const fn ends_with_word(text: &[u8], end: usize, word: &[u8]) -> bool {
+    if end < word.len() {
+        return false;
+    }
+    let begin = end - word.len();
+    let mut at = 0;
+    while at < word.len() {
+        if text[begin + at] != word[at] {
+            return false;
+        }
+        at += 1;
+    }
+    begin == 0 || matches!(text[begin - 1], b' ' | b'.' | b'\n')
+}
+
 fn raw_postgres(row: &postgres::Row, index: usize) -> Result<Raw<'_>> {
     let value = match *row.columns()[index].type_() {
         Type::INT8 | Type::INT4 | Type::INT2 => {
@@ -245,5 +291,18 @@ impl FromColumn for Option<DocHash> {
 impl FromColumn for bool {
     fn from_column(row: &Row<'_>, index: usize) -> Result<bool> {
         Ok(row.get::<i64>(index)? != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_column_is_found_by_the_last_word_of_what_is_selected() {
+        const LIST: &str = "q.id, idle,
+            COALESCE(a.id, b.other) AS place, part";
+        assert_eq!(column!(LIST, "id"), 0);
+        assert_eq!(column!(LIST, "idle"), 1);
+        assert_eq!(column!(LIST, "place"), 2);
+        assert_eq!(column!(LIST, "part"), 3);
     }
 }

@@ -24,8 +24,8 @@ pub const FINDINGS_MAX: usize = 1_000;
 
 /// Something that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct Finding {
-    /// Which thing.
     pub what: String,
     /// What is wrong with it.
     pub problem: String,
@@ -217,11 +217,11 @@ fn read_facts(part: Part, chunk: ChunkId, bytes: &[u8]) -> Result<()> {
 
 /// Every published object is there and is what was written.
 fn check_objects(db: &Db, store: &Objects, read: bool, report: &mut Report) -> Result<()> {
-    let mut after = (Part(i64::MIN), ObjectId(i64::MIN));
+    let (mut part, mut id) = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
-        let page = db.read(move |tx| objects::published_after(tx, after, PAGE))?;
+        let page = db.read(move |tx| objects::published_after(tx, part, id, PAGE))?;
         let Some(last) = page.last() else { return Ok(()) };
-        after = (last.part, last.id);
+        (part, id) = (last.part, last.id);
         for object in &page {
             report.objects += 1;
             let found = report.findings.len();

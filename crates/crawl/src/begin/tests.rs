@@ -1,8 +1,7 @@
 //! Runs begin once, are joined by others, and take seeds only while they last.
 
 use super::*;
-use crate::conduct::Silence;
-use crate::worker::now::Now;
+use crate::conduct::NoObserver;
 use store::ids::{IdMaker, NodeId};
 use store::objects::{Location, Objects};
 use store::tables::counters;
@@ -34,15 +33,13 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         let folder = tempfile::tempdir().expect("a folder");
         let objects = Objects::open(&Location::Directory(folder.path().to_owned()))?;
         let [one, two] = [ids(db, "one")?, ids(db, "two")?];
-        let ground = ground(db, Vec::new())?;
-        let now = Now;
-        let at = |ids: &Arc<IdMaker>| Means {
+        let shared = shared(db, Vec::new())?;
+        let at = |ids: &Arc<IdMaker>| JobContext {
             db: db.clone(),
             objects: objects.clone(),
             ids: ids.clone(),
-            ground: ground.clone(),
-            now,
-            herald: Arc::new(Silence),
+            shared: shared.clone(),
+            observer: Arc::new(NoObserver),
         };
         let terms = Terms { attends: Attends::All, silence_ms: 60_000, poll_ms: 1_000 };
         let first = begin(&at(&one), terms, "site", &spec(&["http://a.example/"]))?;
@@ -57,7 +54,7 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         job.docspec = spec(&["http://c.example/"]).to_json();
         let id = job.id;
         let state = db.read(move |tx| job_states::state(tx, id))?;
-        let late = JobWork::new(&attended(&job, state), &ground);
+        let late = JobWork::new(&attended(&job, state), &shared);
         let late = Arc::new(late.expect("a job"));
         db.write(move |tx| job_states::end_run(tx, job.id, Run(1), 9))?;
         assert_eq!(seed(&at(&two), &late, None)?, Seeded::Over, "the run is over");

@@ -18,7 +18,6 @@ pub(super) struct Distinct<const WORDS: usize> {
 impl<const WORDS: usize> Distinct<WORDS> {
     const BITS: u64 = 64 * WORDS as u64;
 
-    /// Nothing yet.
     pub fn new() -> Self {
         Distinct { words: [0; WORDS] }
     }

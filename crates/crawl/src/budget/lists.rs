@@ -8,11 +8,11 @@
 use super::rules::{INDEX_DEPTH_MAX, LISTS, Level, NESTED_LISTS, READ_LISTS, Rule};
 use super::seen::{Link, ListIndex, Look, ReadList};
 use super::tallies::Key;
-use super::tally::Tally;
+use super::tally::{Tally, TallyPlace};
 use super::{Budgets, Closed, closed_by};
 use page::ids::bin_of;
 use page::url::host_of;
-use store::ids::{BinId, JobId, Part};
+use store::ids::{BinId, JobId};
 
 /// Whether so many lists lead to a list that it is not followed: one of robots.txt, and indexes
 /// below it.
@@ -33,7 +33,7 @@ pub fn counted_lists(url: &str, list_depth: u8) -> Vec<(BinId, String)> {
 struct Counted {
     name: String,
     level: Level,
-    place: (Part, JobId, BinId),
+    place: TallyPlace,
 }
 
 impl Budgets {
@@ -44,7 +44,8 @@ impl Budgets {
             return;
         }
         let name = format!("{}{READ_LISTS}", host_of(url));
-        let counted = Counted { name, level: Level::ReadLists, place: (part, job, bin) };
+        let counted =
+            Counted { name, level: Level::ReadLists, place: TallyPlace { part, job, bin } };
         self.count_lists(&counted, |tally| tally.bytes = tally.bytes.saturating_add(bytes));
     }
 
@@ -52,7 +53,7 @@ impl Budgets {
     /// the index was read before: what it names every day anew is not more.
     pub fn judge_list(&mut self, index: ListIndex<'_>) -> Option<Closed> {
         let ListIndex { part, job, bin, url, look, .. } = index;
-        let place = (part, job, bin);
+        let place = TallyPlace { part, job, bin };
         let host = host_of(url);
         let is_new = look == Look::First;
         if is_too_deep(index.depth_below()) {
@@ -103,7 +104,7 @@ impl Budgets {
     /// Counts one more, and what else is to be counted of it.
     fn count_lists(&mut self, counted: &Counted, change: impl FnOnce(&mut Tally)) {
         let Counted { name, level, place } = counted;
-        let key = Key::Name(place.1, place.2, self.tallies.hash(name));
+        let key = Key::Name(place.job, place.bin, self.tallies.hash(name));
         let make = || Tally::new(*place, *level, name);
         self.tallies.count(key, make, |tally| {
             tally.documents += 1;

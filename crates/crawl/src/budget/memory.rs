@@ -24,7 +24,6 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Whether a text has come before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
-    /// No.
     New,
     /// Yes, at an address that is not longer.
     Again,
@@ -34,7 +33,6 @@ pub(super) enum Met {
     Shorter,
 }
 
-/// The tables.
 #[derive(Debug)]
 pub(super) struct Memory {
     texts: Box<[u64]>,
@@ -44,7 +42,6 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Nothing yet.
     pub fn new() -> Memory {
         Memory {
             texts: vec![0; TEXTS_MAX].into_boxed_slice(),

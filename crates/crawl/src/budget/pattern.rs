@@ -42,7 +42,6 @@ pub fn pattern(url: &str) -> String {
 /// The pattern of one URL, in buffers that serve for the next one too.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    /// The pattern.
     pub pattern: String,
     /// What it shares with others that a program may make with it: all queries of its
     /// path (`a.example/list?*`), or else all that is under its first id

@@ -76,7 +76,7 @@ impl Default for Limits {
 /// What a document said beside those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Novelty {
-    /// Something new.
+    /// It says something that no other page has said.
     Fresh,
     /// What others of its pattern said, but for a word or some numbers, as the days of a
     /// calendar do.
@@ -203,10 +203,10 @@ impl Rule {
 
 /// A closed pattern, and the rule that closed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Closed {
     /// The pattern, or what stands for a family of patterns, a host or a domain.
     pub pattern: String,
-    /// The rule.
     pub rule: Rule,
     /// Documents that were fetched of it.
     pub documents: i64,

@@ -7,16 +7,10 @@ use store::ids::{BinId, JobId, Part};
 
 /// What a document said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Said<'a> {
     /// A text, with its hash and its SimHash (`page::fingerprint`).
-    Words {
-        /// The text.
-        text: &'a str,
-        /// Its hash.
-        hash: [u8; 16],
-        /// Its SimHash.
-        simhash: u64,
-    },
+    Words { text: &'a str, hash: [u8; 16], simhash: u64 },
     /// Something that is not read as text (an image, an archive), by the hash of its
     /// bytes. Such a document is stale only if the same bytes came before.
     Bytes([u8; 16]),
@@ -39,20 +33,16 @@ impl<'a> Said<'a> {
 
 /// A document that was fetched. Failures and redirects are none.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Seen<'a> {
-    /// The job.
     pub job: JobId,
-    /// The part.
     pub part: Part,
-    /// Its host.
     pub bin: BinId,
-    /// Its canonical URL.
     pub url: &'a str,
     /// The key of that.
     pub dochash: DocHash,
     /// Links from the nearest seed.
     pub hops: i64,
-    /// What it said.
     pub said: Said<'a>,
     /// Whether the job has fetched it before.
     pub look: Look,
@@ -66,8 +56,8 @@ pub struct Seen<'a> {
 /// Which look at a document it was. What is known says little that is new, and that is
 /// no reason to close anything, so only the first look is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Look {
-    /// The first.
     First,
     /// A later one, and it is as it was.
     Same,
@@ -77,12 +67,10 @@ pub enum Look {
 
 /// A link to be judged.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Link<'a> {
-    /// The job.
     pub job: JobId,
-    /// Its host.
     pub bin: BinId,
-    /// Its canonical URL.
     pub url: &'a str,
     /// The key of that.
     pub dochash: DocHash,
@@ -103,14 +91,11 @@ pub const NO_LIMIT: i64 = i64::MAX;
 
 /// A sitemap or an index of them that was read.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct ReadList<'a> {
-    /// The part.
     pub part: Part,
-    /// The job.
     pub job: JobId,
-    /// Its host.
     pub bin: BinId,
-    /// Its canonical URL.
     pub url: &'a str,
     /// Which look at it this is: it is counted at the first one only.
     pub look: Look,
@@ -120,14 +105,11 @@ pub struct ReadList<'a> {
 
 /// An index of sitemaps, which names a list.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct ListIndex<'a> {
-    /// The part.
     pub part: Part,
-    /// The job.
     pub job: JobId,
-    /// Its host.
     pub bin: BinId,
-    /// Its canonical URL.
     pub url: &'a str,
     /// Which look at it this is: what it names is counted at the first one only.
     pub look: Look,

@@ -17,7 +17,6 @@ use store::tables::traps::TrapRow;
 pub(super) enum Key {
     /// A pattern or a family of them, by a hash of its name.
     Name(JobId, BinId, u64),
-    /// A host.
     Host(JobId, BinId),
     /// A registered domain, by a hash of its name.
     Domain(JobId, u64),
@@ -30,7 +29,6 @@ const TALLIES_MIN: usize = 8;
 /// What goes first is smaller.
 type Worth = (bool, i64, u64);
 
-/// The tallies.
 #[derive(Debug)]
 pub(super) struct Tallies {
     limits: Limits,
@@ -45,7 +43,6 @@ pub(super) struct Tallies {
 }
 
 impl Tallies {
-    /// None yet.
     pub fn new(limits: Limits) -> Tallies {
         let limits = Limits { tallies_max: limits.tallies_max.max(TALLIES_MIN), ..limits };
         let (tallies, changed) = (HashMap::new(), BTreeMap::new());

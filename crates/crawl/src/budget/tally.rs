@@ -74,8 +74,17 @@ impl Texts {
     }
 }
 
-/// What is counted.
+/// Where something is counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TallyPlace {
+    pub part: Part,
+    pub job: JobId,
+    pub bin: BinId,
+}
+
+/// What is counted of a pattern, a host or a domain.
 #[derive(Debug)]
+// tidy: wide a row of `traps` and what is worked out from it, counted together
 pub(super) struct Tally {
     pub part: Part,
     pub job: JobId,
@@ -97,7 +106,6 @@ pub(super) struct Tally {
     /// Shares of the recent documents, in millionths.
     pub recent_stale: i64,
     pub recent_alike: i64,
-    /// What closes it.
     pub closed: Option<Rule>,
     /// The last texts: of a host, those of pages that began a pattern.
     pub texts: Texts,
@@ -116,8 +124,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet.
-    pub fn new((part, job, bin): (Part, JobId, BinId), level: Level, pattern: &str) -> Tally {
+    pub fn new(place: TallyPlace, level: Level, pattern: &str) -> Tally {
+        let TallyPlace { part, job, bin } = place;
         Tally {
             part,
             job,
@@ -145,7 +153,6 @@ impl Tally {
         }
     }
 
-    /// Counts a document.
     pub fn count(&mut self, novelty: Novelty, is_deep: bool) {
         self.documents += 1;
         self.stale += i64::from(novelty == Novelty::Stale);
@@ -336,7 +343,7 @@ impl Tally {
             outside: row.outside,
             bytes: row.bytes,
             has_row: true,
-            ..Tally::new((part, row.job, row.bin), level, &row.pattern)
+            ..Tally::new(TallyPlace { part, job: row.job, bin: row.bin }, level, &row.pattern)
         }
     }
 }

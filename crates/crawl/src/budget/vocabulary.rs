@@ -38,7 +38,6 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Nothing yet.
     pub fn new() -> Vocabulary {
         Vocabulary { bits: [0; WORDS], set: 0 }
     }

@@ -4,10 +4,10 @@
 use super::*;
 use proptest::prelude::*;
 use std::sync::Arc;
-use store::ids::{ChunkId, JobId, NodeId, QueueId, Run};
+use store::ids::{ChunkId, JobId, NodeId, Run};
 use store::tables::queue::{Adding, Candidate, Settled, Settlement};
 use store::tables::{chunks, leases};
-use store::testing::both_databases;
+use store::testing::{both_databases, candidate};
 
 const PARTS: i64 = 2;
 const JOB: JobId = JobId(1);
@@ -78,20 +78,8 @@ impl Stage<'_> {
         };
         let stage = Stage { db, leases: (0..PARTS).map(|it| take(Part(it))).collect() };
         for child in 0..CHILDREN {
-            let candidate = Candidate {
-                id: QueueId(i64::from(child) + 1),
-                dochash: key(child),
-                docid: format!("child {child}"),
-                bin: BinId(1),
-                bin_name: "bin".into(),
-                priority: 0.0,
-                hops: 1,
-                redirects: 0,
-                seed: false,
-                parent: None,
-                cut: None,
-                events: Vec::new(),
-            };
+            let document = candidate(i64::from(child) + 1, format!("child {child}"), "bin");
+            let candidate = Candidate { dochash: key(child), bin: BinId(1), hops: 1, ..document };
             let adding = Adding { place: place(part(child)), run: RUN, now_ms: 0, room: None };
             db.write(move |tx| queue::add(tx, adding, std::slice::from_ref(&candidate))).unwrap();
         }
@@ -114,13 +102,13 @@ impl Stage<'_> {
                         let ready = queue::peek_ready(tx, place(part), BinId(1), 100)?;
                         let keys: Vec<DocHash> = ready.iter().map(|it| it.dochash).collect();
                         let chunk = ChunkId(7);
-                        chunks::open(tx, &lease, (chunk, JOB, RUN), 0)?;
+                        chunks::open(tx, &lease, chunk, JOB, RUN, 0)?;
                         let claimed = queue::claim(tx, place(part), chunk, ready)?;
                         let done: Vec<Settled> = claimed
                             .iter()
                             .map(|it| Settled { id: it.id, generation: 0, to: Settlement::Done })
                             .collect();
-                        queue::settle(tx, place(part), (chunk, RUN), &done)?;
+                        queue::settle(tx, place(part), chunk, RUN, &done)?;
                         tx.execute("DELETE FROM chunks WHERE part = $1", &[part.into()])?;
                         Ok(keys)
                     })
@@ -134,9 +122,9 @@ impl Stage<'_> {
     fn read(&self, parent: u8, gifts: &[Gift], dies: bool) {
         let own = Part(i64::from(parent) % PARTS);
         let hands = HashMap::from([(key(100 + parent), hands(gifts))]);
-        let over = HandingOver::plan((self.db, self.lease(own)), place(own), &hands).unwrap();
+        let over = HandingOver::plan(self.db, self.lease(own), place(own), &hands).unwrap();
         let over = Arc::new(over);
-        let mut parts: Vec<Part> = over.by_part.keys().copied().filter(|it| *it != own).collect();
+        let mut parts: Vec<Part> = over.parts().filter(|it| *it != own).collect();
         if !dies {
             parts.push(own);
         }
@@ -145,7 +133,7 @@ impl Stage<'_> {
             self.db
                 .write(move |tx| {
                     over.take(tx, place(part))?;
-                    if part == own { over.has_arrived(tx, place(own)) } else { Ok(()) }
+                    if part == own { over.record_sent(tx, place(own)) } else { Ok(()) }
                 })
                 .unwrap();
         }

@@ -12,7 +12,7 @@ use store::{Result, Tx};
 
 /// What is told of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
+struct JournalEntry {
     kind: &'static str,
     result: &'static str,
     description: Option<String>,
@@ -21,19 +21,21 @@ struct Told {
 /// Writes what an event meant for a job, if that is worth telling.
 pub(super) fn note(
     tx: &mut Tx<'_>,
-    (job, event): (JobId, &Event),
-    (before, next): (&State, &State),
+    job: JobId,
+    event: &Event,
+    before: &State,
+    next: &State,
     now_ms: i64,
 ) -> Result<()> {
-    let Some(Told { kind, result, description }) = told(event, before, next) else {
+    let Some(JournalEntry { kind, result, description }) = entry_of(event, before, next) else {
         return Ok(());
     };
     let description = description.as_deref();
     history::append_job(tx, JobActivity { job, kind, result, description }, now_ms)
 }
 
-fn told(event: &Event, before: &State, next: &State) -> Option<Told> {
-    let tell = |kind, result, description| Some(Told { kind, result, description });
+fn entry_of(event: &Event, before: &State, next: &State) -> Option<JournalEntry> {
+    let tell = |kind, result, description| Some(JournalEntry { kind, result, description });
     match event {
         Event::StartupBegins { kind, .. } => {
             tell("job start", "OK", Some(format!("run {}, {}", next.run, kind.name())))

@@ -6,14 +6,14 @@
 //! an approval a job loses no more in a run (a continuous one in a day) than its limit; what
 //! is held stays held until a person decides, or it is found again.
 
-use super::{Advance, Podium, change, herald};
+use super::{Advance, ConductorState, change, observer};
 use crate::lifecycle::Event;
 use store::ids::{JobId, Part};
 use store::tables::job_states::{self, Phase, State};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::Place;
 use store::tables::removals::{self, Period, RemovalLimits, WINDOW_MS};
-use store::{Result, Tx};
+use store::{Result, Tx, clock};
 
 /// A continuous job is judged this often, so that a source that breaks is seen as a whole;
 /// a few removals are not kept waiting for that.
@@ -32,7 +32,7 @@ pub(super) struct Judged {
 /// What is found about the removals of a job that are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// None is marked.
+    /// No removal is marked.
     Nothing,
     /// They are within the limit.
     Release,
@@ -93,7 +93,8 @@ pub fn weigh(tx: &mut Tx<'_>, job: &Job, state: &State, now_ms: i64) -> Result<W
 /// Judges what is marked. The caller holds the job's lock.
 pub fn judge(
     tx: &mut Tx<'_>,
-    (job, parts): (&Job, u32),
+    job: &Job,
+    parts: u32,
     state: &State,
     now_ms: i64,
 ) -> Result<Verdict> {
@@ -116,11 +117,11 @@ pub fn judge(
     })
 }
 
-impl Podium {
+impl ConductorState {
     /// A run has nothing more to do but for what is marked: it ends, or sweeps that first.
     pub(super) fn end_or_sweep(&self, job: JobId) -> Result<Advance> {
-        let (now_ms, parts) = (self.means.now.ms(), self.means.ground.parts);
-        let told = self.means.db.write(move |tx| judge_ending(tx, (job, parts), now_ms))?;
+        let (now_ms, parts) = (clock::now_ms(), self.context.shared.parts);
+        let told = self.context.db.write(move |tx| judge_ending(tx, job, parts, now_ms))?;
         self.tell_of(job, &told);
         Ok(Advance::Moved)
     }
@@ -128,7 +129,7 @@ impl Podium {
     /// A continuous job has no end at which its removals are judged. Returns whether something
     /// was decided.
     pub(super) fn judge_continuous(&mut self, job: JobId) -> Result<bool> {
-        let (now_ms, parts) = (self.means.now.ms(), self.means.ground.parts);
+        let (now_ms, parts) = (clock::now_ms(), self.context.shared.parts);
         let judged = self.judged.entry(job).or_insert(Judged { looked_ms: 0, judged_ms: now_ms });
         if now_ms - judged.looked_ms < LOOKED_EVERY_MS {
             return Ok(false);
@@ -137,18 +138,18 @@ impl Podium {
         let is_due = now_ms - judged.judged_ms >= JUDGED_EVERY_MS;
         if is_due {
             judged.judged_ms = now_ms;
-        } else if self.means.db.read(move |tx| removals::marked(tx, job))?.is_empty() {
+        } else if self.context.db.read(move |tx| removals::marked(tx, job))?.is_empty() {
             return Ok(false);
         }
-        let told = self.means.db.write(move |tx| judge_active(tx, (job, parts), is_due, now_ms))?;
+        let told = self.context.db.write(move |tx| judge_active(tx, job, parts, is_due, now_ms))?;
         self.tell_of(job, &told);
         Ok(!told.is_empty())
     }
 
     fn tell_of(&self, job: JobId, told: &[(State, Event)]) {
         for (state, event) in told {
-            if let Some(occasion) = herald::occasion(event, state) {
-                self.means.herald.happened(job, occasion, state);
+            if let Some(occasion) = observer::occasion(event, state) {
+                self.context.observer.on_event(job, occasion, state);
             }
         }
     }
@@ -157,14 +158,15 @@ impl Podium {
 /// Judges the removals of a run that has nothing else to do: it ends, or sweeps them first.
 pub fn judge_ending(
     tx: &mut Tx<'_>,
-    (job, parts): (JobId, u32),
+    job: JobId,
+    parts: u32,
     now_ms: i64,
 ) -> Result<Vec<(State, Event)>> {
     let ending = job_states::lock(tx, job)?.filter(|it| it.phase == Phase::ShuttingDown);
     let (Some(state), Some(known)) = (ending, jobs::load(tx, job)?) else {
         return Ok(Vec::new());
     };
-    let events = match judge(tx, (&known, parts), &state, now_ms)? {
+    let events = match judge(tx, &known, parts, &state, now_ms)? {
         Verdict::Release => vec![Event::RemovalsReleased],
         Verdict::Hold { is_news: true } => vec![Event::RemovalsHeld, Event::CleanedUp],
         _ => vec![Event::CleanedUp],
@@ -175,7 +177,8 @@ pub fn judge_ending(
 /// Judges the removals of a continuous job that runs, and notes once a day what it has.
 pub fn judge_active(
     tx: &mut Tx<'_>,
-    (job, parts): (JobId, u32),
+    job: JobId,
+    parts: u32,
     is_due: bool,
     now_ms: i64,
 ) -> Result<Vec<(State, Event)>> {
@@ -192,7 +195,7 @@ pub fn judge_active(
     if !is_due && !weighed.fits(weighed.least) {
         return Ok(Vec::new());
     }
-    let event = match judge(tx, (&known, parts), &state, now_ms)? {
+    let event = match judge(tx, &known, parts, &state, now_ms)? {
         Verdict::Release => Event::RemovalsReleased,
         Verdict::Hold { is_news: true } => Event::RemovalsHeld,
         _ => return Ok(Vec::new()),

@@ -72,8 +72,8 @@ impl Retention {
         }
         let after = self.thinned.get(&connection).copied().unwrap_or((i64::MIN, i64::MIN));
         let count = excess.min(i64::from(STEP));
-        let within = (now_ms.saturating_sub(UNCHANGED_MS_MIN), count);
-        let (reached, is_end) = history::thin(db, (connection, after), within, LOOKED_MAX)?;
+        let before_ms = now_ms.saturating_sub(UNCHANGED_MS_MIN);
+        let (reached, is_end) = history::thin(db, connection, after, before_ms, count, LOOKED_MAX)?;
         self.thinned.insert(connection, reached);
         Ok(is_end || reached == after)
     }
@@ -192,8 +192,7 @@ mod tests {
             })?;
             let left = |id: i64| {
                 db.read(move |tx| {
-                    let range = (i64::MIN, i64::MAX);
-                    let counts = counts::between(tx, ConnectionId(id), range, 10)?;
+                    let counts = counts::between(tx, ConnectionId(id), i64::MIN, i64::MAX, 10)?;
                     let walk = Walk::all(ConnectionId(id));
                     let rows = history::page(tx, &walk, walk.start(), 10_000)?.len();
                     assert_eq!(counts.iter().map(|it| it.activities).sum::<i64>(), rows as i64);

@@ -5,24 +5,24 @@
 //! kind say what older documents are. Invariant: repeating a start-up that was cut short
 //! does nothing twice.
 
-use super::interrupting::Interrupter;
-use super::{Means, try_to};
+use super::interrupter::Interrupter;
+use super::{JobContext, try_to};
 use crate::begin::{self, Seeded};
+use crate::job::JobWork;
 use crate::lifecycle::{Asked, Event, run_kind};
-use crate::worker::job::JobWork;
 use std::sync::Arc;
 use store::ids::JobId;
 use store::panics::FaultPoint;
 use store::tables::job_states::{self, Attended, Phase};
 use store::tables::jobs::{self, Job};
 use store::tables::removals;
-use store::{Error, Result};
+use store::{Error, Result, clock};
 
 /// Starts a job up that is ready for it.
-pub fn run(means: &Means, job: JobId, interrupter: &Interrupter) -> Result<()> {
-    let (node, now_ms, ground) = (means.ids.node(), means.now.ms(), means.ground.clone());
-    ground.faults.at(FaultPoint::StartJob, &job.to_string());
-    let attended = means.db.write(move |tx| {
+pub fn run(context: &JobContext, job: JobId, interrupter: &Interrupter) -> Result<()> {
+    let (node, now_ms, shared) = (context.ids.node(), clock::now_ms(), context.shared.clone());
+    shared.faults.at(FaultPoint::StartJob, &job.to_string());
+    let attended = context.db.write(move |tx| {
         let job = definition(tx, job)?;
         let before = job_states::state(tx, job.id)?;
         let asked = Asked {
@@ -32,7 +32,7 @@ pub fn run(means: &Means, job: JobId, interrupter: &Interrupter) -> Result<()> {
         };
         let mut attended = Attended::new(tx, job, before)?;
         let work =
-            JobWork::new(&attended, &ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+            JobWork::new(&attended, &shared).map_err(|bad| Error::Refused(bad.to_string()))?;
         let kind = run_kind(work.model(), asked);
         let begins = Event::StartupBegins { node, kind };
         let state = try_to(tx, attended.job.id, &begins, now_ms)?;
@@ -46,47 +46,47 @@ pub fn run(means: &Means, job: JobId, interrupter: &Interrupter) -> Result<()> {
     })?;
     let Some(attended) = attended else { return Ok(()) };
     let work =
-        JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+        JobWork::new(&attended, &context.shared).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
     interrupter.watch(&work);
     let admission = work.web().map(|web| web.spec.admission()).unwrap_or_default();
     let since = attended.state.seeding_version.as_deref();
-    let event = match begin::seed(means, &work, since)? {
+    let event = match begin::seed(context, &work, since)? {
         Seeded::Done(seeding_version) => {
             Event::StartupDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
         }
         // Somebody has aborted it meanwhile.
         Seeded::Over => Event::StartupReturns,
     };
-    let now_ms = means.now.ms();
-    means.db.write(move |tx| {
+    let now_ms = clock::now_ms();
+    context.db.write(move |tx| {
         job_states::set_judged(tx, job, &admission)?;
         try_to(tx, job, &event, now_ms).map(|_| ())
     })
 }
 
 /// Asks for the seeds of a job that runs.
-pub fn reseed(means: &Means, job: JobId, interrupter: &Interrupter) -> Result<()> {
-    let (node, now_ms) = (means.ids.node(), means.now.ms());
-    let attended = means.db.write(move |tx| {
+pub fn reseed(context: &JobContext, job: JobId, interrupter: &Interrupter) -> Result<()> {
+    let (node, now_ms) = (context.ids.node(), clock::now_ms());
+    let attended = context.db.write(move |tx| {
         let job = definition(tx, job)?;
         let state = try_to(tx, job.id, &Event::SeedingBegins { node }, now_ms)?;
         state.map(|state| Attended::new(tx, job, state)).transpose()
     })?;
     let Some(attended) = attended else { return Ok(()) };
     let work =
-        JobWork::new(&attended, &means.ground).map_err(|bad| Error::Refused(bad.to_string()))?;
+        JobWork::new(&attended, &context.shared).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
     interrupter.watch(&work);
     let since = attended.state.seeding_version.as_deref();
-    let event = match begin::seed(means, &work, since)? {
+    let event = match begin::seed(context, &work, since)? {
         Seeded::Done(seeding_version) => {
             Event::SeedingDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
         }
         Seeded::Over => Event::SeedingReturns,
     };
-    let now_ms = means.now.ms();
-    means.db.write(move |tx| try_to(tx, job, &event, now_ms).map(|_| ()))
+    let now_ms = clock::now_ms();
+    context.db.write(move |tx| try_to(tx, job, &event, now_ms).map(|_| ()))
 }
 
 /// When a job is seeded again; a blank interval is never.

@@ -5,14 +5,14 @@
 //! the window's end, one by hand has none; a job whose window is over waits for the next
 //! one and is not started anew; one whose schedule was taken away waits for nothing.
 
-use super::{Advance, Podium};
+use super::{Advance, ConductorState};
 use crate::lifecycle::Event;
 use crate::schedule::{Since, Start, StartMethod, decide, next_event};
 use crate::stored_times;
-use store::Result;
 use store::ids::JobId;
 use store::tables::job_states::{self, Phase, Scheduled, State};
 use store::tables::schedules::{self, Schedule};
+use store::{Result, clock};
 
 /// Jobs with schedules that one process looks after.
 const JOBS_MAX: u32 = 10_000;
@@ -25,10 +25,10 @@ pub(super) struct Entry {
     next_ms: Option<i64>,
 }
 
-impl Podium {
+impl ConductorState {
     /// Starts and wakes jobs whose time has come. Returns when the next may be.
     pub(super) fn look_at_clock(&mut self) -> Result<Option<i64>> {
-        let jobs = self.means.db.read(|tx| job_states::scheduled(tx, JOBS_MAX))?;
+        let jobs = self.context.db.read(|tx| job_states::scheduled(tx, JOBS_MAX))?;
         self.timetable.retain(|job, _| jobs.iter().any(|it| it.job == *job));
         let mut next_ms: Option<i64> = None;
         for it in jobs {
@@ -46,7 +46,7 @@ impl Podium {
     }
 
     fn start_by_clock(&mut self, it: &Scheduled) -> Result<Option<i64>> {
-        let now_ms = self.means.now.ms();
+        let now_ms = clock::now_ms();
         let state = &it.state;
         let waits = state.phase == Phase::Active && state.waiting && !state.stopping;
         if state.phase != Phase::Inactive && !waits {
@@ -63,7 +63,7 @@ impl Podium {
         let Some(last_ms) = last_ms else {
             // Never looked at before: from now on.
             let job = it.job;
-            self.means.db.write(move |tx| job_states::set_last(tx, job, now_ms))?;
+            self.context.db.write(move |tx| job_states::set_last(tx, job, now_ms))?;
             return Ok(Some(now_ms));
         };
         if entry.next_ms.is_some_and(|next_ms| next_ms > now_ms) {
@@ -93,7 +93,7 @@ impl Podium {
             return Ok(());
         }
         let job = it.job;
-        let schedules = self.means.db.read(move |tx| schedules::load(tx, job))?;
+        let schedules = self.context.db.read(move |tx| schedules::load(tx, job))?;
         let (version, last_ms) = (it.version, it.state.last_ms);
         self.timetable.insert(job, Entry { version, last_ms, schedules, next_ms: None });
         Ok(())
@@ -101,7 +101,7 @@ impl Podium {
 
     /// Holds a job back whose window is over.
     pub(super) fn close_window(&self, job: JobId, state: &State) -> Result<Option<Advance>> {
-        let is_over = state.window_end_ms.is_some_and(|end_ms| end_ms <= self.means.now.ms());
+        let is_over = state.window_end_ms.is_some_and(|end_ms| end_ms <= clock::now_ms());
         let pausing = state.paused && state.stopping;
         if !is_over || state.waiting || state.resuming || pausing {
             return Ok(None);

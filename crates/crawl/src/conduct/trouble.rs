@@ -6,23 +6,23 @@
 //! end, ends it all the same and says so. While it is waited out, a row of `outages` names
 //! what is waited for.
 
-use super::{Means, change, try_to};
+use super::{JobContext, change, try_to};
+use crate::job::JobSettings;
 use crate::lifecycle::{Event, after};
-use crate::worker::job::Manners;
 use store::ids::JobId;
 use store::patience::Patience;
 use store::tables::job_states::{self, Phase, State};
 use store::tables::outages::{self, Failure, Unreachable};
 use store::tables::{connections, jobs};
-use store::{Error, Result, Tx};
+use store::{Error, Result, Tx, clock};
 
 /// A job was interrupted. Returns when it is tried again; `None` if it is not.
-pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> {
-    let (node, now_ms, why) = (means.ids.node(), means.now.ms(), why.to_owned());
-    means.db.write(move |tx| {
+pub fn interrupted(context: &JobContext, job: JobId, why: &str) -> Result<Option<i64>> {
+    let (node, now_ms, why) = (context.ids.node(), clock::now_ms(), why.to_owned());
+    context.db.write(move |tx| {
         let Some(state) = job_states::lock(tx, job)? else { return Ok(None) };
         let Some(returns) = returning(&state) else { return Ok(None) };
-        let again = patience(tx, job)?.again((state.failcount, state.fail_ms), now_ms);
+        let again = patience(tx, job)?.again(state.failcount, state.fail_ms, now_ms);
         if again.is_over {
             let event = match state.phase {
                 Phase::Notifying => Event::NotifyDone { error: Some(why.clone()) },
@@ -34,7 +34,7 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
         let mut next =
             after(&state, &returns, now_ms).map_err(|refused| Error::Refused(refused.0))?;
         (next.failcount, next.fail_ms) = (Some(again.failcount), Some(again.failtime));
-        job_states::save(tx, job, (&state, &next), now_ms)?;
+        job_states::save(tx, job, &state, &next, now_ms)?;
         let what = waited_for(tx, job, state.phase)?;
         let failure = Failure { what, node, since_ms: now_ms, why: why.clone() };
         outages::record(tx, &failure, now_ms)?;
@@ -44,9 +44,9 @@ pub fn interrupted(means: &Means, job: JobId, why: &str) -> Result<Option<i64>> 
 
 /// Puts a job back whose seeding was ended on purpose: that is no failure, and nobody is waited
 /// for.
-pub fn put_back(means: &Means, job: JobId) -> Result<()> {
-    let now_ms = means.now.ms();
-    means.db.write(move |tx| {
+pub fn put_back(context: &JobContext, job: JobId) -> Result<()> {
+    let now_ms = clock::now_ms();
+    context.db.write(move |tx| {
         let state = job_states::lock(tx, job)?;
         match state.and_then(|state| returning(&state)) {
             Some(returns) => try_to(tx, job, &returns, now_ms).map(|_| ()),
@@ -76,17 +76,16 @@ fn waited_for(tx: &mut Tx<'_>, job: JobId, phase: Phase) -> Result<Unreachable> 
 
 /// How a job deals with what fails: its own way, or the usual one if it is gone.
 pub fn patience(tx: &mut Tx<'_>, job: JobId) -> Result<Patience> {
-    let Some(job) = jobs::load(tx, job)? else { return Ok(Manners::default().patience) };
+    let Some(job) = jobs::load(tx, job)? else { return Ok(JobSettings::default().patience) };
     let connector = connections::connector_of(tx, job.connection)?.unwrap_or_default();
-    Ok(Manners::of(&connector, &job.docspec).unwrap_or_default().patience)
+    Ok(JobSettings::of(&connector, &job.docspec).unwrap_or_default().patience)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::conduct::{Attends, Herald, Terms, bring};
+    use crate::conduct::{Attends, Observer, Terms, bring};
     use crate::definitions::WebSpec;
-    use crate::worker::now::Now;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use store::Db;
@@ -106,12 +105,12 @@ pub(super) mod tests {
         told: AtomicUsize,
     }
 
-    impl Herald for Deaf {
-        fn committed(&self) {}
+    impl Observer for Deaf {
+        fn on_commit(&self) {}
 
-        fn decided(&self) {}
+        fn on_decisions(&self) {}
 
-        fn run_over(&self, _job: JobId) -> Result<()> {
+        fn on_run_end(&self, _job: JobId) -> Result<()> {
             let told = self.told.fetch_add(1, Ordering::SeqCst);
             match told < self.times {
                 true => Err(Error::Unavailable { what: "output".into(), reason: "away".into() }),
@@ -123,7 +122,7 @@ pub(super) mod tests {
     pub const TERMS: Terms = Terms { attends: Attends::All, silence_ms: 60_000, poll_ms: 50 };
 
     /// What a conductor works with, on a node of its own.
-    pub fn means(db: &Db, herald: Arc<dyn Herald>) -> Result<Means> {
+    pub fn context(db: &Db, observer: Arc<dyn Observer>) -> Result<JobContext> {
         let node = NewNode {
             name: "one".into(),
             roles: "crawl".into(),
@@ -132,17 +131,16 @@ pub(super) mod tests {
         };
         let node = db.write(move |tx| nodes::register(tx, &node, store::clock::now_ms()))?;
         let folder = tempfile::tempdir().expect("a folder");
-        Ok(Means {
+        Ok(JobContext {
             db: db.clone(),
             objects: Objects::open(&Location::Directory(folder.path().to_owned()))?,
             ids: Arc::new(IdMaker::new(node)?),
-            ground: crate::begin::ground(db, Vec::new())?,
-            now: Now,
-            herald,
+            shared: crate::begin::shared(db, Vec::new())?,
+            observer,
         })
     }
 
-    fn at_its_end(db: &Db, herald: Arc<Deaf>) -> Result<Means> {
+    fn at_its_end(db: &Db, observer: Arc<Deaf>) -> Result<JobContext> {
         db.write(|tx| {
             settings::freeze(tx, 2)?;
             let web = Connection::new(ConnectionId(1), "web", "web");
@@ -154,9 +152,9 @@ pub(super) mod tests {
             jobs::save(tx, &job, 1)?;
             let before = job_states::state(tx, JOB)?;
             let next = State { phase: Phase::ReadyForNotify, ..before.clone() };
-            job_states::save(tx, JOB, (&before, &next), 1)
+            job_states::save(tx, JOB, &before, &next, 1)
         })?;
-        means(db, herald)
+        context(db, observer)
     }
 
     fn waited_for(db: &Db) -> Result<Vec<outages::Outage>> {
@@ -179,8 +177,8 @@ pub(super) mod tests {
                 jobs::save(tx, &job, 1)?;
                 change(tx, JOB, &Event::Start { minimal: false }, 2).map(|_| ())
             })?;
-            let means = means(db, Arc::new(Deaf { times: 0, told: AtomicUsize::new(0) }))?;
-            let state = bring(&means, TERMS, JOB, |state| state.failcount.is_some())?;
+            let context = context(db, Arc::new(Deaf { times: 0, told: AtomicUsize::new(0) }))?;
+            let state = bring(&context, TERMS, JOB, |state| state.failcount.is_some())?;
             assert_eq!(state.phase, Phase::ReadyForStartup, "it is tried again");
             let found = waited_for(db)?;
             let [outage] = found.as_slice() else { panic!("{found:?}") };
@@ -199,10 +197,10 @@ pub(super) mod tests {
     fn who_cannot_be_told_is_told_again_and_given_up_in_the_end() {
         for (times, told, error) in [(2, 3, None), (9, 3, Some("away"))] {
             both_databases(|db| {
-                let herald = Arc::new(Deaf { times, told: AtomicUsize::new(0) });
-                let means = at_its_end(db, herald.clone())?;
-                let state = bring(&means, TERMS, JOB, |state| state.phase == Phase::Inactive)?;
-                assert_eq!(herald.told.load(Ordering::SeqCst), told);
+                let observer = Arc::new(Deaf { times, told: AtomicUsize::new(0) });
+                let context = at_its_end(db, observer.clone())?;
+                let state = bring(&context, TERMS, JOB, |state| state.phase == Phase::Inactive)?;
+                assert_eq!(observer.told.load(Ordering::SeqCst), told);
                 assert_eq!((state.fail_ms, state.failcount), (None, None));
                 assert_eq!(waited_for(db)?, [], "it is over");
                 match error {

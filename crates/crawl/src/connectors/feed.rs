@@ -15,7 +15,7 @@ use store::tables::carrydown::Data;
 /// The connector's name in `connections.classname`.
 pub const NAME: &str = "feed";
 
-/// The connector.
+/// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
     name: NAME,
     about: "feeds (RSS, Atom, JSON Feed) and the articles they announce",

@@ -95,7 +95,7 @@ pub fn open(config: &str) -> Result<(), String> {
     theirs.check().map_err(|error| error.to_string())
 }
 
-/// The connector.
+/// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
     kind: Kind::Repository,
     name: "sql",

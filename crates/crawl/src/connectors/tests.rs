@@ -3,11 +3,11 @@
 
 use super::*;
 use crate::begin;
-use crate::conduct::{self, Attends, Herald};
+use crate::conduct::{self, Attends, Observer};
 use crate::definitions::WebSpec;
 use crate::lifecycle::Event;
 use crate::worker::progress::Progress;
-use crate::worker::{Parts, Settings, Worker};
+use crate::worker::{Settings, Worker, WorkerDeps};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::ids::{ConnectionId, IdMaker, JobId};
 use store::objects::{Location, Objects};
@@ -54,16 +54,16 @@ struct Counting {
     decided: AtomicUsize,
 }
 
-impl Herald for Counting {
-    fn committed(&self) {
+impl Observer for Counting {
+    fn on_commit(&self) {
         self.committed.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn decided(&self) {
+    fn on_decisions(&self) {
         self.decided.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn run_over(&self, _job: JobId) -> store::Result<()> {
+    fn on_run_end(&self, _job: JobId) -> store::Result<()> {
         Ok(())
     }
 }
@@ -85,24 +85,24 @@ fn run((db, objects): (&Db, &Objects), (author, notes): (&str, &[&str])) -> stor
         conduct::change(tx, JOB, &Event::Start { minimal: false }, clock::now_ms())?;
         nodes::register(tx, &node, clock::now_ms())
     })?;
-    let herald = Arc::new(Counting::default());
-    let parts = Parts {
-        db,
-        objects,
+    let observer = Arc::new(Counting::default());
+    let deps = WorkerDeps {
+        db: db.clone(),
+        objects: objects.clone(),
         ids: Arc::new(IdMaker::new(node)?),
-        ground: begin::ground(db, Vec::new())?,
+        shared: begin::shared(db, Vec::new())?,
         progress: Arc::new(Progress::default()),
-        herald: herald.clone(),
+        observer: observer.clone(),
     };
     let mut settings = Settings::new("one", 4).with_lease(1_000);
     settings.until_idle = true;
     let usual = WebSpec::default();
     (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
-    let (worker, _stopper) = Worker::start(parts, settings, Attends::All)?;
+    let (worker, _stopper) = Worker::start(deps, settings, Attends::All)?;
     worker.run()?;
     let state = db.read(|tx| job_states::state(tx, JOB))?;
     assert_eq!((state.name().as_str(), state.error), ("INACTIVE", None));
-    let told = (&herald.committed, &herald.decided);
+    let told = (&observer.committed, &observer.decided);
     let (committed, decided) = (told.0.load(Ordering::SeqCst), told.1.load(Ordering::SeqCst));
     assert!(committed > 0, "whoever consumes chunks hears of every commit");
     assert_eq!(decided, 0, "there is no output that could be told something");

@@ -61,7 +61,7 @@ pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, St
     Ok(Arc::new(work::Archives::new(spec, allowed)))
 }
 
-/// The connector.
+/// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
     kind: Kind::Repository,
     name: "warc",

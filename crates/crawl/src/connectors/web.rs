@@ -84,7 +84,7 @@ pub const LINK: &str = "link";
 /// An answer that points elsewhere.
 pub const REDIRECT: &str = "redirect";
 
-/// The connector.
+/// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
     kind: Kind::Repository,
     name: NAME,
@@ -111,7 +111,8 @@ const fn setting(
     name: &'static str,
     kind: SettingKind,
     default: Option<&'static str>,
-    (example, about): (&'static str, &'static str),
+    example: &'static str,
+    about: &'static str,
 ) -> Setting {
     Setting { name, about, example, default, kind }
 }
@@ -121,51 +122,48 @@ const SETTINGS: &[Setting] = &[
         "basic.urls",
         SettingKind::Text,
         Some(""),
-        (
-            r"^https://docs\.example/",
-            "which URLs the name and the password below go to: an expression from the front on",
-        ),
+        r"^https://docs\.example/",
+        "which URLs the name and the password below go to: an expression from the front on",
     ),
-    setting("basic.user", SettingKind::Text, Some(""), ("crawler", "the name")),
-    setting("basic.password", SettingKind::Secret, None, ("secret", "the password")),
+    setting("basic.user", SettingKind::Text, Some(""), "crawler", "the name"),
+    setting("basic.password", SettingKind::Secret, None, "secret", "the password"),
     setting(
         "login.urls",
         SettingKind::Text,
         Some(""),
-        (r"^https://wiki\.example/", "which documents need a session: an expression"),
+        r"^https://wiki\.example/",
+        "which documents need a session: an expression",
     ),
     setting(
         "login.pages",
         SettingKind::List,
         Some(""),
-        (
-            r"form ^https://wiki\.example/login ^signin$",
-            "pages on the way to one, each as KIND URLS MATCH [TARGET]; kinds are form, link, \
+        r"form ^https://wiki\.example/login ^signin$",
+        "pages on the way to one, each as KIND URLS MATCH [TARGET]; kinds are form, link, \
              redirect and content",
-        ),
     ),
     setting(
         "login.fields",
         SettingKind::List,
         Some(""),
-        ("user=crawler", "what is filled into their forms, each as NAME=VALUE"),
+        "user=crawler",
+        "what is filled into their forms, each as NAME=VALUE",
     ),
     setting(
         "login.password_field",
         SettingKind::Text,
         Some(""),
-        ("password", "the field of a form that takes the password"),
+        "password",
+        "the field of a form that takes the password",
     ),
-    setting("login.password", SettingKind::Secret, None, ("secret", "the password of a form")),
+    setting("login.password", SettingKind::Secret, None, "secret", "the password of a form"),
     setting(
         "forbid",
         SettingKind::List,
         Some(""),
-        (
-            "allow_private",
-            "what jobs of this connection may not do: allow_private (reach addresses that are not \
+        "allow_private",
+        "what jobs of this connection may not do: allow_private (reach addresses that are not \
              on the public internet), ignore_robots (leave robots.txt out of account)",
-        ),
     ),
 ];
 
@@ -174,198 +172,209 @@ const SPEC: &[Setting] = &[
         "seeds",
         SettingKind::List,
         None,
-        ("https://example.com/", "URLs where the crawl begins"),
+        "https://example.com/",
+        "URLs where the crawl begins",
     ),
     setting(
         "scope.reach",
         SettingKind::Choice(&["host", "domain", "prefix", "any"]),
         Some("host"),
-        ("domain", "how far it reaches from its seeds"),
+        "domain",
+        "how far it reaches from its seeds",
     ),
     setting(
         "scope.include",
         SettingKind::List,
         Some(""),
-        ("/docs/", "if there are any, a URL must match one of these expressions"),
+        "/docs/",
+        "if there are any, a URL must match one of these expressions",
     ),
     setting(
         "scope.exclude",
         SettingKind::List,
         Some(""),
-        (r"\.zip$", "a URL that matches one of these expressions is left out"),
+        r"\.zip$",
+        "a URL that matches one of these expressions is left out",
     ),
     setting(
         "scope.exclude_content",
         SettingKind::List,
         Some(""),
-        (
-            "(?i)page not found",
-            "a page whose title or text matches one of these expressions is not kept",
-        ),
+        "(?i)page not found",
+        "a page whose title or text matches one of these expressions is not kept",
     ),
     setting(
         "scope.media_types",
         SettingKind::List,
         Some(""),
-        ("text/*", "if there are any, only documents of these types are taken"),
+        "text/*",
+        "if there are any, only documents of these types are taken",
     ),
-    setting("scope.hops_max", NUMBER, None, ("5", "links from the nearest seed, at most")),
+    setting("scope.hops_max", NUMBER, None, "5", "links from the nearest seed, at most"),
     setting(
         "pages_max",
         SettingKind::Number { least: 1, most: i64::MAX },
         None,
-        ("10000", "documents that the job takes in, at most"),
+        "10000",
+        "documents that the job takes in, at most",
     ),
     setting(
         "host_pages",
         NUMBER,
         Some("10000"),
-        (
-            "50000",
-            "pages of a host that no seed names, at most, and 100 more for each link to it from a \
+        "50000",
+        "pages of a host that no seed names, at most, and 100 more for each link to it from a \
              page of another host; 0 is no limit",
-        ),
     ),
     setting(
         "delay_ms",
         SettingKind::Seconds,
         Some("1s"),
-        ("2s", "from the end of one request to a host to the start of the next"),
+        "2s",
+        "from the end of one request to a host to the start of the next",
     ),
     setting(
         "crawl_delay_max_ms",
         SettingKind::Seconds,
         Some("30s"),
-        ("1min", "a Crawl-delay of robots.txt counts up to this"),
+        "1min",
+        "a Crawl-delay of robots.txt counts up to this",
     ),
     setting(
         "concurrency",
         SettingKind::Number { least: 1, most: CONCURRENCY_MAX as i64 },
         Some("32"),
-        ("64", "requests under way at once, over all hosts"),
+        "64",
+        "requests under way at once, over all hosts",
     ),
     setting(
         "address_rate",
         SettingKind::Number { least: 0, most: 1_000 },
         Some("20"),
-        (
-            "5",
-            "requests a second to all hosts of one IP address together, if the job has a delay; 0 \
+        "5",
+        "requests a second to all hosts of one IP address together, if the job has a delay; 0 \
              is no limit",
-        ),
     ),
     setting(
         "address_requests",
         SettingKind::Number { least: 0, most: CONCURRENCY_MAX as i64 },
         Some("16"),
-        ("4", "requests under way at once to all hosts of one IP address; 0 is no limit"),
+        "4",
+        "requests under way at once to all hosts of one IP address; 0 is no limit",
     ),
     setting(
         "robots",
         SettingKind::Choice(&["all", "data", "none"]),
         Some("data"),
-        (
-            "none",
-            "what robots.txt is obeyed for: documents (data), the pages of a login as well (all), \
+        "none",
+        "what robots.txt is obeyed for: documents (data), the pages of a login as well (all), \
              or nothing",
-        ),
     ),
     setting(
         "meta_robots",
         SettingKind::Flag,
         Some("yes"),
-        ("no", "whether pages are obeyed that say nofollow or noindex"),
+        "no",
+        "whether pages are obeyed that say nofollow or noindex",
     ),
     setting(
         "allow_private",
         SettingKind::Flag,
         Some("no"),
-        ("no", "whether addresses that are not on the public internet may be reached"),
+        "no",
+        "whether addresses that are not on the public internet may be reached",
     ),
     setting(
         "bodies",
         SettingKind::Flag,
         Some("yes"),
-        ("no", "whether the bytes of documents are kept"),
+        "no",
+        "whether the bytes of documents are kept",
     ),
     setting(
         "links",
         SettingKind::Choice(&["all", "external", "webindex", outlinks::OFF]),
         Some("all"),
-        (
-            "external",
-            "which links the link index counts: all, those to other domains (external), those \
+        "external",
+        "which links the link index counts: all, those to other domains (external), those \
              that the original counted (webindex), or none (off)",
-        ),
     ),
     Searchable::SETTING,
     setting(
         "agent",
         SettingKind::Text,
         Some(concat!("driftline/", env!("CARGO_PKG_VERSION"))),
-        (
-            "ExampleBot/1.0",
-            "the crawler's name; robots.txt is read for what stands before the slash",
-        ),
+        "ExampleBot/1.0",
+        "the crawler's name; robots.txt is read for what stands before the slash",
     ),
     setting(
         "contact",
         SettingKind::Text,
         Some("https://crates.io/crates/driftline"),
-        ("mailto:crawl@example.com", "where a site's owner finds out who crawls"),
+        "mailto:crawl@example.com",
+        "where a site's owner finds out who crawls",
     ),
     setting(
         "retries",
         SettingKind::Number { least: 0, most: 100 },
         Some("3"),
-        ("5", "how often a document is asked for again after trouble"),
+        "5",
+        "how often a document is asked for again after trouble",
     ),
     setting(
         "retry_ms",
         SettingKind::Seconds,
         Some("10s"),
-        ("30s", "the wait before the first such retry; it doubles with each"),
+        "30s",
+        "the wait before the first such retry; it doubles with each",
     ),
     setting(
         "patience_ms",
         SettingKind::Seconds,
         Some("5min"),
-        ("10min", "when nothing can be done for longer than this, the run ends"),
+        "10min",
+        "when nothing can be done for longer than this, the run ends",
     ),
     setting(
         "policy.drop_session_ids",
         SettingKind::Flag,
         Some("yes"),
-        ("yes", "whether session ids are dropped from URLs"),
+        "yes",
+        "whether session ids are dropped from URLs",
     ),
     setting(
         "policy.drop_broadvision",
         SettingKind::Flag,
         Some("no"),
-        ("yes", "whether BroadVision's BV_ session parameters are dropped"),
+        "yes",
+        "whether BroadVision's BV_ session parameters are dropped",
     ),
     setting(
         "policy.drop_tracking",
         SettingKind::Flag,
         Some("yes"),
-        ("yes", "whether parameters that tell where a visitor came from are dropped"),
+        "yes",
+        "whether parameters that tell where a visitor came from are dropped",
     ),
     setting(
         "policy.sort_query",
         SettingKind::Flag,
         Some("no"),
-        ("yes", "whether query parameters are sorted by name"),
+        "yes",
+        "whether query parameters are sorted by name",
     ),
     setting(
         "policy.lower_case_path",
         SettingKind::Flag,
         Some("no"),
-        ("yes", "whether paths are lower-cased, for servers that do not tell capitals apart"),
+        "yes",
+        "whether paths are lower-cased, for servers that do not tell capitals apart",
     ),
     setting(
         "policy.keep_fragment",
         SettingKind::Flag,
         Some("no"),
-        ("no", "whether /a and /a#x are two documents"),
+        "no",
+        "whether /a and /a#x are two documents",
     ),
 ];

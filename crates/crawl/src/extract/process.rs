@@ -27,7 +27,8 @@ const SIGKILL: i32 = 9;
 /// Has a document of a media type read.
 pub(super) async fn read(
     program: &Program,
-    (media_type, document): (&str, &[u8]),
+    media_type: &str,
+    document: &[u8],
     wall: Duration,
 ) -> Said {
     let mut child = match start(program, media_type) {

@@ -166,32 +166,32 @@ fn what_a_document_says_becomes_its_facts_and_fields() {
             .into(),
         ..Extract::default()
     };
-    let address = ("https://a.example/t.pdf", &Policy::default());
+    let (url, policy) = ("https://a.example/t.pdf", Policy::default());
     let mut facts = Facts { title: "t.pdf".into(), text: "price: 5".into(), ..Facts::default() };
-    let beside = take(Some(Ok(read.clone())), &mut facts, address);
+    let notes = take(Some(Ok(read.clone())), &mut facts, url, &policy);
     assert_eq!((&*facts.title, &*facts.text), ("Tides", "one\ntwo\nprice: 5"));
     assert_eq!(facts.text_hash, fingerprint::text_hash(&facts.text));
     let links: Vec<&str> = facts.links.iter().map(|it| it.url.as_str()).collect();
     assert_eq!(links, ["http://a.example/b", "https://a.example/x"]);
     let others = vec![field("author", vec!["Somebody".into()])];
-    let fields = beside.with(others);
+    let fields = notes.with(others);
     let told: Vec<(&str, &str)> = fields.iter().map(|it| (&*it.name, &*it.values[0])).collect();
     assert_eq!(told, [("author", "Somebody"), ("created", "1970-01-02T00:00:00Z")]);
     // A title that somebody gave is better than the document's own.
     let mut named = Facts { title: "Given".into(), ..Facts::default() };
-    take(Some(Ok(read)), &mut named, address);
+    take(Some(Ok(read)), &mut named, url, &policy);
     assert_eq!(named.title, "Given");
 }
 
 #[test]
 fn why_a_document_has_no_text_is_told() {
     let mut facts = Facts::default();
-    let address = ("https://a.example/t.pdf", &Policy::default());
-    let beside = take(Some(Err(Unreadable::Locked.into())), &mut facts, address);
-    assert_eq!((facts, beside.code()), (Facts::default(), Some("unread-locked")));
-    assert_eq!(beside.fields, [field(UNREAD, vec!["it is locked with a password".into()])]);
-    assert!(beside.sentence().unwrap().contains("password") && !beside.is_due());
-    assert_eq!(take(None, &mut Facts::default(), address), Beside::default());
+    let (url, policy) = ("https://a.example/t.pdf", Policy::default());
+    let notes = take(Some(Err(Unreadable::Locked.into())), &mut facts, url, &policy);
+    assert_eq!((facts, notes.code()), (Facts::default(), Some("unread-locked")));
+    assert_eq!(notes.fields, [field(UNREAD, vec!["it is locked with a password".into()])]);
+    assert!(notes.sentence().unwrap().contains("password") && !notes.is_due());
+    assert_eq!(take(None, &mut Facts::default(), url, &policy), ExtractNotes::default());
 }
 
 #[test]

@@ -44,14 +44,13 @@ const DRAIN_FOR: Duration = Duration::from_secs(1);
 
 /// What a fetcher is made from.
 #[derive(Clone, Default)]
+#[allow(missing_docs)]
 pub struct Settings {
     /// Name and version, such as `driftline/0.1`.
     pub agent: String,
     /// Where a site's owner finds out who we are: a URL or a mail address.
     pub contact: String,
-    /// The bounds.
     pub limits: Limits,
-    /// Who knows names.
     pub lookup: Lookup,
     /// Certificate authorities that are trusted beside Mozilla's.
     pub extra_roots: Vec<CertificateDer<'static>>,

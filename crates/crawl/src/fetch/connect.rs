@@ -24,7 +24,6 @@ use super::wire::Wire;
 /// Addresses of one name that are tried.
 const TRIES_MAX: usize = 4;
 
-/// Opens connections.
 pub(super) struct Connector {
     pub resolver: Resolver,
     pub tls: TlsConnector,

@@ -28,7 +28,7 @@ const STEP_BYTES: usize = 32 * 1024;
 /// Whether more of the body is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on.
+    /// More of the body is wanted.
     More,
     /// All is kept that may be, and there was more.
     Full,

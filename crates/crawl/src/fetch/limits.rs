@@ -9,6 +9,7 @@ const MIB: usize = 1024 * KIB;
 
 /// How long and how much. The defaults suit the open web; tests use milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// tidy: wide one limit each, set together
 pub struct Limits {
     /// Resolving, connecting and the TLS handshake together.
     pub connect: Duration,

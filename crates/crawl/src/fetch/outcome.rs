@@ -4,18 +4,18 @@
 //! never an error. Invariant: every reason has a short code that never changes
 //! (tables and reports keep it) and a sentence for people.
 
-use std::borrow::Cow;
-use std::net::SocketAddr;
-
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
+use std::borrow::Cow;
+use std::net::SocketAddr;
 use thiserror::Error;
 
 /// What came of asking for one URL.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub enum Outcome {
-    /// A document.
+    /// The document has come, or the beginning of it.
     Body(Box<Fetched>),
     /// What we know is still true (304).
     NotModified(Box<NotModified>),
@@ -27,26 +27,20 @@ pub enum Outcome {
         status: u16,
     },
     /// We did not ask, or did not listen: the rules or safety forbid it.
-    Refused {
-        /// What forbids it.
-        reason: Reason,
-    },
+    Refused { reason: Reason },
     /// Not now. Asking again later may help.
     Retry {
         /// How long the server asked us to wait, if it did.
         after_ms: Option<u64>,
-        /// What went wrong.
         reason: Reason,
     },
     /// Asking again soon would give the same.
-    Failed {
-        /// What went wrong.
-        reason: Reason,
-    },
+    Failed { reason: Reason },
 }
 
 /// A document as it was delivered, with its encodings taken off.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Fetched {
     /// The HTTP status, always 2xx.
     pub status: u16,
@@ -56,7 +50,6 @@ pub struct Fetched {
     pub body: Bytes,
     /// The body was longer than allowed; the rest was not read.
     pub truncated: bool,
-    /// Who sent it.
     pub peer: SocketAddr,
     /// How many body bytes came over the wire, before decoding.
     pub wire_bytes: u64,
@@ -136,6 +129,7 @@ impl Outcome {
 
 /// Why there is no document. The text of the variant is the sentence for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+#[allow(missing_docs)]
 pub enum Reason {
     /// Not a canonical http(s) URL.
     #[error("the URL is not a web address that can be fetched")]
@@ -209,7 +203,6 @@ pub enum Reason {
     /// The name has no address.
     #[error("the host name could not be resolved")]
     Dns,
-    /// Nobody listens there.
     #[error("the server refused the connection")]
     ConnectRefused,
     /// The server cannot be reached.
@@ -245,13 +238,11 @@ pub enum Reason {
     /// An encoding nobody asked for.
     #[error("the answer is encoded in an unknown way")]
     UnknownEncoding,
-    /// Encodings upon encodings.
     #[error("the answer is encoded too many times")]
     TooManyEncodings,
     /// The encoding is broken.
     #[error("the answer could not be decompressed")]
     CorruptEncoding,
-    /// A decompression bomb.
     #[error("the answer grows too much when decompressed")]
     TooLarge,
     /// A status that is no document.

@@ -55,7 +55,6 @@ struct Idle {
 
 /// A connection with its slot of the whole.
 pub(super) struct Held {
-    /// The connection itself.
     pub wire: Wire,
     _slot: OwnedSemaphorePermit,
 }
@@ -102,7 +101,6 @@ impl Pool {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Idle connections.
     #[cfg(test)]
     pub fn idle(&self) -> usize {
         self.lock().order.len()

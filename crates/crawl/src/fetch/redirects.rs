@@ -13,19 +13,19 @@ pub const PAGE_HOPS_MAX: u8 = 10;
 
 /// One redirect on the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Hop {
     /// Where it was met.
     pub from: String,
     /// 301, 302, 303, 307 or 308.
     pub status: u16,
-    /// Where it led.
     pub to: String,
 }
 
 /// What the caller says about a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HopVerdict {
-    /// Go on.
+    /// The redirect is followed.
     Follow,
     /// Stop here and report the redirect: the target is a document of its own, or
     /// its host must be asked for robots.txt first.

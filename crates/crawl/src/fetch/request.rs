@@ -28,8 +28,8 @@ const OUR_OWN: [HeaderName; 7] =
 
 /// One thing to ask for.
 #[derive(Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Ask<'a> {
-    /// A canonical URL.
     pub url: &'a str,
     /// What may be reached.
     pub guard: &'a Guard,

@@ -27,7 +27,7 @@ const ADDRESSES_MAX: usize = 16;
 /// Who knows the addresses of names.
 #[derive(Clone, Default)]
 pub enum Lookup {
-    /// The operating system.
+    /// By the resolver of the operating system.
     #[default]
     System,
     /// A function, for tests and for fixed tables.

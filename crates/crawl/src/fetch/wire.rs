@@ -79,7 +79,6 @@ impl Body for Sent {
 }
 
 impl Wire {
-    /// Begins HTTP/1.1.
     pub async fn h1(stream: Io, peer: SocketAddr, limits: &Limits) -> Result<Wire, Reason> {
         let header_bytes_max = limits.header_bytes_max.max(H1_BUFFER_BYTES_MIN);
         let (sender, driver) = http1::Builder::new()
@@ -93,7 +92,6 @@ impl Wire {
         Ok(Wire { peer, speaks, is_over: false })
     }
 
-    /// Begins HTTP/2.
     pub async fn h2(stream: Io, peer: SocketAddr, limits: &Limits) -> Result<Wire, Reason> {
         let header_bytes_max = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
         let (sender, driver) = h2::client::Builder::new()

@@ -57,7 +57,7 @@ type Key = (ConnectionId, BinId);
 
 impl Gates {
     /// Gives a bin a pace; so many requests to it are under way.
-    pub fn set(&mut self, key: Key, pace: Pace, (in_flight, now_ms): (usize, i64)) {
+    pub fn set(&mut self, key: Key, pace: Pace, in_flight: usize, now_ms: i64) {
         if pace.is_free() && !self.gates.contains_key(&key) {
             return;
         }
@@ -108,13 +108,12 @@ impl Gates {
     }
 
     /// Something waits until a gate has a place again.
-    pub fn park(&mut self, key: Key, line: (HostKey, JobId)) {
+    pub fn park(&mut self, key: Key, host: HostKey, job: JobId) {
         if let Some(gate) = self.gates.get_mut(&key) {
-            gate.parked.insert(line);
+            gate.parked.insert((host, job));
         }
     }
 
-    /// Something has started.
     pub fn started(&mut self, key: Key, now_ms: i64) {
         if let Some(gate) = self.gates.get_mut(&key) {
             gate.in_flight += 1;

@@ -9,7 +9,7 @@ use store::ids::{BinId, JobId, Part};
 
 /// Where a line stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Stand {
+pub(super) enum LineState {
     /// Nowhere: it has nothing, or something must end first.
     #[default]
     Idle,
@@ -34,7 +34,7 @@ pub(super) struct Line<T> {
     pub pass: u64,
     /// Its place among the lines of its job: the one that was served longest ago first.
     pub turn: u64,
-    pub stand: Stand,
+    pub stand: LineState,
     /// The key it stands under among those that could use documents.
     pub hungry_at: Option<Hunger>,
 }
@@ -49,7 +49,7 @@ impl<T> Line<T> {
             asked: 0,
             pass,
             turn,
-            stand: Stand::Idle,
+            stand: LineState::Idle,
             hungry_at: None,
         }
     }
@@ -123,7 +123,8 @@ impl<T> Host<T> {
     pub fn take(
         &mut self,
         job: JobId,
-        (stride, turn): (u64, u64),
+        stride: u64,
+        turn: u64,
         now_ms: i64,
     ) -> Option<(T, Request)> {
         let line = self.line(job)?;

@@ -46,7 +46,7 @@ impl Crawl {
             crawl_bins.0.insert(bin, *delay_ms);
             crawl_bins.1.insert(bin, *documents);
             let politeness = Politeness { delay_ms: *delay_ms, next_ms: 0 };
-            frontier.has_work(key(bin), JOB, politeness, Pace::default());
+            frontier.add_work(key(bin), JOB, politeness, Pace::default());
         }
         Crawl {
             frontier,
@@ -159,7 +159,7 @@ fn a_slow_bin_does_not_hold_up_the_others() {
 
 fn with_two(delay_ms: i64) -> Frontier<Document> {
     let mut frontier = Frontier::new(LIMITS);
-    frontier.has_work(key(1), JOB, Politeness { delay_ms, next_ms: 0 }, Pace::default());
+    frontier.add_work(key(1), JOB, Politeness { delay_ms, next_ms: 0 }, Pace::default());
     let wants = frontier.wants(0, true, |_| true);
     frontier.claimed(wants[0], vec![(1, 1), (2, 1)], true);
     frontier
@@ -190,7 +190,7 @@ fn jobs_share_the_clock_of_a_host_and_take_turns() {
     let mut frontier = Frontier::new(LIMITS);
     for job in [1, 2] {
         let politeness = Politeness { delay_ms: 100, next_ms: 0 };
-        frontier.has_work(key(1), JobId(job), politeness, Pace::default());
+        frontier.add_work(key(1), JobId(job), politeness, Pace::default());
     }
     for want in frontier.wants(0, true, |_| true) {
         let documents = (0..2).map(|number| (number, want.job.0)).collect();
@@ -210,7 +210,7 @@ fn jobs_share_the_clock_of_a_host_and_take_turns() {
 fn what_is_wanted_counts_as_claimed_until_it_comes() {
     let mut frontier: Frontier<Document> = Frontier::new(LIMITS);
     for bin in [1, 2] {
-        frontier.has_work(key(bin), JOB, FREE, Pace::default());
+        frontier.add_work(key(bin), JOB, FREE, Pace::default());
     }
     let wants = frontier.wants(0, true, |_| true);
     assert_eq!(wants.iter().map(|want| want.documents).sum::<usize>(), LIMITS.claimed_max);
@@ -227,7 +227,7 @@ fn what_is_wanted_counts_as_claimed_until_it_comes() {
 fn what_a_crash_would_repeat_is_bounded_however_much_waits() {
     let limits = Limits { uncommitted_max: 3, ..LIMITS };
     let mut frontier: Frontier<Document> = Frontier::new(limits);
-    frontier.has_work(key(1), JOB, FREE, Pace::default());
+    frontier.add_work(key(1), JOB, FREE, Pace::default());
     let wants = frontier.wants(0, true, |_| true);
     frontier.claimed(wants[0], (0..10).map(|number| (number, 1)).collect(), false);
     let started = |frontier: &mut Frontier<Document>| {
@@ -279,7 +279,7 @@ fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
         let start_ms = 100_000_000;
         let politeness = Politeness { delay_ms: 1_000, next_ms: start_ms + 600 };
         let pace = Pace { interval_us: 500_000, ..Pace::default() };
-        frontier.has_work(key(1), JOB, politeness, pace);
+        frontier.add_work(key(1), JOB, politeness, pace);
         let want = frontier.wants(start_ms, true, |_| true)[0];
         frontier.claimed(want, vec![(1, 1), (2, 1)], true);
         assert!(matches!(frontier.next(start_ms), Next::WaitUntil(ms) if ms == start_ms + 600));
@@ -299,7 +299,7 @@ fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
 fn with_hosts(limits: Limits, hosts: std::ops::RangeInclusive<i64>) -> Frontier<Document> {
     let mut frontier: Frontier<Document> = Frontier::new(limits);
     for bin in hosts {
-        frontier.has_work(key(bin), JOB, FREE, Pace::default());
+        frontier.add_work(key(bin), JOB, FREE, Pace::default());
     }
     for want in frontier.wants(0, true, |_| true) {
         let number = want.host.bin.0;
@@ -338,7 +338,7 @@ fn hosts_that_answered_promptly_have_slots_beside_any_number_of_silent_ones() {
     let first = start_all(&mut frontier, 0);
     assert_eq!(first.len(), 3, "one slot is for hosts that have answered");
     let good = first[0];
-    frontier.has_work(good, JOB, FREE, Pace::default());
+    frontier.add_work(good, JOB, FREE, Pace::default());
     frontier.finished(spot(good, JOB), pause(20, 0, 0));
     for want in frontier.wants(20, true, |_| true) {
         frontier.claimed(want, (0..5).map(|at| (100 + at, good.bin.0)).collect(), true);

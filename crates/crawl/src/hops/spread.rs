@@ -5,7 +5,7 @@
 //! tells, so nobody hears what is out of date.
 
 use super::HopRules;
-use super::telling::says;
+use super::distance_updates::says;
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,47 +34,43 @@ pub enum Spread {
     Waits,
 }
 
-/// What was ready because of it, and how it stands.
-pub type Outcome = (BTreeSet<(Part, BinId)>, Spread);
+/// Bins that have something ready because of it.
+pub type WokenBins = BTreeSet<(Part, BinId)>;
 
-/// Passes the news of a part on, and finds the lost again as far as that can be done.
-pub fn spread<A>(
-    db: &Db,
-    lease: &Lease,
-    (rules, place): (&Arc<HopRules>, Place),
-    adding: A,
-) -> Result<Outcome>
-where
-    A: Fn(&mut Tx<'_>, Part) -> Result<Adding> + Clone + Send + 'static,
-{
-    let at = Spreading { db, lease, rules, place, adding };
-    let mut woken = BTreeSet::new();
-    for _ in 0..STEPS_MAX {
-        let news = db.read(move |tx| hops::untold(tx, place, NEWS_MAX))?;
-        let moves = if news.is_empty() { at.find(&mut woken)? } else { at.tell(news, &mut woken)? };
-        if !moves {
-            let due = db.read(move |tx| hops::is_due(tx, place))?;
-            return Ok((woken, if due { Spread::Waits } else { Spread::Done }));
-        }
-    }
-    Ok((woken, Spread::More))
-}
-
-struct Spreading<'a, A> {
-    db: &'a Db,
-    lease: &'a Lease,
-    rules: &'a Arc<HopRules>,
-    place: Place,
+/// The holder of a part, who passes its news on.
+pub struct Spreading<'a, A> {
+    pub db: &'a Db,
+    pub lease: &'a Lease,
+    pub rules: &'a Arc<HopRules>,
+    pub place: Place,
     /// Where documents of a part are added, and how many may be let in.
-    adding: A,
+    pub adding: A,
 }
 
 impl<A> Spreading<'_, A>
 where
     A: Fn(&mut Tx<'_>, Part) -> Result<Adding> + Clone + Send + 'static,
 {
+    /// Passes the news of a part on, and finds the lost again as far as that can be done.
+    pub fn run(&self) -> Result<(WokenBins, Spread)> {
+        let (db, place) = (self.db, self.place);
+        let mut woken = BTreeSet::new();
+        for _ in 0..STEPS_MAX {
+            let news = db.read(move |tx| hops::untold(tx, place, NEWS_MAX))?;
+            let moves = match news.is_empty() {
+                true => self.find(&mut woken)?,
+                false => self.tell(news, &mut woken)?,
+            };
+            if !moves {
+                let due = db.read(move |tx| hops::is_due(tx, place))?;
+                return Ok((woken, if due { Spread::Waits } else { Spread::Done }));
+            }
+        }
+        Ok((woken, Spread::More))
+    }
+
     /// Tells news to all they concern.
-    fn tell(&self, news: Vec<News>, woken: &mut BTreeSet<(Part, BinId)>) -> Result<bool> {
+    fn tell(&self, news: Vec<News>, woken: &mut WokenBins) -> Result<bool> {
         let (place, rules) = (self.place, self.rules.clone());
         let keys: Vec<DocHash> = news.iter().map(|it| it.dochash).collect();
         let leads = self.db.read(move |tx| hops::leads(tx, rules.graphs(place), &keys))?;
@@ -107,7 +103,7 @@ where
         let bins = self.db.write(move |tx| {
             leases::fence(tx, &lease)?;
             let adding = adding(tx, part)?;
-            let bins = rules.hear(tx, adding, (&told, &mut []))?;
+            let bins = rules.hear(tx, adding, &told, &mut [])?;
             hops::told(tx, place, &news)?;
             Ok(bins)
         })?;
@@ -116,7 +112,7 @@ where
 
     /// Finds lost documents again, once everybody who rested on them knows; when nothing
     /// else is under way, looks what is too far. Returns whether anything came of it.
-    fn find(&self, woken: &mut BTreeSet<(Part, BinId)>) -> Result<bool> {
+    fn find(&self, woken: &mut WokenBins) -> Result<bool> {
         let (lease, rules, adding) = (self.lease.clone(), self.rules.clone(), self.adding.clone());
         let place = self.place;
         let (moves, bins) = self.db.write(move |tx| {

@@ -125,28 +125,29 @@ impl Graph<'_> {
             let kind = KINDS[usize::from(*is_redirect)].to_owned();
             leads.entry(kind).or_default().insert((key(*target), part(*target)));
         }
-        let (at, leads) = ((&*self.rules, place(own)), HashMap::from([(key(node), leads)]));
+        let leads = HashMap::from([(key(node), leads)]);
         let (none, dropped) = (HashMap::new(), &[][..]);
-        let spoken = match LISTS.contains(&node) {
-            true => Spoken { leads: &none, lists: &leads, dropped },
-            false => Spoken { leads: &leads, lists: &none, dropped },
+        let changes = match LISTS.contains(&node) {
+            true => LinkChanges { leads: &none, lists: &leads, dropped },
+            false => LinkChanges { leads: &leads, lists: &none, dropped },
         };
-        let telling = Telling::plan((self.db, self.lease(own)), at, spoken).unwrap();
-        let telling = Arc::new(telling);
-        for part in telling.told.keys().copied().filter(|part| *part != own) {
-            self.hear(part, &telling, false);
+        let (lease, rules) = (self.lease(own), &*self.rules);
+        let updates = DistanceUpdates::plan(self.db, lease, rules, place(own), changes).unwrap();
+        let updates = Arc::new(updates);
+        for part in updates.parts().filter(|part| *part != own) {
+            self.hear(part, &updates, false);
         }
         if !dies {
-            self.hear(own, &telling, true);
+            self.hear(own, &updates, true);
         }
     }
 
-    fn hear(&self, to: Part, telling: &Arc<Telling>, is_last: bool) {
-        let (telling, rules) = (telling.clone(), self.rules.clone());
+    fn hear(&self, to: Part, updates: &Arc<DistanceUpdates>, is_last: bool) {
+        let (updates, rules) = (updates.clone(), self.rules.clone());
         self.db
             .write(move |tx| {
-                rules.hear(tx, adding(to), (telling.to(to), &mut []))?;
-                if is_last { telling.is_told(tx, (&rules, place(to))) } else { Ok(()) }
+                rules.hear(tx, adding(to), updates.to(to), &mut [])?;
+                if is_last { updates.record_sent(tx, &rules, place(to)) } else { Ok(()) }
             })
             .unwrap();
     }
@@ -156,14 +157,21 @@ impl Graph<'_> {
         self.db
             .write(move |tx| {
                 let told = rules.root(&[key(node)], says);
-                rules.hear(tx, adding(to), (&told, &mut [])).map(|_| ())
+                rules.hear(tx, adding(to), &told, &mut []).map(|_| ())
             })
             .unwrap();
     }
 
     fn spread(&self, part: Part) {
-        let at = (&self.rules, place(part));
-        spread(self.db, self.lease(part), at, |_, it| Ok(adding(it))).unwrap();
+        self.spreading(part, |_, it| Ok(adding(it))).run().unwrap();
+    }
+
+    fn spreading<A>(&self, part: Part, adding: A) -> Spreading<'_, A>
+    where
+        A: Fn(&mut Tx<'_>, Part) -> Result<Adding> + Clone + Send + 'static,
+    {
+        let (lease, rules) = (self.lease(part), &self.rules);
+        Spreading { db: self.db, lease, rules, place: place(part), adding }
     }
 
     /// Dies after so many transactions: what it asks for then fails.
@@ -171,8 +179,7 @@ impl Graph<'_> {
         let left = Cell::new(after);
         let left = std::sync::Mutex::new(left);
         let left = Arc::new(left);
-        let at = (&self.rules, place(part));
-        let _ = spread(self.db, self.lease(part), at, move |_, it| {
+        let dying = move |_: &mut Tx<'_>, it| {
             let left = left.lock().unwrap();
             match left.get() {
                 0 => Err(Error::Refused("it has died".to_owned())),
@@ -181,7 +188,8 @@ impl Graph<'_> {
                     Ok(adding(it))
                 }
             }
-        });
+        };
+        let _ = self.spreading(part, dying).run();
     }
 
     fn settle(&self) {

@@ -6,10 +6,10 @@
 //! some job now sends there; a job decides for its own outputs, those it had, and, when the
 //! source says that a document is gone, for those of the jobs that hold it too.
 
-use super::{Committing, Deciding, Offer, Sent, decide};
+use super::{Committing, Deciding, Offer, RowChange, Sent, decide};
+use crate::batch::Batch;
 use crate::compare::is_live;
-use crate::worker::batch::Batch;
-use crate::worker::job::JobWork;
+use crate::job::JobWork;
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
@@ -23,7 +23,6 @@ use store::{Result, Tx};
 /// How a document of a batch stands after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stand {
-    /// It is there.
     There {
         uri: String,
         version: String,
@@ -83,7 +82,7 @@ fn stands(
             Change::Add | Change::Update | Change::Keep => Stand::There {
                 uri: job.uri(&record.docid),
                 version: documents.get(&record.dochash).map_or_else(String::new, |it| version(it)),
-                sent: !batch.unlisted.contains(&record.dochash),
+                sent: !batch.job.unlisted.contains(&record.dochash),
             },
         };
         stands.insert(record.dochash, stand);
@@ -98,17 +97,17 @@ fn left(
     job: &JobWork,
     batch: &Batch,
 ) -> Result<Vec<(DocHash, Stand)>> {
-    if batch.left.is_empty() {
+    if batch.job.kept_by_others.is_empty() {
         return Ok(Vec::new());
     }
-    let found = documents::load(tx, at.part, job.connection, &batch.left)?;
+    let found = documents::load(tx, at.part, job.connection, &batch.job.kept_by_others)?;
     let known: HashMap<DocHash, Document> =
         found.into_iter().map(|document| (document.dochash, document)).collect();
     let stand = |dochash: &DocHash| match known.get(dochash).filter(|it| is_live(it)) {
         Some(it) => Stand::There { uri: job.uri(&it.docid), version: version(it), sent: false },
         None => Stand::Gone,
     };
-    Ok(batch.left.iter().map(|dochash| (*dochash, stand(dochash))).collect())
+    Ok(batch.job.kept_by_others.iter().map(|dochash| (*dochash, stand(dochash))).collect())
 }
 
 /// What outputs know the version of a document by; empty if nobody knows it.
@@ -235,9 +234,8 @@ fn decide_all(
     if offers.is_empty() {
         return Ok(());
     }
-    let place = (at.part, output);
     let keys: Vec<DocHash> = offers.iter().map(|(dochash, _)| *dochash).collect();
-    let known = ingests::load(tx, place, job.connection, &keys)?;
+    let known = ingests::load(tx, at.part, output, job.connection, &keys)?;
     let known: HashMap<DocHash, Ingest> = known
         .into_iter()
         .filter(|row| row.component.is_empty())
@@ -247,14 +245,16 @@ fn decide_all(
     let mut moves = Vec::new();
     for (dochash, offer) in offers {
         let before = known.get(dochash);
-        let Some(after) = decide(before, *offer, deciding) else { continue };
-        let after = after.map(|mut row| {
-            if before.is_none() {
+        let after = match decide(before, *offer, deciding) {
+            RowChange::Keep => continue,
+            RowChange::Remove => None,
+            RowChange::Save(mut row) if before.is_none() => {
                 (row.id, row.connection, row.dochash) = (at.ids.next(), job.connection, *dochash);
+                Some(*row)
             }
-            row
-        });
+            RowChange::Save(row) => Some(*row),
+        };
         moves.push(Move { before: before.cloned(), after });
     }
-    ingests::save(tx, place, &moves)
+    ingests::save(tx, at.part, output, &moves)
 }

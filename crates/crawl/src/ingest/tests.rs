@@ -16,7 +16,7 @@ fn sent<'a>(version: &'a str, route: &'a Route) -> Sent<'a> {
 }
 
 /// The decision of a commit on a version of the document.
-fn on(known: Option<&Ingest>, version: &str, seq: i64) -> Option<Option<Ingest>> {
+fn on(known: Option<&Ingest>, version: &str, seq: i64) -> RowChange {
     decide(known, Offer::There(sent(version, &route())), at(seq))
 }
 
@@ -26,7 +26,7 @@ fn at(seq: i64) -> Deciding {
 
 /// What the output has after the first delivery of version `v1`.
 fn taken() -> Ingest {
-    let row = on(None, "v1", 1).flatten().expect("it is new");
+    let row = saved(on(None, "v1", 1)).expect("it is new");
     acknowledged(row, 1)
 }
 
@@ -37,8 +37,15 @@ fn acknowledged(mut row: Ingest, seq: i64) -> Ingest {
     row
 }
 
-fn pending(decided: Option<Option<Ingest>>) -> Option<Decision> {
-    decided.flatten().and_then(|row| row.pending).map(|it| it.decision)
+fn pending(change: RowChange) -> Option<Decision> {
+    saved(change).and_then(|row| row.pending).map(|it| it.decision)
+}
+
+fn saved(change: RowChange) -> Option<Ingest> {
+    match change {
+        RowChange::Save(row) => Some(*row),
+        RowChange::Keep | RowChange::Remove => None,
+    }
 }
 
 #[test]
@@ -51,7 +58,7 @@ fn an_output_hears_of_what_differs_and_of_nothing_else() {
         pending(decide(Some(&known), Offer::There(sent("v1", &route)), at(2)))
     };
     let update = Some(Decision::Update);
-    assert_eq!(on(Some(&known), "v1", 2), None, "nothing has changed");
+    assert_eq!(on(Some(&known), "v1", 2), RowChange::Keep, "nothing has changed");
     assert_eq!(pending(on(Some(&known), "v2", 2)), update);
     assert_eq!(other(|it| it.version = "o2".into()), update);
     assert_eq!(other(|it| it.transformations = String::new()), update);
@@ -60,32 +67,32 @@ fn an_output_hears_of_what_differs_and_of_nothing_else() {
     let open = Offer::There(Sent { authority: None, ..sent("v1", &route) });
     assert_eq!(pending(decide(Some(&known), open, at(2))), update);
     // A document without a version is sent each time.
-    let unversioned = acknowledged(on(None, "", 1).flatten().expect("it is new"), 1);
+    let unversioned = acknowledged(saved(on(None, "", 1)).expect("it is new"), 1);
     assert_eq!(pending(on(Some(&unversioned), "", 2)), update);
     // "Re-index all" of a row: its version is not known any more.
     let cleared = Ingest { version: None, ..known.clone() };
     assert_eq!(pending(on(Some(&cleared), "v1", 2)), update);
-    let changed = on(Some(&known), "v2", 2).flatten().expect("it differs");
+    let changed = saved(on(Some(&known), "v2", 2)).expect("it differs");
     assert_eq!((changed.changes, changed.last_change_ms), (2, Some(20)));
     assert_eq!(changed.first_ingest_ms, known.first_ingest_ms);
 }
 
 #[test]
 fn what_is_pending_is_replaced_by_what_is_newer() {
-    let fresh = on(None, "v1", 1).flatten().expect("it is new");
-    assert_eq!(on(Some(&fresh), "v1", 2), None, "it is on its way");
-    let newer = on(Some(&fresh), "v2", 3).flatten();
+    let fresh = saved(on(None, "v1", 1)).expect("it is new");
+    assert_eq!(on(Some(&fresh), "v1", 2), RowChange::Keep, "it is on its way");
+    let newer = saved(on(Some(&fresh), "v2", 3));
     let newer = newer.expect("it is different");
     let expected = Some(Pending::new(Decision::Add, 3, JOB));
     assert_eq!(newer.pending, expected, "the output may not have it yet");
     // It may have it all the same: the acknowledgement may be lost.
-    let removed = decide(Some(&newer), Offer::Gone, at(4)).flatten();
+    let removed = saved(decide(Some(&newer), Offer::Gone, at(4)));
     let removed = removed.expect("the output is told");
     assert_eq!(removed.pending, Some(Pending::new(Decision::Remove, 4, JOB)));
-    assert_eq!(decide(Some(&removed), Offer::Gone, at(5)), None);
+    assert_eq!(decide(Some(&removed), Offer::Gone, at(5)), RowChange::Keep);
     let back = on(Some(&removed), "v2", 6);
     assert_eq!(pending(back), Some(Decision::Add), "though its version is the same");
-    assert_eq!(decide(None, Offer::Gone, at(1)), None);
+    assert_eq!(decide(None, Offer::Gone, at(1)), RowChange::Keep);
 }
 
 #[test]
@@ -95,7 +102,7 @@ fn what_was_given_up_is_tried_anew_by_the_next_look() {
     given_up.check_ms = Some(ingests::NEVER_MS);
     given_up.error = Some("full".into());
     known.pending = Some(given_up);
-    let again = on(Some(&known), "v1", 7).flatten();
+    let again = saved(on(Some(&known), "v1", 7));
     let again = again.expect("it is tried again");
     assert_eq!(again.pending, Some(Pending::new(Decision::Update, 7, JOB)));
     assert_eq!(again.changes, known.changes, "the document has not changed");
@@ -105,13 +112,17 @@ fn what_was_given_up_is_tried_anew_by_the_next_look() {
 #[test]
 fn what_was_delivered_before_there_were_claims_is_claimed_by_the_next_look() {
     let old = Ingest { ownership: None, ..taken() };
-    let next = on(Some(&old), "v1", 2).flatten().expect("its claim is to be written");
+    let next = saved(on(Some(&old), "v1", 2)).expect("its claim is to be written");
     assert_eq!(next.pending, Some(Pending::new(Decision::Update, 2, JOB)));
     assert_eq!((next.ownership, next.changes), (Some(Ownership::Unclaimed), old.changes));
-    assert_eq!(on(Some(&next), "v1", 3), None, "that is on its way");
-    let changed = on(Some(&next), "v2", 4).flatten().expect("it is different");
+    assert_eq!(on(Some(&next), "v1", 3), RowChange::Keep, "that is on its way");
+    let changed = saved(on(Some(&next), "v2", 4)).expect("it is different");
     assert_eq!(changed.ownership, None, "it is sent, not only claimed");
-    assert_eq!(on(Some(&Ingest { uri: None, ..old }), "v1", 2), None, "nothing of it is there");
+    assert_eq!(
+        on(Some(&Ingest { uri: None, ..old }), "v1", 2),
+        RowChange::Keep,
+        "nothing of it is there"
+    );
 }
 
 /// Jobs that send it alike take turns without a word to the output.
@@ -120,18 +131,18 @@ fn which_jobs_send_a_document_is_kept_whether_or_not_the_output_hears_of_it() {
     let known = taken();
     assert_eq!(known.way_jobs(), [JOB]);
     let route = Route { ways: vec![JobId(1), JOB], ..route() };
-    let both = decide(Some(&known), Offer::There(sent("v1", &route)), at(2)).flatten();
+    let both = saved(decide(Some(&known), Offer::There(sent("v1", &route)), at(2)));
     let both = both.expect("another job sends it too");
     assert_eq!((both.way_jobs(), &both.pending), (vec![JobId(1), JOB], &None));
-    assert_eq!(decide(Some(&both), Offer::There(sent("v1", &route)), at(3)), None);
+    assert_eq!(decide(Some(&both), Offer::There(sent("v1", &route)), at(3)), RowChange::Keep);
 }
 
 #[test]
 fn what_an_output_rejected_leaves_without_a_word() {
     let known = Ingest { uri: None, uri_hash: None, ..taken() };
-    assert_eq!(on(Some(&known), "v1", 2), None);
+    assert_eq!(on(Some(&known), "v1", 2), RowChange::Keep);
     assert_eq!(pending(on(Some(&known), "v2", 2)), Some(Decision::Update));
-    assert_eq!(decide(Some(&known), Offer::Gone, at(2)), Some(None));
+    assert_eq!(decide(Some(&known), Offer::Gone, at(2)), RowChange::Remove);
 }
 
 #[test]
@@ -141,7 +152,7 @@ fn a_document_that_moves_leaves_no_uri_behind() {
     let mut row = taken();
     for (seq, uri) in [(2, "http://b.example/"), (3, "http://c.example/"), (4, "http://b.example/")]
     {
-        row = decide(Some(&row), moved(uri), at(seq)).flatten().expect("it moved");
+        row = saved(decide(Some(&row), moved(uri), at(seq))).expect("it moved");
     }
     assert_eq!(row.uri.as_deref(), Some("http://b.example/"));
     let stale = "http://a.example/\nhttp://b.example/\nhttp://c.example/";
@@ -165,6 +176,15 @@ fn happens() -> impl Strategy<Value = Happens> {
         (0..2_u8).prop_map(Happens::OutputChanges),
         any::<bool>().prop_map(Happens::Delivery),
     ]
+}
+
+/// The row after a decision.
+fn after(row: Option<Ingest>, offer: Offer<'_>, seq: i64) -> Option<Ingest> {
+    match decide(row.as_ref(), offer, at(seq)) {
+        RowChange::Keep => row,
+        RowChange::Remove => None,
+        RowChange::Save(next) => Some(*next),
+    }
 }
 
 proptest! {
@@ -193,15 +213,11 @@ proptest! {
                 Happens::There(version) => {
                     let version = format!("v{version}");
                     let offer = Offer::There(sent(&version, &route));
-                    if let Some(after) = decide(row.as_ref(), offer, at(seq)) {
-                        row = after;
-                    }
+                    row = after(row, offer, seq);
                     (now, made) = (Some(version), route.version.clone());
                 }
                 Happens::Gone => {
-                    if let Some(after) = decide(row.as_ref(), Offer::Gone, at(seq)) {
-                        row = after;
-                    }
+                    row = after(row, Offer::Gone, seq);
                     now = None;
                 }
                 Happens::OutputChanges(version) => route.version = format!("o{version}"),

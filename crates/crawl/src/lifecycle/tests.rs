@@ -10,7 +10,7 @@ use super::*;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
-use store::ids::{ConnectionId, JobId};
+use store::ids::{ConnectionId, JobId, Run};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
@@ -220,7 +220,7 @@ fn random_lives_of_a_job_on_both_databases() {
                 let written = db.write(move |tx| {
                     let before = job_states::lock(tx, id)?.unwrap();
                     let next = after(&before, &event, 50).unwrap();
-                    job_states::save(tx, id, (&before, &next), 50)?;
+                    job_states::save(tx, id, &before, &next, 50)?;
                     let name = tx.query_one(
                         "SELECT status FROM jobs WHERE id = $1",
                         &[id.into()],

@@ -16,12 +16,11 @@ use std::time::Duration;
 pub const STEPS_MAX: usize = 20;
 
 /// What is needed on the way.
+#[allow(missing_docs)]
 pub struct Walk<'a> {
-    /// Asks.
     pub fetcher: &'a Fetcher,
     /// What may be reached.
     pub guard: &'a Guard,
-    /// Who asks.
     pub user_agent: &'a HeaderValue,
     /// Whose domains are whose.
     pub suffixes: &'a SuffixList,
@@ -33,6 +32,7 @@ pub struct Walk<'a> {
 
 /// One request of a login, as history keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Asked {
     /// What was asked for, without what was sent.
     pub url: String,
@@ -40,7 +40,6 @@ pub struct Asked {
     pub result: String,
     /// Milliseconds since the login began.
     pub began_ms: i64,
-    /// Until then.
     pub ended_ms: i64,
 }
 
@@ -58,7 +57,7 @@ impl Login {
     pub async fn walk(&self, walk: &Walk<'_>, document: &str, number: i64) -> Walked {
         let session = Session::new(number);
         let mut asked = Vec::new();
-        let outcome = self.steps(walk, document, (&session, &mut asked)).await;
+        let outcome = self.steps(walk, document, &session, &mut asked).await;
         Walked { outcome: outcome.map(|()| session), asked }
     }
 
@@ -66,7 +65,8 @@ impl Login {
         &self,
         walk: &Walk<'_>,
         document: &str,
-        (session, asked): (&Session, &mut Vec<Asked>),
+        session: &Session,
+        asked: &mut Vec<Asked>,
     ) -> Result<(), String> {
         let start = tokio::time::Instant::now();
         let (mut url, mut form) = (document.to_owned(), None);
@@ -77,10 +77,10 @@ impl Login {
                 tokio::time::sleep(walk.delay).await;
             }
             if let Some(product) = walk.robots {
-                is_allowed(walk, &mut robots, (&url, product)).await?;
+                check_robots(walk, &mut robots, &url, product).await?;
             }
             let began_ms = since(start);
-            let outcome = ask(walk, session, (&url, form.as_ref())).await;
+            let outcome = ask(walk, session, &url, form.as_ref()).await;
             let reason = outcome.reason();
             let result = match outcome.status() {
                 Some(status) => status.to_string(),
@@ -115,12 +115,13 @@ impl Login {
     }
 }
 
-/// Whether robots.txt lets a page of the login be asked for. It is asked for again by every
-/// login: there are few.
-async fn is_allowed(
+/// Refuses a page of the login that robots.txt forbids. That is asked for again by every login:
+/// there are few.
+async fn check_robots(
     walk: &Walk<'_>,
     robots: &mut RobotsCache,
-    (url, product): (&str, &str),
+    url: &str,
+    product: &str,
 ) -> Result<(), String> {
     let origin = origin_of(url);
     if !robots.has(origin) {
@@ -148,7 +149,7 @@ async fn is_allowed(
     }
 }
 
-async fn ask(walk: &Walk<'_>, session: &Session, (url, form): (&str, Option<&Bytes>)) -> Outcome {
+async fn ask(walk: &Walk<'_>, session: &Session, url: &str, form: Option<&Bytes>) -> Outcome {
     let cookie = session.header(url).map(|value| (HeaderName::from_static("cookie"), value));
     let headers: Vec<(HeaderName, HeaderValue)> = cookie.into_iter().collect();
     let mut ask = Ask::new(url, walk.guard);

@@ -17,7 +17,7 @@ const COOKIES_MAX: usize = 200;
 /// Bytes of one of them.
 const COOKIE_BYTES_MAX: usize = 8 << 10;
 
-/// A session.
+/// A session with a site: its cookies, and whether it has proved good.
 pub struct Session {
     /// How many logins there have been, this one included.
     pub number: i64,

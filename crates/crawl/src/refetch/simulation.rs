@@ -10,7 +10,6 @@ use super::{Allowance, Known, Policy, Refetch, next_look, watched};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A day.
 pub const DAY_MS: i64 = 86_400_000;
 /// How long the web is watched.
 pub const DAYS: i64 = 360;
@@ -19,7 +18,6 @@ const END_MS: i64 = DAYS * DAY_MS;
 const FIRST_MS: i64 = DAY_MS;
 /// The least time between two looks, for the estimate.
 pub const MIN_MS: i64 = DAY_MS / 24;
-/// The most, likewise.
 pub const MAX_MS: i64 = 180 * DAY_MS;
 /// Trials in which a policy is brought to a number of looks.
 const TUNINGS: u32 = 14;
@@ -36,7 +34,6 @@ pub struct Web {
 /// A way to look at documents again.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// The job's.
     pub policy: Policy,
     /// Fetches a day, for the estimate.
     pub fetches_per_day: Option<i64>,

@@ -4,7 +4,7 @@
 //! Invariant: a worker that was asked to stop never claims again, and waits for what is under way
 //! for no longer than [`STOP_MS_MAX`].
 
-use super::Ended;
+use crate::worker::Ended;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -5,15 +5,18 @@
 //! Invariants: a job is attended or former, never both; a former job stays until nothing of it is
 //! uncommitted.
 
-use super::job::JobWork;
+use crate::conduct::Attends;
+use crate::job::JobWork;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::ids::JobId;
 use store::tables::job_states::Attended;
 
 /// The jobs of a worker.
-#[derive(Default)]
 pub(super) struct JobSet {
+    attends: Attends,
+    /// When the worker began.
+    began_ms: i64,
     attended: BTreeMap<JobId, Arc<JobWork>>,
     /// Jobs that nobody attends to any more; something of them may be uncommitted.
     former: BTreeMap<JobId, Arc<JobWork>>,
@@ -35,6 +38,32 @@ pub(super) enum Idle {
 }
 
 impl JobSet {
+    /// A worker that begins has no job yet.
+    pub fn new(attends: Attends, began_ms: i64) -> JobSet {
+        let (attended, former) = (BTreeMap::new(), BTreeMap::new());
+        let (left, given_up) = (BTreeMap::new(), BTreeMap::new());
+        JobSet { attends, began_ms, attended, former, left, given_up }
+    }
+
+    /// Which jobs it attends to.
+    pub fn attends(&self) -> Attends {
+        self.attends
+    }
+
+    /// What nobody answered before this time is asked again: a run begins by itself, and
+    /// one that somebody goes on with begins with that.
+    pub fn asks_again_before_ms(&self, job: &JobWork) -> i64 {
+        match self.attends {
+            Attends::One(one) if one == job.id => job.began_ms.max(self.began_ms),
+            _ => job.began_ms,
+        }
+    }
+
+    /// Whether a job goes on for ever, and so its documents leave the queue now and then.
+    pub fn has_continuous(&self) -> bool {
+        self.attended().any(|work| work.definition.continuous)
+    }
+
     /// A job that is attended to.
     pub fn get(&self, job: JobId) -> Option<&Arc<JobWork>> {
         self.attended.get(&job)
@@ -58,7 +87,6 @@ impl JobSet {
         self.attended.values()
     }
 
-    /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Arc<JobWork>> {
         self.attended.values().chain(self.former.values())
     }
@@ -116,47 +144,11 @@ impl JobSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connectors::web::CONNECTOR;
-    use crate::definitions::WebSpec;
-    use crate::worker::job::Ground;
-    use page::domain::SuffixList;
-    use store::ids::{ConnectionId, Run};
-    use store::panics::Faults;
-    use store::tables::job_states::State;
-    use store::tables::jobs::Job;
-
-    const JOB: JobId = JobId(7);
-
-    fn attended(run: i64) -> Attended {
-        let seeds = vec!["http://a.example/".to_owned()];
-        let docspec = WebSpec { seeds, ..WebSpec::default() }.to_json();
-        Attended {
-            job: Job { docspec, ..Job::new(JOB, "site", ConnectionId(1)) },
-            state: State { run: Run(run), ..State::default() },
-            connector: CONNECTOR.name.to_owned(),
-            config: "{}".to_owned(),
-            authority: None,
-            outlets: Vec::new(),
-            has_siblings: false,
-            hops: Default::default(),
-        }
-    }
-
-    fn work(run: i64) -> JobWork {
-        let ground = Ground {
-            suffixes: Arc::new(SuffixList::parse(b"example\n").unwrap()),
-            parts: 4,
-            installation: [0; 16],
-            own: Vec::new(),
-            extractor: Arc::default(),
-            faults: Faults::default(),
-        };
-        JobWork::new(&attended(run), &ground).unwrap()
-    }
+    use crate::job::fixture::{JOB, attended, work};
 
     #[test]
     fn a_job_that_nobody_attends_to_stays_until_nothing_of_it_is_left() {
-        let mut jobs = JobSet::default();
+        let mut jobs = JobSet::new(Attends::All, 0);
         jobs.attend(work(1));
         assert_eq!(jobs.retire_missing(&[attended(1)]), []);
         assert_eq!(jobs.retire_missing(&[attended(2)]), [JOB], "that is another run of it");
@@ -172,8 +164,17 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_answered_is_asked_again_by_a_run_that_begins_or_goes_on() {
+        let mut job = work(1);
+        job.began_ms = 500;
+        for (attends, expected) in [(Attends::All, 500), (Attends::One(JOB), 900)] {
+            assert_eq!(JobSet::new(attends, 900).asks_again_before_ms(&job), expected);
+        }
+    }
+
+    #[test]
     fn documents_are_given_up_only_when_two_looks_find_as_many() {
-        let mut jobs = JobSet::default();
+        let mut jobs = JobSet::new(Attends::All, 0);
         let mut look = |left: i64| {
             let before = jobs.take_left(JOB);
             jobs.on_idle(JOB, before, left)

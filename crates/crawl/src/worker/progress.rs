@@ -5,11 +5,13 @@
 //! by the command line and the socket. Invariant: its size is bounded however many jobs,
 //! hosts and kinds of errors there are.
 
-use super::finish::Class;
+use crate::worker::finish::Class;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use store::ids::{JobId, Run};
+
+pub use crate::job::RunKey;
 
 /// Kinds of errors that are told apart.
 const ERRORS_MAX: usize = 100;
@@ -24,8 +26,8 @@ const NOTICES_MAX: usize = 20;
 
 /// One kind of error.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs)]
 pub struct ErrorGroup {
-    /// How often.
     pub count: u64,
     /// A URL it happened to.
     pub example: String,
@@ -41,9 +43,11 @@ pub struct HostTime {
     pub busy_ms: u64,
 }
 
-/// Everything counted.
+/// Counts of a process, or of the run of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
+#[allow(missing_docs)]
+// tidy: wide what is counted of a run, one field a line of the summary
 pub struct Counted {
     /// Requests that were answered or failed, robots.txt not included.
     pub requests: u64,
@@ -51,7 +55,6 @@ pub struct Counted {
     pub bytes: u64,
     /// Documents new to us.
     pub added: u64,
-    /// Documents that changed.
     pub updated: u64,
     /// Documents that are the same.
     pub unchanged: u64,
@@ -71,9 +74,7 @@ pub struct Counted {
     pub errors: BTreeMap<String, ErrorGroup>,
     /// Trouble after which something was or will be tried again, by code.
     pub troubles: BTreeMap<String, ErrorGroup>,
-    /// Documents found.
     pub found: u64,
-    /// Chunks committed.
     pub commits: u64,
     /// Hosts by the time spent waiting for them.
     #[serde(skip)]
@@ -136,14 +137,6 @@ impl Counted {
         hosts.truncate(limit);
         hosts
     }
-}
-
-/// The run that something is counted for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct RunKey {
-    pub job: JobId,
-    pub run: Run,
 }
 
 /// Shared by the worker and those who watch.
@@ -233,14 +226,14 @@ impl Progress {
             }
             Class::Again(_) => counted.again += 1,
             Class::Failed(reason) => {
-                group(&mut counted.errors, reason.code(), (url, reason.detail()));
+                group(&mut counted.errors, reason.code(), url, reason.detail());
             }
         });
     }
 
     /// A request failed in a way that may pass.
     pub fn troubled(&self, key: RunKey, code: &str, url: &str) {
-        self.lock().count(key, |counted, _| group(&mut counted.troubles, code, (url, None)));
+        self.lock().count(key, |counted, _| group(&mut counted.troubles, code, url, None));
     }
 
     /// A chunk was committed.
@@ -277,11 +270,7 @@ impl Progress {
     }
 }
 
-fn group(
-    groups: &mut BTreeMap<String, ErrorGroup>,
-    code: &str,
-    (url, words): (&str, Option<&str>),
-) {
+fn group(groups: &mut BTreeMap<String, ErrorGroup>, code: &str, url: &str, words: Option<&str>) {
     let full = groups.len() >= ERRORS_MAX && !groups.contains_key(code);
     let code = if full { "other" } else { code };
     let first = || {

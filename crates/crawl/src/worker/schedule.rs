@@ -8,7 +8,6 @@ use store::clock::{Jumps, Moment};
 /// With nothing to do, the tables are looked at again after this long at first.
 const IDLE_MS: i64 = 20;
 
-/// When to look.
 pub(super) struct LookSchedule {
     /// How often the tables are looked at while there is work.
     poll_ms: i64,

@@ -1,10 +1,10 @@
 //! How a worker works: its limits and its rhythms.
 
-use super::Parts;
-use super::holdings;
 use crate::conduct::{self, Attends};
 use crate::fetch;
 use crate::frontier::Limits;
+use crate::worker::WorkerDeps;
+use crate::worker::leases::keeper::LeaseTerms;
 
 /// Documents asked for and not committed: what a crash repeats at most.
 pub const UNCOMMITTED_MAX: usize = 200;
@@ -18,6 +18,8 @@ const SLOW_MAX: usize = 128;
 
 /// How a worker works.
 #[derive(Clone)]
+#[allow(missing_docs)]
+// tidy: wide one setting each, set together
 pub struct Settings {
     /// This node's name: the same after a restart.
     pub node_name: String,
@@ -44,7 +46,6 @@ pub struct Settings {
     pub slow_max: usize,
     /// Threads that fetch.
     pub fetch_threads: usize,
-    /// How to fetch.
     pub fetch: fetch::Settings,
     /// Where this process writes: work pauses while its disk is almost full.
     pub disk: Option<std::path::PathBuf>,
@@ -102,14 +103,14 @@ impl Settings {
         conduct::Terms { attends, silence_ms, poll_ms: self.poll_ms }
     }
 
-    pub(super) fn lease_terms(&self, parts: &Parts<'_>) -> holdings::Terms {
-        holdings::Terms {
-            node: parts.ids.node(),
+    pub(super) fn lease_terms(&self, deps: &WorkerDeps) -> LeaseTerms {
+        LeaseTerms {
+            node: deps.ids.node(),
             node_name: self.node_name.clone(),
             lease_ms: self.lease_ms,
             heartbeat_ms: self.heartbeat_ms(),
             skew_ms: self.skew_ms,
-            parts: parts.ground.parts,
+            parts: deps.shared.parts,
         }
     }
 

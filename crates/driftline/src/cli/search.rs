@@ -5,18 +5,13 @@
 
 mod keeping;
 
-use super::answers::Answers;
-use super::place::Place;
-use super::terminal;
-use super::words::{count, date, quoted, span};
-use super::{say, shown};
-use anyhow::Context;
+use super::{say, say_json, terminal};
+use crate::place::Place;
+use crate::text::{count, date, quoted, shown, span};
+use crate::verbs::search::{HITS_MAX, Search, SearchOrder, SearchRequest, usual_limit};
 use clap::Args as ClapArgs;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use keeping::Keeping;
-use outputs::search::ask::gather::Order;
-use outputs::search::ask::{Answer, Hit, Piece, Question};
-use serde_json::Value as Json;
+use outputs::search::ask::{Answer, Hit, Piece};
 use std::process::ExitCode;
 use store::tables::cursors;
 
@@ -48,20 +43,19 @@ struct Looking {
     #[arg(required = true, value_name = "QUESTION")]
     question: Vec<String>,
     /// Hits of a page
-    #[arg(long, value_name = "N", default_value_t = 10,
-          value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = usual_limit(),
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(HITS_MAX)))]
     limit: u16,
-    /// Go on where a page ended
+    /// Continue where an earlier page ended
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
     /// What comes first
-    #[arg(long, value_name = "ORDER", default_value = "relevance",
-          value_parser = PossibleValuesParser::new(["relevance", "date", "links"]).map(order_of))]
-    sort: Order,
-    /// Show near-duplicates each for itself
+    #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
+    sort: SearchOrder,
+    /// Show near-duplicates separately
     #[arg(long)]
     duplicates: bool,
-    /// Show how hits divide by domain, language, type and year
+    /// Show the number of hits by domain, language, type and year
     #[arg(long)]
     facets: bool,
     /// Only what a reader with this access token may see; may be given several times
@@ -70,19 +64,6 @@ struct Looking {
     /// Only what everybody may see, or what readers with the access tokens may
     #[arg(long)]
     restricted: bool,
-}
-
-fn order_of(name: String) -> Order {
-    match name.as_str() {
-        "date" => Order::Date,
-        "links" => Order::Links,
-        _ => Order::Relevance,
-    }
-}
-
-/// Answers the question.
-pub fn answer(answers: &Answers, question: Question) -> anyhow::Result<Json> {
-    Ok(serde_json::to_value(answers.search.answer(&question)?)?)
 }
 
 /// Runs the verb. Nothing found is a "no".
@@ -94,31 +75,29 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn look(args: &Looking) -> anyhow::Result<ExitCode> {
-    let is_restricted = args.restricted || !args.access.is_empty();
-    let question = Question {
-        text: args.question.join(" "),
-        limit: usize::from(args.limit),
+    let request = SearchRequest {
+        q: args.question.join(" "),
+        limit: args.limit,
         cursor: args.cursor.clone(),
-        order: args.sort,
-        facets: args.facets || args.place.json(),
+        sort: args.sort,
         duplicates: args.duplicates,
-        tokens: is_restricted.then(|| args.access.clone()),
+        facets: args.facets || args.place.json(),
+        access: args.access.clone(),
+        restricted: args.restricted,
     };
-    let json = args.place.search_session().ask("search", &question)?;
-    let answer: Answer = serde_json::from_value(json.clone())
-        .context("the process that holds the directory is of another version")?;
+    let answer = args.place.ask::<Search>(request)?;
     match args.place.json() {
-        true => say(&json.to_string()),
-        false => lines(args, &question, &answer).iter().for_each(|line| say(line)),
+        true => say_json(&answer)?,
+        false => lines(args, &answer).iter().for_each(|line| say(line)),
     }
     Ok(if answer.hits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
+fn lines(args: &Looking, answer: &Answer) -> Vec<String> {
     let columns = terminal::columns(std::io::stdout());
     let look =
         Look { is_bold: columns.is_some() && std::env::var_os("NO_COLOR").is_none(), columns };
-    let mut lines = vec![found_line(question, answer)];
+    let mut lines = vec![found_line(&args.question.join(" "), answer)];
     lines.extend(notes(answer));
     if let Some(better) = &answer.suggestion {
         lines.push(format!("did you mean: {}", shown(better)));
@@ -148,10 +127,10 @@ fn lines(args: &Looking, question: &Question, answer: &Answer) -> Vec<String> {
     lines
 }
 
-fn found_line(question: &Question, answer: &Answer) -> String {
+fn found_line(question: &str, answer: &Answer) -> String {
     let least = if answer.is_partial { "at least " } else { "" };
     match answer.total {
-        0 => format!("nothing was found for {}", shown(&question.text)),
+        0 => format!("nothing was found for {}", shown(question)),
         1 => format!("{least}1 document in {} ms", answer.took_ms),
         many => format!("{least}{many} documents in {} ms", answer.took_ms),
     }
@@ -228,13 +207,13 @@ fn snippet_lines(snippet: &[Piece], look: Look) -> Vec<String> {
 fn again(args: &Looking, next: &str) -> String {
     let mut words = vec!["driftline search".to_owned(), quoted(&args.question.join(" "))];
     words.extend(Some(args.place.flags().trim_start().to_owned()).filter(|it| !it.is_empty()));
-    if args.limit != 10 {
+    if args.limit != usual_limit() {
         words.push(format!("--limit {}", args.limit));
     }
     match args.sort {
-        Order::Relevance => {}
-        Order::Date => words.push("--sort date".to_owned()),
-        Order::Links => words.push("--sort links".to_owned()),
+        SearchOrder::Relevance => {}
+        SearchOrder::Date => words.push("--sort date".to_owned()),
+        SearchOrder::Links => words.push("--sort links".to_owned()),
     }
     if args.duplicates {
         words.push("--duplicates".to_owned());

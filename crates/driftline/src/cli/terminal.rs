@@ -1,14 +1,15 @@
 //! The terminal: how wide it is, what fits into its lines, and one line that is redrawn.
 //!
 //! Widths are columns of a terminal, not characters: East Asian characters take two, accents
-//! of their own none. Text comes in without control characters ([`super::shown`] escapes
+//! of their own none. Text comes in without control characters ([`crate::text::shown`] escapes
 //! them). Invariants: a live line never wraps, whatever it is told to show; after a resize the
 //! next drawing removes all rows of the old one.
 
-use super::stderr::Stderr;
+use crate::stderr::Stderr;
+use crate::text::width;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthChar;
 
 /// Columns of a terminal that does not say how many it has.
 const COLUMNS_DEFAULT: usize = 80;
@@ -29,11 +30,6 @@ pub fn columns(stream: impl AsFd + IsTerminal) -> Option<usize> {
     }
     let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
     Some(if columns == 0 { COLUMNS_DEFAULT } else { columns })
-}
-
-/// The columns that a text takes.
-pub fn width(text: &str) -> usize {
-    text.width()
 }
 
 /// A text within so many columns; one that was cut ends with an ellipsis.

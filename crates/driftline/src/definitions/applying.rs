@@ -41,7 +41,7 @@ pub fn apply(tx: &mut Tx<'_>, stored: &Definitions, new: &Definitions, now_ms: i
         let before = stored.connections.of(kind);
         for (name, form) in new.connections.of(kind) {
             if kind != Kind::Mapping && before.get(name) != Some(form) {
-                writing.connection(tx, kind, (name, form))?;
+                writing.connection(tx, kind, name, form)?;
             }
         }
     }
@@ -86,8 +86,8 @@ impl Writing {
             };
             // Where all wait for each other the table refuses the first.
             let next = pending.iter().position(|(_, form)| !waits(form)).unwrap_or(0);
-            let it = pending.remove(next);
-            self.connection(tx, Kind::Mapping, it)?;
+            let (name, form) = pending.remove(next);
+            self.connection(tx, Kind::Mapping, name, form)?;
         }
         Ok(())
     }
@@ -96,7 +96,8 @@ impl Writing {
         &mut self,
         tx: &mut Tx<'_>,
         kind: Kind,
-        (name, form): (&String, &ConnectionForm),
+        name: &str,
+        form: &ConnectionForm,
     ) -> Result<()> {
         let known = connections::find(tx, kind, name)?;
         let is_kept = known.as_ref().is_some_and(|known| known.classname == form.connector);
@@ -120,7 +121,7 @@ impl Writing {
         };
         let it = Connection {
             id,
-            name: name.clone(),
+            name: name.to_owned(),
             description: form.description.clone(),
             classname: form.connector.clone(),
             config: written(kind, &form.connector, &form.settings, |it| it.check_config),

@@ -48,7 +48,7 @@ fn check_connection(
     let secrets = secrets_of_connection(kind, form);
     let known = known.filter(|known| known.connector == form.connector);
     if let Some(known) = known {
-        check_destination(connector, (form, known), &secrets)?;
+        check_destination(connector, form, known, &secrets)?;
     }
     *form = revealed(form, &secrets, known)?;
     form.settings = by_connector(connector.check_config, &form.settings).context("settings")?;
@@ -73,7 +73,8 @@ fn check_connection(
 /// refused where the way there is another.
 fn check_destination(
     connector: &Connector,
-    (form, known): (&ConnectionForm, &ConnectionForm),
+    form: &ConnectionForm,
+    known: &ConnectionForm,
     secrets: &[String],
 ) -> anyhow::Result<()> {
     let text = |form: &ConnectionForm, place: &str| {

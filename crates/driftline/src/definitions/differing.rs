@@ -21,7 +21,7 @@ pub fn difference(stored: &Definitions, new: &Definitions) -> Vec<String> {
         ("authorization domain", &stored.authdomains, &new.authdomains),
     ] {
         for (name, form) in after {
-            compare(&mut lines, &format!("{word} {name}"), (before.get(name), form), &[]);
+            compare(&mut lines, &format!("{word} {name}"), before.get(name), form, &[]);
         }
     }
     let mut merged = stored.clone();
@@ -30,12 +30,12 @@ pub fn difference(stored: &Definitions, new: &Definitions) -> Vec<String> {
         for (name, form) in new.connections.of(kind) {
             let before = stored.connections.of(kind).get(name);
             let label = format!("{} connection {name}", kind.name());
-            compare(&mut lines, &label, (before, form), &secrets_of_connection(kind, form));
+            compare(&mut lines, &label, before, form, &secrets_of_connection(kind, form));
         }
     }
     for (name, form) in &new.jobs {
         let secrets = secrets_of_job(&merged, form);
-        compare(&mut lines, &format!("job {name}"), (stored.jobs.get(name), form), &secrets);
+        compare(&mut lines, &format!("job {name}"), stored.jobs.get(name), form, &secrets);
     }
     lines
 }
@@ -43,7 +43,8 @@ pub fn difference(stored: &Definitions, new: &Definitions) -> Vec<String> {
 fn compare<T: Serialize>(
     lines: &mut Vec<String>,
     label: &str,
-    (before, after): (Option<&T>, &T),
+    before: Option<&T>,
+    after: &T,
     secrets: &[String],
 ) {
     let Some(before) = before else {

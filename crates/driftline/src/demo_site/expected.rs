@@ -42,7 +42,6 @@ impl Default for Manners<'_> {
 pub struct Expected {
     /// Of the first state.
     pub first: BTreeMap<String, Fate>,
-    /// Of the second.
     pub second: BTreeMap<String, Fate>,
 }
 

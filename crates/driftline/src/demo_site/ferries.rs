@@ -2,7 +2,6 @@
 
 use super::written::{Host, Page};
 
-/// The host.
 pub const HOST: Host = Host {
     name: "ferries.example",
     short: "ferries",

@@ -3,7 +3,6 @@
 
 use super::written::{Host, Life, Page};
 
-/// The host.
 pub const HOST: Host = Host {
     name: "shop.tides.example",
     short: "shop",

@@ -2,7 +2,6 @@
 
 use super::written::{Host, Life, Page};
 
-/// The host.
 pub const HOST: Host = Host {
     name: "www.tides.example",
     short: "tides",

@@ -7,7 +7,6 @@ use super::State;
 /// One of the invented hosts.
 #[derive(Debug)]
 pub struct Host {
-    /// Its name.
     pub name: &'static str,
     /// How its pages name it; `{short}` in a body is its origin.
     pub short: &'static str,
@@ -19,14 +18,12 @@ pub struct Host {
     pub robots: &'static str,
     /// Paths that its sitemap lists while they are there; without any it has none.
     pub sitemap: &'static [&'static str],
-    /// What it has.
     pub pages: &'static [Page],
 }
 
 /// One path of a host.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
-    /// Path and query.
     pub path: &'static str,
     /// Its title and heading.
     pub title: &'static str,
@@ -45,16 +42,13 @@ pub struct Page {
 pub enum Validator {
     /// Nothing: it must be fetched and compared.
     None,
-    /// An ETag.
     Tag,
-    /// A Last-Modified.
     Date,
 }
 
 /// What becomes of a page between the two states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// Nothing.
     Stays,
     /// It is there only afterwards.
     Added,
@@ -77,7 +71,6 @@ pub enum There {
     Html(String, Validator),
     /// A redirect to a URL.
     Redirect(u16, String),
-    /// A status.
     Status(u16),
 }
 
@@ -92,12 +85,10 @@ impl Page {
         Page { life: Life::Redirects(status, to), ..Page::new(path, "", "") }
     }
 
-    /// With an ETag.
     pub const fn tagged(self) -> Page {
         Page { validator: Validator::Tag, ..self }
     }
 
-    /// With a Last-Modified.
     pub const fn dated(self) -> Page {
         Page { validator: Validator::Date, ..self }
     }
@@ -107,7 +98,6 @@ impl Page {
         Page { head, ..self }
     }
 
-    /// With this life.
     pub const fn that(self, life: Life) -> Page {
         Page { life, ..self }
     }
@@ -120,9 +110,9 @@ impl Page {
             (Life::Moved(to), After) => There::Redirect(301, located(to, host, port)),
             (Life::Added, Before) => There::Status(404),
             (Life::Removed(status), After) => There::Status(status),
-            (Life::Edited(body), After) => self.html(host, body, (MAIN, port)),
-            (Life::Restyled, After) => self.html(host, self.body, (MAIN_RESTYLED, port)),
-            _ => self.html(host, self.body, (MAIN, port)),
+            (Life::Edited(body), After) => self.html(host, body, MAIN, port),
+            (Life::Restyled, After) => self.html(host, self.body, MAIN_RESTYLED, port),
+            _ => self.html(host, self.body, MAIN, port),
         }
     }
 
@@ -137,7 +127,7 @@ impl Page {
         }
     }
 
-    fn html(&self, host: &Host, body: &str, (main, port): (&str, u16)) -> There {
+    fn html(&self, host: &Host, body: &str, main: &str, port: u16) -> There {
         let mut menu = String::new();
         for (path, words) in host.menu {
             menu.push_str(&format!("<li><a href=\"{path}\">{words}</a></li>"));

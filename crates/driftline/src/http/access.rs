@@ -4,14 +4,13 @@
 //! never in a URL; nobody calls more often than [`CALLS_A_SECOND`] for long.
 
 use super::problem::Problem;
-use super::routes::{Area, Needs};
+use crate::verbs::access::Caller;
 use axum::http::{HeaderMap, StatusCode, header};
-use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use store::tables::tokens::{self, Role, Token};
+use store::tables::tokens;
 use store::{Db, clock};
 
 /// Calls of a token in a second, in the long run.
@@ -26,79 +25,11 @@ pub const PREFIX: &str = "dl_";
 /// Names of this machine for itself.
 const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Who may call.
 #[derive(Default)]
 pub struct Access {
     /// Names by which it may be called, beside those of this machine for itself.
     hosts: Vec<String>,
     calls: Mutex<HashMap<i64, (f64, Instant)>>,
-}
-
-/// Somebody who calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// The number of the token.
-    pub id: i64,
-    /// The name of the token.
-    pub name: String,
-    /// What they may do.
-    pub role: Role,
-    /// What of the API they may use; all of it if nothing is named.
-    areas: Vec<String>,
-    /// Until when.
-    expires_ms: Option<i64>,
-}
-
-impl Caller {
-    /// Of a token.
-    pub fn of(token: Token) -> Caller {
-        let Token { id, name, role, areas, expires_ms, .. } = token;
-        Caller { id, name, role, areas, expires_ms }
-    }
-
-    /// Refuses who may not do what is needed.
-    pub fn check(&self, needs: Needs) -> Result<(), Problem> {
-        let forbidden = |why: String| Err(Problem::new(StatusCode::FORBIDDEN, why));
-        if !self.role.includes(needs.role) {
-            let (needed, own) = (needs.role.name(), self.role.name());
-            return forbidden(format!("this needs the role {needed}; yours is {own}"));
-        }
-        let area = needs.area.name();
-        if !self.is_for(area) {
-            let own = self.areas.join(", ");
-            return forbidden(format!("this token is not for {area}; it is for {own}"));
-        }
-        Ok(())
-    }
-
-    fn is_for(&self, area: &str) -> bool {
-        self.areas.is_empty() || self.areas.iter().any(|it| it == area)
-    }
-
-    /// Refuses what would let somebody with a limited token out of its limits: a token that
-    /// may more or lasts longer, and definitions of what it is not for.
-    pub fn check_change(&self, verb: &str, args: &Json) -> Result<(), Problem> {
-        let forbidden = |why: &str| Err(Problem::new(StatusCode::FORBIDDEN, why));
-        if verb == "import" && !self.is_for(Area::Jobs.name()) {
-            let jobs = args["definitions"]["jobs"].as_object();
-            if jobs.is_some_and(|jobs| !jobs.is_empty()) {
-                return forbidden("this token is not for jobs, and the document defines some");
-            }
-        }
-        let Some(new) = args.get("create").filter(|_| verb == "token") else { return Ok(()) };
-        let named: Vec<&str> =
-            new["areas"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
-        let is_wider = named.is_empty() || named.iter().any(|area| !self.is_for(area));
-        if !self.areas.is_empty() && is_wider {
-            return forbidden("a token makes none that is for more than it is itself");
-        }
-        let Some(own_ms) = self.expires_ms else { return Ok(()) };
-        let expires_ms = new["expires_in_ms"].as_i64().map(|ms| clock::now_ms().saturating_add(ms));
-        match expires_ms {
-            Some(expires_ms) if expires_ms <= own_ms => Ok(()),
-            _ => forbidden("a token makes none that is good for longer than it is itself"),
-        }
-    }
 }
 
 impl Access {
@@ -118,7 +49,6 @@ impl Access {
         own.into_iter().any(|it| it.eq_ignore_ascii_case(name))
     }
 
-    /// Who calls.
     pub fn caller(&self, db: &Db, headers: &HeaderMap) -> Result<Caller, Problem> {
         let refused = |detail: &str| Problem::new(StatusCode::UNAUTHORIZED, detail);
         let Some(value) = headers.get(header::AUTHORIZATION) else {
@@ -164,7 +94,6 @@ impl Access {
     }
 }
 
-/// A new token.
 pub fn new_token() -> anyhow::Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;

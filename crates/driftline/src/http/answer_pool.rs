@@ -28,7 +28,6 @@ pub type CallerId = i64;
 /// An answer that is to be computed.
 type Task = Box<dyn FnOnce() + Send>;
 
-/// Computes answers.
 pub struct AnswerPool {
     at_once: usize,
     shared: Arc<Shared>,
@@ -69,7 +68,6 @@ impl AnswerPool {
         AnswerPool { at_once: at_once.clamp(1, AT_ONCE_MAX), shared, threads }
     }
 
-    /// Starts the threads.
     pub fn start(&self) -> std::io::Result<()> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         while threads.len() < self.at_once {
@@ -96,7 +94,6 @@ impl AnswerPool {
         self.shared.lock().busy
     }
 
-    /// Requests that wait.
     pub fn waiting(&self) -> usize {
         self.shared.lock().waiting
     }

@@ -7,19 +7,19 @@
 //! once all of its request is there, and none is begun [`TIME_MAX`] after it came, or when its
 //! caller has gone; what tells how the server is waits for no answer.
 
-use super::access::{Access, Caller};
+use super::access::Access;
 use super::answer_pool::{self, AnswerPool, CallerId};
 use super::bodies::{Bodies, HeldBody};
 use super::entrance::let_in;
 use super::log::Log;
 use super::metrics::Metrics;
-use super::params;
 use super::problem::{Problem, Told};
-use super::reply;
 use super::routes::{self, Answer, Call, Gate, Method, Route};
-use crate::cli::answers::Answers;
-use crate::cli::audit;
-use crate::cli::changes::Changes;
+use super::{params, reply};
+use crate::verbs::access::{Asker, Caller};
+use crate::verbs::changes::ChangeContext;
+use crate::verbs::context::VerbContext;
+use crate::verbs::{self, Change, RegisteredVerb, Run, Verb, audit_trail};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -31,7 +31,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use store::panics;
-use store::socket::Question;
 use tokio::sync::oneshot;
 
 /// The longest a request may take.
@@ -53,13 +52,10 @@ pub const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// What is served.
 pub struct Served {
-    /// Answers questions.
-    pub answers: Answers,
-    /// Who may call.
+    /// What verbs are answered from.
+    pub context: VerbContext,
     pub access: Access,
-    /// What was counted.
     pub metrics: Metrics,
     /// What is written down.
     pub log: Arc<Log>,
@@ -67,7 +63,6 @@ pub struct Served {
     changed: Box<dyn Fn() + Send + Sync>,
     /// Whether callers reach it through TLS.
     is_secure: bool,
-    /// Computes answers.
     pub pool: AnswerPool,
     /// Bodies that are in memory.
     pub bodies: Bodies,
@@ -93,13 +88,14 @@ impl Drop for UnderWay {
 impl Served {
     /// What is to be served.
     pub fn new(
-        answers: Answers,
-        (access, is_secure): (Access, bool),
+        context: VerbContext,
+        access: Access,
+        is_secure: bool,
         log: Arc<Log>,
         changed: Box<dyn Fn() + Send + Sync>,
     ) -> Served {
         Served {
-            answers,
+            context,
             access,
             metrics: Metrics::default(),
             log,
@@ -139,24 +135,76 @@ impl Served {
         UnderWay(self.under_way.clone())
     }
 
-    /// Asks a verb, or has it carry something out in somebody's name.
-    pub fn ask(&self, question: &Question, who: &str) -> Result<Json, Problem> {
-        #[cfg(test)]
-        self.before_verb().map_err(|error| Problem::of(&error))?;
-        if !Changes::knows(&question.verb) {
-            return self.answers.dispatch(question).map_err(|error| Problem::of(&error));
-        }
-        let changes = Changes::new(self.answers.db.clone(), who);
-        let done = changes.carry_out(question).map_err(|error| Problem::of(&error));
+    pub fn ask<V: Verb>(
+        &self,
+        asker: Asker<'_>,
+        request: V::Request,
+    ) -> Result<V::Response, Problem> {
+        self.before_verb()?;
+        verbs::answer::<V>(&self.context, asker, request).map_err(|error| Problem::of(&error))
+    }
+
+    pub fn change<C: Change>(
+        &self,
+        asker: Asker<'_>,
+        request: C::Request,
+    ) -> Result<C::Response, Problem> {
+        self.before_verb()?;
+        let made = verbs::carry_out::<C>(&self.changes(), asker, request);
         (self.changed)();
-        done
+        made.map_err(|error| Problem::of(&error))
+    }
+
+    /// Answers a verb that is known by its name, or makes the change: deny by default, then what
+    /// the verb needs.
+    pub fn answer(
+        &self,
+        caller: Option<&Caller>,
+        name: &str,
+        request: Json,
+    ) -> Result<Json, Problem> {
+        let unknown =
+            || Problem::missing("this is done where the data is, and not through a server");
+        let verb = verbs::find(name).ok_or_else(unknown)?;
+        let needs = verb.needs.ok_or_else(unknown)?;
+        let caller = caller.ok_or_else(unknown)?;
+        caller.check(needs).map_err(|forbidden| Problem::from(&forbidden))?;
+        self.answer_verb(verb, Asker::Caller(caller), request)
+    }
+
+    /// Answers a verb to somebody who may ask it, or makes the change.
+    pub fn answer_verb(
+        &self,
+        verb: &RegisteredVerb,
+        asker: Asker<'_>,
+        request: Json,
+    ) -> Result<Json, Problem> {
+        self.before_verb()?;
+        let answered = match verb.run {
+            Run::Answer(answer) => answer(&self.context, asker, request),
+            Run::CarryOut(carry_out) => {
+                let made = carry_out(&self.changes(), asker, request);
+                (self.changed)();
+                made
+            }
+        };
+        answered.map_err(|error| Problem::of(&error))
+    }
+
+    fn changes(&self) -> ChangeContext {
+        ChangeContext::of_rows(self.context.db.clone())
+    }
+
+    #[cfg(not(test))]
+    fn before_verb(&self) -> Result<(), Problem> {
+        Ok(())
     }
 
     #[cfg(test)]
-    fn before_verb(&self) -> anyhow::Result<()> {
+    fn before_verb(&self) -> Result<(), Problem> {
         let before = self.before_verbs.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let before = before.clone();
-        before.map_or(Ok(()), |before| before())
+        before.map_or(Ok(()), |before| before()).map_err(|error| Problem::of(&error))
     }
 
     /// Who calls, if they may call a route.
@@ -164,9 +212,11 @@ impl Served {
         if gate == Gate::Open {
             return Ok(None);
         }
-        let caller = self.access.caller(&self.answers.db, headers)?;
+        let caller = self.access.caller(&self.context.db, headers)?;
         if let Gate::Needs(needs) = gate {
-            caller.check(needs).map_err(|problem| problem.with_caller(&caller))?;
+            caller
+                .check(needs)
+                .map_err(|forbidden| Problem::from(&forbidden).with_caller(&caller))?;
         }
         Ok(Some(caller))
     }
@@ -244,7 +294,7 @@ async fn guard(State(served): State<Arc<Served>>, request: Request, next: Next) 
         }
     }
     served.log.event(level, "request", facts);
-    if let Some(head) = audit::take_head() {
+    if let Some(head) = audit_trail::take_head() {
         served.log.event("info", "audit", json!({"head": head}));
     }
     response
@@ -255,18 +305,14 @@ async fn answer(served: Arc<Served>, route: &'static Route, request: Request) ->
     let given = given(route, &request);
     let (parts, body) = request.into_parts();
     let headers = parts.headers;
-    match route.path {
-        // It is told however much there is to do, and without waiting for a thread.
-        HEALTH => {
-            let alive = carried_out(&served, (route, None), &given, (&headers, &[]));
-            return alive.unwrap_or_else(IntoResponse::into_response);
-        }
-        READY => {
-            let looks =
-                blocking(move || carried_out(&served, (route, None), &given, (&headers, &[])));
-            return looks.await.unwrap_or_else(IntoResponse::into_response);
-        }
-        _ => {}
+    if [HEALTH, READY].contains(&route.path) {
+        let asked = Arrived { route, given, headers, body: None, caller: None, began };
+        let answered = match route.path {
+            // It is told however much there is to do, and without waiting for a thread.
+            HEALTH => asked.answer(&served),
+            _ => blocking(move || asked.answer(&served)).await,
+        };
+        return answered.unwrap_or_else(IntoResponse::into_response);
     }
     let under_way = served.begin();
     let (admitting, shown) = (served.clone(), headers.clone());
@@ -318,11 +364,7 @@ async fn computed(
         if tell.is_closed() || it.began.elapsed() >= TIME_MAX {
             return;
         }
-        let body = it.body.as_ref().map_or(&[][..], |body| &body.bytes);
-        let compute = || {
-            carried_out(&answering, (it.route, it.caller.as_ref()), &it.given, (&it.headers, body))
-        };
-        let answered = panics::caught(compute);
+        let answered = panics::caught(|| it.answer(&answering));
         let answered = answered.unwrap_or_else(|bug| Err(Problem::internal(bug.to_string())));
         // Whoever has gone is told nothing.
         let _ = tell.send(answered);
@@ -343,28 +385,29 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(Problem::internal(error.to_string())))
 }
 
-fn carried_out(
-    served: &Served,
-    (route, caller): (&Route, Option<&Caller>),
-    given: &Result<Vec<(String, String)>, Problem>,
-    (headers, body): (&HeaderMap, &[u8]),
-) -> Result<Response, Problem> {
-    let values = &params::read(route, given.as_ref().map_err(Clone::clone)?)?;
-    let body = &match route.body {
-        None => Json::Null,
-        Some(_) => params::body(headers, body)?,
-    };
-    let is_read = route.method == Method::Get;
-    if !is_read && headers.contains_key(header::IF_NONE_MATCH) {
-        let why = "a change is made or refused whatever the caller has; leave If-None-Match out";
-        return Err(Problem::bad(why));
+impl Arrived {
+    /// What the route answers.
+    fn answer(&self, served: &Served) -> Result<Response, Problem> {
+        let route = self.route;
+        let values = &params::read(route, self.given.as_ref().map_err(Clone::clone)?)?;
+        let bytes = self.body.as_ref().map_or(&[][..], |body| &body.bytes);
+        let body = &match route.body {
+            None => Json::Null,
+            Some(_) => params::body(&self.headers, bytes)?,
+        };
+        let is_read = route.method == Method::Get;
+        if !is_read && self.headers.contains_key(header::IF_NONE_MATCH) {
+            let why =
+                "a change is made or refused whatever the caller has; leave If-None-Match out";
+            return Err(Problem::bad(why));
+        }
+        let call = Call { served, caller: self.caller.as_ref(), values, body };
+        let (kind, text) = match &route.answer {
+            Answer::Json(_, run) => ("application/json", run(&call)?.to_string()),
+            Answer::Text(kind, run) => (*kind, run(&call)?),
+        };
+        Ok(reply::finished(&self.headers, kind, text))
     }
-    let call = Call { served, caller, values, body };
-    let (kind, text) = match route.answer {
-        Answer::Json(_, run) => ("application/json", run(&call)?.to_string()),
-        Answer::Text(kind, run) => (kind, run(&call)?),
-    };
-    Ok(reply::finished(headers, kind, text))
 }
 
 /// What was given for parameters: in the path, and behind the question mark.

@@ -30,7 +30,6 @@ pub struct Bodies {
 
 /// A body, which counts until it is dropped.
 pub struct HeldBody {
-    /// All of it.
     pub bytes: Bytes,
     _room: Room,
 }

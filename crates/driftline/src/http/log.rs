@@ -3,8 +3,8 @@
 //! Invariants: a line is one write, so that lines of several threads are not mixed; no token
 //! and no question is in it.
 
-use crate::cli::stderr::{self, Stderr};
-use crate::cli::{json_line, shown};
+use crate::stderr::{self, Stderr, json_line};
+use crate::text::shown;
 use serde_json::{Map, Value as Json};
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +26,6 @@ impl Log {
         Log::to(Box::new(Stderr), is_json)
     }
 
-    /// To anything.
     pub fn to(out: Box<dyn Write + Send>, is_json: bool) -> Log {
         Log { is_json, out: Mutex::new(out) }
     }

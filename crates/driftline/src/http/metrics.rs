@@ -3,16 +3,16 @@
 //! Invariant: its size is fixed but for a line for each job and state, and a few for each
 //! connection that cannot be reached.
 
-use serde_json::Value as Json;
+use crate::verbs::status::{StatusResponse, Summary};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use store::tables::outages::{Outage, OutageKind};
 use store::tables::removals;
 
 /// Upper bounds of the times of requests, in milliseconds.
 const BOUNDS_MS: [u64; 9] = [1, 5, 10, 25, 50, 100, 250, 1_000, 5_000];
 
-/// What was counted.
 #[derive(Default)]
 pub struct Metrics {
     by_class: [AtomicU64; 6],
@@ -21,7 +21,6 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counts a request.
     pub fn request(&self, status: u16, took: Duration) {
         let class = usize::from(status / 100).min(self.by_class.len() - 1);
         self.by_class[class].fetch_add(1, Ordering::Relaxed);
@@ -33,7 +32,7 @@ impl Metrics {
     }
 
     /// All of it, with what the status says.
-    pub fn text(&self, status: &Json, (under_way, waiting): (usize, usize)) -> String {
+    pub fn text(&self, status: &StatusResponse, under_way: usize, waiting: usize) -> String {
         let mut out = String::new();
         let name = "driftline_http_requests_total";
         head(&mut out, name, "counter", "Requests by the class of their status");
@@ -60,14 +59,14 @@ impl Metrics {
             head(&mut out, &name, "gauge", about);
             let _ = writeln!(out, "{name} {count}");
         }
-        gauges(&mut out, status);
-        outages(&mut out, &status["outages"]);
+        gauges(&mut out, &status.overview);
+        outages(&mut out, &status.outages);
         head(&mut out, "driftline_documents", "gauge", "Documents of jobs by where they stand");
-        for job in status["overview"]["jobs"].as_array().into_iter().flatten() {
-            let name = label(job["name"].as_str().unwrap_or_default());
-            let counters = job["counters"].as_object().into_iter().flatten();
+        for job in &status.overview.jobs {
+            let name = label(job.name.as_deref().unwrap_or_default());
+            let counters = job.counters.iter();
             for (state, count) in counters.filter(|(name, _)| !removals::is_counter(name)) {
-                let (state, count) = (label(state), number(count));
+                let state = label(state);
                 let _ = writeln!(
                     out,
                     "driftline_documents{{job=\"{name}\",state=\"{state}\"}} {count}"
@@ -82,30 +81,18 @@ fn head(out: &mut String, name: &str, kind: &str, about: &str) {
     let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}");
 }
 
-fn number(value: &Json) -> f64 {
-    value.as_f64().unwrap_or(0.0)
-}
-
 /// Single numbers that the status has.
-fn gauges(out: &mut String, status: &Json) {
-    let overview = &status["overview"];
-    let (links, search) = (&overview["links"], &overview["search"]);
-    let seconds = |ms: &Json| number(ms) / 1e3;
+fn gauges(out: &mut String, overview: &Summary) {
+    let links = overview.links.clone().unwrap_or_default();
+    let search = overview.search.clone().unwrap_or_default();
+    let seconds = |ms: i64| ms as f64 / 1e3;
     for (name, about, value) in [
-        ("commits", "Chunks that are committed", number(&overview["commits"])),
-        (
-            "hosts_blocked",
-            "Hosts that are left alone after trouble",
-            number(&overview["hosts_blocked"]),
-        ),
-        ("links_behind_chunks", "Chunks the link index is behind", number(&links["behind_chunks"])),
-        ("links_behind_seconds", "Age of the first of them", seconds(&links["behind_ms"])),
-        (
-            "search_behind_chunks",
-            "Chunks the search index is behind",
-            number(&search["behind_chunks"]),
-        ),
-        ("search_behind_seconds", "Age of the first of them", seconds(&search["behind_ms"])),
+        ("commits", "Chunks that are committed", overview.commits as f64),
+        ("hosts_blocked", "Hosts that are left alone after trouble", overview.hosts_blocked as f64),
+        ("links_behind_chunks", "Chunks the link index is behind", links.behind_chunks as f64),
+        ("links_behind_seconds", "Age of the first of them", seconds(links.behind_ms)),
+        ("search_behind_chunks", "Chunks the search index is behind", search.behind_chunks as f64),
+        ("search_behind_seconds", "Age of the first of them", seconds(search.behind_ms)),
     ] {
         head(out, &format!("driftline_{name}"), "gauge", about);
         let _ = writeln!(out, "driftline_{name} {value}");
@@ -116,37 +103,39 @@ fn gauges(out: &mut String, status: &Json) {
 const WHY_BYTES_MAX: usize = 200;
 
 /// Connections that cannot be reached: since when, how much waits, and why.
-fn outages(out: &mut String, found: &Json) {
-    let found: Vec<&Json> = found.as_array().into_iter().flatten().collect();
+fn outages(out: &mut String, found: &[Outage]) {
     let name = "driftline_outages";
     head(out, name, "gauge", "Outputs and repositories that cannot be reached");
     let _ = writeln!(out, "{name} {}", found.len());
-    let text = |it: &Json, field: &str| it[field].as_str().unwrap_or_default().to_owned();
-    let labels = |it: &Json| {
-        // Many jobs may wait for an output; a repository is away for one.
-        let job = it["jobs"][0].as_str().filter(|_| it["kind"] != "output");
-        let job = job.unwrap_or_default().to_owned();
-        let (kind, connection) = (text(it, "kind"), text(it, "connection"));
-        let [kind, connection, job] = [kind, connection, job].map(|it| label(&it));
-        format!("kind=\"{kind}\",connection=\"{connection}\",job=\"{job}\"")
-    };
     let name = "driftline_outage_since_seconds";
     head(out, name, "gauge", "When it was first found to be away, as a Unix time");
-    for it in &found {
-        let _ = writeln!(out, "{name}{{{}}} {}", labels(it), number(&it["since_ms"]) / 1e3);
+    for it in found {
+        let _ = writeln!(out, "{name}{{{}}} {}", labels(it), it.since_ms as f64 / 1e3);
     }
     let name = "driftline_outage_waiting_documents";
     head(out, name, "gauge", "Documents that wait for it");
-    for it in &found {
-        let _ = writeln!(out, "{name}{{{}}} {}", labels(it), number(&it["waiting"]));
+    for it in found {
+        let _ = writeln!(out, "{name}{{{}}} {}", labels(it), it.waiting);
     }
     let name = "driftline_outage_info";
     head(out, name, "gauge", "Why it could not be reached the last time");
-    for it in &found {
-        let why = text(it, "why");
-        let why = label(&why[..why.floor_char_boundary(WHY_BYTES_MAX)]);
+    for it in found {
+        let why = label(&it.why[..it.why.floor_char_boundary(WHY_BYTES_MAX)]);
         let _ = writeln!(out, "{name}{{{},why=\"{why}\"}} 1", labels(it));
     }
+}
+
+fn labels(it: &Outage) -> String {
+    // Many jobs may wait for an output; a repository is away for one.
+    let job = it.jobs.first().filter(|_| it.kind != OutageKind::Output);
+    let job = label(job.map_or("", String::as_str));
+    let kind = match it.kind {
+        OutageKind::Output => "output",
+        OutageKind::Repository => "repository",
+        OutageKind::RunEnd => "run_end",
+    };
+    let connection = label(&it.connection);
+    format!("kind=\"{kind}\",connection=\"{connection}\",job=\"{job}\"")
 }
 
 /// A value of a label, as the format wants it.

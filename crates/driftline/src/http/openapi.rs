@@ -1,16 +1,21 @@
 //! The OpenAPI 3.1 document of the routes, made from their table and from the types of what
 //! they take and answer.
 
-use super::routes::{self, Answer, Gate, Kind, Param, Route, Shape, TEXT_CHARS_MAX, TEXTS_MAX};
+use super::params::{Kind, Param, TEXT_CHARS_MAX, TEXTS_MAX};
+use super::routes::{self, Answer, Gate, Route};
+use crate::verbs::registry::Shape;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value as Json, json};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// The document, made once.
-pub fn document() -> &'static Json {
-    static DOCUMENT: OnceLock<Json> = OnceLock::new();
-    DOCUMENT.get_or_init(make)
+pub fn document() -> &'static Map<String, Json> {
+    static DOCUMENT: LazyLock<Map<String, Json>> = LazyLock::new(|| match make() {
+        Json::Object(document) => document,
+        _ => Map::new(),
+    });
+    &DOCUMENT
 }
 
 fn make() -> Json {
@@ -93,8 +98,8 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Json {
             "content": {"application/problem+json": {"schema": schema}},
         })
     };
-    let content = match route.answer {
-        Answer::Json(shape, _) => json!({"application/json": {"schema": written(shape, schemas)}}),
+    let content = match &route.answer {
+        Answer::Json(shape, _) => json!({"application/json": {"schema": written(*shape, schemas)}}),
         Answer::Text(_, _) => json!({"text/plain": {"schema": {"type": "string"}}}),
     };
     let mut responses = json!({
@@ -134,7 +139,7 @@ fn operation_id(route: &Route) -> String {
 fn parameter(route: &Route, param: &Param) -> Json {
     let in_path = route.path.contains(&format!("{{{}}}", param.name));
     let text = json!({"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX});
-    let schema = match param.kind {
+    let mut schema = match &param.kind {
         Kind::Text => text,
         Kind::Number { least, most } => {
             json!({"type": "integer", "minimum": least, "maximum": most})
@@ -143,6 +148,9 @@ fn parameter(route: &Route, param: &Param) -> Json {
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Texts => json!({"type": "array", "items": text, "maxItems": TEXTS_MAX}),
     };
+    if let Some(default) = &param.default {
+        schema["default"] = default.clone();
+    }
     json!({
         "name": param.name,
         "in": if in_path { "path" } else { "query" },

@@ -5,8 +5,8 @@
 //! like, with the text of the [refusal](crate::refusal). Every other error is ours: 500 or 503,
 //! and what it is about goes to the log, whole, under the number that the caller has.
 
-use super::access::Caller;
 use crate::refusal;
+use crate::verbs::access::{Caller, Forbidden};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -17,10 +17,8 @@ use store::clock;
 /// Problems of this process, numbered.
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Its status.
     pub status: StatusCode,
     /// A sentence for people.
     pub detail: String,
@@ -46,7 +44,6 @@ fn process() -> &'static str {
 }
 
 impl Problem {
-    /// A problem.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem { status, detail: detail.into(), cause: None, caller: None }
     }
@@ -73,6 +70,9 @@ impl Problem {
         if let Some(why) = refusal::told(error) {
             return Problem::bad(why);
         }
+        if let Some(forbidden) = error.downcast_ref::<Forbidden>() {
+            return Problem::from(forbidden);
+        }
         let cause = format!("{error:#}");
         match error.chain().find_map(|it| it.downcast_ref::<store::Error>()) {
             Some(it) if it.passes() => Problem::unavailable(cause),
@@ -98,6 +98,12 @@ impl Problem {
             Some(_) => format!("{} (number {number} in the server's log)", self.detail),
             None => self.detail.clone(),
         }
+    }
+}
+
+impl From<&Forbidden> for Problem {
+    fn from(forbidden: &Forbidden) -> Problem {
+        Problem::new(StatusCode::FORBIDDEN, forbidden.to_string())
     }
 }
 

@@ -2,39 +2,38 @@
 //!
 //! One table for the router, for the OpenAPI document and for the tests, so that a route
 //! that is not described, or that nobody tests, cannot exist: [`reading`] what is, [`changing`]
-//! it, [`twins`] of the original's routes, and [`own`] for the server itself. Invariant:
-//! every parameter is bounded, and what a route does not name it refuses.
+//! it, [`webindex`] in the forms of the Webindex API, and [`own`] for the server itself. A verb whose
+//! request is its parameters has its route in its line of the table of verbs.
+//! Invariant: every parameter is bounded, and what a route does not name it refuses.
 
 mod changing;
 mod own;
 mod reading;
-mod twins;
+mod webindex;
 
-use super::access::Caller;
 use super::answering::Served;
+use super::params::{self, Param};
 use super::problem::Problem;
-use schemars::{Schema, SchemaGenerator};
+use crate::verbs::access::{Asker, Caller, Needs};
+use crate::verbs::registry::{RegisteredVerb, Shape};
+use crate::verbs::{self, Change, Verb, wire};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use store::socket::Question;
+use std::sync::LazyLock;
 use store::tables::jobs;
-use store::tables::tokens::Role;
 
-/// A route.
 pub struct Route {
-    /// How it is called.
     pub method: Method,
     /// Its path; `{name}` stands for a parameter.
     pub path: &'static str,
-    /// Who may call it.
     pub gate: Gate,
     /// What it is for.
     pub about: &'static str,
-    /// What it takes.
-    pub params: &'static [Param],
+    pub params: Vec<Param>,
     /// What its body must be, if it has one.
     pub body: Option<Shape>,
-    /// What it answers.
     pub answer: Answer,
     /// Whether what is asked for may not be there.
     pub may_miss: bool,
@@ -43,7 +42,6 @@ pub struct Route {
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// Everybody.
     Open,
     /// Whoever has a good token; what else they need depends on what they ask.
     Token,
@@ -51,50 +49,8 @@ pub enum Gate {
     Needs(Needs),
 }
 
-/// What a caller needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needs {
-    /// The least role.
-    pub role: Role,
-    /// What the token must be good for.
-    pub area: Area,
-}
-
-/// A piece of the API that a token can be limited to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Area {
-    /// Search.
-    Search,
-    /// Links, pages, domains.
-    Links,
-    /// Jobs, their documents and hosts, reports, processes.
-    Jobs,
-    /// Connections, definitions, tokens, who changed what.
-    Administration,
-    /// What is counted, and the document of the API.
-    Monitoring,
-}
-
-impl Area {
-    /// All of them.
-    pub const ALL: [Area; 5] =
-        [Area::Search, Area::Links, Area::Jobs, Area::Administration, Area::Monitoring];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Area::Search => "search",
-            Area::Links => "links",
-            Area::Jobs => "jobs",
-            Area::Administration => "administration",
-            Area::Monitoring => "monitoring",
-        }
-    }
-}
-
 /// How a route is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Method {
     Get,
     Post,
@@ -103,7 +59,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Method::Get => "GET",
@@ -114,88 +69,59 @@ impl Method {
     }
 }
 
-/// What JSON looks like.
-pub type Shape = fn(&mut SchemaGenerator) -> Schema;
+/// What answers a call.
+type Handler<T> = Box<dyn Fn(&Call<'_>) -> Result<T, Problem> + Send + Sync>;
 
 /// How a route answers.
-#[derive(Clone, Copy)]
 pub enum Answer {
-    /// In JSON.
-    Json(Shape, fn(&Call<'_>) -> Result<Json, Problem>),
-    /// In text of a kind.
-    Text(&'static str, fn(&Call<'_>) -> Result<String, Problem>),
+    Json(Shape, Handler<Json>),
+    /// Text of a media type.
+    Text(&'static str, Handler<String>),
 }
 
-/// A parameter.
-pub struct Param {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is for.
-    pub about: &'static str,
-    /// What it can be.
-    pub kind: Kind,
-    /// Whether it must be there.
-    pub is_required: bool,
-}
-
-/// What a parameter can be.
-#[derive(Debug, Clone, Copy)]
-#[allow(missing_docs)]
-pub enum Kind {
-    Text,
-    Number {
-        least: i64,
-        most: i64,
-    },
-    Choice(&'static [&'static str]),
-    Flag,
-    /// Texts, given several times.
-    Texts,
-}
-
-/// What was given, checked.
+/// What was given for parameters, checked.
 pub type Values = Map<String, Json>;
 
-/// Characters of a parameter.
-pub const TEXT_CHARS_MAX: usize = 4_096;
-/// How often a parameter may be given that may be given several times.
-pub const TEXTS_MAX: usize = 100;
+/// No parameters.
+#[derive(Deserialize, JsonSchema)]
+pub struct NoParams {}
+
+/// The job that a path names.
+#[derive(Deserialize, JsonSchema)]
+struct JobName {
+    /// The job's name
+    name: String,
+}
 
 /// A call of a route by somebody who may.
 pub struct Call<'a> {
-    /// What is served.
     pub served: &'a Served,
     /// Who calls; nobody where everybody may.
     pub caller: Option<&'a Caller>,
-    /// What was given.
     pub values: &'a Values,
-    /// What was sent.
     pub body: &'a Json,
 }
 
 impl Call<'_> {
-    /// Asks a verb, or has it carry something out in the caller's name.
-    pub fn ask(&self, verb: &str, args: Json) -> Result<Json, Problem> {
-        if let Some(caller) = self.caller {
-            caller.check_change(verb, &args)?;
-        }
-        let question = Question { verb: verb.to_owned(), args };
-        self.served.ask(&question, self.caller.map_or("nobody", |it| it.name.as_str()))
+    pub fn ask<V: Verb>(&self, request: V::Request) -> Result<V::Response, Problem> {
+        self.served.ask::<V>(self.asker()?, request)
     }
 
-    /// What was given for a parameter; null if nothing was.
-    pub fn of(&self, name: &str) -> Json {
-        self.values.get(name).cloned().unwrap_or(Json::Null)
+    /// Makes a change in the caller's name.
+    pub fn change<C: Change>(&self, request: C::Request) -> Result<C::Response, Problem> {
+        self.served.change::<C>(self.asker()?, request)
     }
 
-    /// What was given for a parameter, or what is usual.
-    pub fn or(&self, name: &str, usual: impl Into<Json>) -> Json {
-        self.values.get(name).cloned().unwrap_or_else(|| usual.into())
+    /// Who asks, which is somebody with a token.
+    pub fn asker(&self) -> Result<Asker<'_>, Problem> {
+        let open = || Problem::internal("a route that is open to everybody asks a verb".to_owned());
+        self.caller.map(Asker::Caller).ok_or_else(open)
     }
 
-    /// The text that was given for a parameter.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.values.get(name).and_then(Json::as_str)
+    /// The parameters, which were checked against the schema of this type.
+    fn params<P: DeserializeOwned>(&self) -> Result<P, Problem> {
+        serde_json::from_value(Json::Object(self.values.clone()))
+            .map_err(|error| Problem::bad(format!("the parameters cannot be read: {error}")))
     }
 
     /// What was sent, if it is what it should be.
@@ -205,9 +131,9 @@ impl Call<'_> {
     }
 
     /// Refuses to go on with a job that is not there.
-    fn job_is_there(&self) -> Result<(), Problem> {
-        let name = self.text("name").unwrap_or_default().to_owned();
-        let found = self.served.answers.db.read(move |tx| jobs::find(tx, &name));
+    fn job_is_there(&self, name: &str) -> Result<(), Problem> {
+        let name = name.to_owned();
+        let found = self.served.context.db.read(move |tx| jobs::find(tx, &name));
         match found.map_err(|error| Problem::of(&anyhow::Error::new(error)))? {
             Some(_) => Ok(()),
             None => Err(Problem::missing("there is no job of this name")),
@@ -215,69 +141,119 @@ impl Call<'_> {
     }
 }
 
-const fn text(name: &'static str, about: &'static str) -> Param {
-    Param { name, about, kind: Kind::Text, is_required: false }
-}
-
-const fn needed(name: &'static str, about: &'static str) -> Param {
-    Param { name, about, kind: Kind::Text, is_required: true }
-}
-
-const fn number(name: &'static str, (least, most): (i64, i64), about: &'static str) -> Param {
-    Param { name, about, kind: Kind::Number { least, most }, is_required: false }
-}
-
-const fn choice(name: &'static str, of: &'static [&'static str], about: &'static str) -> Param {
-    Param { name, about, kind: Kind::Choice(of), is_required: false }
-}
-
-const fn flag(name: &'static str, about: &'static str) -> Param {
-    Param { name, about, kind: Kind::Flag, is_required: false }
-}
-
-const fn texts(name: &'static str, about: &'static str) -> Param {
-    Param { name, about, kind: Kind::Texts, is_required: false }
-}
-
-const LIMIT: Param = number("limit", (1, 1_000), "how many at most");
-const CURSOR: Param = text("cursor", "where to go on, as an earlier answer says");
-const URL: Param = needed("url", "the page's URL");
-const NAME: Param = needed("name", "the job's name");
-/// Times are milliseconds since 1970, up to the year 9999.
-const TIMES: (i64, i64) = (0, 253_402_300_799_999);
-
-/// A route that reads.
-const fn reads(
-    (path, area): (&'static str, Area),
-    about: &'static str,
-    params: &'static [Param],
-    shape: Shape,
-    run: fn(&Call<'_>) -> Result<Json, Problem>,
-) -> Route {
-    let gate = Gate::Needs(Needs { role: Role::Viewer, area });
-    let (method, answer) = (Method::Get, Answer::Json(shape, run));
-    Route { method, path, gate, about, params, body: None, answer, may_miss: false }
-}
-
-/// All of them.
-pub fn all() -> impl Iterator<Item = &'static Route> {
-    reading::ROUTES.iter().chain(changing::ROUTES).chain(twins::ROUTES).chain(own::ROUTES)
-}
-
-/// What a caller needs for a verb that the program itself asks for with `--server`. What is
-/// not named here is not asked for from outside.
-pub fn needs_of(verb: &str) -> Option<Needs> {
-    let (role, area) = match verb {
-        "search" => (Role::Viewer, Area::Search),
-        "links" | "page" | "top" | "domains" => (Role::Viewer, Area::Links),
-        "status" | "jobs" | "urls" | "why" | "hosts" | "report" | "nodes" => {
-            (Role::Viewer, Area::Jobs)
+impl Route {
+    /// A route with parameters and an answer of these types.
+    fn of<P, R>(
+        method: Method,
+        path: &'static str,
+        gate: Gate,
+        about: &'static str,
+        run: impl Fn(&Call<'_>, P) -> Result<R, Problem> + Send + Sync + 'static,
+    ) -> Route
+    where
+        P: JsonSchema + DeserializeOwned,
+        R: JsonSchema + Serialize,
+    {
+        let handler = move |call: &Call<'_>| {
+            let answer = run(call, call.params()?)?;
+            wire::encode(&answer).map_err(|error| Problem::internal(error.to_string()))
+        };
+        Route {
+            method,
+            path,
+            gate,
+            about,
+            params: params::of(|it| it.subschema_for::<P>()),
+            body: None,
+            answer: Answer::Json(|it| it.subschema_for::<R>(), Box::new(handler)),
+            may_miss: false,
         }
-        "job" => (Role::Operator, Area::Jobs),
-        "authorities" | "authgroup" | "authdomain" | "connections" | "connection"
-        | "connectors" | "connector" | "export" | "import" | "lost-links" | "tokens" | "token"
-        | "audit" => (Role::Admin, Area::Administration),
-        _ => return None,
+    }
+
+    /// The same, with a body of this type, which a message calls `what`.
+    fn with_body<P, B, R>(
+        method: Method,
+        path: &'static str,
+        gate: Gate,
+        about: &'static str,
+        what: &'static str,
+        run: impl Fn(&Call<'_>, P, B) -> Result<R, Problem> + Send + Sync + 'static,
+    ) -> Route
+    where
+        P: JsonSchema + DeserializeOwned,
+        B: JsonSchema + DeserializeOwned,
+        R: JsonSchema + Serialize,
+    {
+        let run = move |call: &Call<'_>, params: P| {
+            let body = call.sent::<B>(what)?;
+            run(call, params, body)
+        };
+        let route = Route::of(method, path, gate, about, run);
+        Route { body: Some(|it| it.subschema_for::<B>()), ..route }
+    }
+
+    /// A route whose answer may not be there.
+    fn or_missing(self) -> Route {
+        Route { may_miss: true, ..self }
+    }
+
+    /// A route that takes only some of the parameters of its type.
+    fn only(mut self, names: &[&str]) -> Route {
+        self.params.retain(|it| names.contains(&it.name.as_str()));
+        assert_eq!(self.params.len(), names.len(), "{} has all of {names:?}", self.path);
+        self
+    }
+}
+
+/// What a verb's route needs. A verb that is asked only where the data is has no route.
+fn gate(name: &str, needs: Option<Needs>) -> Gate {
+    Gate::Needs(needs.unwrap_or_else(|| panic!("{name} is not for callers, and has no route")))
+}
+
+/// The route that stands in a verb's line.
+fn of_verb(verb: &'static RegisteredVerb) -> Option<Route> {
+    let route = verb.route.as_ref()?;
+    let handler = move |call: &Call<'_>| {
+        call.served.answer_verb(verb, call.asker()?, Json::Object(call.values.clone()))
     };
-    Some(Needs { role, area })
+    Some(Route {
+        method: Method::Get,
+        path: route.path,
+        gate: gate(verb.name, verb.needs),
+        about: route.about,
+        params: params::of(route.request),
+        body: None,
+        answer: Answer::Json(route.response, Box::new(handler)),
+        may_miss: false,
+    })
+}
+
+/// A route that asks a verb that is asked nothing else.
+fn get_plain<V: Verb<Request = ()>>(path: &'static str, about: &'static str) -> Route
+where
+    V::Response: JsonSchema,
+{
+    let gate = gate(V::NAME, V::NEEDS);
+    Route::of(Method::Get, path, gate, about, |call, _: NoParams| call.ask::<V>(()))
+}
+
+/// A route that makes a change; its parameters are the change's request.
+fn change<C: Change>(method: Method, path: &'static str, about: &'static str) -> Route
+where
+    C::Request: JsonSchema,
+    C::Response: JsonSchema,
+{
+    let gate = gate(C::NAME, C::NEEDS);
+    Route::of(method, path, gate, about, |call, request| call.change::<C>(request))
+}
+
+/// The table, made once.
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let rooms = [reading::routes(), changing::routes(), webindex::routes(), own::routes()];
+    let of_verbs = verbs::all().filter_map(of_verb);
+    of_verbs.chain(rooms.into_iter().flatten()).collect()
+});
+
+pub fn all() -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter()
 }

@@ -42,7 +42,6 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// A server at work.
 pub struct Serving {
-    /// Where it listens.
     pub address: SocketAddr,
     served: Arc<Served>,
     stop: watch::Sender<bool>,
@@ -90,7 +89,7 @@ impl Serving {
 
 /// What a server shows and signs with.
 pub fn tls(certificates: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
-    let named = |path: &Path| crate::cli::shown(&path.display().to_string());
+    let named = |path: &Path| crate::text::shown(&path.display().to_string());
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(certificates)
         .and_then(Iterator::collect)
         .with_context(|| format!("cannot read certificates from {}", named(certificates)))?;

@@ -7,13 +7,13 @@ mod requests;
 mod roles;
 mod secrets;
 mod serving;
-mod twins;
+mod webindex;
 
 use super::access::{Access, hash_of, new_token};
 use super::answering::Served;
 use super::log::Log;
 use super::serving::Serving;
-use crate::cli::answers::Answers;
+use crate::verbs::context::VerbContext;
 use reqwest::blocking::{Client, RequestBuilder, Response};
 use serde_json::{Value as Json, json};
 use std::io::Write;
@@ -35,7 +35,6 @@ struct Api {
     _folder: tempfile::TempDir,
 }
 
-/// What was logged.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -80,11 +79,11 @@ impl Api {
         db.write(|tx| settings::freeze(tx, 4)).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let objects = Objects::open(&Location::Directory(folder.path().join("objects"))).unwrap();
-        Api::answering(Answers::of_database(db.clone(), Some(objects)), folder)
+        Api::answering(VerbContext::of_database(db.clone(), Some(objects)), folder)
     }
 
-    fn answering(answers: Answers, folder: tempfile::TempDir) -> Api {
-        let db = answers.db.clone();
+    fn answering(context: VerbContext, folder: tempfile::TempDir) -> Api {
+        let db = context.db.clone();
         let tokens = Role::ALL.into_iter().enumerate();
         let tokens = tokens
             .map(|(at, role)| (role, given_token(&db, i64::try_from(at).unwrap(), role, &[], None)))
@@ -92,7 +91,7 @@ impl Api {
         let log = Lines::default();
         let written = Arc::new(Log::to(Box::new(log.clone()), true));
         let access = Access::new(vec!["search.example".into()]);
-        let served = Arc::new(Served::new(answers, (access, false), written, Box::new(|| ())));
+        let served = Arc::new(Served::new(context, access, false, written, Box::new(|| ())));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let serving = Serving::start(listener, None, served.clone()).unwrap();
         let url = format!("http://{}", serving.address);

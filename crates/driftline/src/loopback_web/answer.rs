@@ -11,15 +11,12 @@ use super::request::Request;
 /// What the answering function says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The status.
     pub status: u16,
     /// Further headers. Length and connection are not among them.
     pub headers: Vec<(&'static str, String)>,
-    /// The body.
     pub body: Vec<u8>,
     /// How long the client waits for the first byte.
     pub delay: Duration,
-    /// What goes wrong.
     pub fault: Fault,
     /// Whether the body is compressed for a client that accepts that.
     pub gzip: bool,
@@ -28,7 +25,6 @@ pub struct Answer {
 /// What goes wrong while an answer is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
     #[default]
     None,
     /// The connection is closed without a byte.
@@ -39,7 +35,6 @@ pub enum Fault {
     Drip {
         /// Bytes at a time.
         bytes: usize,
-        /// The wait.
         every: Duration,
     },
 }
@@ -58,12 +53,10 @@ impl Answer {
         }
     }
 
-    /// A page.
     pub fn html(body: impl Into<Vec<u8>>) -> Answer {
         Answer::of("text/html; charset=utf-8", body)
     }
 
-    /// Plain text.
     pub fn text(body: impl Into<Vec<u8>>) -> Answer {
         Answer::of("text/plain; charset=utf-8", body)
     }
@@ -79,7 +72,6 @@ impl Answer {
         Answer::status(status).header("location", to)
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Answer {
         self.headers.push((name, value.into()));
@@ -104,7 +96,6 @@ impl Answer {
         Answer { delay, ..self }
     }
 
-    /// Breaks the answer.
     #[must_use]
     pub fn with_fault(self, fault: Fault) -> Answer {
         Answer { fault, ..self }

@@ -154,7 +154,7 @@ impl Sending<'_> {
                 stream.write_all(&message[..bytes.min(message.len())])?;
                 Ok(false)
             }
-            Fault::Drip { bytes, every } => self.drip(stream, &message, (status, bytes, every)),
+            Fault::Drip { bytes, every } => self.drip(stream, &message, status, bytes, every),
         }
     }
 
@@ -162,7 +162,9 @@ impl Sending<'_> {
         self,
         stream: &mut &TcpStream,
         message: &[u8],
-        (status, bytes, every): (u16, usize, Duration),
+        status: u16,
+        bytes: usize,
+        every: Duration,
     ) -> io::Result<bool> {
         let drops = message.chunks(bytes.max(1));
         let last = drops.len().saturating_sub(1);

@@ -72,7 +72,6 @@ impl Gate {
         }
     }
 
-    /// Closes a connection.
     pub fn leave(&self, number: u64) {
         self.state().open.remove(&number);
         self.changed.notify_all();

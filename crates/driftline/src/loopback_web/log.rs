@@ -92,7 +92,6 @@ impl Log {
         Ok(UnderWay { log: self, visit: Some(visit) })
     }
 
-    /// What is remembered.
     pub fn visits(&self) -> Vec<Visit> {
         self.kept().visits.iter().cloned().collect()
     }

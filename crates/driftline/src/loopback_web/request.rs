@@ -11,7 +11,6 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// The headers a request may have.
 pub const HEADERS_MAX: usize = 100;
 
-/// What was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// `GET`, `HEAD` and so on.

@@ -174,7 +174,7 @@ fn a_missing_directory_is_named_and_nothing_is_made() {
     let copy = place.path("copy");
     for args in [
         vec!["status"],
-        vec!["urls"],
+        vec!["documents"],
         vec!["why", "http://a.example/"],
         vec!["hosts"],
         vec!["verify"],
@@ -195,7 +195,7 @@ fn a_newer_schema_is_refused_by_every_verb_that_opens_it() {
     for args in [
         vec!["init"],
         vec!["status"],
-        vec!["urls"],
+        vec!["documents"],
         vec!["why", "http://a.example/"],
         vec!["hosts"],
         vec!["verify"],

@@ -5,11 +5,13 @@
 //! complain; the tests below hold every file of the checkout against them.
 
 mod rules;
+mod sizes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rules::SourceFile;
+use sizes::{LEFT, Left};
 
 /// What a build, a run or an import leaves in a checkout, and data that others wrote.
 const NOT_OURS: [&str; 8] =
@@ -94,6 +96,36 @@ fn every_source_file_opens_with_its_job() {
 #[test]
 fn no_source_file_is_too_long() {
     hold(rules::is_not_too_long);
+}
+
+#[test]
+fn files_functions_structs_and_parameter_lists_grow_no_larger() {
+    type Measure = fn(&SourceFile) -> Vec<String>;
+    type Allowed = fn(&Left) -> usize;
+    let measures: [(Measure, Allowed); 4] = [
+        (sizes::long_file, |left| left.files),
+        (sizes::long_functions, |left| left.functions),
+        (sizes::wide_structs, |left| left.structs),
+        (sizes::tuple_parameters, |left| left.tuples),
+    ];
+    let mut broken = Vec::new();
+    for left in LEFT {
+        let sources = format!("crates/{}/", left.owner);
+        let files = checkout().into_iter().filter(|it| it.path.starts_with(&sources));
+        let files: Vec<SourceFile> = files.filter(|it| it.path.ends_with(".rs")).collect();
+        for (measure, allowed) in measures {
+            let (complaints, allowed) =
+                (files.iter().flat_map(measure).collect::<Vec<_>>(), allowed(&left));
+            if complaints.len() > allowed {
+                broken.push(format!("{} of {allowed} that are left:", complaints.len()));
+                broken.extend(complaints);
+            } else if complaints.len() < allowed {
+                let (owner, count) = (left.owner, complaints.len());
+                println!("{owner} has {count} left, not {allowed}: lower the number in sizes.rs");
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n{}\n", broken.join("\n"));
 }
 
 #[test]

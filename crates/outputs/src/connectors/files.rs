@@ -3,7 +3,7 @@
 mod naming;
 pub mod work;
 
-use super::{check_nothing, read, written};
+use super::{base, read, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -43,9 +43,6 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "files",
-    about: "documents as files in a directory of this machine",
     settings: &[Setting {
         name: "directory",
         about: "the absolute directory that the files go to",
@@ -53,14 +50,9 @@ pub const CONNECTOR: Connector = Connector {
         default: None,
         kind: SettingKind::Text,
     }],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
     takes_bodies: true,
     check_config: |text| written(&read::<FilesConfig>(text)?.check()?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Output, "files", "documents as files in a directory of this machine")
 };
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Invariants: every item has an outcome; a server that answers nothing but failures is
 //! away, and no document is blamed for it.
 
-use crate::output::{Away, Outcome};
+use crate::output::{Outcome, Unavailable};
 use std::ops::Range;
 
 /// Failures in a row, of single documents and with no success between, after which the
@@ -23,7 +23,7 @@ pub enum Verdict {
         detail: String,
     },
     /// The server has failed at something in it, or altogether.
-    Broken(Away),
+    Broken(Unavailable),
 }
 
 /// Sends items in batches of at most so many, and halves those that are refused.
@@ -31,13 +31,13 @@ pub enum Verdict {
 pub fn isolate(
     count: usize,
     most: usize,
-    mut send: impl FnMut(Range<usize>) -> Result<Verdict, Away>,
+    mut send: impl FnMut(Range<usize>) -> Result<Verdict, Unavailable>,
 ) -> Vec<Outcome> {
     let mut outcomes: Vec<Option<Outcome>> = vec![None; count];
     let most = most.max(1);
     let batches = (0..count).step_by(most).map(|begin| begin..(begin + most).min(count));
     let mut pending: Vec<Range<usize>> = batches.rev().collect();
-    let (mut broken, mut away) = (Vec::new(), None);
+    let (mut broken, mut unavailable) = (Vec::new(), None);
     while let Some(range) = pending.pop() {
         match send(range.clone()) {
             Ok(Verdict::Done) => {
@@ -60,25 +60,30 @@ pub fn isolate(
                 if broken.len() >= BROKEN_MAX {
                     // Those that met it first are not to blame either.
                     broken.iter().for_each(|at| outcomes[*at] = None);
-                    away = Some(why);
+                    unavailable = Some(why);
                     break;
                 }
             }
             Err(why) => {
-                away = Some(why);
+                unavailable = Some(why);
                 break;
             }
         }
     }
-    let away = away.unwrap_or_else(|| Away::because("it was not asked"));
-    outcomes.into_iter().map(|it| it.unwrap_or_else(|| Outcome::Later(away.clone()))).collect()
+    let unavailable = unavailable.unwrap_or_else(|| Unavailable::because("it was not asked"));
+    outcomes
+        .into_iter()
+        .map(|it| it.unwrap_or_else(|| Outcome::Later(unavailable.clone())))
+        .collect()
 }
 
-/// Outcomes, unless all of them are that the output is away.
-pub fn unless_away(outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Away> {
+/// Outcomes, unless all of them are that the output is unavailable.
+pub fn unless_unavailable(outcomes: Vec<Outcome>) -> Result<Vec<Outcome>, Unavailable> {
     let is_later = |it: &Outcome| matches!(it, Outcome::Later(_));
     match outcomes.first() {
-        Some(Outcome::Later(away)) if outcomes.iter().all(is_later) => Err(away.clone()),
+        Some(Outcome::Later(unavailable)) if outcomes.iter().all(is_later) => {
+            Err(unavailable.clone())
+        }
         _ => Ok(outcomes),
     }
 }
@@ -109,14 +114,14 @@ mod tests {
 
     #[test]
     fn one_that_breaks_the_server_is_in_trouble_and_a_broken_server_is_away() {
-        let broken = || Verdict::Broken(Away::because("500"));
+        let broken = || Verdict::Broken(Unavailable::because("500"));
         let one =
             isolate(8, 8, |range| Ok(if range.contains(&5) { broken() } else { Verdict::Done }));
         assert!(matches!(one[5], Outcome::Trouble { .. }));
         assert_eq!(one.iter().filter(|it| **it == Outcome::Taken).count(), 7);
         let all = isolate(8, 8, |_| Ok(broken()));
         assert!(all.iter().all(|it| matches!(it, Outcome::Later(_))), "{all:?}");
-        assert_eq!(unless_away(all), Err(Away::because("500")));
+        assert_eq!(unless_unavailable(all), Err(Unavailable::because("500")));
     }
 
     #[test]
@@ -124,11 +129,11 @@ mod tests {
         let mut asked = 0;
         let outcomes = isolate(6, 2, |_| {
             asked += 1;
-            if asked < 3 { Ok(Verdict::Done) } else { Err(Away::because("gone")) }
+            if asked < 3 { Ok(Verdict::Done) } else { Err(Unavailable::because("gone")) }
         });
         assert_eq!(outcomes[..4], [const { Outcome::Taken }; 4]);
         assert!(matches!(outcomes[5], Outcome::Later(_)));
-        assert_eq!(unless_away(outcomes.clone()), Ok(outcomes));
+        assert_eq!(unless_unavailable(outcomes.clone()), Ok(outcomes));
     }
 
     proptest! {

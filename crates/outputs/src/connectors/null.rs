@@ -1,7 +1,7 @@
 //! The null output: takes documents and keeps nothing, to try a job or to measure one.
 
-use super::check_nothing;
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use super::base;
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use store::catalog::Connector;
 use store::tables::connections::Kind;
 
@@ -18,23 +18,15 @@ impl Output for Null {
         Wants::Name
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
-        Ok(vec![Outcome::Taken; deeds.len()])
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
+        Ok(vec![Outcome::Taken; operations.len()])
     }
 }
 
 /// The connector.
-pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "null",
-    about: "takes documents and keeps nothing, to try a job or to measure one",
-    settings: &[],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
-    check_config: check_nothing,
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
-};
+pub const CONNECTOR: Connector =
+    base(Kind::Output, "null", "takes documents and keeps nothing, to try a job or to measure one");

@@ -4,8 +4,10 @@
 mod bulk;
 pub mod work;
 
-use super::{check_nothing, read, written};
-use crate::http;
+use super::server_settings::{
+    CA_FILE, LoginSettings, PASSWORD, RequestSettings, TIMEOUT, USER, read_flattened,
+};
+use super::{base, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -22,11 +24,11 @@ pub struct OpenSearchConfig {
     pub url: String,
     pub index: String,
     pub refresh: bool,
-    pub user: String,
-    pub password: Option<String>,
+    #[serde(flatten)]
+    pub login: LoginSettings,
     pub api_key: Option<String>,
-    pub ca_file: String,
-    pub timeout_ms: i64,
+    #[serde(flatten)]
+    pub request: RequestSettings,
 }
 
 impl Default for OpenSearchConfig {
@@ -35,20 +37,22 @@ impl Default for OpenSearchConfig {
             url: String::new(),
             index: "documents".to_owned(),
             refresh: true,
-            user: String::new(),
-            password: None,
+            login: LoginSettings::default(),
             api_key: None,
-            ca_file: String::new(),
-            timeout_ms: http::TIMEOUT_MS,
+            request: RequestSettings::default(),
         }
     }
 }
 
 impl OpenSearchConfig {
+    /// Reads a configuration. The error is a sentence that names the field.
+    pub fn parse(text: &str) -> Result<OpenSearchConfig, String> {
+        read_flattened::<OpenSearchConfig>(text, SETTINGS)?.check()
+    }
+
     /// Refuses what cannot be used, with a sentence that names the field.
-    pub fn check(self) -> Result<OpenSearchConfig, String> {
-        http::address("url", &self.url)?;
-        http::check_timeout(self.timeout_ms)?;
+    fn check(self) -> Result<OpenSearchConfig, String> {
+        self.request.check(&self.url)?;
         let is_plain = |it: char| it.is_ascii_graphic() && !r##"\/*?"<>|,#:"##.contains(it);
         let fits = (1..=INDEX_BYTES_MAX).contains(&self.index.len());
         let begins = !self.index.starts_with(['-', '_', '+', '.']);
@@ -68,53 +72,47 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::OpenSearch::open(config)?))
 }
 
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "url",
+        about: "the address of the server",
+        example: "http://localhost:9200",
+        default: None,
+        kind: SettingKind::Text,
+    },
+    Setting {
+        name: "index",
+        about: "the index",
+        example: "web",
+        default: Some("documents"),
+        kind: SettingKind::Text,
+    },
+    Setting {
+        name: "refresh",
+        about: "whether the end of a run makes all of it visible to searches",
+        example: "no",
+        default: Some("yes"),
+        kind: SettingKind::Flag,
+    },
+    USER,
+    PASSWORD,
+    Setting {
+        name: "api_key",
+        about: "a key in place of user and password, as the server gives it out encoded",
+        example: "VnVhQ2ZHY0JDZGJrU",
+        default: None,
+        kind: SettingKind::Secret,
+    },
+    CA_FILE,
+    TIMEOUT,
+];
+
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "opensearch",
-    about: "documents in an index of OpenSearch or Elasticsearch",
-    settings: &[
-        Setting {
-            name: "url",
-            about: "the address of the server",
-            example: "http://localhost:9200",
-            default: None,
-            kind: SettingKind::Text,
-        },
-        Setting {
-            name: "index",
-            about: "the index",
-            example: "web",
-            default: Some("documents"),
-            kind: SettingKind::Text,
-        },
-        Setting {
-            name: "refresh",
-            about: "whether the end of a run makes all of it visible to searches",
-            example: "no",
-            default: Some("yes"),
-            kind: SettingKind::Flag,
-        },
-        super::USER,
-        super::PASSWORD,
-        Setting {
-            name: "api_key",
-            about: "a key in place of user and password, as the server gives it out encoded",
-            example: "VnVhQ2ZHY0JDZGJrU",
-            default: None,
-            kind: SettingKind::Secret,
-        },
-        super::CA_FILE,
-        super::TIMEOUT,
-    ],
+    settings: SETTINGS,
     not_destination: &["index", "refresh", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
-    check_config: |text| written(&read::<OpenSearchConfig>(text)?.check()?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    check_config: |text| written(&OpenSearchConfig::parse(text)?),
+    ..base(Kind::Output, "opensearch", "documents in an index of OpenSearch or Elasticsearch")
 };
 
 #[cfg(test)]

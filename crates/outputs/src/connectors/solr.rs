@@ -2,9 +2,11 @@
 
 pub mod work;
 
-use super::{check_nothing, read, written};
+use super::server_settings::{
+    CA_FILE, LoginSettings, PASSWORD, RequestSettings, TIMEOUT, USER, read_flattened,
+};
+use super::{base, written};
 use crate::fields;
-use crate::http;
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -19,10 +21,10 @@ pub struct SolrConfig {
     pub id_field: String,
     pub commit_within_ms: i64,
     pub commit: bool,
-    pub user: String,
-    pub password: Option<String>,
-    pub ca_file: String,
-    pub timeout_ms: i64,
+    #[serde(flatten)]
+    pub login: LoginSettings,
+    #[serde(flatten)]
+    pub request: RequestSettings,
 }
 
 impl Default for SolrConfig {
@@ -32,19 +34,21 @@ impl Default for SolrConfig {
             id_field: "id".to_owned(),
             commit_within_ms: 10_000,
             commit: true,
-            user: String::new(),
-            password: None,
-            ca_file: String::new(),
-            timeout_ms: http::TIMEOUT_MS,
+            login: LoginSettings::default(),
+            request: RequestSettings::default(),
         }
     }
 }
 
 impl SolrConfig {
+    /// Reads a configuration. The error is a sentence that names the field.
+    pub fn parse(text: &str) -> Result<SolrConfig, String> {
+        read_flattened::<SolrConfig>(text, SETTINGS)?.check()
+    }
+
     /// Refuses what cannot be used, with a sentence that names the field.
-    pub fn check(self) -> Result<SolrConfig, String> {
-        http::address("url", &self.url)?;
-        http::check_timeout(self.timeout_ms)?;
+    fn check(self) -> Result<SolrConfig, String> {
+        self.request.check(&self.url)?;
         fields::check_name(&self.id_field).map_err(|why| format!("id_field: {why}"))?;
         Ok(self)
     }
@@ -55,53 +59,47 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::Solr::open(config)?))
 }
 
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "url",
+        about: "the address of the core or collection",
+        example: "http://localhost:8983/solr/web",
+        default: None,
+        kind: SettingKind::Text,
+    },
+    Setting {
+        name: "id_field",
+        about: "the field that documents are known by: the schema's unique key",
+        example: "id",
+        default: Some("id"),
+        kind: SettingKind::Text,
+    },
+    Setting {
+        name: "commit_within_ms",
+        about: "how long a change may take to be visible to searches; 0 leaves it to the server",
+        example: "1min",
+        default: Some("10s"),
+        kind: SettingKind::Seconds,
+    },
+    Setting {
+        name: "commit",
+        about: "whether the end of a run makes all of it visible to searches",
+        example: "no",
+        default: Some("yes"),
+        kind: SettingKind::Flag,
+    },
+    USER,
+    PASSWORD,
+    CA_FILE,
+    TIMEOUT,
+];
+
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "solr",
-    about: "documents in a core or collection of Solr",
-    settings: &[
-        Setting {
-            name: "url",
-            about: "the address of the core or collection",
-            example: "http://localhost:8983/solr/web",
-            default: None,
-            kind: SettingKind::Text,
-        },
-        Setting {
-            name: "id_field",
-            about: "the field that documents are known by: the schema's unique key",
-            example: "id",
-            default: Some("id"),
-            kind: SettingKind::Text,
-        },
-        Setting {
-            name: "commit_within_ms",
-            about: "how long a change may take to be visible to searches; 0 leaves it to the server",
-            example: "1min",
-            default: Some("10s"),
-            kind: SettingKind::Seconds,
-        },
-        Setting {
-            name: "commit",
-            about: "whether the end of a run makes all of it visible to searches",
-            example: "no",
-            default: Some("yes"),
-            kind: SettingKind::Flag,
-        },
-        super::USER,
-        super::PASSWORD,
-        super::CA_FILE,
-        super::TIMEOUT,
-    ],
+    settings: SETTINGS,
     not_destination: &["id_field", "commit_within_ms", "commit", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
-    check_config: |text| written(&read::<SolrConfig>(text)?.check()?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    check_config: |text| written(&SolrConfig::parse(text)?),
+    ..base(Kind::Output, "solr", "documents in a core or collection of Solr")
 };
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 pub mod signature;
 pub mod work;
 
-use super::{check_choice, check_nothing, read, written};
-use crate::http;
+use super::server_settings::{
+    CA_FILE, LoginSettings, PASSWORD, RequestSettings, SECRET, TIMEOUT, USER, read_flattened,
+};
+use super::{base, check_choice, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -27,10 +29,10 @@ pub struct WebhookConfig {
     pub batch: i64,
     pub removal: String,
     pub secret: Option<String>,
-    pub user: String,
-    pub password: Option<String>,
-    pub ca_file: String,
-    pub timeout_ms: i64,
+    #[serde(flatten)]
+    pub login: LoginSettings,
+    #[serde(flatten)]
+    pub request: RequestSettings,
 }
 
 impl Default for WebhookConfig {
@@ -41,19 +43,21 @@ impl Default for WebhookConfig {
             batch: 1,
             removal: "message".to_owned(),
             secret: None,
-            user: String::new(),
-            password: None,
-            ca_file: String::new(),
-            timeout_ms: http::TIMEOUT_MS,
+            login: LoginSettings::default(),
+            request: RequestSettings::default(),
         }
     }
 }
 
 impl WebhookConfig {
+    /// Reads a configuration. The error is a sentence that names the field.
+    pub fn parse(text: &str) -> Result<WebhookConfig, String> {
+        read_flattened::<WebhookConfig>(text, SETTINGS)?.check()
+    }
+
     /// Refuses what cannot be used, with a sentence that names the field.
-    pub fn check(self) -> Result<WebhookConfig, String> {
-        http::address("url", &self.url)?;
-        http::check_timeout(self.timeout_ms)?;
+    fn check(self) -> Result<WebhookConfig, String> {
+        self.request.check(&self.url)?;
         check_choice("method", &self.method, METHODS)?;
         check_choice("removal", &self.removal, REMOVALS)?;
         if !(1..=BATCH_MAX).contains(&self.batch) {
@@ -82,54 +86,48 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
 const METHODS: &[&str] = &["post", "put"];
 const REMOVALS: &[&str] = &["message", "delete"];
 
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "url",
+        about: "the address; {uri} and {id} stand for the document's URI and a hash of it",
+        example: "http://localhost:8080/documents",
+        default: None,
+        kind: SettingKind::Text,
+    },
+    Setting {
+        name: "method",
+        about: "how messages are sent",
+        example: "put",
+        default: Some("post"),
+        kind: SettingKind::Choice(METHODS),
+    },
+    Setting {
+        name: "batch",
+        about: "documents of one message; with more than 1, a message is a list of changes",
+        example: "100",
+        default: Some("1"),
+        kind: SettingKind::Number { least: 1, most: BATCH_MAX },
+    },
+    Setting {
+        name: "removal",
+        about: "how a removal is told: as a message, or by DELETE",
+        example: "message",
+        default: Some("message"),
+        kind: SettingKind::Choice(REMOVALS),
+    },
+    SECRET,
+    USER,
+    PASSWORD,
+    CA_FILE,
+    TIMEOUT,
+];
+
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Output,
-    name: "webhook",
-    about: "documents as JSON messages to an address",
-    settings: &[
-        Setting {
-            name: "url",
-            about: "the address; {uri} and {id} stand for the document's URI and a hash of it",
-            example: "http://localhost:8080/documents",
-            default: None,
-            kind: SettingKind::Text,
-        },
-        Setting {
-            name: "method",
-            about: "how messages are sent",
-            example: "put",
-            default: Some("post"),
-            kind: SettingKind::Choice(METHODS),
-        },
-        Setting {
-            name: "batch",
-            about: "documents of one message; with more than 1, a message is a list of changes",
-            example: "100",
-            default: Some("1"),
-            kind: SettingKind::Number { least: 1, most: BATCH_MAX },
-        },
-        Setting {
-            name: "removal",
-            about: "how a removal is told: as a message, or by DELETE",
-            example: "message",
-            default: Some("message"),
-            kind: SettingKind::Choice(REMOVALS),
-        },
-        super::SECRET,
-        super::USER,
-        super::PASSWORD,
-        super::CA_FILE,
-        super::TIMEOUT,
-    ],
+    settings: SETTINGS,
     not_destination: &["method", "batch", "removal", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
-    check_config: |text| written(&read::<WebhookConfig>(text)?.check()?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    check_config: |text| written(&WebhookConfig::parse(text)?),
+    ..base(Kind::Output, "webhook", "documents as JSON messages to an address")
 };
 
 #[cfg(test)]

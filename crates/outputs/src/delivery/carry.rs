@@ -8,7 +8,7 @@ use super::content::Contents;
 use super::handover::{Handed, Handover, Met, Tools};
 use super::{Listener, Load, Means};
 use crate::connectors;
-use crate::output::{Away, Deed, Outcome, Output};
+use crate::output::{Operation, Outcome, Output, Unavailable};
 use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,9 +34,9 @@ pub(super) enum Carried {
     /// The part is somebody else's.
     Lost,
     /// The output cannot be reached.
-    Away(Away),
+    Unavailable(Unavailable),
     /// The database or the object store cannot be reached.
-    StoreAway(Away),
+    StoreUnavailable(Unavailable),
 }
 
 /// One who carries.
@@ -76,8 +76,10 @@ impl Carrier {
         match self.try_to_carry(load) {
             Ok(count) => Carried::Delivered(count),
             Err(Trouble::Store(Error::LeaseLost { .. })) => Carried::Lost,
-            Err(Trouble::Store(error)) => Carried::StoreAway(Away::because(error.to_string())),
-            Err(Trouble::Output(away)) => Carried::Away(away),
+            Err(Trouble::Store(error)) => {
+                Carried::StoreUnavailable(Unavailable::because(error.to_string()))
+            }
+            Err(Trouble::Output(unavailable)) => Carried::Unavailable(unavailable),
         }
     }
 
@@ -85,7 +87,7 @@ impl Carrier {
         let mut output = match load.output.take() {
             Some(output) => output,
             None => connectors::open(&load.opening.classname, &load.opening.config)
-                .map_err(|why| Trouble::Output(Away::because(why)))?,
+                .map_err(|why| Trouble::Output(Unavailable::because(why)))?,
         };
         let homes = match &self.homes {
             Some(homes) => homes.clone(),
@@ -108,10 +110,10 @@ impl Carrier {
             let (later, met): (Vec<Met>, Vec<Met>) = handover.met().into_iter().partition(is_later);
             self.record(load, met, began_ms)?;
             // What there is no room for stays as it was, and so does the rest.
-            if let Some(Handed::Told(Outcome::Later(away))) =
+            if let Some(Handed::Told(Outcome::Later(unavailable))) =
                 later.into_iter().next().map(|it| it.handed)
             {
-                return Err(Trouble::Output(away));
+                return Err(Trouble::Output(unavailable));
             }
         }
         load.output = Some(output);
@@ -160,7 +162,7 @@ impl Carrier {
                 given_up.push((job, format!("output {name} could not take {uri}: {error}")));
             }
             fates.push(ingests::Met { id: it.item.row.id, pending: it.item.pending.clone(), fate });
-            activities.extend(self.activity(load, it, (began_ms, now_ms)));
+            activities.extend(self.activity(load, it, began_ms, now_ms));
         }
         let (lease, due) = (load.lease.clone(), load.due);
         self.means.db.write(move |tx| {
@@ -175,9 +177,9 @@ impl Carrier {
     }
 
     /// What the history says of a decision, if the output was concerned.
-    fn activity(&self, load: &Load, met: &Met, (start_ms, end_ms): (i64, i64)) -> Option<Activity> {
+    fn activity(&self, load: &Load, met: &Met, start_ms: i64, end_ms: i64) -> Option<Activity> {
         let pending = &met.item.pending;
-        let deed = match pending.decision {
+        let operation = match pending.decision {
             Decision::Remove => "document deletion",
             Decision::Add | Decision::Update => "document ingest",
         };
@@ -188,14 +190,14 @@ impl Carrier {
             Handed::Told(
                 Outcome::Rejected { code, detail } | Outcome::Trouble { code, detail },
             ) => (*code, Some(detail.clone())),
-            Handed::Told(Outcome::Later(away)) => ("LATER", Some(away.why.clone())),
+            Handed::Told(Outcome::Later(unavailable)) => ("LATER", Some(unavailable.why.clone())),
         };
         let uri = met.item.row.uri.clone();
         Some(Activity {
             id: self.means.claimant.ids.next(),
             connection: met.item.row.connection,
             job: Some(pending.job),
-            kind: format!("{deed} ({})", load.opening.name),
+            kind: format!("{operation} ({})", load.opening.name),
             entity: uri.unwrap_or_default(),
             bytes: Some(met.bytes),
             result: Some(result.to_owned()),
@@ -206,19 +208,19 @@ impl Carrier {
     }
 }
 
-/// Hands deeds to an output. If its connector panics they are handed over one by one, so that
+/// Hands operations to an output. If its connector panics they are handed over one by one, so that
 /// only the document that it panics on is to blame.
-pub(super) fn take(
+pub(super) fn apply(
     output: &mut dyn Output,
     spec: &str,
-    deeds: &[Deed],
-) -> std::result::Result<Vec<Outcome>, Away> {
-    if let Ok(outcomes) = caught(|| output.take(spec, deeds)) {
+    operations: &[Operation],
+) -> std::result::Result<Vec<Outcome>, Unavailable> {
+    if let Ok(outcomes) = caught(|| output.apply(spec, operations)) {
         return outcomes;
     }
-    let mut outcomes = Vec::with_capacity(deeds.len());
-    for deed in deeds {
-        match caught(|| output.take(spec, std::slice::from_ref(deed))) {
+    let mut outcomes = Vec::with_capacity(operations.len());
+    for operation in operations {
+        match caught(|| output.apply(spec, std::slice::from_ref(operation))) {
             Ok(outcome) => outcomes.extend(outcome?),
             Err(error) => {
                 let detail = error.to_string();
@@ -235,9 +237,9 @@ pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now
         Outcome::Taken => return Fate::Taken,
         Outcome::Rejected { .. } => return Fate::Rejected,
         Outcome::Trouble { detail, .. } => detail.clone(),
-        Outcome::Later(away) => away.why.clone(),
+        Outcome::Later(unavailable) => unavailable.why.clone(),
     };
-    let again = patience.again((pending.failcount, pending.failtime), now_ms);
+    let again = patience.again(pending.failcount, pending.failtime, now_ms);
     let is_given_up = again.is_over && pending.decision != Decision::Remove;
     let check_ms = if is_given_up { NEVER_MS } else { again.check_ms };
     let (failcount, failtime) = (Some(again.failcount), Some(again.failtime));
@@ -247,5 +249,5 @@ pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now
 /// What keeps a load from arriving.
 pub(super) enum Trouble {
     Store(Error),
-    Output(Away),
+    Output(Unavailable),
 }

@@ -47,24 +47,26 @@ impl Contents {
     pub fn of(
         &mut self,
         means: &Means,
-        (part, document): (Part, &Document),
+        part: Part,
+        document: &Document,
         wants: Wants,
     ) -> Result<Option<Content>> {
-        let Some(chunk) = document.chunk else { return self.read(means, (part, document), wants) };
+        let Some(chunk) = document.chunk else { return self.read(means, part, document, wants) };
         let is_known = self.chunks.iter().any(|it| it.0 == (part, chunk));
-        let outcome = self.read(means, (part, document), wants);
+        let outcome = self.read(means, part, document, wants);
         if outcome.is_ok() || !is_known {
             return outcome;
         }
         // What is kept in memory may be older than the grace of a chunk that was rewritten.
         self.chunks.retain(|it| it.0 != (part, chunk));
-        self.read(means, (part, document), wants)
+        self.read(means, part, document, wants)
     }
 
     fn read(
         &mut self,
         means: &Means,
-        (part, document): (Part, &Document),
+        part: Part,
+        document: &Document,
         wants: Wants,
     ) -> Result<Option<Content>> {
         let (changed_ms, length) = (document.changed_ms, document.length);
@@ -73,7 +75,7 @@ impl Contents {
         }
         let Some((chunk, ordinal)) = document.chunk.zip(document.ordinal) else { return Ok(None) };
         let key = (ordinal, document.dochash);
-        let found = self.chunk(means, (part, chunk))?;
+        let found = self.chunk(means, part, chunk)?;
         let Some((facts, said, body)) = found.records.get(&key) else {
             return Ok(None);
         };
@@ -95,12 +97,13 @@ impl Contents {
         Ok(Some(Content { facts, fields, length, bytes, authority: None, changed_ms }))
     }
 
-    fn chunk(&mut self, means: &Means, key: (Part, ChunkId)) -> Result<&ChunkContents> {
+    fn chunk(&mut self, means: &Means, part: Part, chunk: ChunkId) -> Result<&ChunkContents> {
+        let key = (part, chunk);
         if !self.chunks.iter().any(|it| it.0 == key) {
             if self.chunks.len() >= CHUNKS_MAX {
                 self.chunks.pop_front();
             }
-            self.chunks.push_back((key, read(means, key)?));
+            self.chunks.push_back((key, read(means, part, chunk)?));
         }
         let found = self.chunks.iter().find(|it| it.0 == key);
         found.map(|it| &it.1).ok_or_else(|| Error::corrupt("facts", "they are gone"))
@@ -108,7 +111,7 @@ impl Contents {
 }
 
 /// Facts and bodies are of one moment: a chunk that is rewritten gets others of both.
-fn read(means: &Means, (part, chunk): (Part, ChunkId)) -> Result<ChunkContents> {
+fn read(means: &Means, part: Part, chunk: ChunkId) -> Result<ChunkContents> {
     let mut records = Records::new();
     let places = means.db.read(move |tx| chunk_storage::places(tx, part, chunk))?;
     let Some((facts, bodies)) = places else { return Ok(ChunkContents { records, bodies: None }) };

@@ -6,7 +6,7 @@
 
 use super::carry::{BATCH, Carried};
 use super::{Back, CARRIERS, Event, Listener, Load, Means, ROLE};
-use crate::output::{Away, Output};
+use crate::output::{Output, Unavailable};
 use crate::rights::Rights;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -264,28 +264,28 @@ impl Desk {
                 }
             }
             Carried::Lost => {}
-            Carried::StoreAway(away) => self.rest(&load, &away),
-            Carried::Away(away) => {
-                self.rest(&load, &away);
-                self.record_outage(load.due.output, away.why);
+            Carried::StoreUnavailable(unavailable) => self.rest(&load, &unavailable),
+            Carried::Unavailable(unavailable) => {
+                self.rest(&load, &unavailable);
+                self.record_outage(load.due.output, unavailable.why);
             }
         }
     }
 
     /// Leaves an output alone for a while that could not be served.
-    fn rest(&mut self, load: &Load, away: &Away) {
+    fn rest(&mut self, load: &Load, unavailable: &Unavailable) {
         let (known, now_ms) = (self.outputs.entry(load.due.output).or_default(), clock::now_ms());
         known.idle.clear();
         let usual_ms = (REST_MS << known.failures.min(10)).min(REST_MS_MAX);
         // Whoever says how long knows best, but is not asked without a rest.
-        let rest_ms = away.retry_ms.map_or(usual_ms, |it| it.max(REST_MS));
+        let rest_ms = unavailable.retry_ms.map_or(usual_ms, |it| it.max(REST_MS));
         if known.failures == 0 {
             known.failing_since_ms = now_ms;
         }
         known.failures += 1;
         known.rests_until_ms = now_ms + rest_ms;
         let name = &load.opening.name;
-        known.why = Some(format!("output {name}: {}; it is tried again", away.why));
+        known.why = Some(format!("output {name}: {}; it is tried again", unavailable.why));
     }
 
     /// Lets other processes and the command line know that an output cannot be reached.

@@ -12,12 +12,12 @@
 //! URI that somebody claims; a decision is done only when, after all that was sent for it,
 //! the owner of its URIs was this document, or nobody, or one that is sent again.
 
-use super::carry::{Item, Trouble, take};
+use super::carry::{Item, Trouble, apply};
 use super::content::Contents;
 use super::ownership::{ClaimChanges, ClaimView, Uri, by_home, claimant};
 use super::way::{Prepared, Ways};
 use super::{Load, Means};
-use crate::output::{Away, Content, Deed, Outcome, Output, Wants};
+use crate::output::{Content, Operation, Outcome, Output, Unavailable, Wants};
 use crate::transformations::Refusal;
 use std::collections::{BTreeMap, VecDeque};
 use store::ids::Part;
@@ -139,23 +139,23 @@ impl Handover {
     }
 
     /// Tells the output what the claims allow.
-    pub fn send(&mut self, output: &mut dyn Output) -> std::result::Result<(), Away> {
+    pub fn send(&mut self, output: &mut dyn Output) -> std::result::Result<(), Unavailable> {
         // What jobs tell the output differs; what is told alike goes together.
-        let mut batches: Vec<(String, Vec<usize>, Vec<Deed>)> = Vec::new();
+        let mut batches: Vec<(String, Vec<usize>, Vec<Operation>)> = Vec::new();
         for (place, order) in self.orders.iter_mut().enumerate() {
-            let Some(deed) = order.deed(&self.view) else { continue };
+            let Some(operation) = order.operation(&self.view) else { continue };
             match batches.last_mut() {
-                Some((spec, places, deeds)) if *spec == order.spec => {
+                Some((spec, places, operations)) if *spec == order.spec => {
                     places.push(place);
-                    deeds.push(deed);
+                    operations.push(operation);
                 }
-                _ => batches.push((order.spec.clone(), vec![place], vec![deed])),
+                _ => batches.push((order.spec.clone(), vec![place], vec![operation])),
             }
         }
-        for (spec, places, deeds) in batches {
-            let outcomes = take(output, &spec, &deeds)?;
-            if outcomes.len() != deeds.len() {
-                return Err(Away::because("it did not answer to everything"));
+        for (spec, places, operations) in batches {
+            let outcomes = apply(output, &spec, &operations)?;
+            if outcomes.len() != operations.len() {
+                return Err(Unavailable::because("it did not answer to everything"));
             }
             for (place, outcome) in places.into_iter().zip(outcomes) {
                 self.orders[place].hear(outcome);
@@ -319,13 +319,13 @@ impl Order {
     ) -> std::result::Result<(), Trouble> {
         let db = &tools.means.db;
         let jobs = ways.of(db, &self.item.row)?;
-        let jobs = jobs.map_err(|why| Trouble::Output(Away::because(why)))?;
+        let jobs = jobs.map_err(|why| Trouble::Output(Unavailable::because(why)))?;
         self.spec = ways.spec(&jobs);
         let (Action::Put(_), Some(uri)) = (&self.action, &self.own) else { return Ok(()) };
         let document = self.item.document.as_ref().filter(|it| it.removed_ms.is_none());
         let wants = wants.max(ways.wants(&jobs));
         let part = tools.load.due.part;
-        let content = document.map(|it| contents.of(tools.means, (part, it), wants));
+        let content = document.map(|it| contents.of(tools.means, part, it, wants));
         match content.transpose() {
             Ok(Some(Some(content))) => {
                 let authority = self.item.row.authority.clone();
@@ -370,7 +370,7 @@ impl Order {
 
     /// What the output is to be told, if anything. What comes of the decision otherwise is
     /// noted; nothing is, if it is to be carried out again.
-    fn deed(&mut self, view: &ClaimView) -> Option<Deed> {
+    fn operation(&mut self, view: &ClaimView) -> Option<Operation> {
         let owns = self.own.as_ref().is_some_and(|uri| view.owner(uri) == Some(self.by));
         let is_alone = !self.own.as_ref().is_some_and(|uri| view.is_contested(uri, self.by));
         let is_free = |uri: &&Uri| view.owner(uri).is_none();
@@ -380,7 +380,7 @@ impl Order {
             Action::Put(content) if owns => {
                 let uri = self.own.as_ref().map(|uri| uri.text.clone()).unwrap_or_default();
                 let content = Some(std::mem::take(&mut **content));
-                return Some(Deed { uri, stale: stale.into(), content });
+                return Some(Operation { uri, stale: stale.into(), content });
             }
             Action::Missing(why) => {
                 let detail = std::mem::take(why);
@@ -391,10 +391,10 @@ impl Order {
             Action::Leave(refusal) => Some(Handed::Told(refused(refusal.take()))),
         };
         let uri = stale.pop_front()?;
-        Some(Deed { uri, stale: stale.into(), content: None })
+        Some(Operation { uri, stale: stale.into(), content: None })
     }
 
-    /// The output has answered to the deed.
+    /// The output has answered to the operation.
     fn hear(&mut self, outcome: Outcome) {
         let is_done = matches!(outcome, Outcome::Taken | Outcome::Rejected { .. });
         // What only leaves URIs has come to something already.

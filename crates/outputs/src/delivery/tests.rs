@@ -3,7 +3,7 @@
 use super::carry::fate;
 use super::*;
 use crate::connectors::{files, null};
-use crate::output::{Deed, Outcome, Wants};
+use crate::output::{Operation, Outcome, Wants};
 use page::ids::DocHash;
 use std::sync::Condvar;
 use std::sync::atomic::AtomicUsize;
@@ -89,7 +89,7 @@ fn decide(db: &Db, ids: &IdMaker) -> Result<()> {
         db.write(move |tx| {
             documents::save(tx, part, REPOSITORY, std::slice::from_ref(&document))?;
             let moves = [Move { before: None, after: Some(row.clone()) }];
-            ingests::save(tx, (part, OUTPUT), &moves)
+            ingests::save(tx, part, OUTPUT, &moves)
         })?;
     }
     Ok(())
@@ -256,13 +256,17 @@ impl Output for Over {
         Wants::Name
     }
 
-    fn take(&mut self, _spec: &str, _deeds: &[Deed]) -> std::result::Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        _operations: &[Operation],
+    ) -> std::result::Result<Vec<Outcome>, Unavailable> {
         Ok(Vec::new())
     }
 
-    fn job_over(&mut self) -> std::result::Result<(), Away> {
+    fn job_over(&mut self) -> std::result::Result<(), Unavailable> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        if self.1 { Ok(()) } else { Err(Away::because("it is away")) }
+        if self.1 { Ok(()) } else { Err(Unavailable::because("it is away")) }
     }
 }
 
@@ -286,19 +290,26 @@ impl Output for Panicking {
         Wants::Name
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> std::result::Result<Vec<Outcome>, Away> {
-        assert!(deeds.iter().all(|deed| !deed.uri.ends_with("bad")), "a bug of a connector");
-        self.0.extend(deeds.iter().map(|deed| deed.uri.clone()));
-        Ok(vec![Outcome::Taken; deeds.len()])
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> std::result::Result<Vec<Outcome>, Unavailable> {
+        assert!(
+            operations.iter().all(|operation| !operation.uri.ends_with("bad")),
+            "a bug of a connector"
+        );
+        self.0.extend(operations.iter().map(|operation| operation.uri.clone()));
+        Ok(vec![Outcome::Taken; operations.len()])
     }
 }
 
 #[test]
 fn a_document_on_which_an_output_panics_is_its_own_trouble_and_no_others() {
-    let deed = |uri: &str| Deed { uri: uri.to_owned(), stale: Vec::new(), content: None };
-    let deeds = [deed("one"), deed("bad"), deed("three")];
+    let operation = |uri: &str| Operation { uri: uri.to_owned(), stale: Vec::new(), content: None };
+    let operations = [operation("one"), operation("bad"), operation("three")];
     let mut output = Panicking(Vec::new());
-    let outcomes = super::carry::take(&mut output, "{}", &deeds).unwrap();
+    let outcomes = super::carry::apply(&mut output, "{}", &operations).unwrap();
     assert_eq!((&outcomes[0], &outcomes[2]), (&Outcome::Taken, &Outcome::Taken));
     let Outcome::Trouble { code, detail } = &outcomes[1] else { panic!("{outcomes:?}") };
     assert_eq!(*code, "INTERNALERROR");

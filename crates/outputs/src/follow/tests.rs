@@ -44,19 +44,15 @@ impl Consumer for Panicking {
     }
 }
 
-fn made(db: &Db) -> Result<Means> {
-    db.write(|tx| {
-        settings::freeze(tx, 1)?;
-        let asking = Asking {
-            node: NodeId(2),
-            node_name: "crawler".into(),
-            now_ms: 0,
-            lease_ms: 1,
-            skew_ms: 0,
-        };
-        let lease = leases::take(tx, PART, FOLLOWED, &asking)?.expect("nobody has it");
-        for _ in 0..3 {
-            leases::number_commit(tx, &lease)?;
+/// Three commits in each of so many parts.
+fn made(db: &Db, parts: u32) -> Result<Means> {
+    db.write(move |tx| {
+        settings::freeze(tx, parts)?;
+        for part in Part::all(parts) {
+            let lease = leases::take(tx, part, FOLLOWED, &other(0, 1))?.expect("nobody has it");
+            for _ in 0..3 {
+                leases::number_commit(tx, &lease)?;
+            }
         }
         Ok(())
     })?;
@@ -70,6 +66,49 @@ fn made(db: &Db) -> Result<Means> {
     Ok(Means { claimant, poll_ms: 20 })
 }
 
+/// Another node, which asks for a lease.
+fn other(now_ms: i64, lease_ms: i64) -> Asking {
+    Asking { node: NodeId(2), node_name: "crawler".into(), now_ms, lease_ms, skew_ms: 0 }
+}
+
+fn wait_until(mut is_so: impl FnMut() -> Result<bool>, what: &str) -> Result<()> {
+    let began = Instant::now();
+    while !is_so()? {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_consumer_that_spans_parts_applies_nothing_without_the_leases_of_all_of_them() {
+    both_databases(|db| {
+        let means = made(db, 2)?;
+        let far = other(clock::now_ms(), 600_000);
+        let held = db
+            .write(move |tx| leases::take(tx, Part(1), cursors::LINKS, &far))?
+            .expect("nobody has it");
+        let given = Arc::new(AtomicUsize::new(0));
+        let consumer = Panicking { times: 0, given: given.clone() };
+        let follower = ready().start(means, Box::new(consumer), Arc::new(|_| {}))?;
+        // It looks, and holds what it can have.
+        let is_taken = |part| {
+            db.read(move |tx| leases::held_by(tx, part, cursors::LINKS, NodeId(1)))
+                .map(|lease| lease.is_some())
+        };
+        wait_until(|| is_taken(PART), "it never looked")?;
+        std::thread::park_timeout(Duration::from_millis(100));
+        assert_eq!(given.load(Ordering::SeqCst), 0, "somebody else has a part");
+        db.write(move |tx| leases::release(tx, &held, true))?;
+        for part in [Part(0), Part(1)] {
+            let cursor = || db.read(move |tx| cursors::get(tx, part, cursors::LINKS));
+            wait_until(|| Ok(cursor()? == 3), "it never caught up")?;
+        }
+        follower.stop();
+        Ok(())
+    });
+}
+
 #[test]
 fn an_index_that_panics_is_tried_again_and_says_so_and_is_not_given_up() {
     both_databases(|db| {
@@ -77,7 +116,7 @@ fn an_index_that_panics_is_tried_again_and_says_so_and_is_not_given_up() {
         let consumer = Panicking { times: 2, given: given.clone() };
         let heard = said.clone();
         let listener: Listener = Arc::new(move |why| heard.lock().unwrap().push(why));
-        let follower = ready().start(made(db)?, Box::new(consumer), listener)?;
+        let follower = ready().start(made(db, 1)?, Box::new(consumer), listener)?;
         let began = Instant::now();
         while db.read(|tx| cursors::get(tx, PART, cursors::LINKS))? != 3 {
             assert!(began.elapsed() < PATIENCE, "it never caught up");

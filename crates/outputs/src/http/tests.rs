@@ -9,10 +9,10 @@ fn server(url: &str) -> Server {
     Server::new(Access { url, timeout_ms: 2_000, ..Access::default() }).unwrap()
 }
 
-fn asked(url: &str) -> Result<Answer, Away> {
+fn asked(url: &str) -> Result<ServerResponse, Unavailable> {
     let server = server(url);
     let url = server.at(&["a b", "c"]);
-    server.ask(Ask::new(Method::GET, url))
+    server.send(ServerRequest::new(Method::GET, url))
 }
 
 #[test]
@@ -21,10 +21,13 @@ fn an_answer_is_read_with_its_status_and_its_wish() {
         assert_eq!(request.target, "/base/a%20b/c");
         Reply::json(429, &serde_json::json!("later")).with("retry-after", "7")
     });
-    let answer = asked(&format!("{}/base/", fake.url())).unwrap();
-    assert_eq!((answer.status, answer.retry_ms), (429, Some(7_000)));
-    let away = answer.away().unwrap();
-    assert!(away.why.contains("later") && away.retry_ms == Some(7_000), "{away:?}");
+    let response = asked(&format!("{}/base/", fake.url())).unwrap();
+    assert_eq!((response.status, response.retry_ms), (429, Some(7_000)));
+    let unavailable = response.unavailable().unwrap();
+    assert!(
+        unavailable.why.contains("later") && unavailable.retry_ms == Some(7_000),
+        "{unavailable:?}"
+    );
 }
 
 #[test]
@@ -32,12 +35,12 @@ fn whoever_does_not_answer_well_is_away() {
     let refused = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = refused.local_addr().unwrap().port();
     drop(refused);
-    let away = asked(&format!("http://127.0.0.1:{port}")).unwrap_err();
-    assert!(away.why.contains("refused"), "{}", away.why);
+    let unavailable = asked(&format!("http://127.0.0.1:{port}")).unwrap_err();
+    assert!(unavailable.why.contains("refused"), "{}", unavailable.why);
 
     let half = Fake::start(|_| Reply::Half);
-    let away = asked(&half.url()).unwrap_err();
-    assert!(away.why.contains("broke off"), "{}", away.why);
+    let unavailable = asked(&half.url()).unwrap_err();
+    assert!(unavailable.why.contains("broke off"), "{}", unavailable.why);
 
     let closed = Fake::start(|_| Reply::Close);
     assert!(asked(&closed.url()).unwrap_err().why.contains("cannot be used"));
@@ -48,8 +51,8 @@ fn whoever_does_not_answer_well_is_away() {
         let piece = [&b"100000\r\n"[..], &vec![b'x'; 1 << 20], b"\r\n"].concat();
         while stream.write_all(&piece).is_ok() {}
     });
-    let away = asked(&endless.url()).unwrap_err();
-    assert!(away.why.contains("longer than"), "{}", away.why);
+    let unavailable = asked(&endless.url()).unwrap_err();
+    assert!(unavailable.why.contains("longer than"), "{}", unavailable.why);
 }
 
 #[test]
@@ -59,16 +62,16 @@ fn metadata_services_and_this_program_itself_are_not_asked() {
         "http://[fd00:ec2::254]/",
         "http://metadata.google.internal/",
     ] {
-        let away = asked(url).unwrap_err();
-        assert!(away.why.contains("metadata service"), "{url}: {}", away.why);
+        let unavailable = asked(url).unwrap_err();
+        assert!(unavailable.why.contains("metadata service"), "{url}: {}", unavailable.why);
     }
     let fake = Fake::start(|_| Reply::json(200, &serde_json::json!("yes")));
     assert!(asked(&fake.url()).is_ok());
     let port = server(&fake.url()).base().port().unwrap();
     targets::claim_listener(SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port));
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
-        let away = asked(&format!("http://{host}:{port}/")).unwrap_err();
-        assert!(away.why.contains("itself listens"), "{host}: {}", away.why);
+        let unavailable = asked(&format!("http://{host}:{port}/")).unwrap_err();
+        assert!(unavailable.why.contains("itself listens"), "{host}: {}", unavailable.why);
     }
 }
 
@@ -80,8 +83,8 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
     });
     let access = Access { url: &silent.url(), timeout_ms: 100, ..Access::default() };
     let server = Server::new(access).unwrap();
-    let away = server.ask(Ask::new(Method::GET, server.at(&[]))).unwrap_err();
-    assert!(away.why.contains("in time"), "{}", away.why);
+    let unavailable = server.send(ServerRequest::new(Method::GET, server.at(&[]))).unwrap_err();
+    assert!(unavailable.why.contains("in time"), "{}", unavailable.why);
 }
 
 /// T26: neither a document nor a login goes where nobody sent it.
@@ -95,9 +98,13 @@ fn no_redirect_is_followed() {
         let url = fake.url();
         let access = Access { url: &url, login, timeout_ms: 2_000, ca_file: "" };
         let server = Server::new(access).unwrap();
-        let ask = Ask::json(Method::POST, server.base().clone(), b"{}".to_vec());
-        let away = server.ask(ask).unwrap_err();
-        assert!(away.why.contains("redirects to") && !away.why.contains("hunter2"), "{}", away.why);
+        let request = ServerRequest::json(Method::POST, server.base().clone(), b"{}".to_vec());
+        let unavailable = server.send(request).unwrap_err();
+        assert!(
+            unavailable.why.contains("redirects to") && !unavailable.why.contains("hunter2"),
+            "{}",
+            unavailable.why
+        );
     }
 }
 

@@ -38,19 +38,17 @@ const LINK: u8 = 1;
 /// in-links in the order of their sources and then the URI itself; then the rows of the
 /// part's rankings and domains, in the order of their keys; then its end.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub enum Event<'a> {
     /// Somebody links to a URI.
     Inlink {
         /// The URI's hash.
         hash: DocHash,
-        /// Who.
         source: Source,
-        /// How.
         link: Inlink,
     },
     /// A URI, after its in-links. Where they are is not for this to say.
     Node {
-        /// Its hash.
         hash: DocHash,
         /// What is counted.
         node: &'a Node,
@@ -82,7 +80,7 @@ pub fn compute(index: &LinkIndex, scratch: &Path, tell: &mut Tell<'_>) -> Result
     let mut sorter = Sorter::new(scratch, SORT_BYTES, without_known_uri)?;
     let mut computed = collect(index, &mut sorter)?;
     let mut targets = Targets::new(sorter.finish()?)?;
-    for part in (0..index.parts()).map(|part| Part(part.into())) {
+    for part in Part::all(index.parts()) {
         let mut ranks = Sorter::new(scratch, SORT_BYTES, whole)?;
         while let Some(target) = targets.next_of(part, tell)? {
             if target.node.counts() {
@@ -91,7 +89,7 @@ pub fn compute(index: &LinkIndex, scratch: &Path, tell: &mut Tell<'_>) -> Result
             }
             tell(part, Event::Node { hash: target.hash, node: &target.node })?;
         }
-        computed.domains += tell_ranks(part, ranks.finish()?, (scratch, tell))?;
+        computed.domains += tell_ranks(part, ranks.finish()?, scratch, tell)?;
         tell(part, Event::End)?;
     }
     Ok(computed)
@@ -106,18 +104,17 @@ fn collect(index: &LinkIndex, sorter: &mut Sorter) -> Result<Computed> {
     let mut computed = Computed::default();
     let mut parts = Parts::new(index.parts());
     let mut record = Vec::new();
-    for part in 0..index.parts() {
+    for part in Part::all(index.parts()) {
         let mut span = Span::prefix(&[keys::PAGES.byte]);
         loop {
-            let (at, from) = (Part(part.into()), span.clone());
-            let rows: Vec<Pair> = index.read(move |view| view.scan(at, &from, PAGES_STEP))?;
+            let from = span.clone();
+            let rows: Vec<Pair> = index.read(move |view| view.scan(part, &from, PAGES_STEP))?;
             let Some((last, _)) = rows.last() else { break };
             span = span.behind(last);
             for (key, value) in &rows {
                 let page = Page::decode(value)?;
                 let number = keys::read_number(&key[1..]);
                 let number = number.ok_or_else(|| Error::corrupt("a page", "its key is broken"))?;
-                let part = u16::try_from(part).unwrap_or(u16::MAX);
                 let source = Source { part, number };
                 computed.pages += u64::from(page.is_there());
                 computed.links += page.links.len() as u64;
@@ -138,9 +135,9 @@ fn collect(index: &LinkIndex, sorter: &mut Sorter) -> Result<Computed> {
     Ok(computed)
 }
 
-fn begin_record(uri: &str, part: u16, what: u8, record: &mut Vec<u8>) {
+fn begin_record(uri: &str, part: Part, what: u8, record: &mut Vec<u8>) {
     record.clear();
-    record.extend_from_slice(&part.to_be_bytes());
+    record.extend_from_slice(&keys::part_bytes(part));
     record.extend_from_slice(&keys::hash(uri).0);
     record.push(what);
 }
@@ -195,7 +192,8 @@ impl Targets {
     /// The next target of a part; its in-links are told on the way.
     fn next_of(&mut self, part: Part, tell: &mut Tell<'_>) -> Result<Option<Target>> {
         let is_here = |record: &[u8]| {
-            record.first_chunk::<2>().is_some_and(|it| i64::from(u16::from_be_bytes(*it)) == part.0)
+            let found = record.first_chunk::<{ keys::PART_BYTES }>();
+            found.is_some_and(|it| keys::read_part(*it) == part)
         };
         if self.ended || !is_here(&self.record) {
             return Ok(None);
@@ -241,11 +239,7 @@ fn push_ranks(node: &Node, ranks: &mut Sorter) -> Result<()> {
 }
 
 /// The rows of rankings, and those of domains, which are counted on the way.
-fn tell_ranks(
-    part: Part,
-    mut ranks: Merge,
-    (scratch, tell): (&Path, &mut Tell<'_>),
-) -> Result<u64> {
+fn tell_ranks(part: Part, mut ranks: Merge, scratch: &Path, tell: &mut Tell<'_>) -> Result<u64> {
     let mut put = |key: &[u8], value: Vec<u8>| {
         tell(part, Event::Row(Row { part, key: key.to_vec(), value: Some(value) }))
     };

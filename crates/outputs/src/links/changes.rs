@@ -19,10 +19,10 @@ pub struct Batch {
 
 /// How far an origin of changes has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Mark {
     /// The crawl's commits of a part.
     Cursor {
-        /// The part.
         part: Part,
         /// The last commit.
         seq: i64,
@@ -45,8 +45,8 @@ impl Mark {
 
 /// What happened to a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Change {
-    /// The page.
     pub uri: String,
     /// When that was seen.
     pub date_ms: i64,
@@ -55,7 +55,6 @@ pub struct Change {
     /// Whether the changes of this job come in their order, whatever their dates say: a
     /// clock may go back, a crawl does not.
     pub in_order: bool,
-    /// What.
     pub what: What,
 }
 
@@ -77,10 +76,10 @@ pub enum What {
 
 /// What a page says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Content {
     /// With which status; 0 if nobody knows.
     pub status: u16,
-    /// Its title.
     pub title: String,
     /// The server's name for itself.
     pub server: String,

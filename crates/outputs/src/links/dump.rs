@@ -124,13 +124,13 @@ impl Dump {
         let lines = index.read(move |view| {
             let mut reading = Reading { view, dump, lines: scratch.sorter()?, record: Vec::new() };
             let mut joining = Joining::new(scratch.sorter()?);
-            for part in (0..parts).map(|part| Part(part.into())) {
+            for part in Part::all(parts) {
                 reading.domains(part)?;
                 reading.nodes(part, &mut joining)?;
             }
             let mut joined = joining.finish()?;
-            for part in 0..parts {
-                reading.pages(u16::try_from(part).unwrap_or(u16::MAX), &mut joined)?;
+            for part in Part::all(parts) {
+                reading.pages(part, &mut joined)?;
             }
             joined.rest(&mut |cell| reading.put(cell))?;
             Ok(reading.lines)
@@ -157,8 +157,8 @@ impl Reading<'_> {
                 let domain = std::str::from_utf8(&key[prefix.len()..])
                     .map_err(|_| Error::corrupt("a domain", "its key is broken"))?;
                 let (pages, seq) = decode_domain(value)?;
-                let layout = self.dump.layout;
-                cells::of_domain(layout, domain, (pages, seq), &mut |cell| self.put(cell))?;
+                let (layout, pages) = (self.dump.layout, cells::Count { count: pages, seq });
+                cells::of_domain(layout, domain, pages, &mut |cell| self.put(cell))?;
             }
         }
         Ok(())
@@ -183,9 +183,9 @@ impl Reading<'_> {
     }
 
     /// Pages, and the in-links that come from them.
-    fn pages(&mut self, part: u16, joined: &mut joining::Joined) -> Result<()> {
+    fn pages(&mut self, part: Part, joined: &mut joining::Joined) -> Result<()> {
         let span = Span::prefix(&[keys::PAGES.byte]);
-        let mut rows = Rows { part: Part(part.into()), span, step: PAGES_STEP };
+        let mut rows = Rows { part, span, step: PAGES_STEP };
         while let Some(step) = rows.next(self.view)? {
             for (key, value) in &step {
                 let number = keys::read_number(&key[1..])

@@ -18,11 +18,10 @@ use store::sorted::{Row, View};
 use store::{Error, Result};
 
 /// What is folded into a part, and with which number.
+#[allow(missing_docs)]
 pub struct Fold<'a> {
-    /// The batch.
     pub plan: &'a Plan,
-    /// The part.
-    pub part: u16,
+    pub part: Part,
     /// The number of this change of the part.
     pub seq: u64,
 }
@@ -40,8 +39,8 @@ impl Fold<'_> {
     pub fn rows(&self, view: &dyn View) -> Result<Vec<Row>> {
         let touched = self.touched();
         let node_keys: Vec<Vec<u8>> = touched.iter().map(|it| keys::node(it.hash)).collect();
-        let nodes = view.get_many(self.part(), &node_keys)?;
-        let mut out = Rows { part: self.part(), rows: Vec::with_capacity(touched.len() * 6) };
+        let nodes = view.get_many(self.part, &node_keys)?;
+        let mut out = Rows { part: self.part, rows: Vec::with_capacity(touched.len() * 6) };
         let mut domains: BTreeMap<String, i64> = BTreeMap::new();
         for (it, node) in touched.iter().zip(nodes) {
             let before = node.map(|bytes| Node::decode(&bytes)).transpose()?;
@@ -53,14 +52,10 @@ impl Fold<'_> {
             if change != 0 {
                 *domains.entry(domain_of(&after.uri).to_owned()).or_default() += change;
             }
-            self.write_node(it, (&before, after), &mut out);
+            self.write_node(it, &before, after, &mut out);
         }
         self.write_domains(view, &domains, &mut out)?;
         Ok(out.rows)
-    }
-
-    fn part(&self) -> Part {
-        Part(self.part.into())
     }
 
     /// Every URI of the part that the batch touches, in order.
@@ -180,7 +175,7 @@ impl Fold<'_> {
                 node.inlinks = Inlinks::Blocks(blocks + 1);
             }
             Inlinks::Blocks(_) => {
-                let (old, mut all) = inlinks::blocks(view, self.part(), (it.hash, &node.uri))?;
+                let (old, mut all) = inlinks::blocks(view, self.part, it.hash, &node.uri)?;
                 old.into_iter().for_each(|key| out.remove(key));
                 all.append(&mut edits);
                 self.write_list(it, inlinks::merged(all), node, out);
@@ -221,7 +216,7 @@ impl Fold<'_> {
         }
     }
 
-    fn write_node(&self, it: &Touched<'_>, (before, mut after): (&Node, Node), out: &mut Rows) {
+    fn write_node(&self, it: &Touched<'_>, before: &Node, mut after: Node, out: &mut Rows) {
         let moves = (before.incount, before.crawled, before.counts())
             != (after.incount, after.crawled, after.counts());
         if moves {
@@ -244,7 +239,7 @@ impl Fold<'_> {
         out: &mut Rows,
     ) -> Result<()> {
         let domain_keys: Vec<Vec<u8>> = domains.keys().map(|it| keys::domain(it)).collect();
-        let known = view.get_many(self.part(), &domain_keys)?;
+        let known = view.get_many(self.part, &domain_keys)?;
         for ((domain, change), known) in domains.iter().zip(known) {
             let before = known.map_or(Ok(0), |bytes| decode_domain(&bytes).map(|it| it.0))?;
             let after = before.checked_add_signed(*change).ok_or_else(|| {
@@ -312,10 +307,9 @@ pub fn decode_lost(bytes: &[u8]) -> Result<Lost> {
 }
 
 /// Rows of one part.
+#[allow(missing_docs)]
 pub struct Rows {
-    /// The part.
     pub part: Part,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 

@@ -81,7 +81,7 @@ impl Links {
                 at = chunk.seq;
                 out.applied.committed_ms.push(chunk.committed_ms);
                 let has_pages = had_pages || !batch.changes.is_empty();
-                let read = self.chunks.read((part, has_pages), &chunk, &mut batch.changes)?;
+                let read = self.chunks.read(part, has_pages, &chunk, &mut batch.changes)?;
                 self.passed += usize::from(!read.is_read);
                 out.is_read |= read.is_read;
                 out.links += read.links;

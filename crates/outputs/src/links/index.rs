@@ -93,7 +93,7 @@ impl LinkIndex {
 
     /// The part of a URI. It waits for nobody, whatever is planned meanwhile.
     pub fn part_of(&self, uri: &str) -> Part {
-        Part(of_domain(domain_of(uri), self.count).into())
+        of_domain(domain_of(uri), self.count)
     }
 
     /// Looks at what is there.
@@ -118,8 +118,8 @@ impl LinkIndex {
     pub fn changes(&self) -> Result<u64> {
         let parts = self.parts();
         self.read(move |view| {
-            let seq = |part| Ok(State::load(view, Part(part))?.seq);
-            (0..i64::from(parts)).map(seq).sum()
+            let seq = |part| Ok(State::load(view, part)?.seq);
+            Part::all(parts).map(seq).sum()
         })
     }
 
@@ -135,23 +135,23 @@ impl LinkIndex {
         if self.map.spans_parts() {
             return self.apply_whole(batch);
         }
-        let mut own: BTreeMap<u16, Batch> = BTreeMap::new();
+        let mut own: BTreeMap<Part, Batch> = BTreeMap::new();
         let mut files = Vec::new();
         for change in batch.changes {
             let part = self.part_of(&change.uri);
-            own.entry(narrow(part)).or_default().changes.push(change);
+            own.entry(part).or_default().changes.push(change);
         }
         for mark in batch.marks {
             match &mark {
                 Mark::Cursor { part, .. } => {
-                    own.entry(narrow(*part)).or_default().marks.push(mark);
+                    own.entry(*part).or_default().marks.push(mark);
                 }
                 Mark::File { .. } => files.push(mark),
             }
         }
         let mut applied = Applied::default();
         for (part, batch) in own {
-            let lease = leases.iter().find(|lease| lease.part == Part(part.into()));
+            let lease = leases.iter().find(|lease| lease.part == part);
             applied = applied.with(self.apply_own(part, batch, lease)?);
         }
         if !files.is_empty() {
@@ -167,7 +167,7 @@ impl LinkIndex {
         let Some(pending) = pending else { return Ok(()) };
         let batch = Arc::new(Batch::decode(&pending)?);
         let plan = Arc::new(self.planned(&batch)?);
-        self.finish(narrow(part), (batch, plan), lease)
+        self.finish(part, batch, plan, lease)
     }
 
     fn planned(&self, batch: &Arc<Batch>) -> Result<Plan> {
@@ -189,10 +189,10 @@ impl LinkIndex {
             };
             *told.lock().unwrap_or_else(PoisonError::into_inner) = Applied::of(&batch, &plan);
             let cursors = batch.marks.iter().filter_map(|mark| match mark {
-                Mark::Cursor { part, .. } => Some(narrow(*part)),
+                Mark::Cursor { part, .. } => Some(*part),
                 Mark::File { .. } => None,
             });
-            let mut touched: BTreeSet<u16> = plan.edits.iter().map(|edit| edit.part).collect();
+            let mut touched: BTreeSet<Part> = plan.edits.iter().map(|edit| edit.part).collect();
             touched.extend(plan.states.keys().copied().chain(cursors));
             let mut rows = Vec::new();
             for part in touched {
@@ -207,67 +207,65 @@ impl LinkIndex {
     }
 
     /// A batch whose pages are all of one part.
-    fn apply_own(&self, part: u16, batch: Batch, lease: Option<&Lease>) -> Result<Applied> {
-        self.recover(Part(part.into()), lease)?;
+    fn apply_own(&self, part: Part, batch: Batch, lease: Option<&Lease>) -> Result<Applied> {
+        self.recover(part, lease)?;
         let batch = Arc::new(batch);
         let plan = Arc::new(self.planned(&batch)?);
         let applied = Applied::of(&batch, &plan);
         if plan.edits.iter().any(|edit| edit.part != part) {
-            let own = Part(part.into());
-            let row = Row { part: own, key: keys::pending(), value: Some(batch.encode()) };
-            self.map.change(own, lease, Arc::new(move |_| Ok(vec![row.clone()])))?;
+            let row = Row { part, key: keys::pending(), value: Some(batch.encode()) };
+            self.map.change(part, lease, Arc::new(move |_| Ok(vec![row.clone()])))?;
         }
-        self.finish(part, (batch, plan), lease)?;
+        self.finish(part, batch, plan, lease)?;
         Ok(applied)
     }
 
     /// Other parts first, the own last.
     fn finish(
         &self,
-        own: u16,
-        (batch, plan): (Arc<Batch>, Arc<Plan>),
+        own: Part,
+        batch: Arc<Batch>,
+        plan: Arc<Plan>,
         lease: Option<&Lease>,
     ) -> Result<()> {
-        let others: BTreeSet<u16> = plan.edits.iter().map(|edit| edit.part).collect();
+        let others: BTreeSet<Part> = plan.edits.iter().map(|edit| edit.part).collect();
         for part in others.into_iter().filter(|part| *part != own) {
             let plan = plan.clone();
             let work = move |view: &dyn View| foreign_rows(view, part, own, &plan);
-            self.map.change(Part(part.into()), None, Arc::new(work))?;
+            self.map.change(part, None, Arc::new(work))?;
         }
         let work = move |view: &dyn View| own_rows(view, own, &batch, &plan);
-        self.map.change(Part(own.into()), lease, Arc::new(work))
+        self.map.change(own, lease, Arc::new(work))
     }
 }
 
 /// What a batch does to another part, unless that has been done.
-fn foreign_rows(view: &dyn View, part: u16, own: u16, plan: &Plan) -> Result<Vec<Row>> {
+fn foreign_rows(view: &dyn View, part: Part, own: Part, plan: &Plan) -> Result<Vec<Row>> {
     let number = plan.states.get(&own).map_or(0, |state| state.batch);
-    let at = Part(part.into());
-    let applied = match view.get(at, &keys::applied(own))? {
+    let applied = match view.get(part, &keys::applied(own))? {
         Some(bytes) => Reader::new("meta", &bytes).number()?,
         None => 0,
     };
     if applied >= number {
         return Ok(Vec::new());
     }
-    let mut state = State::load(view, at)?;
+    let mut state = State::load(view, part)?;
     state.seq += 1;
     let mut rows = Fold { plan, part, seq: state.seq }.rows(view)?;
     let mut value = Vec::new();
     codec::put_number(&mut value, number);
-    rows.push(Row { part: at, key: keys::applied(own), value: Some(value) });
-    rows.push(state.row(at));
+    rows.push(Row { part, key: keys::applied(own), value: Some(value) });
+    rows.push(state.row(part));
     Ok(rows)
 }
 
 /// What a batch does to a part of its own pages, the pages themselves included.
-fn own_rows(view: &dyn View, part: u16, batch: &Batch, plan: &Plan) -> Result<Vec<Row>> {
-    let at = Part(part.into());
-    let mut state = State::load(view, at)?;
+fn own_rows(view: &dyn View, part: Part, batch: &Batch, plan: &Plan) -> Result<Vec<Row>> {
+    let mut state = State::load(view, part)?;
     state.seq += 1;
     if let Some(planned) = plan.states.get(&part) {
         if planned.batch != state.batch + 1 {
-            return Err(Error::Refused(format!(
+            return Err(Error::invariant(format!(
                 "batch {} of part {part} is not the next one, which is {}; somebody else has \
                  changed the link index",
                 planned.batch,
@@ -277,19 +275,19 @@ fn own_rows(view: &dyn View, part: u16, batch: &Batch, plan: &Plan) -> Result<Ve
         (state.batch, state.next_page) = (planned.batch, planned.next_page);
     }
     let rows = Fold { plan, part, seq: state.seq }.rows(view)?;
-    let mut out = Rows { part: at, rows };
+    let mut out = Rows { part, rows };
     for page in plan.pages.iter().filter(|page| page.source.part == part) {
         put_page(page, state.seq, &mut out);
     }
     for mark in &batch.marks {
         if let Mark::Cursor { seq, .. } = mark
-            && mark.is_of(at)
+            && mark.is_of(part)
         {
             state.cursor = state.cursor.max(*seq);
         }
     }
     out.remove(keys::pending());
-    out.rows.push(state.row(at));
+    out.rows.push(state.row(part));
     Ok(out.rows)
 }
 
@@ -308,9 +306,4 @@ fn put_page(page: &Planned, seq: u64, out: &mut Rows) {
 fn file_row(mark: &Mark) -> Option<Row> {
     let Mark::File { key, value } = mark else { return None };
     Some(Row { part: Part(0), key: keys::loaded(key), value: Some(value.clone()) })
-}
-
-/// Parts are few; `settings::PARTS_MAX` sees to that.
-fn narrow(part: Part) -> u16 {
-    u16::try_from(part.0).unwrap_or(u16::MAX)
 }

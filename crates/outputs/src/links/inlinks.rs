@@ -39,8 +39,8 @@ pub fn blocks_max(incount: u64) -> u64 {
 
 /// An in-link, or its removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Edit {
-    /// Who links.
     pub source: Source,
     /// How; `None` takes it away.
     pub link: Option<Inlink>,
@@ -48,12 +48,11 @@ pub struct Edit {
 
 /// What is known of an in-link.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Inlink {
-    /// Its words.
     pub anchor: String,
     /// How the page names it.
     pub kind: LinkKind,
-    /// Its promises.
     pub rel: Rel,
     /// When it was first seen, in seconds.
     pub first_s: u64,
@@ -83,7 +82,7 @@ pub fn encode(edits: &[Edit]) -> Vec<u8> {
         if part == Some(its_part) {
             codec::put_number(&mut out, (its_number - number) << 1);
         } else {
-            codec::put_number(&mut out, u64::from(its_part) << 1 | 1);
+            codec::put_number(&mut out, its_part.0.unsigned_abs() << 1 | 1);
             codec::put_number(&mut out, its_number);
         }
         (part, number) = (Some(its_part), its_number);
@@ -107,14 +106,17 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Edit>> {
     let anchors = reader.count()?;
     let anchors: Vec<&str> = (0..anchors).map(|_| reader.text()).collect::<Result<_>>()?;
     let mut edits = Vec::with_capacity(count);
-    let mut source = Source { part: 0, number: 0 };
+    let mut source = Source { part: Part(0), number: 0 };
     let (mut first_s, mut seq) = (0u64, 0u64);
     for _ in 0..count {
         let word = reader.number()?;
         source = match word & 1 {
             0 => Source { number: source.number.wrapping_add(word >> 1), ..source },
             _ => Source {
-                part: u16::try_from(word >> 1).map_err(|_| reader.broken("no such part"))?,
+                part: match u16::try_from(word >> 1) {
+                    Ok(part) => Part(part.into()),
+                    Err(_) => return Err(reader.broken("no such part")),
+                },
                 number: reader.number()?,
             },
         };
@@ -174,7 +176,7 @@ pub fn list(view: &dyn View, part: Part, hash: DocHash, node: &Node) -> Result<V
     match &node.inlinks {
         Inlinks::Here(block) if block.is_empty() => Ok(Vec::new()),
         Inlinks::Here(block) => decode(block),
-        _ => Ok(merged(blocks(view, part, (hash, &node.uri))?.1)),
+        _ => Ok(merged(blocks(view, part, hash, &node.uri)?.1)),
     }
 }
 
@@ -184,7 +186,8 @@ pub fn list(view: &dyn View, part: Part, hash: DocHash, node: &Node) -> Result<V
 pub fn blocks(
     view: &dyn View,
     part: Part,
-    (hash, uri): (DocHash, &str),
+    hash: DocHash,
+    uri: &str,
 ) -> Result<(Vec<Vec<u8>>, Vec<Edit>)> {
     let damaged = |reason: &str| {
         let reason = format!("{reason}; run `driftline links rebuild`");
@@ -220,7 +223,7 @@ mod tests {
                 seq: seq.into(),
             },
         );
-        (0u16..3, 0u64..40, proptest::option::of(link))
+        ((0i64..3).prop_map(Part), 0u64..40, proptest::option::of(link))
             .prop_map(|(part, number, link)| Edit { source: Source { part, number }, link })
     }
 

@@ -19,6 +19,7 @@
 use super::counts;
 use page::ids::DocHash;
 use page::outlinks::domain_of;
+use store::ids::Part;
 use store::sorted::{Family, Habit};
 
 /// Pages.
@@ -45,15 +46,26 @@ pub const DERIVED: &[Family] = &[NODES, INLINKS, RANKS, DOMAINS];
 
 /// Bytes of a page's number in a key: a trillion pages in a part.
 pub const NUMBER_BYTES: usize = 5;
+/// Bytes of a part in a key; a database has at most 4,096 of them (`settings::PARTS_MAX`).
+pub const PART_BYTES: usize = 2;
 /// Bytes of a source in a key.
-pub const SOURCE_BYTES: usize = 2 + NUMBER_BYTES;
+pub const SOURCE_BYTES: usize = PART_BYTES + NUMBER_BYTES;
+
+/// A part, as it stands in keys and records.
+pub fn part_bytes(part: Part) -> [u8; PART_BYTES] {
+    u16::try_from(part.0).unwrap_or(u16::MAX).to_be_bytes()
+}
+
+/// Reads it.
+pub fn read_part(bytes: [u8; PART_BYTES]) -> Part {
+    Part(u16::from_be_bytes(bytes).into())
+}
 
 /// A page by where it lives and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub struct Source {
-    /// Its part.
-    pub part: u16,
-    /// Its number.
+    pub part: Part,
     pub number: u64,
 }
 
@@ -61,15 +73,15 @@ impl Source {
     /// As it stands in keys.
     pub fn bytes(self) -> [u8; SOURCE_BYTES] {
         let mut out = [0; SOURCE_BYTES];
-        out[..2].copy_from_slice(&self.part.to_be_bytes());
-        out[2..].copy_from_slice(&number(self.number));
+        out[..PART_BYTES].copy_from_slice(&part_bytes(self.part));
+        out[PART_BYTES..].copy_from_slice(&number(self.number));
         out
     }
 
     /// Reads what stands in keys.
     pub fn read(bytes: &[u8]) -> Option<Source> {
-        let (part, rest) = bytes.split_first_chunk::<2>()?;
-        Some(Source { part: u16::from_be_bytes(*part), number: read_number(rest)? })
+        let (part, rest) = bytes.split_first_chunk::<PART_BYTES>()?;
+        Some(Source { part: read_part(*part), number: read_number(rest)? })
     }
 }
 
@@ -258,8 +270,8 @@ pub fn swept() -> Vec<u8> {
 }
 
 /// How far another part's batches have come here.
-pub fn applied(from: u16) -> Vec<u8> {
-    [&[META.byte, b'a'][..], &from.to_be_bytes()].concat()
+pub fn applied(from: Part) -> Vec<u8> {
+    [&[META.byte, b'a'][..], &part_bytes(from)].concat()
 }
 
 /// How far a file has been loaded.

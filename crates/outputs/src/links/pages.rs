@@ -14,6 +14,7 @@ pub const LOADED: i64 = 0;
 
 /// A page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Page {
     /// Its row form.
     pub uri: String,
@@ -29,7 +30,6 @@ pub struct Page {
     pub seq: u64,
     /// The last status that was answered with; 0 if nobody knows.
     pub status: u16,
-    /// Its title.
     pub title: String,
     /// The server's name for itself.
     pub server: String,
@@ -41,14 +41,13 @@ pub struct Page {
 
 /// A link of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct PageLink {
     /// Where it leads.
     pub uri: String,
-    /// Its words.
     pub anchor: String,
     /// How the page names it.
     pub kind: LinkKind,
-    /// Its promises.
     pub rel: Rel,
     /// When it was first seen, in seconds.
     pub first_s: u64,

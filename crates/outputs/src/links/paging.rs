@@ -34,8 +34,8 @@ pub struct At {
 #[derive(
     Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
+#[allow(missing_docs)]
 pub struct Listing<T> {
-    /// Its entries.
     pub items: Vec<T>,
     /// The cursor of the page behind it, if there is one.
     pub next: Option<String>,

@@ -6,6 +6,7 @@ use page::domain::is_ip;
 use page::ids::part_of;
 use page::outlinks::domain_of;
 use std::collections::HashMap;
+use store::ids::Part;
 
 /// Domains whose parts are remembered before all are forgotten.
 const REMEMBERED_MAX: usize = 100_000;
@@ -14,7 +15,7 @@ const REMEMBERED_MAX: usize = 100_000;
 #[derive(Debug, Clone)]
 pub struct Parts {
     count: u32,
-    known: HashMap<Box<str>, u16>,
+    known: HashMap<Box<str>, Part>,
 }
 
 impl Parts {
@@ -29,7 +30,7 @@ impl Parts {
     }
 
     /// The part of a URI.
-    pub fn of(&mut self, uri: &str) -> u16 {
+    pub fn of(&mut self, uri: &str) -> Part {
         let reversed = domain_of(uri);
         if let Some(part) = self.known.get(reversed) {
             return *part;
@@ -44,10 +45,9 @@ impl Parts {
 }
 
 /// The part of a domain, given by its reversed name.
-pub fn of_domain(reversed: &str, parts: u32) -> u16 {
+pub fn of_domain(reversed: &str, parts: u32) -> Part {
     let domain = turned(reversed);
-    let part = part_of(Some(&domain), &domain, parts);
-    u16::try_from(part).expect("a database has at most 4,096 parts")
+    Part(part_of(Some(&domain), &domain, parts).into())
 }
 
 /// A domain from its reversed name, or the other way.
@@ -79,7 +79,7 @@ mod tests {
             let uri = Uri::canonical(url, list).unwrap().to_uri();
             let host = page::url::host_of(url);
             let expected = part_of(Some(list.grouping_domain(host)), url, 16);
-            assert_eq!(u32::from(parts.of(&uri)), expected, "{url}");
+            assert_eq!(parts.of(&uri), Part(expected.into()), "{url}");
         }
     }
 }

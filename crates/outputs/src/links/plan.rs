@@ -25,7 +25,7 @@ pub struct Plan {
     /// What differs for targets, by part, target and source.
     pub edits: Vec<Edit>,
     /// How far the parts of the pages are afterwards.
-    pub states: BTreeMap<u16, State>,
+    pub states: BTreeMap<Part, State>,
 }
 
 /// A page of the batch.
@@ -47,18 +47,16 @@ pub struct Planned {
 
 /// What differs for one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Edit {
     /// The target's part.
-    pub part: u16,
-    /// The target.
+    pub part: Part,
     pub target: DocHash,
-    /// Who links.
     pub source: Source,
     /// The page in the plan.
     pub page: u32,
     /// The link: of the page as it is, or as it was if it is removed.
     pub link: u32,
-    /// What.
     pub what: Differs,
 }
 
@@ -138,7 +136,7 @@ pub fn plan(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Pl
 
 /// The pages of a batch, each once, as they are known.
 fn load(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Vec<Planned>> {
-    let mut by_part: BTreeMap<u16, Vec<DocHash>> = BTreeMap::new();
+    let mut by_part: BTreeMap<Part, Vec<DocHash>> = BTreeMap::new();
     for change in changes {
         by_part.entry(parts.of(&change.uri)).or_default().push(keys::hash(&change.uri));
     }
@@ -147,7 +145,7 @@ fn load(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Vec<Pl
         hashes.sort_unstable();
         hashes.dedup();
         let node_keys: Vec<Vec<u8>> = hashes.iter().map(|hash| keys::node(*hash)).collect();
-        let nodes = view.get_many(Part(part.into()), &node_keys)?;
+        let nodes = view.get_many(part, &node_keys)?;
         let mut known = Vec::new();
         for (hash, node) in hashes.into_iter().zip(nodes) {
             let node = node.map(|bytes| Node::decode(&bytes)).transpose()?;
@@ -167,7 +165,7 @@ fn load(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Vec<Pl
         }
         let get = |key: fn(u64) -> Vec<u8>| {
             let keys: Vec<Vec<u8>> = known.iter().map(|(_, number)| key(*number)).collect();
-            view.get_many(Part(part.into()), &keys)
+            view.get_many(part, &keys)
         };
         for (((place, _), page), seen) in known.iter().zip(get(keys::page)?).zip(get(keys::seen)?) {
             let page = page.map(|bytes| Page::decode(&bytes)).transpose()?;
@@ -309,7 +307,7 @@ fn number_pages(view: &dyn View, plan: &mut Plan) -> Result<()> {
     for page in &mut plan.pages {
         let part = page.source.part;
         if let Entry::Vacant(vacant) = plan.states.entry(part) {
-            let mut state = State::load(view, Part(part.into()))?;
+            let mut state = State::load(view, part)?;
             state.batch += 1;
             vacant.insert(state);
         }

@@ -61,11 +61,11 @@ pub fn step_any(
     now_ms: i64,
 ) -> Result<bool> {
     let parts: Vec<(Part, Option<&Lease>)> = match index.map().spans_parts() {
-        true => (0..index.parts()).map(|part| (Part(part.into()), None)).collect(),
+        true => Part::all(index.parts()).map(|part| (part, None)).collect(),
         false => leases.iter().map(|lease| (lease.part, Some(lease))).collect(),
     };
-    for at in parts {
-        if step(index, at, setting, now_ms)? {
+    for (part, lease) in parts {
+        if step(index, part, lease, setting, now_ms)? {
             return Ok(true);
         }
     }
@@ -76,17 +76,19 @@ pub fn step_any(
 /// `lease` is that of the part; a map that only one process has needs none.
 fn step(
     index: &LinkIndex,
-    (part, lease): (Part, Option<&Lease>),
+    part: Part,
+    lease: Option<&Lease>,
     setting: LostLinks,
     now_ms: i64,
 ) -> Result<bool> {
-    step_of(index, (part, lease), setting, now_ms, STEP_ROWS)
+    step_of(index, part, lease, setting, now_ms, STEP_ROWS)
 }
 
 /// The same, with so many rows at most.
 pub(super) fn step_of(
     index: &LinkIndex,
-    (part, lease): (Part, Option<&Lease>),
+    part: Part,
+    lease: Option<&Lease>,
     setting: LostLinks,
     now_ms: i64,
     rows_max: usize,
@@ -105,7 +107,7 @@ pub(super) fn step_of(
     let told = is_more.clone();
     let work = move |view: &dyn View| {
         let mut sweep = Sweep::load(view, part)?;
-        let mut rows = sweep.advance((view, part), bounds, rows_max)?;
+        let mut rows = sweep.advance(view, part, bounds, rows_max)?;
         told.store(sweep.at.is_some(), Ordering::SeqCst);
         if sweep.at.is_none() {
             sweep.done_ms = Some(now_ms);
@@ -168,7 +170,8 @@ impl Sweep {
     /// Looks at the next rows. Returns those that go.
     fn advance(
         &mut self,
-        (view, part): (&dyn View, Part),
+        view: &dyn View,
+        part: Part,
         bounds: Bounds,
         rows_max: usize,
     ) -> Result<Vec<Row>> {

@@ -60,7 +60,7 @@ fn write(index: &LinkIndex, incoming: Receiver<Batch>, leases: &[Lease]) -> Resu
             Ok(Batch::Rows(batch)) => rows = batch.into_iter(),
             Ok(Batch::End(None)) => return Ok(None),
             Ok(Batch::End(Some(why))) => return Err(Error::Refused(why)),
-            Err(_) => return Err(Error::Refused("the new rows broke off".into())),
+            Err(_) => return Err(Error::invariant("the new rows broke off")),
         }
     };
     let replaced = Replaced { families: keys::DERIVED, parts: index.parts(), leases };
@@ -89,9 +89,9 @@ impl Making<'_> {
         };
         match event {
             Event::Inlink { hash, source, link } => {
-                self.inlink((part, hash), source, Inlink { seq, ..link })
+                self.inlink(part, hash, source, Inlink { seq, ..link })
             }
-            Event::Node { hash, node } => self.node((part, hash), Node { seq, ..node.clone() }),
+            Event::Node { hash, node } => self.node(part, hash, Node { seq, ..node.clone() }),
             Event::Row(row) => self.put(self.numbered(row, seq)),
             Event::End => {
                 self.seq = None;
@@ -117,13 +117,13 @@ impl Making<'_> {
     fn flush(&mut self) -> Result<()> {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH_ROWS));
         let sent = self.send.send(Batch::Rows(rows));
-        sent.map_err(|_| Error::Refused("the new rows could not be written".into()))
+        sent.map_err(|_| Error::invariant("the new rows could not be written"))
     }
 
-    fn inlink(&mut self, at: (Part, DocHash), source: Source, link: Inlink) -> Result<()> {
+    fn inlink(&mut self, part: Part, hash: DocHash, source: Source, link: Inlink) -> Result<()> {
         let is_wide = self.list.len() as u64 > WIDE_MIN;
         if is_wide {
-            return self.wide(at, source, &link);
+            return self.wide(part, hash, source, &link);
         }
         self.list.push(Edit { source, link: Some(link) });
         if self.list.len() as u64 > WIDE_MIN {
@@ -131,7 +131,7 @@ impl Making<'_> {
             let list = std::mem::take(&mut self.list);
             for Edit { source, link } in &list {
                 if let Some(link) = link {
-                    self.wide(at, *source, link)?;
+                    self.wide(part, hash, *source, link)?;
                 }
             }
             self.list = list;
@@ -139,12 +139,12 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn wide(&mut self, (part, hash): (Part, DocHash), source: Source, link: &Inlink) -> Result<()> {
+    fn wide(&mut self, part: Part, hash: DocHash, source: Source, link: &Inlink) -> Result<()> {
         let value = Some(inlinks::encode_wide(link));
         self.put(Row { part, key: keys::wide(hash, source), value })
     }
 
-    fn node(&mut self, (part, hash): (Part, DocHash), mut node: Node) -> Result<()> {
+    fn node(&mut self, part: Part, hash: DocHash, mut node: Node) -> Result<()> {
         let list = std::mem::take(&mut self.list);
         let block = match list.len() as u64 {
             0 => Vec::new(),

@@ -4,11 +4,12 @@
 //! nor the login, and a server whose certificate is not good hears nothing.
 
 use super::{EVENTS, Notice, Notification, check_events, is_among, time};
-use crate::connectors::{
-    CA_FILE, PASSWORD, TIMEOUT, USER, check_choice, check_nothing, read, written,
+use crate::connectors::server_settings::{
+    CA_FILE, LoginSettings, PASSWORD, RequestSettings, TIMEOUT, USER, read_flattened,
 };
-use crate::http;
-use crate::output::Away;
+use crate::connectors::{base, check_choice, written};
+use crate::http::{self, Login};
+use crate::output::Unavailable;
 use lettre::message::header::ContentType;
 use lettre::message::{Mailbox, Message};
 use lettre::transport::smtp::authentication::Credentials;
@@ -35,10 +36,10 @@ pub struct EmailConfig {
     pub from: String,
     pub to: Vec<String>,
     pub events: Vec<String>,
-    pub user: String,
-    pub password: Option<String>,
-    pub ca_file: String,
-    pub timeout_ms: i64,
+    #[serde(flatten)]
+    pub login: LoginSettings,
+    #[serde(flatten)]
+    pub request: RequestSettings,
 }
 
 impl Default for EmailConfig {
@@ -50,22 +51,25 @@ impl Default for EmailConfig {
             from: String::new(),
             to: Vec::new(),
             events: Vec::new(),
-            user: String::new(),
-            password: None,
-            ca_file: String::new(),
-            timeout_ms: http::TIMEOUT_MS,
+            login: LoginSettings::default(),
+            request: RequestSettings::default(),
         }
     }
 }
 
 impl EmailConfig {
+    /// Reads a configuration. The error is a sentence that names the field.
+    pub fn parse(text: &str) -> Result<EmailConfig, String> {
+        read_flattened::<EmailConfig>(text, SETTINGS)?.check()
+    }
+
     /// Refuses what cannot be used, with a sentence that names the field.
-    pub fn check(self) -> Result<EmailConfig, String> {
+    fn check(self) -> Result<EmailConfig, String> {
         if self.server.is_empty() || self.server.contains(['/', ':', '@', ' ']) {
             return Err("server: name the mail server, such as mail.example.com".to_owned());
         }
         check_choice("security", &self.security, SECURITIES)?;
-        http::check_timeout(self.timeout_ms)?;
+        http::check_timeout(self.request.timeout_ms)?;
         check_events(&self.events)?;
         mailbox("from", &self.from)?;
         if !(1..=RECIPIENTS_MAX).contains(&self.to.len()) {
@@ -100,20 +104,19 @@ struct Email {
 
 /// Opens it; nothing is asked yet.
 pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
-    let config = read::<EmailConfig>(config)?.check()?;
+    let config = EmailConfig::parse(config)?;
     let tls = match config.security.as_str() {
         "plain" => Tls::None,
         "tls" => Tls::Wrapper(trust(&config)?),
         _ => Tls::Required(trust(&config)?),
     };
-    let timeout = Duration::from_millis(config.timeout_ms.unsigned_abs());
+    let timeout = Duration::from_millis(config.request.timeout_ms.unsigned_abs());
     let mut builder = SmtpTransport::builder_dangerous(&config.server)
         .port(config.port())
         .timeout(Some(timeout))
         .tls(tls);
-    if !config.user.is_empty() {
-        let password = config.password.clone().unwrap_or_default();
-        builder = builder.credentials(Credentials::new(config.user.clone(), password));
+    if let Login::Basic(user, password) = config.login.login() {
+        builder = builder.credentials(Credentials::new(user, password));
     }
     Ok(Box::new(Email { transport: builder.build(), config }))
 }
@@ -123,7 +126,7 @@ fn trust(config: &EmailConfig) -> Result<TlsParameters, String> {
     let unusable = |error: lettre::transport::smtp::Error| format!("TLS cannot be used: {error}");
     let mut builder = TlsParameters::builder(config.server.clone())
         .certificate_store(CertificateStore::WebpkiRoots);
-    for root in http::authorities(&config.ca_file)? {
+    for root in http::authorities(&config.request.ca_file)? {
         builder =
             builder.add_root_certificate(Certificate::from_der(root.to_vec()).map_err(unusable)?);
     }
@@ -133,18 +136,18 @@ fn trust(config: &EmailConfig) -> Result<TlsParameters, String> {
 impl Email {
     /// Refuses a server that leads where nothing of ours goes; what cannot be resolved is told by
     /// whoever connects.
-    fn refuse_target(&self) -> Result<(), Away> {
+    fn refuse_target(&self) -> Result<(), Unavailable> {
         match store::targets::resolve(&self.config.server, self.config.port()) {
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                Err(self.away(&error.to_string()))
+                Err(self.unavailable(&error.to_string()))
             }
             _ => Ok(()),
         }
     }
 
-    fn away(&self, why: &str) -> Away {
+    fn unavailable(&self, why: &str) -> Unavailable {
         let (server, port) = (&self.config.server, self.config.port());
-        Away::because(format!("mail server {server}:{port} cannot be used: {why}"))
+        Unavailable::because(format!("mail server {server}:{port} cannot be used: {why}"))
     }
 
     fn message(&self, notice: &Notice) -> Result<Message, String> {
@@ -191,12 +194,12 @@ fn text(notice: &Notice) -> String {
 }
 
 impl Notification for Email {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         self.refuse_target()?;
         match self.transport.test_connection() {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.away("it does not answer as a mail server does")),
-            Err(error) => Err(self.away(&error.to_string())),
+            Ok(false) => Err(self.unavailable("it does not answer as a mail server does")),
+            Err(error) => Err(self.unavailable(&error.to_string())),
         }
     }
 
@@ -204,11 +207,11 @@ impl Notification for Email {
         is_among(&self.config.events, occasion)
     }
 
-    fn tell(&mut self, notice: &Notice) -> Result<(), Away> {
+    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         self.refuse_target()?;
-        let message = self.message(notice).map_err(|why| self.away(&why))?;
+        let message = self.message(notice).map_err(|why| self.unavailable(&why))?;
         let sent = self.transport.send(&message);
-        sent.map(|_| ()).map_err(|error| self.away(&deepest(&error)))
+        sent.map(|_| ()).map_err(|error| self.unavailable(&deepest(&error)))
     }
 }
 
@@ -223,59 +226,53 @@ fn deepest(error: &dyn std::error::Error) -> String {
     said
 }
 
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "server",
+        about: "the mail server",
+        example: "mail.example.com",
+        default: None,
+        kind: SettingKind::Text,
+    },
+    Setting {
+        name: "port",
+        about: "its port; 0 is the usual one: 587 with starttls, 465 with tls, 25 with plain",
+        example: "2525",
+        default: Some("0"),
+        kind: SettingKind::Number { least: 0, most: 65_535 },
+    },
+    Setting {
+        name: "security",
+        about: "whether it is spoken to secretly after a first word, from the start, or never",
+        example: "tls",
+        default: Some("starttls"),
+        kind: SettingKind::Choice(SECURITIES),
+    },
+    Setting {
+        name: "from",
+        about: "whom messages are from",
+        example: "Crawler <crawler@example.com>",
+        default: None,
+        kind: SettingKind::Text,
+    },
+    Setting {
+        name: "to",
+        about: "who is written to",
+        example: "admin@example.com",
+        default: None,
+        kind: SettingKind::List,
+    },
+    EVENTS,
+    USER,
+    PASSWORD,
+    CA_FILE,
+    TIMEOUT,
+];
+
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Notification,
-    name: "email",
-    about: "what became of a job, by e-mail",
-    settings: &[
-        Setting {
-            name: "server",
-            about: "the mail server",
-            example: "mail.example.com",
-            default: None,
-            kind: SettingKind::Text,
-        },
-        Setting {
-            name: "port",
-            about: "its port; 0 is the usual one: 587 with starttls, 465 with tls, 25 with plain",
-            example: "2525",
-            default: Some("0"),
-            kind: SettingKind::Number { least: 0, most: 65_535 },
-        },
-        Setting {
-            name: "security",
-            about: "whether it is spoken to secretly after a first word, from the start, or never",
-            example: "tls",
-            default: Some("starttls"),
-            kind: SettingKind::Choice(SECURITIES),
-        },
-        Setting {
-            name: "from",
-            about: "whom messages are from",
-            example: "Crawler <crawler@example.com>",
-            default: None,
-            kind: SettingKind::Text,
-        },
-        Setting {
-            name: "to",
-            about: "who is written to",
-            example: "admin@example.com",
-            default: None,
-            kind: SettingKind::List,
-        },
-        EVENTS,
-        USER,
-        PASSWORD,
-        CA_FILE,
-        TIMEOUT,
-    ],
+    settings: SETTINGS,
     not_destination: &["from", "to", "events", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
-    check_config: |text| written(&read::<EmailConfig>(text)?.check()?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    check_config: |text| written(&EmailConfig::parse(text)?),
+    ..base(Kind::Notification, "email", "what became of a job, by e-mail")
 };

@@ -7,7 +7,7 @@
 //! the request that is under way.
 
 use super::{Notice, Notification, open};
-use crate::output::Away;
+use crate::output::Unavailable;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -39,8 +39,8 @@ pub const WAITS_MS: [i64; 3] = [2_000, 15_000, 120_000];
 
 /// What telling is done with.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
-    /// The rows.
     pub db: Db,
     /// Makes ids for this node, which is registered.
     pub ids: Arc<IdMaker>,
@@ -235,18 +235,18 @@ impl Telling {
         for mut it in due {
             let start_ms = clock::now_ms();
             let outcome = caught(|| tell_one(&it))
-                .unwrap_or_else(|error| Err(Away::because(error.to_string())));
+                .unwrap_or_else(|error| Err(Unavailable::because(error.to_string())));
             let wait_ms = self.means.waits_ms.get(it.tries).copied();
             match (outcome, wait_ms) {
                 (Ok(false), _) => {}
                 (Ok(true), _) => self.record(&it, None, start_ms),
-                (Err(away), Some(wait_ms)) => {
+                (Err(unavailable), Some(wait_ms)) => {
                     it.tries += 1;
-                    let asked_ms = away.retry_ms.unwrap_or(0).min(WAIT_MS_MAX);
+                    let asked_ms = unavailable.retry_ms.unwrap_or(0).min(WAIT_MS_MAX);
                     it.due_ms = clock::now_ms() + wait_ms.max(asked_ms);
                     self.pending.push(it);
                 }
-                (Err(away), None) => self.record(&it, Some(away.why), start_ms),
+                (Err(unavailable), None) => self.record(&it, Some(unavailable.why), start_ms),
             }
         }
     }
@@ -274,8 +274,8 @@ impl Telling {
 }
 
 /// Tells one connection; false if it does not want to know.
-fn tell_one(it: &Pending) -> std::result::Result<bool, Away> {
-    let opened = open(&it.opening.classname, &it.opening.config).map_err(Away::because);
+fn tell_one(it: &Pending) -> std::result::Result<bool, Unavailable> {
+    let opened = open(&it.opening.classname, &it.opening.config).map_err(Unavailable::because);
     let mut opened: Box<dyn Notification> = opened?;
     if !opened.wants(it.notice.occasion) {
         return Ok(false);

@@ -104,8 +104,8 @@ fn nothing_is_said_to_a_mail_server_that_cannot_be_trusted() {
     ] {
         let smtp = Smtp::start(security);
         let mut email = email::open(&config(&smtp, name, "")).unwrap();
-        let away = email.tell(&notice(Occasion::End)).unwrap_err();
-        assert!(away.why.contains("localhost"), "{}", away.why);
+        let unavailable = email.tell(&notice(Occasion::End)).unwrap_err();
+        assert!(unavailable.why.contains("localhost"), "{}", unavailable.why);
         assert!(smtp.mails().is_empty());
     }
 }
@@ -118,8 +118,12 @@ fn a_login_is_sent_and_a_refusal_is_told() {
     json["password"] = "hunter2".into();
     let mut email = email::open(&json.to_string()).unwrap();
     smtp.refuse("451 come back later");
-    let away = email.tell(&notice(Occasion::End)).unwrap_err();
-    assert!(away.why.contains("come back later") && !away.why.contains("hunter2"), "{}", away.why);
+    let unavailable = email.tell(&notice(Occasion::End)).unwrap_err();
+    assert!(
+        unavailable.why.contains("come back later") && !unavailable.why.contains("hunter2"),
+        "{}",
+        unavailable.why
+    );
     email.tell(&notice(Occasion::End)).unwrap();
     assert!(smtp.wait_for(1)[0].login.is_some());
     drop(smtp);

@@ -1,12 +1,13 @@
 //! The webhook notification: a JSON message to an address.
 
 use super::{EVENTS, Notice, Notification, check_events, is_among};
-use crate::connectors::webhook::signature::sign;
-use crate::connectors::{
-    CA_FILE, PASSWORD, SECRET, TIMEOUT, USER, check_nothing, login, read, written,
+use crate::connectors::server_settings::{
+    CA_FILE, LoginSettings, PASSWORD, RequestSettings, SECRET, TIMEOUT, USER, read_flattened,
 };
-use crate::http::{self, Access, Ask, Method, Server};
-use crate::output::Away;
+use crate::connectors::webhook::signature::sign;
+use crate::connectors::{base, written};
+use crate::http::{Method, Server, ServerRequest};
+use crate::output::Unavailable;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
 use store::clock;
@@ -14,38 +15,28 @@ use store::tables::connections::Kind;
 use store::tables::notifications::Occasion;
 
 /// Its configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct WebhookConfig {
     pub url: String,
     pub events: Vec<String>,
     pub secret: Option<String>,
-    pub user: String,
-    pub password: Option<String>,
-    pub ca_file: String,
-    pub timeout_ms: i64,
-}
-
-impl Default for WebhookConfig {
-    fn default() -> WebhookConfig {
-        WebhookConfig {
-            url: String::new(),
-            events: Vec::new(),
-            secret: None,
-            user: String::new(),
-            password: None,
-            ca_file: String::new(),
-            timeout_ms: http::TIMEOUT_MS,
-        }
-    }
+    #[serde(flatten)]
+    pub login: LoginSettings,
+    #[serde(flatten)]
+    pub request: RequestSettings,
 }
 
 impl WebhookConfig {
+    /// Reads a configuration. The error is a sentence that names the field.
+    pub fn parse(text: &str) -> Result<WebhookConfig, String> {
+        read_flattened::<WebhookConfig>(text, SETTINGS)?.check()
+    }
+
     /// Refuses what cannot be used, with a sentence that names the field.
-    pub fn check(self) -> Result<WebhookConfig, String> {
-        http::address("url", &self.url)?;
-        http::check_timeout(self.timeout_ms)?;
+    fn check(self) -> Result<WebhookConfig, String> {
+        self.request.check(&self.url)?;
         check_events(&self.events)?;
         Ok(self)
     }
@@ -58,67 +49,53 @@ struct Webhook {
 
 /// Opens it.
 pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
-    let config = read::<WebhookConfig>(config)?.check()?;
-    let access = Access {
-        url: &config.url,
-        login: login(&config.user, config.password.as_deref()),
-        ca_file: &config.ca_file,
-        timeout_ms: config.timeout_ms,
-    };
-    Ok(Box::new(Webhook { server: Server::new(access)?, config }))
+    let config = WebhookConfig::parse(config)?;
+    let server = config.request.server(&config.url, config.login.login())?;
+    Ok(Box::new(Webhook { server, config }))
 }
 
 impl Notification for Webhook {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         // Whatever it says to this, it is there and can be spoken to.
-        let ask = Ask::new(Method::OPTIONS, self.server.base().clone());
-        self.server.ask(ask).map(|_| ())
+        let request = ServerRequest::new(Method::OPTIONS, self.server.base().clone());
+        self.server.send(request).map(|_| ())
     }
 
     fn wants(&self, occasion: Occasion) -> bool {
         is_among(&self.config.events, occasion)
     }
 
-    fn tell(&mut self, notice: &Notice) -> Result<(), Away> {
+    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         let body = notice.to_json().to_string().into_bytes();
-        let mut ask = Ask::json(Method::POST, self.server.base().clone(), body);
+        let mut request = ServerRequest::json(Method::POST, self.server.base().clone(), body);
         if let Some(secret) = &self.config.secret {
-            sign(&mut ask, secret, clock::now_ms());
+            sign(&mut request, secret, clock::now_ms());
         }
-        let answer = self.server.ask(ask)?;
-        match answer.is_done() {
-            true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
-        }
+        let response = self.server.send(request)?;
+        self.server.check_done(&response)
     }
 }
 
+const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "url",
+        about: "the address",
+        example: "http://localhost:8080/jobs",
+        default: None,
+        kind: SettingKind::Text,
+    },
+    EVENTS,
+    SECRET,
+    USER,
+    PASSWORD,
+    CA_FILE,
+    TIMEOUT,
+];
+
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Notification,
-    name: "webhook",
-    about: "what became of a job, as a JSON message to an address",
-    settings: &[
-        Setting {
-            name: "url",
-            about: "the address",
-            example: "http://localhost:8080/jobs",
-            default: None,
-            kind: SettingKind::Text,
-        },
-        EVENTS,
-        SECRET,
-        USER,
-        PASSWORD,
-        CA_FILE,
-        TIMEOUT,
-    ],
+    settings: SETTINGS,
     not_destination: &["events", "timeout_ms"],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
-    check_config: |text| written(&read::<WebhookConfig>(text)?.check()?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    check_config: |text| written(&WebhookConfig::parse(text)?),
+    ..base(Kind::Notification, "webhook", "what became of a job, as a JSON message to an address")
 };

@@ -26,12 +26,12 @@ mod snippets;
 mod suggest;
 
 use super::access::{Reader, TOKENS_MAX, visible_to};
+use super::indexed_links::Target;
 use super::schema::{CONNECTION, Fields};
 use super::server::Shards;
-use super::told::Target;
 use bounded::Deadline;
 use cursor::{from_cursor, to_cursor};
-use find::{Finder, Matches};
+use find::Finder;
 use gather::Gather;
 use linked::Linked;
 use parse::{Node, Refused};
@@ -72,10 +72,9 @@ const FEW: u64 = 3;
 pub type InLinks<'a> = &'a dyn Fn(&[Option<Target>]) -> store::Result<Vec<u64>>;
 
 /// Answers questions about one state of the index.
+#[allow(missing_docs)]
 pub struct Asking<'a> {
-    /// The index.
     pub shards: &'a Shards,
-    /// Its fields.
     pub fields: &'a Fields,
     /// What hits are worth.
     pub weights: Weights,
@@ -122,6 +121,13 @@ struct Wanted {
     from: usize,
     limit: usize,
     candidates: usize,
+}
+
+impl Wanted {
+    /// Behind the last of them.
+    fn end(self) -> usize {
+        self.from + self.limit
+    }
 }
 
 impl Asking<'_> {
@@ -182,12 +188,12 @@ impl Asking<'_> {
     ) -> Result<FoundPage, Failed> {
         let searchers: Vec<&Searcher> = self.shards.searchers().collect();
         let linked = Linked::find(node, &searchers, self.in_links, deadline)?;
-        let plan = Plan::new((self.fields, self.weights), &linked, deadline);
+        let plan = Plan::new(self.fields, self.weights, &linked, deadline);
         let finder = |is_strict| {
             let query = self.seen_by(question, plan.query(node, is_strict));
             Finder::new(self.asked(question), &searchers, query, deadline)
         };
-        let end = wanted.from + wanted.limit;
+        let end = wanted.end();
         let window = if end < WINDOW { WINDOW } else { end + WINDOW };
         let gather = self.gather(question, window);
         let mut finding = finder(true)?;
@@ -207,7 +213,7 @@ impl Asking<'_> {
         };
         let mut ranking = Ranking::new(&searchers, rules);
         ranking.extend(&matches.best)?;
-        widen(&finding, &mut ranking, (&matches, gather), (end, wanted.candidates), deadline)?;
+        widen(&finding, &mut ranking, gather, wanted, matches.gathered.total, deadline)?;
         let page: Vec<Ranked> =
             ranking.kept().iter().skip(wanted.from).take(wanted.limit).cloned().collect();
         let total = matches.gathered.total;
@@ -256,20 +262,21 @@ impl Asking<'_> {
 }
 
 /// Finds more until one hit more is known than the page needs, near-duplicates folded, or
-/// there are no more, or as many were looked at as may be.
+/// there are no more than `total`, or as many were looked at as may be.
 fn widen(
     finder: &Finder<'_>,
     ranking: &mut Ranking<'_>,
-    (first, gather): (&Matches, Gather),
-    (end, candidates_max): (usize, usize),
+    gather: Gather,
+    wanted: Wanted,
+    total: u64,
     deadline: &Deadline,
 ) -> Result<(), Failed> {
     let mut gather = Gather { has_facets: false, ..gather };
     let is_open = |ranking: &Ranking<'_>| {
-        ranking.kept().len() <= end && (ranking.added() as u64) < first.gathered.total
+        ranking.kept().len() <= wanted.end() && (ranking.added() as u64) < total
     };
-    while is_open(ranking) && gather.window < candidates_max && !deadline.look() {
-        gather.window = (gather.window * WINDOW_GROWTH).min(candidates_max);
+    while is_open(ranking) && gather.window < wanted.candidates && !deadline.look() {
+        gather.window = (gather.window * WINDOW_GROWTH).min(wanted.candidates);
         let wider = finder.find(&gather)?;
         // If it was cut off, others may be better than what it has found.
         if deadline.is_over() {

@@ -14,11 +14,11 @@
 mod beside;
 mod tend;
 
+use super::anchor_text;
+use super::job_filter::{JobFilter, is_for_readers};
 use super::refresh::Refresh;
-use super::said;
-use super::schema::{Entry, Key, Said};
+use super::schema::{AnchorText, Entry, Key};
 use super::shard::{In, Means, Shard};
-use super::wanted::{Wanted, is_for_readers};
 use crate::follow::{Applied, Consumer, LeftOut, Work};
 use page::domain::SuffixList;
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
 use store::ids::{ChunkId, DocumentId, Part};
 use store::panics::{FaultPoint, Faults, caught};
-use store::tables::chunks::{self, Head};
+use store::tables::chunks::{self, Head, Task};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
 use store::tables::{cursors, settings};
@@ -54,7 +54,7 @@ pub struct Search {
     /// The chunk that is being read.
     reading: Option<In>,
     /// Which jobs want their documents to be found.
-    wanted: Wanted,
+    wanted: JobFilter,
     /// Whether documents are tried one by one, because a batch has failed.
     is_careful: bool,
     /// Whether shards are made anew, whatever is published of them.
@@ -88,7 +88,7 @@ impl Search {
     /// The index, and who is told of every version.
     pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
         let list = means.claimant.db.read(settings::suffix_list)?;
-        let (shards, wanted) = (BTreeMap::new(), Wanted::default());
+        let (shards, wanted) = (BTreeMap::new(), JobFilter::default());
         let (is_careful, is_anew, faults, reading) = Default::default();
         Ok(Search { means, list, shards, reading, wanted, is_careful, is_anew, faults, published })
     }
@@ -138,7 +138,7 @@ impl Search {
         match () {
             () if shard.is_empty() => {}
             () if chunk.removes > 0 => return Ok(false),
-            () => leave_out(&db, (part, chunk.id), shard)?,
+            () => leave_out(&db, part, chunk.id, shard)?,
         }
         Ok(true)
     }
@@ -156,10 +156,7 @@ impl Search {
         };
         let mut records: Vec<DocumentRecord> = Vec::new();
         for record in pack::stream(part, id, bytes)? {
-            let record = record?;
-            if is_news(&record) {
-                records.push(record);
-            }
+            records.extend(Some(record?).filter(is_news));
         }
         let hashes: Vec<_> = records.iter().map(|it| it.dochash).collect();
         let rows = db.read(move |tx| documents::pointers(tx, part, &hashes))?;
@@ -207,15 +204,15 @@ impl Search {
     }
 
     /// What others say of documents that have something to be found by.
-    fn said(&self, records: &[DocumentRecord]) -> Result<Vec<Said>> {
+    fn said(&self, records: &[DocumentRecord]) -> Result<Vec<AnchorText>> {
         let Some(links) = &self.means.links else {
-            return Ok(vec![Said::default(); records.len()]);
+            return Ok(vec![AnchorText::default(); records.len()]);
         };
         let target = |record: &DocumentRecord| {
             record.facts.as_ref()?;
-            said::target(links, &self.list, &record.docid)
+            anchor_text::target(links, &self.list, &record.docid)
         };
-        said::of(links, &records.iter().map(target).collect::<Vec<_>>())
+        anchor_text::of(links, &records.iter().map(target).collect::<Vec<_>>())
     }
 
     /// A batch of what is behind where parts are: what it came to, the chunks that are in, and
@@ -270,7 +267,7 @@ impl Search {
         // If this cannot be written either, the follower says what it waits for.
         let _ = self
             .db()
-            .write(move |tx| chunks::mark_task(tx, (&lease, chunk), "error", Some(&why), now_ms));
+            .write(move |tx| chunks::mark_task(tx, &lease, chunk, Task::Error, Some(&why), now_ms));
     }
 
     fn by_shard<'a>(&self, leases: impl Iterator<Item = &'a Lease>) -> BTreeMap<Part, Vec<Lease>> {
@@ -291,18 +288,18 @@ impl Search {
             }
             shard.publish(&leases, chunks)?;
             (self.published)();
-            shard.mark(chunks, "propagated")?;
+            shard.mark(chunks, Task::Propagated)?;
         }
         Ok(())
     }
 }
 
 /// Takes out of a shard what it has of documents whose content is in a chunk.
-fn leave_out(db: &Db, (part, chunk): (Part, ChunkId), shard: &mut Shard) -> Result<()> {
+fn leave_out(db: &Db, part: Part, chunk: ChunkId, shard: &mut Shard) -> Result<()> {
     let mut after = DocumentId(i64::MIN);
     loop {
         let found =
-            db.read(move |tx| documents::of_chunk(tx, (part, chunk), after, DOCUMENTS_STEP))?;
+            db.read(move |tx| documents::of_chunk(tx, part, chunk, after, DOCUMENTS_STEP))?;
         for (_, connection, hash) in &found {
             shard.writer.delete_if_in(Key { connection: *connection, hash: *hash })?;
         }

@@ -10,9 +10,9 @@
 //! open, so that files which a merge has replaced are free. What is merged in the middle of a sweep
 //! is looked at again.
 
-use super::said;
+use super::anchor_text;
+use super::indexed_links::{Columns, is_worth_it};
 use super::schema::Key;
-use super::told::{Columns, is_worth_it};
 use super::writer::{Writer, failed, searcher};
 use crate::links::LinkIndex;
 use std::collections::HashSet;
@@ -70,7 +70,7 @@ impl Refresh {
         }
         let committed = searcher(writer)?;
         let (stale, is_done) = self.sweep.get_or_insert_default().look(&committed, links)?;
-        let written = write(writer, links, (&committed, &stale))?;
+        let written = write(writer, links, &committed, &stale)?;
         if is_done {
             self.sweep = None;
         }
@@ -130,7 +130,7 @@ impl Sweep {
                 break;
             }
         }
-        let now = said::in_links(links, &targets)?;
+        let now = anchor_text::in_links(links, &targets)?;
         let mut stale = Vec::new();
         for ((at, before), now) in at.iter().zip(before).zip(now) {
             if is_worth_it(before, now) {
@@ -154,7 +154,8 @@ impl Sweep {
 fn write(
     writer: &mut Writer,
     links: &LinkIndex,
-    (committed, stale): (&Searcher, &[DocAddress]),
+    committed: &Searcher,
+    stale: &[DocAddress],
 ) -> Result<usize> {
     let (mut targets, mut documents) = (Vec::new(), Vec::new());
     for at in stale {
@@ -164,7 +165,7 @@ fn write(
             committed.doc(*at).map_err(|error| failed(writer.home(), error))?;
         documents.push(stored);
     }
-    let said = said::of(links, &targets)?;
+    let said = anchor_text::of(links, &targets)?;
     let mut written = 0;
     for (mut document, said) in documents.into_iter().zip(said) {
         let fields = &writer.fields;

@@ -29,6 +29,7 @@ const HEADINGS_BYTES_MAX: usize = 16 * 1024;
 /// The fields.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
+// tidy: wide the fields of the index
 pub struct Fields {
     pub schema: Schema,
     /// Connection and hash of the identifier.
@@ -109,10 +110,9 @@ pub fn analysers() -> TokenizerManager {
 
 /// The key of a document: the connection it is of, and the hash of its identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub struct Key {
-    /// The connection.
     pub connection: ConnectionId,
-    /// The hash.
     pub hash: DocHash,
 }
 
@@ -140,18 +140,18 @@ impl Key {
 
 /// What others say of a document: the words of links to it, and how many there are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
+#[allow(missing_docs)]
+pub struct AnchorText {
     /// In-links.
     pub links: u64,
-    /// Their words.
     pub anchors: Vec<String>,
     /// Where the link index has it, if it is a page of the web.
     pub target: Option<(Part, DocHash)>,
 }
 
 /// A document for the index.
+#[allow(missing_docs)]
 pub struct Entry<'a> {
-    /// Its key.
     pub key: Key,
     /// Its part, and the chunk its content is from.
     pub place: (Part, ChunkId),
@@ -160,7 +160,7 @@ pub struct Entry<'a> {
     /// What it holds.
     pub facts: &'a Facts,
     /// What others say.
-    pub said: &'a Said,
+    pub said: &'a AnchorText,
 }
 
 impl Fields {
@@ -202,7 +202,7 @@ impl Fields {
     }
 
     /// Adds what is not stored: what can be made of its key and its URL, and what others say.
-    pub fn complete(&self, to: &mut TantivyDocument, key: Key, url: &str, said: &Said) {
+    pub fn complete(&self, to: &mut TantivyDocument, key: Key, url: &str, said: &AnchorText) {
         to.add_i64(self.connection, key.connection.0);
         to.add_text(self.address, address(url));
         above(host_of(url)).for_each(|it| to.add_text(self.host, it));

@@ -73,16 +73,16 @@ impl Shards {
 }
 
 /// What a question is answered from.
+#[allow(missing_docs)]
 pub struct Current {
-    /// The shards.
     pub shards: Shards,
     /// How far they are behind the crawl.
     pub lag: Lag,
 }
 
 /// Serves searches.
+#[allow(missing_docs)]
 pub struct Server {
-    /// The fields.
     pub fields: Fields,
     opener: Arc<Opener>,
     /// The thread that fetches a version, if there was one.

@@ -18,10 +18,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use store::ids::{ChunkId, ObjectId, Part};
 use store::objects::{ObjectPath, Objects};
+use store::tables::chunks::{self, Task};
+use store::tables::cursors;
 use store::tables::leases::Lease;
 use store::tables::objects::{self, Kind};
 use store::tables::shards::{self, File, New, Told};
-use store::tables::{chunks, cursors};
 use store::{Db, Error, Result, clock};
 
 /// How long a file stays that no version has any more: whoever opens an older one has
@@ -34,10 +35,10 @@ const MERGES_MAX: usize = 20;
 
 /// Who publishes, and where.
 #[derive(Clone)]
+#[allow(missing_docs)]
 pub struct Means {
     /// Who it is.
     pub claimant: Claimant,
-    /// The objects.
     pub objects: Objects,
     /// Where writers have their directories.
     pub home: PathBuf,
@@ -71,10 +72,10 @@ impl Means {
 }
 
 /// A shard that is written.
+#[allow(missing_docs)]
 pub struct Shard {
     part: Part,
     means: Means,
-    /// The index.
     pub writer: Writer,
     make: String,
     /// The files of what is published of this one.
@@ -98,10 +99,9 @@ pub enum Merged {
 
 /// A chunk that is in, of a part whose lease is held.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct In {
-    /// The lease.
     pub lease: Lease,
-    /// The chunk.
     pub chunk: ChunkId,
 }
 
@@ -120,7 +120,7 @@ impl Shard {
         remove_staged(means, part)?;
         let home = take_over(&means.folder(part), means.claimant.ids.next())?;
         if !is_there(&home, &shard.told.meta, &files) || means.check(part, &home, &files).is_err() {
-            restore(means, &home, (&shard.told.meta, &files))?;
+            restore(means, &home, &shard.told.meta, &files)?;
             means.check(part, &home, &files)?;
         }
         let mut writer = Writer::open(&home)?;
@@ -170,10 +170,10 @@ impl Shard {
                 return Ok(false);
             }
             for (part, seq) in &reached {
-                cursors::set(tx, (*part, cursors::SEARCH), *seq, now_ms)?;
+                cursors::set(tx, *part, cursors::SEARCH, *seq, now_ms)?;
             }
             for it in &marks {
-                chunks::mark_task(tx, (&it.lease, it.chunk), "propagated", None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, Task::Propagated, None, now_ms)?;
             }
             Ok(true)
         })
@@ -186,7 +186,7 @@ impl Shard {
     /// Commits, and publishes what was committed, under the leases of the parts that got
     /// further. Chunks are marked on the way.
     pub fn publish(&mut self, leases: &[Lease], chunks: &[In]) -> Result<i64> {
-        self.mark(chunks, "building")?;
+        self.mark(chunks, Task::Building)?;
         self.writer.commit()?;
         self.publish_committed(leases, chunks)
     }
@@ -236,7 +236,7 @@ impl Shard {
         let (rows, now_ms) = (staged.clone(), clock::now_ms());
         self.means.db().write(move |tx| {
             for (_, object, path) in &rows {
-                objects::stage(tx, (part, *object), Kind::Shard, path.as_str(), now_ms)?;
+                objects::stage(tx, part, *object, Kind::Shard, path.as_str(), now_ms)?;
             }
             Ok(())
         })?;
@@ -272,12 +272,12 @@ impl Shard {
         let new = New { told, documents, reached: reached.clone(), names, added };
         let (leases, marks) = (leases.to_vec(), chunks.to_vec());
         let (version, published) = self.means.db().write(move |tx| {
-            let version = shards::publish(tx, (part, &leases), &new, now_ms)?;
+            let version = shards::publish(tx, part, &leases, &new, now_ms)?;
             for (part, seq) in &reached {
-                cursors::set(tx, (*part, cursors::SEARCH), *seq, now_ms)?;
+                cursors::set(tx, *part, cursors::SEARCH, *seq, now_ms)?;
             }
             for it in &marks {
-                chunks::mark_task(tx, (&it.lease, it.chunk), "built", None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, Task::Built, None, now_ms)?;
             }
             Ok((version, shards::files(tx, part)?))
         })?;
@@ -289,14 +289,14 @@ impl Shard {
     }
 
     /// Says what is done with chunks.
-    pub fn mark(&self, chunks: &[In], task: &'static str) -> Result<()> {
+    pub fn mark(&self, chunks: &[In], task: Task) -> Result<()> {
         if chunks.is_empty() {
             return Ok(());
         }
         let (chunks, now_ms) = (chunks.to_vec(), clock::now_ms());
         self.means.db().write(move |tx| {
             for it in &chunks {
-                chunks::mark_task(tx, (&it.lease, it.chunk), task, None, now_ms)?;
+                chunks::mark_task(tx, &it.lease, it.chunk, task, None, now_ms)?;
             }
             Ok(())
         })
@@ -334,7 +334,7 @@ fn is_there(home: &Path, meta: &str, files: &[File]) -> bool {
 }
 
 /// Brings what is published into a directory.
-fn restore(means: &Means, home: &Path, (meta, files): (&str, &[File])) -> Result<()> {
+fn restore(means: &Means, home: &Path, meta: &str, files: &[File]) -> Result<()> {
     clear(home)?;
     for it in files {
         means.objects.fetch_file(&ObjectPath::parse(&it.path)?, &home.join(&it.name))?;
@@ -349,7 +349,7 @@ fn remove_staged(means: &Means, part: Part) -> Result<()> {
     loop {
         let now_ms = clock::now_ms();
         let doomed = means.db().write(move |tx| {
-            objects::condemn_staged(tx, (part, Kind::Shard), now_ms, COLLECTED_MAX)
+            objects::condemn_staged(tx, part, Kind::Shard, now_ms, COLLECTED_MAX)
         })?;
         if means.spans_parts {
             for it in &doomed {

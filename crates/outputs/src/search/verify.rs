@@ -10,9 +10,9 @@
 mod facts;
 mod strays;
 
+use super::job_filter::{JobFilter, is_for_readers};
 use super::schema::{Fields, Key};
 use super::server::Shards;
-use super::wanted::{Wanted, is_for_readers};
 use super::writer::{Cursors, failed};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -51,14 +51,13 @@ pub struct Verified {
 }
 
 /// What is compared.
+#[allow(missing_docs)]
 pub struct Verifying<'a> {
-    /// The rows.
     pub db: &'a Db,
     /// Where facts are.
     pub objects: &'a Objects,
     /// What is published.
     pub shards: &'a Shards,
-    /// Its fields.
     pub fields: &'a Fields,
 }
 
@@ -201,7 +200,7 @@ impl Verifying<'_> {
 /// What jobs want, asked once: nobody changes their mind meanwhile.
 #[derive(Default)]
 struct Jobs {
-    wanted: Wanted,
+    wanted: JobFilter,
     known: HashMap<JobId, bool>,
 }
 

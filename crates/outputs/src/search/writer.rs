@@ -100,11 +100,11 @@ pub struct Committed {
 }
 
 /// A shard's writer.
+#[allow(missing_docs)]
 pub struct Writer {
     home: PathBuf,
     index: Index,
     writer: IndexWriter,
-    /// The fields.
     pub fields: Fields,
     /// How far it is.
     pub cursors: Cursors,

@@ -6,8 +6,8 @@ use super::{Fault, Kept, Shelf, UNACCEPTABLE};
 use serde_json::{Value as Json, json};
 
 /// Such a server.
+#[allow(missing_docs)]
 pub struct OpenSearch {
-    /// The server.
     pub server: Server,
     /// What it keeps.
     pub shelf: Shelf,

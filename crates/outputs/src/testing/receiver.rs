@@ -7,8 +7,8 @@ use crate::connectors::webhook::signature::{SIGNATURE, TIMESTAMP, signature};
 use serde_json::{Value as Json, json};
 
 /// Such a server.
+#[allow(missing_docs)]
 pub struct Receiver {
-    /// The server.
     pub server: Server,
     /// What it keeps. Messages that are about no document are kept by their number.
     pub shelf: Shelf,

@@ -4,7 +4,7 @@
 //! with the original's words. Invariant: an expression is matched in linear time.
 
 use super::{Refusal, Transformation};
-use crate::connectors::{check_nothing, read, written};
+use crate::connectors::{base, read, written};
 use crate::output::Content;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
@@ -129,9 +129,6 @@ const fn bytes(name: &'static str, about: &'static str, example: &'static str) -
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Transformation,
-    name: "allowed",
-    about: "lets only documents of some types, names, sizes and addresses through",
     settings: &[
         list("types", "a media type that is allowed, such as text/html or text/*", "text/*"),
         list("extensions", "an extension that is allowed", "html"),
@@ -140,14 +137,12 @@ pub const CONNECTOR: Connector = Connector {
         bytes("min_bytes", "the least size of a document", "10"),
         bytes("max_bytes", "the largest size of a document; 0 is no limit", "1000000"),
     ],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&Allowed::read(read(text)?)?.config),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(
+        Kind::Transformation,
+        "allowed",
+        "lets only documents of some types, names, sizes and addresses through",
+    )
 };
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! is a text afterwards; where no main text is found, it is the one there was.
 
 use super::{Refusal, Transformation};
-use crate::connectors::{check_nothing, read, written};
+use crate::connectors::{base, read, written};
 use crate::output::{Content, Wants};
 use dom_query::Document;
 use page::charset;
@@ -110,9 +110,6 @@ fn is_too_deep(page: &str) -> bool {
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Transformation,
-    name: "html",
-    about: "takes the main text out of pages",
     settings: &[Setting {
         name: "main",
         about: "only the main text of a page, without menus and the like; without, all of its text",
@@ -120,14 +117,9 @@ pub const CONNECTOR: Connector = Connector {
         default: Some("no"),
         kind: SettingKind::Flag,
     }],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
     takes_bodies: true,
     check_config: |text| written(&read::<HtmlConfig>(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Transformation, "html", "takes the main text out of pages")
 };
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! not tell, nothing is said that was not said before.
 
 use super::{Refusal, Transformation};
-use crate::connectors::{check_nothing, read, written};
+use crate::connectors::{base, read, written};
 use crate::fields::check_name;
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
@@ -144,9 +144,6 @@ const CODES: &[(&str, &str)] = &[
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Transformation,
-    name: "language",
-    about: "says which language a text is in",
     settings: &[
         Setting {
             name: "field",
@@ -170,14 +167,8 @@ pub const CONNECTOR: Connector = Connector {
             kind: SettingKind::Number { least: 0, most: i64::MAX },
         },
     ],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&read::<LanguageConfig>(text)?.check()?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Transformation, "language", "says which language a text is in")
 };
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Invariant: a cut lies between characters, and where one is made a field says so.
 
 use super::{Refusal, Transformation};
-use crate::connectors::{check_nothing, read, written};
+use crate::connectors::{base, read, written};
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -45,9 +45,6 @@ impl Transformation for LimiterConfig {
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Transformation,
-    name: "limiter",
-    about: "cuts text that is too long",
     settings: &[
         Setting {
             name: "max_bytes",
@@ -64,14 +61,8 @@ pub const CONNECTOR: Connector = Connector {
             kind: SettingKind::Number { least: 0, most: i64::MAX },
         },
     ],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| written(&read::<LimiterConfig>(text)?),
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Transformation, "limiter", "cuts text that is too long")
 };
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Invariant: no document gets more fields, or longer ones, than the limits say.
 
 use super::{Refusal, Transformation};
-use crate::connectors::{check_nothing, read, written};
+use crate::connectors::{base, read, written};
 use crate::fields::{FIELDS_MAX, Fields, VALUES_MAX, check_name};
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
@@ -197,9 +197,6 @@ const fn rules(name: &'static str, about: &'static str, example: &'static str) -
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Transformation,
-    name: "metadata",
-    about: "sets, adds, renames and removes fields of documents",
     settings: &[
         rules(
             "set",
@@ -210,18 +207,12 @@ pub const CONNECTOR: Connector = Connector {
         rules("rename", "a field and its new name", "title=headline"),
         rules("remove", "a field that is left out", "charset"),
     ],
-    not_destination: &[],
-    spec: &[],
-    link_types: &[],
-    takes_bodies: false,
     check_config: |text| {
         let config: MetadataConfig = read(text)?;
         Metadata::read(&config)?;
         written(&config)
     },
-    check_spec: check_nothing,
-    install: None,
-    deinstall: None,
+    ..base(Kind::Transformation, "metadata", "sets, adds, renames and removes fields of documents")
 };
 
 #[cfg(test)]

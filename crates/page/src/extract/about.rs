@@ -53,7 +53,7 @@ pub(super) fn read(file: impl BufRead, family: Family, found: &mut Extract) {
                     "creator" if family == Family::OpenDocument => {
                         last_creator = Some(value.into_string());
                     }
-                    name => take(found, (name, family), value.into_string()),
+                    name => take(found, name, family, value.into_string()),
                 }
             }
         }
@@ -68,7 +68,7 @@ pub(super) fn read(file: impl BufRead, family: Family, found: &mut Extract) {
     }
 }
 
-fn take(found: &mut Extract, (name, family): (&str, Family), value: String) {
+fn take(found: &mut Extract, name: &str, family: Family, value: String) {
     let is_book = family == Family::Book;
     match name {
         "title" if found.title.is_empty() => found.title = value,

@@ -54,19 +54,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     let mut found = Extract::default();
     let has_text = match book::package(&mut archive) {
         Some(package) => {
-            describe(&mut archive, (&package, Family::Book), &mut found);
+            describe(&mut archive, &package, Family::Book, &mut found);
             let order = book::order(&mut archive, &package);
-            texts(&mut archive, (&order, BOOK), &mut said)
+            texts(&mut archive, &order, BOOK, &mut said)
         }
         None if archive.has("content.xml") => {
-            describe(&mut archive, ("meta.xml", Family::OpenDocument), &mut found);
-            texts(&mut archive, (&["content.xml".to_owned()], OPEN_DOCUMENT), &mut said)
+            describe(&mut archive, "meta.xml", Family::OpenDocument, &mut found);
+            texts(&mut archive, &["content.xml".to_owned()], OPEN_DOCUMENT, &mut said)
         }
         None => {
-            describe(&mut archive, ("docProps/core.xml", Family::Office), &mut found);
+            describe(&mut archive, "docProps/core.xml", Family::Office, &mut found);
             references(&mut archive, &mut said);
             let order = office_order(&archive.names);
-            texts(&mut archive, (&order, OFFICE), &mut said) | sheets::read(&mut archive, &mut said)
+            texts(&mut archive, &order, OFFICE, &mut said) | sheets::read(&mut archive, &mut said)
         }
     };
     if !has_text {
@@ -85,7 +85,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     Ok(found)
 }
 
-fn describe(archive: &mut Archive<'_>, (name, family): (&str, Family), found: &mut Extract) {
+fn describe(archive: &mut Archive<'_>, name: &str, family: Family, found: &mut Extract) {
     if let Some(file) = archive.part(name) {
         about::read(file, family, found);
     }
@@ -108,7 +108,7 @@ fn office_order(names: &[String]) -> Vec<String> {
 }
 
 /// Takes the text of parts in. False if there are none.
-fn texts(archive: &mut Archive<'_>, (names, inside): (&[String], Inside), said: &mut Said) -> bool {
+fn texts(archive: &mut Archive<'_>, names: &[String], inside: Inside, said: &mut Said) -> bool {
     for name in names {
         let whole = archive.part(name).is_some_and(|file| text(file, inside, said));
         said.line();

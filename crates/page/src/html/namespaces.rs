@@ -87,7 +87,7 @@ impl Namespaces {
         }
         let is_annotation = self.current == Namespace::MathMl && name == b"annotation-xml";
         let holds_html = is_integration_point(self.current, name)
-            || (is_annotation && attributes.0.iter().any(says_html));
+            || (is_annotation && attributes.0.iter().any(|(name, value)| says_html(name, value)));
         if holds_html && !closed {
             self.enter(Namespace::Html);
         }
@@ -130,7 +130,7 @@ fn lower_case(name: &[u8]) -> Name {
 }
 
 /// Whether an attribute of `<annotation-xml>` says that HTML is in it.
-fn says_html(&(name, value): &(&str, &str)) -> bool {
+fn says_html(name: &str, value: &str) -> bool {
     name.eq_ignore_ascii_case("encoding")
         && ["text/html", "application/xhtml+xml"]
             .iter()

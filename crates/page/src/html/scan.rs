@@ -75,6 +75,7 @@ struct Span {
     value: (usize, usize),
 }
 
+// tidy: wide the state of one scan, which the callbacks of the tokeniser share
 struct Reporter<'d, 's, S> {
     document: &'d str,
     sink: &'s mut S,
@@ -104,7 +105,7 @@ struct Reporter<'d, 's, S> {
 }
 
 impl<'d, S: Sink<'d>> Reporter<'d, '_, S> {
-    fn slice(&self, (from, to): (usize, usize)) -> &'d str {
+    fn slice(&self, from: usize, to: usize) -> &'d str {
         self.document.get(from..to).unwrap_or("")
     }
 
@@ -116,7 +117,7 @@ impl<'d, S: Sink<'d>> Reporter<'d, '_, S> {
 
     /// Tells of the text up to `end`.
     fn flush(&mut self, end: usize) {
-        let piece = self.slice((self.text, end));
+        let piece = self.slice(self.text, end);
         match self.raw.take() {
             Some((tag, _)) => self.sink.raw_text(tag, piece),
             // A reference is always a piece of its own.
@@ -170,7 +171,7 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
             Inside::Markup => self.flush(self.opened),
             Inside::Cdata => {
                 let end = self.at.saturating_sub("]]>".len());
-                self.sink.shown(self.slice((self.text, end)));
+                self.sink.shown(self.slice(self.text, end));
             }
         }
         self.inside = Inside::Text;
@@ -301,7 +302,7 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
             Inside::Text => self.flush(self.document.len()),
             // Markup that the end cuts off is nothing.
             Inside::Markup => self.flush(self.opened),
-            Inside::Cdata => self.sink.shown(self.slice((self.text, self.document.len()))),
+            Inside::Cdata => self.sink.shown(self.slice(self.text, self.document.len())),
         }
     }
 

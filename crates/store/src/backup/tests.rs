@@ -136,9 +136,8 @@ fn a_damaged_backup_is_refused_and_leaves_nothing() {
 fn a_backup_refuses_an_object_that_is_not_what_was_written() {
     let place = tempfile::tempdir().unwrap();
     let data = filled(&place.path().join("data"));
-    let all = data
-        .db()
-        .read(|tx| crate::tables::objects::published_after(tx, (Part(-1), ObjectId(0)), 9));
+    let all =
+        data.db().read(|tx| crate::tables::objects::published_after(tx, Part(-1), ObjectId(0), 9));
     let damaged = data.layout().objects().join(&all.unwrap()[0].path);
     std::fs::write(&damaged, "other bytes").unwrap();
     let saved = place.path().join("saved");

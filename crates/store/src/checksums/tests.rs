@@ -49,10 +49,10 @@ fn fill_tables(db: &Db, objects: &Path) -> Result<Objects> {
         let mut ingest = Ingest::new(1, key.1, document().dochash);
         (ingest.uri, ingest.version) = (Some("https://example.com/".into()), Some("v1".into()));
         let moved = Move { before: None, after: Some(ingest) };
-        ingests::save(tx, (Part(0), ConnectionId(3)), &[moved])?;
-        cursors::advance(tx, (Part(0), cursors::LINKS), 0, 1, 7)?;
-        cursors::advance(tx, (Part(0), cursors::LINKS), 1, 2, 8)?;
-        cursors::set(tx, (Part(0), cursors::SEARCH), 2, 8)?;
+        ingests::save(tx, Part(0), ConnectionId(3), &[moved])?;
+        cursors::advance(tx, Part(0), cursors::LINKS, 0, 1, 7)?;
+        cursors::advance(tx, Part(0), cursors::LINKS, 1, 2, 8)?;
+        cursors::set(tx, Part(0), cursors::SEARCH, 2, 8)?;
         define(tx)
     })?;
     Ok(store)
@@ -95,7 +95,7 @@ fn define(tx: &mut Tx<'_>) -> Result<()> {
     let before = job_states::state(tx, JOB)?;
     let mut now = before.clone();
     now.run = Run(1);
-    job_states::save(tx, JOB, (&before, &now), 9)
+    job_states::save(tx, JOB, &before, &now, 9)
 }
 
 /// What `verify` says of rows.
@@ -166,7 +166,7 @@ fn changed(table: &str, column: &str, value: Option<String>) -> String {
 fn damaged_by(db: &Db, summed: &'static Summed, column: schema::Column) -> Vec<String> {
     let table = schema_of(summed);
     let undone = db.write(move |tx| {
-        let first = page(tx, (summed, &table), None, 1)?.remove(0).key;
+        let first = page(tx, summed, &table, None, 1)?.remove(0).key;
         let key: Vec<String> = table.key_list().split(", ").map(str::to_owned).collect();
         let at: Vec<(&str, Value<'_>)> =
             key.iter().map(String::as_str).zip(first.iter().map(Cell::value)).collect();
@@ -199,7 +199,7 @@ fn damaged_by(db: &Db, summed: &'static Summed, column: schema::Column) -> Vec<S
         let (name, place) = (column.name, values.len());
         let set = format!("UPDATE {} SET {name} = ${place}", summed.table);
         assert_eq!(tx.execute(&format!("{set} WHERE {}", condition(&at)), &values)?, 1);
-        let all = page(tx, (summed, &table), None, 100)?;
+        let all = page(tx, summed, &table, None, 100)?;
         let damaged = all.into_iter().filter(|row| !row.is_whole).map(|row| row.name);
         Err::<(), Error>(Error::Refused(damaged.collect::<Vec<_>>().join("\n")))
     });
@@ -314,8 +314,8 @@ fn what_an_output_has_of_a_damaged_row_is_sent_again() {
         fill_tables(db, place.path())?;
         let load = || {
             db.write(|tx| {
-                let key = (Part(0), ConnectionId(3));
-                ingests::load(tx, key, ConnectionId(1), &[document().dochash])
+                let (output, connection) = (ConnectionId(3), ConnectionId(1));
+                ingests::load(tx, Part(0), output, connection, &[document().dochash])
             })
         };
         assert_eq!(load()?[0].version.as_deref(), Some("v1"));

@@ -55,7 +55,8 @@ pub(super) struct Visited {
 /// The rows of a table behind a key, in the order of the key.
 pub(super) fn page(
     tx: &mut Tx<'_>,
-    (summed, table): (&'static Summed, &Table),
+    summed: &'static Summed,
+    table: &Table,
     after: Option<&[Cell]>,
     limit: u32,
 ) -> Result<Vec<Visited>> {
@@ -106,8 +107,8 @@ pub(super) fn shown(value: Raw<'_>) -> String {
 }
 
 /// Rows of a table that are damaged, from a walk over a bounded number of rows.
+#[allow(missing_docs)]
 pub(crate) struct Damaged {
-    /// The table.
     pub table: &'static Summed,
     /// The keys of the rows, as people read them.
     pub keys: Vec<String>,
@@ -127,7 +128,7 @@ pub(crate) struct Place {
 /// Looks at up to `limit` rows from a place on.
 pub(crate) fn damaged_after(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<Damaged> {
     let summed = declared::TABLES[place.table];
-    let page = page(tx, (summed, &schema_of(summed)), place.after.as_deref(), limit)?;
+    let page = page(tx, summed, &schema_of(summed), place.after.as_deref(), limit)?;
     let last = page.last().map(|row| row.key.clone());
     // Keys that do not grow are damaged, and would lead round in a circle.
     let goes_on = last.is_some() && last > place.after;
@@ -156,7 +157,7 @@ pub(crate) fn fill(tx: &mut Tx<'_>, tables: &[&'static Summed]) -> Result<()> {
             .collect();
         let mut after: Option<Vec<Cell>> = None;
         loop {
-            let page = page(tx, (summed, &table), after.as_deref(), FILLED)?;
+            let page = page(tx, summed, &table, after.as_deref(), FILLED)?;
             let last = page.last().map(|row| row.key.clone());
             if last.is_none() || last <= after {
                 break;
@@ -172,7 +173,8 @@ pub(crate) fn fill(tx: &mut Tx<'_>, tables: &[&'static Summed]) -> Result<()> {
             tx.update_rows(
                 &format!("UPDATE {} SET {COLUMN} = v.column{}", summed.table, kinds.len() + 1),
                 &[],
-                (&[kinds.as_slice(), &[Kind::Int]].concat(), &rows),
+                &[kinds.as_slice(), &[Kind::Int]].concat(),
+                &rows,
                 &format!("WHERE {}", found.join(" AND ")),
             )?;
             after = last;

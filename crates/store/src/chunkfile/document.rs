@@ -150,8 +150,8 @@ pub struct Hop {
 
 /// A named value of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
 pub struct Field {
-    /// Its name.
     pub name: String,
     /// Its values, in order.
     pub values: Vec<String>,
@@ -169,10 +169,10 @@ pub struct Access {
 
 /// An access token of a level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
 pub struct Token {
     /// Where it is asked for.
     pub level: Level,
-    /// The token.
     pub name: String,
 }
 

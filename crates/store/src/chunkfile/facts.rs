@@ -58,10 +58,9 @@ impl RangeSource for &[u8] {
 }
 
 /// A facts file inside an object: all of it, or one piece of a pack.
+#[allow(missing_docs)]
 pub struct InObject<'a> {
-    /// The store.
     pub objects: &'a Objects,
-    /// The object.
     pub path: ObjectPath,
     /// The file's first byte in the object.
     pub offset: u64,

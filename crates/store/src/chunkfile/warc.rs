@@ -130,12 +130,12 @@ impl RecordId {
 
 /// One answer of a server.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Capture<'a> {
     /// The address that answered.
     pub target_uri: &'a str,
     /// When the answer began.
     pub date_ms: i64,
-    /// Who answered.
     pub ip: Option<IpAddr>,
     /// Status code.
     pub status: u16,
@@ -149,12 +149,11 @@ pub struct Capture<'a> {
 
 /// The earlier record that a revisit stands for.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Original<'a> {
     /// Its id, as [`RecordId`] gave it.
     pub record_id: &'a str,
-    /// Its address.
     pub target_uri: &'a str,
-    /// Its time.
     pub date_ms: i64,
     /// Its `WARC-Payload-Digest`.
     pub payload_digest: &'a str,
@@ -183,7 +182,8 @@ pub fn response(id: &RecordId, capture: &Capture<'_>) -> Record {
 /// A document that did not come as an answer of the web, as it is.
 pub fn resource(
     id: &RecordId,
-    (target_uri, date_ms): (&str, i64),
+    target_uri: &str,
+    date_ms: i64,
     media_type: &str,
     body: &[u8],
 ) -> Record {

@@ -38,10 +38,10 @@ pub struct Found {
 
 /// Some bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Place {
     /// The first byte.
     pub offset: u64,
-    /// How many.
     pub len: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::testing::both_databases;
 use crate::verify::verify;
 
 const PART: Part = Part(4);
-const KEY: (Part, ObjectId) = (PART, ObjectId(1));
+const ID: ObjectId = ObjectId(1);
 const BYTES: &[u8] = b"some facts";
 /// Long after everything in these tests.
 const LATER_MS: i64 = 1_000_000;
@@ -44,14 +44,14 @@ type LifeStep = fn(&Db, &Objects, ObjectId) -> Result<()>;
 const STEPS: [LifeStep; 6] = [
     |db, _, id| {
         let path = path_of(id).to_string();
-        db.write(move |tx| rows::stage(tx, (PART, id), Kind::Facts, &path, 10))
+        db.write(move |tx| rows::stage(tx, PART, id, Kind::Facts, &path, 10))
     },
     |_, objects, id| objects.put(&path_of(id), BYTES.to_vec()),
     |db, _, id| {
         let hash = *blake3::hash(BYTES).as_bytes();
-        db.write(move |tx| rows::publish(tx, (PART, id), BYTES.len() as u64, &hash, 20))
+        db.write(move |tx| rows::publish(tx, PART, id, BYTES.len() as u64, &hash, 20))
     },
-    |db, _, id| db.write(move |tx| rows::condemn(tx, (PART, id), 30)).map(drop),
+    |db, _, id| db.write(move |tx| rows::condemn(tx, PART, id, 30)).map(drop),
     |_, objects, id| objects.delete(&path_of(id)),
     |db, _, id| db.write(move |tx| rows::forget(tx, PART, &[id])).map(drop),
 ];
@@ -69,9 +69,9 @@ fn a_crash_behind_any_step_is_harmless() {
                 step(db, objects, id)?;
                 assert_invariants(db, objects, &format!("behind {steps} steps"))?;
             }
-            collect(db, objects, PART, (GRACE, LATER_MS), 10)?;
+            collect(db, objects, PART, GRACE, LATER_MS, 10)?;
             // What was abandoned is condemned first and goes when its grace is over.
-            collect(db, objects, PART, (GRACE, 2 * LATER_MS), 10)?;
+            collect(db, objects, PART, GRACE, 2 * LATER_MS, 10)?;
             assert_invariants(db, objects, &format!("collected behind {steps} steps"))?;
             let published = steps == 3;
             let left = objects.head(&path_of(id))?.is_some();
@@ -88,20 +88,18 @@ fn a_crash_behind_any_step_is_harmless() {
 #[test]
 fn nothing_is_collected_before_its_grace_is_over() {
     with_store(|db, objects| {
-        let written = write(db, objects, (KEY, Kind::Facts, &path()), BYTES.to_vec(), 10)?;
-        assert_eq!(collect(db, objects, PART, (GRACE, 1_010), 10)?.objects, 0);
+        let path = path();
+        let new = NewObject { part: PART, id: ID, kind: Kind::Facts, path: &path };
+        let written = write(db, objects, new, BYTES.to_vec(), 10)?;
+        assert_eq!(collect(db, objects, PART, GRACE, 1_010, 10)?.objects, 0);
         db.write(move |tx| written.publish(tx, 1_010))?;
-        db.write(|tx| rows::condemn(tx, KEY, 2_000))?;
-        assert_eq!(collect(db, objects, PART, (GRACE, 2_100), 10)?.objects, 0);
-        assert_eq!(objects.head(&path())?, Some(BYTES.len() as u64));
-        assert_eq!(
-            collect(db, objects, Part(5), (GRACE, LATER_MS), 10)?.objects,
-            0,
-            "another part"
-        );
-        let collected = collect(db, objects, PART, (GRACE, 2_101), 10)?;
+        db.write(|tx| rows::condemn(tx, PART, ID, 2_000))?;
+        assert_eq!(collect(db, objects, PART, GRACE, 2_100, 10)?.objects, 0);
+        assert_eq!(objects.head(&path)?, Some(BYTES.len() as u64));
+        assert_eq!(collect(db, objects, Part(5), GRACE, LATER_MS, 10)?.objects, 0, "another part");
+        let collected = collect(db, objects, PART, GRACE, 2_101, 10)?;
         assert_eq!(collected, Collected { objects: 1, bytes: BYTES.len() as u64 });
-        assert_eq!(objects.head(&path())?, None);
+        assert_eq!(objects.head(&path)?, None);
         Ok(())
     });
 }
@@ -112,12 +110,12 @@ fn a_collection_goes_on_where_its_batches_ended() {
         let many = i64::from(BATCH) + 5;
         for id in 0..many {
             let path = format!("chunks/4/{id}.facts");
-            db.write(move |tx| rows::stage(tx, (PART, ObjectId(id)), Kind::Facts, &path, 0))?;
+            db.write(move |tx| rows::stage(tx, PART, ObjectId(id), Kind::Facts, &path, 0))?;
         }
-        let first = collect(db, objects, PART, (GRACE, 2_000), 1)?;
+        let first = collect(db, objects, PART, GRACE, 2_000, 1)?;
         assert_eq!(first.objects, 0, "just condemned");
-        assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 1)?.objects, u64::from(BATCH));
-        assert_eq!(collect(db, objects, PART, (GRACE, 3_000), 10)?.objects, 5);
+        assert_eq!(collect(db, objects, PART, GRACE, 3_000, 1)?.objects, u64::from(BATCH));
+        assert_eq!(collect(db, objects, PART, GRACE, 3_000, 10)?.objects, 5);
         Ok(())
     });
 }

@@ -10,8 +10,8 @@ use crate::owned::Owned;
 
 /// A table of the schema.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Table {
-    /// Its name.
     pub name: &'static str,
     /// Its columns, in order.
     pub columns: Vec<Column>,
@@ -21,8 +21,8 @@ pub struct Table {
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
 pub struct Column {
-    /// Its name.
     pub name: &'static str,
     /// What it holds.
     pub kind: Kind,

@@ -169,16 +169,16 @@ fn batches_of_any_size_arrive_whole() {
                 let updated = tx.update_rows(
                     "UPDATE t SET name = v.column2 || $1, data = v.column3",
                     &["!".into()],
-                    (&kinds, &rows),
+                    &kinds,
+                    &rows,
                     "WHERE t.id = v.column1",
                 )?;
                 assert_eq!(updated, size as u64);
                 let keys: Vec<Value<'_>> = (first..first + size).map(Value::Int).collect();
                 let found: Vec<i64> = tx.query_in(
-                    "SELECT id FROM t WHERE name = $1 AND id",
+                    "SELECT id FROM t WHERE name = $1 AND id IN ($keys) ORDER BY id",
                     &["y!".into()],
                     &keys,
-                    "ORDER BY id",
                     |row| row.get(0),
                 )?;
                 assert_eq!(found, (first..first + size).collect::<Vec<_>>());

@@ -28,7 +28,8 @@ impl Reader {
     /// Opens a file whose statements end after a time, or when a flag is set.
     pub(super) fn open(
         path: &Path,
-        (statement_max, interrupted): (Duration, Arc<AtomicBool>),
+        statement_max: Duration,
+        interrupted: Arc<AtomicBool>,
     ) -> Result<Reader> {
         if ours::is_within(path) {
             return Err(Error::Refused(format!("{}: {}", path.display(), ours::REFUSED)));

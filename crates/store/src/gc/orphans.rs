@@ -19,10 +19,10 @@ pub const ORPHANS_SHOWN_MAX: usize = 100;
 
 /// Objects that no row knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct Orphans {
     /// How many there are, or were.
     pub found: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// How many were deleted.
     pub deleted: u64,
@@ -35,7 +35,8 @@ pub(super) fn find(
     db: &Db,
     objects: &Objects,
     part: Part,
-    (written_before_ms, keep): (i64, bool),
+    written_before_ms: i64,
+    keep: bool,
     orphans: &mut Orphans,
 ) -> Result<()> {
     for root in ObjectPath::ROOTS {

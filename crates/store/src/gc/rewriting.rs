@@ -14,7 +14,7 @@ use crate::chunkfile::bodies;
 use crate::chunkfile::document::{Body, Change, DocumentRecord};
 use crate::chunkfile::facts::{self, FactsFile, InObject};
 use crate::chunkfile::warc_reader::Place;
-use crate::collect::{self, Written};
+use crate::collect::{self, NewObject, Written};
 use crate::ids::{ChunkId, IdMaker, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::pack::{self, PACK_BYTES_MAX};
@@ -58,7 +58,7 @@ impl Rewriting<'_> {
         while report.rewritten_bytes < self.until_bytes {
             let page = self
                 .db()
-                .read(move |tx| chunk_storage::stored(tx, part, (after, settled), CHUNKS_PAGE))?;
+                .read(move |tx| chunk_storage::stored(tx, part, after, settled, CHUNKS_PAGE))?;
             let Some(last) = page.last() else { return Ok(()) };
             after = last.seq;
             let mut pack = Pack::default();
@@ -111,7 +111,7 @@ impl Rewriting<'_> {
     fn pieces(&self, pack: ObjectId) -> Result<Vec<(Stored, Vec<u8>)>> {
         let part = self.part();
         let chunks =
-            self.db().read(move |tx| chunk_storage::in_pack(tx, (part, pack), PACK_CHUNKS))?;
+            self.db().read(move |tx| chunk_storage::in_pack(tx, part, pack, PACK_CHUNKS))?;
         let mut pieces = Vec::with_capacity(chunks.len());
         for (chunk, range) in chunks {
             let facts = Facts::Object { object: pack, range: Some(range) };
@@ -244,11 +244,11 @@ impl Rewriting<'_> {
         for (record, place) in here.zip(moved) {
             record.body = Body::Here { offset: place.offset, len: place.len };
         }
-        let object = (self.part(), ObjectId(self.ids.next()));
-        let path = ObjectPath::rewritten_bodies(key, object.1);
-        let announced = (object, Kind::Bodies, &path);
+        let id = ObjectId(self.ids.next());
+        let path = ObjectPath::rewritten_bodies(key, id);
+        let new = NewObject { part: self.part(), id, kind: Kind::Bodies, path: &path };
         let now_ms = (self.held.clock)();
-        collect::write(self.db(), self.objects, announced, bytes, now_ms).map(Some)
+        collect::write(self.db(), self.objects, new, bytes, now_ms).map(Some)
     }
 
     /// Writes the pack, and puts it and the bodies in the place of the old. A chunk that has
@@ -257,21 +257,22 @@ impl Rewriting<'_> {
         let Some(first) = pack.chunks.first() else { return Ok(()) };
         let (part, settled) = (self.part(), self.settled);
         let path = ChunkKey::new(part, first.from.id)?;
-        let key = (part, ObjectId(self.ids.next()));
-        let path = ObjectPath::pack(path.part, key.1.0);
+        let id = ObjectId(self.ids.next());
+        let path = ObjectPath::pack(path.part, id.0);
         let written = match pack.bytes.is_empty() {
             true => None,
             false => {
-                let (announced, now_ms) = ((key, Kind::Pack, &path), (self.held.clock)());
-                Some(collect::write(self.db(), self.objects, announced, pack.bytes, now_ms)?)
+                let new = NewObject { part, id, kind: Kind::Pack, path: &path };
+                let now_ms = (self.held.clock)();
+                Some(collect::write(self.db(), self.objects, new, pack.bytes, now_ms)?)
             }
         };
         let chunks = pack.chunks;
         let (rewritten, condemned) = self.held.step(move |tx, now_ms| {
             let (mut rewritten, mut condemned, mut is_used) = (0, 0, false);
             for chunk in &chunks {
-                let at = (settled, now_ms);
-                if let Some(gone) = chunk_storage::replace(tx, (part, key.1), chunk, at)? {
+                let gone = chunk_storage::replace(tx, part, id, chunk, settled, now_ms)?;
+                if let Some(gone) = gone {
                     rewritten += 1;
                     condemned += gone;
                     is_used |= chunk.facts.is_some();

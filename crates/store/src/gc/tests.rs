@@ -5,6 +5,7 @@ mod rewriting;
 use super::*;
 use crate::chunkfile::facts::{FactsStream, encode};
 use crate::chunkfile::{Change, ChunkKey, DocumentRecord};
+use crate::collect::NewObject;
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, NodeId, ObjectId, Run};
 use crate::objects::{Location, ObjectPath};
 use crate::pack::read_facts;
@@ -82,9 +83,9 @@ impl<'a> Store<'a> {
     fn commit(&self, id: i64, summary: Summary) -> Result<()> {
         let lease = self.lease.clone();
         self.db.write(move |tx| {
-            chunks::open(tx, &lease, (ChunkId(id), JobId(1), Run(1)), THEN_MS)?;
+            chunks::open(tx, &lease, ChunkId(id), JobId(1), Run(1), THEN_MS)?;
             let seq = leases::number_commit(tx, &lease)?;
-            chunks::commit(tx, &lease, (ChunkId(id), seq), &summary, THEN_MS)
+            chunks::commit(tx, &lease, ChunkId(id), seq, &summary, THEN_MS)
         })
     }
 
@@ -95,8 +96,9 @@ impl<'a> Store<'a> {
 
     /// A chunk whose facts are an object of their own.
     fn commit_object(&self, id: i64) -> Result<()> {
-        let (key, path) = ((self.part, ObjectId(id)), ObjectPath::facts(self.key(id)));
-        let object = (key, Kind::Facts, &path);
+        let path = ObjectPath::facts(self.key(id));
+        let (part, kind) = (self.part, Kind::Facts);
+        let object = NewObject { part, id: ObjectId(id), kind, path: &path };
         let written = collect::write(self.db, self.objects, object, self.facts(id), THEN_MS)?;
         self.db.write(move |tx| written.publish(tx, THEN_MS))?;
         self.commit(id, Summary { facts_object: Some(ObjectId(id)), ..Summary::default() })
@@ -154,8 +156,8 @@ fn facts_stay_while_a_document_points_to_them_or_a_consumer_has_not_passed() {
         store.commit_object(4)?;
         store.point_to(2)?;
         // The commits are 1, 2, 5, 6, 3, 4 in this order; 4 is not read by all.
-        store.db.write(|tx| cursors::advance(tx, (PART, "links"), 0, 5, 0))?;
-        store.db.write(|tx| cursors::advance(tx, (PART, "search"), 0, 6, 0))?;
+        store.db.write(|tx| cursors::advance(tx, PART, "links", 0, 5, 0))?;
+        store.db.write(|tx| cursors::advance(tx, PART, "search", 0, 6, 0))?;
         let keep = Keep { pack_chunks_min: 100, ..KEEP };
         let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!(store.with_facts()?, [2, 4]);
@@ -167,7 +169,7 @@ fn facts_stay_while_a_document_points_to_them_or_a_consumer_has_not_passed() {
         assert_eq!((later.facts_dropped, later.collected), (0, 1));
         assert_eq!(later.object_bytes_freed, store.facts(3).len() as u64);
         assert_eq!(store.stored_paths()?, ["chunks/1/4.facts"]);
-        store.db.write(|tx| cursors::advance(tx, (PART, "links"), 5, 6, 0))?;
+        store.db.write(|tx| cursors::advance(tx, PART, "links", 5, 6, 0))?;
         assert_eq!(store.gc(&keep, || NOW_MS)?.facts_dropped, 1, "now all have passed");
         assert_eq!(store.with_facts()?, [2]);
         assert_eq!(verify(store.db, store.objects, true)?.findings, []);
@@ -232,15 +234,15 @@ const STEPS: [LifeStep; 9] = [
         store.commit_inline(3)
     },
     |store| {
-        let (key, path) = ((store.part, PACK), pack_path(store).to_string());
-        store.db.write(move |tx| rows::stage(tx, key, Kind::Pack, &path, THEN_MS))
+        let (part, path) = (store.part, pack_path(store).to_string());
+        store.db.write(move |tx| rows::stage(tx, part, PACK, Kind::Pack, &path, THEN_MS))
     },
     |store| store.objects.put(&pack_path(store), packed(store)),
     |store| {
         let (pack, len) = (packed(store), i64::try_from(store.facts(1).len()).unwrap());
         let (hash, part) = (*blake3::hash(&pack).as_bytes(), store.part);
         store.db.write(move |tx| {
-            rows::publish(tx, (part, PACK), pack.len() as u64, &hash, THEN_MS)?;
+            rows::publish(tx, part, PACK, pack.len() as u64, &hash, THEN_MS)?;
             let piece = |id, offset| Packed { id: ChunkId(id), offset, len };
             chunk_storage::set_packed(tx, part, PACK, &[piece(1, 0), piece(2, len)])
         })
@@ -262,7 +264,7 @@ fn drop_one(store: &Store<'_>, after: i64) -> Result<()> {
     let lease = store.lease.clone();
     store.db.write(move |tx| {
         leases::fence(tx, &lease)?;
-        chunk_storage::drop_facts(tx, lease.part, (after, SETTLED), 1, THEN_MS).map(drop)
+        chunk_storage::drop_facts(tx, lease.part, after, SETTLED, 1, THEN_MS).map(drop)
     })
 }
 
@@ -302,8 +304,8 @@ fn chunks_that_were_given_up_long_ago_are_forgotten_with_their_tasks() {
         for (id, claimed_ms) in [(1, THEN_MS), (2, NOW_MS - KEEP.abandoned_ms)] {
             let lease = store.lease.clone();
             store.db.write(move |tx| {
-                chunks::open(tx, &lease, (ChunkId(id), JobId(1), Run(1)), claimed_ms)?;
-                chunks::abandon(tx, &lease, (ChunkId(id), JobId(1)), claimed_ms)
+                chunks::open(tx, &lease, ChunkId(id), JobId(1), Run(1), claimed_ms)?;
+                chunks::abandon(tx, &lease, ChunkId(id), JobId(1), claimed_ms)
             })?;
         }
         store.commit_inline(3)?;
@@ -334,7 +336,7 @@ fn rows_of_chunks_that_nothing_needs_go_and_those_of_a_jobs_last_run_stay() {
             let findings = verify(store.db, store.objects, true)?.findings;
             Ok(findings.into_iter().map(|it| it.problem).collect())
         };
-        store.db.write(move |tx| cursors::advance(tx, (part, cursors::LINKS), 0, 3, 0))?;
+        store.db.write(move |tx| cursors::advance(tx, part, cursors::LINKS, 0, 3, 0))?;
         assert_eq!(forget()?, 0, "they are of the job's last run, which is told as their sum");
         store.db.write(|tx| {
             job_states::end_run(tx, JobId(1), Run(1), 1)?;
@@ -402,8 +404,8 @@ fn a_part_that_another_node_works_on_is_left_alone() {
         assert_eq!(store.with_facts()?, [1]);
         // A collector that held the lease before is refused at its next step.
         let collector = Collector { ids: &store.ids, node_name: NODE, clock: || NOW_MS };
-        let held = (&collector, &store.lease);
-        let late = part(store.db, store.objects, held, &KEEP, &mut Report::default());
+        let (lease, mut report) = (&store.lease, Report::default());
+        let late = part(store.db, store.objects, &collector, lease, &KEEP, &mut report);
         assert!(matches!(late, Err(Error::LeaseLost { .. })), "{late:?}");
         let over = store.gc(&KEEP, || NOW_MS + 5_000 + SKEW_MS)?;
         assert_eq!((over.parts, over.facts_dropped), (2, 1));

@@ -16,8 +16,8 @@ const SEGMENTS_MAX: usize = 8;
 
 /// A chunk: the part it belongs to, and its number in that part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
 pub struct ChunkKey {
-    /// The part.
     pub part: u32,
     /// The chunk's id, unique in its part.
     pub id: i64,

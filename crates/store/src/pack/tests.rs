@@ -39,9 +39,9 @@ fn commit(db: &Db, lease: &Lease, id: i64, summary: Summary) -> Result<()> {
     let lease = lease.clone();
     db.write(move |tx| {
         let chunk = ChunkId(id);
-        chunks::open(tx, &lease, (chunk, JobId(1), Run(1)), 1)?;
+        chunks::open(tx, &lease, chunk, JobId(1), Run(1), 1)?;
         let seq = leases::number_commit(tx, &lease)?;
-        chunks::commit(tx, &lease, (chunk, seq), &summary, 2)
+        chunks::commit(tx, &lease, chunk, seq, &summary, 2)
     })
 }
 
@@ -76,14 +76,14 @@ fn packed_facts_are_read_like_inline_ones() {
     with_store(|db, objects, lease| {
         let ids = IdMaker::new(NodeId(1))?;
         commit_inline(db, lease, 1..=5)?;
-        assert_eq!(pack_facts(db, objects, PART, (&ids, 10), 6)?, 0, "too few");
-        assert_eq!(pack_facts(db, objects, PART, (&ids, 10), 5)?, 5);
+        assert_eq!(pack_facts(db, objects, PART, &ids, 10, 6)?, 0, "too few");
+        assert_eq!(pack_facts(db, objects, PART, &ids, 10, 5)?, 5);
         commit_inline(db, lease, 6..=7)?;
         assert_eq!(read_all(db, objects)?, [1, 2, 3, 4, 5, 6, 7]);
         let left = db.read(|tx| chunk_storage::unpacked(tx, PART, 10))?;
         assert_eq!(left.iter().map(|chunk| chunk.id.0).collect::<Vec<_>>(), [6, 7]);
         assert_eq!(verify(db, objects, true)?.findings, []);
-        assert_eq!(pack_facts(db, objects, Part(3), (&ids, 10), 1)?, 0, "another part");
+        assert_eq!(pack_facts(db, objects, Part(3), &ids, 10, 1)?, 0, "another part");
         Ok(())
     });
 }
@@ -93,11 +93,11 @@ fn a_slower_packer_changes_nothing_and_its_object_is_collected() {
     with_store(|db, objects, lease| {
         commit_inline(db, lease, 1..=2)?;
         // The slower one has read and written, then the faster one commits.
-        let key = (PART, ObjectId(99));
         let path = ObjectPath::pack(2, 99);
-        let slow = collect::write(db, objects, (key, Kind::Pack, &path), facts_of(1), 10)?;
+        let new = NewObject { part: PART, id: ObjectId(99), kind: Kind::Pack, path: &path };
+        let slow = collect::write(db, objects, new, facts_of(1), 10)?;
         let ids = IdMaker::new(NodeId(1))?;
-        assert_eq!(pack_facts(db, objects, PART, (&ids, 11), 1)?, 2);
+        assert_eq!(pack_facts(db, objects, PART, &ids, 11, 1)?, 2);
         let len = to_i64(facts_of(1).len());
         let late = db.write(move |tx| {
             slow.publish(tx, 12)?;
@@ -106,8 +106,8 @@ fn a_slower_packer_changes_nothing_and_its_object_is_collected() {
         });
         assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
         let grace = Grace { staged_ms: 0, condemned_ms: 0 };
-        collect::collect(db, objects, PART, (grace, 1_000), 10)?;
-        collect::collect(db, objects, PART, (grace, 1_001), 10)?;
+        collect::collect(db, objects, PART, grace, 1_000, 10)?;
+        collect::collect(db, objects, PART, grace, 1_001, 10)?;
         assert_eq!(objects.head(&path)?, None);
         assert_eq!(read_all(db, objects)?, [1, 2]);
         Ok(())
@@ -118,9 +118,9 @@ fn a_slower_packer_changes_nothing_and_its_object_is_collected() {
 fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
     with_store(|db, objects, lease| {
         for id in 1..=4 {
-            let (key, path) = ((PART, ObjectId(id)), ObjectPath::bodies(ChunkKey { part: 2, id }));
-            let body = vec![7; 10];
-            let written = collect::write(db, objects, (key, Kind::Bodies, &path), body, 10)?;
+            let path = ObjectPath::bodies(ChunkKey { part: 2, id });
+            let new = NewObject { part: PART, id: ObjectId(id), kind: Kind::Bodies, path: &path };
+            let written = collect::write(db, objects, new, vec![7; 10], 10)?;
             db.write(move |tx| written.publish(tx, 10))?;
             let bodies_object = Some(ObjectId(id));
             commit(db, lease, id, Summary { bodies_object, ..Summary::default() })?;
@@ -137,7 +137,7 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
             let lease = lease.clone();
             db.write(move |tx| {
                 leases::fence(tx, &lease)?;
-                chunk_storage::condemn_bodies(tx, PART, (after, settled), 2, 20)
+                chunk_storage::condemn_bodies(tx, PART, after, settled, 2, 20)
             })
         };
         let one = chunk_storage::Step { chunks: 1, condemned: 1, ..Default::default() };
@@ -148,7 +148,7 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
         let kept: Vec<_> = committed.iter().map(|chunk| chunk.bodies_object).collect();
         assert_eq!(kept, [None, Some(ObjectId(2)), None, Some(ObjectId(4))]);
         let grace = Grace { staged_ms: 0, condemned_ms: 0 };
-        assert_eq!(collect::collect(db, objects, PART, (grace, 100), 10)?.objects, 2);
+        assert_eq!(collect::collect(db, objects, PART, grace, 100, 10)?.objects, 2);
         assert_eq!(verify(db, objects, true)?.findings, []);
         Ok(())
     });

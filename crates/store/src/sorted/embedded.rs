@@ -11,6 +11,7 @@
 //! is given back, is in `shrinking`.
 
 mod buffers;
+mod faults;
 mod half_made;
 mod mirror;
 mod shrinking;
@@ -20,6 +21,7 @@ use crate::ids::Part;
 use crate::tables::leases::Lease;
 use crate::{Error, Result, disk, memory};
 use buffers::Buffered;
+use faults::fault;
 use fjall::config::{
     BlockSizePolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, RestartIntervalPolicy,
 };
@@ -44,10 +46,10 @@ const FILES_MAX: usize = 256;
 
 /// Where a map is, and of what it consists.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Place {
     /// Its directory, which is made if it is not there.
     pub path: PathBuf,
-    /// Its families.
     pub families: &'static [Family],
 }
 
@@ -419,33 +421,4 @@ fn options(habit: Habit) -> KeyspaceCreateOptions {
 
 fn no_family(key: &[u8]) -> Error {
     Error::Statement { reason: format!("no family of this map has the key {key:x?}") }
-}
-
-/// A full disk is a reason to wait; a map that another process has open is one to ask it. The
-/// library wraps what the system said, or keeps to itself that a write failed.
-fn fault(path: &Path, error: fjall::Error) -> Error {
-    let what = path.display().to_string();
-    match error {
-        fjall::Error::Io(error) => Error::io(path, error),
-        fjall::Error::Locked => Error::InUse { path: what, owner: "unknown".into() },
-        fjall::Error::Poisoned => disk::trouble(path).unwrap_or_else(|| {
-            let reason = "a write failed before; it is opened again with the next one";
-            Error::Io { path: what, error: std::io::Error::other(reason) }
-        }),
-        error => match inner_io(&error) {
-            Some(io) => Error::io(path, io),
-            None => disk::trouble(path)
-                .unwrap_or_else(|| Error::Corrupt { what, reason: error.to_string() }),
-        },
-    }
-}
-
-/// The error of the system that a library's error is about.
-fn inner_io(error: &(dyn std::error::Error + 'static)) -> Option<std::io::Error> {
-    let mut sources = std::iter::successors(error.source(), |inner| inner.source());
-    let io = sources.find_map(|inner| inner.downcast_ref::<std::io::Error>())?;
-    Some(match io.raw_os_error() {
-        Some(code) => std::io::Error::from_raw_os_error(code),
-        None => std::io::Error::new(io.kind(), io.to_string()),
-    })
 }

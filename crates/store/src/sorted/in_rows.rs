@@ -140,8 +140,7 @@ impl Filling {
         let mut begun = false;
         db.write(move |tx| {
             if std::mem::replace(&mut begun, true) {
-                let reason = "a part was changed while it was replaced".to_owned();
-                return Err(Error::Refused(reason));
+                return Err(Error::invariant("a part was changed while it was replaced"));
             }
             link_rows::lock(tx, self.part)?;
             for family in &self.families {
@@ -152,7 +151,7 @@ impl Filling {
                     Ok(Ok(Some(batch))) => link_rows::write(tx, self.part, &batch)?,
                     Ok(Ok(None)) => break,
                     Ok(Err(reason)) => return Err(Error::Refused(reason)),
-                    Err(_) => return Err(Error::Refused("the stream of rows broke off".into())),
+                    Err(_) => return Err(Error::invariant("the stream of rows broke off")),
                 }
             }
             self.lease.as_ref().map_or(Ok(()), |lease| leases::fence(tx, lease))

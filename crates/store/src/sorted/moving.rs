@@ -27,7 +27,8 @@ type Batch = std::result::Result<Vec<Row>, String>;
 /// Tells all rows of a map, part by part and family by family.
 fn tell(
     view: &dyn View,
-    (families, parts): (&[Family], u32),
+    families: &[Family],
+    parts: u32,
     take: &mut dyn FnMut(Vec<Row>) -> Result<()>,
 ) -> Result<()> {
     for part in (0..i64::from(parts)).map(Part) {
@@ -49,12 +50,13 @@ fn tell(
 pub fn copy(
     from: &dyn SortedMap,
     to: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
 ) -> Result<()> {
     std::thread::scope(|scope| {
         let (send, incoming) = sync_channel(BATCHES);
-        let writing = scope.spawn(move || fill(to, (families, parts), incoming));
-        let told = look(from, (families, parts), &send);
+        let writing = scope.spawn(move || fill(to, families, parts, incoming));
+        let told = look(from, families, parts, &send);
         let end = told.as_ref().map(|()| Vec::new()).map_err(ToString::to_string);
         let _ = send.send(end);
         drop(send);
@@ -66,18 +68,19 @@ pub fn copy(
 
 fn look(
     from: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     send: &SyncSender<Batch>,
 ) -> Result<()> {
     let send = send.clone();
     let mut told = false;
     from.look(Box::new(move |view| {
         if std::mem::replace(&mut told, true) {
-            return Err(Error::Refused("the map changed while it was read".into()));
+            return Err(Error::invariant("the map changed while it was read"));
         }
-        tell(view, (families, parts), &mut |rows| {
+        tell(view, families, parts, &mut |rows| {
             let sent = send.send(Ok(rows));
-            sent.map_err(|_| Error::Refused("the rows could not be written".into()))
+            sent.map_err(|_| Error::invariant("the rows could not be written"))
         })
     }))
 }
@@ -85,7 +88,8 @@ fn look(
 /// Fills a map. An empty batch is the good end.
 fn fill(
     to: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     incoming: Receiver<Batch>,
 ) -> Result<()> {
     let mut rows = Vec::new().into_iter();
@@ -97,7 +101,7 @@ fn fill(
             Ok(Ok(batch)) if batch.is_empty() => return Ok(None),
             Ok(Ok(batch)) => rows = batch.into_iter(),
             Ok(Err(reason)) => return Err(Error::Refused(reason)),
-            Err(_) => return Err(Error::Refused("the stream of rows broke off".into())),
+            Err(_) => return Err(Error::invariant("the stream of rows broke off")),
         }
     };
     to.replace(&Replaced { families, parts, leases: &[] }, &mut next)
@@ -106,7 +110,8 @@ fn fill(
 /// Writes all of a map into a file, which must not be there, and syncs it.
 pub fn export(
     map: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     path: &Path,
 ) -> Result<()> {
     let failed = |error| Error::io(path, error);
@@ -115,7 +120,7 @@ pub fn export(
     out.write_all(FORMAT).map_err(failed)?;
     std::thread::scope(|scope| {
         let (send, incoming) = sync_channel(BATCHES);
-        let looking = scope.spawn(move || look(map, (families, parts), &send));
+        let looking = scope.spawn(move || look(map, families, parts, &send));
         for batch in incoming {
             for row in batch.map_err(Error::Refused)? {
                 write_row(&mut out, &row).map_err(failed)?;
@@ -141,7 +146,8 @@ fn write_row(out: &mut impl Write, row: &Row) -> std::io::Result<()> {
 /// Fills a map from a file; its own rows go.
 pub fn import(
     map: &dyn SortedMap,
-    (families, parts): (&'static [Family], u32),
+    families: &'static [Family],
+    parts: u32,
     path: &Path,
 ) -> Result<()> {
     let file = std::fs::File::open(path).map_err(|error| Error::io(path, error))?;

@@ -298,27 +298,24 @@ fn a_whole_map_is_carried_into_a_file_and_into_another_map() {
         assert_eq!(expected.len(), 180);
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("rows");
-        moving::export(&*map, (FAMILIES, 3), &file).unwrap();
-        assert!(
-            moving::export(&*map, (FAMILIES, 3), &file).is_err(),
-            "a file is never overwritten"
-        );
+        moving::export(&*map, FAMILIES, 3, &file).unwrap();
+        assert!(moving::export(&*map, FAMILIES, 3, &file).is_err(), "a file is never overwritten");
         let open = |name: &str| -> Arc<dyn SortedMap> {
             let place = Place { path: place.path().join(name), families: FAMILIES };
             Arc::new(Embedded::open(&place).unwrap())
         };
         let (read, copied) = (open("read"), open("copied"));
         write(&*read, 1, vec![row(1, b"aown", Some(b"goes"))]);
-        moving::import(&*read, (FAMILIES, 3), &file).unwrap();
+        moving::import(&*read, FAMILIES, 3, &file).unwrap();
         assert_eq!(whole(&read), expected);
-        moving::copy(&*map, &*copied, (FAMILIES, 3)).unwrap();
+        moving::copy(&*map, &*copied, FAMILIES, 3).unwrap();
         assert_eq!(whole(&copied), expected);
-        moving::copy(&*copied, &*map, (FAMILIES, 3)).unwrap();
+        moving::copy(&*copied, &*map, FAMILIES, 3).unwrap();
         assert_eq!(whole(&map), expected);
         let bytes = std::fs::read(&file).unwrap();
         for cut in [0, 5, 40, bytes.len() - 1] {
             std::fs::write(&file, &bytes[..cut]).unwrap();
-            assert!(moving::import(&*read, (FAMILIES, 3), &file).is_err(), "cut at {cut}");
+            assert!(moving::import(&*read, FAMILIES, 3, &file).is_err(), "cut at {cut}");
             assert_eq!(whole(&read), expected, "cut at {cut}");
         }
     });

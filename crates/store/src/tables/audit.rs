@@ -18,6 +18,7 @@ const CHANGES_BYTES_MAX: usize = 16 << 10;
 
 /// A change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Entry {
     /// Tells it from others of the same moment.
     pub id: i64,
@@ -25,7 +26,6 @@ pub struct Entry {
     pub at_ms: i64,
     /// Who did it: the name of a token, or the command line.
     pub who: String,
-    /// The verb.
     pub verb: String,
     /// `done` or `refused`; `begun` if nobody knows what came of it.
     pub outcome: String,
@@ -89,12 +89,12 @@ pub fn begin(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
 }
 
 /// A page of them, the newest first, before one that was seen.
-pub fn list(tx: &mut Tx<'_>, before: (i64, i64), limit: u32) -> Result<Vec<Entry>> {
+pub fn list(tx: &mut Tx<'_>, before_ms: i64, before_id: i64, limit: u32) -> Result<Vec<Entry>> {
     tx.query(
         "SELECT id, at_ms, who, verb, outcome, changes FROM audit
          WHERE at_ms < $1 OR (at_ms = $1 AND id < $2)
          ORDER BY at_ms DESC, id DESC LIMIT $3",
-        &[before.0.into(), before.1.into(), limit.min(LIMIT_MAX).into()],
+        &[before_ms.into(), before_id.into(), limit.min(LIMIT_MAX).into()],
         Entry::from_row,
     )
 }
@@ -116,8 +116,8 @@ mod tests {
                 db.write(move |tx| complete(tx, id, "done", &changes))?;
                 db.write(move |tx| complete(tx, id, "refused", "once is enough"))?;
             }
-            let ids = |before, limit| -> Vec<i64> {
-                let found = db.read(move |tx| list(tx, before, limit)).unwrap();
+            let ids = |(before_ms, before_id), limit| -> Vec<i64> {
+                let found = db.read(move |tx| list(tx, before_ms, before_id, limit)).unwrap();
                 let is_right = |it: &Entry| it.outcome == "done" && it.changes.ends_with("é…");
                 assert!(found.iter().all(is_right));
                 found.into_iter().map(|it| it.id).collect()

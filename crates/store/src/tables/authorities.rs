@@ -43,8 +43,8 @@ impl Realm {
 
 /// A group or a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Named {
-    /// Its name.
     pub name: String,
     /// What people say of it.
     pub description: String,

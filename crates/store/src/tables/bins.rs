@@ -6,15 +6,14 @@
 
 use crate::dialect::Kind;
 use crate::ids::{BinId, JobId, Part};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 
 /// A bin's politeness and record.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Bin {
-    /// Its number.
     pub bin: BinId,
-    /// Its name.
     pub name: String,
     /// The delay between requests if it has one of its own.
     pub delay_ms: Option<i64>,
@@ -44,18 +43,18 @@ const BIN: &str = "bin, name, delay_ms, next_ms, failures, blocked_ms, blocked_b
 impl Bin {
     fn from_row(row: &Row<'_>) -> Result<Bin> {
         Ok(Bin {
-            bin: row.get(0)?,
-            name: row.get(1)?,
-            delay_ms: row.get(2)?,
-            next_ms: row.get(3)?,
-            failures: row.get(4)?,
-            blocked_ms: row.get(5)?,
-            blocked_by: row.get(6)?,
-            documents: row.get(7)?,
-            fetches: row.get(8)?,
-            errors: row.get(9)?,
-            bytes: row.get(10)?,
-            busy_ms: row.get(11)?,
+            bin: row.get(column!(BIN, "bin"))?,
+            name: row.get(column!(BIN, "name"))?,
+            delay_ms: row.get(column!(BIN, "delay_ms"))?,
+            next_ms: row.get(column!(BIN, "next_ms"))?,
+            failures: row.get(column!(BIN, "failures"))?,
+            blocked_ms: row.get(column!(BIN, "blocked_ms"))?,
+            blocked_by: row.get(column!(BIN, "blocked_by"))?,
+            documents: row.get(column!(BIN, "documents"))?,
+            fetches: row.get(column!(BIN, "fetches"))?,
+            errors: row.get(column!(BIN, "errors"))?,
+            bytes: row.get(column!(BIN, "bytes"))?,
+            busy_ms: row.get(column!(BIN, "busy_ms"))?,
         })
     }
 }
@@ -64,10 +63,9 @@ impl Bin {
 pub fn load(tx: &mut Tx<'_>, part: Part, bins: &[BinId]) -> Result<Vec<Bin>> {
     let keys: Vec<Value<'_>> = bins.iter().map(|bin| (*bin).into()).collect();
     tx.query_in(
-        &format!("SELECT {BIN} FROM bins WHERE part = $1 AND bin"),
+        &format!("SELECT {BIN} FROM bins WHERE part = $1 AND bin IN ($keys)"),
         &[part.into()],
         &keys,
-        "",
         Bin::from_row,
     )
 }
@@ -82,12 +80,17 @@ pub fn list(tx: &mut Tx<'_>, part: Part, after: BinId, limit: u32) -> Result<Vec
 }
 
 /// Bins of all parts in the order of part and number, after one, with their parts.
-pub fn list_all(tx: &mut Tx<'_>, after: (Part, BinId), limit: u32) -> Result<Vec<(Part, Bin)>> {
+pub fn list_all(
+    tx: &mut Tx<'_>,
+    after_part: Part,
+    after_bin: BinId,
+    limit: u32,
+) -> Result<Vec<(Part, Bin)>> {
     tx.query(
         &format!(
             "SELECT {BIN}, part FROM bins WHERE (part, bin) > ($1, $2) ORDER BY part, bin LIMIT $3"
         ),
-        &[after.0.into(), after.1.into(), limit.into()],
+        &[after_part.into(), after_bin.into(), limit.into()],
         |row| Ok((row.get(12)?, Bin::from_row(row)?)),
     )
 }
@@ -96,7 +99,8 @@ pub fn list_all(tx: &mut Tx<'_>, after: (Part, BinId), limit: u32) -> Result<Vec
 /// one.
 pub fn list_of_job(
     tx: &mut Tx<'_>,
-    (part, job): (Part, JobId),
+    part: Part,
+    job: JobId,
     after: BinId,
     limit: u32,
 ) -> Result<Vec<Bin>> {
@@ -114,8 +118,8 @@ pub fn list_of_job(
 
 /// What a chunk did to a bin.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Visit {
-    /// The bin.
     pub bin: BinId,
     /// Not before this time from now on.
     pub next_ms: i64,
@@ -165,7 +169,8 @@ pub fn visited(tx: &mut Tx<'_>, part: Part, visits: &[Visit]) -> Result<()> {
              blocked_ms = v.column5, blocked_by = v.column6, fetches = fetches + v.column7,
              errors = errors + v.column8, bytes = bytes + v.column9, busy_ms = busy_ms + v.column10",
         &[part.into()],
-        (&kinds, &rows),
+        &kinds,
+        &rows,
         "WHERE bins.part = $1 AND bins.bin = v.column1",
     )?;
     Ok(())
@@ -176,9 +181,11 @@ pub fn visited(tx: &mut Tx<'_>, part: Part, visits: &[Visit]) -> Result<()> {
 /// Returns how many there were.
 pub fn unblock(
     tx: &mut Tx<'_>,
-    (part, job): (Part, JobId),
+    part: Part,
+    job: JobId,
     codes: &[String],
-    (now_ms, delay_ms): (i64, i64),
+    now_ms: i64,
+    delay_ms: i64,
 ) -> Result<u64> {
     let codes: Vec<Value<'_>> = codes.iter().map(Value::from).collect();
     let bins: Vec<BinId> = tx.query_in(
@@ -186,10 +193,10 @@ pub fn unblock(
              next_ms = CASE WHEN COALESCE(delay_ms, 0) > $4 THEN $3 + delay_ms ELSE $3 + $4 END
          WHERE part = $1 AND blocked_ms > $3
            AND bin IN (SELECT w.bin FROM bin_work w WHERE w.part = $1 AND w.jobid = $2)
-           AND blocked_by",
+           AND blocked_by IN ($keys)
+         RETURNING bin",
         &[part.into(), job.into(), now_ms.into(), delay_ms.into()],
         &codes,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     Ok(bins.len() as u64)
@@ -208,20 +215,21 @@ pub struct Marked {
 pub fn marked(
     tx: &mut Tx<'_>,
     part: Part,
-    after: (JobId, BinId),
+    after_job: JobId,
+    after_bin: BinId,
     limit: u32,
 ) -> Result<Vec<Marked>> {
     tx.query(
         "SELECT jobid, bin, mark FROM bin_work
          WHERE part = $1 AND mark > 0 AND (jobid, bin) > ($2, $3)
          ORDER BY jobid, bin LIMIT $4",
-        &[part.into(), after.0.into(), after.1.into(), limit.into()],
+        &[part.into(), after_job.into(), after_bin.into(), limit.into()],
         |row| Ok(Marked { job: row.get(0)?, bin: row.get(1)?, mark: row.get(2)? }),
     )
 }
 
 /// Whether a bin that may have something ready for a job may be asked before a time.
-pub fn has_due(tx: &mut Tx<'_>, (part, job): (Part, JobId), before_ms: i64) -> Result<bool> {
+pub fn has_due(tx: &mut Tx<'_>, part: Part, job: JobId, before_ms: i64) -> Result<bool> {
     let found = tx.query_opt(
         "SELECT b.bin FROM bin_work w JOIN bins b ON b.part = w.part AND b.bin = w.bin
          WHERE w.part = $1 AND w.jobid = $2 AND w.mark > 0
@@ -256,27 +264,14 @@ pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: Marked) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{QueueId, Run};
+    use crate::ids::Run;
     use crate::tables::queue::{self, Adding, Candidate, Place};
-    use crate::testing::both_databases;
-    use page::ids::DocHash;
+    use crate::testing::{self, both_databases};
 
     fn candidate(id: i64) -> Candidate {
-        let docid = format!("http://h{id}.example/");
-        Candidate {
-            id: QueueId(id),
-            dochash: DocHash::of(&docid),
-            docid,
-            bin: BinId(id),
-            bin_name: format!("h{id}.example"),
-            priority: 0.0,
-            hops: 0,
-            redirects: 0,
-            seed: true,
-            parent: None,
-            cut: None,
-            events: Vec::new(),
-        }
+        let host = format!("h{id}.example");
+        let document = testing::candidate(id, format!("http://{host}/"), &host);
+        Candidate { bin: BinId(id), seed: true, ..document }
     }
 
     #[test]
@@ -292,7 +287,7 @@ mod tests {
             }
             let (mut after, mut seen) = ((Part(-1), BinId(-1)), Vec::new());
             loop {
-                let page = db.read(move |tx| list_all(tx, after, 2))?;
+                let page = db.read(move |tx| list_all(tx, after.0, after.1, 2))?;
                 let Some((part, bin)) = page.last() else { break };
                 after = (*part, bin.bin);
                 seen.extend(page.iter().map(|(part, bin)| (part.0, bin.bin.0)));
@@ -301,8 +296,7 @@ mod tests {
                 (10..14).map(|bin| (0, bin)).chain((20..25).map(|bin| (2, bin))).collect();
             assert_eq!(seen, want);
             let of_job = |job| -> Result<Vec<i64>> {
-                let bins =
-                    db.read(move |tx| list_of_job(tx, (Part(2), JobId(job)), BinId(20), 9))?;
+                let bins = db.read(move |tx| list_of_job(tx, Part(2), JobId(job), BinId(20), 9))?;
                 Ok(bins.iter().map(|bin| bin.bin.0).collect())
             };
             assert_eq!(of_job(1)?, [21]);
@@ -342,8 +336,7 @@ mod tests {
             ];
             db.write(move |tx| visited(tx, Part(1), &visits))?;
             let codes = ["dns".to_owned(), "connect-refused".to_owned()];
-            let count =
-                db.write(move |tx| unblock(tx, (Part(1), JobId(1)), &codes, (1_000, 200)))?;
+            let count = db.write(move |tx| unblock(tx, Part(1), JobId(1), &codes, 1_000, 200))?;
             assert_eq!(count, 2);
             let bins = db.read(|tx| list(tx, Part(1), BinId(-1), 9))?;
             let states: Vec<_> =
@@ -358,7 +351,7 @@ mod tests {
     fn a_bin_is_due_when_it_has_work_and_is_not_left_alone() {
         both_databases(|db| {
             let place = Place { part: Part(1), job: JobId(1) };
-            let due = |before_ms| db.read(move |tx| has_due(tx, (Part(1), JobId(1)), before_ms));
+            let due = |before_ms| db.read(move |tx| has_due(tx, Part(1), JobId(1), before_ms));
             assert!(!due(100)?, "there is none");
             db.write(move |tx| {
                 let adding = Adding { place, run: Run(1), now_ms: 0, room: None };

@@ -131,10 +131,10 @@ pub fn data(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<HashMap<D
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let rows = tx.query_in(
         "SELECT childhash, dataname, datavalue FROM carrydowns
-         WHERE part = $1 AND jobid = $2 AND childhash",
+         WHERE part = $1 AND jobid = $2 AND childhash IN ($keys)
+         ORDER BY childhash, dataname, datavaluehash LIMIT 100000",
         &[place.part.into(), place.job.into()],
         &keys,
-        "ORDER BY childhash, dataname, datavaluehash LIMIT 100000",
         |row| Ok((row.get::<DocHash>(0)?, row.get::<String>(1)?, row.get::<String>(2)?)),
     )?;
     let mut out: HashMap<DocHash, Data> = HashMap::new();
@@ -154,10 +154,9 @@ pub fn handed(
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let rows = tx.query_in(
         "SELECT dochash, children, arrived FROM handed
-         WHERE part = $1 AND jobid = $2 AND dochash",
+         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| Ok((row.get::<DocHash>(0)?, row.get::<Vec<u8>>(1)?, row.get::<bool>(2)?)),
     )?;
     rows.into_iter()
@@ -172,7 +171,8 @@ pub fn handed(
 pub fn save_handed(
     tx: &mut Tx<'_>,
     place: Place,
-    (handed, arrived): (&[(DocHash, Handed)], bool),
+    handed: &[(DocHash, Handed)],
+    arrived: bool,
 ) -> Result<()> {
     let (none, some): (Vec<_>, Vec<_>) = handed.iter().partition(|it| it.1.is_empty());
     let encoded: Vec<(DocHash, Vec<u8>)> =
@@ -192,10 +192,10 @@ pub fn save_handed(
     )?;
     let none: Vec<Value<'_>> = none.iter().map(|it| (&it.0).into()).collect();
     tx.query_in(
-        "DELETE FROM handed WHERE part = $1 AND jobid = $2 AND dochash",
+        "DELETE FROM handed WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)
+         RETURNING dochash",
         &[place.part.into(), place.job.into()],
         &none,
-        "RETURNING dochash",
         |_| Ok(()),
     )?;
     Ok(())

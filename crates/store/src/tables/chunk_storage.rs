@@ -21,8 +21,8 @@ use crate::{Error, Result, Tx};
 
 /// A committed chunk whose facts are in its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Unpacked {
-    /// The chunk.
     pub id: ChunkId,
     /// Bytes of its facts.
     pub bytes: i64,
@@ -50,12 +50,11 @@ pub fn inline_facts(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<Optio
 
 /// One chunk's piece of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Packed {
-    /// The chunk.
     pub id: ChunkId,
     /// Its facts' first byte in the pack.
     pub offset: i64,
-    /// Their bytes.
     pub len: i64,
 }
 
@@ -85,8 +84,8 @@ pub fn set_packed(tx: &mut Tx<'_>, part: Part, pack: ObjectId, pieces: &[Packed]
 
 /// Where the bodies of a committed chunk are.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct StoredBodies {
-    /// The chunk.
     pub id: ChunkId,
     /// Its number in the part's order.
     pub seq: i64,
@@ -193,7 +192,8 @@ fn step_over(looked_at: &[Looked], limit: u32) -> Step {
 pub fn condemn_bodies(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
     now_ms: i64,
 ) -> Result<Step> {
@@ -223,7 +223,7 @@ pub fn condemn_bodies(
             )
         })?;
         step.chunks += 1;
-        step.condemned += u64::from(objects::condemn(tx, (part, bodies), now_ms)?);
+        step.condemned += u64::from(objects::condemn(tx, part, bodies, now_ms)?);
     }
     Ok(step)
 }
@@ -235,7 +235,8 @@ pub fn condemn_bodies(
 pub fn drop_facts(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
     now_ms: i64,
 ) -> Result<Step> {
@@ -279,7 +280,7 @@ pub fn drop_facts(
         if let Some(object) = chunk.object
             && !holds_facts(tx, part, object)?
         {
-            step.condemned += u64::from(objects::condemn(tx, (part, object), now_ms)?);
+            step.condemned += u64::from(objects::condemn(tx, part, object, now_ms)?);
         }
     }
     Ok(step)

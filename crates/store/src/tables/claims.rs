@@ -90,10 +90,9 @@ pub fn load(
     let keys: Vec<Value<'_>> = uri_hashes.iter().map(Value::from).collect();
     tx.query_in(
         "SELECT urihash, connectionid, dochash, docpart, ordinal FROM claims
-         WHERE part = $1 AND outputid = $2 AND urihash",
+         WHERE part = $1 AND outputid = $2 AND urihash IN ($keys)",
         &[part.into(), output.into()],
         &keys,
-        "",
         Claim::from_row,
     )
 }
@@ -168,14 +167,15 @@ pub struct Listed {
 pub fn after(
     tx: &mut Tx<'_>,
     part: Part,
-    after: &(ConnectionId, Vec<u8>),
+    after_output: ConnectionId,
+    after_hash: &[u8],
     limit: u32,
 ) -> Result<Vec<Listed>> {
     tx.query(
         "SELECT urihash, connectionid, dochash, docpart, ordinal, outputid FROM claims
          WHERE part = $1 AND (outputid, urihash) > ($2, $3)
          ORDER BY outputid, urihash, connectionid, dochash LIMIT $4",
-        &[part.into(), after.0.into(), (&after.1).into(), limit.into()],
+        &[part.into(), after_output.into(), after_hash.into(), limit.into()],
         |row| Ok(Listed { output: row.get(5)?, claim: Claim::from_row(row)? }),
     )
 }

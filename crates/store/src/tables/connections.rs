@@ -7,12 +7,16 @@
 //! the jobs that use it look at everything again. What is written of its settings is
 //! sealed, since passwords are among them.
 
+mod sealed;
+
+pub use sealed::{forget_locked, reseal};
+
 use crate::checksums::declared::CONNECTIONS;
 use crate::ids::ConnectionId;
 use crate::sealing::Keys;
 use crate::tables::authorities::{self, Realm};
 use crate::tables::{jobs, registrations, sessions};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value, checksums};
 
 /// Bytes of a connection's name.
@@ -23,10 +27,6 @@ pub const MAXCOUNT: i64 = 10;
 pub const HISTORY_MS: i64 = 90 * 24 * 3_600_000;
 /// Mappings that may be asked one after the other; a longer chain is a circle.
 const CHAIN_MAX: usize = 20;
-/// Connections of a kind whose settings are looked at when a key is lost.
-const LOCKED_MAX: i64 = 10_000;
-/// Connections that are sealed anew at a time.
-const RESEALED_STEP: i64 = 100;
 /// Repository connections with an authority group.
 const SECURED_MAX: i64 = 10_000;
 /// Users of a connection that a refusal names.
@@ -82,6 +82,7 @@ impl Kind {
 
 /// A connection's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Connection {
     /// Its id, made by us.
     pub id: ConnectionId,
@@ -89,7 +90,6 @@ pub struct Connection {
     pub name: String,
     /// What people say of it.
     pub description: Option<String>,
-    /// The connector.
     pub classname: String,
     /// The connector's settings, as JSON.
     pub config: String,
@@ -127,16 +127,16 @@ impl Connection {
 
     fn from_row(row: &Row<'_>, keys: &Keys) -> Result<Connection> {
         Ok(Connection {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            description: row.get(2)?,
-            classname: row.get(3)?,
-            config: keys.open(row.get(4)?)?,
-            maxcount: row.get(5)?,
-            groupname: row.get(6)?,
-            authdomainname: row.get(7)?,
-            prerequisite: row.get(8)?,
-            history_ms: row.get(9)?,
+            id: row.get(column!(COLUMNS, "id"))?,
+            name: row.get(column!(COLUMNS, "connectionname"))?,
+            description: row.get(column!(COLUMNS, "description"))?,
+            classname: row.get(column!(COLUMNS, "classname"))?,
+            config: keys.open(row.get(column!(COLUMNS, "config"))?)?,
+            maxcount: row.get(column!(COLUMNS, "maxcount"))?,
+            groupname: row.get(column!(COLUMNS, "groupname"))?,
+            authdomainname: row.get(column!(COLUMNS, "authdomainname"))?,
+            prerequisite: row.get(column!(COLUMNS, "prerequisite"))?,
+            history_ms: row.get(column!(COLUMNS, "history_ms"))?,
         })
     }
 }
@@ -206,7 +206,7 @@ fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()
 
 /// Whether a connection's row is as it was written.
 fn is_whole(tx: &mut Tx<'_>, id: ConnectionId) -> Result<bool> {
-    checksums::are_whole(tx, &CONNECTIONS, ("id", id.into()))
+    checksums::are_whole(tx, &CONNECTIONS, "id", id.into())
 }
 
 /// Changes what a connection's checksum is made of.
@@ -269,13 +269,13 @@ fn check(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> Result<()> {
     }
     match &it.prerequisite {
         Some(_) if !has_prerequisite => refused("this kind has no prerequisite".to_owned()),
-        Some(first) => check_chain(tx, (kind, it), first.clone()),
+        Some(first) => check_chain(tx, kind, it, first.clone()),
         None => Ok(()),
     }
 }
 
 /// Follows the mappings that must be asked first: each is there, and none asks for itself.
-fn check_chain(tx: &mut Tx<'_>, (kind, it): (Kind, &Connection), first: String) -> Result<()> {
+fn check_chain(tx: &mut Tx<'_>, kind: Kind, it: &Connection, first: String) -> Result<()> {
     let mut next = Some(first);
     for _ in 0..CHAIN_MAX {
         let Some(name) = next else { return Ok(()) };
@@ -371,9 +371,15 @@ pub struct Terms {
 /// The terms of connections.
 pub fn terms(tx: &mut Tx<'_>, ids: &[ConnectionId]) -> Result<Vec<Terms>> {
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
-    tx.query_in("SELECT id, version, maxcount FROM connections WHERE id", &[], &keys, "", |row| {
-        Ok(Terms { connection: row.get(0)?, version: row.get(1)?, maxcount: row.get(2)? })
-    })
+    tx.query_in(
+        "SELECT id, version, maxcount FROM connections WHERE id IN ($keys)",
+        &[],
+        &keys,
+        |row| {
+            let (connection, version) = (row.get(0)?, row.get(1)?);
+            Ok(Terms { connection, version, maxcount: row.get(2)? })
+        },
+    )
 }
 
 /// Counts a change of what belongs to a connection but stands in other tables.
@@ -429,63 +435,6 @@ pub fn list(tx: &mut Tx<'_>, kind: Kind, after: &str, limit: u32) -> Result<Vec<
         &[kind.name().into(), after.into(), Value::from(limit)],
         |row| Connection::from_row(row, &keys),
     )
-}
-
-/// Takes the settings away from connections that are sealed with a key that is not here, and
-/// their sessions. Returns which.
-pub fn forget_locked(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<(Kind, String)>> {
-    let keys = tx.keys();
-    let mut forgotten = Vec::new();
-    for kind in Kind::ALL {
-        let found: Vec<(ConnectionId, String, String)> = tx.query(
-            "SELECT id, connectionname, config FROM connections WHERE kind = $1
-             ORDER BY connectionname LIMIT $2",
-            &[kind.name().into(), LOCKED_MAX.into()],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )?;
-        for (id, name, stored) in found {
-            if !matches!(keys.open(stored), Err(Error::Refused(_))) {
-                continue;
-            }
-            change(tx, id, |tx| {
-                tx.execute(
-                    "UPDATE connections SET config = '{}', version = version + 1, changed_ms = $2
-                     WHERE id = $1",
-                    &[id.into(), now_ms.into()],
-                )
-            })?;
-            sessions::forget(tx, id)?;
-            forgotten.push((kind, name));
-        }
-    }
-    Ok(forgotten)
-}
-
-/// Seals the settings of all connections and the cookies of their sessions anew, as this
-/// transaction's keys do it; `old` are those they were sealed with. Returns how many were
-/// others.
-pub fn reseal(tx: &mut Tx<'_>, old: &Keys) -> Result<u64> {
-    let keys = tx.keys();
-    let mut count = 0;
-    let mut after = i64::MIN;
-    loop {
-        let found: Vec<(i64, String)> = tx.query(
-            "SELECT id, config FROM connections WHERE id > $1 ORDER BY id LIMIT $2",
-            &[after.into(), RESEALED_STEP.into()],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        let Some((last, _)) = found.last() else { break };
-        after = *last;
-        for (id, stored) in found {
-            let Some(config) = keys.resealed(old, stored)? else { continue };
-            // Nothing that anybody is told of: it says what it said.
-            let values = [id.into(), config.as_str().into()];
-            count += change(tx, ConnectionId(id), |tx| {
-                tx.execute("UPDATE connections SET config = $2 WHERE id = $1", &values)
-            })?;
-        }
-    }
-    Ok(count + sessions::reseal(tx, old)?)
 }
 
 #[cfg(test)]

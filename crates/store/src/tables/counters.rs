@@ -91,7 +91,8 @@ pub fn parts_of(tx: &mut Tx<'_>, job: JobId, from: Part, limit: u32) -> Result<V
 /// Parts in which a counter of a job is above zero, from one on.
 pub fn parts_with(
     tx: &mut Tx<'_>,
-    (job, name): (JobId, &str),
+    job: JobId,
+    name: &str,
     from: Part,
     limit: u32,
 ) -> Result<Vec<Part>> {
@@ -136,7 +137,7 @@ mod tests {
             let done = vec![("done".to_owned(), 3)];
             assert_eq!(all, [(job, vec![("ready".to_owned(), 6)]), (JobId(8), done)].into());
             let with = |name: &'static str, from| {
-                db.read(move |tx| parts_with(tx, (JobId(8), name), Part(from), 9))
+                db.read(move |tx| parts_with(tx, JobId(8), name, Part(from), 9))
             };
             assert_eq!(with("done", 0)?, [Part(2), Part(3)]);
             assert_eq!((with("done", 3)?, with("ready", 0)?), (vec![Part(3)], vec![]));

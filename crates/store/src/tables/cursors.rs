@@ -73,13 +73,14 @@ pub fn slowest(tx: &mut Tx<'_>, part: Part) -> Result<Option<i64>> {
 /// Moves the cursor on, in the transaction of the effect.
 pub fn advance(
     tx: &mut Tx<'_>,
-    (part, consumer): (Part, &str),
+    part: Part,
+    consumer: &str,
     from: i64,
     to: i64,
     now_ms: i64,
 ) -> Result<()> {
     assert!(from < to, "a cursor moves forward");
-    let row = row((part, consumer), to, now_ms);
+    let row = row(part, consumer, to, now_ms);
     let touched = if from == 0 {
         tx.execute(
             "INSERT INTO cursors (part, consumer, seq, changed_ms, checksum)
@@ -98,28 +99,28 @@ pub fn advance(
         return Ok(());
     }
     let found = get(tx, part, consumer)?;
-    Err(Error::Refused(format!(
+    Err(Error::invariant(format!(
         "the cursor of {consumer} in part {part} is at {found}, not at {from}; \
          somebody else has moved it"
     )))
 }
 
 /// The values of a cursor's row, its checksum behind them.
-fn row<'a>((part, consumer): (Part, &'a str), seq: i64, now_ms: i64) -> Vec<Value<'a>> {
+fn row<'a>(part: Part, consumer: &'a str, seq: i64, now_ms: i64) -> Vec<Value<'a>> {
     let values = vec![part.into(), consumer.into(), seq.into(), now_ms.into()];
     CURSORS.places(CURSORS.covered).with_checksum(values)
 }
 
 /// Tells how far a consumer is that keeps its cursor with its own effect; this is only what
 /// others are told of it. It never goes back.
-pub fn set(tx: &mut Tx<'_>, (part, consumer): (Part, &str), seq: i64, now_ms: i64) -> Result<()> {
+pub fn set(tx: &mut Tx<'_>, part: Part, consumer: &str, seq: i64, now_ms: i64) -> Result<()> {
     tx.execute(
         "INSERT INTO cursors (part, consumer, seq, changed_ms, checksum)
          VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (part, consumer) DO UPDATE SET seq = excluded.seq,
              changed_ms = excluded.changed_ms, checksum = excluded.checksum
          WHERE cursors.seq < excluded.seq",
-        &row((part, consumer), seq, now_ms),
+        &row(part, consumer, seq, now_ms),
     )?;
     Ok(())
 }
@@ -132,8 +133,8 @@ pub fn forget(tx: &mut Tx<'_>, consumer: &str) -> Result<()> {
 
 /// A consumer that is behind in a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Behind {
-    /// The part.
     pub part: Part,
     /// Who it is.
     pub consumer: String,
@@ -151,7 +152,8 @@ pub struct Behind {
 pub fn behind(
     tx: &mut Tx<'_>,
     parts: &[Part],
-    (chunks_over, now_ms): (i64, i64),
+    chunks_over: i64,
+    now_ms: i64,
     limit: u32,
 ) -> Result<Vec<Behind>> {
     let parts: Vec<Value<'_>> = parts.iter().map(|part| (*part).into()).collect();
@@ -164,10 +166,10 @@ pub fn behind(
          FROM cursors c
          JOIN leases l ON l.part = c.part AND l.role = 'crawl'
          JOIN leases own ON own.part = c.part AND own.role = c.consumer
-         WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2 AND c.part",
+         WHERE l.seq > c.seq + $1 AND own.deadline_ms > $2 AND c.part IN ($keys)
+         ORDER BY c.part, c.consumer LIMIT $3",
         &[chunks_over.into(), now_ms.into(), limit.into()],
         &parts,
-        "ORDER BY c.part, c.consumer LIMIT $3",
         |row| {
             let (part, consumer) = (row.get(0)?, row.get(1)?);
             let (since_ms, moved_ms) = (row.get(3)?, row.get(4)?);
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn a_cursor_moves_only_from_where_it_is() {
         both_databases(|db| {
-            let step = |from, to| db.write(move |tx| advance(tx, (Part(3), "links"), from, to, 0));
+            let step = |from, to| db.write(move |tx| advance(tx, Part(3), "links", from, to, 0));
             assert!(step(1, 2).is_err(), "nothing was applied yet");
             step(0, 2)?;
             assert!(step(0, 2).is_err(), "a repeated step is refused");
@@ -261,7 +263,7 @@ mod tests {
             assert_eq!(db.read(|tx| get(tx, Part(3), "links"))?, 5);
             assert_eq!(db.read(|tx| get(tx, Part(3), "search"))?, 0);
             assert_eq!(db.read(|tx| slowest(tx, Part(4)))?, None);
-            db.write(|tx| advance(tx, (Part(3), "search"), 0, 3, 0))?;
+            db.write(|tx| advance(tx, Part(3), "search", 0, 3, 0))?;
             assert_eq!(db.read(|tx| slowest(tx, Part(3)))?, Some(3));
             Ok(())
         });
@@ -271,7 +273,7 @@ mod tests {
     fn what_others_are_told_never_goes_back() {
         both_databases(|db| {
             for (seq, expected) in [(3, 3), (9, 9), (5, 9)] {
-                db.write(move |tx| set(tx, (Part(1), "links"), seq, 7))?;
+                db.write(move |tx| set(tx, Part(1), "links", seq, 7))?;
                 assert_eq!(db.read(|tx| get(tx, Part(1), "links"))?, expected);
             }
             Ok(())
@@ -291,13 +293,12 @@ mod tests {
             for round in 0..3 {
                 commit_sample(db, &store, Part(1), round)?;
             }
-            let behind = |over, now_ms| {
-                db.read(move |tx| behind(tx, &[Part(0), Part(1)], (over, now_ms), 9))
-            };
+            let behind =
+                |over, now_ms| db.read(move |tx| behind(tx, &[Part(0), Part(1)], over, now_ms, 9));
             db.write(|tx| leases::take(tx, Part(1), "links", &asking(1_000)))?;
             assert_eq!(behind(0, 1_000)?, [], "it has no cursor yet");
-            db.write(|tx| set(tx, (Part(1), "links"), 1, 0))?;
-            db.write(|tx| set(tx, (Part(1), "search"), 1, 0))?;
+            db.write(|tx| set(tx, Part(1), "links", 1, 0))?;
+            db.write(|tx| set(tx, Part(1), "search", 1, 0))?;
             // Samples are committed at 0.
             let (consumer, since_ms) = ("links".into(), Some(0));
             let links = Behind { part: Part(1), consumer, chunks: 2, since_ms, moved_ms: 0 };
@@ -321,10 +322,10 @@ mod tests {
             }
             assert_eq!(lag()?, Lag { behind_chunks: 3, behind_ms: 5_000 });
             for (part, seq, behind_chunks) in [(1, 1, 2), (2, 1, 1)] {
-                db.write(move |tx| set(tx, (Part(part), "links"), seq, 0))?;
+                db.write(move |tx| set(tx, Part(part), "links", seq, 0))?;
                 assert_eq!(lag()?, Lag { behind_chunks, behind_ms: 5_000 });
             }
-            db.write(|tx| set(tx, (Part(1), "links"), 2, 0))?;
+            db.write(|tx| set(tx, Part(1), "links", 2, 0))?;
             assert_eq!(lag()?, Lag::default(), "it is up to date");
             // What was there earlier is behind, whatever was reached since.
             let earlier = |reached: &[(i64, i64)]| {

@@ -16,7 +16,7 @@ pub use looks::note_looks;
 use crate::checksums::declared::DOCUMENTS;
 use crate::checksums::{Judged, Places};
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, Part, Run};
-use crate::value::{Raw, Row};
+use crate::value::{Raw, Row, column};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::sync::LazyLock;
@@ -25,6 +25,7 @@ use std::sync::LazyLock;
 /// caller, who has loaded it with [`load`].
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
+// tidy: wide a row of `documents`
 pub struct Document {
     pub id: DocumentId,
     pub dochash: DocHash,
@@ -118,12 +119,11 @@ pub fn load(
     tx.query_in(
         &format!(
             "SELECT {} FROM documents d {LAST_LOOK}
-             WHERE d.part = $1 AND d.connectionid = $2 AND d.dochash",
+             WHERE d.part = $1 AND d.connectionid = $2 AND d.dochash IN ($keys)",
             *SELECTED_COLUMNS
         ),
         &[part.into(), connection.into()],
         &keys,
-        "",
         Document::from_row,
     )
 }
@@ -131,7 +131,8 @@ pub fn load(
 /// The plus keeps SQLite from walking the documents in the order of their ids.
 const ORIGINALS: &str = "SELECT contenthash, dochash FROM documents
      WHERE part = $1 AND +connectionid = $2 AND removed_ms IS NULL AND contenthash IS NOT NULL
-       AND duplicateof IS NULL AND contenthash";
+       AND duplicateof IS NULL AND contenthash IN ($keys)
+     ORDER BY +id";
 
 /// Live documents of a connection with the given contents that are no copies
 /// themselves: the content and the key, earliest first.
@@ -142,7 +143,7 @@ pub fn originals(
     contents: &[Vec<u8>],
 ) -> Result<Vec<(Vec<u8>, DocHash)>> {
     let keys: Vec<Value<'_>> = contents.iter().map(|hash| Value::Blob(hash)).collect();
-    tx.query_in(ORIGINALS, &[part.into(), connection.into()], &keys, "ORDER BY +id", |row| {
+    tx.query_in(ORIGINALS, &[part.into(), connection.into()], &keys, |row| {
         Ok((row.get(0)?, row.get(1)?))
     })
 }
@@ -291,39 +292,43 @@ impl Document {
             Judged::Damaged => return Document::from_damaged(row),
         };
         let mut document = Document {
-            id: row.get(0)?,
-            dochash: row.get(1)?,
-            docid: row.get(2)?,
-            outcome: row.get(3)?,
-            http_status: row.get(4)?,
-            media_type: row.get(5)?,
-            language: row.get(6)?,
-            title: row.get(7)?,
-            length: row.get(8)?,
-            etag: row.get(9)?,
-            last_modified: row.get(10)?,
-            version: row.get(11)?,
-            content_hash: row.get(12)?,
-            text_hash: row.get(13)?,
-            simhash: row.get(14)?,
-            redirect: row.get::<Option<Part>>(15)?.zip(row.get(16)?),
-            duplicate_of: row.get::<Option<Part>>(17)?.zip(row.get(18)?),
-            first_ms: row.get(19)?,
-            checked_ms: row.get(20)?,
-            fetched_ms: row.get(21)?,
-            changed_ms: row.get(22)?,
-            checks: row.get(23)?,
-            changes: row.get(24)?,
-            quiet_ms: row.get(25)?,
-            restless_ms: row.get(26)?,
-            chunk: row.get(27)?,
-            ordinal: row.get(28)?,
-            body_chunk: row.get(29)?,
-            missing: row.get(30)?,
-            missing_run: row.get(31)?,
-            missing_ms: row.get(32)?,
-            removed_ms: row.get(33)?,
-            reason: row.get(34)?,
+            id: row.get(column!(COLUMNS, "id"))?,
+            dochash: row.get(column!(COLUMNS, "dochash"))?,
+            docid: row.get(column!(COLUMNS, "docid"))?,
+            outcome: row.get(column!(COLUMNS, "outcome"))?,
+            http_status: row.get(column!(COLUMNS, "httpstatus"))?,
+            media_type: row.get(column!(COLUMNS, "mediatype"))?,
+            language: row.get(column!(COLUMNS, "language"))?,
+            title: row.get(column!(COLUMNS, "title"))?,
+            length: row.get(column!(COLUMNS, "length"))?,
+            etag: row.get(column!(COLUMNS, "etag"))?,
+            last_modified: row.get(column!(COLUMNS, "lastmodified"))?,
+            version: row.get(column!(COLUMNS, "version"))?,
+            content_hash: row.get(column!(COLUMNS, "contenthash"))?,
+            text_hash: row.get(column!(COLUMNS, "texthash"))?,
+            simhash: row.get(column!(COLUMNS, "simhash"))?,
+            redirect: row
+                .get::<Option<Part>>(column!(COLUMNS, "redirectpart"))?
+                .zip(row.get(column!(COLUMNS, "redirecthash"))?),
+            duplicate_of: row
+                .get::<Option<Part>>(column!(COLUMNS, "duplicatepart"))?
+                .zip(row.get(column!(COLUMNS, "duplicateof"))?),
+            first_ms: row.get(column!(COLUMNS, "first_ms"))?,
+            checked_ms: row.get(column!(COLUMNS, "checked_ms"))?,
+            fetched_ms: row.get(column!(COLUMNS, "fetched_ms"))?,
+            changed_ms: row.get(column!(COLUMNS, "changed_ms"))?,
+            checks: row.get(column!(COLUMNS, "checks"))?,
+            changes: row.get(column!(COLUMNS, "changes"))?,
+            quiet_ms: row.get(column!(COLUMNS, "quiet_ms"))?,
+            restless_ms: row.get(column!(COLUMNS, "restless_ms"))?,
+            chunk: row.get(column!(COLUMNS, "chunk"))?,
+            ordinal: row.get(column!(COLUMNS, "ordinal"))?,
+            body_chunk: row.get(column!(COLUMNS, "bodychunk"))?,
+            missing: row.get(column!(COLUMNS, "missing"))?,
+            missing_run: row.get(column!(COLUMNS, "missing_run"))?,
+            missing_ms: row.get(column!(COLUMNS, "missing_ms"))?,
+            removed_ms: row.get(column!(COLUMNS, "removed_ms"))?,
+            reason: row.get(column!(COLUMNS, "reason"))?,
             trust,
             row_checksum: row.get(ROW_CHECKSUM)?,
         };
@@ -339,18 +344,18 @@ impl Document {
                 _ => None,
             })
         };
-        let docid = match row.raw(2)? {
+        let docid = match row.raw(column!(COLUMNS, "docid"))? {
             Raw::Text(text) => String::from_utf8_lossy(text).into_owned(),
             _ => String::new(),
         };
-        let id = DocumentId(number(0)?.unwrap_or_default());
+        let id = DocumentId(number(column!(COLUMNS, "id"))?.unwrap_or_default());
         Ok(Document {
-            chunk: number(27)?.map(ChunkId),
-            ordinal: number(28)?,
-            body_chunk: number(29)?.map(ChunkId),
-            removed_ms: number(33)?,
+            chunk: number(column!(COLUMNS, "chunk"))?.map(ChunkId),
+            ordinal: number(column!(COLUMNS, "ordinal"))?,
+            body_chunk: number(column!(COLUMNS, "bodychunk"))?.map(ChunkId),
+            removed_ms: number(column!(COLUMNS, "removed_ms"))?,
             trust: Trust::Damaged,
-            ..Document::new(id, row.get(1)?, docid, 0)
+            ..Document::new(id, row.get(column!(COLUMNS, "dochash"))?, docid, 0)
         })
     }
 }
@@ -369,10 +374,10 @@ pub struct Pointer {
 pub fn pointers(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<Pointer>> {
     let keys: Vec<_> = hashes.iter().map(Value::from).collect();
     tx.query_in(
-        "SELECT connectionid, dochash, chunk, removed_ms FROM documents WHERE part = $1 AND dochash",
+        "SELECT connectionid, dochash, chunk, removed_ms FROM documents WHERE part = $1
+           AND dochash IN ($keys)",
         &[part.into()],
         &keys,
-        "",
         |row| {
             let removed_ms: Option<i64> = row.get(3)?;
             Ok(Pointer {
@@ -388,7 +393,8 @@ pub fn pointers(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
 /// Documents whose content is in a chunk: of which connection, and their keys, after one.
 pub fn of_chunk(
     tx: &mut Tx<'_>,
-    (part, chunk): (Part, ChunkId),
+    part: Part,
+    chunk: ChunkId,
     after: DocumentId,
     limit: u32,
 ) -> Result<Vec<(DocumentId, ConnectionId, DocHash)>> {

@@ -84,10 +84,10 @@ pub fn depend(tx: &mut Tx<'_>, part: Part, on: &[(QueueId, &str)]) -> Result<()>
 /// Rows of the queue have gone, and what they depended on with them.
 pub(crate) fn forget(tx: &mut Tx<'_>, part: Part, gone: &[Value<'_>]) -> Result<()> {
     tx.query_in(
-        "DELETE FROM prereqevents WHERE part = $1 AND owner",
+        "DELETE FROM prereqevents WHERE part = $1 AND owner IN ($keys)
+         RETURNING owner",
         &[part.into()],
         gone,
-        "RETURNING owner",
         |_| Ok(()),
     )?;
     Ok(())

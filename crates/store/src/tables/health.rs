@@ -196,8 +196,8 @@ mod tests {
                 .write(move |tx| leases::take(tx, Part(1), "crawl", &asking))?
                 .expect("the lease is free");
             db.write(move |tx| {
-                chunks::open(tx, &lease, (ChunkId(5), JobId(1), Run(1)), 10)?;
-                objects::stage(tx, (Part(1), ObjectId(6)), objects::Kind::Bodies, "chunks/1/6", 10)
+                chunks::open(tx, &lease, ChunkId(5), JobId(1), Run(1), 10)?;
+                objects::stage(tx, Part(1), ObjectId(6), objects::Kind::Bodies, "chunks/1/6", 10)
             })?;
             let left = |now_ms: i64| {
                 db.read(move |tx| {

@@ -105,8 +105,8 @@ pub fn append(tx: &mut Tx<'_>, part: Part, activities: &[Activity]) -> Result<()
 
 /// What a job as a whole did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct JobActivity<'a> {
-    /// The job.
     pub job: JobId,
     /// Such as `job start`.
     pub kind: &'a str,

@@ -17,7 +17,7 @@ pub type HopFilters = BTreeMap<String, i64>;
 
 /// Gives a job these filters instead of those it had.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, filters: &HopFilters, now_ms: i64) -> Result<()> {
-    let is_whole = checksums::are_whole(tx, &JOB_HOP_FILTERS, ("ownerid", job.into()))?;
+    let is_whole = checksums::are_whole(tx, &JOB_HOP_FILTERS, "ownerid", job.into())?;
     if load(tx, job)? == *filters && is_whole {
         return Ok(());
     }

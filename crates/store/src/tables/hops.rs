@@ -73,10 +73,9 @@ pub fn distances(
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let rows = tx.query_in(
         "SELECT dochash, linktype, distance FROM distances
-         WHERE part = $1 AND jobid = $2 AND dochash",
+         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| Ok((row.get::<DocHash>(0)?, row.get::<String>(1)?, row.get(2)?)),
     )?;
     for (dochash, kind, distance) in rows {
@@ -90,8 +89,8 @@ pub fn distances(
 
 /// A document with news.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct News {
-    /// Which one.
     pub dochash: DocHash,
     /// In the graph of this kind of link.
     pub kind: String,

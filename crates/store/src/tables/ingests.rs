@@ -14,13 +14,13 @@ pub use delivery::{
     Due, Fate, Met, count_undelivered, delivered, due, is_any_due, retries, undelivered,
 };
 pub use ownership::{Ownership, Resend, resend};
-pub use whole::{count_rows, forget, given_up, kept_after, retry};
+pub use whole::{Undelivered, count_rows, forget, given_up, kept_after, retry};
 
 use crate::checksums::Places;
 use crate::checksums::declared::INGESTS;
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::tables::counters;
-use crate::value::{Raw, Row};
+use crate::value::{Raw, Row, column};
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::BTreeMap;
@@ -102,6 +102,7 @@ impl Pending {
 /// An output's view of one document (or one component of it).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
+// tidy: wide a row of `ingests`
 pub struct Ingest {
     pub id: i64,
     /// The repository connection that the document is of.
@@ -151,11 +152,10 @@ static WRITTEN: LazyLock<Places> =
 
 /// How rows are found: by document, by their ids. Only the first has an order; it would
 /// lead SQLite along the wrong index elsewhere.
-const BY_KEY: (&str, &str) = (
-    "WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash",
-    "ORDER BY dochash, componenthash /*for update*/",
-);
-const BY_ID: (&str, &str) = ("WHERE part = $1 AND +outputid = $2 AND id", "/*for update*/");
+const BY_KEY: &str =
+    "WHERE part = $1 AND outputid = $2 AND connectionid = $3 AND dochash IN ($keys)
+     ORDER BY dochash, componenthash /*for update*/";
+const BY_ID: &str = "WHERE part = $1 AND +outputid = $2 AND id IN ($keys) /*for update*/";
 
 /// A row before and after: `None` is no row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -168,7 +168,8 @@ pub struct Move {
 /// Loads what an output has of documents of a connection, and locks it.
 pub fn load(
     tx: &mut Tx<'_>,
-    (part, output): (Part, ConnectionId),
+    part: Part,
+    output: ConnectionId,
     connection: ConnectionId,
     keys: &[DocHash],
 ) -> Result<Vec<Ingest>> {
@@ -176,10 +177,9 @@ pub fn load(
     sorted.sort_unstable();
     let keys: Vec<Value<'_>> = sorted.iter().map(Value::from).collect();
     tx.query_in(
-        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {}", BY_KEY.0),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {BY_KEY}"),
         &[part.into(), output.into(), connection.into()],
         &keys,
-        BY_KEY.1,
         Ingest::from_row,
     )
 }
@@ -203,7 +203,7 @@ pub fn look_up(
 }
 
 /// Writes rows that were loaded in this transaction, and counts what is pending.
-pub fn save(tx: &mut Tx<'_>, (part, output): (Part, ConnectionId), moves: &[Move]) -> Result<()> {
+pub fn save(tx: &mut Tx<'_>, part: Part, output: ConnectionId, moves: &[Move]) -> Result<()> {
     let gone: Vec<Vec<Value<'_>>> = moves
         .iter()
         .filter(|it| it.after.is_none())
@@ -327,39 +327,42 @@ impl Ingest {
             _ => row.get::<Option<String>>(place),
         };
         let version = |place| if is_whole { text(place) } else { Ok(None) };
-        let decision: Option<String> = row.get(16)?;
+        let decision: Option<String> = row.get(column!(COLUMNS, "decision"))?;
         let pending = match decision {
             None => None,
             Some(decision) => Some(Pending {
                 decision: Decision::read(&decision)?,
-                seq: row.get(17)?,
-                job: row.get(18)?,
-                resent: row.get(25)?,
-                check_ms: row.get(19)?,
-                failcount: row.get(20)?,
-                failtime: row.get(21)?,
-                error: row.get(22)?,
+                seq: row.get(column!(COLUMNS, "decided_seq"))?,
+                job: row.get(column!(COLUMNS, "jobid"))?,
+                resent: row.get(column!(COLUMNS, "resent"))?,
+                check_ms: row.get(column!(COLUMNS, "checktime"))?,
+                failcount: row.get(column!(COLUMNS, "failcount"))?,
+                failtime: row.get(column!(COLUMNS, "failtime"))?,
+                error: row.get(column!(COLUMNS, "errortext"))?,
             }),
         };
         Ok(Ingest {
-            id: row.get(0)?,
-            connection: row.get(1)?,
-            dochash: row.get(2)?,
-            component: row.get(3)?,
-            uri: text(4)?,
-            uri_hash: row.get(5)?,
-            authority: text(6)?,
-            version: version(7)?,
-            output_version: version(8)?,
-            transformation_version: version(9)?,
-            first_ingest_ms: row.get(10)?,
-            last_ingest_ms: row.get(11)?,
-            last_change_ms: row.get(12)?,
-            changes: row.get(13)?,
-            stale_uris: row.get(14)?,
-            delivered_seq: row.get(15)?,
-            ways: text(23)?,
-            ownership: row.get::<Option<String>>(24)?.as_deref().and_then(Ownership::read),
+            id: row.get(column!(COLUMNS, "id"))?,
+            connection: row.get(column!(COLUMNS, "connectionid"))?,
+            dochash: row.get(column!(COLUMNS, "dochash"))?,
+            component: row.get(column!(COLUMNS, "componenthash"))?,
+            uri: text(column!(COLUMNS, "docuri"))?,
+            uri_hash: row.get(column!(COLUMNS, "urihash"))?,
+            authority: text(column!(COLUMNS, "authorityname"))?,
+            version: version(column!(COLUMNS, "lastversion"))?,
+            output_version: version(column!(COLUMNS, "lastoutputversion"))?,
+            transformation_version: version(column!(COLUMNS, "lasttransformationversion"))?,
+            first_ingest_ms: row.get(column!(COLUMNS, "firstingest"))?,
+            last_ingest_ms: row.get(column!(COLUMNS, "lastingest"))?,
+            last_change_ms: row.get(column!(COLUMNS, "lastchange"))?,
+            changes: row.get(column!(COLUMNS, "changecount"))?,
+            stale_uris: row.get(column!(COLUMNS, "staleuris"))?,
+            delivered_seq: row.get(column!(COLUMNS, "delivered_seq"))?,
+            ways: text(column!(COLUMNS, "ways"))?,
+            ownership: row
+                .get::<Option<String>>(column!(COLUMNS, "ownership"))?
+                .as_deref()
+                .and_then(Ownership::read),
             pending,
         })
     }

@@ -65,12 +65,7 @@ pub fn stamp(tx: &mut Tx<'_>) -> Result<i64> {
 }
 
 /// Writes where a job stands now. A run that is new, or over, is noted among its runs.
-pub fn save(
-    tx: &mut Tx<'_>,
-    job: JobId,
-    (before, now): (&State, &State),
-    now_ms: i64,
-) -> Result<()> {
+pub fn save(tx: &mut Tx<'_>, job: JobId, before: &State, now: &State, now_ms: i64) -> Result<()> {
     let columns: Vec<&str> = STATE.split(", ").collect();
     let set: Vec<String> =
         columns.iter().zip(2..).map(|(column, place)| format!("{column} = ${place}")).collect();
@@ -86,7 +81,7 @@ pub fn save(
     let mut values: Vec<Value<'_>> = vec![job.into()];
     values.extend(now.to_row());
     // What was read from a damaged row is not believed because it is written again.
-    let is_whole = checksums::are_whole(tx, &JOB_STATES, ("jobid", job.into()))?;
+    let is_whole = checksums::are_whole(tx, &JOB_STATES, "jobid", job.into())?;
     let checksum = checksum(job, now);
     values.extend([Value::from(now_ms), (if is_whole { checksum } else { !checksum }).into()]);
     tx.execute(&sql, &values)?;
@@ -165,7 +160,7 @@ pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Resu
             return Err(Error::Refused(format!("job {job} cannot start while it is {name}")));
         }
     }
-    save(tx, job, (&before, &now), now_ms)?;
+    save(tx, job, &before, &now, now_ms)?;
     Ok((now.run, now.run > before.run))
 }
 
@@ -317,7 +312,7 @@ pub fn end_run(tx: &mut Tx<'_>, job: JobId, run: Run, now_ms: i64) -> Result<()>
     };
     let (phase, at) = (Phase::Inactive, Some(now_ms));
     let now = State { phase, end_ms: at, last_ms: at, ..before.clone() };
-    save(tx, job, (&before, &now), now_ms)
+    save(tx, job, &before, &now, now_ms)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::checksums::declared::{
 };
 use crate::ids::{ConnectionId, JobId};
 use crate::tables::{job_states, registrations};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value, checksums};
 
 macro_rules! choices {
@@ -87,6 +87,7 @@ choices! {
 
 /// A job's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// tidy: wide a row of `job_definitions`
 pub struct Job {
     /// Its id, made by us.
     pub id: JobId,
@@ -164,24 +165,24 @@ impl Job {
 
     pub(super) fn from_row(row: &Row<'_>) -> Result<Job> {
         Ok(Job {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            description: row.get(2)?,
-            connection: row.get(3)?,
-            docspec: row.get(4)?,
-            priority: row.get(5)?,
-            continuous: row.get::<String>(6)? == "continuous",
-            interval_ms: row.get(7)?,
-            interval_max_ms: row.get(8)?,
-            reseed_ms: row.get(9)?,
-            expiration_ms: row.get(10)?,
-            start: StartMethod::read(&row.get::<String>(11)?)?,
-            hopcount: HopcountMode::read(&row.get::<String>(12)?)?,
-            refetch: Refetch::read(&row.get::<String>(13)?)?,
-            fetches_per_day: row.get(14)?,
-            on_failure: OnFailure::read(&row.get::<String>(15)?)?,
-            removal_limit: row.get(16)?,
-            proven_removal_limit: row.get(17)?,
+            id: row.get(column!(COLUMNS, "id"))?,
+            name: row.get(column!(COLUMNS, "name"))?,
+            description: row.get(column!(COLUMNS, "description"))?,
+            connection: row.get(column!(COLUMNS, "connectionid"))?,
+            docspec: row.get(column!(COLUMNS, "docspec"))?,
+            priority: row.get(column!(COLUMNS, "priority"))?,
+            continuous: row.get::<String>(column!(COLUMNS, "type"))? == "continuous",
+            interval_ms: row.get(column!(COLUMNS, "intervaltime"))?,
+            interval_max_ms: row.get(column!(COLUMNS, "maxintervaltime"))?,
+            reseed_ms: row.get(column!(COLUMNS, "reseedinterval"))?,
+            expiration_ms: row.get(column!(COLUMNS, "expirationtime"))?,
+            start: StartMethod::read(&row.get::<String>(column!(COLUMNS, "startmethod"))?)?,
+            hopcount: HopcountMode::read(&row.get::<String>(column!(COLUMNS, "hopcountmode"))?)?,
+            refetch: Refetch::read(&row.get::<String>(column!(COLUMNS, "refetch"))?)?,
+            fetches_per_day: row.get(column!(COLUMNS, "fetches_per_day"))?,
+            on_failure: OnFailure::read(&row.get::<String>(column!(COLUMNS, "onfailure"))?)?,
+            removal_limit: row.get(column!(COLUMNS, "removal_limit"))?,
+            proven_removal_limit: row.get(column!(COLUMNS, "proven_removal_limit"))?,
         })
     }
 }
@@ -190,7 +191,7 @@ impl Job {
 /// is inactive and has no run.
 pub fn save(tx: &mut Tx<'_>, it: &Job, now_ms: i64) -> Result<()> {
     let known = load(tx, it.id)?;
-    let is_whole = checksums::are_whole(tx, &JOB_DEFINITIONS, ("id", it.id.into()))?;
+    let is_whole = checksums::are_whole(tx, &JOB_DEFINITIONS, "id", it.id.into())?;
     if known.as_ref() == Some(it) && is_whole {
         return Ok(());
     }
@@ -285,12 +286,12 @@ pub(super) fn reseed_users(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<
 /// repository connection: a run does not begin with other settings than it was given.
 pub fn require_whole(tx: &mut Tx<'_>, job: JobId) -> Result<()> {
     let Some(known) = load(tx, job)? else { return Ok(()) };
-    checksums::require_whole(tx, &JOB_DEFINITIONS, ("id", job.into()))?;
+    checksums::require_whole(tx, &JOB_DEFINITIONS, "id", job.into())?;
     for table in [&JOB_PIPELINES, &JOB_NOTIFICATIONS, &SCHEDULES, &JOB_HOP_FILTERS] {
-        checksums::require_whole(tx, table, ("ownerid", job.into()))?;
+        checksums::require_whole(tx, table, "ownerid", job.into())?;
     }
-    checksums::require_whole(tx, &CONNECTIONS, ("id", known.connection.into()))?;
-    checksums::require_whole(tx, &THROTTLES, ("ownerid", known.connection.into()))
+    checksums::require_whole(tx, &CONNECTIONS, "id", known.connection.into())?;
+    checksums::require_whole(tx, &THROTTLES, "ownerid", known.connection.into())
 }
 
 /// Whether other jobs read the connection of a job.

@@ -11,8 +11,8 @@ use crate::{Error, Result, Tx};
 
 /// A lease that was granted. It is proof only together with the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Lease {
-    /// The part.
     pub part: Part,
     /// What is done with it: `crawl`, `links`, `search` …
     pub role: String,
@@ -26,8 +26,8 @@ pub struct Lease {
 
 /// Who asks, and when.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Asking {
-    /// The node.
     pub node: NodeId,
     /// Its name: after a restart it takes its own leases back at once.
     pub node_name: String,

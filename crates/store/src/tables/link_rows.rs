@@ -29,10 +29,9 @@ pub fn get_many(tx: &mut Tx<'_>, part: Part, keys: &[Vec<u8>]) -> Result<Vec<Opt
     let wanted: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     let found: HashMap<Vec<u8>, Vec<u8>> = tx
         .query_in(
-            "SELECT key, value FROM link_rows WHERE part = $1 AND key",
+            "SELECT key, value FROM link_rows WHERE part = $1 AND key IN ($keys)",
             &[part.into()],
             &wanted,
-            "",
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?
         .into_iter()
@@ -73,10 +72,9 @@ pub fn write(tx: &mut Tx<'_>, part: Part, rows: &[Row]) -> Result<()> {
         }
     }
     tx.query_in(
-        "DELETE FROM link_rows WHERE part = $1 AND key",
+        "DELETE FROM link_rows WHERE part = $1 AND key IN ($keys) RETURNING part",
         &[part.into()],
         &gone,
-        "RETURNING part",
         |_| Ok(()),
     )?;
     tx.insert_rows(

@@ -4,6 +4,7 @@
 //! had begun as events ends with it, and what it could not reach is forgotten with it.
 
 use crate::ids::NodeId;
+use crate::names::names;
 use crate::tables::{events, outages};
 use crate::{Result, Tx, Value};
 
@@ -20,6 +21,29 @@ pub struct NewNode {
     pub version: String,
 }
 
+/// Whether a node runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeState {
+    /// It has been registered and does not work yet.
+    Joining,
+    /// It works.
+    Ready,
+    /// It ends what it has begun.
+    Draining,
+    /// It was heard of too long ago.
+    Absent,
+    /// It has ended.
+    Stopped,
+}
+
+names!(NodeState of "a row of nodes" {
+    Joining = "joining",
+    Ready = "ready",
+    Draining = "draining",
+    Absent = "absent",
+    Stopped = "stopped",
+});
+
 /// A node as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -29,7 +53,7 @@ pub struct Node {
     pub roles: String,
     pub address: Option<String>,
     pub version: String,
-    pub state: String,
+    pub state: NodeState,
     pub health: String,
     pub started_ms: i64,
     pub heartbeat_ms: i64,
@@ -184,8 +208,11 @@ mod tests {
             assert!(first < again && again < other);
             assert!(!db.write(move |tx| heartbeat(tx, first, 4))?, "the first start is over");
             assert!(db.write(move |tx| heartbeat(tx, again, 4))?);
-            let states: Vec<String> =
-                db.read(|tx| list(tx, 10))?.into_iter().map(|node| node.state).collect();
+            let states: Vec<String> = db
+                .read(|tx| list(tx, 10))?
+                .into_iter()
+                .map(|node| node.state.name().to_owned())
+                .collect();
             assert_eq!(states, ["ready", "ready", "stopped"]);
             Ok(())
         });

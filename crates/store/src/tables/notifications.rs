@@ -71,7 +71,7 @@ pub struct Notification {
 
 /// Gives a job these notifications instead of those it had.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, list: &[Notification], now_ms: i64) -> Result<()> {
-    let is_whole = checksums::are_whole(tx, &JOB_NOTIFICATIONS, ("ownerid", job.into()))?;
+    let is_whole = checksums::are_whole(tx, &JOB_NOTIFICATIONS, "ownerid", job.into())?;
     if load(tx, job)? == list && is_whole {
         return Ok(());
     }

@@ -37,7 +37,8 @@ impl Kind {
 /// Announces an object, before it is written.
 pub fn stage(
     tx: &mut Tx<'_>,
-    (part, id): (Part, ObjectId),
+    part: Part,
+    id: ObjectId,
     kind: Kind,
     path: &str,
     now_ms: i64,
@@ -54,7 +55,7 @@ pub fn stage(
 }
 
 /// Whether an object was announced.
-pub fn is_known(tx: &mut Tx<'_>, (part, id): (Part, ObjectId)) -> Result<bool> {
+pub fn is_known(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<bool> {
     let found: Option<i64> = tx.query_opt(
         "SELECT 1 FROM objects WHERE part = $1 AND id = $2",
         &[part.into(), id.into()],
@@ -66,7 +67,8 @@ pub fn is_known(tx: &mut Tx<'_>, (part, id): (Part, ObjectId)) -> Result<bool> {
 /// Publishes an object that has been written, in the transaction that points to it.
 pub fn publish(
     tx: &mut Tx<'_>,
-    (part, id): (Part, ObjectId),
+    part: Part,
+    id: ObjectId,
     bytes: u64,
     hash: &[u8; 32],
     now_ms: i64,
@@ -92,7 +94,7 @@ pub fn publish(
 }
 
 /// Takes back the announcement of an object that was never written.
-pub fn unstage(tx: &mut Tx<'_>, (part, id): (Part, ObjectId)) -> Result<()> {
+pub fn unstage(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<()> {
     tx.execute(
         "DELETE FROM objects WHERE part = $1 AND id = $2 AND state = 'staged'",
         &[part.into(), id.into()],
@@ -101,7 +103,7 @@ pub fn unstage(tx: &mut Tx<'_>, (part, id): (Part, ObjectId)) -> Result<()> {
 }
 
 /// Says that nothing points to an object any more. False if it was not published.
-pub fn condemn(tx: &mut Tx<'_>, (part, id): (Part, ObjectId), now_ms: i64) -> Result<bool> {
+pub fn condemn(tx: &mut Tx<'_>, part: Part, id: ObjectId, now_ms: i64) -> Result<bool> {
     let touched = tx.execute(
         "UPDATE objects SET state = 'condemned', condemned_ms = $3
          WHERE part = $1 AND id = $2 AND state = 'published'",
@@ -124,7 +126,8 @@ pub fn condemn_abandoned(tx: &mut Tx<'_>, part: Part, before_ms: i64, now_ms: i6
 /// publish such objects of the part knows. Returns them.
 pub fn condemn_staged(
     tx: &mut Tx<'_>,
-    (part, kind): (Part, Kind),
+    part: Part,
+    kind: Kind,
     now_ms: i64,
     limit: u32,
 ) -> Result<Vec<Condemned>> {
@@ -169,10 +172,10 @@ pub fn condemned(
 pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<u64> {
     let keys: Vec<_> = ids.iter().map(|id| (*id).into()).collect();
     let gone = tx.query_in(
-        "DELETE FROM objects WHERE part = $1 AND state = 'condemned' AND id",
+        "DELETE FROM objects WHERE part = $1 AND state = 'condemned' AND id IN ($keys)
+         RETURNING id",
         &[part.into()],
         &keys,
-        "RETURNING id",
         |_| Ok(()),
     )?;
     Ok(gone.len() as u64)
@@ -188,10 +191,9 @@ pub(crate) fn forget_kind(tx: &mut Tx<'_>, kind: Kind) -> Result<()> {
 pub fn known_paths(tx: &mut Tx<'_>, part: Part, paths: &[String]) -> Result<Vec<String>> {
     let keys: Vec<_> = paths.iter().map(|path| path.as_str().into()).collect();
     tx.query_in(
-        "SELECT path FROM objects WHERE part = $1 AND path",
+        "SELECT path FROM objects WHERE part = $1 AND path IN ($keys)",
         &[part.into()],
         &keys,
-        "",
         |row| row.get(0),
     )
 }
@@ -222,7 +224,8 @@ impl Published {
 /// Published objects of all parts, after one.
 pub fn published_after(
     tx: &mut Tx<'_>,
-    (part, id): (Part, ObjectId),
+    part: Part,
+    id: ObjectId,
     limit: u32,
 ) -> Result<Vec<Published>> {
     tx.query(
@@ -265,27 +268,30 @@ mod tests {
     #[test]
     fn an_object_goes_from_staged_to_published_to_condemned_to_nothing() {
         both_databases(|db| {
-            let key = (PART, ObjectId(7));
-            db.write(move |tx| stage(tx, key, Kind::Facts, "chunks/3/7.facts", 10))?;
-            assert_eq!(db.read(move |tx| find(tx, key.0, key.1))?, None);
-            assert!(!db.write(move |tx| condemn(tx, key, 11))?, "it is not published yet");
-            db.write(move |tx| publish(tx, key, 5, &[9; 32], 12))?;
-            assert!(db.write(move |tx| publish(tx, key, 5, &[9; 32], 12)).is_err(), "only once");
-            assert!(db.read(move |tx| is_published(tx, key.0, key.1))?);
-            let listed = db.read(|tx| published_after(tx, (Part(0), ObjectId(0)), 10))?;
+            let id = ObjectId(7);
+            db.write(move |tx| stage(tx, PART, id, Kind::Facts, "chunks/3/7.facts", 10))?;
+            assert_eq!(db.read(move |tx| find(tx, PART, id))?, None);
+            assert!(!db.write(move |tx| condemn(tx, PART, id, 11))?, "it is not published yet");
+            db.write(move |tx| publish(tx, PART, id, 5, &[9; 32], 12))?;
+            assert!(
+                db.write(move |tx| publish(tx, PART, id, 5, &[9; 32], 12)).is_err(),
+                "only once"
+            );
+            assert!(db.read(move |tx| is_published(tx, PART, id))?);
+            let listed = db.read(|tx| published_after(tx, Part(0), ObjectId(0), 10))?;
             assert_eq!((listed.len(), listed[0].bytes), (1, 5));
-            assert!(db.write(move |tx| condemn(tx, key, 20))?);
-            assert!(!db.read(move |tx| is_published(tx, key.0, key.1))?);
+            assert!(db.write(move |tx| condemn(tx, PART, id, 20))?);
+            assert!(!db.read(move |tx| is_published(tx, PART, id))?);
             assert_eq!(db.read(|tx| condemned(tx, PART, 20, 10))?, []);
             let doomed = db.read(|tx| condemned(tx, PART, 21, 10))?;
             let path = "chunks/3/7.facts".to_owned();
-            assert_eq!(doomed, [Condemned { id: key.1, path, bytes: Some(5) }]);
-            let found = db.read(move |tx| find(tx, key.0, key.1))?;
+            assert_eq!(doomed, [Condemned { id, path, bytes: Some(5) }]);
+            let found = db.read(move |tx| find(tx, PART, id))?;
             assert!(found.is_some(), "a reader that is late still finds it");
             let asked = ["chunks/3/7.facts", "chunks/3/8.facts"].map(str::to_owned);
             let known = db.read(move |tx| known_paths(tx, PART, &asked))?;
             assert_eq!(known, ["chunks/3/7.facts"]);
-            assert_eq!(db.write(move |tx| forget(tx, PART, &[key.1]))?, 1);
+            assert_eq!(db.write(move |tx| forget(tx, PART, &[id]))?, 1);
             assert_eq!(db.read(|tx| condemned(tx, PART, 99, 10))?, []);
             Ok(())
         });
@@ -294,19 +300,19 @@ mod tests {
     #[test]
     fn a_writer_that_was_taken_for_dead_is_refused() {
         both_databases(|db| {
-            let key = (PART, ObjectId(8));
-            db.write(move |tx| stage(tx, key, Kind::Bodies, "chunks/3/8.warc.zst", 10))?;
+            let id = ObjectId(8);
+            db.write(move |tx| stage(tx, PART, id, Kind::Bodies, "chunks/3/8.warc.zst", 10))?;
             assert_eq!(db.write(|tx| condemn_abandoned(tx, PART, 10, 50))?, 0);
             assert_eq!(db.write(|tx| condemn_abandoned(tx, PART, 11, 50))?, 1);
-            let refused = db.write(move |tx| publish(tx, key, 1, &[0; 32], 60));
+            let refused = db.write(move |tx| publish(tx, PART, id, 1, &[0; 32], 60));
             assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
             for (id, kind) in [(9, Kind::Shard), (10, Kind::Bodies)] {
                 let path = format!("shards/3/{id}");
-                db.write(move |tx| stage(tx, (PART, ObjectId(id)), kind, &path, 10))?;
+                db.write(move |tx| stage(tx, PART, ObjectId(id), kind, &path, 10))?;
             }
-            let doomed = db.write(|tx| condemn_staged(tx, (PART, Kind::Shard), 50, 9))?;
+            let doomed = db.write(|tx| condemn_staged(tx, PART, Kind::Shard, 50, 9))?;
             assert_eq!(doomed.iter().map(|it| it.id).collect::<Vec<_>>(), [ObjectId(9)]);
-            assert_eq!(db.write(|tx| condemn_staged(tx, (PART, Kind::Shard), 50, 9))?, []);
+            assert_eq!(db.write(|tx| condemn_staged(tx, PART, Kind::Shard, 50, 9))?, []);
             Ok(())
         });
     }

@@ -15,10 +15,10 @@ use page::ids::hash128;
 
 /// One output of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Outlet {
     /// The output connection.
     pub connection: ConnectionId,
-    /// Its name.
     pub name: String,
     /// Stands for the connector, its configuration, what the job tells it, and how often
     /// everything was to be sent again.

@@ -44,8 +44,8 @@ pub struct Overview {
 
 /// A process that holds a lease.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct NodeOverview {
-    /// The start.
     pub id: i64,
     /// The node's name.
     pub name: String,
@@ -57,8 +57,8 @@ pub struct NodeOverview {
 
 /// One job: where it stands, its documents by state, and what its last run changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct JobOverview {
-    /// The job.
     pub id: i64,
     /// Its name, if it is defined.
     pub name: Option<String>,
@@ -326,7 +326,7 @@ mod tests {
                 jobs::save(tx, &jobs::Job::new(JobId(1), "a", ConnectionId(1)), 0)
             })?;
             assert_eq!(links()?, Some(Lag { behind_chunks: 1, behind_ms: 5_000 }));
-            db.write(|tx| cursors::set(tx, (Part(0), LINKS), 1, 0))?;
+            db.write(|tx| cursors::set(tx, Part(0), LINKS, 1, 0))?;
             db.write(|tx| jobs::delete(tx, JobId(1)))?;
             assert_eq!(links()?, Some(Lag::default()), "its cursor is there still");
             Ok(())

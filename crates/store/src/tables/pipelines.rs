@@ -55,7 +55,7 @@ pub struct Stage {
 /// Gives a job this pipeline instead of the one it had.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Result<()> {
     let before = load(tx, job)?;
-    if before == stages && checksums::are_whole(tx, &JOB_PIPELINES, ("ownerid", job.into()))? {
+    if before == stages && checksums::are_whole(tx, &JOB_PIPELINES, "ownerid", job.into())? {
         return Ok(());
     }
     check(tx, stages)?;

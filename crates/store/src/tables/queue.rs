@@ -19,6 +19,7 @@
 //! circle: the lease, queue rows, bins, bin_work, counters. A commit therefore adds
 //! its links first, settles then, and books visits to bins last.
 
+mod action;
 mod add;
 mod again;
 mod due;
@@ -28,6 +29,7 @@ pub mod retry;
 mod settle;
 pub mod sweep;
 
+pub use action::Action;
 pub use add::{Added, Adding, Candidate, add};
 pub use again::{let_in, look_again};
 pub use due::{hasten, next_due, pull_in, unschedule, wake};
@@ -37,7 +39,7 @@ pub use settle::{Presences, REASON_BYTES_MAX, Reason, Settled, Settlement, settl
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
 use crate::tables::{counters, events, removals};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashSet};
@@ -82,17 +84,16 @@ impl State {
 
 /// A document of a job, as the frontier needs it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+// tidy: wide a row of `queue` as the frontier needs it
 pub struct Entry {
-    /// The row.
     pub id: QueueId,
-    /// Its bin.
     pub bin: BinId,
-    /// Its key.
     pub dochash: DocHash,
     /// Its identifier: for the web, the canonical URL.
     pub docid: String,
-    /// What is to be done: `fetch`, `expire`, `clean`, `delete`.
-    pub action: String,
+    /// What is to be done.
+    pub action: Action,
     /// Links from the nearest seed.
     pub hops: i64,
     /// Redirects in a row that led here; 0 for a link.
@@ -122,22 +123,22 @@ const ENTRY: &str = "q.id, q.bin, q.dochash, q.docid, q.action, q.hops, q.redire
 impl Entry {
     fn from_row(row: &Row<'_>) -> Result<Entry> {
         Ok(Entry {
-            id: row.get(0)?,
-            bin: row.get(1)?,
-            dochash: row.get(2)?,
-            docid: row.get(3)?,
-            action: row.get(4)?,
-            hops: row.get(5)?,
-            redirects: row.get(6)?,
-            state: state_from(&row.get::<String>(7)?)?,
-            done_run: row.get(8)?,
-            generation: row.get(9)?,
-            failcount: row.get(10)?,
-            failtime: row.get(11)?,
-            seen_run: row.get(12)?,
-            seed_run: row.get(13)?,
-            list_depth: ready::depth_of(row.get(14)?),
-            parent_part: row.get(15)?,
+            id: row.get(column!(ENTRY, "id"))?,
+            bin: row.get(column!(ENTRY, "bin"))?,
+            dochash: row.get(column!(ENTRY, "dochash"))?,
+            docid: row.get(column!(ENTRY, "docid"))?,
+            action: row.get(column!(ENTRY, "action"))?,
+            hops: row.get(column!(ENTRY, "hops"))?,
+            redirects: row.get(column!(ENTRY, "redirects"))?,
+            state: state_from(&row.get::<String>(column!(ENTRY, "state"))?)?,
+            done_run: row.get(column!(ENTRY, "done_run"))?,
+            generation: row.get(column!(ENTRY, "generation"))?,
+            failcount: row.get(column!(ENTRY, "failcount"))?,
+            failtime: row.get(column!(ENTRY, "failtime"))?,
+            seen_run: row.get(column!(ENTRY, "seen_run"))?,
+            seed_run: row.get(column!(ENTRY, "seed_run"))?,
+            list_depth: ready::depth_of(row.get(column!(ENTRY, "docpriority"))?),
+            parent_part: row.get(column!(ENTRY, "parentpart"))?,
         })
     }
 }
@@ -269,18 +270,19 @@ pub fn claim(
     claim: ChunkId,
     peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
-    claim_to(tx, place, (claim, None), peeked)
+    claim_to(tx, place, claim, None, peeked)
 }
 
 /// The same, with another action than the documents wait for.
 fn claim_to(
     tx: &mut Tx<'_>,
     place: Place,
-    (claim, action): (ChunkId, Option<&'static str>),
+    claim: ChunkId,
+    action: Option<Action>,
     mut peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
     for entry in peeked.iter_mut().filter(|it| it.state == State::Waiting) {
-        action.unwrap_or("fetch").clone_into(&mut entry.action);
+        entry.action = action.unwrap_or(Action::Fetch);
     }
     // One statement for each kind, because the counters need to know what the rows
     // were before, and that nothing has happened to them since.
@@ -291,20 +293,20 @@ fn claim_to(
     let mut claimed = 0;
     for ((state, done_run), rows) in kinds {
         // What waits for its end is looked at if a later run takes it before.
-        let looks = (state == State::Waiting).then_some("fetch");
+        let looks = (state == State::Waiting).then_some(Action::Fetch);
         let fixed = [
             place.part.into(),
             place.job.into(),
             claim.into(),
             state.name().into(),
             done_run.unwrap_or(Run(-1)).into(),
-            action.or(looks).into(),
+            action.or(looks).map(Action::name).into(),
         ];
         let set = "UPDATE queue SET state = 'active', chunk = $3, action = COALESCE($6, action),
              checktime = CASE WHEN $6 IN ('clean', 'delete') THEN checktime END,
              claimed_state = CASE WHEN $6 IN ('clean', 'delete') THEN state END,
              claimed_action = CASE WHEN $6 IN ('clean', 'delete') THEN action END";
-        let count = tx.update_rows(set, &fixed, (&[Kind::Int], &rows), CLAIM)? as i64;
+        let count = tx.update_rows(set, &fixed, &[Kind::Int], &rows, CLAIM)? as i64;
         count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
         claimed += count;
     }
@@ -313,10 +315,10 @@ fn claim_to(
     }
     let keys: Vec<Value<'_>> = peeked.iter().map(|entry| entry.id.into()).collect();
     let claimed: Vec<QueueId> = tx.query_in(
-        "SELECT id FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
+        "SELECT id FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2
+           AND id IN ($keys)",
         &[place.part.into(), claim.into()],
         &keys,
-        "",
         |row| row.get(0),
     )?;
     let claimed: HashSet<QueueId> = claimed.into_iter().collect();
@@ -366,10 +368,12 @@ pub fn unclaim(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<u64> {
 pub fn load(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<Vec<Entry>> {
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     tx.query_in(
-        &format!("SELECT {ENTRY} FROM queue q WHERE q.part = $1 AND +q.jobid = $2 AND q.id"),
+        &format!(
+            "SELECT {ENTRY} FROM queue q
+             WHERE q.part = $1 AND +q.jobid = $2 AND q.id IN ($keys)"
+        ),
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         Entry::from_row,
     )
 }
@@ -378,10 +382,9 @@ pub fn load(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<Vec<Entry>
 pub fn hops(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<(DocHash, i64)>> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
-        "SELECT dochash, hops FROM queue WHERE part = $1 AND +jobid = $2 AND dochash",
+        "SELECT dochash, hops FROM queue WHERE part = $1 AND +jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| Ok((row.get(0)?, row.get(1)?)),
     )
 }

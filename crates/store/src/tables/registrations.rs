@@ -17,10 +17,9 @@ const LISTED_MAX: u32 = 1_000;
 
 /// A registered connector.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Registration {
-    /// Its kind.
     pub kind: Kind,
-    /// Its name.
     pub classname: String,
     /// What people read.
     pub description: String,

@@ -60,6 +60,19 @@ impl Presence {
     }
 }
 
+/// A row that a commit settles: what it said before, and what was found now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SettledRow<'a> {
+    pub id: QueueId,
+    /// The row goes.
+    pub is_deleted: bool,
+    /// The job had a document here.
+    pub had_document: bool,
+    /// Why the job was to lose it.
+    pub leaving: Option<&'a str>,
+    pub presence: Presence,
+}
+
 /// The marks that a commit sets and takes off, and what that does to counters.
 #[derive(Debug, Default)]
 pub(super) struct Marking {
@@ -68,28 +81,22 @@ pub(super) struct Marking {
 }
 
 impl Marking {
-    /// Takes in a row that is settled: what it said before, and what is found now.
-    pub(super) fn add(
-        &mut self,
-        (id, is_deleted): (QueueId, bool),
-        (had, leaving): (bool, Option<&str>),
-        presence: Presence,
-        deltas: &mut BTreeMap<String, i64>,
-    ) {
-        let has = presence.has_document().unwrap_or(had);
-        if has != had {
+    /// Takes in a row that is settled.
+    pub(super) fn add(&mut self, row: SettledRow<'_>, deltas: &mut BTreeMap<String, i64>) {
+        let has = row.presence.has_document().unwrap_or(row.had_document);
+        if has != row.had_document {
             *deltas.entry(DOCUMENTS.to_owned()).or_default() += if has { 1 } else { -1 };
         }
-        match (presence, leaving) {
+        match (row.presence, row.leaving) {
             // One that is marked already stays in the round that may be decided by now.
             (Presence::Leaving(cause), None) => {
                 *deltas.entry(counter(cause.name())).or_default() += 1;
-                self.set.push((id, cause));
+                self.set.push((row.id, cause));
             }
             (Presence::Present | Presence::Absent, Some(cause)) => {
                 *deltas.entry(counter(cause)).or_default() -= 1;
-                if !is_deleted {
-                    self.taken_off.push(id);
+                if !row.is_deleted {
+                    self.taken_off.push(row.id);
                 }
             }
             _ => {}
@@ -103,7 +110,8 @@ impl Marking {
         tx.update_rows(
             "UPDATE queue SET leaving = v.column2, leaving_round = $2",
             &[place.part.into(), round.into()],
-            (&[Kind::Int, Kind::Text], &rows),
+            &[Kind::Int, Kind::Text],
+            &rows,
             "WHERE queue.part = $1 AND queue.id = v.column1",
         )?;
         let rows: Vec<Vec<Value<'_>>> =
@@ -111,7 +119,8 @@ impl Marking {
         tx.update_rows(
             "UPDATE queue SET leaving = NULL, leaving_round = NULL",
             &[place.part.into()],
-            (&[Kind::Int], &rows),
+            &[Kind::Int],
+            &rows,
             "WHERE queue.part = $1 AND queue.id = v.column1",
         )?;
         Ok(())
@@ -261,7 +270,8 @@ impl Period {
 /// Adds to what a job has lost in a part without an approval.
 pub fn record(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
+    place: Place,
+    run: Run,
     period: Period,
     lost: &BTreeMap<RemoveReason, i64>,
 ) -> Result<()> {
@@ -336,10 +346,9 @@ pub fn marks(tx: &mut Tx<'_>, place: Place, ids: &[QueueId]) -> Result<HashMap<Q
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let found = tx.query_in(
         "SELECT id, leaving, leaving_round, reason, detail FROM queue
-         WHERE part = $1 AND leaving IS NOT NULL AND id",
+         WHERE part = $1 AND leaving IS NOT NULL AND id IN ($keys)",
         &[place.part.into()],
         &keys,
-        "",
         |row| {
             let (cause, detail) =
                 (cause_of(&row.get::<String>(1)?)?, row.get::<Option<String>>(4)?);
@@ -387,7 +396,8 @@ pub struct Leaving {
 pub fn list(
     tx: &mut Tx<'_>,
     place: Place,
-    (round, id): (i64, QueueId),
+    round: i64,
+    id: QueueId,
     limit: u32,
 ) -> Result<Vec<Leaving>> {
     tx.query(

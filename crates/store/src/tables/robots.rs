@@ -7,7 +7,7 @@
 
 use crate::ids::Part;
 use crate::owned::WEB;
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Result, Tx};
 
 /// Origins of one host that are shown, for each scheme.
@@ -38,14 +38,14 @@ const COLUMNS: &str = "origin, status, body, closed, asked_ms, good_ms, failing_
 
 fn from_row(row: &Row<'_>) -> Result<Stored> {
     Ok(Stored {
-        origin: row.get(0)?,
-        status: row.get(1)?,
-        body: row.get(2)?,
-        closed: row.get(3)?,
-        asked_ms: row.get(4)?,
-        good_ms: row.get(5)?,
-        failing_ms: row.get(6)?,
-        expires_ms: row.get(7)?,
+        origin: row.get(column!(COLUMNS, "origin"))?,
+        status: row.get(column!(COLUMNS, "status"))?,
+        body: row.get(column!(COLUMNS, "body"))?,
+        closed: row.get(column!(COLUMNS, "closed"))?,
+        asked_ms: row.get(column!(COLUMNS, "asked_ms"))?,
+        good_ms: row.get(column!(COLUMNS, "good_ms"))?,
+        failing_ms: row.get(column!(COLUMNS, "failing_ms"))?,
+        expires_ms: row.get(column!(COLUMNS, "expires_ms"))?,
     })
 }
 

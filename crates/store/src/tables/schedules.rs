@@ -146,7 +146,7 @@ fn lists(it: &Schedule) -> Result<Vec<Option<String>>> {
 /// Puts these schedules in the place of those that a job has. Whoever saves the job calls
 /// it in the same transaction.
 pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule], now_ms: i64) -> Result<()> {
-    let is_whole = checksums::are_whole(tx, &SCHEDULES, ("ownerid", job.into()))?;
+    let is_whole = checksums::are_whole(tx, &SCHEDULES, "ownerid", job.into())?;
     if load(tx, job)? == schedules && is_whole {
         return Ok(());
     }

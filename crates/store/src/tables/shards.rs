@@ -144,7 +144,8 @@ pub fn move_on(tx: &mut Tx<'_>, leases: &[Lease], reached: &[(Part, i64)]) -> Re
 /// Publishes a version under the leases of the parts it covers. Returns its number.
 pub fn publish(
     tx: &mut Tx<'_>,
-    (part, leases): (Part, &[Lease]),
+    part: Part,
+    leases: &[Lease],
     new: &New,
     now_ms: i64,
 ) -> Result<i64> {
@@ -159,21 +160,7 @@ pub fn publish(
         drop_file(tx, part, gone.object, now_ms)?;
     }
     for it in &new.added {
-        let no_hash = || Error::Refused(format!("nobody has read the file {}", it.path));
-        let hash = it.hash.as_ref().ok_or_else(no_hash)?;
-        let bytes = u64::try_from(it.bytes).unwrap_or(0);
-        objects::publish(tx, (part, it.object), bytes, hash, now_ms)?;
-        tx.execute(
-            "INSERT INTO shard_files (part, objectid, name, path, bytes)
-             VALUES ($1, $2, $3, $4, $5)",
-            &[
-                part.into(),
-                it.object.into(),
-                it.name.as_str().into(),
-                it.path.as_str().into(),
-                it.bytes.into(),
-            ],
-        )?;
+        add_file(tx, part, it, now_ms)?;
     }
     let now: Vec<File> = files(tx, part)?;
     if let Some(missing) = new.names.iter().find(|name| !now.iter().any(|it| it.name == **name)) {
@@ -188,37 +175,73 @@ pub fn publish(
     let told = serde_json::to_string(&new.told)
         .map_err(|error| Error::corrupt("what an index says of itself", error.to_string()))?;
     let seq = |part: Part| new.reached.iter().find(|it| it.0 == part).map_or(0, |it| it.1);
-    show(tx, (part, version, seq(part)), (&told, new.documents, bytes), lease.node, now_ms)?;
+    let shown = VersionRow {
+        part,
+        version,
+        seq: seq(part),
+        told: &told,
+        documents: new.documents,
+        bytes,
+        node: lease.node,
+    };
+    show(tx, &shown, now_ms)?;
     for (covered, seq) in new.reached.iter().filter(|it| it.0 != part) {
-        show(tx, (*covered, version, *seq), (COVERED, 0, 0), lease.node, now_ms)?;
+        let (told, documents, bytes) = (COVERED, 0, 0);
+        let row = VersionRow { part: *covered, seq: *seq, told, documents, bytes, ..shown };
+        show(tx, &row, now_ms)?;
     }
     Ok(version)
 }
 
-/// Writes the row of a version, and takes those of older ones away.
-fn show(
-    tx: &mut Tx<'_>,
-    (part, version, seq): (Part, i64, i64),
-    (told, documents, bytes): (&str, i64, i64),
+/// The row of a version.
+struct VersionRow<'a> {
+    part: Part,
+    version: i64,
+    /// The last commit of the part that is in.
+    seq: i64,
+    told: &'a str,
+    documents: i64,
+    bytes: i64,
     node: NodeId,
-    now_ms: i64,
-) -> Result<()> {
+}
+
+/// Writes the row of a version, and takes those of older ones away.
+fn show(tx: &mut Tx<'_>, row: &VersionRow<'_>, now_ms: i64) -> Result<()> {
     tx.execute(
         "DELETE FROM shards WHERE part = $1 AND version <= $2",
-        &[part.into(), version.into()],
+        &[row.part.into(), row.version.into()],
     )?;
     tx.execute(
         "INSERT INTO shards (part, version, state, seq, files, documents, bytes, node, published_ms)
          VALUES ($1, $2, 'published', $3, $4, $5, $6, $7, $8)",
         &[
-            part.into(),
-            version.into(),
-            seq.into(),
-            told.into(),
-            documents.into(),
-            bytes.into(),
-            node.into(),
+            row.part.into(),
+            row.version.into(),
+            row.seq.into(),
+            row.told.into(),
+            row.documents.into(),
+            row.bytes.into(),
+            row.node.into(),
             now_ms.into(),
+        ],
+    )?;
+    Ok(())
+}
+
+fn add_file(tx: &mut Tx<'_>, part: Part, it: &File, now_ms: i64) -> Result<()> {
+    let no_hash = || Error::Refused(format!("nobody has read the file {}", it.path));
+    let hash = it.hash.as_ref().ok_or_else(no_hash)?;
+    let bytes = u64::try_from(it.bytes).unwrap_or(0);
+    objects::publish(tx, part, it.object, bytes, hash, now_ms)?;
+    tx.execute(
+        "INSERT INTO shard_files (part, objectid, name, path, bytes)
+         VALUES ($1, $2, $3, $4, $5)",
+        &[
+            part.into(),
+            it.object.into(),
+            it.name.as_str().into(),
+            it.path.as_str().into(),
+            it.bytes.into(),
         ],
     )?;
     Ok(())
@@ -229,7 +252,7 @@ fn drop_file(tx: &mut Tx<'_>, part: Part, object: ObjectId, now_ms: i64) -> Resu
         "UPDATE shard_files SET dropped_ms = $3 WHERE part = $1 AND objectid = $2",
         &[part.into(), object.into(), now_ms.into()],
     )?;
-    objects::condemn(tx, (part, object), now_ms)?;
+    objects::condemn(tx, part, object, now_ms)?;
     Ok(())
 }
 
@@ -261,10 +284,10 @@ pub fn dropped(tx: &mut Tx<'_>, part: Part, before_ms: i64, limit: u32) -> Resul
 pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<()> {
     let keys: Vec<_> = ids.iter().map(|id| (*id).into()).collect();
     tx.query_in(
-        "DELETE FROM shard_files WHERE part = $1 AND dropped_ms IS NOT NULL AND objectid",
+        "DELETE FROM shard_files WHERE part = $1 AND dropped_ms IS NOT NULL AND objectid IN ($keys)
+         RETURNING objectid",
         &[part.into()],
         &keys,
-        "RETURNING objectid",
         |_| Ok(()),
     )?;
     objects::forget(tx, part, ids)?;
@@ -288,7 +311,7 @@ mod tests {
 
     fn added(tx: &mut Tx<'_>, name: &str, id: i64) -> Result<File> {
         let path = format!("shards/2/1-{name}");
-        objects::stage(tx, (PART, ObjectId(id)), Kind::Shard, &path, 0)?;
+        objects::stage(tx, PART, ObjectId(id), Kind::Shard, &path, 0)?;
         let (name, object, hash) = (name.into(), ObjectId(id), Some([7; 32]));
         Ok(File { name, object, path, bytes: id, hash })
     }
@@ -305,12 +328,12 @@ mod tests {
             let first = db.write(|tx| {
                 let lease = lease(tx, 1)?;
                 let files = vec![added(tx, "a.idx", 5)?, added(tx, "b.idx", 6)?];
-                publish(tx, (PART, &[lease]), &new(&["a.idx", "b.idx"], files), 10)
+                publish(tx, PART, &[lease], &new(&["a.idx", "b.idx"], files), 10)
             })?;
             let second = db.write(|tx| {
                 let lease = lease(tx, 2)?;
                 let files = vec![added(tx, "c.idx", 8)?];
-                publish(tx, (PART, &[lease]), &new(&["b.idx", "c.idx"], files), 20)
+                publish(tx, PART, &[lease], &new(&["b.idx", "c.idx"], files), 20)
             })?;
             assert_eq!((first, second), (1, 2));
             let shard = db.read(|tx| current(tx, PART))?.expect("it was published");
@@ -333,7 +356,7 @@ mod tests {
             let third = db.write(|tx| {
                 let lease = lease(tx, 3)?;
                 let files = vec![added(tx, "d.idx", 9)?];
-                publish(tx, (PART, &[lease]), &new(&["d.idx"], files), 40)
+                publish(tx, PART, &[lease], &new(&["d.idx"], files), 40)
             })?;
             assert_eq!(third, 3, "no number is given twice");
             Ok(())
@@ -346,7 +369,7 @@ mod tests {
             let version = db.write(|tx| {
                 let lease = lease(tx, 1)?;
                 let files = vec![added(tx, "a.idx", 5)?];
-                publish(tx, (PART, &[lease]), &new(&["a.idx"], files), 10)
+                publish(tx, PART, &[lease], &new(&["a.idx"], files), 10)
             })?;
             let moved = db.write(|tx| {
                 let lease = [lease(tx, 2)?];
@@ -365,11 +388,11 @@ mod tests {
             let old = db.write(|tx| lease(tx, 1))?;
             let newest = db.write(|tx| lease(tx, 2))?;
             let refused = db.write(move |tx| {
-                publish(tx, (PART, std::slice::from_ref(&old)), &new(&[], vec![]), 1)
+                publish(tx, PART, std::slice::from_ref(&old), &new(&[], vec![]), 1)
             });
             assert!(matches!(refused, Err(Error::LeaseLost { .. })), "{refused:?}");
             let refused = db.write(move |tx| {
-                publish(tx, (PART, std::slice::from_ref(&newest)), &new(&["x"], vec![]), 1)
+                publish(tx, PART, std::slice::from_ref(&newest), &new(&["x"], vec![]), 1)
             });
             assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
             assert_eq!(db.read(|tx| current(tx, PART))?, None);

@@ -18,6 +18,7 @@ pub const WAIT_MS: i64 = 10_000;
 
 /// Who asks for a slot.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Asking {
     /// Of this connection.
     pub connection: ConnectionId,
@@ -29,7 +30,6 @@ pub struct Asking {
     pub claim: i64,
     /// Nodes that have not been heard of since then are gone, and their slots free.
     pub heard_since_ms: i64,
-    /// The time.
     pub now_ms: i64,
 }
 

@@ -79,8 +79,8 @@ pub enum Due {
 pub struct Shape {
     /// Where it stands in the queue.
     pub state: queue::State,
-    /// What is to be done: `fetch`, `expire`, `clean`, `delete`.
-    pub action: String,
+    /// What is to be done.
+    pub action: queue::Action,
     /// It is too far from the seeds.
     pub too_far: bool,
     /// A run has processed it.
@@ -114,7 +114,7 @@ impl Shape {
     pub fn plain(state: queue::State) -> Shape {
         Shape {
             state,
-            action: "fetch".to_owned(),
+            action: queue::Action::Fetch,
             too_far: false,
             processed: false,
             older: false,
@@ -135,11 +135,11 @@ impl Shape {
     /// What is to be done with it.
     pub fn status(&self, ground: Ground) -> Status {
         let deleting = [Phase::ReadyForDelete, Phase::DeleteStartingUp, Phase::Deleting];
-        let sweeps = matches!(self.action.as_str(), "clean" | "delete");
+        let sweeps = self.action.sweeps();
         if deleting.contains(&ground.phase) {
             return Status::Deleting;
         }
-        let expires = self.action == "expire";
+        let expires = self.action == queue::Action::Expire;
         let ready = if expires { Status::ReadyForExpiration } else { Status::ReadyForProcessing };
         match (self.state, self.due) {
             (queue::State::Active, _) if sweeps => Status::Deleting,
@@ -218,8 +218,10 @@ fn due(row: &Row<'_>, at: usize) -> Result<Due> {
 /// it, seen from a moment.
 pub fn page(
     tx: &mut Tx<'_>,
-    (part, after): (Part, QueueId),
-    (now_ms, backward): (i64, bool),
+    part: Part,
+    after: QueueId,
+    now_ms: i64,
+    backward: bool,
     limit: u32,
 ) -> Result<Vec<Standing>> {
     let (than, order) = if backward { ("<", "DESC") } else { (">", "ASC") };

@@ -70,7 +70,7 @@ pub fn replace(tx: &mut Tx<'_>, owner: ConnectionId, throttles: &[Throttle]) -> 
     }
     let mut sorted = throttles.to_vec();
     sorted.sort_by(|one, other| one.matches.cmp(&other.matches));
-    let is_whole = checksums::are_whole(tx, &THROTTLES, ("ownerid", owner.into()))?;
+    let is_whole = checksums::are_whole(tx, &THROTTLES, "ownerid", owner.into())?;
     if load(tx, owner)? == sorted && is_whole {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 //! Invariants: a token itself is nowhere, only its hash; a name that is in use is given
 //! once; a token that is revoked or has expired is as good as none.
 
+use crate::value::column;
 use crate::{Result, Tx};
 use serde::{Deserialize, Serialize};
 
@@ -90,17 +91,18 @@ impl Token {
 const COLUMNS: &str = "id, name, role, areas, created_ms, expires_ms, used_ms, revoked_ms";
 
 fn from_row(row: &crate::value::Row<'_>) -> Result<Token> {
-    let (role, areas): (String, Option<String>) = (row.get(2)?, row.get(3)?);
+    let (role, areas): (String, Option<String>) =
+        (row.get(column!(COLUMNS, "role"))?, row.get(column!(COLUMNS, "areas"))?);
     Ok(Token {
-        id: row.get(0)?,
-        name: row.get(1)?,
+        id: row.get(column!(COLUMNS, "id"))?,
+        name: row.get(column!(COLUMNS, "name"))?,
         // Nobody writes another; one that is not known may do the least.
         role: Role::parse(&role).unwrap_or(Role::Publisher),
         areas: areas.iter().flat_map(|it| it.split_whitespace()).map(str::to_owned).collect(),
-        created_ms: row.get(4)?,
-        expires_ms: row.get(5)?,
-        used_ms: row.get(6)?,
-        revoked_ms: row.get(7)?,
+        created_ms: row.get(column!(COLUMNS, "created_ms"))?,
+        expires_ms: row.get(column!(COLUMNS, "expires_ms"))?,
+        used_ms: row.get(column!(COLUMNS, "used_ms"))?,
+        revoked_ms: row.get(column!(COLUMNS, "revoked_ms"))?,
     })
 }
 

@@ -7,17 +7,17 @@
 //! it, until a write opens it again.
 
 use crate::ids::{BinId, JobId, Part};
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 
 /// What was counted of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct TrapRow {
     /// Whose crawl.
     pub job: JobId,
     /// The host; for a registered domain, the bin that its name has.
     pub bin: BinId,
-    /// The pattern.
     pub pattern: String,
     /// Documents fetched.
     pub documents: i64,
@@ -46,18 +46,18 @@ const COLUMNS: &str = "jobid, bin, pattern, documents, stale, deep, suspects, re
 impl TrapRow {
     fn from_row(row: &Row<'_>) -> Result<TrapRow> {
         Ok(TrapRow {
-            job: row.get(0)?,
-            bin: row.get(1)?,
-            pattern: row.get(2)?,
-            documents: row.get(3)?,
-            stale: row.get(4)?,
-            deep: row.get(5)?,
-            suspects: row.get(6)?,
-            recent_stale: row.get(7)?,
-            recent_alike: row.get(8)?,
-            rule: row.get(9)?,
-            outside: row.get(10)?,
-            bytes: row.get(11)?,
+            job: row.get(column!(COLUMNS, "jobid"))?,
+            bin: row.get(column!(COLUMNS, "bin"))?,
+            pattern: row.get(column!(COLUMNS, "pattern"))?,
+            documents: row.get(column!(COLUMNS, "documents"))?,
+            stale: row.get(column!(COLUMNS, "stale"))?,
+            deep: row.get(column!(COLUMNS, "deep"))?,
+            suspects: row.get(column!(COLUMNS, "suspects"))?,
+            recent_stale: row.get(column!(COLUMNS, "recent_stale"))?,
+            recent_alike: row.get(column!(COLUMNS, "recent_alike"))?,
+            rule: row.get(column!(COLUMNS, "rule"))?,
+            outside: row.get(column!(COLUMNS, "outside"))?,
+            bytes: row.get(column!(COLUMNS, "bytes"))?,
         })
     }
 }
@@ -126,7 +126,9 @@ pub fn load(
 /// has.
 pub fn closed_in(
     tx: &mut Tx<'_>,
-    (part, job, bin): (Part, JobId, BinId),
+    part: Part,
+    job: JobId,
+    bin: BinId,
     limit: u32,
 ) -> Result<Vec<TrapRow>> {
     tx.query(
@@ -143,7 +145,9 @@ pub fn closed_in(
 /// What was counted of a pattern, if it is closed.
 pub fn find_closed(
     tx: &mut Tx<'_>,
-    (part, job, bin): (Part, JobId, BinId),
+    part: Part,
+    job: JobId,
+    bin: BinId,
     pattern: &str,
 ) -> Result<Option<TrapRow>> {
     let found = tx.query(
@@ -296,11 +300,12 @@ mod tests {
             ];
             let saved = rows.clone();
             db.write(move |tx| save(tx, Part(3), &saved, 0))?;
-            let at = (Part(3), JOB, BinId(1));
-            let found = db.read(move |tx| closed_in(tx, at, 10))?;
+            let (part, bin) = (Part(3), BinId(1));
+            let found = db.read(move |tx| closed_in(tx, part, JOB, bin, 10))?;
             assert_eq!(found, [rows[1].clone(), rows[0].clone()]);
-            assert_eq!(db.read(move |tx| closed_in(tx, at, 1))?.len(), 1);
-            let find = |pattern: &'static str| db.read(move |tx| find_closed(tx, at, pattern));
+            assert_eq!(db.read(move |tx| closed_in(tx, part, JOB, bin, 1))?.len(), 1);
+            let find =
+                |pattern: &'static str| db.read(move |tx| find_closed(tx, part, JOB, bin, pattern));
             assert_eq!(find("a.example/x/#")?, Some(rows[0].clone()));
             assert_eq!(find("a.example/open/#")?, None, "it is open");
             assert_eq!(find("b.example/x/#")?, None, "another host");

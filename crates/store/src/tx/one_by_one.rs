@@ -12,7 +12,7 @@ use rusqlite::{Connection, params_from_iter};
 use std::collections::BTreeSet;
 
 /// `before FROM (VALUES …) AS v after` for one row, without the table `v`.
-pub fn update_text(before: &str, after: &str, (fixed, columns): (usize, usize)) -> String {
+pub fn update_text(before: &str, after: &str, fixed: usize, columns: usize) -> String {
     let mut text = format!("{before} {after}");
     // From the last, so that column1 is not taken for a part of column10.
     for column in (1..=columns).rev() {
@@ -25,7 +25,8 @@ pub fn update_text(before: &str, after: &str, (fixed, columns): (usize, usize)) 
 pub fn execute(
     connection: &Connection,
     text: &str,
-    (fixed, rows): (&[Value<'_>], &[Vec<Value<'_>>]),
+    fixed: &[Value<'_>],
+    rows: &[Vec<Value<'_>>],
 ) -> Result<u64> {
     let Some(first) = rows.first() else { return Ok(0) };
     let mut statement = connection.prepare_cached(text)?;
@@ -43,7 +44,8 @@ pub fn execute(
 pub fn query<T>(
     connection: &Connection,
     text: &str,
-    (fixed, keys): (&[Value<'_>], &[Value<'_>]),
+    fixed: &[Value<'_>],
+    keys: &[Value<'_>],
     mut map: impl FnMut(&Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let mut out = Vec::new();
@@ -102,7 +104,8 @@ mod tests {
         let text = update_text(
             "UPDATE t SET a = v.column2, b = v.column10",
             "WHERE t.id = v.column1 AND t.part = $1",
-            (1, 10),
+            1,
+            10,
         );
         assert_eq!(text, "UPDATE t SET a = $3, b = $11 WHERE t.id = $2 AND t.part = $1");
     }

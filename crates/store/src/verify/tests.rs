@@ -1,13 +1,13 @@
 //! What is damaged is named; what is whole is not.
 
 use super::*;
-use crate::ids::{BinId, ConnectionId, JobId, QueueId, Run};
+use crate::ids::{BinId, ConnectionId, JobId, Run};
 use crate::objects::Location;
 use crate::tables::claims::{self, Claim, Claimant, Homes};
 use crate::tables::counters;
 use crate::tables::ingests::{self, Ingest, Move, Ownership};
 use crate::tables::queue::{self, Adding, Candidate, Place};
-use crate::testing::{SAMPLE_JOB, both_databases, commit_sample, on_sqlite, steps};
+use crate::testing::{SAMPLE_JOB, both_databases, candidate, commit_sample, on_sqlite, steps};
 use page::ids::DocHash;
 
 /// Runs `damage` on a filled database and returns what `verify` says of it.
@@ -38,7 +38,7 @@ fn assert_names(found: Vec<Vec<Finding>>, what: &str, problem: &str) {
 }
 
 fn first_object(db: &Db) -> Result<ObjectPath> {
-    let all = db.read(|tx| objects::published_after(tx, (Part(-1), ObjectId(0)), 1))?;
+    let all = db.read(|tx| objects::published_after(tx, Part(-1), ObjectId(0), 1))?;
     ObjectPath::parse(&all[0].path)
 }
 
@@ -133,7 +133,7 @@ fn kept(tx: &mut crate::Tx<'_>, claims: bool) -> Result<Ingest> {
         ..Ingest::new(1, ConnectionId(1), DocHash::of("kept"))
     };
     let moves = [Move { before: None, after: Some(row.clone()) }];
-    ingests::save(tx, (Part(3), ConnectionId(5)), &moves)?;
+    ingests::save(tx, Part(3), ConnectionId(5), &moves)?;
     let home = Homes::load(tx)?.of(&uri);
     let by = Claimant { connection: row.connection, dochash: row.dochash, part: Part(3) };
     let claim = Claim { uri_hash, by, ordinal: 1 };
@@ -156,7 +156,7 @@ fn a_claim_that_nobody_stands_behind_or_whose_owner_was_not_told_is_named() {
         db.write(|tx| {
             let row = kept(tx, true)?;
             let moves = [Move { before: Some(row), after: None }];
-            ingests::save(tx, (Part(3), ConnectionId(5)), &moves)
+            ingests::save(tx, Part(3), ConnectionId(5), &moves)
         })
     });
     assert_names(found, "on a URI of output 5", "not to be kept under it");
@@ -165,7 +165,7 @@ fn a_claim_that_nobody_stands_behind_or_whose_owner_was_not_told_is_named() {
             let row = kept(tx, true)?;
             let shadowed = Ingest { ownership: Some(Ownership::Shadowed), ..row.clone() };
             let moves = [Move { before: Some(row), after: Some(shadowed) }];
-            ingests::save(tx, (Part(3), ConnectionId(5)), &moves)
+            ingests::save(tx, Part(3), ConnectionId(5), &moves)
         })
     });
     assert_names(found, "http://example.com/kept", "was not told of it");
@@ -177,22 +177,10 @@ fn queue_hosts(tx: &mut crate::Tx<'_>, hosts: i64) -> Result<()> {
     for host in 0..hosts {
         let (name, bin) = (format!("{host}.example"), BinId(host));
         let place = Place { part: Part(host % 4), job: JobId(1 + host / 20) };
-        let document = |number: i64| {
-            let docid = format!("http://{name}/{number}");
-            Candidate {
-                id: QueueId(host * 2 + number),
-                dochash: DocHash::of(&docid),
-                docid,
-                bin,
-                bin_name: name.clone(),
-                priority: 0.0,
-                hops: 0,
-                redirects: 0,
-                seed: true,
-                parent: None,
-                cut: None,
-                events: Vec::new(),
-            }
+        let document = |number: i64| Candidate {
+            bin,
+            seed: true,
+            ..candidate(host * 2 + number, format!("http://{name}/{number}"), &name)
         };
         let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &[document(0), document(1)])?;

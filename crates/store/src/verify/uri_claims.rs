@@ -44,7 +44,7 @@ fn check_claims(
     part: Part,
     after: &UriKey,
 ) -> Result<(Option<UriKey>, Vec<Difference>)> {
-    let mut page = claims::after(tx, part, after, PAGE)?;
+    let mut page = claims::after(tx, part, after.0, &after.1, PAGE)?;
     let is_last = page.len() < PAGE as usize;
     let key = |it: &Listed| (it.output, it.claim.uri_hash.clone());
     if let Some(last) = page.last().map(key).filter(|_| !is_last) {

@@ -9,7 +9,8 @@ fn limits() -> Limits {
 }
 
 fn tally(name: &str) -> Tally {
-    Tally::new((Part(1), JobId(1), BinId(1)), Level::of(name), name)
+    let place = TallyPlace { part: Part(1), job: JobId(1), bin: BinId(1) };
+    Tally::new(place, Level::of(name), name)
 }
 
 fn feed(tally: &mut Tally, count: usize, novelty: Novelty, is_deep: bool) {

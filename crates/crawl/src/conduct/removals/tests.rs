@@ -5,14 +5,14 @@
 
 use super::*;
 use crate::definitions::{CONNECTOR as WEB, WebSpec};
-use crate::worker::job::JobWork;
-use crate::worker::leaving::RemovalGate;
-use page::ids::DocHash;
+use crate::job::JobWork;
+use crate::worker::finish::removal_gate::RemovalGate;
+use crate::worker::leases::check::LeaseKey;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::chunkfile::document::RemoveReason;
-use store::ids::{BinId, ChunkId, ConnectionId, NodeId, QueueId, Run};
+use store::ids::{ChunkId, ConnectionId, NodeId, QueueId, Run};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::job_states::{Attended, RunKind};
 use store::tables::leases::{self, Asking};
@@ -20,7 +20,7 @@ use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Adding, Candidate, Presences, Settled, Settlement};
 use store::tables::removals::Presence;
 use store::tables::{chunks, counters, settings};
-use store::testing::both_databases;
+use store::testing::{both_databases, candidate};
 use store::{Db, Error};
 
 const JOB: JobId = JobId(1);
@@ -99,7 +99,8 @@ impl Life<'_> {
     fn add(&mut self, part: i64, count: i64) {
         let place = Place { part: Part(part), job: JOB };
         let ids: Vec<i64> = (1..=count).map(|id| part * 1_000 + id).collect();
-        let candidates: Vec<Candidate> = ids.iter().map(|id| candidate(*id)).collect();
+        let document = |id: &i64| candidate(*id, format!("http://a.example/{id}"), "a.example");
+        let candidates: Vec<Candidate> = ids.iter().map(document).collect();
         self.db
             .write(move |tx| {
                 let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
@@ -140,7 +141,7 @@ impl Life<'_> {
                 Attended::new(tx, job, state)
             })
             .unwrap();
-        JobWork::new(&attended, &crate::begin::ground(self.db, Vec::new()).unwrap()).unwrap()
+        JobWork::new(&attended, &crate::begin::shared(self.db, Vec::new()).unwrap()).unwrap()
     }
 
     /// Settles documents of a part with what was found.
@@ -160,7 +161,7 @@ impl Life<'_> {
         self.db
             .write(move |tx| {
                 let lease = leases::take(tx, place.part, "crawl", &asking)?.unwrap();
-                chunks::open(tx, &lease, (chunk, JOB, Run(1)), 0)?;
+                chunks::open(tx, &lease, chunk, JOB, Run(1), 0)?;
                 let ids: Vec<QueueId> = found.iter().map(|it| QueueId(it.0)).collect();
                 let peeked = queue::load(tx, place, &ids)?;
                 queue::claim(tx, place, chunk, peeked)?;
@@ -172,7 +173,7 @@ impl Life<'_> {
                     .collect();
                 let round = removals::lock_round(tx, JOB)?;
                 let presences = Presences { by_id: &by_id, round };
-                queue::settle_with(tx, place, (chunk, Run(1)), &settled, presences)
+                queue::settle_with(tx, place, chunk, Run(1), &settled, presences)
             })
             .unwrap();
     }
@@ -185,7 +186,7 @@ impl Life<'_> {
         if !is_approved && !ids.is_empty() {
             self.lost.extend(ids.iter().map(|_| (self.now_ms, work.run)));
             let run = work.run;
-            self.db.write(move |tx| removals::record(tx, (place, run), period, &lost)).unwrap();
+            self.db.write(move |tx| removals::record(tx, place, run, period, &lost)).unwrap();
         }
         for id in &ids {
             self.has.get_mut(&part).unwrap().remove(id);
@@ -201,7 +202,12 @@ impl Life<'_> {
         let (work, reason) = (self.work(), RemoveReason::Gone);
         let (mut now, mut later) = (Vec::new(), Vec::new());
         for id in self.some(part, count) {
-            match self.gate.goes_at_once(&work, (Part(part), 7), reason, self.now_ms) {
+            match self.gate.let_go(
+                &work,
+                LeaseKey { part: Part(part), token: 7 },
+                reason,
+                self.now_ms,
+            ) {
                 true => now.push(id),
                 false => later.push((id, Presence::Leaving(reason))),
             }
@@ -212,8 +218,9 @@ impl Life<'_> {
 
     fn marked(&self, part: i64) -> BTreeSet<i64> {
         let place = Place { part: Part(part), job: JOB };
-        let at = (i64::MIN, QueueId(i64::MIN));
-        let rows = self.db.read(move |tx| removals::list(tx, place, at, 1_000)).unwrap();
+        let first = QueueId(i64::MIN);
+        let list = move |tx: &mut Tx<'_>| removals::list(tx, place, i64::MIN, first, 1_000);
+        let rows = self.db.read(list).unwrap();
         rows.into_iter().map(|it| it.id.0).collect()
     }
 
@@ -243,14 +250,14 @@ impl Life<'_> {
     fn end(&mut self) {
         let now_ms = self.now_ms;
         if self.is_continuous {
-            self.db.write(move |tx| judge_active(tx, (JOB, PARTS), true, now_ms)).unwrap();
+            self.db.write(move |tx| judge_active(tx, JOB, PARTS, true, now_ms)).unwrap();
             self.sweep();
             return;
         }
         self.tell(Event::QueueDone);
         while self.state().phase == Phase::ShuttingDown {
             self.sweep();
-            self.db.write(move |tx| judge_ending(tx, (JOB, PARTS), now_ms)).unwrap();
+            self.db.write(move |tx| judge_ending(tx, JOB, PARTS, now_ms)).unwrap();
         }
         self.tell(Event::NotifyBegins { node: NodeId(1) });
         self.tell(Event::NotifyDone { error: None });
@@ -321,24 +328,6 @@ impl Life<'_> {
             let has = counted.get(removals::DOCUMENTS).copied().unwrap_or(0);
             assert_eq!(has, self.has[&part.0].len() as i64, "after {step:?}");
         }
-    }
-}
-
-fn candidate(id: i64) -> Candidate {
-    let docid = format!("http://a.example/{id}");
-    Candidate {
-        id: QueueId(id),
-        dochash: DocHash::of(&docid),
-        docid,
-        bin: BinId(1),
-        bin_name: "a.example".into(),
-        priority: 0.0,
-        hops: 0,
-        redirects: 0,
-        seed: false,
-        parent: None,
-        cut: None,
-        events: Vec::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the clock does to jobs: each test looks at it once, whatever time it is.
 
-use super::super::trouble::tests::{TERMS, means};
-use super::super::{Silence, change};
+use super::super::trouble::tests::{TERMS, context};
+use super::super::{NoObserver, change};
 use super::*;
 use crate::schedule::parse;
 use std::sync::Arc;
@@ -39,16 +39,16 @@ fn put(db: &Db, to: impl Fn(&mut State) + Send + Clone + 'static) -> Result<()> 
         let before = job_states::state(tx, JOB)?;
         let mut now = before.clone();
         to(&mut now);
-        job_states::save(tx, JOB, (&before, &now), store::clock::now_ms())
+        job_states::save(tx, JOB, &before, &now, store::clock::now_ms())
     })
 }
 
 /// The job's state after one look at the clock, or two if the first only takes note.
 fn looked(db: &Db) -> Result<State> {
     let (again, _woken) = sync_channel(1);
-    let mut podium = Podium::new(means(db, Arc::new(Silence))?, TERMS, again);
-    podium.look_at_clock()?;
-    podium.look_at_clock()?;
+    let mut conductor = ConductorState::new(context(db, Arc::new(NoObserver))?, TERMS, again);
+    conductor.look_at_clock()?;
+    conductor.look_at_clock()?;
     db.read(|tx| job_states::state(tx, JOB))
 }
 

@@ -70,7 +70,7 @@ impl Files {
             let path = entry.path();
             // A name that is no text cannot be an identifier.
             let Some(docid) = path.to_str() else { continue };
-            if self.unwanted(docid).is_none() && self.is_worth(&entry, &path, &here) {
+            if self.unwanted(docid).is_none() && self.is_wanted(&entry, &path, &here) {
                 references.push(Reference {
                     docid: docid.to_owned(),
                     link: CHILD,
@@ -84,7 +84,7 @@ impl Files {
 
     /// Whether an entry of a directory is a file, a directory, or a link to one that leads
     /// neither out of the roots nor back to where it is; and not this program's own data.
-    fn is_worth(&self, entry: &std::fs::DirEntry, path: &Path, here: &Path) -> bool {
+    fn is_wanted(&self, entry: &std::fs::DirEntry, path: &Path, here: &Path) -> bool {
         let Ok(kind) = entry.file_type() else { return false };
         if !kind.is_symlink() {
             let is_ours = || entry.metadata().is_ok_and(|it| store::ours::is_ours(&it));

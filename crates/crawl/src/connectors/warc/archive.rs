@@ -49,8 +49,8 @@ pub struct Listed {
 }
 
 /// A page as it was captured.
+#[allow(missing_docs)]
 pub struct Captured {
-    /// What it says.
     pub facts: Facts,
     /// Its bytes; an extract has none.
     pub body: Bytes,
@@ -58,8 +58,8 @@ pub struct Captured {
 
 /// Why an archive cannot be read.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub enum Fault {
-    /// The file cannot.
     Io(std::io::Error),
     /// It is damaged, or no archive.
     Format(String),

@@ -3,12 +3,12 @@
 
 use super::*;
 use crate::begin;
-use crate::conduct::{self, Attends, Silence};
+use crate::conduct::{self, Attends, NoObserver};
 use crate::connectors::files;
 use crate::definitions::WebSpec;
 use crate::lifecycle::Event;
 use crate::worker::progress::Progress;
-use crate::worker::{Parts, Settings, Worker};
+use crate::worker::{Settings, Worker, WorkerDeps};
 use std::path::Path;
 use std::sync::Arc;
 use store::ids::{ConnectionId, IdMaker, JobId};
@@ -45,21 +45,21 @@ fn run((db, objects): (&Db, &Objects), script: &str) -> store::Result<Vec<(Strin
         nodes::register(tx, &node, clock::now_ms())
     })?;
     let arguments = ["-c", script, "sh"].map(str::to_owned).into();
-    let mut ground = begin::ground(db, Vec::new())?;
-    ground.extractor = Arc::new(Extractor::new(Program { path: "/bin/sh".into(), arguments }));
-    let parts = Parts {
-        db,
-        objects,
+    let mut shared = begin::shared(db, Vec::new())?;
+    shared.extractor = Arc::new(Extractor::new(Program { path: "/bin/sh".into(), arguments }));
+    let deps = WorkerDeps {
+        db: db.clone(),
+        objects: objects.clone(),
         ids: Arc::new(IdMaker::new(node)?),
-        ground,
+        shared,
         progress: Arc::new(Progress::default()),
-        herald: Arc::new(Silence),
+        observer: Arc::new(NoObserver),
     };
     let mut settings = Settings::new("one", 4).with_lease(1_000);
     settings.until_idle = true;
     let usual = WebSpec::default();
     (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
-    let (worker, _stopper) = Worker::start(parts, settings, Attends::All)?;
+    let (worker, _stopper) = Worker::start(deps, settings, Attends::All)?;
     worker.run()?;
     db.read(|tx| {
         let sql = "SELECT d.title, COALESCE(l.outcome, d.outcome) FROM documents d

@@ -18,7 +18,7 @@ impl Jobs {
             frontier.set_job(JobId(job), ConnectionId(0), *priority);
             let (bin, delay_ms) = shared.map_or((job, 0), |delay_ms| (0, delay_ms));
             let politeness = Politeness { delay_ms, next_ms: 0 };
-            frontier.has_work(key(bin), JobId(job), politeness, Pace::default());
+            frontier.add_work(key(bin), JobId(job), politeness, Pace::default());
         }
         (jobs.frontier, jobs.priorities) = (frontier, priorities.to_vec());
         jobs
@@ -113,10 +113,10 @@ fn a_job_that_is_held_up_does_not_keep_all_claims() {
     let mut served = 0;
     for round in 0..100 {
         for bin in 10..40 {
-            frontier.has_work(key(bin), JobId(1), FREE, Pace::default());
+            frontier.add_work(key(bin), JobId(1), FREE, Pace::default());
         }
         if round > 5 {
-            frontier.has_work(key(2), JobId(2), FREE, Pace::default());
+            frontier.add_work(key(2), JobId(2), FREE, Pace::default());
         }
         for want in frontier.wants(round, true, |_| true) {
             frontier.claimed(want, vec![(0, want.job.0); want.documents], false);

@@ -24,7 +24,7 @@ impl Throttled {
         };
         let mut frontier = Frontier::new(limits);
         for (bin, (_, pace)) in (0..).zip(bins) {
-            frontier.has_work(key(bin), JOB, FREE, *pace);
+            frontier.add_work(key(bin), JOB, FREE, *pace);
         }
         Throttled {
             frontier,
@@ -148,7 +148,7 @@ fn a_rate_above_one_in_a_millisecond_is_met_on_the_average() {
 fn an_interval_outlives_the_host_that_is_forgotten() {
     let mut frontier = Frontier::new(LIMITS);
     for (now_ms, expected) in [(0, 0), (10, 1_000)] {
-        frontier.has_work(key(1), JOB, FREE, every(1_000));
+        frontier.add_work(key(1), JOB, FREE, every(1_000));
         let want = frontier.wants(2_000, true, |_| true).remove(0);
         frontier.claimed(want, vec![(1, 1)], true);
         let started_ms = match frontier.next(now_ms) {
@@ -169,19 +169,19 @@ fn an_interval_outlives_the_host_that_is_forgotten() {
 fn what_was_asked_before_there_was_a_pace_counts() {
     let mut frontier = Frontier::new(LIMITS);
     let pace = Pace { not_before_ms: 700, ..every(1_000) };
-    frontier.has_work(key(1), JOB, FREE, pace);
+    frontier.add_work(key(1), JOB, FREE, pace);
     let want = frontier.wants(700, true, |_| true).remove(0);
     frontier.claimed(want, vec![(1, 1)], true);
     assert_eq!(frontier.next(0), Next::WaitUntil(700));
     // It is known now, and knows better than whoever tells it again.
-    frontier.has_work(key(1), JOB, FREE, Pace { not_before_ms: 9_000, ..pace });
+    frontier.add_work(key(1), JOB, FREE, Pace { not_before_ms: 9_000, ..pace });
     assert!(matches!(frontier.next(700), Next::Fetch(..)));
 }
 
 #[test]
 fn robots_txt_is_no_document_of_a_rate() {
     let mut frontier = Frontier::new(LIMITS);
-    frontier.has_work(key(1), JOB, FREE, every(60_000));
+    frontier.add_work(key(1), JOB, FREE, every(60_000));
     let want = frontier.wants(0, true, |_| true).remove(0);
     frontier.claimed(want, vec![(1, 1), (2, 1)], true);
     let Next::Fetch(host, document) = frontier.next(0) else { panic!("there are two") };
@@ -200,7 +200,7 @@ fn a_bin_that_lies_in_several_parts_has_one_pace() {
     let at = |part: i64| HostKey { part: Part(part), bin: BinId(1) };
     let pace = Pace { requests_max: Some(2), ..every(100) };
     for part in 0..4 {
-        frontier.has_work(at(part), JOB, FREE, pace);
+        frontier.add_work(at(part), JOB, FREE, pace);
     }
     for want in frontier.wants(0, true, |_| true) {
         frontier.claimed(want, vec![(want.host.part.0, 1)], true);
@@ -216,7 +216,7 @@ fn a_bin_that_lies_in_several_parts_has_one_pace() {
 #[test]
 fn other_throttles_count_at_once() {
     let mut frontier = Frontier::new(LIMITS);
-    frontier.has_work(key(1), JOB, FREE, every(60_000));
+    frontier.add_work(key(1), JOB, FREE, every(60_000));
     let want = frontier.wants(0, true, |_| true).remove(0);
     frontier.claimed(want, vec![(1, 1), (2, 1), (3, 1), (4, 1)], true);
     assert!(matches!(frontier.next(0), Next::Fetch(..)));
@@ -243,7 +243,7 @@ fn a_connection_has_no_more_under_way_than_it_may_whatever_its_jobs() {
     let connections = [(1, 1), (2, 1), (3, 2)];
     for (job, connection) in connections {
         frontier.set_job(JobId(job), ConnectionId(connection), 5);
-        frontier.has_work(key(job), JobId(job), FREE, Pace::default());
+        frontier.add_work(key(job), JobId(job), FREE, Pace::default());
     }
     frontier.set_connection(ConnectionId(1), 2);
     for want in frontier.wants(0, true, |_| true) {

@@ -1,8 +1,8 @@
 //! Sites that would keep a crawl from its end, or from other sites (T9, T12).
 
-use super::world::{Site, World, pages, until};
 use crate::lifecycle::Event;
 use crate::worker::Ended;
+use crate::worker::tests::world::{Site, World, pages, until};
 use std::net::TcpListener;
 use store::testing::both_databases;
 

@@ -3,9 +3,9 @@
 //! Only an interrupt lets these tests pass: the limit of a statement is longer than they wait,
 //! and a query that ran into it would leave its trace.
 
-use super::world::{Working, World, until};
 use crate::lifecycle::Event;
 use crate::worker::Ended;
+use crate::worker::tests::world::{Working, World, until};
 use store::testing::{FreshDatabase, both_databases, skipped};
 use store::{Db, Result};
 

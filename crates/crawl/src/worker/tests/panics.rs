@@ -1,6 +1,6 @@
 //! A bug that one page meets is that page's failure: the run goes on to its end.
 
-use super::world::{Site, World, pages};
+use crate::worker::tests::world::{Site, World, pages};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::panics::{FaultPoint, Faults};

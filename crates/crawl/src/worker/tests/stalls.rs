@@ -1,7 +1,7 @@
 //! Runs that could not end: answers that come after an abort, clocks that were wrong.
 
-use super::world::{Site, World, pages, until};
 use crate::lifecycle::Event;
+use crate::worker::tests::world::{Site, World, pages, until};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use store::clock;

@@ -1,12 +1,12 @@
 //! A database with one job, a web site on loopback, and a worker for them.
 
 use crate::begin;
-use crate::conduct::{self, Attends, Silence};
+use crate::conduct::{self, Attends, NoObserver};
 use crate::connectors::{files, sql, web};
 use crate::definitions::WebSpec;
 use crate::lifecycle::Event;
 use crate::worker::progress::{Counted, Progress};
-use crate::worker::{Ended, Parts, Settings, Stopper, Worker};
+use crate::worker::{Ended, Settings, Stopper, Worker, WorkerDeps};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -165,21 +165,21 @@ impl World {
         let node = NewNode { name, roles, address: None, version: "0".into() };
         let node = self.db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
         let progress = Arc::new(Progress::default());
-        let mut ground = begin::ground(&self.db, Vec::new())?;
-        ground.faults = self.faults.clone();
-        let parts = Parts {
-            db: &self.db,
-            objects: &self.objects,
+        let mut shared = begin::shared(&self.db, Vec::new())?;
+        shared.faults = self.faults.clone();
+        let deps = WorkerDeps {
+            db: self.db.clone(),
+            objects: self.objects.clone(),
             ids: Arc::new(IdMaker::new(node)?),
-            ground,
+            shared,
             progress: progress.clone(),
-            herald: Arc::new(Silence),
+            observer: Arc::new(NoObserver),
         };
         let mut settings = Settings::new("one", 8).with_lease(1_000);
         settings.until_idle = idle;
         let usual = WebSpec::default();
         (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
-        let (worker, stopper) = Worker::start(parts, settings, Attends::All)?;
+        let (worker, stopper) = Worker::start(deps, settings, Attends::All)?;
         let thread = std::thread::spawn(move || worker.run());
         Ok(Working { progress, stopper, thread })
     }

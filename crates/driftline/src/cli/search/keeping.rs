@@ -4,18 +4,16 @@
 //! Invariant: nobody else writes the index meanwhile, since this process has the lease of
 //! every part, and the directory if there is one.
 
-use crate::cli::alone::Alone;
-use crate::cli::place::Place;
-use crate::cli::{say, shown};
+use crate::cli::differences::Differences;
+use crate::cli::say;
+use crate::place::Place;
+use crate::place::alone::Alone;
 use clap::{Args as ClapArgs, Subcommand};
 use outputs::search::keeping;
 use outputs::search::verify::Verified;
 use std::process::ExitCode;
 use store::clock;
 use store::tables::cursors::SEARCH;
-
-/// Differences that are shown one by one.
-const SHOWN_MAX: u64 = 1_000;
 
 /// What is done with the whole index.
 #[derive(Subcommand)]
@@ -24,7 +22,7 @@ pub enum Keeping {
     Verify(Verify),
 }
 
-/// Make the search index anew from the documents that are committed
+/// Rebuild the search index from the committed documents
 ///
 /// It is made beside the index that is there, which answers until the new one takes its place.
 #[derive(ClapArgs)]
@@ -54,7 +52,6 @@ pub struct Verify {
     full: bool,
 }
 
-/// Does it.
 pub fn run(keeping: Keeping) -> anyhow::Result<ExitCode> {
     match keeping {
         Keeping::Rebuild(args) => rebuild(&args),
@@ -66,7 +63,7 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
     let held = args.place.patiently(Place::hold)?;
     let alone = Alone::take(&held, SEARCH)?;
     // What is there answers meanwhile.
-    let _listening = held.answer("search rebuild")?;
+    let _listening = held.listen("search rebuild")?;
     let began_ms = clock::now_ms();
     let means = held.search_means(&alone.claimant)?;
     let documents = keeping::rebuild(&means, &alone.leases())?;
@@ -83,18 +80,11 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
 fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     let held = args.place.patiently(Place::hold)?;
     let _alone = Alone::take(&held, SEARCH)?;
-    let (mut named, mut count) = (Vec::new(), 0);
-    let verified = held.search().verify(args.full, &mut |what| {
-        count += 1;
-        match args.place.json() {
-            true if count <= SHOWN_MAX => named.push(what.to_owned()),
-            false if count <= SHOWN_MAX => say(&shown(what)),
-            _ => {}
-        }
-    })?;
+    let mut differences = Differences::new(args.place.json());
+    let verified = held.search_index().verify(args.full, &mut |what| differences.push(what))?;
     if args.place.json() {
         let mut answer = serde_json::to_value(&verified)?;
-        answer["named"] = named.into();
+        answer["named"] = differences.into_named().into();
         say(&answer.to_string());
     } else {
         say(&format!("{} documents: {}", verified.indexed, verdict(&verified, &args.place)));

@@ -2,242 +2,256 @@
 //!
 //! Invariant: what is refused changes nothing, and the answer says why.
 
-use super::{
-    Answer, Area, CURSOR, Call, Gate, LIMIT, Method, NAME, Needs, Param, Route, Shape, flag,
-    needed, reads,
-};
-use crate::cli::changes::Changed;
-use crate::cli::{audit, connection, job, token};
-use crate::definitions::{ConnectionForm, Definitions, JobForm};
+use super::{Call, Gate, JobName, Method, NoParams, Route, change, get_plain};
+use crate::definitions::{ConnectionForm, Connections as ConnectionForms, Definitions, JobForm};
 use crate::http::problem::Problem;
-use axum::http::StatusCode;
-use serde_json::{Value as Json, json};
-use store::tables::tokens::Role;
-
-const KIND: Param = Param {
-    name: "kind",
-    about: "what kind of connection it is",
-    kind: super::Kind::Choice(&[
-        "repository",
-        "output",
-        "transformation",
-        "authority",
-        "mapping",
-        "notification",
-    ]),
-    is_required: true,
+use crate::verbs::Change;
+use crate::verbs::access::{Area, Needs};
+use crate::verbs::administration::connections::{
+    ChangeConnection, ConnectionName, ConnectionRequest, Connections, ConnectionsRequest,
 };
-const CONNECTION: Param = needed("name", "the connection's name");
-const TOKEN: Param = needed("name", "the token's name");
-const DRY_RUN: Param = flag("dry_run", "only tell what would change");
+use crate::verbs::administration::definitions::{
+    ExportDefinitions, ExportRequest, ImportDefinitions, ImportRequest,
+};
+use crate::verbs::administration::tokens::{CreateToken, NewToken, RevokeToken, Tokens};
+use crate::verbs::changes::Changed;
+use crate::verbs::jobs::acting::{ActOnJob, ActRequest, JobAction};
+use crate::verbs::jobs::removals::{DecideRemovals, DecideRequest, RemovalDecision};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::tables::connections::Kind;
 
-pub(super) static ROUTES: &[Route] = &[
-    deed("/api/v1/jobs/{name}/start", "Starts a job", |call| act(call, "start")),
-    deed(
-        "/api/v1/jobs/{name}/start-minimal",
-        "Starts a job that asks only for what changed",
-        |call| act(call, "start_minimal"),
-    ),
-    deed("/api/v1/jobs/{name}/pause", "Lets a job rest", |call| act(call, "pause")),
-    deed("/api/v1/jobs/{name}/resume", "Lets a paused job go on", |call| act(call, "resume")),
-    deed("/api/v1/jobs/{name}/abort", "Ends a job's run before its time", |call| {
-        act(call, "abort")
-    }),
-    deed("/api/v1/jobs/{name}/restart", "Ends a job's run and starts another", |call| {
-        act(call, "restart")
-    }),
-    decides("/api/v1/jobs/{name}/removals/approve", "Lets a job lose what is held", |call| {
-        decide(call, "approve")
-    }),
-    decides(
-        "/api/v1/jobs/{name}/removals/reject",
-        "Keeps what is held; to be repeated until it is done",
-        |call| decide(call, "reject"),
-    ),
-    Route {
-        method: Method::Delete,
-        ..deed(
-            "/api/v1/jobs/{name}",
-            "Deletes a job that is inactive, with its documents",
-            |call| act(call, "delete"),
-        )
-    },
-    Route {
-        body: Some(|it| it.subschema_for::<JobForm>()),
-        params: &[NAME, DRY_RUN],
-        ..changes(
-            (Method::Put, "/api/v1/jobs/{name}"),
-            Needs { role: Role::Operator, area: Area::Jobs },
+const ADMIN: Gate = Gate::Needs(Needs::admin(Area::Administration));
+const OPERATOR: Gate = Gate::Needs(Needs::operator(Area::Jobs));
+
+/// Whether a change is only tried.
+#[derive(Deserialize, JsonSchema)]
+struct DryRun {
+    /// Only tell what would change
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// A job that is to be defined.
+#[derive(Deserialize, JsonSchema)]
+struct PutJob {
+    /// The job's name
+    name: String,
+    /// Only tell what would change
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// A connection that is to be deleted.
+#[derive(Deserialize, JsonSchema)]
+struct OneConnection {
+    /// What kind of connection it is
+    kind: KindName,
+    /// The connection's name
+    name: String,
+}
+
+/// A connection that is to be defined.
+#[derive(Deserialize, JsonSchema)]
+struct PutConnection {
+    /// What kind of connection it is
+    kind: KindName,
+    /// The connection's name
+    name: String,
+    /// Only tell what would change
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// A kind of connections, as paths name it.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum KindName {
+    Repository,
+    Output,
+    Transformation,
+    Authority,
+    Mapping,
+    Notification,
+}
+
+impl KindName {
+    fn kind(self) -> Kind {
+        match self {
+            KindName::Repository => Kind::Repository,
+            KindName::Output => Kind::Output,
+            KindName::Transformation => Kind::Transformation,
+            KindName::Authority => Kind::Authority,
+            KindName::Mapping => Kind::Mapping,
+            KindName::Notification => Kind::Notification,
+        }
+    }
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    let mut routes = job_routes();
+    routes.extend(connection_routes());
+    routes.extend(definition_routes());
+    routes.extend(token_routes());
+    routes
+}
+
+fn job_routes() -> Vec<Route> {
+    use JobAction::{Abort, Delete, Pause, Restart, Resume, Start, StartMinimal};
+    const JOB: &str = "/api/v1/jobs/{name}";
+    vec![
+        action(Method::Post, "/api/v1/jobs/{name}/start", Start, "Starts a job"),
+        action(
+            Method::Post,
+            "/api/v1/jobs/{name}/start-minimal",
+            StartMinimal,
+            "Starts a job that asks only for what changed",
+        ),
+        action(Method::Post, "/api/v1/jobs/{name}/pause", Pause, "Pauses a job"),
+        action(Method::Post, "/api/v1/jobs/{name}/resume", Resume, "Resumes a paused job"),
+        action(
+            Method::Post,
+            "/api/v1/jobs/{name}/abort",
+            Abort,
+            "Ends a job's run before its time",
+        ),
+        action(
+            Method::Post,
+            "/api/v1/jobs/{name}/restart",
+            Restart,
+            "Ends a job's run and starts another",
+        ),
+        action(Method::Delete, JOB, Delete, "Deletes a job that is inactive, with its documents"),
+        decision(
+            "/api/v1/jobs/{name}/removals/approve",
+            RemovalDecision::Approve,
+            "Lets a job lose what is held",
+        ),
+        decision(
+            "/api/v1/jobs/{name}/removals/reject",
+            RemovalDecision::Reject,
+            "Keeps what is held; to be repeated until it is done",
+        ),
+        Route::with_body(
+            Method::Put,
+            JOB,
+            OPERATOR,
             "Makes a job, or makes it what the body says; a secret written as *** stays as it is",
-            |call| {
-                let _: JobForm = call.sent("job")?;
-                let name = call.text("name").unwrap_or_default();
-                define(call, json!({"jobs": {name: call.body}}))
-            },
-        )
-    },
-    admin_reads(
-        "/api/v1/connections",
-        "Connections of every kind, without their secrets",
-        &[],
-        |it| it.subschema_for::<Vec<connection::showing::Shown>>(),
-        |call| call.ask("connections", json!({"name": null, "kind": null, "opens": false})),
-    ),
-    Route {
-        body: Some(|it| it.subschema_for::<ConnectionForm>()),
-        params: &[KIND, CONNECTION, DRY_RUN],
-        ..changes(
-            (Method::Put, "/api/v1/connections/{kind}/{name}"),
-            ADMIN,
-            "Makes a connection, or makes it what the body says; a secret written as *** stays as it is",
-            |call| {
-                let _: ConnectionForm = call.sent("connection")?;
-                let (kind, name) = (call.text("kind"), call.text("name"));
-                let (kind, name) = (kind.unwrap_or_default(), name.unwrap_or_default());
-                define(call, json!({"connections": {kind: {name: call.body}}}))
-            },
-        )
-    },
-    Route {
-        params: &[KIND, CONNECTION],
-        ..changes(
-            (Method::Delete, "/api/v1/connections/{kind}/{name}"),
-            ADMIN,
-            "Deletes a connection that no job uses",
-            |call| {
-                let one = json!({"name": call.of("name"), "kind": call.of("kind")});
-                call.ask("connection", json!({"delete": {"one": one}}))
-            },
-        )
-    },
-    admin_reads(
-        "/api/v1/definitions",
-        "Everything that is defined, as one document, without secrets",
-        &[],
-        |it| it.subschema_for::<Definitions>(),
-        |call| call.ask("export", json!({"secrets": false})),
-    ),
-    Route {
-        body: Some(|it| it.subschema_for::<Definitions>()),
-        params: &[DRY_RUN],
-        ..changes(
-            (Method::Post, "/api/v1/definitions"),
-            ADMIN,
-            "Makes what the body names what the body says; what it does not name stays as it is",
-            |call| {
-                let _: Definitions = call.sent("document of definitions")?;
-                define(call, call.body.clone())
-            },
-        )
-    },
-    admin_reads(
-        "/api/v1/tokens",
-        "Tokens that were made, the newest first",
-        &[],
-        |it| it.subschema_for::<Vec<token::Line>>(),
-        |call| call.ask("tokens", Json::Null),
-    ),
-    Route {
-        body: Some(|it| it.subschema_for::<token::New>()),
-        params: &[],
-        answer: Answer::Json(
-            |it| it.subschema_for::<token::Made>(),
-            |call| {
-                let _: token::New = call.sent("token")?;
-                call.ask("token", json!({"create": call.body}))
+            "job",
+            |call, params: PutJob, form: JobForm| {
+                let jobs = [(params.name, form)].into();
+                define(call, Definitions { jobs, ..Definitions::default() }, params.dry_run)
             },
         ),
-        ..changes(
-            (Method::Post, "/api/v1/tokens"),
+    ]
+}
+
+fn connection_routes() -> Vec<Route> {
+    const ONE: &str = "/api/v1/connections/{kind}/{name}";
+    vec![
+        Route::of(
+            Method::Get,
+            "/api/v1/connections",
+            ADMIN,
+            "Connections of every kind, without their secrets",
+            |call, _: NoParams| call.ask::<Connections>(ConnectionsRequest::default()),
+        ),
+        Route::with_body(
+            Method::Put,
+            ONE,
+            ADMIN,
+            "Makes a connection, or makes it what the body says; a secret written as *** stays as \
+             it is",
+            "connection",
+            |call, params: PutConnection, form: ConnectionForm| {
+                let mut connections = ConnectionForms::default();
+                connections.of_mut(params.kind.kind()).insert(params.name, form);
+                let definitions = Definitions { connections, ..Definitions::default() };
+                define(call, definitions, params.dry_run)
+            },
+        ),
+        Route::of(
+            Method::Delete,
+            ONE,
+            ADMIN,
+            "Deletes a connection that no job uses",
+            |call, params: OneConnection| {
+                let kind = Some(params.kind.kind().name().to_owned());
+                let one = ConnectionName { name: params.name, kind };
+                call.change::<ChangeConnection>(ConnectionRequest::Delete { one })
+            },
+        ),
+    ]
+}
+
+fn definition_routes() -> Vec<Route> {
+    vec![
+        Route::of(
+            Method::Get,
+            "/api/v1/definitions",
+            ADMIN,
+            "Everything that is defined, as one document, without secrets",
+            |call, _: NoParams| call.ask::<ExportDefinitions>(ExportRequest { secrets: false }),
+        ),
+        Route::with_body(
+            Method::Post,
+            "/api/v1/definitions",
+            ADMIN,
+            "Makes what the body names what the body says; what it does not name stays as it is",
+            "document of definitions",
+            |call, params: DryRun, definitions: Definitions| {
+                define(call, definitions, params.dry_run)
+            },
+        ),
+    ]
+}
+
+fn token_routes() -> Vec<Route> {
+    vec![
+        get_plain::<Tokens>("/api/v1/tokens", "Tokens that were made, the newest first"),
+        Route::with_body(
+            Method::Post,
+            "/api/v1/tokens",
             ADMIN,
             "Makes a token, and shows it this once",
-            |_| Ok(Json::Null),
-        )
-    },
-    Route {
-        params: &[TOKEN],
-        ..changes((Method::Delete, "/api/v1/tokens/{name}"), ADMIN, "Takes a token back", |call| {
-            call.ask("token", json!({"revoke": {"name": call.of("name")}}))
-        })
-    },
-    admin_reads(
-        "/api/v1/audit",
-        "Who changed what, the newest first",
-        &[LIMIT, CURSOR],
-        |it| it.subschema_for::<audit::Answer>(),
-        |call| {
-            let (limit, cursor) = (call.or("limit", 100), call.of("cursor"));
-            call.ask("audit", json!({"limit": limit, "cursor": cursor}))
-        },
-    ),
-];
-
-const ADMIN: Needs = Needs { role: Role::Admin, area: Area::Administration };
-
-const fn admin_reads(
-    path: &'static str,
-    about: &'static str,
-    params: &'static [Param],
-    shape: Shape,
-    run: fn(&Call<'_>) -> Result<Json, Problem>,
-) -> Route {
-    let gate = Gate::Needs(ADMIN);
-    Route { gate, ..reads((path, Area::Administration), about, params, shape, run) }
+            "token",
+            |call, _: NoParams, new: NewToken| call.change::<CreateToken>(new),
+        ),
+        change::<RevokeToken>(Method::Delete, "/api/v1/tokens/{name}", "Takes a token back"),
+    ]
 }
 
-/// A route that changes what is defined.
-const fn changes(
-    (method, path): (Method, &'static str),
-    needs: Needs,
-    about: &'static str,
-    run: fn(&Call<'_>) -> Result<Json, Problem>,
-) -> Route {
-    let answer = Answer::Json(|it| it.subschema_for::<Changed>(), run);
-    let (gate, params, body) = (Gate::Needs(needs), &[], None);
-    Route { method, path, gate, about, params, body, answer, may_miss: false }
-}
-
-/// A route that tells a job something.
-const fn deed(
-    path: &'static str,
-    about: &'static str,
-    run: fn(&Call<'_>) -> Result<Json, Problem>,
-) -> Route {
-    let (method, params, body) = (Method::Post, &[NAME], None);
-    let gate = Gate::Needs(Needs { role: Role::Operator, area: Area::Jobs });
-    let answer = Answer::Json(|it| it.subschema_for::<job::acting::Acted>(), run);
-    Route { method, path, gate, about, params, body, answer, may_miss: true }
+/// A route that makes a job do something.
+fn action(method: Method, path: &'static str, action: JobAction, about: &'static str) -> Route {
+    let run = move |call: &Call<'_>, JobName { name }: JobName| {
+        tell::<ActOnJob>(call, name.clone(), ActRequest { name, action })
+    };
+    Route::of(method, path, OPERATOR, about, run).or_missing()
 }
 
 /// A route that decides about removals that are held.
-const fn decides(
-    path: &'static str,
-    about: &'static str,
-    run: fn(&Call<'_>) -> Result<Json, Problem>,
-) -> Route {
-    let answer = Answer::Json(|it| it.subschema_for::<job::removals::Decided>(), run);
-    Route { answer, ..deed(path, about, run) }
+fn decision(path: &'static str, decision: RemovalDecision, about: &'static str) -> Route {
+    let run = move |call: &Call<'_>, JobName { name }: JobName| {
+        tell::<DecideRemovals>(call, name.clone(), DecideRequest { name, decision })
+    };
+    Route::of(Method::Post, path, OPERATOR, about, run).or_missing()
 }
 
-fn act(call: &Call<'_>, deed: &str) -> Result<Json, Problem> {
-    tell(call, json!({"act": {"name": call.of("name"), "deed": deed}}))
-}
-
-fn decide(call: &Call<'_>, decision: &str) -> Result<Json, Problem> {
-    tell(call, json!({"removals": {"name": call.of("name"), "decision": decision}}))
-}
-
-fn tell(call: &Call<'_>, change: Json) -> Result<Json, Problem> {
-    call.job_is_there()?;
-    let acted = call.ask("job", change);
-    acted.map_err(|problem| match problem.status {
+/// Makes a change of a job that is there.
+fn tell<C: Change>(
+    call: &Call<'_>,
+    job: String,
+    request: C::Request,
+) -> Result<C::Response, Problem> {
+    call.job_is_there(&job)?;
+    call.change::<C>(request).map_err(|problem| match problem.status {
         // The request is understood; it is the job that stands otherwise.
         StatusCode::BAD_REQUEST => Problem { status: StatusCode::CONFLICT, ..problem },
         _ => problem,
     })
 }
 
-fn define(call: &Call<'_>, definitions: Json) -> Result<Json, Problem> {
-    let dry_run = call.or("dry_run", false);
-    call.ask("import", json!({"definitions": definitions, "dry_run": dry_run}))
+fn define(call: &Call<'_>, definitions: Definitions, dry_run: bool) -> Result<Changed, Problem> {
+    call.change::<ImportDefinitions>(ImportRequest { definitions, dry_run })
 }

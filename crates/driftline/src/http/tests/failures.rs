@@ -97,7 +97,8 @@ fn what_nobody_knows_the_end_of_stays_begun_in_the_list_of_changes() {
     on_sqlite(|db| {
         let api = Api::of(db);
         db.write(|tx| tx.execute("ALTER TABLE authgroups RENAME TO gone", &[]))?;
-        let change = json!({"verb": "authgroup", "args": {"verb": "authgroup", "name": "g"}});
+        let args = json!({"kind": "authgroup", "name": "g", "description": null});
+        let change = json!({"verb": "authority-change", "args": args});
         let (status, problem) = api.send_json("POST", "/api/v1/ask", &change);
         assert_eq!(status, 500, "{problem}");
         let (_, audit) = api.get("/api/v1/audit");
@@ -120,10 +121,16 @@ const REFUSED: &[(&str, &str, &str, u16, &str)] = &[
     ("GET", "/api/v1/why?url=a.example&job=none", "", 400, "no job named"),
     ("GET", "/api/v1/links?url=http://", "", 400, "no page's URL"),
     ("GET", "/api/v1/search?q=title:", "", 400, "word"),
-    ("GET", "/api/v1/history?connection=none", "", 400, "no repository connection named none"),
-    ("GET", "/api/v1/history?sort=luck", "", 400, "no column \"luck\""),
-    ("GET", "/api/v1/history?cursor=x", "", 400, "cursor cannot be read"),
-    ("GET", "/api/v1/history?matching=(", "", 400, "not an expression"),
+    (
+        "GET",
+        "/api/v1/reports/history?connection=none",
+        "",
+        400,
+        "no repository connection named none",
+    ),
+    ("GET", "/api/v1/reports/history?sort=luck", "", 400, "no column \"luck\""),
+    ("GET", "/api/v1/reports/history?cursor=x", "", 400, "cursor cannot be read"),
+    ("GET", "/api/v1/reports/history?match=(", "", 400, "not an expression"),
     ("GET", "/api/v1/reports/results?class=(", "", 400, "not an expression"),
     ("GET", "/api/v1/reports/queue?job=none", "", 400, "no job named none"),
     ("GET", "/api/v1/jobs/none", "", 404, "no job"),
@@ -150,21 +157,21 @@ const REFUSED: &[(&str, &str, &str, u16, &str)] = &[
     (
         "POST",
         "/api/v1/ask",
-        r#"{"verb": "job", "args": {"act": {"name": "none", "deed": "start"}}}"#,
+        r#"{"verb": "job-act", "args": {"name": "none", "action": "start"}}"#,
         400,
         "no job named none",
     ),
     (
         "POST",
         "/api/v1/ask",
-        r#"{"verb": "authgroup", "args": {"verb": "authgroup", "name": "g"}}"#,
+        r#"{"verb": "authority-change", "args": {"kind": "authgroup", "name": "g"}}"#,
         400,
         "named g",
     ),
     (
         "POST",
         "/api/v1/ask",
-        r#"{"verb": "connector", "args": {"kind": "output", "name": "no", "register": true}}"#,
+        r#"{"verb": "connector-register", "args": {"kind": "output", "name": "no", "register": true}}"#,
         400,
         "no output connector",
     ),

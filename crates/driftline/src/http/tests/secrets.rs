@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::catalog;
-use crate::http::routes::{self, Kind, Method};
+use crate::http::params::Kind;
+use crate::http::routes::{self, Method};
 use store::dialect::Dialect;
 use store::testing::both_databases;
 use store::{Db, clock};
@@ -70,11 +71,11 @@ fn a_secret_goes_in_and_never_comes_out() {
         assert_eq!(status, 200, "{made}");
         let mut asked = 0;
         for route in routes::all().filter(|it| it.method == Method::Get) {
-            let value = |kind| if matches!(kind, Kind::Choice(_)) { "in" } else { "solr" };
+            let value = |kind: &Kind| if matches!(kind, Kind::Choice(_)) { "in" } else { "solr" };
             let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
-            let needed = route.params.iter().filter(|it| it.is_required && !in_path(it.name));
+            let needed = route.params.iter().filter(|it| it.is_required && !in_path(&it.name));
             let query: Vec<String> =
-                needed.map(|it| format!("{}={}", it.name, value(it.kind))).collect();
+                needed.map(|it| format!("{}={}", it.name, value(&it.kind))).collect();
             let path = route.path.replace("{name}", "solr").replace("{kind}", "output");
             let (status, answer) = api.get(&format!("{path}?{}", query.join("&")));
             assert!(status < 500, "{path}: {answer}");

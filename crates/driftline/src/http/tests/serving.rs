@@ -18,8 +18,8 @@ fn with_tls_callers_are_answered_encrypted_and_others_not_at_all() {
         std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
         assert!(tls(&key, &key).is_err() && tls(&cert, &cert).is_err(), "not what they should be");
         let log = Arc::new(Log::to(Box::new(Lines::default()), true));
-        let (answers, access) = (Answers::of_rows(db.clone()), Access::default());
-        let served = Served::new(answers, (access, true), log, Box::new(|| ()));
+        let (context, access) = (VerbContext::of_rows(db.clone()), Access::default());
+        let served = Served::new(context, access, true, log, Box::new(|| ()));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let acceptor = tls(&cert, &key).unwrap();
         let serving = Serving::start(listener, Some(acceptor), Arc::new(served)).unwrap();

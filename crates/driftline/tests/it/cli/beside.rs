@@ -45,11 +45,11 @@ fn every_verb_that_looks_answers_while_a_crawl_runs_and_after_it_was_killed() {
     assert_eq!(status["holder"]["doing"], "crawl");
     assert_eq!(status["overview"]["jobs"][0]["standing"], "running");
 
-    let urls = place.succeeds(&["urls", "--state", "done", "--limit", "1"]);
+    let urls = place.succeeds(&["documents", "--state", "done", "--limit", "1"]);
     assert!(urls.starts_with("done     200  ok"), "{urls}");
     let why = place.succeeds(&["why", &served.seed()]);
     assert!(why.contains("It is stored; it was last fetched"), "{why}");
-    let ready = place.succeeds(&["urls", "--state", "ready", "--json", "--limit", "1"]);
+    let ready = place.succeeds(&["documents", "--state", "ready", "--json", "--limit", "1"]);
     let ready: Value = serde_json::from_str(&ready).unwrap();
     let next = ready["urls"][0]["url"].as_str().expect("the crawl has hardly begun");
     let codes = ["ready", "host-delay", "active", "stored"];
@@ -68,7 +68,7 @@ fn every_verb_that_looks_answers_while_a_crawl_runs_and_after_it_was_killed() {
     assert_eq!(status["overview"]["jobs"][0]["standing"], "interrupted");
     let told = place.succeeds(&["status"]);
     assert!(told.contains("the next crawl goes on with it"), "{told}");
-    let active = place.succeeds(&["urls", "--state", "active", "--json"]);
+    let active = place.succeeds(&["documents", "--state", "active", "--json"]);
     let active: Value = serde_json::from_str(&active).unwrap();
     for url in active["urls"].as_array().unwrap().iter().take(1) {
         let why = place.succeeds(&["why", url["url"].as_str().unwrap()]);

@@ -147,14 +147,14 @@ fn act(run: &dyn Fn(&[&str]) -> Output) {
     }
     let started = said(&job("start-minimal"));
     assert_says(&started, &["INACTIVE -> READYFORSTARTUPMINIMAL (starting up)\n"]);
-    assert_says(&started, &["nobody works on this job now", "driftline work"]);
+    assert_says(&started, &["no process works on this job now", "driftline work"]);
     assert_trouble(
         &job("start"),
         &["READYFORSTARTUPMINIMAL; only one that is INACTIVE", "restart docs"],
     );
     let listed = said(&run(&["job", "list"]));
     assert_says(&listed, &["name", "docs", "disk", "READYFORSTARTUPMINIMAL  starting up"]);
-    assert_says(&listed, &["nobody works on job docs now"]);
+    assert_says(&listed, &["no process works on job docs now"]);
     assert_trouble(&run(&["job", "delete", "docs", "--yes"]), &["abort it first", "job wait docs"]);
     let restarted = said(&job("restart"));
     assert_says(&restarted, &["READYFORSTARTUPMINIMAL -> ABORTINGFORRESTART (restarting)"]);
@@ -190,7 +190,7 @@ fn a_job_is_deleted_only_when_somebody_says_so() {
         let never = run(&["job", "wait", "docs"]);
         assert_eq!(never.status.code(), Some(1));
         let told = String::from_utf8(never.stdout).unwrap();
-        assert_says(&told, &["it will not be inactive"]);
+        assert_says(&told, &["it will not become inactive"]);
         assert_trouble(&run(&["job", "start", "docs"]), &["READYFORDELETE", "--for gone"]);
     });
 }
@@ -244,7 +244,7 @@ fn a_crawl_is_paused_resumed_and_aborted_from_beside() {
     }
     place.succeeds(&["job", "create", "other", "--connection", "web", "seeds=http://a.example/"]);
     let started = place.succeeds(&["job", "start", "other"]);
-    assert_says(&started, &["nobody works on this job now", "driftline work"]);
+    assert_says(&started, &["no process works on this job now", "driftline work"]);
     let shown = place.succeeds(&["job", "show", "site"]);
     assert_says(&shown, &["run 1, begun", "run 1 (full), begun"]);
     let aborted = place.succeeds(&["job", "abort", "site"]);

@@ -153,7 +153,7 @@ fn what_is_not_known_is_a_no_and_says_what_to_do() {
     assert_trouble(&place.run(&["links", TARGET, "--cursor", "nAA"]), &["--in, --out or --lost"]);
     assert_trouble(&place.run(&["top", "--cursor", "!"]), &["\"!\" is not a cursor"]);
     assert_trouble(&place.run(&["domains", "--csv", "--json"]), &["either --json or --csv"]);
-    assert_trouble(&place.run(&["top", "--limit", "3000"]), &["2000", "--csv"]);
+    assert_trouble(&place.run(&["top", "--limit", "3000"]), &["1000", "--csv"]);
     assert_trouble(&place.run(&["top", "--by", "name"]), &["incount", "score"]);
 }
 

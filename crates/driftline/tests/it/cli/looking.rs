@@ -78,11 +78,14 @@ fn a_person_reads_what_a_crawl_has_done() {
     let status = place.succeeds(&["status"]);
     assert!(status.contains("example: not yet run\n    3 documents: 1 ready, 2 done"), "{status}");
 
-    let urls = place.succeeds(&["urls"]);
+    let urls = place.succeeds(&["documents"]);
     let states: Vec<&str> = urls.lines().map(|line| &line[..5]).collect();
     assert_eq!(states, ["done ", "done ", "ready"], "{urls}");
     assert!(urls.lines().all(|line| line.contains("  http://example.com/")), "{urls}");
-    assert_eq!(place.succeeds(&["urls", "--state", "failed"]), "no such document in job example\n");
+    assert_eq!(
+        place.succeeds(&["documents", "--state", "failed"]),
+        "no such document in job example\n"
+    );
 
     let hosts = place.succeeds(&["hosts"]);
     let line = "         3         4         1      2.5 kB     20 ms  -            example.com";
@@ -105,7 +108,7 @@ fn a_list_goes_on_where_it_ended() {
     let place = site();
     let (mut urls, mut cursor) = (Vec::new(), None::<String>);
     loop {
-        let mut args = vec!["urls", "--limit", "1", "--json"];
+        let mut args = vec!["documents", "--limit", "1", "--json"];
         args.extend(cursor.iter().flat_map(|cursor| ["--cursor", cursor]));
         let page = parsed(&place.succeeds(&args));
         urls.extend(page["urls"].as_array().unwrap().iter().map(|it| it["url"].clone()));
@@ -116,7 +119,7 @@ fn a_list_goes_on_where_it_ended() {
     }
     assert_eq!(urls, [0, 1, 2].map(document));
     // The command that is printed to go on is one that works.
-    let shown = place.succeeds(&["urls", "--limit", "2"]);
+    let shown = place.succeeds(&["documents", "--limit", "2"]);
     let (_, command) = shown.split_once("go on with: driftline ").unwrap();
     let args: Vec<&str> = command.split_whitespace().collect();
     let rest = said(&super::bare(&args));
@@ -128,7 +131,7 @@ fn scripts_rely_on_these_keys() {
     let place = site();
     let answer = |args: &[&str]| parsed(&place.succeeds(&[args, &["--json"]].concat()));
 
-    let urls = answer(&["urls"]);
+    let urls = answer(&["documents"]);
     assert_keys(&urls, &["cursor", "job", "urls", "walked"]);
     assert_keys(
         &urls["urls"][0],
@@ -198,21 +201,21 @@ fn the_process_that_holds_the_directory_answers() {
     let place = site();
     let held = place.hold();
     let answering = |question: socket::Question| match question.verb.as_str() {
-        "urls" => {
+        "documents" => {
             Ok(serde_json::json!({"job": "x", "urls": [], "walked": 7, "cursor": "next\u{1b}"}))
         }
         "why" => Err("it is busy".to_owned()),
         verb => Err(format!("there is no verb {verb:?}")),
     };
     let listening = socket::listen(held.layout(), Arc::new(answering)).unwrap();
-    let urls = place.succeeds(&["urls", "--state", "cut"]);
+    let urls = place.succeeds(&["documents", "--state", "cut"]);
     assert!(urls.contains("7 documents looked at"), "{urls}");
     assert!(urls.contains("--job x --state cut"), "{urls}");
     assert!(!urls.contains('\u{1b}'), "{urls}");
     assert_trouble(&place.run(&["why", SITE]), &["it is busy"]);
     drop(listening);
     // Held, but nobody listens: what is stored can still be read.
-    assert_eq!(place.succeeds(&["urls"]).lines().count(), 3);
+    assert_eq!(place.succeeds(&["documents"]).lines().count(), 3);
     place.succeeds(&["hosts"]);
     place.succeeds(&["doctor"]);
 }
@@ -220,16 +223,19 @@ fn the_process_that_holds_the_directory_answers() {
 #[test]
 fn what_cannot_be_answered_says_what_to_do() {
     let place = Place::empty();
-    assert_trouble(&place.run(&["urls"]), &["no job yet", "driftline crawl URL"]);
+    assert_trouble(&place.run(&["documents"]), &["no job yet", "driftline crawl URL"]);
     assert!(place.succeeds(&["why", "a.example"]).contains("Crawl it: driftline crawl"));
-    assert_eq!(place.succeeds(&["hosts"]), "no host has been met yet\n");
+    assert_eq!(place.succeeds(&["hosts"]), "no job has visited a host yet\n");
     let unknown = place.run(&["hosts", "nobody.example"]);
     assert_eq!(unknown.status.code(), Some(1), "it is a no, not a failure");
     let site = site();
-    assert_trouble(&site.run(&["urls", "--job", "x"]), &["no job named x", "driftline status"]);
-    assert_trouble(&site.run(&["urls", "--cursor", "!"]), &["cursor", "without --cursor"]);
-    assert_trouble(&site.run(&["urls", "--state", "lost"]), &["lost", "ready, waiting"]);
-    assert_trouble(&site.run(&["urls", "--limit", "0"]), &["0", "--limit"]);
+    assert_trouble(
+        &site.run(&["documents", "--job", "x"]),
+        &["no job named x", "driftline status"],
+    );
+    assert_trouble(&site.run(&["documents", "--cursor", "!"]), &["cursor", "without --cursor"]);
+    assert_trouble(&site.run(&["documents", "--state", "lost"]), &["lost", "ready, waiting"]);
+    assert_trouble(&site.run(&["documents", "--limit", "0"]), &["0", "--limit"]);
     assert_trouble(&site.run(&["hosts", "--by", "name"]), &["documents", "errors", "slowest"]);
 }
 

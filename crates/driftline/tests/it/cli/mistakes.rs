@@ -28,7 +28,7 @@ fn a_number_or_a_span_that_is_none_is_answered_in_our_words() {
     assert_trouble(&delay, &["--delay", "give a number of seconds, such as 0.5"]);
     let pages = bare(&["crawl", "http://a.example/", "--max-pages", "many"]);
     assert_trouble(&pages, &["--max-pages", "give a whole number, such as 10"]);
-    assert_trouble(&bare(&["urls", "--limit", "x"]), &["--limit", "give a whole number"]);
+    assert_trouble(&bare(&["documents", "--limit", "x"]), &["--limit", "give a whole number"]);
 }
 
 #[test]

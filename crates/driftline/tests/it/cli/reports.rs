@@ -156,7 +156,7 @@ fn what_cannot_be_asked_is_said_with_what_can() {
     trouble(&["history", "--match", "("], &["--match", "expression"]);
     trouble(&["history", "--connection", "gone"], &["gone", "connection list"]);
     trouble(&["history", "--job", "gone"], &["gone", "job list"]);
-    trouble(&["history", "--after", "x"], &["cursor", "--after"]);
+    trouble(&["history", "--cursor", "x"], &["cursor", "--cursor"]);
     trouble(&["documents", "--status", "lost"], &["waiting-forever"]);
     trouble(&["activity", "--window", "0"], &["--window"]);
     place.execute(

@@ -244,7 +244,7 @@ fn a_directory_that_is_mounted_read_only_is_asked_like_any_other() {
     until(&site, "it works", || site.web().visits_count() > 60);
     running.kill();
     // The log is there. Nobody may write, so nobody can carry it over.
-    let Some(killed) = read_only(&home, &["status", "urls"]) else { return };
+    let Some(killed) = read_only(&home, &["status", "documents"]) else { return };
     assert!(killed.iter().all(|it| it.status.success()), "{killed:?}");
     Summary::of(&Running::start(home.crawl(&words(&site.seeds(), &[]))).ended());
     let files = || {
@@ -257,7 +257,7 @@ fn a_directory_that_is_mounted_read_only_is_asked_like_any_other() {
     let question = site.page_url(1);
     let verbs = [
         "status",
-        "urls",
+        "documents",
         "search page",
         "top",
         "domains",

@@ -199,7 +199,7 @@ fn what_an_output_cannot_take_is_a_dead_letter(home: Home) {
     assert_eq!(crawled.copied().len(), PAGES - 1, "one failed");
     let failed = crawled.told(&["job", "failed", "site"]);
     assert!(failed.contains("output") && failed.contains("/p/7"), "{failed}");
-    assert!(crawled.told(&["job", "show", "site"]).contains("could not be taken"));
+    assert!(crawled.told(&["job", "show", "site"]).contains("rejected by an output"));
     crawled.home.verify();
 
     std::fs::remove_dir_all(&in_the_way).unwrap();

@@ -132,7 +132,7 @@ fn a_job_is_defined_started_followed_and_searched(home: &Home) {
     assert!(found["hits"][0]["snippet"].is_array(), "{found}");
     let top = me.until("/api/v1/top", |it| !it["items"].as_array().unwrap().is_empty());
     assert!(top["items"][0]["incount"].as_u64() > Some(0), "{top}");
-    let history = me.get("/api/v1/history?connection=sites&activity=fetch");
+    let history = me.get("/api/v1/reports/history?connection=sites&activity=fetch");
     assert!(!history["rows"].as_array().unwrap().is_empty(), "{history}");
     let nodes = me.get("/api/v1/nodes");
     let works = |it: &Value| it["roles"] == "crawl work" && it["state"] == "ready";
@@ -181,7 +181,7 @@ fn says_the_same_from_afar(home: &Home, me: &Caller) {
         &["job", "list"][..],
         &["job", "show", "site"],
         &["job", "failed", "site"],
-        &["urls", "--limit", "5"],
+        &["documents", "--limit", "5"],
         &["why", url],
         &["hosts"],
         &["links", url],

@@ -126,7 +126,7 @@ fn a_directory_that_is_crawled_answers_questions_and_refuses_a_second_crawl() {
     let status: serde_json::Value = serde_json::from_str(&asked(&["status", "--json"])).unwrap();
     assert_eq!(status["holder"]["process"], running.id(), "{status}");
     assert_eq!(status["holder"]["doing"], "crawl");
-    assert!(asked(&["urls", "--job", "site"]).contains("/p/"));
+    assert!(asked(&["documents", "--job", "site"]).contains("/p/"));
     assert!(asked(&["hosts"]).contains("127.0.0.1"));
     assert!(asked(&["why", &site.seed()]).contains(&site.seed()));
     asked(&["verify"]);
@@ -144,7 +144,8 @@ fn a_database_that_is_crawled_answers_questions() {
     let args = words(&seeds, &["--concurrency", "8", "--node", "a"]);
     let running = Running::start(home.crawl(&args));
     until(&site, "it begins", || site.web().visits_count() > 50);
-    for verb in [&["status"][..], &["urls", "--job", "site"], &["hosts"], &["why", &seeds[0]]] {
+    for verb in [&["status"][..], &["documents", "--job", "site"], &["hosts"], &["why", &seeds[0]]]
+    {
         let output = home.command(verb).output().unwrap();
         assert!(output.status.success(), "{verb:?}: {}", text(&output.stderr));
         assert!(!output.stdout.is_empty());

@@ -8,7 +8,7 @@
 use super::FilesConfig;
 use super::naming::path_of;
 use crate::connectors::read;
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use store::beneath::{Beneath, Kind, UNFINISHED};
@@ -31,8 +31,11 @@ impl Files {
         Ok(Files { directory: config.directory.into() })
     }
 
-    fn away(&self, error: &io::Error) -> Away {
-        Away::because(format!("directory {} cannot be used: {error}", self.directory.display()))
+    fn unavailable(&self, error: &io::Error) -> Unavailable {
+        Unavailable::because(format!(
+            "directory {} cannot be used: {error}",
+            self.directory.display()
+        ))
     }
 
     /// The directory, which is made if it is not there.
@@ -106,15 +109,15 @@ fn tidy(below: &Beneath, path: &Path) {
     }
 }
 
-fn take_one(below: &Beneath, deed: &Deed) -> io::Result<Outcome> {
-    for uri in deed.stale.iter().filter(|uri| **uri != deed.uri) {
+fn take_one(below: &Beneath, operation: &Operation) -> io::Result<Outcome> {
+    for uri in operation.stale.iter().filter(|uri| **uri != operation.uri) {
         remove(below, uri)?;
     }
-    match deed.content.as_ref().map(|it| it.bytes.as_ref()) {
-        None => remove(below, &deed.uri).map(|()| Outcome::Taken),
-        Some(Some(bytes)) => put(below, &deed.uri, bytes).map(|()| Outcome::Taken),
+    match operation.content.as_ref().map(|it| it.bytes.as_ref()) {
+        None => remove(below, &operation.uri).map(|()| Outcome::Taken),
+        Some(Some(bytes)) => put(below, &operation.uri, bytes).map(|()| Outcome::Taken),
         Some(None) => {
-            remove(below, &deed.uri)?;
+            remove(below, &operation.uri)?;
             let detail = "its bytes were not kept, because they are too many".to_owned();
             Ok(Outcome::Rejected { code: "NOBYTES", detail })
         }
@@ -122,33 +125,37 @@ fn take_one(below: &Beneath, deed: &Deed) -> io::Result<Outcome> {
 }
 
 impl Output for Files {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         let probe = Path::new("%check");
         self.below()
             .and_then(|below| {
                 below.write(probe, b"may be removed")?;
                 below.remove_file(probe)
             })
-            .map_err(|error| self.away(&error))
+            .map_err(|error| self.unavailable(&error))
     }
 
     fn wants(&self) -> Wants {
         Wants::Bytes
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
-        let away = |error: io::Error| self.away(&error);
-        let below = self.below().map_err(away)?;
-        let mut outcomes = Vec::with_capacity(deeds.len());
-        for deed in deeds {
-            outcomes.push(match take_one(&below, deed) {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
+        let unavailable = |error: io::Error| self.unavailable(&error);
+        let below = self.below().map_err(unavailable)?;
+        let mut outcomes = Vec::with_capacity(operations.len());
+        for operation in operations {
+            outcomes.push(match take_one(&below, operation) {
                 Ok(outcome) => outcome,
                 // Nobody's document is to blame for a disk that is full.
-                Err(error) if is_everybodys(&error) => return Err(away(error)),
+                Err(error) if is_everybodys(&error) => return Err(unavailable(error)),
                 Err(error) => Outcome::Trouble { code: "IO", detail: error.to_string() },
             });
         }
-        rustix::fs::syncfs(below.root()).map_err(|error| away(error.into()))?;
+        rustix::fs::syncfs(below.root()).map_err(|error| unavailable(error.into()))?;
         Ok(outcomes)
     }
 }
@@ -182,14 +189,14 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn put(uri: &str, text: &str) -> Deed {
+    fn put(uri: &str, text: &str) -> Operation {
         let bytes = Some(Bytes::copy_from_slice(text.as_bytes()));
         let content = Some(Content { bytes, ..Content::default() });
-        Deed { uri: uri.to_owned(), stale: Vec::new(), content }
+        Operation { uri: uri.to_owned(), stale: Vec::new(), content }
     }
 
-    fn drop_(uri: &str) -> Deed {
-        Deed { uri: uri.to_owned(), stale: Vec::new(), content: None }
+    fn drop_(uri: &str) -> Operation {
+        Operation { uri: uri.to_owned(), stale: Vec::new(), content: None }
     }
 
     fn files() -> (tempfile::TempDir, Files) {
@@ -219,14 +226,14 @@ mod tests {
     #[test]
     fn a_document_that_is_also_a_directory_is_kept_inside() {
         let (_directory, mut files) = files();
-        let deeds = [put("https://a/docs", "docs"), put("https://a/docs/one", "1")];
-        assert_eq!(files.take("{}", &deeds).unwrap(), vec![Outcome::Taken; 2]);
+        let operations = [put("https://a/docs", "docs"), put("https://a/docs/one", "1")];
+        assert_eq!(files.apply("{}", &operations).unwrap(), vec![Outcome::Taken; 2]);
         let kept = all(&files.directory);
         assert_eq!(kept["https/a/docs/%self"], "docs");
         assert_eq!(kept["https/a/docs/one"], "1");
-        files.take("{}", &[put("https://a/docs", "new"), drop_("https://a/docs/one")]).unwrap();
+        files.apply("{}", &[put("https://a/docs", "new"), drop_("https://a/docs/one")]).unwrap();
         assert_eq!(all(&files.directory), [("https/a/docs/%self".into(), "new".into())].into());
-        files.take("{}", &[drop_("https://a/docs"), drop_("https://a/docs")]).unwrap();
+        files.apply("{}", &[drop_("https://a/docs"), drop_("https://a/docs")]).unwrap();
         assert_eq!(all(&files.directory), BTreeMap::new());
     }
 
@@ -236,20 +243,21 @@ mod tests {
         let (outside, victim) = (place.path().join("outside"), place.path().join("victim"));
         std::fs::create_dir(&outside).unwrap();
         std::fs::write(&victim, "mine").unwrap();
-        files.take("{}", &[put("https://a/there", "1")]).unwrap();
+        files.apply("{}", &[put("https://a/there", "1")]).unwrap();
         std::os::unix::fs::symlink(&outside, files.directory.join("https/b")).unwrap();
         let at = |name: &str| files.directory.join("https/a").join(name);
         std::os::unix::fs::symlink(&victim, at("new%unfinished")).unwrap();
         std::os::unix::fs::symlink(&victim, at("old")).unwrap();
-        let deeds = [put("https://b/x", "x"), put("https://a/new", "2"), put("https://a/old", "3")];
-        let outcomes = files.take("{}", &deeds).unwrap();
+        let operations =
+            [put("https://b/x", "x"), put("https://a/new", "2"), put("https://a/old", "3")];
+        let outcomes = files.apply("{}", &operations).unwrap();
         assert!(
             matches!(&outcomes[0], Outcome::Trouble { code: "IO", detail } if detail.contains("link")),
             "{outcomes:?}"
         );
         assert_eq!(outcomes[1..], [Outcome::Taken, Outcome::Taken]);
         assert!(matches!(
-            files.take("{}", &[drop_("https://b/x")]).unwrap()[0],
+            files.apply("{}", &[drop_("https://b/x")]).unwrap()[0],
             Outcome::Trouble { .. }
         ));
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0, "nothing is outside");
@@ -260,12 +268,12 @@ mod tests {
     #[test]
     fn what_was_kept_elsewhere_goes_and_what_has_no_bytes_is_rejected() {
         let (_directory, mut files) = files();
-        files.take("{}", &[put("https://a/old", "1")]).unwrap();
-        let moved = Deed { stale: vec!["https://a/old".into()], ..put("https://a/new", "2") };
-        files.take("{}", &[moved]).unwrap();
+        files.apply("{}", &[put("https://a/old", "1")]).unwrap();
+        let moved = Operation { stale: vec!["https://a/old".into()], ..put("https://a/new", "2") };
+        files.apply("{}", &[moved]).unwrap();
         assert_eq!(all(&files.directory), [("https/a/new".into(), "2".into())].into());
-        let large = Deed { content: Some(Content::default()), ..drop_("https://a/new") };
-        let outcomes = files.take("{}", &[large]).unwrap();
+        let large = Operation { content: Some(Content::default()), ..drop_("https://a/new") };
+        let outcomes = files.apply("{}", &[large]).unwrap();
         assert!(matches!(outcomes[0], Outcome::Rejected { code: "NOBYTES", .. }));
         assert_eq!(all(&files.directory), BTreeMap::new());
     }
@@ -276,8 +284,8 @@ mod tests {
         let config = serde_json::json!({ "directory": file.path() });
         let mut files = Files::open(&config.to_string()).expect("it opens");
         assert!(files.check().unwrap_err().why.contains("cannot be used"));
-        let away = files.take("{}", &[put("https://a/", "1")]).unwrap_err();
-        assert!(away.why.contains("cannot be used"), "{}", away.why);
+        let unavailable = files.apply("{}", &[put("https://a/", "1")]).unwrap_err();
+        assert!(unavailable.why.contains("cannot be used"), "{}", unavailable.why);
     }
 
     proptest! {
@@ -293,8 +301,8 @@ mod tests {
             for (number, (path, stays)) in story.iter().enumerate() {
                 let uri = format!("http://{path}");
                 let text = number.to_string();
-                let deed = if *stays { put(&uri, &text) } else { drop_(&uri) };
-                prop_assert_eq!(files.take("{}", &[deed]).unwrap(), vec![Outcome::Taken]);
+                let operation = if *stays { put(&uri, &text) } else { drop_(&uri) };
+                prop_assert_eq!(files.apply("{}", &[operation]).unwrap(), vec![Outcome::Taken]);
                 match stays {
                     true => model.insert(uri, text),
                     false => model.remove(&uri),

@@ -3,7 +3,7 @@
 //! Invariant: an answer is believed only if it has a word on every action, in order.
 
 use crate::fields::id_of;
-use crate::output::{Away, Content, Outcome};
+use crate::output::{Content, Outcome, Unavailable};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -77,8 +77,8 @@ fn outcome(item: Option<Item>, action: &Action) -> Outcome {
         200..300 => Outcome::Taken,
         404 if action.is_delete => Outcome::Taken,
         // It may be made, or let itself be written to, at any time.
-        403 | 404 | 408 | 429 | 502..=504 => Outcome::Later(Away::because(detail)),
-        _ if kind == "cluster_block_exception" => Outcome::Later(Away::because(detail)),
+        403 | 404 | 408 | 429 | 502..=504 => Outcome::Later(Unavailable::because(detail)),
+        _ if kind == "cluster_block_exception" => Outcome::Later(Unavailable::because(detail)),
         409 => Outcome::Trouble { code: "CONFLICT", detail },
         413 => Outcome::Rejected { code: "TOOLARGE", detail },
         400..500 => Outcome::Rejected { code: "MAPPING", detail },

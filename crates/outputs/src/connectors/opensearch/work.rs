@@ -6,10 +6,10 @@
 
 use super::OpenSearchConfig;
 use super::bulk::{self, Action};
-use crate::connectors::isolating::unless_away;
-use crate::connectors::{login, read, worst};
-use crate::http::{Access, Answer, Ask, Login, Method, Server};
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::connectors::isolating::unless_unavailable;
+use crate::connectors::worst_of_each;
+use crate::http::{Login, Method, Server, ServerRequest, ServerResponse};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 
 /// An OpenSearch output, open.
 pub struct OpenSearch {
@@ -20,14 +20,12 @@ pub struct OpenSearch {
 impl OpenSearch {
     /// Opens it; nothing is asked yet.
     pub fn open(config: &str) -> Result<OpenSearch, String> {
-        let config = read::<OpenSearchConfig>(config)?.check()?;
+        let config = OpenSearchConfig::parse(config)?;
         let login = match &config.api_key {
             Some(key) => Login::Header(format!("ApiKey {key}")),
-            None => login(&config.user, config.password.as_deref()),
+            None => config.login.login(),
         };
-        let (ca_file, timeout_ms) = (config.ca_file.as_str(), config.timeout_ms);
-        let server = Server::new(Access { url: &config.url, login, ca_file, timeout_ms })?;
-        Ok(OpenSearch { server, config })
+        Ok(OpenSearch { server: config.request.server(&config.url, login)?, config })
     }
 
     /// Sends actions, in order, and says what came of each. When the server is away, so
@@ -46,8 +44,8 @@ impl OpenSearch {
                     let detail = "the server takes no request of this size".to_owned();
                     outcomes.push(Outcome::Rejected { code: "TOOLARGE", detail });
                 }
-                Err(away) => {
-                    let later = |_: &Action| Outcome::Later(away.clone());
+                Err(unavailable) => {
+                    let later = |_: &Action| Outcome::Later(unavailable.clone());
                     outcomes.extend(rest.iter().map(later));
                 }
             }
@@ -55,33 +53,33 @@ impl OpenSearch {
         outcomes
     }
 
-    fn send(&self, actions: &[Action]) -> Result<Sent, Away> {
+    fn send(&self, actions: &[Action]) -> Result<Sent, Unavailable> {
         let lines: String = actions.iter().map(|it| it.lines.as_str()).collect();
         let url = self.server.at(&[&self.config.index, "_bulk"]);
-        let ask = Ask {
+        let request = ServerRequest {
             content_type: "application/x-ndjson",
             body: lines.into_bytes(),
-            ..Ask::new(Method::POST, url)
+            ..ServerRequest::new(Method::POST, url)
         };
-        let answer = self.server.ask(ask)?;
-        match answer.status {
+        let response = self.server.send(request)?;
+        match response.status {
             413 => Ok(Sent::TooLarge),
             // An index that is gone has nothing that could be removed.
-            404 if is_no_index(&answer) && actions.iter().all(|it| it.is_delete) => {
+            404 if is_no_index(&response) && actions.iter().all(|it| it.is_delete) => {
                 Ok(Sent::Each(vec![Outcome::Taken; actions.len()]))
             }
-            _ if answer.is_done() => {
-                let each = bulk::outcomes(&answer.body, actions);
-                let mut each = each.map_err(|why| self.server.away(&why))?;
+            _ if response.is_done() => {
+                let each = bulk::outcomes(&response.body, actions);
+                let mut each = each.map_err(|why| self.server.unavailable(&why))?;
                 for outcome in &mut each {
-                    if let Outcome::Later(away) = outcome {
-                        let why = self.server.away(&away.why).why;
-                        *outcome = Outcome::Later(Away { why, retry_ms: answer.retry_ms });
+                    if let Outcome::Later(unavailable) = outcome {
+                        let why = self.server.unavailable(&unavailable.why).why;
+                        *outcome = Outcome::Later(Unavailable { why, retry_ms: response.retry_ms });
                     }
                 }
                 Ok(Sent::Each(each))
             }
-            _ => Err(self.server.puzzled(&answer)),
+            _ => Err(self.server.unexpected(&response)),
         }
     }
 }
@@ -95,13 +93,14 @@ enum Sent {
 }
 
 impl Output for OpenSearch {
-    fn check(&mut self) -> Result<(), Away> {
-        let answer =
-            self.server.ask(Ask::new(Method::GET, self.server.at(&[&self.config.index])))?;
+    fn check(&mut self) -> Result<(), Unavailable> {
+        let response = self
+            .server
+            .send(ServerRequest::new(Method::GET, self.server.at(&[&self.config.index])))?;
         // One that is not there yet is made by the first document.
-        match answer.is_done() || is_no_index(&answer) {
+        match response.is_done() || is_no_index(&response) {
             true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
+            false => Err(self.server.unexpected(&response)),
         }
     }
 
@@ -109,49 +108,48 @@ impl Output for OpenSearch {
         Wants::Facts
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
         let (mut actions, mut ends) = (Vec::new(), Vec::new());
-        for deed in deeds {
-            let stale = deed.stale.iter().filter(|uri| **uri != deed.uri);
+        for operation in operations {
+            let stale = operation.stale.iter().filter(|uri| **uri != operation.uri);
             actions.extend(stale.map(|uri| Action::delete(uri)));
-            actions.push(match &deed.content {
-                Some(content) => Action::index(&deed.uri, content),
-                None => Action::delete(&deed.uri),
+            actions.push(match &operation.content {
+                Some(content) => Action::index(&operation.uri, content),
+                None => Action::delete(&operation.uri),
             });
             ends.push(actions.len());
         }
         let sent = self.send_all(&actions);
-        let mut outcomes = Vec::with_capacity(deeds.len());
-        let mut begin = 0;
-        for end in ends {
-            outcomes.push(worst(&sent[begin..end]));
-            begin = end;
-        }
-        self.remove_rejected(deeds, &mut outcomes);
-        unless_away(outcomes)
+        let mut outcomes = worst_of_each(&sent, &ends);
+        self.remove_rejected(operations, &mut outcomes);
+        unless_unavailable(outcomes)
     }
 
-    fn job_over(&mut self) -> Result<(), Away> {
+    fn job_over(&mut self) -> Result<(), Unavailable> {
         if !self.config.refresh {
             return Ok(());
         }
         let url = self.server.at(&[&self.config.index, "_refresh"]);
-        let answer = self.server.ask(Ask::new(Method::POST, url))?;
-        match answer.is_done() || is_no_index(&answer) {
+        let response = self.server.send(ServerRequest::new(Method::POST, url))?;
+        match response.is_done() || is_no_index(&response) {
             true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
+            false => Err(self.server.unexpected(&response)),
         }
     }
 }
 
 impl OpenSearch {
     /// What is rejected must not stay in an older version.
-    fn remove_rejected(&self, deeds: &[Deed], outcomes: &mut [Outcome]) {
+    fn remove_rejected(&self, operations: &[Operation], outcomes: &mut [Outcome]) {
         let is_rejected = |it: &Outcome| matches!(it, Outcome::Rejected { .. });
         let rejected: Vec<usize> =
-            (0..deeds.len()).filter(|at| is_rejected(&outcomes[*at])).collect();
+            (0..operations.len()).filter(|at| is_rejected(&outcomes[*at])).collect();
         let removals: Vec<Action> =
-            rejected.iter().map(|at| Action::delete(&deeds[*at].uri)).collect();
+            rejected.iter().map(|at| Action::delete(&operations[*at].uri)).collect();
         for (at, removed) in rejected.into_iter().zip(self.send_all(&removals)) {
             if removed != Outcome::Taken {
                 outcomes[at] = removed;
@@ -160,7 +158,7 @@ impl OpenSearch {
     }
 }
 
-fn is_no_index(answer: &Answer) -> bool {
-    let said = String::from_utf8_lossy(&answer.body);
-    answer.status == 404 && said.contains("index_not_found_exception")
+fn is_no_index(response: &ServerResponse) -> bool {
+    let said = String::from_utf8_lossy(&response.body);
+    response.status == 404 && said.contains("index_not_found_exception")
 }

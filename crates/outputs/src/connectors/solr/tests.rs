@@ -2,8 +2,8 @@
 
 use super::work::Solr as Output_;
 use super::*;
-use crate::connectors::deeds::{drop_, put};
-use crate::output::{Deed, Outcome};
+use crate::connectors::operations::{drop_, pairs, put};
+use crate::output::{Operation, Outcome};
 use crate::testing::solr::Solr;
 use crate::testing::{Fault, UNACCEPTABLE};
 use serde_json::json;
@@ -16,22 +16,18 @@ fn texts(fake: &Solr) -> Vec<(String, String)> {
     fake.shelf.field("text").into_iter().collect()
 }
 
-fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect()
-}
-
 #[test]
 fn documents_are_put_updated_and_removed_and_twice_is_as_once() {
     let fake = Solr::start();
     let mut output = opened(&fake);
     output.check().unwrap();
-    let deeds = [put("http://a/1", "one"), put("http://a/2", "two"), drop_("http://a/3")];
+    let operations = [put("http://a/1", "one"), put("http://a/2", "two"), drop_("http://a/3")];
     for _ in 0..2 {
-        assert_eq!(output.take("{}", &deeds).unwrap(), vec![Outcome::Taken; 3]);
+        assert_eq!(output.apply("{}", &operations).unwrap(), vec![Outcome::Taken; 3]);
         assert_eq!(texts(&fake), pairs(&[("http://a/1", "one"), ("http://a/2", "two")]));
     }
-    let moved = Deed { stale: vec!["http://a/1".into()], ..put("http://a/4", "one") };
-    output.take("{}", &[moved, drop_("http://a/2")]).unwrap();
+    let moved = Operation { stale: vec!["http://a/1".into()], ..put("http://a/4", "one") };
+    output.apply("{}", &[moved, drop_("http://a/2")]).unwrap();
     assert_eq!(texts(&fake), pairs(&[("http://a/4", "one")]));
     output.job_over().unwrap();
     assert_eq!(fake.shelf.kept().commits, 1);
@@ -43,13 +39,13 @@ fn one_bad_document_of_a_batch_is_found_and_the_others_are_taken() {
     let fake = Solr::start();
     let mut output = opened(&fake);
     let uri = |number: usize| format!("http://a/{number:03}");
-    let mut deeds: Vec<Deed> = (0..150).map(|number| put(&uri(number), "text")).collect();
-    output.take("{}", &deeds).unwrap();
+    let mut operations: Vec<Operation> = (0..150).map(|number| put(&uri(number), "text")).collect();
+    output.apply("{}", &operations).unwrap();
     for bad in [17, 120] {
-        deeds[bad] = put(&uri(bad), UNACCEPTABLE);
+        operations[bad] = put(&uri(bad), UNACCEPTABLE);
     }
     fake.shelf.kept().updates = 0;
-    let outcomes = output.take("{}", &deeds).unwrap();
+    let outcomes = output.apply("{}", &operations).unwrap();
     for (at, outcome) in outcomes.iter().enumerate() {
         match at {
             17 | 120 => {
@@ -69,9 +65,12 @@ fn a_server_without_room_is_asked_later_and_says_when() {
     let fake = Solr::start();
     let mut output = opened(&fake);
     fake.shelf.fail([Fault::Busy(9)]);
-    let away = output.take("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert!(away.retry_ms == Some(9_000) && away.why.contains("overloaded"), "{away:?}");
-    assert_eq!(output.take("{}", &[put("http://a/1", "one")]).unwrap(), [Outcome::Taken]);
+    let unavailable = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert!(
+        unavailable.retry_ms == Some(9_000) && unavailable.why.contains("overloaded"),
+        "{unavailable:?}"
+    );
+    assert_eq!(output.apply("{}", &[put("http://a/1", "one")]).unwrap(), [Outcome::Taken]);
 }
 
 #[test]
@@ -80,13 +79,13 @@ fn a_conflict_and_a_failure_are_tried_again_and_a_broken_server_is_away() {
     let mut output = opened(&fake);
     for fault in [Fault::Conflict, Fault::Status(500)] {
         fake.shelf.fail([fault]);
-        let outcomes = output.take("{}", &[put("http://a/1", "one")]).unwrap();
+        let outcomes = output.apply("{}", &[put("http://a/1", "one")]).unwrap();
         assert!(matches!(&outcomes[0], Outcome::Trouble { .. }), "{outcomes:?}");
     }
     fake.shelf.fail(vec![Fault::Status(500); 20]);
-    let deeds: Vec<Deed> = (0..8).map(|it| put(&format!("http://a/{it}"), "x")).collect();
-    let away = output.take("{}", &deeds).unwrap_err();
-    assert!(away.why.contains("500"), "{away:?}");
+    let operations: Vec<Operation> = (0..8).map(|it| put(&format!("http://a/{it}"), "x")).collect();
+    let unavailable = output.apply("{}", &operations).unwrap_err();
+    assert!(unavailable.why.contains("500"), "{unavailable:?}");
 }
 
 #[test]
@@ -95,13 +94,13 @@ fn an_answer_that_is_lost_is_no_answer() {
     let mut output = opened(&fake);
     for fault in [Fault::Half, Fault::Lost, Fault::Status(503), Fault::Status(404)] {
         fake.shelf.fail([fault.clone()]);
-        assert!(output.take("{}", &[put("http://a/1", "one")]).is_err(), "{fault:?}");
+        assert!(output.apply("{}", &[put("http://a/1", "one")]).is_err(), "{fault:?}");
         fake.shelf.fail([fault.clone()]);
-        assert!(output.take("{}", &[drop_("http://a/1")]).is_err(), "{fault:?}");
+        assert!(output.apply("{}", &[drop_("http://a/1")]).is_err(), "{fault:?}");
     }
-    assert_eq!(output.take("{}", &[put("http://a/1", "one")]).unwrap(), [Outcome::Taken]);
+    assert_eq!(output.apply("{}", &[put("http://a/1", "one")]).unwrap(), [Outcome::Taken]);
     drop(fake);
-    assert!(output.take("{}", &[put("http://a/1", "one")]).unwrap_err().why.contains("refused"));
+    assert!(output.apply("{}", &[put("http://a/1", "one")]).unwrap_err().why.contains("refused"));
 }
 
 #[test]

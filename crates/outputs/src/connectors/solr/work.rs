@@ -6,11 +6,10 @@
 //! that no older version stays.
 
 use super::SolrConfig;
-use crate::connectors::isolating::{Verdict, isolate, unless_away};
-use crate::connectors::{login, read};
+use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
 use crate::fields::{id_of, to_json};
-use crate::http::{Access, Answer, Ask, Method, Server};
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::http::{Method, Server, ServerRequest, ServerResponse};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use serde_json::{Value as Json, json};
 
 /// Documents of one request.
@@ -27,54 +26,49 @@ pub struct Solr {
 impl Solr {
     /// Opens it; nothing is asked yet.
     pub fn open(config: &str) -> Result<Solr, String> {
-        let config = read::<SolrConfig>(config)?.check()?;
-        let access = Access {
-            url: &config.url,
-            login: login(&config.user, config.password.as_deref()),
-            ca_file: &config.ca_file,
-            timeout_ms: config.timeout_ms,
-        };
-        Ok(Solr { server: Server::new(access)?, config })
+        let config = SolrConfig::parse(config)?;
+        let server = config.request.server(&config.url, config.login.login())?;
+        Ok(Solr { server, config })
     }
 
-    fn update(&self, body: String) -> Result<Answer, Away> {
+    fn update(&self, body: String) -> Result<ServerResponse, Unavailable> {
         let mut url = self.server.at(&["update"]);
         url.query_pairs_mut().append_pair("wt", "json");
         if self.config.commit_within_ms > 0 {
             let within = self.config.commit_within_ms.to_string();
             url.query_pairs_mut().append_pair("commitWithin", &within);
         }
-        self.server.ask(Ask::json(Method::POST, url, body.into_bytes()))
+        self.server.send(ServerRequest::json(Method::POST, url, body.into_bytes()))
     }
 
-    fn verdict(&self, answer: &Answer) -> Result<Verdict, Away> {
-        match answer.status {
+    fn verdict(&self, response: &ServerResponse) -> Result<Verdict, Unavailable> {
+        match response.status {
             200..300 => Ok(Verdict::Done),
             // There is no such core, whatever is sent there.
-            404 | 405 => Err(self.server.puzzled(answer)),
-            _ if answer.away().is_some() => Err(self.server.puzzled(answer)),
-            409 => Ok(Verdict::Broken(self.server.puzzled(answer))),
-            413 => Ok(Verdict::Refused { code: "TOOLARGE", detail: said(answer) }),
-            400..500 => Ok(Verdict::Refused { code: "SCHEMA", detail: said(answer) }),
-            _ => Ok(Verdict::Broken(self.server.puzzled(answer))),
+            404 | 405 => Err(self.server.unexpected(response)),
+            _ if response.unavailable().is_some() => Err(self.server.unexpected(response)),
+            409 => Ok(Verdict::Broken(self.server.unexpected(response))),
+            413 => Ok(Verdict::Refused { code: "TOOLARGE", detail: said(response) }),
+            400..500 => Ok(Verdict::Refused { code: "SCHEMA", detail: said(response) }),
+            _ => Ok(Verdict::Broken(self.server.unexpected(response))),
         }
     }
 
     /// Removes documents; those that are not there are none.
-    fn remove(&self, uris: &[&str]) -> Result<(), Away> {
+    fn remove(&self, uris: &[&str]) -> Result<(), Unavailable> {
         for some in uris.chunks(BATCH_MAX) {
             let ids: Vec<String> = some.iter().map(|uri| id_of(uri)).collect();
-            let answer = self.update(json!({"delete": ids}).to_string())?;
-            if !matches!(self.verdict(&answer)?, Verdict::Done) {
-                return Err(self.server.puzzled(&answer));
+            let response = self.update(json!({"delete": ids}).to_string())?;
+            if !matches!(self.verdict(&response)?, Verdict::Done) {
+                return Err(self.server.unexpected(&response));
             }
         }
         Ok(())
     }
 
-    fn document(&self, deed: &Deed) -> Option<String> {
-        let mut json = to_json(&deed.uri, deed.content.as_ref()?);
-        json.insert(self.config.id_field.clone(), id_of(&deed.uri).into());
+    fn document(&self, operation: &Operation) -> Option<String> {
+        let mut json = to_json(&operation.uri, operation.content.as_ref()?);
+        json.insert(self.config.id_field.clone(), id_of(&operation.uri).into());
         Some(Json::Object(json).to_string())
     }
 
@@ -83,8 +77,8 @@ impl Solr {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(documents.len());
         while outcomes.len() < documents.len() {
             let rest = &documents[outcomes.len()..];
-            if let Some(Outcome::Later(away)) = outcomes.last() {
-                let later = Outcome::Later(away.clone());
+            if let Some(Outcome::Later(unavailable)) = outcomes.last() {
+                let later = Outcome::Later(unavailable.clone());
                 outcomes.extend(rest.iter().map(|_| later.clone()));
                 continue;
             }
@@ -95,8 +89,8 @@ impl Solr {
             };
             let count = rest.iter().take_while(fits).count().max(1);
             outcomes.extend(isolate(count, BATCH_MAX, |range| {
-                let answer = self.update(format!("[{}]", rest[range].join(",")))?;
-                self.verdict(&answer)
+                let response = self.update(format!("[{}]", rest[range].join(",")))?;
+                self.verdict(&response)
             }));
         }
         outcomes
@@ -104,15 +98,15 @@ impl Solr {
 }
 
 impl Output for Solr {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         let url = self.server.at(&["schema", "uniquekey"]);
-        let answer = self.server.ask(Ask::new(Method::GET, url))?;
-        if !answer.is_done() {
-            return Err(self.server.puzzled(&answer));
+        let response = self.server.send(ServerRequest::new(Method::GET, url))?;
+        if !response.is_done() {
+            return Err(self.server.unexpected(&response));
         }
-        let key: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let key: Json = serde_json::from_slice(&response.body).unwrap_or_default();
         match key["uniqueKey"].as_str() {
-            Some(key) if key != self.config.id_field => Err(self.server.away(&format!(
+            Some(key) if key != self.config.id_field => Err(self.server.unavailable(&format!(
                 "documents are known by the field {key:?} there; set id_field={key}"
             ))),
             _ => Ok(()),
@@ -123,20 +117,26 @@ impl Output for Solr {
         Wants::Facts
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
         let mut gone: Vec<&str> = Vec::new();
-        for deed in deeds {
-            gone.extend(deed.stale.iter().filter(|uri| **uri != deed.uri).map(String::as_str));
-            if deed.content.is_none() {
-                gone.push(&deed.uri);
+        for operation in operations {
+            gone.extend(
+                operation.stale.iter().filter(|uri| **uri != operation.uri).map(String::as_str),
+            );
+            if operation.content.is_none() {
+                gone.push(&operation.uri);
             }
         }
         self.remove(&gone)?;
-        let mut outcomes = vec![Outcome::Taken; deeds.len()];
+        let mut outcomes = vec![Outcome::Taken; operations.len()];
         let there: Vec<usize> =
-            (0..deeds.len()).filter(|at| deeds[*at].content.is_some()).collect();
+            (0..operations.len()).filter(|at| operations[*at].content.is_some()).collect();
         let documents: Vec<String> =
-            there.iter().filter_map(|at| self.document(&deeds[*at])).collect();
+            there.iter().filter_map(|at| self.document(&operations[*at])).collect();
         let mut rejected = Vec::new();
         for (at, outcome) in there.into_iter().zip(self.put(&documents)) {
             if matches!(outcome, Outcome::Rejected { .. }) {
@@ -145,30 +145,27 @@ impl Output for Solr {
             outcomes[at] = outcome;
         }
         // What is rejected must not stay in an older version.
-        let uris: Vec<&str> = rejected.iter().map(|at| deeds[*at].uri.as_str()).collect();
-        if let Err(away) = self.remove(&uris) {
-            rejected.iter().for_each(|at| outcomes[*at] = Outcome::Later(away.clone()));
+        let uris: Vec<&str> = rejected.iter().map(|at| operations[*at].uri.as_str()).collect();
+        if let Err(unavailable) = self.remove(&uris) {
+            rejected.iter().for_each(|at| outcomes[*at] = Outcome::Later(unavailable.clone()));
         }
-        unless_away(outcomes)
+        unless_unavailable(outcomes)
     }
 
-    fn job_over(&mut self) -> Result<(), Away> {
+    fn job_over(&mut self) -> Result<(), Unavailable> {
         if !self.config.commit {
             return Ok(());
         }
-        let answer = self.update(json!({"commit": {}}).to_string())?;
-        match answer.is_done() {
-            true => Ok(()),
-            false => Err(self.server.puzzled(&answer)),
-        }
+        let response = self.update(json!({"commit": {}}).to_string())?;
+        self.server.check_done(&response)
     }
 }
 
 /// What Solr says is wrong, in its own words.
-fn said(answer: &Answer) -> String {
-    let json: Json = serde_json::from_slice(&answer.body).unwrap_or_default();
+fn said(response: &ServerResponse) -> String {
+    let json: Json = serde_json::from_slice(&response.body).unwrap_or_default();
     match json.pointer("/error/msg").and_then(Json::as_str) {
-        Some(message) => format!("the server answers {}: {message}", answer.status),
-        None => format!("the server answers {}: {}", answer.status, answer.words()),
+        Some(message) => format!("the server answers {}: {message}", response.status),
+        None => format!("the server answers {}: {}", response.status, response.words()),
     }
 }

@@ -5,7 +5,7 @@
 //! Invariant: what a receiver needs for its check is what these two headers and the
 //! request itself say.
 
-use crate::http::Ask;
+use crate::http::ServerRequest;
 use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -16,15 +16,15 @@ pub const TIMESTAMP: &str = "x-driftline-timestamp";
 pub const SIGNATURE: &str = "x-driftline-signature";
 
 /// Signs a request.
-pub fn sign(ask: &mut Ask<'_>, secret: &str, now_ms: i64) {
+pub fn sign(request: &mut ServerRequest<'_>, secret: &str, now_ms: i64) {
     let seconds = (now_ms / 1_000).to_string();
-    let target = match ask.url.query() {
-        Some(query) => format!("{}?{query}", ask.url.path()),
-        None => ask.url.path().to_owned(),
+    let target = match request.url.query() {
+        Some(query) => format!("{}?{query}", request.url.path()),
+        None => request.url.path().to_owned(),
     };
-    let signature = signature(secret, [&seconds, ask.method.as_str(), &target], &ask.body);
-    ask.headers.push((TIMESTAMP, seconds));
-    ask.headers.push((SIGNATURE, format!("sha256={signature}")));
+    let signature = signature(secret, [&seconds, request.method.as_str(), &target], &request.body);
+    request.headers.push((TIMESTAMP, seconds));
+    request.headers.push((SIGNATURE, format!("sha256={signature}")));
 }
 
 /// The signature of a request's time, method, target and body.
@@ -48,10 +48,16 @@ mod tests {
     #[test]
     fn a_signature_is_what_others_compute() {
         // printf '1\nPOST\n/in?a=1\n{}' | openssl dgst -sha256 -hmac secret
-        let mut ask =
-            Ask::json(Method::POST, Url::parse("http://a/in?a=1").unwrap(), b"{}".to_vec());
-        sign(&mut ask, "secret", 1_999);
+        let mut request = ServerRequest::json(
+            Method::POST,
+            Url::parse("http://a/in?a=1").unwrap(),
+            b"{}".to_vec(),
+        );
+        sign(&mut request, "secret", 1_999);
         let expected = "sha256=95b7d02c68dac199499887f933ea030d7aed67cfc98aec4925829f297e15e497";
-        assert_eq!(ask.headers, [(TIMESTAMP, "1".to_owned()), (SIGNATURE, expected.to_owned())]);
+        assert_eq!(
+            request.headers,
+            [(TIMESTAMP, "1".to_owned()), (SIGNATURE, expected.to_owned())]
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use super::work::Webhook;
 use super::*;
-use crate::connectors::deeds::{drop_, put};
-use crate::output::{Deed, Outcome};
+use crate::connectors::operations::{drop_, pairs, put};
+use crate::output::{Operation, Outcome};
 use crate::testing::receiver::Receiver;
 use crate::testing::server::{Reply, Server};
 use crate::testing::{Fault, Shelf, UNACCEPTABLE};
@@ -20,10 +20,6 @@ fn texts(fake: &Receiver) -> Vec<(String, String)> {
     fake.shelf.field("text").into_iter().collect()
 }
 
-fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(id, text)| ((*id).to_owned(), (*text).to_owned())).collect()
-}
-
 /// Whatever the way of sending, the receiver has what there is.
 #[test]
 fn documents_are_put_updated_and_removed_in_every_way_and_twice_is_as_once() {
@@ -36,14 +32,15 @@ fn documents_are_put_updated_and_removed_in_every_way_and_twice_is_as_once() {
         let fake = Receiver::start();
         let mut output = opened(&fake, way.clone());
         output.check().unwrap();
-        let deeds = [put("http://a/1", "one"), put("http://a/2", "two"), drop_("http://a/3?x=1")];
+        let operations =
+            [put("http://a/1", "one"), put("http://a/2", "two"), drop_("http://a/3?x=1")];
         for _ in 0..2 {
-            assert_eq!(output.take("{}", &deeds).unwrap(), vec![Outcome::Taken; 3], "{way}");
+            assert_eq!(output.apply("{}", &operations).unwrap(), vec![Outcome::Taken; 3], "{way}");
             assert_eq!(texts(&fake), pairs(&[("http://a/1", "one"), ("http://a/2", "two")]));
         }
         assert_eq!(fake.shelf.kept().updates, 2 * updates, "{way}");
-        let moved = Deed { stale: vec!["http://a/1".into()], ..put("http://a/4", "one") };
-        output.take("{}", &[moved, drop_("http://a/2")]).unwrap();
+        let moved = Operation { stale: vec!["http://a/1".into()], ..put("http://a/4", "one") };
+        output.apply("{}", &[moved, drop_("http://a/2")]).unwrap();
         assert_eq!(texts(&fake), pairs(&[("http://a/4", "one")]), "{way}");
     }
 }
@@ -52,11 +49,14 @@ fn documents_are_put_updated_and_removed_in_every_way_and_twice_is_as_once() {
 fn requests_are_signed_with_what_they_say() {
     let fake = Receiver::at(0, Shelf::default(), Some("sesame"));
     let mut stranger = opened(&fake, json!({"secret": "simsim"}));
-    let away = stranger.take("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert!(away.why.contains("refuses our login") && !away.why.contains("simsim"), "{away:?}");
+    let unavailable = stranger.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert!(
+        unavailable.why.contains("refuses our login") && !unavailable.why.contains("simsim"),
+        "{unavailable:?}"
+    );
     let mut friend = opened(&fake, json!({"secret": "sesame", "removal": "delete"}));
-    let deeds = [put("http://a/1", "one"), drop_("http://a/2")];
-    assert_eq!(friend.take("{}", &deeds).unwrap(), vec![Outcome::Taken; 2]);
+    let operations = [put("http://a/1", "one"), drop_("http://a/2")];
+    assert_eq!(friend.apply("{}", &operations).unwrap(), vec![Outcome::Taken; 2]);
     assert_eq!(texts(&fake), pairs(&[("http://a/1", "one")]));
 }
 
@@ -65,10 +65,10 @@ fn a_document_that_is_refused_is_rejected_and_leaves_no_older_version() {
     for way in [json!({}), json!({"batch": 10}), json!({"removal": "delete"})] {
         let fake = Receiver::start();
         let mut output = opened(&fake, way.clone());
-        output.take("{}", &[put("http://a/1", "one")]).unwrap();
-        let deeds =
+        output.apply("{}", &[put("http://a/1", "one")]).unwrap();
+        let operations =
             [put("http://a/0", "0"), put("http://a/1", UNACCEPTABLE), put("http://a/2", "two")];
-        let outcomes = output.take("{}", &deeds).unwrap();
+        let outcomes = output.apply("{}", &operations).unwrap();
         let Outcome::Rejected { code: "REFUSED", detail } = &outcomes[1] else { panic!("{way}") };
         assert!(detail.contains("422") && detail.contains("unacceptable"), "{detail}");
         assert_eq!((&outcomes[0], &outcomes[2]), (&Outcome::Taken, &Outcome::Taken));
@@ -81,11 +81,12 @@ fn a_receiver_without_room_is_asked_later_and_what_it_took_counts() {
     let fake = Receiver::start();
     let mut output = opened(&fake, json!({}));
     fake.shelf.fail([Fault::Busy(9)]);
-    let away = output.take("{}", &[put("http://a/1", "one")]).unwrap_err();
-    assert_eq!(away.retry_ms, Some(9_000));
+    let unavailable = output.apply("{}", &[put("http://a/1", "one")]).unwrap_err();
+    assert_eq!(unavailable.retry_ms, Some(9_000));
     fake.shelf.fail([Fault::Status(200), Fault::Busy(9)]);
-    let deeds = [put("http://a/1", "one"), put("http://a/2", "two"), put("http://a/3", "three")];
-    let outcomes = output.take("{}", &deeds).unwrap();
+    let operations =
+        [put("http://a/1", "one"), put("http://a/2", "two"), put("http://a/3", "three")];
+    let outcomes = output.apply("{}", &operations).unwrap();
     assert_eq!(outcomes[0], Outcome::Taken);
     assert!(outcomes[1..].iter().all(|it| matches!(it, Outcome::Later(_))), "{outcomes:?}");
 }
@@ -96,10 +97,10 @@ fn an_answer_that_is_lost_or_comes_from_a_wrong_address_is_no_answer() {
     let mut output = opened(&fake, json!({}));
     for fault in [Fault::Half, Fault::Lost, Fault::Status(404), Fault::Status(504)] {
         fake.shelf.fail([fault.clone()]);
-        assert!(output.take("{}", &[put("http://a/1", "one")]).is_err(), "{fault:?}");
+        assert!(output.apply("{}", &[put("http://a/1", "one")]).is_err(), "{fault:?}");
     }
     fake.shelf.fail([Fault::Status(500)]);
-    let outcomes = output.take("{}", &[put("http://a/1", "one")]).unwrap();
+    let outcomes = output.apply("{}", &[put("http://a/1", "one")]).unwrap();
     assert!(matches!(&outcomes[0], Outcome::Trouble { code: "SERVER", .. }), "{outcomes:?}");
     drop(fake);
     assert!(output.check().unwrap_err().why.contains("refused"));
@@ -116,7 +117,7 @@ fn an_address_may_name_the_document() {
     let url = format!("{}/in/{{uri}}?id={{id}}", server.url());
     let config = json!({"url": url, "method": "put", "removal": "delete"});
     let mut output = Webhook::open(&config.to_string()).unwrap();
-    output.take("{}", &[put("http://a/x y?z=1", "one"), drop_("http://a/")]).unwrap();
+    output.apply("{}", &[put("http://a/x y?z=1", "one"), drop_("http://a/")]).unwrap();
     let asked = asked.lock().unwrap();
     assert!(asked[0].starts_with("PUT /in/http%3A%2F%2Fa%2Fx%20y%3Fz%3D1?id="), "{asked:?}");
     assert!(asked[1].starts_with("DELETE /in/http%3A%2F%2Fa%2F?id="), "{asked:?}");

@@ -7,11 +7,11 @@
 
 use super::signature::sign;
 use super::{ID, URI, WebhookConfig};
-use crate::connectors::isolating::{Verdict, isolate, unless_away};
-use crate::connectors::{login, read, worst};
+use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
+use crate::connectors::worst_of_each;
 use crate::fields;
-use crate::http::{Access, Answer, Ask, Method, Server};
-use crate::output::{Away, Deed, Outcome, Output, Wants};
+use crate::http::{Method, Server, ServerRequest, ServerResponse};
+use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use data_encoding::HEXLOWER;
 use page::ids::hash128;
 use serde_json::{Value as Json, json};
@@ -40,29 +40,25 @@ struct Change {
 impl Webhook {
     /// Opens it; nothing is asked yet.
     pub fn open(config: &str) -> Result<Webhook, String> {
-        let config = read::<WebhookConfig>(config)?.check()?;
-        let access = Access {
-            url: &config.url,
-            login: login(&config.user, config.password.as_deref()),
-            ca_file: &config.ca_file,
-            timeout_ms: config.timeout_ms,
-        };
-        Ok(Webhook { server: Server::new(access)?, config })
+        let config = WebhookConfig::parse(config)?;
+        let server = config.request.server(&config.url, config.login.login())?;
+        Ok(Webhook { server, config })
     }
 
     /// Where a document is told of.
-    fn address(&self, uri: &str, is_removal: bool) -> Result<Url, Away> {
+    fn address(&self, uri: &str, is_removal: bool) -> Result<Url, Unavailable> {
         let id = || HEXLOWER.encode(&hash128(uri.as_bytes()));
         let escaped: String = byte_serialize(uri.as_bytes()).collect();
         let text = self.config.url.replace(URI, &escaped.replace('+', "%20")).replace(ID, &id());
-        let mut url = Url::parse(&text).map_err(|error| self.server.away(&error.to_string()))?;
+        let mut url =
+            Url::parse(&text).map_err(|error| self.server.unavailable(&error.to_string()))?;
         if is_removal && !self.config.names_documents() {
             url.query_pairs_mut().append_pair("uri", uri);
         }
         Ok(url)
     }
 
-    fn request(&self, changes: &[Change]) -> Result<Ask<'static>, Away> {
+    fn request(&self, changes: &[Change]) -> Result<ServerRequest<'static>, Unavailable> {
         let method = match self.config.method.as_str() {
             "put" => Method::PUT,
             _ => Method::POST,
@@ -70,33 +66,33 @@ impl Webhook {
         let [one] = changes else {
             let all: Vec<&str> = changes.iter().map(|it| it.message.as_str()).collect();
             let body = format!(r#"{{"changes":[{}]}}"#, all.join(","));
-            return Ok(Ask::json(method, self.server.base().clone(), body.into_bytes()));
+            return Ok(ServerRequest::json(method, self.server.base().clone(), body.into_bytes()));
         };
         if one.is_removal && self.config.removal == "delete" {
-            return Ok(Ask::new(Method::DELETE, self.address(&one.uri, true)?));
+            return Ok(ServerRequest::new(Method::DELETE, self.address(&one.uri, true)?));
         }
         let body = match self.config.batch {
             1 => one.message.clone(),
             _ => format!(r#"{{"changes":[{}]}}"#, one.message),
         };
-        Ok(Ask::json(method, self.address(&one.uri, false)?, body.into_bytes()))
+        Ok(ServerRequest::json(method, self.address(&one.uri, false)?, body.into_bytes()))
     }
 
-    fn send(&self, changes: &[Change]) -> Result<Verdict, Away> {
-        let mut ask = self.request(changes)?;
-        let is_delete = ask.method == Method::DELETE;
+    fn send(&self, changes: &[Change]) -> Result<Verdict, Unavailable> {
+        let mut request = self.request(changes)?;
+        let is_delete = request.method == Method::DELETE;
         if let Some(secret) = &self.config.secret {
-            sign(&mut ask, secret, clock::now_ms());
+            sign(&mut request, secret, clock::now_ms());
         }
-        let answer = self.server.ask(ask)?;
-        match answer.status {
+        let response = self.server.send(request)?;
+        match response.status {
             200..300 => Ok(Verdict::Done),
             404 | 410 if is_delete => Ok(Verdict::Done),
             // The address itself is wrong, whatever is sent there.
-            404 | 405 | 410 => Err(self.server.puzzled(&answer)),
-            _ if answer.away().is_some() => Err(self.server.puzzled(&answer)),
-            400..500 => Ok(Verdict::Refused { code: "REFUSED", detail: said(&answer) }),
-            _ => Ok(Verdict::Broken(self.server.puzzled(&answer))),
+            404 | 405 | 410 => Err(self.server.unexpected(&response)),
+            _ if response.unavailable().is_some() => Err(self.server.unexpected(&response)),
+            400..500 => Ok(Verdict::Refused { code: "REFUSED", detail: said(&response) }),
+            _ => Ok(Verdict::Broken(self.server.unexpected(&response))),
         }
     }
 
@@ -107,9 +103,9 @@ impl Webhook {
         let mut outcomes = Vec::with_capacity(changes.len());
         for range in ranges {
             let part = &changes[range];
-            if let Some(Outcome::Later(away)) = outcomes.last() {
+            if let Some(Outcome::Later(unavailable)) = outcomes.last() {
                 // Who is away is not asked again in the same breath.
-                let later = Outcome::Later(away.clone());
+                let later = Outcome::Later(unavailable.clone());
                 outcomes.extend(part.iter().map(|_| later.clone()));
                 continue;
             }
@@ -131,46 +127,48 @@ impl Webhook {
             Ok(Verdict::Done) => rejected,
             // It has not wanted the document, nor does it know what a removal is.
             Ok(Verdict::Refused { .. }) => rejected,
-            Ok(Verdict::Broken(away)) => Outcome::Trouble { code: "SERVER", detail: away.why },
-            Err(away) => Outcome::Later(away),
+            Ok(Verdict::Broken(unavailable)) => {
+                Outcome::Trouble { code: "SERVER", detail: unavailable.why }
+            }
+            Err(unavailable) => Outcome::Later(unavailable),
         }
     }
 }
 
 impl Output for Webhook {
-    fn check(&mut self) -> Result<(), Away> {
+    fn check(&mut self) -> Result<(), Unavailable> {
         // Whatever it says to this, it is there and can be spoken to.
-        self.server.ask(Ask::new(Method::OPTIONS, self.address("check", false)?)).map(|_| ())
+        self.server
+            .send(ServerRequest::new(Method::OPTIONS, self.address("check", false)?))
+            .map(|_| ())
     }
 
     fn wants(&self) -> Wants {
         Wants::Facts
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> Result<Vec<Outcome>, Unavailable> {
         let (mut changes, mut ends) = (Vec::new(), Vec::new());
-        for deed in deeds {
-            let stale = deed.stale.iter().filter(|uri| **uri != deed.uri);
+        for operation in operations {
+            let stale = operation.stale.iter().filter(|uri| **uri != operation.uri);
             changes.extend(stale.map(|uri| removal(uri)));
-            changes.push(match &deed.content {
+            changes.push(match &operation.content {
                 Some(content) => {
-                    let document = Json::Object(fields::to_json(&deed.uri, content));
-                    let message = json!({"action": "put", "uri": deed.uri, "document": document});
-                    let (uri, message) = (deed.uri.clone(), message.to_string());
+                    let document = Json::Object(fields::to_json(&operation.uri, content));
+                    let message =
+                        json!({"action": "put", "uri": operation.uri, "document": document});
+                    let (uri, message) = (operation.uri.clone(), message.to_string());
                     Change { uri, message, is_removal: false }
                 }
-                None => removal(&deed.uri),
+                None => removal(&operation.uri),
             });
             ends.push(changes.len());
         }
-        let outcomes = self.send_all(&changes);
-        let mut begin = 0;
-        let mut by_deed = Vec::with_capacity(deeds.len());
-        for end in ends {
-            by_deed.push(worst(&outcomes[begin..end]));
-            begin = end;
-        }
-        unless_away(by_deed)
+        unless_unavailable(worst_of_each(&self.send_all(&changes), &ends))
     }
 }
 
@@ -179,10 +177,10 @@ fn removal(uri: &str) -> Change {
     Change { uri: uri.to_owned(), message, is_removal: true }
 }
 
-fn said(answer: &Answer) -> String {
-    match answer.words() {
-        words if words.is_empty() => format!("the receiver answers {}", answer.status),
-        words => format!("the receiver answers {}: {words}", answer.status),
+fn said(response: &ServerResponse) -> String {
+    match response.words() {
+        words if words.is_empty() => format!("the receiver answers {}", response.status),
+        words => format!("the receiver answers {}: {words}", response.status),
     }
 }
 

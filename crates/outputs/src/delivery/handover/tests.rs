@@ -59,19 +59,23 @@ impl Output for Kept {
         Wants::Name
     }
 
-    fn take(&mut self, _spec: &str, deeds: &[Deed]) -> std::result::Result<Vec<Outcome>, Away> {
+    fn apply(
+        &mut self,
+        _spec: &str,
+        operations: &[Operation],
+    ) -> std::result::Result<Vec<Outcome>, Unavailable> {
         let mut outcomes = Vec::new();
-        for deed in deeds {
-            for uri in deed.stale.iter().chain([&deed.uri]) {
+        for operation in operations {
+            for uri in operation.stale.iter().chain([&operation.uri]) {
                 self.0.remove(uri);
             }
-            let number = deed.content.as_ref().and_then(|it| it.length);
+            let number = operation.content.as_ref().and_then(|it| it.length);
             outcomes.push(match number {
                 Some(number) if number % 10 == UNWANTED => {
                     Outcome::Rejected { code: "UNWANTED", detail: String::new() }
                 }
                 Some(number) => {
-                    self.0.insert(deed.uri.clone(), number);
+                    self.0.insert(operation.uri.clone(), number);
                     Outcome::Taken
                 }
                 None => Outcome::Taken,
@@ -159,7 +163,7 @@ impl World {
         let docid = format!("document {number}");
         self.db.write(move |tx| {
             let dochash = DocHash::of(&docid);
-            let before = ingests::load(tx, (part, OUTPUT), connection, &[dochash])?.pop();
+            let before = ingests::load(tx, part, OUTPUT, connection, &[dochash])?.pop();
             let mut row = match (&before, sent) {
                 (None, None) => return Ok(()),
                 (known, _) => known.clone().unwrap_or_else(|| Ingest::new(id, connection, dochash)),
@@ -168,7 +172,7 @@ impl World {
                 let has_nothing = row.uri.is_none() && row.stale_uris.is_none();
                 row.pending = Some(Pending::new(Decision::Remove, seq, job));
                 let after = Some(row).filter(|_| !has_nothing);
-                return ingests::save(tx, (part, OUTPUT), &[Move { before, after }]);
+                return ingests::save(tx, part, OUTPUT, &[Move { before, after }]);
             };
             if let Some(old) = row.uri.take().filter(|old| old != URIS[uri]) {
                 let stale = row.stale_uris.take().map(|it| it + "\n").unwrap_or_default();
@@ -181,7 +185,7 @@ impl World {
             let mut document = Document::new(DocumentId(id), dochash, docid.clone(), 1);
             document.length = Some(content(number, version));
             documents::save(tx, part, connection, &[document])?;
-            ingests::save(tx, (part, OUTPUT), &[Move { before, after: Some(row) }])
+            ingests::save(tx, part, OUTPUT, &[Move { before, after: Some(row) }])
         })?;
         match sent {
             Some(sent) => self.sent.insert(number, sent),

@@ -37,12 +37,21 @@ pub struct Sorter {
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
-    places: Vec<(u128, u32, u32)>,
+    places: Vec<RecordPlace>,
+}
+
+/// Where a record lies in a buffer.
+#[derive(Clone, Copy)]
+struct RecordPlace {
+    /// Its first bytes, which decide most comparisons.
+    prefix: u128,
+    begin: u32,
+    end: u32,
 }
 
 impl Buffer {
-    fn record(&self, (_, from, to): (u128, u32, u32)) -> &[u8] {
-        &self.bytes[from as usize..to as usize]
+    fn record(&self, place: RecordPlace) -> &[u8] {
+        &self.bytes[place.begin as usize..place.end as usize]
     }
 
     fn push(&mut self, record: &[u8]) {
@@ -51,14 +60,15 @@ impl Buffer {
         prefix[..count].copy_from_slice(&record[..count]);
         let from = self.bytes.len();
         self.bytes.extend_from_slice(record);
-        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        self.places.push((u128::from_be_bytes(prefix), place(from), place(self.bytes.len())));
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let (begin, end) = (narrow(from), narrow(self.bytes.len()));
+        self.places.push(RecordPlace { prefix: u128::from_be_bytes(prefix), begin, end });
     }
 
     fn sort(&mut self) {
         let mut places = std::mem::take(&mut self.places);
         places.sort_unstable_by(|one, other| {
-            one.0.cmp(&other.0).then_with(|| self.record(*one).cmp(self.record(*other)))
+            one.prefix.cmp(&other.prefix).then_with(|| self.record(*one).cmp(self.record(*other)))
         });
         self.places = places;
     }
@@ -96,7 +106,7 @@ impl Sorter {
         match self.full.as_ref().map(|sender| sender.send(full)) {
             Some(Ok(())) => Ok(()),
             // It has ended before its time: it says why.
-            _ => self.runs().and(Err(Error::Refused("sorting has ended too early".into()))),
+            _ => self.runs().and(Err(Error::invariant("sorting has ended too early"))),
         }
     }
 

@@ -7,7 +7,7 @@ use super::Layout;
 use crate::links::counts::encoded;
 use crate::links::node::Node;
 use crate::links::pages::{Page, PageLink};
-use crate::links::tops::url_of;
+use crate::links::rankings::url_of;
 use jiff::Timestamp;
 use page::outlinks::domain_of;
 use page::webindex::{self, WebindexPage};
@@ -17,12 +17,11 @@ use store::{Error, Result};
 
 /// A cell of the query table.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Cell<'a> {
-    /// Its row.
     pub row: &'a str,
     /// Its column family.
     pub family: &'a str,
-    /// Its column.
     pub qualifier: &'a str,
     /// What it holds.
     pub value: &'a str,
@@ -35,24 +34,34 @@ pub struct Cell<'a> {
 /// Takes cells.
 pub type Put<'a> = dyn FnMut(&Cell<'_>) -> Result<()> + 'a;
 
+/// A number, and the change that counted it.
+#[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Count {
+    pub count: u64,
+    pub seq: u64,
+}
+
 /// A cell that holds a number.
 fn put_count(
     put: &mut Put<'_>,
-    (row, family, qualifier): (&str, &str, &str),
-    (count, seq): (u64, u64),
+    row: &str,
+    family: &str,
+    qualifier: &str,
+    Count { count, seq }: Count,
 ) -> Result<()> {
     let value = count.to_string();
     put(&Cell { row, family, qualifier, value: &value, is_text: false, seq })
 }
 
 /// A domain, how many pages it has, and which change counted them.
-pub fn of_domain(layout: Layout, domain: &str, pages: (u64, u64), put: &mut Put<'_>) -> Result<()> {
-    put_count(put, (&format!("d:{domain}"), "domain", "pagecount"), pages)?;
+pub fn of_domain(layout: Layout, domain: &str, pages: Count, put: &mut Put<'_>) -> Result<()> {
+    put_count(put, &format!("d:{domain}"), "domain", "pagecount", pages)?;
     match layout {
         Layout::Webindex | Layout::Seed003 => Ok(()),
         Layout::Seed000 => {
-            let place = format!("{}:{domain}", encoded(pages.0));
-            put_count(put, ("t:pagecount", "rank", &place), pages)
+            let place = format!("{}:{domain}", encoded(pages.count));
+            put_count(put, "t:pagecount", "rank", &place, pages)
         }
     }
 }
@@ -61,28 +70,29 @@ pub fn of_domain(layout: Layout, domain: &str, pages: (u64, u64), put: &mut Put<
 pub fn of_node(layout: Layout, node: &Node, put: &mut Put<'_>) -> Result<()> {
     let Node { uri, incount, seq, .. } = node;
     let (domain, row) = (domain_of(uri), format!("p:{uri}"));
-    let (count, place) = ((*incount, *seq), format!("{}:{uri}", encoded(*incount)));
+    let count = Count { count: *incount, seq: *seq };
+    let place = format!("{}:{uri}", encoded(*incount));
     match layout {
         Layout::Webindex => {
-            put_count(put, (&format!("d:{domain}:{place}"), "rank", ""), count)?;
-            put_count(put, (&row, "page", "incount"), count)?;
-            put_count(put, (&format!("t:{place}"), "", ""), count)
+            put_count(put, &format!("d:{domain}:{place}"), "rank", "", count)?;
+            put_count(put, &row, "page", "incount", count)?;
+            put_count(put, &format!("t:{place}"), "", "", count)
         }
         Layout::Seed003 => {
-            put_count(put, (&format!("d:{domain}"), "rank", &place), count)?;
-            put_count(put, (&row, "page", "incount"), count)?;
-            put_count(put, (&format!("t:{place}"), "", ""), count)
+            put_count(put, &format!("d:{domain}"), "rank", &place, count)?;
+            put_count(put, &row, "page", "incount", count)?;
+            put_count(put, &format!("t:{place}"), "", "", count)
         }
         Layout::Seed000 => {
-            let score = (incount + u64::from(node.crawled), *seq);
-            let scored = format!("{}:{uri}", encoded(score.0));
-            put_count(put, (&format!("d:{domain}"), "rank", &scored), score)?;
-            put_count(put, (&row, "page", "score"), score)?;
-            put_count(put, ("t:score", "rank", &scored), score)?;
+            let score = Count { count: incount + u64::from(node.crawled), seq: *seq };
+            let scored = format!("{}:{uri}", encoded(score.count));
+            put_count(put, &format!("d:{domain}"), "rank", &scored, score)?;
+            put_count(put, &row, "page", "score", score)?;
+            put_count(put, "t:score", "rank", &scored, score)?;
             // That design has no count before somebody links.
             if *incount > 0 {
-                put_count(put, (&row, "page", "incount"), count)?;
-                put_count(put, ("t:incount", "rank", &place), count)?;
+                put_count(put, &row, "page", "incount", count)?;
+                put_count(put, "t:incount", "rank", &place, count)?;
             }
             Ok(())
         }

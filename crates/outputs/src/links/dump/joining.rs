@@ -119,6 +119,7 @@ impl Joined {
 }
 
 fn place_of(source: &[u8]) -> String {
-    let source = Source::read(source).unwrap_or(Source { part: u16::MAX, number: u64::MAX });
+    let unreadable = Source { part: Part(u16::MAX.into()), number: u64::MAX };
+    let source = Source::read(source).unwrap_or(unreadable);
     format!("?{}:{}", source.part, source.number)
 }

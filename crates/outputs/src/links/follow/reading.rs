@@ -97,7 +97,8 @@ impl Chunks {
     /// pages of this part.
     pub fn read(
         &mut self,
-        (part, has_pages): (Part, bool),
+        part: Part,
+        has_pages: bool,
         chunk: &Head,
         changes: &mut Vec<Change>,
     ) -> Result<ChunkRead> {

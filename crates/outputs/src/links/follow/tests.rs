@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::links::keys;
-use crate::links::reading;
+use crate::links::queries;
 use page::facts::{Facts, Link, LinkKind, Rel};
 use page::uri::Uri;
 use std::sync::Arc;
@@ -107,9 +107,9 @@ impl World {
     fn commit(&self, job: i64, summary: Summary) -> Result<ChunkId> {
         let (chunk, held) = (ChunkId(self.ids.next()), lease(&self.db, "crawl")?);
         self.db.write(move |tx| {
-            chunks::open(tx, &held, (chunk, JobId(job), Run(1)), 0)?;
+            chunks::open(tx, &held, chunk, JobId(job), Run(1), 0)?;
             let seq = leases::number_commit(tx, &held)?;
-            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+            chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })?;
         Ok(chunk)
     }
@@ -135,12 +135,12 @@ impl World {
         let bytes = facts::encode(ChunkKey::new(PART, chunk)?, &[record])?;
         let held = lease(&self.db, "crawl")?;
         self.db.write(move |tx| {
-            chunks::open(tx, &held, (chunk, JobId(job), Run(1)), 0)?;
+            chunks::open(tx, &held, chunk, JobId(job), Run(1), 0)?;
             let seq = leases::number_commit(tx, &held)?;
             let (adds, removes) = (i64::from(is_there), i64::from(!is_there));
             let facts = Some(bytes.clone());
             let summary = Summary { documents: 1, adds, removes, facts, ..Summary::default() };
-            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+            chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })?;
         Ok(chunk)
     }
@@ -159,7 +159,7 @@ impl World {
     fn in_links(&self) -> Result<u64> {
         let list = self.db.read(settings::suffix_list)?;
         let uri = Uri::canonical("https://example.com/target", &list).unwrap().to_uri();
-        let found = self.links.index.read(move |view| reading::find(view, PART, &uri))?;
+        let found = self.links.index.read(move |view| queries::find(view, PART, &uri))?;
         Ok(found.map_or(0, |it| it.node.incount))
     }
 }

@@ -6,7 +6,7 @@ use crate::links::changes::{Batch, Change, Content, What};
 use crate::links::index::LinkIndex;
 use crate::links::inlinks::WIDE_MIN;
 use crate::links::node::{Inlinks, Node};
-use crate::links::{keys, reading, rebuild, verify};
+use crate::links::{keys, queries, rebuild, verify};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 use proptest::test_runner::{Config, TestRunner};
@@ -86,7 +86,7 @@ fn pages(from: u64, to: u64, target: &str) -> Batch {
 
 fn node(index: &LinkIndex, uri: &str) -> Option<Node> {
     let (part, uri) = (index.part_of(uri), uri.to_owned());
-    index.read(move |view| Ok(reading::find(view, part, &uri)?.map(|it| it.node))).unwrap()
+    index.read(move |view| Ok(queries::find(view, part, &uri)?.map(|it| it.node))).unwrap()
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_list_whose_rows_are_of_the_wrong_form_is_called_corrupt() {
         let value = crate::links::inlinks::encode_wide(&link);
         let wide = |number: u64| Row {
             part,
-            key: keys::wide(hash, keys::Source { part: 0, number }),
+            key: keys::wide(hash, keys::Source { part: store::ids::Part(0), number }),
             value: Some(value.clone()),
         };
         let base = Row { part, key: keys::inlinks_in(hash, keys::Form::Base), value: None };
@@ -231,7 +231,7 @@ fn a_list_whose_rows_are_of_the_wrong_form_is_called_corrupt() {
             assert!(told.contains("corrupt") && told.contains(target), "{told}");
             let changed = index.apply(pages(200, 260, target), &[]).map(|_| ());
             let read = index.read(move |view| {
-                let known = reading::find(view, part, target)?.unwrap();
+                let known = queries::find(view, part, target)?.unwrap();
                 crate::links::inlinks::list(view, part, hash, &known.node)
             });
             assert!(read.unwrap_err().to_string().contains(target), "{changed:?}");

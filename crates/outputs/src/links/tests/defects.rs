@@ -13,8 +13,8 @@ use crate::links::index::{Applied, LinkIndex};
 use crate::links::node::Node;
 use crate::links::pages::LOADED;
 use crate::links::paging::Paging;
-use crate::links::reading::{self, Filter, Shown};
-use crate::links::tops;
+use crate::links::queries::{self, Filter, Shown};
+use crate::links::rankings;
 use crate::links::{keys, rebuild};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
@@ -53,7 +53,7 @@ fn apply(index: &LinkIndex, changes: Vec<Change>) -> Applied {
 
 fn node(index: &LinkIndex, uri: &str) -> Option<Node> {
     let (part, uri) = (index.part_of(uri), uri.to_owned());
-    index.read(move |view| Ok(reading::find(view, part, &uri)?.map(|known| known.node))).unwrap()
+    index.read(move |view| Ok(queries::find(view, part, &uri)?.map(|known| known.node))).unwrap()
 }
 
 fn everything() -> Paging {
@@ -64,14 +64,14 @@ fn everything() -> Paging {
 fn inlinks(index: &LinkIndex, uri: &str) -> Vec<(String, String)> {
     let (part, uri) = (index.part_of(uri), uri.to_owned());
     let list = index.read(move |view| {
-        let Some(known) = reading::find(view, part, &uri)? else { return Ok(vec![]) };
-        Ok(reading::inlinks(view, &known, &Filter::default(), &everything())?.items)
+        let Some(known) = queries::find(view, part, &uri)? else { return Ok(vec![]) };
+        Ok(queries::inlinks(view, &known, &Filter::default(), &everything())?.items)
     });
     list.unwrap().into_iter().map(|it| (it.uri, it.anchor)).collect()
 }
 
 fn pages_of(index: &LinkIndex, domain: &'static str) -> Option<u64> {
-    index.read(move |view| tops::pages_of_domain(view, PARTS, domain)).unwrap()
+    index.read(move |view| rankings::pages_of_domain(view, PARTS, domain)).unwrap()
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn d7_a_page_that_is_gone_or_leads_elsewhere_takes_its_links_along() {
             assert_eq!((node(&index, B).unwrap().incount, pages_of(&index, "a.com")), (1, None));
             let part = index.part_of(B);
             let lost = index.read(move |view| {
-                let known = reading::find(view, part, B)?.expect("it is linked to");
-                Ok(reading::lost(view, &known, &Filter::default(), &everything())?.items)
+                let known = queries::find(view, part, B)?.expect("it is linked to");
+                Ok(queries::lost(view, &known, &Filter::default(), &everything())?.items)
             });
             let lost = lost.unwrap();
             let times = |it: &Shown| (it.lost_ms, it.reason.clone());

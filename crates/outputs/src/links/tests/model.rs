@@ -147,7 +147,7 @@ fn read(view: &dyn View) -> Result<Cells> {
         for (key, value) in rows(view, at, &[keys::PAGES.byte])? {
             let page = Page::decode(&value)?;
             let number = keys::read_number(&key[1..]).unwrap();
-            sources.insert(Source { part: part as u16, number }, page.uri.clone());
+            sources.insert(Source { part: at, number }, page.uri.clone());
             let seen = view.get(at, &keys::seen(number))?;
             let seen_ms = seen.as_deref().and_then(plan::read_seen).unwrap_or(i64::MIN);
             if !page.is_there() {

@@ -11,7 +11,7 @@ use crate::links::changes::{Batch, Change, Content, What};
 use crate::links::index::LinkIndex;
 use crate::links::paging::Paging;
 use crate::links::prune::{self, Bounds, SWEEP_EVERY_MS};
-use crate::links::reading::{self, Filter};
+use crate::links::queries::{self, Filter};
 use crate::links::{keys, rebuild, verify};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
@@ -41,7 +41,7 @@ fn lost(index: &LinkIndex) -> Vec<(Part, Pair)> {
 /// Sweeps to the end, a few rows at a time.
 fn swept(index: &LinkIndex, setting: LostLinks, now_ms: i64) {
     for part in parts() {
-        while prune::step_of(index, (part, None), setting, now_ms, 3).unwrap() {}
+        while prune::step_of(index, part, None, setting, now_ms, 3).unwrap() {}
     }
 }
 
@@ -89,7 +89,7 @@ fn lost_links_pruned_on_the_way_are_what_is_left_of_all_that_ever_were() {
                 if when >> (at % 8) & 1 == 1 {
                     // A sweep that is cut off somewhere, or is not even due.
                     let part = Part(i64::from(when) % i64::from(PARTS));
-                    prune::step_of(&index, (part, None), setting, now_ms.get(), 2).unwrap();
+                    prune::step_of(&index, part, None, setting, now_ms.get(), 2).unwrap();
                 }
             }
             // Whatever was under way is finished, and a whole one follows.
@@ -131,9 +131,9 @@ fn a_page_that_loses_links_every_day_shows_the_latest_ones() {
         let shown = |limit| {
             let part = index.part_of(&uri(1));
             let lost = index.read(move |view| {
-                let known = reading::find(view, part, &uri(1))?.expect("it is linked to");
+                let known = queries::find(view, part, &uri(1))?.expect("it is linked to");
                 let paging = Paging::new(limit, None).unwrap();
-                Ok(reading::lost(view, &known, &Filter::default(), &paging)?.items)
+                Ok(queries::lost(view, &known, &Filter::default(), &paging)?.items)
             });
             lost.unwrap().iter().map(|it| it.lost_ms.unwrap() / DAY_MS).collect::<Vec<_>>()
         };

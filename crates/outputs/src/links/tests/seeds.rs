@@ -11,7 +11,7 @@ use crate::links::dump::{Dump, Layout};
 use crate::links::index::LinkIndex;
 use crate::links::pages::LOADED;
 use crate::links::paging::Paging;
-use crate::links::tops::{self, By};
+use crate::links::rankings::{self, By};
 use page::domain::SuffixList;
 use page::facts::{Link, LinkKind, Rel};
 use page::outlinks::{self, LinkPolicy};
@@ -152,7 +152,8 @@ fn rankings_have_the_order_of_the_query_table() {
         let index = LinkIndex::new(map, PARTS);
         told(&index, sample());
         let paging = Paging::new(100, None).unwrap();
-        let ranked = index.read(move |view| tops::top(view, PARTS, By::Incount, &paging)).unwrap();
+        let ranked =
+            index.read(move |view| rankings::top(view, PARTS, By::Incount, &paging)).unwrap();
         let ranked: Vec<String> = ranked
             .items
             .iter()

@@ -3,7 +3,7 @@
 use super::{PARTS, each_engine, uri};
 use crate::links::changes::{Batch, Change, Content, What};
 use crate::links::index::LinkIndex;
-use crate::links::reading;
+use crate::links::queries;
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,7 +120,7 @@ fn a_reader_is_answered_while_a_writer_is_planning() {
             let index = index.clone();
             std::thread::spawn(move || {
                 let part = index.part_of(&uri(1));
-                let found = index.read(move |view| reading::find(view, part, &uri(1))).unwrap();
+                let found = index.read(move |view| queries::find(view, part, &uri(1))).unwrap();
                 answer.send(found.map(|it| it.node.incount)).unwrap();
             })
         };
@@ -130,7 +130,7 @@ fn a_reader_is_answered_while_a_writer_is_planning() {
         reader.join().unwrap();
         assert_eq!(found, Ok(Some(1)), "it was answered before the writer went on");
         let part = index.part_of(&uri(1));
-        let found = index.read(move |view| reading::find(view, part, &uri(1))).unwrap();
+        let found = index.read(move |view| queries::find(view, part, &uri(1))).unwrap();
         assert_eq!(found.map(|it| it.node.incount), Some(2));
     });
 }

@@ -55,16 +55,17 @@ pub struct FactsVerified {
 /// change the index meanwhile.
 pub fn verify(
     index: &LinkIndex,
-    (db, objects): (&Db, &Objects),
+    db: &Db,
+    objects: &Objects,
     scratch: &Path,
     report: &mut dyn FnMut(&str),
 ) -> Result<FactsVerified> {
     let mut sorter = Sorter::new(scratch, SORT_BYTES, |_, record, out| out.extend(record))?;
     let mut records = Records { parts: Parts::new(index.parts()), record: Vec::new() };
     let mut chunks = Chunks::new(db.clone(), objects.clone())?;
-    for part in (0..index.parts()).map(|part| Part(part.into())) {
+    for part in Part::all(index.parts()) {
         push_rows(index, part, &mut records, &mut sorter)?;
-        push_facts(db, (part, index.cursor(part)?), &mut chunks, &mut |kind, uri, says| {
+        push_facts(db, part, index.cursor(part)?, &mut chunks, &mut |kind, uri, says| {
             sorter.push(records.of(kind, uri, says))
         })?;
     }
@@ -80,7 +81,7 @@ struct Records {
 impl Records {
     fn of(&mut self, kind: u8, uri: &str, says: &[u8]) -> &[u8] {
         self.record.clear();
-        self.record.extend_from_slice(&self.parts.of(uri).to_be_bytes());
+        self.record.extend_from_slice(&keys::part_bytes(self.parts.of(uri)));
         self.record.extend_from_slice(&keys::hash(uri).0);
         self.record.push(kind);
         self.record.extend_from_slice(says);
@@ -123,7 +124,8 @@ type Push<'a> = dyn FnMut(u8, &str, &[u8]) -> Result<()> + 'a;
 /// What the facts of a part's documents say, as far as their rows name them.
 fn push_facts(
     db: &Db,
-    (part, cursor): (Part, i64),
+    part: Part,
+    cursor: i64,
     chunks: &mut Chunks,
     push: &mut Push<'_>,
 ) -> Result<()> {

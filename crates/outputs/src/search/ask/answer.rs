@@ -74,18 +74,14 @@ pub struct Answer {
 
 /// A document that was found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Hit {
-    /// Its identifier.
     pub url: String,
-    /// Its title.
     pub title: String,
     /// What it says about the question.
     pub snippet: Vec<Piece>,
-    /// Its domain.
     pub domain: String,
-    /// Its language.
     pub language: String,
-    /// Its kind.
     #[serde(rename = "type")]
     pub media: String,
     /// When it was last modified.
@@ -103,8 +99,8 @@ pub struct Hit {
 
 /// How hits divide by one thing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct Facet {
-    /// What by.
     pub name: String,
     /// Values and how many have them, most first.
     pub values: Vec<(String, u64)>,

@@ -17,10 +17,10 @@ use tantivy::{Searcher, Term};
 
 /// A document that was found, and the shard that has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs)]
 pub struct Candidate {
     /// The number of the shard.
     pub shard: usize,
-    /// The document.
     pub found: Found,
 }
 

@@ -1,15 +1,15 @@
 //! Documents by how many link to them now.
 //!
-//! Most are judged by what the index was told of them ([`told`]); where that does not decide
-//! it, the link index is asked. Invariant: it is asked for at most [`LOOKED_MAX`] documents
-//! for a question, a few at a time; beyond that, what was told decides. When time is over it
-//! is asked no more, and nothing more is found.
+//! Most are judged by what the index was told of them ([`crate::search::indexed_links`]);
+//! where that does not decide it, the link index is asked. Invariant: it is asked for at most
+//! [`LOOKED_MAX`] documents for a question, a few at a time; beyond that, what was told
+//! decides. When time is over it is asked no more, and nothing more is found.
 
 use super::InLinks;
 use super::answer::Failed;
 use super::bounded::Deadline;
 use super::parse::{Filter, Node};
-use crate::search::told::{Columns, Target, now_between};
+use crate::search::indexed_links::{Columns, Target, now_between};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tantivy::index::SegmentId;
@@ -22,12 +22,22 @@ const LOOKED_MAX: usize = 50_000;
 const LOOKED_STEP: usize = 1_000;
 
 /// The least and the most in-links that are asked for.
-type Range = (u64, u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LinkRange {
+    pub least: u64,
+    pub most: u64,
+}
+
+impl LinkRange {
+    fn has(self, count: u64) -> bool {
+        (self.least..=self.most).contains(&count)
+    }
+}
 
 /// The documents of every segment that have as many in-links as is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Linked {
-    by_range: HashMap<Range, Arc<BySegment>>,
+    by_range: HashMap<LinkRange, Arc<BySegment>>,
 }
 
 type BySegment = HashMap<SegmentId, Vec<DocId>>;
@@ -49,7 +59,7 @@ impl Linked {
                 if deadline.look() {
                     break;
                 }
-                let (docs, looked) = of_segment(reader, range, (in_links, left), deadline)?;
+                let (docs, looked) = of_segment(reader, range, in_links, left, deadline)?;
                 left -= looked;
                 by_segment.insert(reader.segment_id(), docs);
             }
@@ -59,18 +69,21 @@ impl Linked {
     }
 
     /// The query for a range.
-    pub fn query(&self, range: Range) -> Box<dyn Query> {
+    pub fn query(&self, range: LinkRange) -> Box<dyn Query> {
         Box::new(ByLinks { docs: self.by_range.get(&range).cloned().unwrap_or_default() })
     }
 }
 
 /// The ranges that a question asks for.
-fn asked(node: &Node, ranges: &mut Vec<Range>) {
+fn asked(node: &Node, ranges: &mut Vec<LinkRange>) {
     match node {
         Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|it| asked(it, ranges)),
         Node::Not(inner) => asked(inner, ranges),
-        Node::Filter(Filter::Links(least, most)) if !ranges.contains(&(*least, *most)) => {
-            ranges.push((*least, *most));
+        Node::Filter(Filter::Links(least, most)) => {
+            let range = LinkRange { least: *least, most: *most };
+            if !ranges.contains(&range) {
+                ranges.push(range);
+            }
         }
         Node::Filter(_) | Node::Words(..) | Node::Beginning(..) => {}
     }
@@ -79,8 +92,9 @@ fn asked(node: &Node, ranges: &mut Vec<Range>) {
 /// The documents of a segment, and how many were looked up.
 fn of_segment(
     reader: &SegmentReader,
-    (least, most): Range,
-    (in_links, looked_max): (InLinks<'_>, usize),
+    range: LinkRange,
+    in_links: InLinks<'_>,
+    looked_max: usize,
     deadline: &Deadline,
 ) -> Result<(Vec<DocId>, usize), Failed> {
     let columns = Columns::of(reader);
@@ -88,9 +102,9 @@ fn of_segment(
     for doc in reader.doc_ids_alive() {
         let told = columns.as_ref().map_or(0, |it| it.links(doc));
         let (at_least, at_most) = now_between(told);
-        let is_in = least <= at_least && at_most <= most;
-        let is_out = at_most < least || most < at_least;
-        if is_in || (!is_out && open.len() >= looked_max && (least..=most).contains(&told)) {
+        let is_in = range.least <= at_least && at_most <= range.most;
+        let is_out = at_most < range.least || range.most < at_least;
+        if is_in || (!is_out && open.len() >= looked_max && range.has(told)) {
             docs.push(doc);
         } else if !is_out && open.len() < looked_max {
             open.push(doc);
@@ -104,7 +118,7 @@ fn of_segment(
         looked += some.len();
         let target = |doc: &DocId| columns.as_ref().and_then(|it| it.target(*doc));
         let targets: Vec<Option<Target>> = some.iter().map(target).collect();
-        let is_right = |(_, count): &(&DocId, u64)| (least..=most).contains(count);
+        let is_right = |(_, count): &(&DocId, u64)| range.has(*count);
         let counts = in_links(&targets)?;
         docs.extend(some.iter().zip(counts).filter(is_right).map(|(doc, _)| *doc));
     }
@@ -172,8 +186,8 @@ impl Scorer for Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::indexed_links::is_worth_it;
     use crate::search::schema::{Fields, analysers};
-    use crate::search::told::is_worth_it;
     use page::ids::DocHash;
     use proptest::prelude::*;
     use std::cell::Cell;
@@ -235,7 +249,7 @@ mod tests {
             let node = Node::Filter(Filter::Links(least, most));
             let deadline = Deadline::new(Instant::now() + Duration::from_secs(60));
             let linked = Linked::find(&node, &[&searcher], &in_links, &deadline).unwrap();
-            let found = searcher.search(&linked.query((least, most)), &DocSetCollector).unwrap();
+            let found = searcher.search(&linked.query(LinkRange { least, most }), &DocSetCollector).unwrap();
             let right = now.iter().filter(|it| (least..=most).contains(it)).count();
             prop_assert_eq!(found.len(), right);
             prop_assert!(looked.get() <= told.len());
@@ -243,7 +257,7 @@ mod tests {
             let over = Deadline::new(Instant::now());
             let refuses = |_: &[Option<Target>]| panic!("there is no time");
             let linked = Linked::find(&node, &[&searcher], &refuses, &over).unwrap();
-            let found = searcher.search(&linked.query((least, most)), &DocSetCollector).unwrap();
+            let found = searcher.search(&linked.query(LinkRange { least, most }), &DocSetCollector).unwrap();
             prop_assert!(found.is_empty() && over.is_over());
         }
     }

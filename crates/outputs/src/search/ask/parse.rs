@@ -65,6 +65,7 @@ pub enum Filter {
 
 /// Why a question cannot be answered. The text says what to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum Refused {
     /// It is too long.
     #[error("a question has at most {QUESTION_BYTES_MAX} bytes")]
@@ -81,7 +82,6 @@ pub enum Refused {
     /// A filter has a value that it cannot have.
     #[error("{name}:{value} is not understood; write {example}")]
     BadFilter {
-        /// The filter.
         name: String,
         /// What was written.
         value: String,

@@ -5,7 +5,7 @@
 
 use super::beginning::{BEGINNING_WORDS_MAX, Beginning};
 use super::bounded::{Deadline, Gated};
-use super::linked::Linked;
+use super::linked::{LinkRange, Linked};
 use super::parse::{Filter, Node, Scope};
 use crate::search::schema::Fields;
 use std::ops::Bound;
@@ -69,7 +69,8 @@ pub struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// With these fields, which are worth so much, for a question that has so much time.
     pub fn new(
-        (fields, weights): (&'a Fields, Weights),
+        fields: &'a Fields,
+        weights: Weights,
         linked: &'a Linked,
         deadline: &'a Deadline,
     ) -> Plan<'a> {
@@ -206,7 +207,9 @@ impl<'a> Plan<'a> {
                 let begin = Bound::Included(Term::from_field_i64(fields.date, *ms));
                 Box::new(RangeQuery::new(begin, Bound::Unbounded))
             }
-            Filter::Links(least, most) => self.linked.query((*least, *most)),
+            Filter::Links(least, most) => {
+                self.linked.query(LinkRange { least: *least, most: *most })
+            }
         }
     }
 

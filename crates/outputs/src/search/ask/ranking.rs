@@ -11,7 +11,7 @@ use super::bounded::Deadline;
 use super::find::Candidate;
 use super::gather::{Order, with_links};
 use super::{InLinks, WINDOW};
-use crate::search::told::{Columns, Target};
+use crate::search::indexed_links::{Columns, Target};
 use std::collections::HashMap;
 use tantivy::Searcher;
 use tantivy::columnar::Column;

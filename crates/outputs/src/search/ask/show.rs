@@ -14,10 +14,9 @@ use tantivy::schema::{Field, Value};
 use tantivy::{Searcher, TantivyDocument};
 
 /// Where documents of a page come from.
+#[allow(missing_docs)]
 pub struct Pages<'a> {
-    /// The shards.
     pub searchers: &'a [&'a Searcher],
-    /// Their fields.
     pub fields: &'a Fields,
     /// What a document says about the question.
     pub snippets: &'a Snippets,

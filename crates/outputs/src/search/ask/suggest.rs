@@ -95,8 +95,8 @@ impl Suggesting<'_> {
                 let term = Term::from_field_text(field, word);
                 let query = FuzzyTermQuery::new(term, distance, true);
                 let automaton = query.automaton().map_err(broken)?;
-                let words = (field, LIKE_MAX);
-                each_word(self.asking, words, automaton, self.deadline, &mut |word, documents| {
+                let (asking, deadline) = (self.asking, self.deadline);
+                each_word(asking, field, LIKE_MAX, automaton, deadline, &mut |word, documents| {
                     *counts.entry(word.to_owned()).or_default() += documents;
                 })?;
             }
@@ -141,7 +141,7 @@ pub fn beginning_with(
     let field = asking.fields.body;
     let query = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 0, false);
     let automaton = query.automaton().map_err(broken)?;
-    each_word(asking, (field, limit), automaton, deadline, &mut |word, _| {
+    each_word(asking, field, limit, automaton, deadline, &mut |word, _| {
         words.push(word.to_owned());
     })?;
     Ok(words)
@@ -150,7 +150,8 @@ pub fn beginning_with(
 /// Calls for words of a field that an automaton takes, up to so many of a segment.
 fn each_word<A>(
     asking: &Asking<'_>,
-    (field, limit): (Field, usize),
+    field: Field,
+    limit: usize,
     automaton: A,
     deadline: &Deadline,
     call: &mut dyn FnMut(&str, u64),

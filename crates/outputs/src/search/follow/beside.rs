@@ -7,7 +7,7 @@
 use super::{Search, closed};
 use crate::follow::{Applied, Work};
 use std::time::Instant;
-use store::tables::chunks;
+use store::tables::chunks::{self, Task};
 use store::tables::leases::{self, Lease};
 use store::{Result, clock};
 
@@ -39,7 +39,7 @@ impl Search {
             uncommitted += documents;
             for (part, chunks) in &taken {
                 let Some((shard, _)) = self.shards.get_mut(part) else { return Err(closed(*part)) };
-                shard.mark(chunks, "building")?;
+                shard.mark(chunks, Task::Building)?;
                 if uncommitted >= COMMITTED_DOCUMENTS {
                     shard.writer.commit()?;
                 }
@@ -56,8 +56,8 @@ impl Search {
             (self.published)();
             let now_ms = clock::now_ms();
             self.db().write(move |tx| {
-                let tasks = ("building", "propagated");
-                leases.iter().try_for_each(|it| chunks::move_tasks(tx, it, tasks, now_ms))
+                let (from, to) = (Task::Building, Task::Propagated);
+                leases.iter().try_for_each(|it| chunks::move_tasks(tx, it, from, to, now_ms))
             })?;
             if !self.is_anew {
                 // It is tended to from here on.

@@ -2,7 +2,7 @@
 
 use super::world::{Doc, NOW_MS, World};
 use crate::search::ask::{Answer, Failed, Limits, Question};
-use crate::search::told::Target;
+use crate::search::indexed_links::Target;
 use std::time::Duration;
 use store::chunkfile::document::{Access, Level, Token};
 use store::testing::{both_databases, on_sqlite};

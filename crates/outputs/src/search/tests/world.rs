@@ -1,5 +1,6 @@
 //! A crawl that commits documents, and an index that follows it.
 
+mod asking;
 mod upkeep;
 
 use crate::follow::{Consumer, LeftOut, Work};
@@ -9,11 +10,11 @@ use crate::search::ask::plan::Weights;
 use crate::search::ask::{Answer, Asking, Failed, InLinks, Limits, Question};
 use crate::search::checked::Checked;
 use crate::search::follow::Search;
+use crate::search::indexed_links::Target;
 use crate::search::keeping;
-use crate::search::schema::{Entry, Key, Said};
+use crate::search::schema::{AnchorText, Entry, Key};
 use crate::search::server::{Current, Server};
 use crate::search::shard::{Means, Shard};
-use crate::search::told::Target;
 use crate::search::verify::{Verified, Verifying};
 use crate::search::writer::Writer;
 use page::facts::{Facts, LinkKind, Rel};
@@ -264,12 +265,12 @@ impl World {
         }
         let bytes = facts::encode(ChunkKey::new(part, chunk)?, &records)?;
         self.db.write(move |tx| {
-            chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
+            chunks::open(tx, &held, chunk, JOB, Run(1), 0)?;
             let seq = leases::number_commit(tx, &held)?;
             documents::save(tx, part, CONNECTION, &rows)?;
             let facts = Some(bytes.clone());
             let summary = chunks::Summary { facts, bodies_object, ..summary.clone() };
-            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+            chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })
     }
 
@@ -278,12 +279,12 @@ impl World {
         let (chunk, held) = (ChunkId(self.ids.next()), lease(&self.db, part, "crawl")?);
         let facts_object = Some(ObjectId(self.ids.next()));
         self.db.write(move |tx| {
-            chunks::open(tx, &held, (chunk, JOB, Run(1)), 0)?;
+            chunks::open(tx, &held, chunk, JOB, Run(1), 0)?;
             let seq = leases::number_commit(tx, &held)?;
             let (documents, updates) = (1, 1);
             let summary =
                 chunks::Summary { documents, updates, facts_object, ..Default::default() };
-            chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+            chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })
     }
 
@@ -314,11 +315,11 @@ impl World {
             let record = DocumentRecord::new(&doc.url, JOB.0, Change::Keep);
             let bytes = facts::encode(ChunkKey::new(part, chunk)?, &[record])?;
             self.db.write(move |tx| {
-                chunks::open(tx, &held, (chunk, JOB, Run(2)), 0)?;
+                chunks::open(tx, &held, chunk, JOB, Run(2), 0)?;
                 let seq = leases::number_commit(tx, &held)?;
                 let facts = Some(bytes.clone());
                 let summary = chunks::Summary { facts, keeps: 1, ..chunks::Summary::default() };
-                chunks::commit(tx, &held, (chunk, seq), &summary, 0)
+                chunks::commit(tx, &held, chunk, seq, &summary, 0)
             })?;
         }
         Ok(())
@@ -421,75 +422,5 @@ impl World {
         std::fs::remove_file(&shards).expect("it was there");
         std::fs::rename(&aside, &shards).expect("they are back");
         done
-    }
-
-    /// Answers a question.
-    pub fn ask(&self, question: &Question) -> std::result::Result<Answer, Failed> {
-        let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
-        self.ask_within(question, Limits::default(), &in_links)
-    }
-
-    /// Answers a question within limits.
-    pub fn ask_within(
-        &self,
-        question: &Question,
-        limits: Limits,
-        in_links: InLinks<'_>,
-    ) -> std::result::Result<Answer, Failed> {
-        let Current { shards, lag } = self.server.current(NOW_MS)?;
-        let (fields, weights) = (&self.server.fields, Weights::default());
-        let secured = &self.db.read(connections::secured)?;
-        let asking = Asking { shards: &shards, fields, weights, in_links, secured, lag };
-        asking.answer_within(question, limits)
-    }
-
-    /// Waits until the newest version is opened.
-    pub fn refresh(&self) -> Result<()> {
-        self.server.refresh().map(drop)
-    }
-
-    /// Documents that were loaded so far, of what is opened now.
-    pub fn loads(&self) -> usize {
-        let shards = self.server.shards();
-        let stats = shards.searchers().map(|it| it.doc_store_cache_stats());
-        stats.map(|it| it.cache_hits + it.cache_misses).sum()
-    }
-
-    /// The connection of all documents, with or without an authority group.
-    pub fn is_secured_by(&self, group: Option<&str>) -> Result<()> {
-        let group = group.map(str::to_owned);
-        self.db.write(move |tx| {
-            tx.execute("DELETE FROM connections", &[])?;
-            tx.execute(
-                "INSERT INTO connections (id, kind, connectionname, classname, config, maxcount,
-                                          groupname, reindexed, version, changed_ms)
-                 VALUES ($1, 'repository', 'site', 'web', '{}', 1, $2, 0, 1, 0)",
-                &[CONNECTION.into(), group.as_deref().into()],
-            )?;
-            store::testing::sum_rows(tx)
-        })
-    }
-
-    /// The URLs that a question finds, best first.
-    pub fn found(&self, text: &str) -> Vec<String> {
-        let question = Question { text: text.into(), limit: 100, ..Question::default() };
-        match self.ask(&question) {
-            Ok(answer) => answer.hits.into_iter().map(|hit| hit.url).collect(),
-            Err(failed) => panic!("{text}: {failed}"),
-        }
-    }
-
-    /// Every document is found by the words it has now, and by no others.
-    pub fn check(&self) -> Result<()> {
-        let all: Vec<String> = self.now.keys().cloned().collect();
-        let mut found = self.found("common");
-        found.sort();
-        assert_eq!(found, all, "what is there");
-        for (url, doc) in &self.now {
-            let word = doc.facts.text.split(' ').nth(3).expect("its own word");
-            assert_eq!(self.found(word), [url.as_str()], "{word}");
-        }
-        assert_eq!(self.server.shards().documents(), all.len() as u64, "none twice");
-        Ok(())
     }
 }

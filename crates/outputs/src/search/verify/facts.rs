@@ -5,8 +5,8 @@
 
 use super::{Jobs, Reached, Verifying, broken};
 use crate::search::follow::is_news;
-use crate::search::schema::{Entry, Key, Said};
-use crate::search::wanted::is_for_readers;
+use crate::search::job_filter::is_for_readers;
+use crate::search::schema::{AnchorText, Entry, Key};
 use page::domain::SuffixList;
 use std::collections::BTreeMap;
 use store::chunkfile::document::DocumentRecord;
@@ -76,29 +76,32 @@ impl Comparing<'_> {
         for record in &records {
             for row in rows.iter().filter(|row| row.dochash == record.dochash) {
                 let key = Key { connection: row.connection, hash: row.dochash };
-                self.document(key, (part, id), record, list, tell)?;
+                self.document(key, part, id, record, list)?.iter().for_each(|it| tell(it));
             }
         }
         Ok(())
     }
 
+    /// How the index differs from a document's facts, in sentences.
     fn document(
         &mut self,
         key: Key,
-        place: (Part, ChunkId),
+        part: Part,
+        chunk: ChunkId,
         record: &DocumentRecord,
         list: &SuffixList,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<()> {
-        let Some(facts) = &record.facts else { return Ok(()) };
+    ) -> Result<Vec<String>> {
+        let mut differences = Vec::new();
+        let Some(facts) = &record.facts else { return Ok(differences) };
         // What is not there, or older, or there twice, has been told of.
-        if self.of.chunks_of(key)? != [place.1] {
-            return Ok(());
+        if self.of.chunks_of(key)? != [chunk] {
+            return Ok(differences);
         }
         self.compared += 1;
         let fields = self.of.fields;
-        let said = Said::default();
-        let should = fields.document(&Entry { key, place, record, facts, said: &said }, list);
+        let said = AnchorText::default();
+        let entry = Entry { key, place: (part, chunk), record, facts, said: &said };
+        let should = fields.document(&entry, list);
         let should = stored_of(&should, &fields.schema);
         for (searcher, at) in self.of.places_of(key)? {
             let is: TantivyDocument = searcher.doc(at).map_err(broken)?;
@@ -106,10 +109,11 @@ impl Comparing<'_> {
             let names = differing(&is, &should);
             if !names.is_empty() {
                 let (docid, names) = (&record.docid, names.join(", "));
-                tell(&format!("{docid}: the index has another {names} than its facts"));
+                let what = format!("{docid}: the index has another {names} than its facts");
+                differences.push(what);
             }
         }
-        Ok(())
+        Ok(differences)
     }
 }
 

@@ -34,7 +34,8 @@ impl Store<'_> {
             sample_files(key, &urls.iter().map(String::as_str).collect::<Vec<_>>())?;
         records.extend_from_slice(answers);
         let path = ObjectPath::bodies(key);
-        let object = ((self.part, ObjectId(70)), Kind::Bodies, &path);
+        let (part, kind) = (self.part, Kind::Bodies);
+        let object = NewObject { part, id: ObjectId(70), kind, path: &path };
         let written = collect::write(self.db, self.objects, object, bodies, THEN_MS)?;
         self.db.write(move |tx| written.publish(tx, THEN_MS))?;
         self.commit(
@@ -201,10 +202,10 @@ fn a_chunk_whose_consumers_have_not_passed_is_not_rewritten() {
         store.point_to(50)?;
         store.commit_documents(3, &[])?;
         store.row(0, Row::Here)?;
-        store.db.write(|tx| cursors::advance(tx, (PART, "search"), 0, 1, 0))?;
+        store.db.write(|tx| cursors::advance(tx, PART, "search", 0, 1, 0))?;
         let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!((report.rewritten, store.left()?), (0, vec![0, 1, 2]));
-        store.db.write(|tx| cursors::advance(tx, (PART, "search"), 1, 2, 0))?;
+        store.db.write(|tx| cursors::advance(tx, PART, "search", 1, 2, 0))?;
         let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!((report.rewritten, store.left()?), (1, vec![0]));
         Ok(())

@@ -21,8 +21,8 @@ const PROBLEMS_MAX: usize = 100;
 
 /// The newest event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Head {
-    /// Its number.
     pub number: i64,
     hash: [u8; 32],
 }
@@ -56,20 +56,15 @@ pub(super) fn add(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
         None => {
             let content = older(tx)?;
             let none = Head { number: 0, hash: [0; 32] };
-            insert(tx, none, (0, BEFORE), content)?
+            insert(tx, none, 0, BEFORE, content)?
         }
     };
-    insert(tx, before, (entry.id, &entry.outcome), content(entry))
+    insert(tx, before, entry.id, &entry.outcome, content(entry))
 }
 
-fn insert(
-    tx: &mut Tx<'_>,
-    before: Head,
-    (id, event): (i64, &str),
-    content: [u8; 32],
-) -> Result<Head> {
+fn insert(tx: &mut Tx<'_>, before: Head, id: i64, event: &str, content: [u8; 32]) -> Result<Head> {
     let number = before.number + 1;
-    let head = Head { number, hash: link(before, (id, event), &content) };
+    let head = Head { number, hash: link(before, id, event, &content) };
     tx.execute(
         "INSERT INTO audit_chain (number, id, event, content, hash) VALUES ($1, $2, $3, $4, $5)",
         &[
@@ -84,7 +79,7 @@ fn insert(
     Ok(head)
 }
 
-fn link(before: Head, (id, event): (i64, &str), content: &[u8; 32]) -> [u8; 32] {
+fn link(before: Head, id: i64, event: &str, content: &[u8; 32]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("driftline audit chain 1");
     hasher.update(&before.hash).update(&(before.number + 1).to_be_bytes());
     hasher.update(&id.to_be_bytes()).update(event.as_bytes()).update(&[0]).update(content);
@@ -219,8 +214,7 @@ impl Checked {
             self.find(format!("events {} to {} are missing", before.number + 1, number - 1));
         }
         let content: [u8; 32] = it.content.clone().try_into().unwrap_or([0; 32]);
-        if link(Head { number: number - 1, ..before }, (it.id, &it.event), &content) != it.head.hash
-        {
+        if link(Head { number: number - 1, ..before }, it.id, &it.event, &content) != it.head.hash {
             self.find(format!("event {number} does not follow from the one before it"));
         }
         let is_right = match (&it.entry, it.event.as_str()) {

@@ -50,8 +50,8 @@ fn whom_a_parent_has_handed_something_is_kept() {
         let saved = children.clone();
         db.write(move |tx| {
             let both = [(key(5), saved.clone()), (key(6), saved.clone())];
-            save_handed(tx, PLACE, (&both, false))?;
-            save_handed(tx, PLACE, (&[(key(6), Handed::new())], true))?;
+            save_handed(tx, PLACE, &both, false)?;
+            save_handed(tx, PLACE, &[(key(6), Handed::new())], true)?;
             let found = handed(tx, PLACE, &[key(5), key(6)])?;
             assert_eq!(found, [(key(5), (children.clone(), false))].into());
             Ok(())

@@ -15,7 +15,8 @@ use crate::{Result, Tx};
 pub fn forget(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
     _now_ms: i64,
 ) -> Result<Step> {
@@ -45,10 +46,11 @@ pub fn forget(
     let mut step = step_over(&looked_at, limit);
     let doomed: Vec<_> = looked_at.iter().filter(|it| !it.needed).map(|it| it.id.into()).collect();
     for text in [
-        "DELETE FROM chunk_tasks WHERE part = $1 AND chunk",
-        "DELETE FROM chunks WHERE part = $1 AND state = 'crawled' AND id",
+        "DELETE FROM chunk_tasks WHERE part = $1 AND chunk IN ($keys) RETURNING part",
+        "DELETE FROM chunks WHERE part = $1 AND state = 'crawled' AND id IN ($keys)
+         RETURNING part",
     ] {
-        tx.query_in(text, &[part.into()], &doomed, "RETURNING part", |_| Ok(()))?;
+        tx.query_in(text, &[part.into()], &doomed, |_| Ok(()))?;
     }
     step.chunks = doomed.len() as u64;
     Ok(step)

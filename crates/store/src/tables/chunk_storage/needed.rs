@@ -23,8 +23,8 @@ pub struct Settled {
 
 /// A settled chunk that has facts or bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Stored {
-    /// The chunk.
     pub id: ChunkId,
     /// Its number in the part's order.
     pub seq: i64,
@@ -42,7 +42,8 @@ pub struct Stored {
 pub fn stored(
     tx: &mut Tx<'_>,
     part: Part,
-    (after, settled): (i64, Settled),
+    after: i64,
+    settled: Settled,
     limit: u32,
 ) -> Result<Vec<Stored>> {
     tx.query(
@@ -87,11 +88,10 @@ pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
             "SELECT d.dochash, d.chunk, d.ordinal, d.removed_ms, COALESCE(l.outcome, d.outcome),
                     CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END
              FROM documents d {LAST_LOOK}
-             WHERE d.part = $1 AND d.dochash"
+             WHERE d.part = $1 AND d.dochash IN ($keys)"
         ),
         &[part.into()],
         &keys,
-        "",
         |row| {
             Ok(Pointing {
                 dochash: row.get(0)?,
@@ -106,8 +106,8 @@ pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
 
 /// A pack of which little is left: chunks whose facts were in it have others now, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct SparsePack {
-    /// The pack.
     pub id: ObjectId,
     /// Bytes of it that chunks point to.
     pub live_bytes: i64,
@@ -135,7 +135,8 @@ pub fn sparse_packs(
 /// Chunks whose facts are in a pack, and where, in commit order.
 pub fn in_pack(
     tx: &mut Tx<'_>,
-    (part, pack): (Part, ObjectId),
+    part: Part,
+    pack: ObjectId,
     limit: u32,
 ) -> Result<Vec<(Stored, (i64, i64))>> {
     tx.query(
@@ -164,6 +165,7 @@ pub enum NewBodies {
 
 /// What takes the place of a chunk's facts and bodies.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct Rewritten {
     /// The chunk as it was looked at.
     pub from: Stored,
@@ -171,7 +173,6 @@ pub struct Rewritten {
     pub facts: Option<(i64, i64)>,
     /// Documents that the new facts are of.
     pub left: i64,
-    /// Its bodies.
     pub bodies: NewBodies,
 }
 
@@ -182,9 +183,11 @@ pub struct Rewritten {
 /// The caller holds the part's crawl lease and has fenced in this transaction.
 pub fn replace(
     tx: &mut Tx<'_>,
-    (part, pack): (Part, ObjectId),
+    part: Part,
+    pack: ObjectId,
     it: &Rewritten,
-    (settled, now_ms): (Settled, i64),
+    settled: Settled,
+    now_ms: i64,
 ) -> Result<Option<u64>> {
     let bodies = match &it.bodies {
         NewBodies::Same => it.from.bodies_object,
@@ -224,12 +227,12 @@ pub fn replace(
         written.publish(tx, now_ms)?;
     }
     if let Some(old) = it.from.bodies_object.filter(|old| bodies != Some(*old)) {
-        condemned += u64::from(objects::condemn(tx, (part, old), now_ms)?);
+        condemned += u64::from(objects::condemn(tx, part, old, now_ms)?);
     }
     if let Some(old) = it.from.facts_object
         && !super::holds_facts(tx, part, old)?
     {
-        condemned += u64::from(objects::condemn(tx, (part, old), now_ms)?);
+        condemned += u64::from(objects::condemn(tx, part, old, now_ms)?);
     }
     Ok(Some(condemned))
 }

@@ -36,8 +36,8 @@ fn the_last_claimant_owns_a_uri_until_it_drops_its_claim() {
             db.write(move |tx| remove(tx, HOME, OUTPUT, &[(it.uri_hash.clone(), it.by)]))?;
             assert_eq!(owner()?, next);
         }
-        let first = (ConnectionId(i64::MIN), Vec::new());
-        let listed = db.read(move |tx| after(tx, Part(2), &first, 10))?;
+        let first = ConnectionId(i64::MIN);
+        let listed = db.read(move |tx| after(tx, Part(2), first, &[], 10))?;
         assert_eq!(listed, [Listed { output: OUTPUT, claim: claim("v", 1, 1) }]);
         assert_eq!(db.write(|tx| forget(tx, Part(2), OUTPUT, 10))?, 1);
         Ok(())

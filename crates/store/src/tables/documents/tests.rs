@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::{both_databases, damages_rows};
+use crate::tx::with_keys;
 
 #[test]
 fn a_document_is_saved_whole_and_keeps_its_id() {
@@ -49,8 +50,7 @@ fn the_documents_of_a_chunk_are_found_page_by_page() {
         let all = [document(1, Some(7)), document(2, Some(8)), document(3, Some(7))];
         let (part, connection) = (Part(0), ConnectionId(4));
         db.write(move |tx| save(tx, part, connection, &all))?;
-        let page =
-            |after| db.read(move |tx| of_chunk(tx, (part, ChunkId(7)), DocumentId(after), 1));
+        let page = |after| db.read(move |tx| of_chunk(tx, part, ChunkId(7), DocumentId(after), 1));
         let expected = |id: i64| {
             let hash = DocHash::of(&format!("https://example.com/{id}"));
             vec![(DocumentId(id), connection, hash)]
@@ -151,7 +151,7 @@ fn a_damaged_look_is_left_out_of_account() {
 #[test]
 fn originals_are_looked_up_by_their_content() {
     crate::testing::on_sqlite(|db| {
-        let sql = format!("EXPLAIN QUERY PLAN {ORIGINALS} IN ($3, $4) ORDER BY +id");
+        let sql = format!("EXPLAIN QUERY PLAN {}", with_keys(ORIGINALS, "IN ($3, $4)"));
         let plan: Vec<String> =
             db.read(move |tx| tx.query(&sql, &[Value::Int(1); 4], |row| row.get(3)))?;
         assert!(plan[0].contains("documents_by_content (part=? AND contenthash=?)"), "{plan:?}");

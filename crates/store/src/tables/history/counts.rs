@@ -101,7 +101,8 @@ fn change(tx: &mut Tx<'_>, part: Part, activities: &[Activity], sign: i64) -> Re
 pub fn between(
     tx: &mut Tx<'_>,
     connection: ConnectionId,
-    (since_ms, until_ms): (i64, i64),
+    since_ms: i64,
+    until_ms: i64,
     limit: u32,
 ) -> Result<Vec<Count>> {
     tx.query(

@@ -136,8 +136,10 @@ pub fn excess(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<i64> {
 /// how far it came, and whether it came to the end.
 pub fn thin(
     db: &Db,
-    (connection, after): (ConnectionId, Key),
-    (before_ms, count): (i64, i64),
+    connection: ConnectionId,
+    after: Key,
+    before_ms: i64,
+    count: i64,
     limit: u32,
 ) -> Result<(Key, bool)> {
     let rows: Vec<(Part, Key, bool)> = db.read(move |tx| {

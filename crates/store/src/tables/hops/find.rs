@@ -43,7 +43,7 @@ pub fn find_again(tx: &mut Tx<'_>, graphs: Graphs<'_>, limit: u32) -> Result<Vec
     let mut found = Vec::new();
     for (dochash, kind) in lost {
         let Some(at) = graphs.kinds.iter().position(|it| *it == kind) else { continue };
-        let Some(best) = best_link(tx, graphs, (dochash, at))? else { continue };
+        let Some(best) = best_link(tx, graphs, dochash, at)? else { continue };
         tx.execute(
             "UPDATE distances SET distance = $5, parenthash = $6, parentpart = $7, parentlink = $8,
                  news = 1, grown = 1

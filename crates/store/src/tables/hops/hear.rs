@@ -23,6 +23,7 @@ pub enum Says {
 
 /// Something that a document is told, in one graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Told {
     /// Who is told.
     pub target: DocHash,
@@ -32,7 +33,6 @@ pub struct Told {
     pub link: Arc<str>,
     /// The graph: which of the kinds that are counted.
     pub kind: usize,
-    /// What.
     pub says: Says,
 }
 
@@ -89,7 +89,7 @@ pub fn hear(tx: &mut Tx<'_>, graphs: Graphs<'_>, told: &[Told]) -> Result<Vec<Mo
         row.hear(it, i64::from(*it.link == **kind));
     }
     for ((dochash, kind), row) in rows.iter_mut().filter(|(_, row)| row.is_shaken) {
-        let best = best_link(tx, graphs, (*dochash, *kind))?;
+        let best = best_link(tx, graphs, *dochash, *kind)?;
         row.lean_on(best);
     }
     let changed: Vec<(&(DocHash, usize), &Row)> =
@@ -164,7 +164,8 @@ pub(super) struct Link {
 pub(super) fn best_link(
     tx: &mut Tx<'_>,
     graphs: Graphs<'_>,
-    (dochash, kind): (DocHash, usize),
+    dochash: DocHash,
+    kind: usize,
 ) -> Result<Option<Link>> {
     let (place, kind) = (graphs.place, &graphs.kinds[kind]);
     tx.query_opt(
@@ -192,10 +193,10 @@ fn lock(tx: &mut Tx<'_>, graphs: Graphs<'_>, targets: &BTreeSet<DocHash>) -> Res
     let keys: Vec<Value<'_>> = targets.iter().map(Into::into).collect();
     let found = tx.query_in(
         "SELECT dochash, linktype, distance, parenthash, parentpart, parentlink FROM distances
-         WHERE part = $1 AND jobid = $2 AND dochash",
+         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)
+         ORDER BY dochash, linktype /*for update*/",
         &[place.part.into(), place.job.into()],
         &keys,
-        "ORDER BY dochash, linktype /*for update*/",
         |row| {
             let parent: (Option<DocHash>, Option<Part>, Option<String>) =
                 (row.get(3)?, row.get(4)?, row.get(5)?);

@@ -53,10 +53,10 @@ pub fn leads(
     let place = graphs.place;
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let rows = tx.query_in(
-        "SELECT dochash, targets, known FROM outlinks WHERE part = $1 AND jobid = $2 AND dochash",
+        "SELECT dochash, targets, known FROM outlinks WHERE part = $1 AND jobid = $2
+           AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| Ok((row.get::<DocHash>(0)?, row.get::<Vec<u8>>(1)?, row.get::<String>(2)?)),
     )?;
     rows.into_iter()
@@ -75,7 +75,8 @@ pub fn leads(
 pub fn save_leads(
     tx: &mut Tx<'_>,
     graphs: Graphs<'_>,
-    (leads, known): (&[(DocHash, Leads)], Known),
+    leads: &[(DocHash, Leads)],
+    known: Known,
 ) -> Result<()> {
     let place = graphs.place;
     let (some, none): (Vec<_>, Vec<_>) =

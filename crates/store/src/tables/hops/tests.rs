@@ -90,8 +90,8 @@ fn where_documents_lead_is_kept_by_kind() {
             let kinds = kinds();
             let graphs = Graphs { place: PLACE, kinds: &kinds, keeps_links: true };
             let both = [(key(1), saved.clone()), (key(2), saved.clone())];
-            save_leads(tx, graphs, (&both, Known::Telling))?;
-            save_leads(tx, graphs, (&[(key(2), Leads::new())], Known::Kept))?;
+            save_leads(tx, graphs, &both, Known::Telling)?;
+            save_leads(tx, graphs, &[(key(2), Leads::new())], Known::Kept)?;
             let found = leads(tx, graphs, &[key(1), key(2)])?;
             assert_eq!(found, [(key(1), (some.clone(), Known::Telling))].into());
             Ok(())

@@ -104,6 +104,7 @@ pub fn undelivered(tx: &mut Tx<'_>, at: Due, now_ms: i64, limit: u32) -> Result<
 
 /// What came of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Fate {
     /// The output has done it.
     Taken,
@@ -115,7 +116,6 @@ pub enum Fate {
     Claimed,
     /// It is tried again at a time, or never ([`NEVER_MS`]).
     Again {
-        /// When.
         check_ms: i64,
         /// Tries that are left.
         failcount: Option<i64>,
@@ -171,7 +171,8 @@ fn taken(tx: &mut Tx<'_>, part: Part, rows: &[Vec<Value<'_>>], now_ms: i64) -> R
              ownership = 'owned', resent = NULL,
              checktime = NULL, failcount = NULL, failtime = NULL, errortext = NULL",
         &[part.into(), now_ms.into()],
-        (&[Kind::Int; 3], rows),
+        &[Kind::Int; 3],
+        rows,
         "WHERE ingests.part = $1 AND ingests.id = v.column1 AND ingests.decided_seq = v.column2
            AND COALESCE(ingests.resent, 0) = v.column3 AND ingests.decision IS NOT NULL",
     )
@@ -186,10 +187,9 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
     ids.sort_unstable();
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let rows = tx.query_in(
-        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {}", BY_ID.0),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests {BY_ID}"),
         &[at.part.into(), at.output.into()],
         &keys,
-        BY_ID.1,
         Ingest::from_row,
     )?;
     let fates: HashMap<(i64, i64), &Met> =
@@ -207,7 +207,7 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
         let after = after(row.clone(), fate, now_ms);
         moves.push(Move { before: Some(row), after });
     }
-    save(tx, (at.part, at.output), &moves)?;
+    save(tx, at.part, at.output, &moves)?;
     Ok(moves.len() as u64)
 }
 

@@ -44,8 +44,8 @@ impl Ownership {
 
 /// A document that is to be sent to its output again, because it owns a URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Resend {
-    /// The owner.
     pub owner: Claimant,
     /// The hash of the URI.
     pub uri_hash: Vec<u8>,
@@ -69,7 +69,7 @@ pub fn resend(
     let (mut moves, mut unwanted) = (Vec::new(), Vec::new());
     for (connection, wanted) in by_connection {
         let keys: Vec<DocHash> = wanted.iter().map(|it| it.owner.dochash).collect();
-        let rows = load(tx, (part, output), connection, &keys)?;
+        let rows = load(tx, part, output, connection, &keys)?;
         let rows: HashMap<DocHash, Ingest> =
             rows.into_iter().map(|row| (row.dochash, row)).collect();
         let sender = sender(tx, connection, output, &rows)?;
@@ -84,7 +84,7 @@ pub fn resend(
             }
         }
     }
-    save(tx, (part, output), &moves)?;
+    save(tx, part, output, &moves)?;
     Ok(unwanted)
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::both_databases;
+use crate::tx::with_keys;
 
 const PART: Part = Part(2);
 const OUTPUT: ConnectionId = ConnectionId(5);
@@ -28,7 +29,7 @@ fn met(id: i64, decision: Decision, seq: i64, fate: Fate) -> Met {
 
 fn decide(tx: &mut Tx<'_>, rows: Vec<Ingest>) -> Result<()> {
     let keys: Vec<DocHash> = rows.iter().map(|row| row.dochash).collect();
-    let known = load(tx, (PART, OUTPUT), ConnectionId(1), &keys)?;
+    let known = load(tx, PART, OUTPUT, ConnectionId(1), &keys)?;
     let moves: Vec<Move> = rows
         .into_iter()
         .map(|row| {
@@ -36,7 +37,7 @@ fn decide(tx: &mut Tx<'_>, rows: Vec<Ingest>) -> Result<()> {
             Move { before, after: Some(row) }
         })
         .collect();
-    save(tx, (PART, OUTPUT), &moves)
+    save(tx, PART, OUTPUT, &moves)
 }
 
 /// The counters, which must equal the rows.
@@ -67,7 +68,7 @@ fn a_late_acknowledgement_cannot_hide_a_newer_decision() {
         assert_eq!(db.read(|tx| undelivered(tx, AT, 80, 10))?, []);
         assert_eq!(db.read(counted)?, [0, 0]);
         let keys = [DocHash::of("1"), DocHash::of("2")];
-        let kept = db.write(move |tx| load(tx, (PART, OUTPUT), ConnectionId(1), &keys))?;
+        let kept = db.write(move |tx| load(tx, PART, OUTPUT, ConnectionId(1), &keys))?;
         assert_eq!(kept.len(), 1, "what was removed leaves no row");
         assert_eq!((kept[0].first_ingest_ms, kept[0].delivered_seq), (Some(50), Some(1)));
         assert_eq!(kept[0].stale_uris, None);
@@ -105,15 +106,14 @@ fn what_fails_is_tried_again_and_given_up_and_retried() {
         assert_eq!(db.read(counted)?, [0, 1]);
         assert!(!db.read(is_any_due)?);
         assert_eq!(db.read(|tx| undelivered(tx, AT, i64::MAX, 10))?, []);
-        let rejected = db
-            .write(|tx| load(tx, (PART, OUTPUT), ConnectionId(1), &[DocHash::of("2")]))?
-            .remove(0);
+        let rejected =
+            db.write(|tx| load(tx, PART, OUTPUT, ConnectionId(1), &[DocHash::of("2")]))?.remove(0);
         assert_eq!((rejected.uri, rejected.version.as_deref()), (None, Some("v1")));
-        let given_up = db.read(|tx| given_up(tx, (PART, OUTPUT), 0, 10))?;
+        let given_up = db.read(|tx| given_up(tx, PART, OUTPUT, 0, 10))?;
         assert_eq!(given_up[0].pending.as_ref().and_then(|it| it.error.as_deref()), Some("full"));
-        let other = (PART, OUTPUT, JobId(8));
+        let other = Undelivered { part: PART, output: OUTPUT, job: JobId(8) };
         assert_eq!(db.write(move |tx| retry(tx, other, 0, 10, |_| true))?, (Some(1), 0));
-        let own = (PART, OUTPUT, JOB);
+        let own = Undelivered { job: JOB, ..other };
         assert_eq!(db.write(move |tx| retry(tx, own, 0, 10, |_| false))?, (Some(1), 0));
         assert_eq!(db.write(move |tx| retry(tx, own, 0, 10, |_| true))?, (Some(1), 1));
         assert_eq!(db.write(move |tx| retry(tx, own, 1, 10, |_| true))?, (None, 0));
@@ -140,14 +140,14 @@ fn an_output_is_forgotten_piece_by_piece() {
 #[test]
 fn every_look_goes_along_the_index_that_is_made_for_it() {
     crate::testing::on_sqlite(|db| {
-        for ((before, after), words) in [
+        for (found, words) in [
             (BY_ID, "(part=? AND id=?)"),
             (BY_KEY, "ingests_by_key (part=? AND outputid=? AND dochash=? AND connectionid=?)"),
         ] {
-            let count = before.matches('$').count() + 1;
-            let sql = format!(
-                "EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM ingests {before} = ${count} {after}"
-            );
+            // The list counts as the last parameter.
+            let count = found.matches('$').count();
+            let found = with_keys(found, &format!("= ${count}"));
+            let sql = format!("EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM ingests {found}");
             let plan: Vec<String> =
                 db.read(move |tx| tx.query(&sql, &[Value::Int(1); 4][..count], |row| row.get(3)))?;
             assert!(plan.iter().any(|line| line.contains(words)), "{plan:?}");
@@ -201,7 +201,7 @@ fn an_owner_is_sent_again_whatever_is_under_way() {
             [resent(1, Decision::Update, Fate::Shadowed), resent(2, Decision::Add, Fate::Claimed)];
         assert_eq!(db.write(move |tx| delivered(tx, AT, &fates, 80))?, 2);
         let keys = [1, 2].map(|id| ingest(id, Decision::Add, 1).dochash);
-        let rows = db.write(move |tx| load(tx, (PART, OUTPUT), ConnectionId(1), &keys))?;
+        let rows = db.write(move |tx| load(tx, PART, OUTPUT, ConnectionId(1), &keys))?;
         let ownership = |id| rows.iter().find(|row| row.id == id).and_then(|row| row.ownership);
         assert_eq!(ownership(1), Some(Ownership::Shadowed));
         assert_eq!(ownership(2), Some(Ownership::Owned));

@@ -21,14 +21,15 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, output: ConnectionId, limit: u32) -> 
     )?;
     let gone = |row| Move { before: Some(row), after: None };
     let moves: Vec<Move> = rows.into_iter().map(gone).collect();
-    save(tx, (part, output), &moves)?;
+    save(tx, part, output, &moves)?;
     Ok(moves.len() as u64)
 }
 
 /// Decisions for an output in a part that were given up, from an id on.
 pub fn given_up(
     tx: &mut Tx<'_>,
-    (part, output): (Part, ConnectionId),
+    part: Part,
+    output: ConnectionId,
     after: i64,
     limit: u32,
 ) -> Result<Vec<Ingest>> {
@@ -44,16 +45,26 @@ pub fn given_up(
     )
 }
 
-/// Lets decisions of a job that were given up be tried again: all, or those of documents
-/// that `wants` names. Walks from an id on; returns where to go on and how many there were.
+/// Which decisions are tried again: those of a job for an output in a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Undelivered {
+    pub part: Part,
+    pub output: ConnectionId,
+    pub job: JobId,
+}
+
+/// Lets decisions that were given up be tried again: all, or those of documents that
+/// `wants` names. Walks from an id on; returns where to go on and how many there were.
 pub fn retry(
     tx: &mut Tx<'_>,
-    (part, output, job): (Part, ConnectionId, JobId),
+    of: Undelivered,
     after: i64,
     limit: u32,
     wants: impl Fn(&Ingest) -> bool,
 ) -> Result<(Option<i64>, u64)> {
-    let rows = given_up(tx, (part, output), after, limit)?;
+    let Undelivered { part, output, job } = of;
+    let rows = given_up(tx, part, output, after, limit)?;
     let last = rows.last().map(|row| row.id);
     let mut moves = Vec::new();
     for row in rows {
@@ -64,7 +75,7 @@ pub fn retry(
             moves.push(Move { before: Some(row), after });
         }
     }
-    save(tx, (part, output), &moves)?;
+    save(tx, part, output, &moves)?;
     Ok((last, moves.len() as u64))
 }
 
@@ -85,10 +96,9 @@ pub fn kept_after(
     )?;
     let keys: Vec<Value<'_>> = outputs.iter().map(|it| it.0.into()).collect();
     let rows = tx.query_in(
-        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests WHERE part = $1 AND id"),
+        &format!("SELECT {COLUMNS}, {SUMMED} FROM ingests WHERE part = $1 AND id IN ($keys)"),
         &[part.into()],
         &keys,
-        "",
         Ingest::from_row,
     )?;
     let outputs: HashMap<i64, ConnectionId> = outputs.into_iter().collect();

@@ -79,7 +79,7 @@ mod tests {
                     let before = state(tx, job)?;
                     let mut now = before.clone();
                     change(&mut now);
-                    save(tx, job, (&before, &now), now_ms)
+                    save(tx, job, &before, &now, now_ms)
                 })
             };
             step(10, |it| {

@@ -4,8 +4,9 @@
 //! every combination of fields that the life cycle can reach.
 
 use crate::ids::{NodeId, Run};
-use crate::value::Row;
-use crate::{Error, Result, Value};
+use crate::names::names;
+use crate::value::{Row, column};
+use crate::{Result, Value};
 
 /// What a job is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,28 +57,7 @@ pub enum RunKind {
     ChangesOnly,
 }
 
-macro_rules! named {
-    ($kind:ty { $($variant:ident = $name:literal),* $(,)? }) => {
-        impl $kind {
-            /// All of them.
-            pub const ALL: &[$kind] = &[$(<$kind>::$variant),*];
-
-            /// Its name in the table.
-            pub fn name(self) -> &'static str {
-                match self { $(<$kind>::$variant => $name),* }
-            }
-
-            fn named(name: &str) -> Result<$kind> {
-                <$kind>::ALL
-                    .iter()
-                    .copied()
-                    .find(|it| it.name() == name)
-                    .ok_or_else(|| Error::corrupt("a row of job_states", name))
-            }
-        }
-    };
-}
-named!(Phase {
+names!(Phase of "a row of job_states" {
     Inactive = "inactive",
     ReadyForStartup = "ready for startup",
     StartingUp = "starting up",
@@ -92,9 +72,9 @@ named!(Phase {
     ReadyForDeleteNotify = "ready for delete notify",
     NotifyingOfDeletion = "notifying of deletion",
 });
-named!(Restart { None = "none", Full = "full", Minimal = "minimal" });
-named!(AbortedFrom { StartingUp = "starting up", ShuttingDown = "shutting down" });
-named!(RunKind {
+names!(Restart of "a row of job_states" { None = "none", Full = "full", Minimal = "minimal" });
+names!(AbortedFrom of "a row of job_states" { StartingUp = "starting up", ShuttingDown = "shutting down" });
+names!(RunKind of "a row of job_states" {
     Full = "full",
     Incremental = "incremental",
     Partial = "partial",
@@ -103,6 +83,7 @@ named!(RunKind {
 
 /// Where a job stands. What each field means for the others is the life cycle's affair.
 #[derive(Debug, Clone, PartialEq, Eq)]
+// tidy: wide a row of `job_states`
 pub struct State {
     /// What it is about.
     pub phase: Phase,
@@ -281,39 +262,38 @@ impl State {
     }
 
     pub(super) fn from_row(row: &Row<'_>, at: usize) -> Result<State> {
-        let from: Option<String> = row.get(at + 7)?;
         Ok(State {
-            phase: Phase::named(&row.get::<String>(at)?)?,
-            minimal: row.get(at + 1)?,
-            paused: row.get(at + 2)?,
-            waiting: row.get(at + 3)?,
-            stopping: row.get(at + 4)?,
-            resuming: row.get(at + 5)?,
-            seeding: row.get(at + 6)?,
-            aborted_from: from.as_deref().map(AbortedFrom::named).transpose()?,
-            restart: Restart::named(&row.get::<String>(at + 8)?)?,
-            repository_present: row.get(at + 9)?,
-            outputs_present: row.get(at + 10)?,
-            run: row.get(at + 11)?,
-            run_kind: RunKind::named(&row.get::<String>(at + 12)?)?,
-            node: row.get(at + 13)?,
-            start_ms: row.get(at + 14)?,
-            end_ms: row.get(at + 15)?,
-            error: row.get(at + 16)?,
-            window_end_ms: row.get(at + 17)?,
-            seeding_version: row.get(at + 18)?,
-            last_check_ms: row.get(at + 19)?,
-            last_ms: row.get(at + 20)?,
-            reseed_ms: row.get(at + 21)?,
-            fail_ms: row.get(at + 22)?,
-            failcount: row.get(at + 23)?,
+            phase: row.get(at + column!(STATE, "phase"))?,
+            minimal: row.get(at + column!(STATE, "minimal"))?,
+            paused: row.get(at + column!(STATE, "paused"))?,
+            waiting: row.get(at + column!(STATE, "waiting"))?,
+            stopping: row.get(at + column!(STATE, "stopping"))?,
+            resuming: row.get(at + column!(STATE, "resuming"))?,
+            seeding: row.get(at + column!(STATE, "seeding"))?,
+            aborted_from: row.get(at + column!(STATE, "aborting_from"))?,
+            restart: row.get(at + column!(STATE, "restart"))?,
+            repository_present: row.get(at + column!(STATE, "repository_present"))?,
+            outputs_present: row.get(at + column!(STATE, "outputs_present"))?,
+            run: row.get(at + column!(STATE, "run"))?,
+            run_kind: row.get(at + column!(STATE, "run_kind"))?,
+            node: row.get(at + column!(STATE, "node"))?,
+            start_ms: row.get(at + column!(STATE, "starttime"))?,
+            end_ms: row.get(at + column!(STATE, "endtime"))?,
+            error: row.get(at + column!(STATE, "errortext"))?,
+            window_end_ms: row.get(at + column!(STATE, "windowend"))?,
+            seeding_version: row.get(at + column!(STATE, "seedingversion"))?,
+            last_check_ms: row.get(at + column!(STATE, "lastchecktime"))?,
+            last_ms: row.get(at + column!(STATE, "lasttime"))?,
+            reseed_ms: row.get(at + column!(STATE, "reseedtime"))?,
+            fail_ms: row.get(at + column!(STATE, "failtime"))?,
+            failcount: row.get(at + column!(STATE, "failcount"))?,
             removals: RemovalRounds {
-                current: row.get(at + 24)?,
-                released: row.get(at + 25)?,
-                approved: row.get(at + 26)?,
-                held: row.get(at + 27)?,
-                held_ms: row.get(at + 28)?,
-                only: row.get(at + 29)?,
+                current: row.get(at + column!(STATE, "removal_round"))?,
+                released: row.get(at + column!(STATE, "released_round"))?,
+                approved: row.get(at + column!(STATE, "approved_round"))?,
+                held: row.get(at + column!(STATE, "held_round"))?,
+                held_ms: row.get(at + column!(STATE, "held_ms"))?,
+                only: row.get(at + column!(STATE, "removals_only"))?,
             },
         })
     }

@@ -19,7 +19,7 @@ fn the_view_names_a_process_only_while_it_brings_a_job_to_a_permanent_state() {
                 let before = state(tx, JobId(1))?;
                 let mut now = State { phase, node: Some(NodeId(7)), ..State::default() };
                 change(&mut now);
-                save(tx, JobId(1), (&before, &now), 2)?;
+                save(tx, JobId(1), &before, &now, 2)?;
                 let sql = "SELECT processid FROM jobs WHERE id = 1";
                 tx.query_one(sql, &[], |row| row.get::<Option<i64>>(0))
             })

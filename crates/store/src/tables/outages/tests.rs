@@ -41,7 +41,7 @@ fn defined(db: &Db) -> Result<()> {
                 ..Ingest::new(number + 1, REPOSITORY, DocHash::of(&number.to_string()))
             };
             let moves = [Move { before: None, after: Some(row) }];
-            ingests::save(tx, (Part(number % 2), OUTPUT), &moves)?;
+            ingests::save(tx, Part(number % 2), OUTPUT, &moves)?;
         }
         Ok(())
     })

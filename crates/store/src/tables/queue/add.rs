@@ -18,12 +18,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A document somebody has named.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Candidate {
     /// A fresh id, used if the document is new.
     pub id: QueueId,
-    /// Its key.
     pub dochash: DocHash,
-    /// Its identifier.
     pub docid: String,
     /// The number of its bin.
     pub bin: BinId,
@@ -67,12 +66,12 @@ pub struct Added {
 
 /// Where documents are added, when, and how many may be let in.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs)]
 pub struct Adding {
     /// The job and the part.
     pub place: Place,
     /// The run that names them.
     pub run: Run,
-    /// The time.
     pub now_ms: i64,
     /// New documents that may be let in; those beyond are cut with the reason `limit`.
     pub room: Option<i64>,
@@ -95,12 +94,12 @@ pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<
         let changed: Vec<&Candidate> =
             old.into_iter().filter(|it| known[&it.dochash].differs(it, run)).collect();
         added.seen += changed.len() as u64;
-        update_known(tx, place, run, (&known, &changed))?;
-        revive(tx, place, (&known, &changed), (&mut added, &mut room))?;
-        rediscover(tx, (place, run), (&known, &changed), &mut added)?;
+        update_known(tx, place, run, &known, &changed)?;
+        revive(tx, place, &known, &changed, &mut added, &mut room)?;
+        rediscover(tx, place, run, &known, &changed, &mut added)?;
         // Another process may have added one between the look and the insert; it is
         // known then, and the next round treats it so.
-        rest = insert_new(tx, adding, new, (&mut added, &mut room))?;
+        rest = insert_new(tx, adding, new, &mut added, &mut room)?;
     }
     mark_bins(tx, place, added.woken.iter().copied())?;
     Ok(added)
@@ -124,7 +123,8 @@ fn insert_new<'a>(
     tx: &mut Tx<'_>,
     adding: Adding,
     new: Vec<&'a Candidate>,
-    (added, room): (&mut Added, &mut Option<i64>),
+    added: &mut Added,
+    room: &mut Option<i64>,
 ) -> Result<Vec<&'a Candidate>> {
     let place = adding.place;
     let mut new = new;
@@ -151,10 +151,9 @@ fn insert_new<'a>(
         let keys: Vec<Value<'_>> = new.iter().map(|(it, _)| it.id.into()).collect();
         let there: BTreeSet<QueueId> = tx
             .query_in(
-                "SELECT id FROM queue WHERE part = $1 AND id",
+                "SELECT id FROM queue WHERE part = $1 AND id IN ($keys)",
                 &[place.part.into()],
                 &keys,
-                "",
                 |row| row.get(0),
             )?
             .into_iter()

@@ -20,10 +20,11 @@ pub fn look_again(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<BTr
     for state in [State::Done, State::Waiting] {
         let bins: Vec<BinId> = tx.query_in(
             "UPDATE queue SET state = 'ready', action = 'fetch', checktime = NULL
-             WHERE part = $1 AND state = $2 AND (state <> 'waiting' OR reason IS NULL) AND id",
+             WHERE part = $1 AND state = $2 AND (state <> 'waiting' OR reason IS NULL)
+               AND id IN ($keys)
+             RETURNING bin",
             &[place.part.into(), state.name().into()],
             &ids,
-            "RETURNING bin",
             |row| row.get(0),
         )?;
         let count = bins.len() as i64;
@@ -41,10 +42,11 @@ pub fn let_in(tx: &mut Tx<'_>, adding: Adding, keys: &[DocHash]) -> Result<BTree
     let keys = ids_of(tx, place, keys)?;
     afterwards(tx, place, &keys)?;
     let cut: Vec<QueueId> = tx.query_in(
-        "SELECT id FROM queue WHERE part = $1 AND state = 'cut' AND reason = 'hops' AND id",
+        "SELECT id FROM queue WHERE part = $1 AND state = 'cut' AND reason = 'hops'
+           AND id IN ($keys)
+         ORDER BY id /*for update*/",
         &[place.part.into()],
         &keys,
-        "ORDER BY id /*for update*/",
         |row| row.get(0),
     )?;
     let (inside, outside): (Vec<QueueId>, Vec<QueueId>) =
@@ -52,19 +54,19 @@ pub fn let_in(tx: &mut Tx<'_>, adding: Adding, keys: &[DocHash]) -> Result<BTree
     let outside: Vec<Value<'_>> = outside.into_iter().map(Into::into).collect();
     tx.query_in(
         "UPDATE queue SET reason = 'limit', detail = NULL
-         WHERE part = $1 AND state = 'cut' AND id",
+         WHERE part = $1 AND state = 'cut' AND id IN ($keys)
+         RETURNING id",
         &[place.part.into()],
         &outside,
-        "RETURNING id",
         |_| Ok(()),
     )?;
     let inside: Vec<Value<'_>> = inside.into_iter().map(Into::into).collect();
     let bins: Vec<BinId> = tx.query_in(
         "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
-         WHERE part = $1 AND state = 'cut' AND id",
+         WHERE part = $1 AND state = 'cut' AND id IN ($keys)
+         RETURNING bin",
         &[place.part.into()],
         &inside,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     let count = bins.len() as i64;
@@ -77,10 +79,10 @@ pub fn let_in(tx: &mut Tx<'_>, adding: Adding, keys: &[DocHash]) -> Result<BTree
 /// What is at work on just now is looked at once more.
 fn afterwards(tx: &mut Tx<'_>, place: Place, ids: &[Value<'_>]) -> Result<()> {
     tx.query_in(
-        "UPDATE queue SET rescan = 1 WHERE part = $1 AND state = 'active' AND id",
+        "UPDATE queue SET rescan = 1 WHERE part = $1 AND state = 'active' AND id IN ($keys)
+         RETURNING id",
         &[place.part.into()],
         ids,
-        "RETURNING id",
         |_| Ok(()),
     )?;
     Ok(())
@@ -90,10 +92,9 @@ fn afterwards(tx: &mut Tx<'_>, place: Place, ids: &[Value<'_>]) -> Result<()> {
 fn ids_of(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<Value<'static>>> {
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let ids = tx.query_in(
-        "SELECT id FROM queue WHERE part = $1 AND +jobid = $2 AND dochash",
+        "SELECT id FROM queue WHERE part = $1 AND +jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| row.get::<QueueId>(0),
     )?;
     let ids: BTreeSet<QueueId> = ids.into_iter().collect();

@@ -35,24 +35,26 @@ pub fn hasten(
     tx: &mut Tx<'_>,
     place: Place,
     reasons: &[String],
-    (now_ms, limit): (i64, u32),
+    now_ms: i64,
+    limit: u32,
 ) -> Result<u64> {
     let reasons: Vec<Value<'_>> = reasons.iter().map(Value::from).collect();
     let ids: Vec<QueueId> = tx.query_in(
         "SELECT id FROM queue
-         WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime > $3 AND reason",
-        &[place.part.into(), place.job.into(), now_ms.into()],
+         WHERE part = $1 AND jobid = $2 AND state = 'waiting' AND checktime > $3
+           AND reason IN ($keys)
+         ORDER BY checktime, id LIMIT $4",
+        &[place.part.into(), place.job.into(), now_ms.into(), limit.into()],
         &reasons,
-        &format!("ORDER BY checktime, id LIMIT {limit}"),
         |row| row.get(0),
     )?;
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let hastened: Vec<QueueId> = tx.query_in(
         "UPDATE queue SET checktime = $3
-         WHERE part = $1 AND +jobid = $2 AND state = 'waiting' AND id",
+         WHERE part = $1 AND +jobid = $2 AND state = 'waiting' AND id IN ($keys)
+         RETURNING id",
         &[place.part.into(), place.job.into(), now_ms.into()],
         &keys,
-        "RETURNING id",
         |row| row.get(0),
     )?;
     Ok(hastened.len() as u64)

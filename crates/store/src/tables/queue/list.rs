@@ -7,10 +7,10 @@
 //! every document that stayed where it was, once.
 
 use super::ready::depth_of;
-use super::{Place, SETTLED, State};
+use super::{Action, Place, SETTLED, State};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use crate::tables::documents::LAST_LOOK;
-use crate::value::Row;
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 
@@ -21,19 +21,18 @@ const EVENTS_MAX: u32 = 10;
 
 /// A document of a job as people see it.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+// tidy: wide a row of `queue` as people see it
 pub struct Listed {
-    /// The row.
     pub id: QueueId,
-    /// Its job.
     pub job: JobId,
-    /// Its bin.
     pub bin: BinId,
     /// Its identifier: for the web, the canonical URL.
     pub docid: String,
     /// Where it stands.
     pub state: String,
-    /// What is to be done: `fetch`, `expire`, `clean`, `delete`.
-    pub action: String,
+    /// What is to be done.
+    pub action: Action,
     /// Why it stands there: a short code.
     pub reason: Option<String>,
     /// The reason in words.
@@ -70,35 +69,37 @@ pub struct Listed {
 
 const LISTED: &str = "q.id, q.jobid, q.bin, q.docid, q.state, q.action, q.reason, q.detail, \
     q.docpriority, q.hops, q.seen_run, q.done_run, q.seed_run, q.checktime, q.failcount, q.chunk, \
-    q.parentpart, q.parenthash, q.added_ms, COALESCE(l.outcome, d.outcome), \
-    CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END, \
-    COALESCE(l.checked_ms, d.checked_ms), COALESCE(l.checks, d.checks)";
+    q.parentpart, q.parenthash, q.added_ms, COALESCE(l.outcome, d.outcome) AS outcome, \
+    CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END AS httpstatus, \
+    COALESCE(l.checked_ms, d.checked_ms) AS checked_ms, COALESCE(l.checks, d.checks) AS checks";
 
 impl Listed {
     fn from_row(row: &Row<'_>) -> Result<Listed> {
         Ok(Listed {
-            id: row.get(0)?,
-            job: row.get(1)?,
-            bin: row.get(2)?,
-            docid: row.get(3)?,
-            state: row.get(4)?,
-            action: row.get(5)?,
-            reason: row.get(6)?,
-            detail: row.get(7)?,
-            priority: row.get(8)?,
-            hops: row.get(9)?,
-            seen_run: row.get(10)?,
-            done_run: row.get(11)?,
-            seed_run: row.get(12)?,
-            check_ms: row.get(13)?,
-            failcount: row.get(14)?,
-            chunk: row.get(15)?,
-            parent: row.get::<Option<Part>>(16)?.zip(row.get(17)?),
-            added_ms: row.get(18)?,
-            outcome: row.get(19)?,
-            status: row.get(20)?,
-            checked_ms: row.get(21)?,
-            checks: row.get(22)?,
+            id: row.get(column!(LISTED, "id"))?,
+            job: row.get(column!(LISTED, "jobid"))?,
+            bin: row.get(column!(LISTED, "bin"))?,
+            docid: row.get(column!(LISTED, "docid"))?,
+            state: row.get(column!(LISTED, "state"))?,
+            action: row.get(column!(LISTED, "action"))?,
+            reason: row.get(column!(LISTED, "reason"))?,
+            detail: row.get(column!(LISTED, "detail"))?,
+            priority: row.get(column!(LISTED, "docpriority"))?,
+            hops: row.get(column!(LISTED, "hops"))?,
+            seen_run: row.get(column!(LISTED, "seen_run"))?,
+            done_run: row.get(column!(LISTED, "done_run"))?,
+            seed_run: row.get(column!(LISTED, "seed_run"))?,
+            check_ms: row.get(column!(LISTED, "checktime"))?,
+            failcount: row.get(column!(LISTED, "failcount"))?,
+            chunk: row.get(column!(LISTED, "chunk"))?,
+            parent: row
+                .get::<Option<Part>>(column!(LISTED, "parentpart"))?
+                .zip(row.get(column!(LISTED, "parenthash"))?),
+            added_ms: row.get(column!(LISTED, "added_ms"))?,
+            outcome: row.get(column!(LISTED, "outcome"))?,
+            status: row.get(column!(LISTED, "httpstatus"))?,
+            checked_ms: row.get(column!(LISTED, "checked_ms"))?,
+            checks: row.get(column!(LISTED, "checks"))?,
         })
     }
 
@@ -122,6 +123,7 @@ impl Listed {
 
 /// A place in the order of a walk. Which fields count depends on the state.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[allow(missing_docs)]
 pub struct Key {
     /// The bin, the check time or the chunk.
     pub number: i64,
@@ -131,7 +133,6 @@ pub struct Key {
     pub priority: f64,
     /// The reason's code.
     pub reason: String,
-    /// The row.
     pub id: i64,
 }
 
@@ -255,7 +256,7 @@ pub fn count_cut(tx: &mut Tx<'_>, place: Place, reason: &str, most: i64) -> Resu
 }
 
 /// The identifier of a document by its key, if any job knows it.
-pub fn docid_of(tx: &mut Tx<'_>, (part, dochash): (Part, DocHash)) -> Result<Option<String>> {
+pub fn docid_of(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Option<String>> {
     tx.query_opt(
         "SELECT docid FROM queue WHERE part = $1 AND dochash = $2 ORDER BY jobid LIMIT 1",
         &[part.into(), (&dochash).into()],

@@ -24,29 +24,35 @@ pub struct Retried {
 /// a reason, or all. Goes on behind a row and looks at up to `limit`.
 pub fn retry(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (reason, after): (Option<&str>, QueueId),
+    place: Place,
+    run: Run,
+    reason: Option<&str>,
+    after: QueueId,
     limit: u32,
 ) -> Result<Retried> {
     let is_meant = |code: Option<&str>| reason.is_none_or(|reason| code == Some(reason));
-    retry_where(tx, (place, run), (is_meant, after), limit)
+    retry_where(tx, place, run, is_meant, after, limit)
 }
 
 /// The same for those with one of some reasons.
 pub fn retry_any_of(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (reasons, after): (&[String], QueueId),
+    place: Place,
+    run: Run,
+    reasons: &[String],
+    after: QueueId,
     limit: u32,
 ) -> Result<Retried> {
     let is_meant = |code: Option<&str>| reasons.iter().any(|it| code == Some(it.as_str()));
-    retry_where(tx, (place, run), (is_meant, after), limit)
+    retry_where(tx, place, run, is_meant, after, limit)
 }
 
 fn retry_where(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (is_meant, after): (impl Fn(Option<&str>) -> bool, QueueId),
+    place: Place,
+    run: Run,
+    is_meant: impl Fn(Option<&str>) -> bool,
+    after: QueueId,
     limit: u32,
 ) -> Result<Retried> {
     let looked: Vec<(QueueId, Option<String>)> = tx.query(
@@ -59,7 +65,7 @@ fn retry_where(
         .filter(|(_, code)| is_meant(code.as_deref()))
         .map(|(id, _)| (*id).into())
         .collect();
-    let count = make_ready(tx, (place, run), "id", &ids)?;
+    let count = make_ready(tx, place, run, "id", &ids)?;
     let is_full = looked.len() as u64 == u64::from(limit);
     let next = looked.last().filter(|_| is_full).map(|(id, _)| *id);
     Ok(Retried { count, next })
@@ -74,19 +80,18 @@ pub fn failed(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<Vec<Doc
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
         "SELECT dochash FROM queue
-         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND dochash",
+         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| row.get(0),
     )
 }
 
 /// Makes these documents ready again, as far as they have failed. Returns how many
 /// that were.
-pub fn retry_these(tx: &mut Tx<'_>, (place, run): (Place, Run), keys: &[DocHash]) -> Result<u64> {
+pub fn retry_these(tx: &mut Tx<'_>, place: Place, run: Run, keys: &[DocHash]) -> Result<u64> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
-    make_ready(tx, (place, run), "dochash", &keys)
+    make_ready(tx, place, run, "dochash", &keys)
 }
 
 /// The plus keeps SQLite to the key, as in a claim.
@@ -95,13 +100,15 @@ fn ready_text(column: &str) -> String {
         "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL, detail = NULL,
              checktime = NULL, failcount = NULL, failtime = NULL,
              seen_run = CASE WHEN seen_run < $3 THEN $3 ELSE seen_run END
-         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND {column}"
+         WHERE part = $1 AND +jobid = $2 AND state = 'failed' AND {column} IN ($keys)
+         RETURNING bin"
     )
 }
 
 fn make_ready(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
+    place: Place,
+    run: Run,
     column: &str,
     keys: &[Value<'_>],
 ) -> Result<u64> {
@@ -109,7 +116,6 @@ fn make_ready(
         &ready_text(column),
         &[place.part.into(), place.job.into(), run.into()],
         keys,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     let count = bins.len() as i64;

@@ -5,10 +5,10 @@
 //! has of a document, and whether it is to lose it, changes here and in
 //! [`removals`](crate::tables::removals), with its counters.
 
-use super::{Place, State};
+use super::{Action, Place, State};
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
-use crate::tables::removals::{self, Presence};
+use crate::tables::removals::{self, Presence, SettledRow};
 use crate::tables::{counters, events};
 use crate::{Error, Result, Tx, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -48,19 +48,14 @@ impl Reason {
 
 /// Where a processed document goes.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub enum Settlement {
     /// Processed in this run; nothing more to do until the next.
     Done,
     /// Processed; to be looked at again at a time (continuous jobs).
-    Again {
-        /// When.
-        check_ms: i64,
-        /// What then: `fetch` or `expire`.
-        action: &'static str,
-    },
+    Again { check_ms: i64, action: Action },
     /// Not processed: try again at a time.
     Retry {
-        /// When.
         check_ms: i64,
         /// Retries that are left.
         failcount: Option<i64>,
@@ -92,8 +87,8 @@ pub enum Settlement {
 
 /// One document with where it goes.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Settled {
-    /// The row.
     pub id: QueueId,
     /// Generation of the links and carried values it asserted this time.
     pub generation: i64,
@@ -128,11 +123,12 @@ pub struct Presences<'a> {
 pub fn settle(
     tx: &mut Tx<'_>,
     place: Place,
-    at: (ChunkId, Run),
+    claim: ChunkId,
+    run: Run,
     settled: &[Settled],
 ) -> Result<()> {
     let by_id = HashMap::new();
-    settle_with(tx, place, at, settled, Presences { by_id: &by_id, round: 0 })
+    settle_with(tx, place, claim, run, settled, Presences { by_id: &by_id, round: 0 })
 }
 
 /// Settles documents of a chunk. One whose carried values or distance changed while it was
@@ -140,18 +136,14 @@ pub fn settle(
 pub fn settle_with(
     tx: &mut Tx<'_>,
     place: Place,
-    (claim, run): (ChunkId, Run),
+    claim: ChunkId,
+    run: Run,
     settled: &[Settled],
     presences: Presences<'_>,
 ) -> Result<()> {
     let active = active(tx, place, claim)?;
     let presence = |id: QueueId| presences.by_id.get(&id).copied().unwrap_or_default();
-    let is_deleted = |it: &&Settled| match it.to {
-        // One that is to be looked at again stays, whatever was found this time.
-        Settlement::Deleted => !active.get(&it.id).is_some_and(|row| row.rescan),
-        Settlement::Stale => active.get(&it.id).is_some_and(|row| row.is_new && row.seen_run < run),
-        _ => false,
-    };
+    let is_deleted = |it: &&Settled| goes(it, active.get(&it.id), run);
     let deleted: Vec<Value<'_>> =
         settled.iter().filter(is_deleted).map(|it| it.id.into()).collect();
     let kept: Vec<(&Settled, State)> = settled
@@ -162,26 +154,10 @@ pub fn settle_with(
     let rows: Vec<Vec<Value<'_>>> =
         kept.iter().map(|(it, state)| update_row(it, *state, run, presence(it.id))).collect();
 
-    let updated = tx.update_rows(
-        "UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action), reason = v.column4,
-             detail = v.column5, done_run = COALESCE(v.column6, done_run), checktime = v.column7,
-             failcount = v.column8, failtime = v.column9, generation = v.column10, rescan = 0,
-             has_document = COALESCE(v.column11, has_document), chunk = NULL,
-             claimed_state = NULL, claimed_action = NULL",
-        &[place.part.into(), claim.into()],
-        (KINDS, &rows),
-        "WHERE queue.part = $1 AND queue.id = v.column1
-           AND queue.state = 'active' AND queue.chunk = $2",
-    )?;
-    let removed: Vec<BinId> = tx.query_in(
-        "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id",
-        &[place.part.into(), claim.into()],
-        &deleted,
-        "RETURNING bin",
-        |row| row.get(0),
-    )?;
+    let updated = write_settled(tx, place, claim, &rows)?;
+    let removed = delete_settled(tx, place, claim, &deleted)?;
     if updated != kept.len() as u64 || removed.len() != deleted.len() {
-        return Err(Error::Refused(format!(
+        return Err(Error::invariant(format!(
             "claim {claim} settles documents that are not active in it ({updated} of {} updated, \
              {} of {} deleted)",
             kept.len(),
@@ -198,16 +174,70 @@ pub fn settle_with(
     moves.push((State::Active, -(settled.len() as i64)));
     let mut deltas: BTreeMap<String, i64> =
         summed(&moves).into_iter().map(|(state, delta)| (state.name().to_owned(), delta)).collect();
+    let rows = settled.iter().filter_map(|it| {
+        let row = active.get(&it.id)?;
+        let is_deleted = is_deleted(&it);
+        Some(SettledRow {
+            id: it.id,
+            is_deleted,
+            had_document: row.has_document,
+            leaving: row.leaving.as_deref(),
+            presence: if is_deleted { Presence::Absent } else { presence(it.id) },
+        })
+    });
     let mut marking = removals::Marking::default();
-    for it in settled {
-        let Some(row) = active.get(&it.id) else { continue };
-        let presence = if is_deleted(&it) { Presence::Absent } else { presence(it.id) };
-        let before = (row.has_document, row.leaving.as_deref());
-        marking.add((it.id, is_deleted(&it)), before, presence, &mut deltas);
-    }
+    rows.for_each(|row| marking.add(row, &mut deltas));
     marking.write(tx, place, presences.round)?;
     let deltas: Vec<(&str, i64)> = deltas.iter().map(|(name, it)| (name.as_str(), *it)).collect();
     counters::add(tx, place.part, place.job, &deltas)
+}
+
+/// Whether the row of a settled document goes.
+fn goes(it: &Settled, row: Option<&Active>, run: Run) -> bool {
+    match it.to {
+        // One that is to be looked at again stays, whatever was found this time.
+        Settlement::Deleted => !row.is_some_and(|row| row.rescan),
+        Settlement::Stale => row.is_some_and(|row| row.is_new && row.seen_run < run),
+        _ => false,
+    }
+}
+
+/// Writes where documents stand now ([`update_row`]), and takes them out of the claim.
+fn write_settled(
+    tx: &mut Tx<'_>,
+    place: Place,
+    claim: ChunkId,
+    rows: &[Vec<Value<'_>>],
+) -> Result<u64> {
+    tx.update_rows(
+        "UPDATE queue SET state = v.column2, action = COALESCE(v.column3, action),
+             reason = v.column4, detail = v.column5, done_run = COALESCE(v.column6, done_run),
+             checktime = v.column7, failcount = v.column8, failtime = v.column9,
+             generation = v.column10, rescan = 0,
+             has_document = COALESCE(v.column11, has_document), chunk = NULL,
+             claimed_state = NULL, claimed_action = NULL",
+        &[place.part.into(), claim.into()],
+        KINDS,
+        rows,
+        "WHERE queue.part = $1 AND queue.id = v.column1
+           AND queue.state = 'active' AND queue.chunk = $2",
+    )
+}
+
+/// Deletes rows of a claim. Returns the bins that they were in.
+fn delete_settled(
+    tx: &mut Tx<'_>,
+    place: Place,
+    claim: ChunkId,
+    ids: &[Value<'_>],
+) -> Result<Vec<BinId>> {
+    tx.query_in(
+        "DELETE FROM queue WHERE part = $1 AND state = 'active' AND chunk = $2 AND id IN ($keys)
+         RETURNING bin",
+        &[place.part.into(), claim.into()],
+        ids,
+        |row| row.get(0),
+    )
 }
 
 /// What others may have written since a document was claimed.
@@ -252,7 +282,8 @@ pub(super) fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]
     tx.update_rows(
         "UPDATE bins SET documents = documents - v.column2",
         &[place.part.into()],
-        (&[Kind::Int; 2], &rows),
+        &[Kind::Int; 2],
+        &rows,
         "WHERE bins.part = $1 AND bins.bin = v.column1",
     )?;
     Ok(())
@@ -278,23 +309,23 @@ fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
 fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> Vec<Value<'_>> {
     let null = Value::Null;
     let (action, reason, done_run, check, failcount, failtime) = match &settled.to {
-        Settlement::Done => (Some("fetch"), None, run.into(), null, null, null),
+        Settlement::Done => (Some(Action::Fetch), None, run.into(), null, null, null),
         Settlement::Again { check_ms, action } => {
             (Some(*action), None, run.into(), (*check_ms).into(), null, null)
         }
         Settlement::Retry { check_ms, failcount, failtime, reason } => {
             let (count, time) = ((*failcount).into(), (*failtime).into());
-            (Some("fetch"), Some(reason), null, (*check_ms).into(), count, time)
+            (Some(Action::Fetch), Some(reason), null, (*check_ms).into(), count, time)
         }
         Settlement::Back { failcount, failtime } => {
             (None, None, null, null, (*failcount).into(), (*failtime).into())
         }
         Settlement::Cut(reason) | Settlement::Failed(reason) => {
-            (Some("fetch"), Some(reason), run.into(), null, null, null)
+            (Some(Action::Fetch), Some(reason), run.into(), null, null, null)
         }
-        Settlement::Unwanted(reason) => (Some("fetch"), Some(reason), null, null, null, null),
-        Settlement::Stale => (Some("fetch"), None, null, null, null, null),
-        Settlement::Deleted => (Some("fetch"), None, run.into(), null, null, null),
+        Settlement::Unwanted(reason) => (Some(Action::Fetch), Some(reason), null, null, null, null),
+        Settlement::Stale => (Some(Action::Fetch), None, null, null, null, null),
+        Settlement::Deleted => (Some(Action::Fetch), None, run.into(), null, null, null),
     };
     let (code, detail) = match reason {
         Some(reason) if state != State::Ready => ((&reason.code).into(), (&reason.detail).into()),
@@ -304,7 +335,7 @@ fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> 
     vec![
         settled.id.into(),
         state.name().into(),
-        action.into(),
+        action.map(Action::name).into(),
         code,
         detail,
         done_run,

@@ -5,7 +5,9 @@
 //! nothing. Invariants: a document leaves its job only in the commit that tells outputs
 //! of it; one that another job of the same connection holds is not removed for that job.
 
-use super::{Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older};
+use super::{
+    Action, Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older,
+};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, QueueId, Run};
 use crate::tables::events;
 use crate::{Result, Tx, Value};
@@ -14,6 +16,7 @@ use std::collections::HashSet;
 
 /// What is swept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Sweep {
     /// What older runs than this one settled.
     Clean(Run),
@@ -22,18 +25,15 @@ pub enum Sweep {
     /// Everything.
     Delete,
     /// What can only be looked at after a time: it stays, but is given up for this run.
-    Left {
-        /// The time.
-        horizon_ms: i64,
-    },
+    Left { horizon_ms: i64 },
 }
 
 impl Sweep {
     /// The action of documents that are swept; `None` leaves it as it is.
-    pub fn action(self) -> Option<&'static str> {
+    pub fn action(self) -> Option<Action> {
         match self {
-            Sweep::Clean(_) | Sweep::Leaving(_) => Some("clean"),
-            Sweep::Delete => Some("delete"),
+            Sweep::Clean(_) | Sweep::Leaving(_) => Some(Action::Clean),
+            Sweep::Delete => Some(Action::Delete),
             Sweep::Left { .. } => None,
         }
     }
@@ -53,10 +53,11 @@ pub fn peek(tx: &mut Tx<'_>, place: Place, sweep: Sweep, limit: u32) -> Result<V
 pub fn claim(
     tx: &mut Tx<'_>,
     place: Place,
-    (chunk, sweep): (ChunkId, Sweep),
+    chunk: ChunkId,
+    sweep: Sweep,
     peeked: Vec<Entry>,
 ) -> Result<Vec<Entry>> {
-    claim_to(tx, place, (chunk, sweep.action()), peeked)
+    claim_to(tx, place, chunk, sweep.action(), peeked)
 }
 
 fn peek_settled(tx: &mut Tx<'_>, place: Place, run: Run, limit: u32) -> Result<Vec<Entry>> {
@@ -199,10 +200,9 @@ pub fn holdings(
     tx.query_in(
         "SELECT q.dochash, q.jobid, q.hops FROM queue q JOIN job_definitions d ON d.id = q.jobid
          WHERE q.part = $1 AND q.jobid <> $2 AND d.connectionid = $3 AND q.done_run IS NOT NULL
-           AND q.state <> 'cut' AND q.dochash",
+           AND q.state <> 'cut' AND q.dochash IN ($keys)",
         &[place.part.into(), place.job.into(), connection.into()],
         &keys,
-        "",
         |row| Ok(Holding { dochash: row.get(0)?, job: row.get(1)?, hops: row.get(2)? }),
     )
 }
@@ -211,8 +211,10 @@ pub fn holdings(
 /// where to go on, until there is nothing more.
 pub fn forget_cut(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (reason, id): (&str, QueueId),
+    place: Place,
+    run: Run,
+    reason: &str,
+    id: QueueId,
     limit: u32,
 ) -> Result<Option<(String, QueueId)>> {
     let looked: Vec<(String, QueueId, BinId, bool)> = tx.query(
@@ -226,10 +228,10 @@ pub fn forget_cut(
     let stale: Vec<Value<'_>> = looked.iter().filter(|it| it.3).map(|it| it.1.into()).collect();
     let removed: Vec<BinId> = tx.query_in(
         "DELETE FROM queue WHERE part = $1 AND state = 'cut' AND done_run IS NULL
-           AND seen_run < $2 AND id",
+           AND seen_run < $2 AND id IN ($keys)
+         RETURNING bin",
         &[place.part.into(), run.into()],
         &stale,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     super::settle::count_out_of_bins(tx, place, &removed)?;

@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::ids::NodeId;
 use crate::tables::leases::{self, Asking, Lease};
 use crate::tables::{bins, chunks};
-use crate::testing::{both_databases, each_case};
+use crate::testing::{self, both_databases, each_case};
 use crate::{Db, Error};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -26,20 +26,9 @@ fn hash(document: u8) -> DocHash {
 
 fn candidate(id: i64, document: u8, hops: i64, cut: Option<&'static str>) -> Candidate {
     let bin = i64::from(document) % BINS;
-    Candidate {
-        id: QueueId(id),
-        dochash: hash(document),
-        docid: format!("http://host{bin}/{document}"),
-        bin: BinId(bin),
-        bin_name: format!("host{bin}"),
-        priority: 0.0,
-        hops,
-        redirects: 0,
-        seed: hops == 0,
-        parent: None,
-        cut,
-        events: Vec::new(),
-    }
+    let of_host =
+        testing::candidate(id, format!("http://host{bin}/{document}"), &format!("host{bin}"));
+    Candidate { bin: BinId(bin), hops, seed: hops == 0, cut, ..of_host }
 }
 
 fn lease(db: &Db, part: Part, start: i64) -> Result<Lease> {
@@ -233,7 +222,7 @@ impl Model {
         let (lease, peeked) = (self.lease.clone(), found.clone());
         let claimed = db.write(move |tx| {
             leases::fence(tx, &lease)?;
-            chunks::open(tx, &lease, (chunk, JOB, run), now_ms)?;
+            chunks::open(tx, &lease, chunk, JOB, run, now_ms)?;
             claim(tx, place, chunk, peeked.clone())
         })?;
         assert_eq!(claimed.len(), found.len(), "what was peeked can be claimed by the holder");
@@ -270,8 +259,8 @@ impl Model {
             chunks::Summary { documents: settled.len() as i64, ..chunks::Summary::default() };
         let seq = db.write(move |tx| {
             let seq = leases::number_commit(tx, &lease)?;
-            settle(tx, place, (chunk, run), &settled)?;
-            chunks::commit(tx, &lease, (chunk, seq), &summary, now_ms)?;
+            settle(tx, place, chunk, run, &settled)?;
+            chunks::commit(tx, &lease, chunk, seq, &summary, now_ms)?;
             Ok(seq)
         })?;
         self.commits += 1;
@@ -283,7 +272,7 @@ impl Model {
         let check_ms = self.now_ms + 50;
         match fate {
             0..=2 => Settlement::Done,
-            3 => Settlement::Again { check_ms, action: "fetch" },
+            3 => Settlement::Again { check_ms, action: Action::Fetch },
             4 => {
                 let reason = Reason::new("503", Some("the server is busy"));
                 Settlement::Retry { check_ms, failcount: Some(3), failtime: Some(9), reason }
@@ -428,7 +417,7 @@ impl Model {
             let documents = rows.iter().filter(|row| row.3 == bin.bin).count();
             assert_eq!(bin.documents, documents as i64, "a bin counts its documents");
         }
-        let marked = db.read(move |tx| bins::marked(tx, place.part, (JobId(0), BinId(-1)), 100))?;
+        let marked = db.read(move |tx| bins::marked(tx, place.part, JobId(0), BinId(-1), 100))?;
         for (_, known, _, bin) in &rows {
             let bin: BinId = *bin;
             let is_marked = marked.iter().any(|mark| mark.bin == bin);

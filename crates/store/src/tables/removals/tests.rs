@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Db;
-use crate::ids::{BinId, ChunkId, ConnectionId, DocumentId, NodeId};
+use crate::ids::{ChunkId, ConnectionId, DocumentId, NodeId};
 use crate::tables::documents::{self, Document};
 use crate::tables::job_states;
 use crate::tables::jobs::{self, Job};
@@ -10,7 +10,7 @@ use crate::tables::leases::{self, Asking};
 use crate::tables::queue::sweep::{self, Sweep};
 use crate::tables::queue::{self, Adding, Candidate, Presences, Settled, Settlement};
 use crate::tables::{chunks, counters};
-use crate::testing::both_databases;
+use crate::testing::{both_databases, candidate};
 use page::ids::DocHash;
 
 const PLACE: Place = Place { part: Part(1), job: JobId(1) };
@@ -20,20 +20,7 @@ fn named(db: &Db, count: i64) -> Result<()> {
     db.write(move |tx| {
         jobs::save(tx, &Job::new(PLACE.job, "a", ConnectionId(1)), 0)?;
         let candidates: Vec<Candidate> = (1..=count)
-            .map(|id| Candidate {
-                id: QueueId(id),
-                dochash: DocHash::of(&format!("http://a.example/{id}")),
-                docid: format!("http://a.example/{id}"),
-                bin: BinId(1),
-                bin_name: "a.example".into(),
-                priority: 0.0,
-                hops: 0,
-                redirects: 0,
-                seed: false,
-                parent: None,
-                cut: None,
-                events: Vec::new(),
-            })
+            .map(|id| candidate(id, format!("http://a.example/{id}"), "a.example"))
             .collect();
         let adding = Adding { place: PLACE, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &candidates).map(|_| ())
@@ -53,7 +40,7 @@ fn settled(db: &Db, chunk: i64, found: Vec<(i64, Settlement, Presence)>) -> Resu
     let lease = lease.expect("its own lease is granted");
     db.write(move |tx| {
         let (chunk, ids) = (ChunkId(chunk), found.iter().map(|it| QueueId(it.0)));
-        chunks::open(tx, &lease, (chunk, PLACE.job, Run(1)), 0)?;
+        chunks::open(tx, &lease, chunk, PLACE.job, Run(1), 0)?;
         let peeked = queue::load(tx, PLACE, &ids.collect::<Vec<_>>())?;
         queue::claim(tx, PLACE, chunk, peeked)?;
         let by_id = found.iter().map(|it| (QueueId(it.0), it.2)).collect();
@@ -62,7 +49,7 @@ fn settled(db: &Db, chunk: i64, found: Vec<(i64, Settlement, Presence)>) -> Resu
             .map(|(id, to, _)| Settled { id: QueueId(*id), generation: 1, to: to.clone() })
             .collect();
         let round = lock_round(tx, PLACE.job)?;
-        queue::settle_with(tx, PLACE, (chunk, Run(1)), &settled, Presences { by_id: &by_id, round })
+        queue::settle_with(tx, PLACE, chunk, Run(1), &settled, Presences { by_id: &by_id, round })
     })
 }
 
@@ -124,7 +111,7 @@ fn a_mark_keeps_its_round_and_is_swept_or_taken_off_by_it() {
             let before = job_states::state(tx, PLACE.job)?;
             let mut now = before.clone();
             now.removals.current = 2;
-            job_states::save(tx, PLACE.job, (&before, &now), 1)
+            job_states::save(tx, PLACE.job, &before, &now, 1)
         })?;
         mark(2, 2)?;
         mark(3, 1)?;
@@ -135,7 +122,7 @@ fn a_mark_keeps_its_round_and_is_swept_or_taken_off_by_it() {
         assert_eq!((swept(0)?, swept(1)?, swept(2)?), (vec![], vec![1], vec![1, 2]));
         let any = |round| db.read(move |tx| is_any(tx, PLACE, round));
         assert_eq!((any(0)?, any(1)?), (false, true));
-        let listed = db.read(|tx| list(tx, PLACE, (0, QueueId(0)), 1))?;
+        let listed = db.read(|tx| list(tx, PLACE, 0, QueueId(0), 1))?;
         assert_eq!((listed.len(), &*listed[0].docid), (1, "http://a.example/1"));
         assert_eq!(db.write(|tx| unmark(tx, PLACE, 1, 9))?, 1);
         assert_eq!(db.write(|tx| unmark(tx, PLACE, 1, 9))?, 0);
@@ -152,7 +139,7 @@ fn what_was_lost_is_added_up_over_a_run_or_a_day() {
         let lose = |run: i64, period: Period, count: i64| {
             db.write(move |tx| {
                 let lost = [(RemoveReason::Gone, count)].into();
-                record(tx, (PLACE, Run(run)), period, &lost)
+                record(tx, PLACE, Run(run), period, &lost)
             })
         };
         let sum = |part: Option<Part>, period| {

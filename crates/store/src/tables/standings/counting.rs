@@ -18,7 +18,8 @@ const SHAPES_MAX: u32 = 1_000;
 pub fn counts(
     tx: &mut Tx<'_>,
     place: queue::Place,
-    (ground, run): (Ground, Run),
+    ground: Ground,
+    run: Run,
     now_ms: i64,
 ) -> Result<Vec<(Shape, i64)>> {
     let kept = counters::in_part(tx, place.part, place.job)?;
@@ -38,7 +39,7 @@ pub fn counts(
             }
             queue::State::Ready => found.extend(count_ready(tx, place, count)?),
             queue::State::Waiting => found.extend(count_waiting(tx, place, now_ms, count)?),
-            _ => found.extend(count_shapes(tx, place, (state, run), now_ms)?),
+            _ => found.extend(count_shapes(tx, place, state, run, now_ms)?),
         }
     }
     found.retain(|(_, count)| *count != 0);
@@ -152,7 +153,8 @@ fn count_waiting(
 fn count_shapes(
     tx: &mut Tx<'_>,
     place: queue::Place,
-    (state, run): (queue::State, Run),
+    state: queue::State,
+    run: Run,
     now_ms: i64,
 ) -> Result<Vec<(Shape, i64)>> {
     // The state stands in the text, so that the index of this state is taken.

@@ -22,7 +22,8 @@ fn every_way_to_stand_has_a_state_and_a_status() {
     let incremental = Ground { run_kind: RunKind::Incremental, ..active };
     let idle = Ground { phase: Phase::Inactive, ..incremental };
     let deleting = Ground { phase: Phase::Deleting, ..active };
-    let action = |state, action: &str| Shape { action: action.into(), ..shape(state) };
+    let named = |name: &str| queue::Action::parse(name).unwrap();
+    let action = |state, name: &str| Shape { action: named(name), ..shape(state) };
     let due = |due, act: &str| Shape { due, ..action(queue::State::Waiting, act) };
     let done = Shape { processed: true, ..shape(queue::State::Done) };
     let older = Shape { older: true, seen: false, ..done.clone() };
@@ -120,7 +121,7 @@ fn counts_are_those_of_the_list() {
                 let (mut listed, mut seen) = (Counts::new(), Vec::new());
                 let mut after = QueueId(i64::MIN);
                 loop {
-                    let page = db.read(move |tx| page(tx, (part, after), (NOW_MS, false), 7))?;
+                    let page = db.read(move |tx| page(tx, part, after, NOW_MS, false, 7))?;
                     let Some(last) = page.last() else { break };
                     after = last.id;
                     for it in page {
@@ -133,15 +134,15 @@ fn counts_are_those_of_the_list() {
                 let mut counted = Counts::new();
                 for job in [JobId(1), JobId(2)] {
                     let place = queue::Place { part, job };
-                    let found = db.read(move |tx| counts(tx, place, (ground, Run(2)), NOW_MS))?;
+                    let found = db.read(move |tx| counts(tx, place, ground, Run(2), NOW_MS))?;
                     for (shape, count) in found {
                         let key = (job, shape.state(), shape.status(ground));
                         *counted.entry(key).or_default() += count;
                     }
                 }
                 assert_eq!(counted, listed, "{ground:?}");
-                let top = (part, QueueId(i64::MAX));
-                let mut back = db.read(move |tx| page(tx, top, (NOW_MS, true), 100))?;
+                let top = QueueId(i64::MAX);
+                let mut back = db.read(move |tx| page(tx, part, top, NOW_MS, true, 100))?;
                 back.reverse();
                 assert_eq!(back.iter().map(|it| it.id).collect::<Vec<_>>(), seen);
             }

@@ -120,6 +120,7 @@ fn reason(error: store::Error) -> String {
 
 /// What a record tells of a page.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub enum Tells {
     /// Nothing: it is about something else, or about a failure, which is no reason to
     /// think otherwise of a page.
@@ -128,9 +129,7 @@ pub enum Tells {
     Unreadable,
     /// The page was there.
     Page(Box<Telling>),
-    /// It was not.
     Gone {
-        /// Its URL, canonical.
         url: String,
         /// Why, in a word.
         why: &'static str,
@@ -139,14 +138,13 @@ pub enum Tells {
 
 /// A page that was there.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub struct Telling {
-    /// Its URL, canonical.
     pub url: String,
     /// The status it was answered with; 0 where there was none.
     pub status: u16,
     /// The server's name for itself.
     pub server: String,
-    /// What it says.
     pub facts: Facts,
 }
 

@@ -46,7 +46,7 @@ fn a_page_that_says_what_is_not_wanted_is_not_kept_but_leads_on(home: Home) {
     let site = site();
     let seed = format!("{}/n/0", origin(&site));
     web_job(&home, &[seed], &["delay_ms=0", "scope.media_types=text/*"]);
-    let kept = |home: &Home| told(home, &["urls", "--state", "done", "--limit", "100"]);
+    let kept = |home: &Home| told(home, &["documents", "--state", "done", "--limit", "100"]);
     run(&home);
     assert!(kept(&home).contains("/n/7"), "{}", kept(&home));
     assert_eq!((home.number(EXCLUDED), home.number(FINE)), (0, 11));

@@ -11,8 +11,8 @@ use crate::links::keys;
 use crate::links::node::Node;
 use crate::links::paging::{Listing, Paging};
 use crate::links::parts::{of_domain, turned};
-use crate::links::reading::{self, Filter};
-use crate::links::tops::{self, By, Ranked};
+use crate::links::queries::{self, Filter};
+use crate::links::rankings::{self, By, Ranked};
 use page::outlinks::domain_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,8 @@ use store::sorted::{Span, View};
 /// What a reader sees at one moment must fit together.
 fn check_moment(view: &dyn View, parts: &BTreeMap<&'static str, Part>) -> Result<()> {
     for (target, part) in parts {
-        let Some(known) = reading::find(view, *part, target)? else { continue };
-        let list = reading::inlinks(view, &known, &Filter::default(), &everything())?.items;
+        let Some(known) = queries::find(view, *part, target)? else { continue };
+        let list = queries::inlinks(view, &known, &Filter::default(), &everything())?.items;
         assert_eq!(list.len() as u64, known.node.incount, "of {target}");
     }
     let mut counted: BTreeMap<String, u64> = BTreeMap::new();
@@ -39,12 +39,12 @@ fn check_moment(view: &dyn View, parts: &BTreeMap<&'static str, Part>) -> Result
         }
     }
     for by in [By::Incount, By::Score] {
-        let list = tops::top(view, PARTS, by, &everything())?.items;
+        let list = rankings::top(view, PARTS, by, &everything())?.items;
         let listed = |it: &Ranked| (it.uri.clone(), it.incount);
         assert_eq!(list.len(), counted.len(), "no URI is listed twice, and none is missing");
         assert_eq!(list.iter().map(listed).collect::<BTreeMap<_, _>>(), counted);
     }
-    let list = tops::domains(view, PARTS, &everything())?.items;
+    let list = rankings::domains(view, PARTS, &everything())?.items;
     assert_eq!(list.len(), domains.len());
     let listed: BTreeMap<String, u64> = list.into_iter().map(|it| (it.domain, it.pages)).collect();
     assert_eq!(listed, domains);
@@ -96,17 +96,17 @@ fn d8_whoever_looks_while_the_index_changes_sees_counts_that_fit_lists() {
 fn d9_a_cursor_past_the_end_gives_an_empty_page_and_what_is_no_cursor_is_refused() {
     type List = fn(&dyn View, &Paging) -> Result<Listing<String>>;
     let lists: [List; 4] = [
-        |view, paging| names(tops::top(view, PARTS, By::Incount, paging)?, |it| it.uri),
+        |view, paging| names(rankings::top(view, PARTS, By::Incount, paging)?, |it| it.uri),
         |view, paging| {
-            let list = tops::top_of_domain(view, (PARTS, "c.com"), By::Incount, paging)?;
+            let list = rankings::top_of_domain(view, PARTS, "c.com", By::Incount, paging)?;
             names(list, |it| it.uri)
         },
-        |view, paging| names(tops::domains(view, PARTS, paging)?, |it| it.domain),
+        |view, paging| names(rankings::domains(view, PARTS, paging)?, |it| it.domain),
         |view, paging| {
-            let part = Part(of_domain("com.c", PARTS).into());
-            match reading::find(view, part, "com.c>>o>/")? {
+            let part = of_domain("com.c", PARTS);
+            match queries::find(view, part, "com.c>>o>/")? {
                 Some(known) => {
-                    let list = reading::inlinks(view, &known, &Filter::default(), paging)?;
+                    let list = queries::inlinks(view, &known, &Filter::default(), paging)?;
                     names(list, |it| it.uri)
                 }
                 None => Ok(Listing { items: vec![], next: None, previous: None }),

@@ -112,7 +112,7 @@ impl World {
         self.publish_with(doc.part, |writer| {
             let mut record = DocumentRecord::new(&doc.url, JOB.0, Change::Update);
             record.fetch = Some(Fetch { fetched_ms: 2_000_000_000_000, ..Fetch::default() });
-            let (key, said) = (Key { connection: CONNECTION, hash }, Said::default());
+            let (key, said) = (Key { connection: CONNECTION, hash }, AnchorText::default());
             let (record, facts, said) = (&record, &doc.facts, &said);
             let entry = Entry { key, place: (part, chunk), record, facts, said };
             let document = writer.fields.document(&entry, &list);

@@ -12,6 +12,9 @@ use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::HashMap;
 
+/// Why a document was cut that is let in again when it is named without such a reason.
+const REVIVABLE: [&str; 4] = ["scope", "hops", "limit", "budget"];
+
 /// What the queue knows of a candidate.
 pub(super) struct Known {
     id: QueueId,
@@ -50,13 +53,12 @@ pub(super) fn find_known(
     let keys: Vec<Value<'_>> = candidates.iter().map(|it| (&it.dochash).into()).collect();
     let found = tx.query_in(
         "SELECT dochash, id, seen_run, seed_run, hops, state, reason, done_run FROM queue
-         WHERE part = $1 AND jobid = $2 AND dochash",
+         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)",
         &[place.part.into(), place.job.into()],
         &keys,
-        "",
         |row| {
             let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
-            let lifted = matches!(reason.as_deref(), Some("scope" | "hops" | "limit" | "budget"));
+            let lifted = reason.as_deref().is_some_and(|it| REVIVABLE.contains(&it));
             let known = Known {
                 id: row.get(1)?,
                 seen_run: row.get(2)?,
@@ -79,16 +81,17 @@ pub(super) fn update_known(
     tx: &mut Tx<'_>,
     place: Place,
     run: Run,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    known: &HashMap<DocHash, Known>,
+    changed: &[&Candidate],
 ) -> Result<()> {
     // Locked in one order by everybody; an update of many rows locks as it likes.
     let mut keys: Vec<Value<'_>> = changed.iter().map(|it| known[&it.dochash].id.into()).collect();
     keys.sort_by_key(|key| if let Value::Int(id) = key { *id } else { 0 });
     tx.query_in(
-        "SELECT id FROM queue WHERE part = $1 AND id",
+        "SELECT id FROM queue WHERE part = $1 AND id IN ($keys)
+         ORDER BY id /*for update*/",
         &[place.part.into()],
         &keys,
-        "ORDER BY id /*for update*/",
         |_| Ok(()),
     )?;
     let rows: Vec<Vec<Value<'_>>> = changed
@@ -105,7 +108,8 @@ pub(super) fn update_known(
              seed_run = CASE WHEN v.column3 IS NULL OR v.column3 < seed_run
                              THEN seed_run ELSE v.column3 END",
         &[place.part.into(), run.into()],
-        (&[Kind::Int; 3], &rows),
+        &[Kind::Int; 3],
+        &rows,
         "WHERE queue.part = $1 AND queue.id = v.column1",
     )?;
     Ok(())
@@ -115,8 +119,10 @@ pub(super) fn update_known(
 pub(super) fn revive(
     tx: &mut Tx<'_>,
     place: Place,
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
-    (added, room): (&mut Added, &mut Option<i64>),
+    known: &HashMap<DocHash, Known>,
+    changed: &[&Candidate],
+    added: &mut Added,
+    room: &mut Option<i64>,
 ) -> Result<()> {
     let revivable: Vec<QueueId> = changed
         .iter()
@@ -126,13 +132,13 @@ pub(super) fn revive(
     let keys: Vec<Value<'_>> =
         revivable.iter().copied().filter(|_| take_room(room)).map(Into::into).collect();
     added.crowded_out += (revivable.len() - keys.len()) as u64;
+    let [scope, hops, limit, budget] = REVIVABLE;
     let revived: Vec<BinId> = tx.query_in(
         "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
-         WHERE part = $1 AND state = 'cut'
-           AND reason IN ('scope', 'hops', 'limit', 'budget') AND id",
-        &[place.part.into()],
+         WHERE part = $1 AND state = 'cut' AND reason IN ($2, $3, $4, $5) AND id IN ($keys)
+         RETURNING bin",
+        &[place.part.into(), scope.into(), hops.into(), limit.into(), budget.into()],
         &keys,
-        "RETURNING bin",
         |row| row.get(0),
     )?;
     let count = revived.len() as i64;
@@ -145,8 +151,10 @@ pub(super) fn revive(
 /// What older runs settled and this one has found again.
 pub(super) fn rediscover(
     tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (known, changed): (&HashMap<DocHash, Known>, &[&Candidate]),
+    place: Place,
+    run: Run,
+    known: &HashMap<DocHash, Known>,
+    changed: &[&Candidate],
     added: &mut Added,
 ) -> Result<()> {
     for state in [State::Done, State::Failed, State::Cut, State::Waiting] {
@@ -157,26 +165,20 @@ pub(super) fn rediscover(
             .filter(|it| it.state == state && !it.revivable && it.is_older(run))
             .map(|it| it.id.into())
             .collect();
-        let text = "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL,
+        let fixed = [place.part.into(), state.name().into(), run.into()];
+        let bins: Vec<BinId> = tx.query_in(
+            "UPDATE queue SET state = 'ready', action = 'fetch', reason = NULL,
                  detail = NULL, checktime = NULL
              WHERE part = $1 AND state = $2 AND done_run < $3
-               AND (state <> 'waiting' OR reason IS NULL) AND id";
-        ready_again(tx, (place, run), (state, text, &found), added)?;
+               AND (state <> 'waiting' OR reason IS NULL) AND id IN ($keys)
+             RETURNING bin",
+            &fixed,
+            &found,
+            |row| row.get(0),
+        )?;
+        let count = bins.len() as i64;
+        count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
+        added.woken.extend(&bins);
     }
-    Ok(())
-}
-
-/// Makes documents of a state ready that a statement finds among some ids.
-fn ready_again(
-    tx: &mut Tx<'_>,
-    (place, run): (Place, Run),
-    (state, text, ids): (State, &str, &[Value<'_>]),
-    added: &mut Added,
-) -> Result<()> {
-    let fixed = [place.part.into(), state.name().into(), run.into()];
-    let bins: Vec<BinId> = tx.query_in(text, &fixed, ids, "RETURNING bin", |row| row.get(0))?;
-    let count = bins.len() as i64;
-    count_moves(tx, place, &[(state, -count), (State::Ready, count)])?;
-    added.woken.extend(&bins);
     Ok(())
 }

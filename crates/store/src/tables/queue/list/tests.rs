@@ -8,7 +8,7 @@ use crate::tables::leases::{self, Asking};
 use crate::tables::queue::{
     Adding, Candidate, Reason, Settled, Settlement, add, claim, load, settle,
 };
-use crate::testing::{both_databases, on_sqlite};
+use crate::testing::{self, both_databases, on_sqlite};
 use crate::{Db, Error};
 use std::collections::BTreeSet;
 
@@ -17,20 +17,13 @@ const RUN: Run = Run(1);
 
 fn candidate(number: i64, cut: Option<&'static str>) -> Candidate {
     let host = format!("h{}.example", number % 3);
-    let docid = format!("http://{host}/{number}");
     Candidate {
-        id: QueueId(number),
-        dochash: DocHash::of(&docid),
-        docid,
         bin: BinId(number % 3),
-        bin_name: host,
         priority: (number % 5) as f64 / 7.0,
         hops: 1,
-        redirects: 0,
-        seed: false,
         parent: Some((Part(0), DocHash::of("http://parent.example/"))),
         cut,
-        events: Vec::new(),
+        ..testing::candidate(number, format!("http://{host}/{number}"), &host)
     }
 }
 
@@ -51,7 +44,7 @@ fn fill(db: &Db) -> Result<()> {
     db.write(move |tx| {
         add(tx, adding(PLACE, 7), &all)?;
         for (chunk, first) in [(ChunkId(900), 10), (ChunkId(901), 40)] {
-            chunks::open(tx, &lease, (chunk, PLACE.job, RUN), 0)?;
+            chunks::open(tx, &lease, chunk, PLACE.job, RUN, 0)?;
             let last = if first == 10 { 40 } else { 50 };
             let ids: Vec<QueueId> = (first..last).map(QueueId).collect();
             let peeked = load(tx, PLACE, &ids)?;
@@ -71,7 +64,7 @@ fn fill(db: &Db) -> Result<()> {
         let settled: Vec<Settled> = (10..40)
             .map(|number| Settled { id: QueueId(number), generation: 1, to: to(number) })
             .collect();
-        settle(tx, PLACE, (ChunkId(900), RUN), &settled)
+        settle(tx, PLACE, ChunkId(900), RUN, &settled)
     })
 }
 
@@ -171,9 +164,9 @@ fn a_document_is_shown_in_every_job_with_what_came_of_it() {
         assert_eq!(found[0].added_ms, 7);
         let listed = db.read(|tx| list(tx, &walk(Some(State::Failed)), &Key::first(), 1))?;
         assert_eq!((listed[0].status, listed[0].checked_ms), (Some(503), Some(5)));
-        let name = db.read(move |tx| docid_of(tx, (PLACE.part, hash)))?;
+        let name = db.read(move |tx| docid_of(tx, PLACE.part, hash))?;
         assert_eq!(name, Some(docid));
-        assert_eq!(db.read(|tx| docid_of(tx, (Part(1), DocHash::of("x"))))?, None);
+        assert_eq!(db.read(|tx| docid_of(tx, Part(1), DocHash::of("x")))?, None);
         Ok(())
     });
 }

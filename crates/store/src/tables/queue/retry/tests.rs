@@ -9,7 +9,8 @@ use crate::tables::queue::{
     Adding, Candidate, Entry, Reason, Settled, Settlement, count_rows, load, peek_ready, settle,
 };
 use crate::tables::{bins, chunks, counters};
-use crate::testing::both_databases;
+use crate::testing::{both_databases, candidate};
+use crate::tx::with_keys;
 
 const PLACE: Place = Place { part: Part(1), job: JobId(1) };
 /// Documents of the job; an even one has failed by `dns`, every fourth other by
@@ -35,33 +36,24 @@ fn settled(db: &Db) -> Result<()> {
     let lease = db.write(move |tx| leases::take(tx, PLACE.part, "crawl", &asking))?;
     let lease = lease.expect("nobody else has it");
     let candidates: Vec<Candidate> = (0..DOCUMENTS)
-        .map(|id| Candidate {
-            id: QueueId(id),
-            dochash: key(id),
-            docid: format!("http://host{}/{id}", id % 3),
-            bin: BinId(id % 3),
-            bin_name: format!("host{}", id % 3),
-            priority: 0.0,
-            hops: 0,
-            redirects: 0,
-            seed: true,
-            parent: None,
-            cut: None,
-            events: Vec::new(),
+        .map(|id| {
+            let host = format!("host{}", id % 3);
+            let document = candidate(id, format!("http://{host}/{id}"), &host);
+            Candidate { dochash: key(id), bin: BinId(id % 3), seed: true, ..document }
         })
         .collect();
     db.write(move |tx| {
         let adding = Adding { place: PLACE, run: Run(1), now_ms: 0, room: None };
         super::super::add(tx, adding, &candidates)?;
-        chunks::open(tx, &lease, (ChunkId(9), PLACE.job, Run(1)), 0)?;
+        chunks::open(tx, &lease, ChunkId(9), PLACE.job, Run(1), 0)?;
         let ids: Vec<QueueId> = (0..DOCUMENTS).map(QueueId).collect();
         let peeked = load(tx, PLACE, &ids)?;
         super::super::claim(tx, PLACE, ChunkId(9), peeked)?;
         let settled: Vec<Settled> = (0..DOCUMENTS)
             .map(|id| Settled { id: QueueId(id), generation: 1, to: fate(id) })
             .collect();
-        settle(tx, PLACE, (ChunkId(9), Run(1)), &settled)?;
-        for mark in bins::marked(tx, PLACE.part, (JobId(0), BinId(-1)), 10)? {
+        settle(tx, PLACE, ChunkId(9), Run(1), &settled)?;
+        for mark in bins::marked(tx, PLACE.part, JobId(0), BinId(-1), 10)? {
             bins::unmark(tx, PLACE.part, mark)?;
         }
         Ok(())
@@ -84,7 +76,7 @@ fn ready(db: &Db) -> Result<Vec<Entry>> {
 fn assert_booked(db: &Db, marked: &[i64]) -> Result<()> {
     let (rows, counted, marks) = db.read(|tx| {
         let counted: Vec<(String, i64)> = counters::in_part(tx, PLACE.part, PLACE.job)?;
-        let marks = bins::marked(tx, PLACE.part, (JobId(0), BinId(-1)), 10)?;
+        let marks = bins::marked(tx, PLACE.part, JobId(0), BinId(-1), 10)?;
         Ok((count_rows(tx, PLACE)?, counted, marks))
     })?;
     let counted: Vec<(String, i64)> = counted.into_iter().filter(|it| it.1 != 0).collect();
@@ -101,7 +93,7 @@ fn what_has_failed_is_ready_again_in_bounded_steps() {
         assert_booked(db, &[])?;
         let (mut steps, mut count, mut after) = (0, 0, Some(QueueId(i64::MIN)));
         while let Some(at) = after {
-            let done = db.write(move |tx| retry(tx, (PLACE, Run(1)), (None, at), 4))?;
+            let done = db.write(move |tx| retry(tx, PLACE, Run(1), None, at, 4))?;
             assert!(done.count <= 4);
             (steps, count, after) = (steps + 1, count + done.count, done.next);
         }
@@ -111,7 +103,7 @@ fn what_has_failed_is_ready_again_in_bounded_steps() {
         assert_eq!(ready.len(), 15);
         let fresh = |it: &Entry| it.failcount.is_none() && it.done_run == Some(Run(1));
         assert!(ready.iter().all(fresh), "{ready:?}");
-        let again = db.write(|tx| retry(tx, (PLACE, Run(1)), (None, QueueId(i64::MIN)), 4))?;
+        let again = db.write(|tx| retry(tx, PLACE, Run(1), None, QueueId(i64::MIN), 4))?;
         assert_eq!(again, Retried { count: 0, next: None });
         Ok(())
     });
@@ -121,8 +113,8 @@ fn what_has_failed_is_ready_again_in_bounded_steps() {
 fn only_what_failed_for_a_reason_is_retried() {
     both_databases(|db| {
         settled(db)?;
-        let first = (Some("http-503"), QueueId(i64::MIN));
-        let done = db.write(move |tx| retry(tx, (PLACE, Run(1)), first, 100))?;
+        let (reason, first) = (Some("http-503"), QueueId(i64::MIN));
+        let done = db.write(move |tx| retry(tx, PLACE, Run(1), reason, first, 100))?;
         assert_eq!(done, Retried { count: 5, next: None });
         let ids: Vec<i64> = ready(db)?.iter().map(|entry| entry.id.0).collect();
         assert_eq!(ids, [1, 5, 9, 13, 17]);
@@ -132,8 +124,8 @@ fn only_what_failed_for_a_reason_is_retried() {
         assert_eq!(reasons, vec![None; 5]);
         // A step whose rows all failed for something else says where to go on.
         let (done, rest) = db.write(|tx| {
-            let done = retry(tx, (PLACE, Run(1)), (Some("never"), QueueId(i64::MIN)), 3)?;
-            let rest = retry(tx, (PLACE, Run(1)), (Some("never"), QueueId(4)), 100)?;
+            let done = retry(tx, PLACE, Run(1), Some("never"), QueueId(i64::MIN), 3)?;
+            let rest = retry(tx, PLACE, Run(1), Some("never"), QueueId(4), 100)?;
             Ok((done, rest))
         })?;
         assert_eq!(done, Retried { count: 0, next: Some(QueueId(4)) });
@@ -152,7 +144,7 @@ fn documents_are_retried_by_name_and_what_has_not_failed_stays() {
         let mut expected = vec![key(2), key(4)];
         expected.sort();
         assert_eq!(found, expected);
-        assert_eq!(db.write(move |tx| retry_these(tx, (PLACE, Run(1)), &keys))?, 2);
+        assert_eq!(db.write(move |tx| retry_these(tx, PLACE, Run(1), &keys))?, 2);
         let ids: Vec<i64> = ready(db)?.iter().map(|entry| entry.id.0).collect();
         assert_eq!(ids, [2, 4]);
         assert_booked(db, &[1, 2])
@@ -163,12 +155,12 @@ fn documents_are_retried_by_name_and_what_has_not_failed_stays() {
 fn a_later_run_does_not_take_what_is_retried_for_forgotten() {
     both_databases(|db| {
         settled(db)?;
-        db.write(|tx| retry_these(tx, (PLACE, Run(3)), &[key(2)]))?;
+        db.write(|tx| retry_these(tx, PLACE, Run(3), &[key(2)]))?;
         let entry = &ready(db)?[0];
         assert_eq!((entry.seen_run, entry.done_run), (Run(3), Some(Run(1))));
         db.write(|tx| {
             tx.execute("UPDATE queue SET seen_run = 7 WHERE id = 4", &[])?;
-            retry_these(tx, (PLACE, Run(3)), &[key(4)])
+            retry_these(tx, PLACE, Run(3), &[key(4)])
         })?;
         assert_eq!(ready(db)?[1].seen_run, Run(7), "a run takes nothing back");
         Ok(())
@@ -180,8 +172,8 @@ fn the_walk_goes_along_its_index_and_rows_are_found_by_their_keys() {
     crate::testing::on_sqlite(|db| {
         for (text, words) in [
             (FAILED.to_owned(), "queue_failed (part=? AND jobid=? AND id>?)"),
-            (format!("{} = $4", ready_text("id")), "(part=? AND id=?)"),
-            (format!("{} = $4", ready_text("dochash")), "(part=? AND dochash=?)"),
+            (with_keys(&ready_text("id"), "= $4"), "(part=? AND id=?)"),
+            (with_keys(&ready_text("dochash"), "= $4"), "(part=? AND dochash=?)"),
         ] {
             let sql = format!("EXPLAIN QUERY PLAN {text}");
             let plan: Vec<String> =
@@ -199,8 +191,7 @@ fn only_what_failed_for_one_of_some_reasons_is_ready_again() {
         settled(db)?;
         let reasons = ["dns".to_owned(), "address".to_owned()];
         let first = (reasons, QueueId(i64::MIN));
-        let done =
-            db.write(move |tx| retry_any_of(tx, (PLACE, Run(1)), (&first.0, first.1), 100))?;
+        let done = db.write(move |tx| retry_any_of(tx, PLACE, Run(1), &first.0, first.1, 100))?;
         assert_eq!(done, Retried { count: 10, next: None });
         assert!(ready(db)?.iter().all(|it| it.id.0 % 2 == 0));
         assert_booked(db, &[0, 1, 2])

@@ -14,7 +14,7 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
                 let named: Vec<Candidate> =
                     [0, 3, 6].map(|it| candidate(i64::from(it) + 1, it, 0, None)).to_vec();
                 add(tx, at(place, run, 0), &named)?;
-                chunks::open(tx, &held, (ChunkId(1), JOB, run), 0)?;
+                chunks::open(tx, &held, ChunkId(1), JOB, run, 0)?;
                 let peeked = peek_ready(tx, place, BinId(0), 10)?;
                 claim(tx, place, ChunkId(1), peeked)
             }
@@ -23,8 +23,8 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
             let held = held.clone();
             db.write(move |tx| {
                 let done = Settled { id: settled, generation: 0, to: Settlement::Done };
-                settle(tx, place, (ChunkId(1), run), &[done])?;
-                chunks::commit(tx, &held, (chunk, seq), &Summary::default(), 0)?;
+                settle(tx, place, ChunkId(1), run, &[done])?;
+                chunks::commit(tx, &held, chunk, seq, &Summary::default(), 0)?;
                 let opening = Opening { chunk: next, claim: ChunkId(1), job: JOB, run };
                 chunks::open_for(tx, &held, opening, 0)
             })
@@ -84,7 +84,7 @@ fn neither_lists_nor_documents_starve_where_one_is_claimed_at_a_time() {
         let place = Place { part: Part(1), job: JOB };
         queue_lists_and_documents(db, place, 30, 30)?;
         let held = lease(db, place.part, 1)?;
-        db.write(move |tx| chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0))?;
+        db.write(move |tx| chunks::open(tx, &held, ChunkId(1), JOB, Run(1), 0))?;
         let mut was_list = Vec::new();
         for _ in 0..30 {
             let claimed = db.write(move |tx| {

@@ -13,7 +13,7 @@ fn stands(db: &Db, phase: Phase, run: i64, kind: RunKind) -> Result<()> {
     db.write(move |tx| {
         let before = job_states::state(tx, JOB)?;
         let now = JobState { phase, run: Run(run), run_kind: kind, ..before.clone() };
-        job_states::save(tx, JOB, (&before, &now), run)
+        job_states::save(tx, JOB, &before, &now, run)
     })
 }
 
@@ -41,7 +41,7 @@ fn claimed(db: &Db, chunk: i64, ids: &[i64]) -> Result<()> {
     let ids: Vec<QueueId> = ids.iter().copied().map(QueueId).collect();
     let held = lease(db, PLACE.part, chunk)?;
     db.write(move |tx| {
-        chunks::open(tx, &held, (ChunkId(chunk), JOB, Run(1)), 0)?;
+        chunks::open(tx, &held, ChunkId(chunk), JOB, Run(1), 0)?;
         assert_eq!(claim_ids(tx, PLACE, ChunkId(chunk), &ids)?.len(), ids.len());
         Ok(())
     })
@@ -52,7 +52,7 @@ fn done(db: &Db, (chunk, run): (i64, i64), ids: &[i64]) -> Result<()> {
         .iter()
         .map(|id| Settled { id: QueueId(*id), generation: 0, to: Settlement::Done })
         .collect();
-    db.write(move |tx| settle(tx, PLACE, (ChunkId(chunk), Run(run)), &settled))
+    db.write(move |tx| settle(tx, PLACE, ChunkId(chunk), Run(run), &settled))
 }
 
 fn rescan(db: &Db, id: i64) -> Result<()> {
@@ -107,14 +107,14 @@ fn every_state_of_the_chapter_is_reached_and_shown_by_its_name() {
         let clean = Sweep::Clean(Run(2));
         db.write(move |tx| {
             let peeked = sweep::peek(tx, PLACE, clean, 100)?;
-            sweep::claim(tx, PLACE, (ChunkId(3), clean), peeked).map(|_| ())
+            sweep::claim(tx, PLACE, ChunkId(3), clean, peeked).map(|_| ())
         })?;
         is(4, "BEINGCLEANED")?;
         stands(db, Phase::Deleting, 2, RunKind::Full)?;
         is(2, "ELIGIBLEFORDELETE")?;
         db.write(|tx| {
             let peeked = sweep::peek(tx, PLACE, Sweep::Delete, 1)?;
-            sweep::claim(tx, PLACE, (ChunkId(4), Sweep::Delete), peeked).map(|_| ())
+            sweep::claim(tx, PLACE, ChunkId(4), Sweep::Delete, peeked).map(|_| ())
         })?;
         let deleted = names(db)?.into_values().filter(|name| name == "BEINGDELETED").count();
         assert!(deleted > 0);

@@ -10,7 +10,7 @@ fn settled(db: &Db, place: Place) -> Result<()> {
         (0..12u8).map(|document| candidate(i64::from(document) + 1, document, 0, None)).collect();
     db.write(move |tx| {
         add(tx, at(place, Run(1), 0), &named)?;
-        chunks::open(tx, &held, (ChunkId(1), JOB, Run(1)), 0)?;
+        chunks::open(tx, &held, ChunkId(1), JOB, Run(1), 0)?;
         let ids: Vec<QueueId> = (1..=12).map(QueueId).collect();
         claim_ids(tx, place, ChunkId(1), &ids)?;
         let to = |id: i64| match id % 3 {
@@ -20,7 +20,7 @@ fn settled(db: &Db, place: Place) -> Result<()> {
         };
         let settled: Vec<Settled> =
             (1..=12).map(|id| Settled { id: QueueId(id), generation: 0, to: to(id) }).collect();
-        settle(tx, place, (ChunkId(1), Run(1)), &settled)
+        settle(tx, place, ChunkId(1), Run(1), &settled)
     })
 }
 
@@ -49,8 +49,8 @@ fn what_a_run_has_not_found_again_can_be_swept_and_a_crash_undoes_it() {
         let states = move |tx: &mut Tx<'_>| count_rows(tx, place);
         let before = db.read(states)?;
         db.write(move |tx| {
-            chunks::open(tx, &held, (ChunkId(2), JOB, Run(2)), 0)?;
-            let claimed = sweep::claim(tx, place, (ChunkId(2), clean), peeked.clone())?;
+            chunks::open(tx, &held, ChunkId(2), JOB, Run(2), 0)?;
+            let claimed = sweep::claim(tx, place, ChunkId(2), clean, peeked.clone())?;
             assert_eq!(claimed.len(), 9);
             Ok(())
         })?;
@@ -99,13 +99,19 @@ fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were(
         ];
         db.write(move |tx| {
             add(tx, at(place, Run(1), 0), &more)?;
-            chunks::open(tx, &held, (ChunkId(2), JOB, Run(1)), 0)?;
+            chunks::open(tx, &held, ChunkId(2), JOB, Run(1), 0)?;
             claim_ids(tx, place, ChunkId(2), &[QueueId(20), QueueId(21)])?;
             let again = |id, action| {
                 let to = Settlement::Again { check_ms: 500 + id, action };
                 Settled { id: QueueId(id), generation: 0, to }
             };
-            settle(tx, place, (ChunkId(2), Run(1)), &[again(20, "fetch"), again(21, "expire")])
+            settle(
+                tx,
+                place,
+                ChunkId(2),
+                Run(1),
+                &[again(20, Action::Fetch), again(21, Action::Expire)],
+            )
         })?;
         let before = rows(db, place)?;
         let counted = move |tx: &mut Tx<'_>| {
@@ -120,7 +126,7 @@ fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were(
             {
                 claimed += peeked.len();
                 let chunk = ChunkId(number);
-                db.write(move |tx| sweep::claim(tx, place, (chunk, sweep), peeked.clone()))?;
+                db.write(move |tx| sweep::claim(tx, place, chunk, sweep, peeked.clone()))?;
             }
             assert!(claimed >= 14, "{sweep:?} has claimed {claimed}");
             assert_ne!(rows(db, place)?, before);
@@ -149,10 +155,9 @@ fn everything_of_a_job_can_be_swept_and_what_others_hold_is_known() {
             db.write(move |tx| {
                 let keys: Vec<Value<'_>> = keys.iter().map(|id| (*id).into()).collect();
                 tx.query_in(
-                    "DELETE FROM queue WHERE part = $1 AND id",
+                    "DELETE FROM queue WHERE part = $1 AND id IN ($keys) RETURNING id",
                     &[place.part.into()],
                     &keys,
-                    "RETURNING id",
                     |_| Ok(()),
                 )?;
                 Ok(())

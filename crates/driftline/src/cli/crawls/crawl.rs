@@ -1,0 +1,286 @@
+//! `driftline crawl`: one command from nothing to a crawled site.
+//!
+//! It makes what is not there (directory, schema, job), begins or goes on with a run,
+//! works until the run is over, and tells what came of it. When another process works on the
+//! directory, that one does it ([`handed`]). Invariants: flags that are
+//! not given leave the job as it is; whatever ends the process, the next `crawl` goes
+//! on where the last commit was.
+
+mod handed;
+pub(super) mod live;
+pub mod show;
+pub mod stopping;
+mod whole_run;
+pub mod work;
+
+use crate::cli::say;
+use crate::place::holder::{Holder, is_in_use};
+use crate::place::{Held, Place};
+use crate::text::shown;
+use crate::verbs::crawl::audited::Audited;
+use crate::verbs::crawl::flags::{self, CrawlFlags};
+use crate::verbs::crawl::request::CrawlRequest;
+use ::crawl::begin::{self, Begun};
+use ::crawl::definitions::WebSpec;
+use ::crawl::worker::{Ended, Settings};
+use anyhow::bail;
+use clap::Args as ClapArgs;
+use handed::Handed;
+use std::process::ExitCode;
+use store::Db;
+use store::datadir::NODE_NAME;
+use store::tables::settings;
+use work::Work;
+
+/// Crawl a site, or continue a crawl
+///
+/// The first crawl fetches what the seeds lead to; each further one looks again at every
+/// known document, asks only for what changed where the server can tell, and finds what
+/// is new. A crawl that was interrupted goes on where it was. Flags are remembered with
+/// the job: without URLs, --job NAME repeats it as it was, and a flag given then edits it.
+/// While `driftline work` or `serve` has the directory, that process crawls, and this one
+/// shows the progress; Ctrl-C pauses the job, and the same command goes on with it.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  driftline crawl https://example.com/
+  driftline crawl https://example.com/docs/ --scope prefix --delay 0.5 --max-pages 1000
+  driftline crawl --job example.com --exclude '/calendar/'
+  driftline crawl https://example.com/ --database postgres://driftline@db/driftline \\
+      --objects s3://crawl/objects
+
+Exit code: 0 the run is over, 1 it was stopped before or the run could fetch nothing, 2 it could not be done.")]
+pub struct Args {
+    /// Where the crawl begins; none for a job that is there already
+    #[arg(value_name = "URL")]
+    seeds: Vec<String>,
+    /// The job's name; by default the host of the first URL
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    #[command(flatten)]
+    flags: CrawlFlags,
+    #[command(flatten)]
+    place: Place,
+    /// Follow again what looked endless, and count anew
+    #[arg(long)]
+    reopen: bool,
+    /// The number of parts of a new database: more for more machines
+    #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
+    parts: u32,
+    /// This process's name among those that share a database; the same after a restart
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// How many seconds a silent process keeps its parts of a database
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
+    lease: f64,
+    /// Pause while less than so much of the data directory's disk is free, or less than a commit,
+    /// a merge and a checkpoint may write (about 900 MB); 0 goes on until the disk is full
+    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
+    min_free: u64,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let first = args.seeds.first().map(|seed| flags::seed_url(seed)).transpose()?;
+    let request = CrawlRequest {
+        name: job_name(&args, first.as_deref())?,
+        seeds: args.seeds.clone(),
+        flags: args.flags.clone(),
+        reopen: args.reopen,
+    };
+    // What is wrong with the flags is said before anything is made.
+    request.new_spec()?;
+    let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
+    let held = match hold_or_hand_over(&args, &request)? {
+        Taken::Held(held) => held,
+        Taken::HandedOver(exit_code) => return Ok(exit_code),
+    };
+    let known = request.known(&held.db)?;
+    let spec = request.spec(known.as_ref())?;
+    if let Some(job) = known.as_ref().filter(|_| args.reopen) {
+        begin::reopen(&held.db, job.id)?;
+    }
+    let _listening = held.listen("crawl")?;
+    let node_name = node_name(args.node.as_deref(), &held);
+    let name = request.name;
+    let is_edited = known.as_ref().is_none_or(|job| job.docspec != spec.to_json());
+    let audited = is_edited.then(|| Audited::begin(&held.db, &name)).transpose()?;
+    let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
+    crawl.run(audited.as_ref())
+}
+
+enum Taken {
+    /// This process, which has the place.
+    Held(Box<Held>),
+    /// Another one did, and so it ended.
+    HandedOver(ExitCode),
+}
+
+/// Takes the place; a crawl of a directory that another process works on is handed to it.
+fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<Taken> {
+    loop {
+        // A job that must be there already makes nothing.
+        let held = args.place.patiently(|place| match args.seeds.is_empty() {
+            true => place.hold(),
+            false => place.hold_or_make(args.parts),
+        });
+        let error = match held {
+            Ok(held) => return Ok(Taken::Held(Box::new(held))),
+            Err(error) if !is_in_use(&error) => return Err(error),
+            Err(error) => error,
+        };
+        match args.place.holder()? {
+            Some(holder) if holder.works() => {
+                if let Some(exit_code) = hand_over(args, request, holder)? {
+                    return Ok(Taken::HandedOver(exit_code));
+                }
+            }
+            Some(holder) => bail!(
+                "{error:#}; it is `{}`, which takes no other crawl: wait until it ends, or stop it \
+                 and start `driftline work`, which takes every crawl",
+                shown(&holder.doing)
+            ),
+            None => return Err(error),
+        }
+    }
+}
+
+/// Has another process crawl. `None` when it has ended before.
+fn hand_over(
+    args: &Args,
+    request: &CrawlRequest,
+    holder: Holder,
+) -> anyhow::Result<Option<ExitCode>> {
+    let handed = Handed { place: &args.place, holder, request };
+    let announce = |begun: &Begun| announce(args, &request.name, begun);
+    let Some(outcome) = handed.run(announce)? else { return Ok(None) };
+    tell(args, &outcome.summary)?;
+    exit_code(&outcome.db, &request.name, &outcome.summary, outcome.ended).map(Some)
+}
+
+fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
+    match (&args.job, first) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, Some(url)) => Ok(page::url::host_of(url).to_owned()),
+        (None, None) => bail!(
+            "give the URL where the crawl begins, or --job NAME to go on with a job; \
+             `driftline status` lists the jobs"
+        ),
+    }
+}
+
+/// A data directory has one node; processes that share a database are told apart by
+/// machine and number, unless they are given names.
+pub fn node_name(given: Option<&str>, held: &Held) -> String {
+    if held.layout().is_some() {
+        return NODE_NAME.to_owned();
+    }
+    let machine = || {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        format!("{}-{}", name.trim(), std::process::id())
+    };
+    given.map_or_else(machine, str::to_owned)
+}
+
+struct Crawl<'a> {
+    args: &'a Args,
+    held: &'a Held,
+    name: String,
+    spec: WebSpec,
+    node_name: String,
+    lease_ms: i64,
+}
+
+impl Crawl<'_> {
+    fn run(&self, audited: Option<&Audited<'_>>) -> anyhow::Result<ExitCode> {
+        let work = Work {
+            held: self.held,
+            own: self.args.place.addresses()?,
+            name: &self.name,
+            spec: &self.spec,
+            settings: self.settings(),
+            quiet: self.args.place.json(),
+        };
+        let mut is_begun = false;
+        let worked = work.run(|begun| {
+            is_begun = true;
+            announce(self.args, &self.name, begun);
+            audited.map_or(Ok(()), Audited::done)
+        });
+        if let (Some(audited), Err(error), false) = (audited, &worked, is_begun) {
+            audited.refused(error);
+        }
+        let worked = worked?;
+        let summary = show::Summary::read(&self.held.db, &self.name, &worked)?;
+        tell(self.args, &summary)?;
+        if matches!(worked.ended, Ended::Finished { .. }) {
+            crate::cli::data::gc::after_work(self.held);
+        }
+        if worked.ended == Ended::Replaced {
+            bail!(
+                "another process has started under the name {}, so this one has stopped; give \
+                 each its own --node NAME",
+                shown(&self.node_name)
+            );
+        }
+        exit_code(&self.held.db, &self.name, &summary, worked.ended)
+    }
+
+    fn settings(&self) -> Settings {
+        let settings = Settings::new(&self.node_name, self.spec.concurrency);
+        let mut settings = settings.with_lease(self.lease_ms);
+        settings.fetch.agent = self.spec.agent.clone();
+        settings.fetch.contact = self.spec.contact.clone();
+        settings.fetch.lookup = self.args.flags.lookup();
+        settings.disk_free_percent = self.args.min_free;
+        settings.disk = self.held.layout().map(|layout| layout.root().to_owned());
+        settings.late = Some(crate::cli::crawls::delivering::late(self.held));
+        settings
+    }
+}
+
+fn tell(args: &Args, summary: &show::Summary) -> anyhow::Result<()> {
+    if args.place.json() {
+        say(&serde_json::to_string(summary)?);
+    } else {
+        summary.print();
+    }
+    Ok(())
+}
+
+/// What a script is told of how a crawl ended.
+fn exit_code(
+    db: &Db,
+    name: &str,
+    summary: &show::Summary,
+    ended: Ended,
+) -> anyhow::Result<ExitCode> {
+    Ok(match ended {
+        Ended::Finished { .. } if summary.is_in_vain() => ExitCode::FAILURE,
+        Ended::Finished { .. } => ExitCode::SUCCESS,
+        Ended::Stopped | Ended::Replaced => ExitCode::FAILURE,
+        // Somebody has aborted the run, or it could not go on.
+        Ended::Aborted => match handed::error_of(db, name)? {
+            Some(error) => bail!("job {} was aborted: {error}", shown(name)),
+            None => ExitCode::FAILURE,
+        },
+    })
+}
+
+fn announce(args: &Args, name: &str, begun: &Begun) {
+    if args.place.json() {
+        return;
+    }
+    let (name, run) = (shown(name), begun.run);
+    let what = match (begun.is_new, run.0) {
+        (true, 1) => format!("job {name}, run 1: the first crawl"),
+        (true, _) => format!("job {name}, run {run}: looking again at what is known"),
+        (false, _) if begun.was_paused => {
+            format!("job {name}, run {run}: it was paused, and goes on")
+        }
+        (false, _) => format!("job {name}, run {run}: going on where it was interrupted"),
+    };
+    say(&what);
+    if begun.let_in > 0 {
+        say(&format!("the changed settings let {} more documents in", begun.let_in));
+    }
+}

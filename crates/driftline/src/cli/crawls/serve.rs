@@ -1,0 +1,203 @@
+//! `driftline serve`: works on all jobs, and answers the HTTP API.
+//!
+//! Invariants: nobody but this machine can call a server without TLS, unless whoever starts
+//! it says that a proxy stands before it; whoever calls has a token; when it ends, what is
+//! under way is committed and answered first.
+
+use super::crawl::stopping;
+use super::run_as::RunAs;
+use super::work::{Audience, Effort, Working};
+use crate::cli::say;
+use crate::http::access::Access;
+use crate::http::answer_pool::{self, AT_ONCE_MAX};
+use crate::http::answering::Served;
+use crate::http::log::Log;
+use crate::http::serving::{self, Serving};
+use crate::place::Place;
+use crate::place::holder::DOING_SERVE;
+use crate::text::shown;
+use anyhow::{Context, bail};
+use clap::{Args as ClapArgs, ValueEnum};
+use serde_json::json;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use store::tables::tokens;
+use store::{Db, clock};
+
+/// What it is doing if it works on no job.
+const ANSWERING: &str = "serve --no-work";
+
+/// Work on all jobs, and answer the HTTP API, until stopped
+///
+/// Whoever calls needs a token: `driftline token create`. Beyond this machine it listens
+/// only with TLS, or behind a proxy that has it.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  driftline serve
+  driftline serve --listen 0.0.0.0:8470 --host search.example --tls-cert cert.pem --tls-key key.pem
+  driftline serve --listen 10.0.0.5:8470 --host search.example --behind-proxy --log json
+  driftline serve --answers 8        # callers before crawls
+  driftline serve --user driftline   # started by root
+
+Exit code: 0 it was stopped in good order, 2 it could not be done.")]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// The address to listen at; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8470")]
+    listen: SocketAddr,
+    /// A name by which callers know the server; may be given several times
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// A file with the server's certificates, the own one first
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// A file with the key of the first certificate
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// A proxy with TLS stands before it
+    #[arg(long, conflicts_with = "tls_cert")]
+    behind_proxy: bool,
+    /// How the log on standard error looks
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    log: Form,
+    /// Only answer, and work on no job
+    #[arg(long)]
+    no_work: bool,
+    /// Answers that are computed at a time, while others wait [default: half of the cores, since
+    /// jobs need the others, at least 2; all cores with --no-work]
+    #[arg(long, value_name = "N", value_parser = answers_at_once)]
+    answers: Option<usize>,
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    run_as: RunAs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    Text,
+    /// A JSON object a line, for programs
+    Json,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let warning = args.run_as.begin()?;
+    // Whatever fails from now on is told in the form of the log.
+    let log = Arc::new(Log::to_stderr(args.log == Form::Json));
+    if !args.listen.ip().is_loopback() && args.tls_cert.is_none() && !args.behind_proxy {
+        bail!(
+            "{} can be reached from other machines, and tokens would go there for all to read; \
+             give --tls-cert and --tls-key, or --behind-proxy if a proxy with TLS stands before it",
+            args.listen
+        );
+    }
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificates), Some(key)) => Some(serving::tls(certificates, key)?),
+        _ => None,
+    };
+    let listener = TcpListener::bind(args.listen)
+        .with_context(|| format!("cannot listen at {}; another may, with --listen", args.listen))?;
+    let mut working = Working::prepare(&args.place, &args.effort)?;
+    working.own.push(listener.local_addr()?);
+    store::targets::claim_listener(listener.local_addr()?);
+    let hosted = working.hosted.clone();
+    let doing = if args.no_work { ANSWERING } else { DOING_SERVE };
+    let hosts = Some(hosted.clone()).filter(|_| !args.no_work);
+    let listening = working.held.listen_and_host(doing, hosts)?;
+    if let Some(warning) = warning {
+        log.event("warn", "root", json!({"message": warning}));
+    }
+    let is_secure = tls.is_some() || args.behind_proxy;
+    let access = Access::new(names(&args));
+    let context = working.held.context(doing);
+    let served =
+        Served::new(context, access, is_secure, log.clone(), Box::new(move || hosted.nudge()));
+    let served = Arc::new(served.with_answers_at_once(at_once(&args)));
+    let serving = Serving::start(listener, tls, served.clone())?;
+    let (address, db) = (serving.address, working.held.db.clone());
+    let began = || {
+        log.event("info", "start", json!({"address": address.to_string()}));
+        announce(&args, &db, address)
+    };
+    let told = log.clone();
+    let tell = move |line: &str| told.event("info", "work", json!({"message": line}));
+    let ended = match args.no_work {
+        false => {
+            let (audience, ends) = (Audience::Log(Box::new(tell)), move || served.end());
+            working.run(&args.place, false, audience, began, ends).map(|_| ())
+        }
+        true => wait(began),
+    };
+    // Whoever is being answered uses the directory: it is given back last.
+    serving.stop();
+    drop(listening);
+    drop(working);
+    log.event("info", "stop", json!({}));
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+fn answers_at_once(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|it| (1..=AT_ONCE_MAX).contains(it));
+    number.ok_or_else(|| format!("give a number from 1 to {AT_ONCE_MAX}"))
+}
+
+/// Answers that are computed at a time.
+fn at_once(args: &Args) -> usize {
+    args.answers.unwrap_or_else(|| match args.no_work {
+        true => answer_pool::cores(),
+        false => answer_pool::beside_a_crawl(),
+    })
+}
+
+/// Names by which the server may be called.
+fn names(args: &Args) -> Vec<String> {
+    let ip = args.listen.ip();
+    let own = match ip.is_unspecified() {
+        true => None,
+        false if ip.is_ipv6() => Some(format!("[{ip}]")),
+        false => Some(ip.to_string()),
+    };
+    args.host.iter().cloned().chain(own).collect()
+}
+
+/// Says where it is, and how to get in.
+fn announce(args: &Args, db: &Db, address: SocketAddr) -> anyhow::Result<()> {
+    let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}");
+    let now_ms = clock::now_ms();
+    let found = db.read(tokens::list)?;
+    let is_good = |it: &tokens::Token| {
+        it.revoked_ms.is_none() && it.expires_ms.is_none_or(|expires_ms| expires_ms > now_ms)
+    };
+    let has_token = found.iter().any(is_good);
+    if args.place.json() {
+        say(&json!({"url": url, "process": std::process::id(), "has_token": has_token}).to_string());
+        return Ok(());
+    }
+    say(&format!("{} is served at {url}; Ctrl-C ends it in good order", args.place.name()));
+    if !has_token {
+        let place = args.place.flags();
+        say(&format!(
+            "nobody can call it yet; make a token: driftline token create me --role admin{}",
+            shown(&place)
+        ));
+    }
+    Ok(())
+}
+
+/// Waits until somebody stops it.
+fn wait(began: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let (stop, stopped) = sync_channel::<()>(1);
+    let _stopping = stopping::heed("serve", move || {
+        let _ = stop.try_send(());
+    })?;
+    began()?;
+    let _ = stopped.recv();
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! `driftline work`: works on every job there is, until it is stopped.
+//!
+//! Jobs are started, paused and stopped by other processes, or by their schedules; this
+//! one carries them out, and the crawls that other commands hand over. Invariants: whatever
+//! ends the process, the next one goes on where the last commit was; its exit code comes
+//! from the rows of the runs that ended, whoever worked on them.
+
+mod summary;
+mod telling;
+
+use super::crawl::stopping;
+use super::delivering::{self, Delivering};
+use super::run_as::RunAs;
+use crate::cli::say;
+use crate::place::holder::DOING_WORK;
+use crate::place::{Held, Place};
+use crate::stderr;
+use crate::text::shown;
+use crate::verbs::crawl::flags;
+use crate::verbs::crawl::hosted::{HostedCrawls, Running};
+use crate::verbs::jobs::standing::WORK_ROLE;
+use ::crawl::begin;
+use ::crawl::conduct::Attends;
+use ::crawl::definitions::WebSpec;
+use ::crawl::worker::progress::{Counted, Progress};
+use ::crawl::worker::{Ended, ROLE as CRAWL_ROLE, Settings, Worker, WorkerDeps};
+use clap::Args as ClapArgs;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use store::clock;
+use store::ids::{IdMaker, NodeId};
+use store::tables::nodes::{self, NewNode};
+use store::tables::settings;
+use summary::{RunsBefore, WorkSummary};
+pub use telling::Audience;
+use telling::Telling;
+
+/// Work on all jobs, until stopped
+///
+/// Jobs are defined, started and stopped with `driftline job`, by this machine or others,
+/// or start by their schedules. A `driftline crawl` of a directory that this process has is
+/// carried out by this process. Several processes may work on one database; a data directory
+/// has one at a time.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  driftline work
+  driftline work --until-idle
+  driftline work --user driftline    # started by root
+  driftline work --database postgres://driftline@db/driftline --objects s3://crawl/objects
+
+Exit code: 0 no run failed, 1 a run that ended meanwhile failed, 2 it could not be done. A run has
+failed if an error aborted it, or if nothing of what it tried could be had; one that somebody
+aborted has not.")]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// End when no job has anything to do
+    #[arg(long)]
+    until_idle: bool,
+    #[command(flatten)]
+    effort: Effort,
+    #[command(flatten)]
+    run_as: RunAs,
+}
+
+/// How a process works on jobs.
+#[derive(ClapArgs)]
+pub struct Effort {
+    /// Documents under way at once
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    concurrency: usize,
+    /// This process's name among those that share a database; the same after a restart
+    #[arg(long, value_name = "NAME")]
+    node: Option<String>,
+    /// How many seconds a silent process keeps its parts of a database
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = flags::seconds)]
+    lease: f64,
+    /// Pause while less than so much of the data directory's disk is free, or less than a commit,
+    /// a merge and a checkpoint may write (about 900 MB); 0 goes on until the disk is full
+    #[arg(long, value_name = "PERCENT", default_value_t = 5)]
+    min_free: u64,
+    /// The number of parts of a new database: more for more machines
+    #[arg(long, value_name = "N", default_value_t = settings::PARTS_DEFAULT)]
+    parts: u32,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let warning = args.run_as.begin()?;
+    let mut working = Working::prepare(&args.place, &args.effort)?;
+    if let Some(warning) = warning {
+        stderr::line(&format!("driftline: {warning}"));
+    }
+    // Ends before the directory is given back.
+    let _listening = working.held.listen_and_host(DOING_WORK, Some(working.hosted.clone()))?;
+    let db = working.held.db.clone();
+    let before = RunsBefore::read(&db)?;
+    let audience = if args.place.json() { Audience::Nobody } else { Audience::terminal() };
+    let worked = working.run(&args.place, args.until_idle, audience, || Ok(()), || ())?;
+    let summary = WorkSummary::read(&db, &before, worked)?;
+    match args.place.json() {
+        true => say(&serde_json::to_string(&summary)?),
+        false => summary.lines().iter().for_each(|line| say(line)),
+    }
+    if args.until_idle {
+        crate::cli::data::gc::after_work(&working.held);
+    }
+    Ok(if summary.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What a process that works on all jobs did.
+pub struct Worked {
+    pub ended: Ended,
+    pub did: Counted,
+}
+
+/// A process that is about to work on all jobs of a place.
+pub struct Working {
+    /// Crawls of other commands. Declared first and so dropped first: it uses the place.
+    pub hosted: Arc<HostedCrawls>,
+    pub held: Held,
+    settings: Settings,
+    /// Where this process listens: no crawl may go there.
+    pub own: Vec<SocketAddr>,
+}
+
+impl Working {
+    /// Takes the place, and makes or upgrades it first.
+    pub fn prepare(place: &Place, effort: &Effort) -> anyhow::Result<Working> {
+        let lease_ms = flags::milliseconds("--lease", effort.lease)?.max(100);
+        let held = place.patiently(|place| place.hold_or_make(effort.parts))?;
+        let node_name = crate::cli::crawls::crawl::node_name(effort.node.as_deref(), &held);
+        let mut settings =
+            Settings::new(&node_name, effort.concurrency.max(1)).with_lease(lease_ms);
+        settings.disk_free_percent = effort.min_free;
+        settings.disk = held.layout().map(|layout| layout.root().to_owned());
+        settings.late = Some(delivering::late(&held));
+        // Each web job says who it is; this is for what belongs to none.
+        let usual = WebSpec::default();
+        (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
+        Ok(Working { hosted: Arc::default(), held, settings, own: Vec::new() })
+    }
+
+    /// Works until it is stopped, or until nothing is left to do. `began` is called when it
+    /// can be stopped in good order, `stops` when somebody asks for it.
+    pub fn run(
+        &mut self,
+        place: &Place,
+        until_idle: bool,
+        audience: Audience,
+        began: impl FnOnce() -> anyhow::Result<()>,
+        stops: impl Fn() + Send + 'static,
+    ) -> anyhow::Result<Worked> {
+        self.settings.until_idle = until_idle;
+        let node = NewNode {
+            name: self.settings.node_name.clone(),
+            roles: format!("{} {WORK_ROLE}", CRAWL_ROLE),
+            address: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let db = &self.held.db;
+        let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+        let worked = self.work(place, node, audience, began, stops);
+        let stopped = db.write(move |tx| nodes::stop(tx, node, clock::now_ms()));
+        let worked = worked?;
+        stopped?;
+        match worked.ended {
+            Ended::Replaced => anyhow::bail!(
+                "another process has started under the name {}, so this one has stopped; give \
+                 each its own --node NAME",
+                shown(&self.settings.node_name)
+            ),
+            _ => Ok(worked),
+        }
+    }
+
+    fn work(
+        &self,
+        place: &Place,
+        node: NodeId,
+        audience: Audience,
+        began: impl FnOnce() -> anyhow::Result<()>,
+        stops: impl Fn() + Send + 'static,
+    ) -> anyhow::Result<Worked> {
+        let (held, settings) = (&self.held, &self.settings);
+        let ids = Arc::new(IdMaker::new(node)?);
+        let own = [place.addresses()?, self.own.clone()].concat();
+        let mut shared = begin::shared(&held.db, own)?;
+        shared.extractor = Arc::new(crate::cli::crawls::extract::extractor());
+        let progress = Arc::new(Progress::default());
+        let delivering = Delivering::new(held, &progress);
+        let deps = WorkerDeps {
+            db: held.db.clone(),
+            objects: held.objects.clone(),
+            ids: ids.clone(),
+            shared,
+            progress: progress.clone(),
+            observer: delivering.observer(),
+        };
+        let context = deps.context();
+        let (worker, stopper) = Worker::start(deps, settings.clone(), Attends::All)?;
+        let delivery = delivering.start(held, ids, settings, &stopper)?;
+        let running = Running { stopper: stopper.clone(), progress: progress.clone(), context };
+        self.hosted.started(running);
+        let stopping = stopping::heed("work", move || {
+            stops();
+            stopper.stop();
+        })?;
+        began()?;
+        let telling = Telling::start(&held.db, progress.clone(), audience)?;
+        let ended = worker.run();
+        self.hosted.end();
+        let _ = delivery.stop();
+        telling.stop();
+        drop(stopping);
+        Ok(Worked { ended: ended?, did: progress.snapshot() })
+    }
+}

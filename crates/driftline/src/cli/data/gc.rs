@@ -1,0 +1,120 @@
+//! `driftline gc`: gives back what nothing needs any more.
+//!
+//! It holds a data directory while it runs, and answers other commands through the
+//! socket meanwhile. In a database it leaves alone the parts that others work on.
+
+use crate::cli::say;
+use crate::place::{Held, Place};
+use crate::text::{shown, size_of};
+use clap::Args as ClapArgs;
+use std::process::ExitCode;
+use store::clock;
+use store::datadir::NODE_NAME;
+use store::gc::{self, Collector, Keep, OnOrphans, Report};
+use store::ids::IdMaker;
+use store::tables::nodes::{self, NewNode};
+
+/// Pack small fact files, and remove objects that are no longer needed
+///
+/// A crawl does this at its end, and processes that work do it every few hours, a bounded piece
+/// at a time; this does all of it. Facts and bodies go a day after their commit, when no document
+/// points to them and every output has passed them; what is left of chunks of which little is
+/// needed is written again. Their objects are condemned first and removed by the
+/// first run that comes a day later, so that nobody who is reading is disturbed.
+#[derive(ClapArgs)]
+#[command(after_help = "Example: driftline gc --data ./driftline-data")]
+pub struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// Also delete objects that no row knows; without this they are only listed
+    #[arg(long)]
+    delete_orphans: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let held = args.place.hold()?;
+    let _listening = held.listen("gc")?;
+    let orphans = if args.delete_orphans { OnOrphans::Delete } else { OnOrphans::Report };
+    let keep = Keep { orphans, ..Keep::default() };
+    let report = collect(&held, &keep)?;
+    if args.place.json() {
+        say(&serde_json::to_string(&report)?);
+    } else {
+        print(&report, args.delete_orphans);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Collects what nothing needs after work that is over. Nobody asked for it, so nobody is told;
+/// what went wrong is met again by the next collection, or by `gc`.
+pub fn after_work(held: &Held) {
+    let _ = collect(held, &Keep::aside());
+}
+
+/// Collects as a node of its own, which ends with the collection.
+fn collect(held: &Held, keep: &Keep) -> store::Result<Report> {
+    let (db, name) = (&held.db, node_name(held));
+    let node = NewNode {
+        name: name.clone(),
+        roles: "gc".to_owned(),
+        address: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let id = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
+    let ids = IdMaker::new(id)?;
+    let collector = Collector { ids: &ids, node_name: &name, clock: clock::now_ms };
+    let outcome = gc::all(db, &held.objects, &collector, keep, &|| false);
+    db.write(move |tx| nodes::stop(tx, id, clock::now_ms()))?;
+    outcome
+}
+
+/// Of a database, several may run at once, also beside crawls: none may take another
+/// for an earlier start of itself.
+fn node_name(held: &Held) -> String {
+    match held.layout() {
+        Some(_) => NODE_NAME.to_owned(),
+        None => format!("gc-{}-{}", clock::now_ms(), std::process::id()),
+    }
+}
+
+fn print(report: &Report, delete_orphans: bool) {
+    say(&format!("packed the facts of {} chunks", report.packed));
+    say(&format!(
+        "dropped the facts of {} chunks and the bodies of {}; {} objects condemned",
+        report.facts_dropped, report.bodies_dropped, report.condemned
+    ));
+    say(&format!(
+        "rewrote {} chunks of which little was needed: {} written",
+        report.rewritten,
+        size_of(report.rewritten_bytes)
+    ));
+    say(&format!(
+        "forgot {} chunks that nothing needed any more, and {} that were given up",
+        report.chunks_forgotten, report.abandoned_forgotten
+    ));
+    say(&format!(
+        "removed {} objects: {} freed, and {} of rows to be used again",
+        report.collected,
+        size_of(report.object_bytes_freed),
+        size_of(report.row_bytes_freed)
+    ));
+    if report.parts_busy > 0 {
+        say(&format!("{} parts were left alone: they are in use", report.parts_busy));
+    }
+    let orphans = &report.orphans;
+    if orphans.found == 0 {
+        return;
+    }
+    let (verb, hint) = match delete_orphans {
+        true => ("deleted", ""),
+        false => ("found", "; delete them with: driftline gc --delete-orphans"),
+    };
+    say(&format!(
+        "{verb} {} objects that no row knows, {}{hint}",
+        orphans.found,
+        size_of(orphans.bytes)
+    ));
+    for path in &orphans.paths {
+        say(&format!("    {}", shown(path)));
+    }
+}

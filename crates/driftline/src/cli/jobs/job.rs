@@ -1,0 +1,185 @@
+//! `driftline job`: jobs, from their definition to their end.
+
+mod acting;
+mod failed;
+mod removals;
+mod showing;
+mod waiting;
+
+use crate::cli::report_change;
+use crate::place::Place;
+use crate::verbs::jobs::acting::JobAction;
+use crate::verbs::jobs::defining::{DefineJob, DefineRequest, JobEdit};
+use crate::verbs::jobs::flags::JobFlags;
+use clap::{Args as ClapArgs, Subcommand};
+use std::process::ExitCode;
+
+/// Define jobs, start and stop them, and see how they stand
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Example: driftline job create docs --connection handbook --schedule 'hours=3 zone=Europe/Berlin' roots=/srv/docs
+Example: driftline job start docs")]
+pub struct Args {
+    #[command(subcommand)]
+    action: JobCommand,
+}
+
+#[derive(Subcommand)]
+enum JobCommand {
+    /// List all jobs and how they stand
+    #[command(after_help = "Example: driftline job list --json")]
+    List(JobListArgs),
+    /// Show a job: its definition, how it stands, its last and its next runs
+    #[command(after_help = "Example: driftline job show docs")]
+    Show(JobOneArgs),
+    /// Create a job
+    #[command(after_help = "\
+Example: driftline job create docs --connection handbook --hops child=5 --pipeline copy roots=/srv/docs
+Example: driftline job create news --connection web --type continuous --interval 15min --max-interval 1d \\
+             seeds=https://news.example/")]
+    Create(JobCreateArgs),
+    /// Change a job; what is not given stays
+    #[command(after_help = "\
+Example: driftline job edit docs --priority 3 --schedule 'hours=3 days=mon-fri zone=Europe/Berlin window=2h'")]
+    Edit(JobEditArgs),
+    /// Delete a job that is inactive, with its documents
+    #[command(after_help = "Example: driftline job delete docs --yes")]
+    Delete(JobDeleteArgs),
+    /// Start a job
+    #[command(after_help = "Example: driftline job start docs")]
+    Start(JobOneArgs),
+    /// Start a job with a run that asks only for what changed, where its connector can tell
+    #[command(after_help = "Example: driftline job start-minimal docs")]
+    StartMinimal(JobOneArgs),
+    /// Pause a job; its run continues when it is resumed
+    #[command(after_help = "Example: driftline job pause docs")]
+    Pause(JobOneArgs),
+    /// Resume a paused job
+    #[command(after_help = "Example: driftline job resume docs")]
+    Resume(JobOneArgs),
+    /// Abort a job's run
+    #[command(after_help = "Example: driftline job abort docs")]
+    Abort(JobOneArgs),
+    /// Abort a job's run, and start another
+    #[command(after_help = "Example: driftline job restart docs")]
+    Restart(JobOneArgs),
+    /// Restart a job with a run that asks only for what changed
+    #[command(after_help = "Example: driftline job restart-minimal docs")]
+    RestartMinimal(JobOneArgs),
+    /// Wait until a job is inactive, paused or gone
+    #[command(after_help = "\
+Example: driftline job wait docs --timeout 10min
+
+Exit code: 0 it is so, 1 the time is up, it will not be so, or the run ended with an error.")]
+    Wait(waiting::Args),
+    /// Reset a job's seeding: the next run looks at everything
+    #[command(after_help = "Example: driftline job reset-seeding docs")]
+    ResetSeeding(JobOneArgs),
+    /// List the documents that a job has given up, and why
+    #[command(after_help = "Example: driftline job failed docs --reason http-503")]
+    Failed(failed::Args),
+    /// Retry what a running job has given up
+    #[command(after_help = "\
+Example: driftline job retry docs --reason http-503
+Example: driftline job retry docs https://example.com/a https://example.com/b")]
+    Retry(failed::RetryArgs),
+    /// Show, approve or reject removals that are held because they exceed the job's limit
+    #[command(after_help = "\
+Example: driftline job removals show docs
+Example: driftline job removals approve docs")]
+    Removals(removals::Args),
+}
+
+#[derive(ClapArgs)]
+struct JobListArgs {
+    #[command(flatten)]
+    place: Place,
+}
+
+#[derive(ClapArgs)]
+struct JobOneArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The job
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+#[derive(ClapArgs)]
+struct JobCreateArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The job's name
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The repository connection that its documents come from
+    #[arg(long, value_name = "NAME")]
+    connection: String,
+    #[command(flatten)]
+    flags: JobFlags,
+}
+
+#[derive(ClapArgs)]
+struct JobEditArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The job
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The new name
+    #[arg(long, value_name = "NAME")]
+    rename: Option<String>,
+    /// The repository connection that its documents come from
+    #[arg(long, value_name = "NAME")]
+    connection: Option<String>,
+    #[command(flatten)]
+    flags: JobFlags,
+}
+
+#[derive(ClapArgs)]
+struct JobDeleteArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The job
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let act = |args: JobOneArgs, action| acting::run(&args.place, args.name, action);
+    match args.action {
+        JobCommand::List(args) => showing::list(&args.place),
+        JobCommand::Show(args) => showing::show(&args.place, args.name),
+        JobCommand::Create(JobCreateArgs { place, name, connection, flags }) => {
+            define(&place, DefineRequest::Create { name, connection, flags })
+        }
+        JobCommand::Edit(JobEditArgs { place, name, rename, connection, flags }) => {
+            let edit = JobEdit { rename, connection, flags };
+            define(&place, DefineRequest::Edit { name, edit })
+        }
+        JobCommand::Delete(args) => acting::delete(&args.place, args.name, args.yes),
+        JobCommand::Start(args) => act(args, JobAction::Start),
+        JobCommand::StartMinimal(args) => act(args, JobAction::StartMinimal),
+        JobCommand::Pause(args) => act(args, JobAction::Pause),
+        JobCommand::Resume(args) => act(args, JobAction::Resume),
+        JobCommand::Abort(args) => act(args, JobAction::Abort),
+        JobCommand::Restart(args) => act(args, JobAction::Restart),
+        JobCommand::RestartMinimal(args) => act(args, JobAction::RestartMinimal),
+        JobCommand::Wait(args) => waiting::run(args),
+        JobCommand::ResetSeeding(JobOneArgs { place, name }) => {
+            define(&place, DefineRequest::ResetSeeding { name })
+        }
+        JobCommand::Failed(args) => failed::run(args),
+        JobCommand::Retry(args) => failed::retry(args),
+        JobCommand::Removals(args) => removals::run(args),
+    }
+}
+
+/// Changes a definition, and tells what is different.
+fn define(place: &Place, request: DefineRequest) -> anyhow::Result<ExitCode> {
+    let changed = place.change::<DefineJob>(request)?;
+    report_change(place, &changed, "nothing has changed: it was so already")
+}

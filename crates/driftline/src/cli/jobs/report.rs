@@ -1,0 +1,49 @@
+//! `driftline report`: what was done (history, maxima of activity and bandwidth, results)
+//! and where documents stand (one by one, or counted).
+//!
+//! `asking` has the flags; `showing` prints, `csv` writes files.
+
+mod asking;
+mod csv;
+mod showing;
+#[cfg(test)]
+mod tests;
+
+use crate::cli::{say, say_json};
+use crate::verbs;
+use crate::verbs::access::Asker;
+use crate::verbs::context::VerbContext;
+use crate::verbs::jobs::report::{ReportRequest, ReportResponse, Reports};
+use anyhow::ensure;
+pub use asking::Args;
+use asking::AskedReport;
+use std::process::ExitCode;
+use store::clock;
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let AskedReport { place, request, csv } = args.asked(clock::now_ms())?;
+    let page = |request: &ReportRequest| -> anyhow::Result<ReportResponse> {
+        match request.whole {
+            // It may take long, so nobody else is asked to do it.
+            true => {
+                let context = VerbContext::of_rows(place.rows()?);
+                verbs::answer::<Reports>(&context, Asker::CommandLine, request.clone())
+            }
+            false => place.ask::<Reports>(request.clone()),
+        }
+    };
+    if let Some(path) = csv {
+        ensure!(!place.json(), "an answer is either --json or --csv");
+        let written = csv::write(&path, &request, page)?;
+        if path.as_os_str() != "-" {
+            say(&format!("{written} rows written"));
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let response = page(&request)?;
+    match place.json() {
+        true => say_json(&response)?,
+        false => showing::print(&request, &response),
+    }
+    Ok(ExitCode::SUCCESS)
+}

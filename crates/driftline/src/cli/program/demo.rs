@@ -1,0 +1,57 @@
+//! `driftline demo`: a small web is crawled, changes, and is crawled again; what came of
+//! every page is told, with the reason.
+//!
+//! Offline and by itself: the web is served on loopback, and the crawl is the real one, in
+//! a temporary data directory that is gone afterwards. Each step is a file; this one
+//! lists them. Invariant: whatever is told was read from what the crawl committed or from
+//! what the web's server saw, so the demo cannot say more than is true.
+
+mod asking;
+mod change;
+mod fates;
+mod first;
+mod next;
+mod round;
+mod second;
+mod served;
+mod stage;
+
+use clap::Args as ClapArgs;
+use stage::Stage;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The story, in order. A step tells its part, and leaves on the stage what later ones
+/// need.
+const STEPS: [fn(&mut Stage) -> anyhow::Result<()>; 6] =
+    [served::step, first::step, change::step, second::step, asking::step, next::step];
+
+/// Crawl a small web that is part of the program, change it, and crawl it again
+///
+/// Nothing leaves this machine, and it ends by itself in a few seconds.
+#[derive(ClapArgs)]
+#[command(after_help = "\
+Examples:
+  driftline demo
+  driftline demo --keep ./demo-data && driftline status --data ./demo-data
+
+Exit code: 0 it was shown to the end, 1 it was stopped before, 2 it could not be done.")]
+pub struct Args {
+    /// Keep the data directory here, to look around in it afterwards
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Answer in JSON: what became of every URL in both crawls
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut stage = Stage::open(args.keep, args.json)?;
+    for step in STEPS {
+        step(&mut stage)?;
+        if stage.is_stopped() {
+            break;
+        }
+    }
+    stage.close()
+}

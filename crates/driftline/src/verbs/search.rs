@@ -1,0 +1,96 @@
+//! Documents found by their words.
+
+use super::access::{Area, Needs};
+use super::context::VerbContext;
+use super::{Opens, Verb};
+use clap::ValueEnum;
+use outputs::search::ask::gather::Order;
+use outputs::search::ask::{Answer, Question};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Hits of a page at most.
+pub const HITS_MAX: u16 = outputs::search::ask::PAGE_MAX as u16;
+
+/// Documents by their words.
+pub struct Search;
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchRequest {
+    /// What to look for; docs/guide/search.md tells how it is written
+    pub q: String,
+    /// Hits of a page
+    #[serde(default = "usual_limit")]
+    #[schemars(range(min = 1, max = HITS_MAX))]
+    pub limit: u16,
+    /// Continue where an earlier page ended
+    pub cursor: Option<String>,
+    /// What comes first
+    #[serde(default)]
+    pub sort: SearchOrder,
+    /// Show near-duplicates separately
+    #[serde(default)]
+    pub duplicates: bool,
+    /// Count hits by domain, language, type and year
+    #[serde(default = "yes")]
+    pub facets: bool,
+    /// Only what a reader with this access token may see; may be given several times
+    #[serde(default)]
+    pub access: Vec<String>,
+    /// Only what everybody may see, or what readers with the access tokens may
+    #[serde(default)]
+    pub restricted: bool,
+}
+
+/// What hits are ordered by.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum SearchOrder {
+    #[default]
+    Relevance,
+    Date,
+    Links,
+}
+
+/// Hits of a page where no limit is given.
+pub fn usual_limit() -> u16 {
+    10
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl SearchRequest {
+    fn question(self) -> Question {
+        let is_restricted = self.restricted || !self.access.is_empty();
+        Question {
+            text: self.q,
+            limit: usize::from(self.limit),
+            cursor: self.cursor,
+            order: match self.sort {
+                SearchOrder::Relevance => Order::Relevance,
+                SearchOrder::Date => Order::Date,
+                SearchOrder::Links => Order::Links,
+            },
+            facets: self.facets,
+            duplicates: self.duplicates,
+            tokens: is_restricted.then_some(self.access),
+        }
+    }
+}
+
+impl Verb for Search {
+    const NAME: &'static str = "search";
+    const NEEDS: Option<Needs> = Some(Needs::viewer(Area::Search));
+    const OPENS: Opens = Opens::SearchIndex;
+    type Request = SearchRequest;
+    type Response = Answer;
+
+    fn answer(context: &VerbContext, request: SearchRequest) -> anyhow::Result<Answer> {
+        context.search_index.answer(&request.question())
+    }
+}
