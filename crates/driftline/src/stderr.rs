@@ -180,7 +180,7 @@ mod tests {
         let odd = odd.spawn(|| panic!("no page {}", 7)).unwrap();
         assert!(odd.join().is_err());
         let words = told.recv().unwrap();
-        assert!(words.contains("src/cli/stderr.rs:"), "{words}");
+        assert!(words.contains(&format!("{}:", file!())), "{words}");
         assert!(words.contains("in thread odd one: no page 7"), "{words}");
     }
 
