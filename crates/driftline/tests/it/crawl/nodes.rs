@@ -156,7 +156,9 @@ fn processes_that_start_together_on_an_empty_database_make_one_job() {
 #[test]
 fn a_process_for_which_there_is_no_part_ends_with_the_run() {
     let Some(it) = Shared::new(HOSTS * 30) else { return };
-    let args = |name| words(&it.seeds, &["--node", name, "--delay", "0.05", "--parts", "1"]);
+    // A busy machine must not let the first lose its part.
+    let flags = |name| ["--node", name, "--delay", "0.05", "--parts", "1", "--lease", "10"];
+    let args = |name| words(&it.seeds, &flags(name));
     let one = Running::start(it.home.crawl(&args("one")));
     until(&it.site, "the first begins", || it.site.web().visits_count() > 20);
     let two = Running::start(it.home.crawl(&args("two")));
