@@ -20,7 +20,7 @@ def main():
     routes = {
         "search": ["/api/v1/search?" + urllib.parse.urlencode({"q": it}) for it in questions],
         "links": [f"/api/v1/links?url={page}"],
-        "pages": [f"/api/v1/pages?url={page}"],
+        "page": [f"/api/v1/page?url={page}"],
         "top": ["/api/v1/top?limit=100"],
         "domains": ["/api/v1/domains"],
         "status": ["/api/v1/status"],
@@ -28,7 +28,7 @@ def main():
         "documents": ["/api/v1/documents?limit=100"],
         "why": [f"/api/v1/why?url={page}"],
         "hosts": ["/api/v1/hosts"],
-        "history": ["/api/v1/history?connection=web&limit=100"],
+        "history": ["/api/v1/reports/history?connection=web&limit=100"],
         "openapi": ["/api/v1/openapi.json"],
     }
     measure(host, tokens, routes, 1)

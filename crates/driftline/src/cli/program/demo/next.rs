@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 const COMMANDS: [(&str, &str); 4] = [
     ("driftline crawl https://example.com/", "crawl a site; later again"),
     ("driftline status", "how its job stands"),
-    ("driftline urls --state failed", "what could not be had"),
+    ("driftline documents --state failed", "what could not be had"),
     ("driftline why https://example.com/page", "why a page is stored, or is not"),
 ];
 
@@ -15,7 +15,7 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
     if stage.kept.is_some() {
         let flags = stage.flags();
         stage.title("The data directory is kept; look around in it");
-        for command in ["status", "urls --state cut", "hosts"] {
+        for command in ["status", "documents --state cut", "hosts"] {
             stage.say(&format!("  driftline {command}{flags}"));
         }
     }
