@@ -148,7 +148,7 @@ pub enum BadSpec {
     Range { name: &'static str, value: i64, least: i64, most: i64 },
     /// A seed is not a canonical URL.
     #[error("seed {0:?} is not a web address: {1}")]
-    Seed(String, page::url::Refused),
+    Seed(String, page::url::UrlRefusal),
     /// The agent's name or contact cannot be sent.
     #[error("{0} must be given in plain characters, so that a site's owner knows who crawls")]
     Agent(&'static str),

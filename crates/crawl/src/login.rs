@@ -294,7 +294,7 @@ impl Shown {
         let bytes = &body.body[..body.body.len().min(LOOKED_BYTES_MAX)];
         let media = sniff::media_of(content_type, false, bytes);
         let text = match media.kind {
-            sniff::Kind::Html | sniff::Kind::Text | sniff::Kind::Xml => {
+            sniff::ContentKind::Html | sniff::ContentKind::Text | sniff::ContentKind::Xml => {
                 charset::decode(bytes, charset::decide(bytes, content_type).encoding).into_owned()
             }
             _ => String::new(),

@@ -9,7 +9,7 @@
 
 use crate::fetch::{Followed, Guard, Outcome, Reason};
 use page::robots::Robots;
-use page::robots::answer::{Asked, Decision, good_for_ms, on_status};
+use page::robots::answer::{RobotsDecision, RobotsFetch, good_for_ms, on_status};
 use std::collections::{HashMap, VecDeque};
 use store::tables::robots::Stored;
 
@@ -166,7 +166,7 @@ impl RobotsCache {
         if self.refusals.len() >= ORIGINS_MAX {
             self.refusals.clear();
         }
-        let until_ms = now_ms + good_for_ms(Asked::default(), None);
+        let until_ms = now_ms + good_for_ms(RobotsFetch::default(), None);
         let refusal = Refusal { guard: guard.clone(), reason, until_ms };
         self.refusals.insert(origin.to_owned(), refusal);
     }
@@ -177,7 +177,7 @@ impl RobotsCache {
         let before = self.origins.get(origin).map(|known| &known.stored);
         let failing_ms = before.and_then(|it| it.failing_ms);
         let good_ms = before.and_then(|it| it.good_ms);
-        let asked = Asked {
+        let asked = RobotsFetch {
             status: followed.status(),
             redirects: u8::try_from(followed.hops.len()).unwrap_or(u8::MAX),
             last_good_age_ms: good_ms.map(|good_ms| now_ms - good_ms),
@@ -186,17 +186,17 @@ impl RobotsCache {
         let kept = before.and_then(|it| it.body.clone());
         // A redirect that is still one was not followed to an end: as good as no file.
         let decision = match on_status(asked) {
-            Decision::Follow => Decision::AllowAll,
+            RobotsDecision::Follow => RobotsDecision::AllowAll,
             decided => decided,
         };
         let (body, closed) = match (decision, &followed.outcome) {
-            (Decision::Parse, Outcome::Body(fetched)) => (Some(fetched.body.to_vec()), false),
-            (Decision::KeepLast, _) => (kept, true),
-            (Decision::DisallowAll, _) => (None, true),
+            (RobotsDecision::Parse, Outcome::Body(fetched)) => (Some(fetched.body.to_vec()), false),
+            (RobotsDecision::KeepLast, _) => (kept, true),
+            (RobotsDecision::DisallowAll, _) => (None, true),
             _ => (None, false),
         };
-        let is_good = decision == Decision::Parse && body.is_some();
-        let in_trouble = matches!(decision, Decision::KeepLast | Decision::DisallowAll);
+        let is_good = decision == RobotsDecision::Parse && body.is_some();
+        let in_trouble = matches!(decision, RobotsDecision::KeepLast | RobotsDecision::DisallowAll);
         let stored = Stored {
             origin: origin.to_owned(),
             status: asked.status.map(i64::from),

@@ -21,15 +21,15 @@ const GUESS_BYTES_MAX: usize = 256 << 10;
 /// The encoding chosen for a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Decision {
+pub struct EncodingDecision {
     pub encoding: &'static Encoding,
     /// What it was learnt from.
-    pub source: Source,
+    pub source: EncodingSource,
 }
 
 /// Where the name of an encoding came from, the most trusted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum EncodingSource {
     /// A byte order mark.
     Bom,
     /// The `charset` of the `Content-Type` header.
@@ -41,9 +41,9 @@ pub enum Source {
 }
 
 /// Chooses the encoding of `body`, which came with this `Content-Type`.
-pub fn decide(body: &[u8], content_type: Option<&str>) -> Decision {
+pub fn decide(body: &[u8], content_type: Option<&str>) -> EncodingDecision {
     if let Some((encoding, _)) = Encoding::for_bom(body) {
-        return Decision { encoding, source: Source::Bom };
+        return EncodingDecision { encoding, source: EncodingSource::Bom };
     }
     // Labels of the "replacement" encoding (ISO-2022-KR and kin) would turn the page into one
     // U+FFFD. Browsers do that against script injection; we run no scripts, so we look on.
@@ -52,12 +52,12 @@ pub fn decide(body: &[u8], content_type: Option<&str>) -> Decision {
         .and_then(|parsed| parsed.charset)
         .and_then(|label| Encoding::for_label_no_replacement(label.as_bytes()));
     if let Some(encoding) = header {
-        return Decision { encoding, source: Source::Header };
+        return EncodingDecision { encoding, source: EncodingSource::Header };
     }
     if let Some(encoding) = prescan::declared(body) {
-        return Decision { encoding, source: Source::Meta };
+        return EncodingDecision { encoding, source: EncodingSource::Meta };
     }
-    Decision { encoding: guess(body), source: Source::Guess }
+    EncodingDecision { encoding: guess(body), source: EncodingSource::Guess }
 }
 
 /// The text of `body` in the encoding decided on, without its byte order mark.

@@ -17,8 +17,8 @@ mod xml;
 
 use crate::bytesize::human_bytes_of;
 use crate::facts::{LINKS_MAX, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
-use crate::sniff::Kind;
-use crate::text::{Collapsed, collapse};
+use crate::sniff::ContentKind;
+use crate::text::{CollapsedText, collapse};
 use crate::url::URL_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -112,22 +112,22 @@ pub enum Format {
 }
 
 /// Whether documents of a kind are read here, and not by another parser.
-pub fn reads(kind: Kind) -> bool {
-    matches!(kind, Kind::Pdf | Kind::Office)
+pub fn reads(kind: ContentKind) -> bool {
+    matches!(kind, ContentKind::Pdf | ContentKind::Office)
 }
 
 /// How a document is read, by its kind, its length and its first bytes; cheap.
-pub fn format_of(kind: Kind, bytes: &[u8]) -> Result<Format, Unreadable> {
+pub fn format_of(kind: ContentKind, bytes: &[u8]) -> Result<Format, Unreadable> {
     let head = &bytes[..bytes.len().min(PDF_MARK_WITHIN)];
     let is_pdf = memchr::memmem::find(head, b"%PDF-").is_some();
     if bytes.len() > DOCUMENT_BYTES_MAX {
         return Err(Unreadable::Long);
     }
     match kind {
-        Kind::Pdf if is_pdf => Ok(Format::Pdf),
-        Kind::Pdf => Err(Unreadable::broken("it does not begin as a PDF does")),
-        Kind::Office if bytes.starts_with(b"PK\x03\x04") => Ok(Format::Archive),
-        Kind::Office if bytes.starts_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") => {
+        ContentKind::Pdf if is_pdf => Ok(Format::Pdf),
+        ContentKind::Pdf => Err(Unreadable::broken("it does not begin as a PDF does")),
+        ContentKind::Office if bytes.starts_with(b"PK\x03\x04") => Ok(Format::Archive),
+        ContentKind::Office if bytes.starts_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") => {
             Err(Unreadable::Old)
         }
         _ => Err(Unreadable::Kind),
@@ -135,7 +135,7 @@ pub fn format_of(kind: Kind, bytes: &[u8]) -> Result<Format, Unreadable> {
 }
 
 /// Reads a document.
-pub fn extract(kind: Kind, bytes: &[u8]) -> Reply {
+pub fn extract(kind: ContentKind, bytes: &[u8]) -> Reply {
     let read = match format_of(kind, bytes)? {
         Format::Pdf => pdf::read,
         Format::Archive => parts::read,
@@ -159,7 +159,7 @@ impl Extract {
     #[must_use]
     fn bounded(self) -> Extract {
         let short = |text: &str| collapse(text, SHORT_TEXT_BYTES_MAX);
-        let mut text = Collapsed::with_room(TEXT_BYTES_MAX, self.text.len());
+        let mut text = CollapsedText::with_room(TEXT_BYTES_MAX, self.text.len());
         say(&mut text, &self.text);
         let mut bounded = Extract {
             title: short(&self.title),
@@ -173,7 +173,7 @@ impl Extract {
         };
         bounded.authors.retain(|it| !it.is_empty());
         bounded.authors.truncate(AUTHORS_MAX);
-        let mut links = Links::default();
+        let mut links = ExtractedLinks::default();
         self.links.iter().for_each(|link| links.add(link));
         (bounded.links, bounded.more_links) = (links.kept, self.more_links || links.more);
         bounded
@@ -181,7 +181,7 @@ impl Extract {
 }
 
 /// Takes a text in, line for line.
-fn say(said: &mut Collapsed, text: &str) {
+fn say(said: &mut CollapsedText, text: &str) {
     for (number, line) in text.split('\n').enumerate() {
         if number > 0 {
             said.line();
@@ -198,14 +198,14 @@ fn is_language(tag: &str) -> bool {
 
 /// Links within their limits.
 #[derive(Default)]
-struct Links {
+struct ExtractedLinks {
     kept: Vec<String>,
     seen: HashSet<String>,
     bytes: usize,
     more: bool,
 }
 
-impl Links {
+impl ExtractedLinks {
     /// Takes an address of the web; others lead to parts of the document itself.
     fn add(&mut self, link: &str) {
         let link = link.trim();

@@ -19,7 +19,7 @@ use std::io::Read;
 use feed_rs::model;
 
 pub use source::Cut;
-use source::Source;
+use source::DecodedText;
 
 use crate::facts::SHORT_TEXT_BYTES_MAX;
 
@@ -34,7 +34,7 @@ const MARKUP_BYTES_MAX: usize = 16 << 10;
 
 /// The flavour of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FeedKind {
     /// RSS of any version, RDF included.
     Rss,
     /// Atom.
@@ -47,7 +47,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Feed {
-    pub kind: Kind,
+    pub kind: FeedKind,
     /// Its title as plain text; empty if it has none.
     pub title: String,
     /// The page it belongs to.
@@ -55,7 +55,7 @@ pub struct Feed {
     /// The WebSub hub that announces its changes.
     pub hub: Option<String>,
     /// What it announces, in its own order. Entries without an address are left out.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FeedEntry>,
     /// A limit cut something off.
     pub truncated: bool,
     /// The document broke off or was not well-formed; the entries are those before that.
@@ -64,7 +64,7 @@ pub struct Feed {
 
 /// One announced page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct FeedEntry {
     /// Its address, as written.
     pub url: String,
     /// Its title as plain text, at most `SHORT_TEXT_BYTES_MAX` bytes.
@@ -77,7 +77,7 @@ pub struct Entry {
 
 /// Reads a feed, gzipped or not; none if it is no feed.
 pub fn read(bytes: &[u8]) -> Option<Feed> {
-    let mut source = Source::new(bytes, BYTES_MAX);
+    let mut source = DecodedText::new(bytes, BYTES_MAX);
     match source.first_byte()? {
         b'<' => read_xml(bytes),
         b'{' => {
@@ -91,7 +91,7 @@ pub fn read(bytes: &[u8]) -> Option<Feed> {
 }
 
 fn read_xml(bytes: &[u8]) -> Option<Feed> {
-    let slim = slim::slim(Source::new(bytes, BYTES_MAX))?;
+    let slim = slim::slim(DecodedText::new(bytes, BYTES_MAX))?;
     // The default identifier is random where nothing else is at hand.
     let parser = feed_rs::parser::Builder::new()
         .sanitize_content(false)
@@ -100,8 +100,8 @@ fn read_xml(bytes: &[u8]) -> Option<Feed> {
     let read = parser.parse(slim.xml.as_bytes()).ok()?;
     Some(Feed {
         kind: match slim.family {
-            slim::Family::Rss => Kind::Rss,
-            slim::Family::Atom => Kind::Atom,
+            slim::FeedDialect::Rss => FeedKind::Rss,
+            slim::FeedDialect::Atom => FeedKind::Atom,
         },
         title: read.title.map(|text| plain_text(&text.content)).unwrap_or_default(),
         site: page_link(&read.links).and_then(http_url),
@@ -116,7 +116,7 @@ fn read_xml(bytes: &[u8]) -> Option<Feed> {
     })
 }
 
-fn entry_of(read: &model::Entry) -> Option<Entry> {
+fn entry_of(read: &model::Entry) -> Option<FeedEntry> {
     let date = read.updated.or(read.published);
     let title = read.title.as_ref().map_or("", |text| text.content.as_str());
     entry(page_link(&read.links), title, date.map(|date| date.timestamp_millis()), &read.id)
@@ -124,12 +124,12 @@ fn entry_of(read: &model::Entry) -> Option<Entry> {
 
 /// An entry, if it has an address. An identifier that is one serves where the
 /// link is missing: RSS calls that a permalink.
-fn entry(url: Option<&str>, title: &str, updated_ms: Option<i64>, id: &str) -> Option<Entry> {
+fn entry(url: Option<&str>, title: &str, updated_ms: Option<i64>, id: &str) -> Option<FeedEntry> {
     let id = id.trim();
     let written = url.map(str::trim).filter(|url| !url.is_empty() && url.len() <= URL_BYTES_MAX);
     let url = written.map(str::to_owned).or_else(|| http_url(id))?;
     let id = if id.len() <= URL_BYTES_MAX { id } else { "" };
-    Some(Entry { url, title: plain_text(title), updated_ms, id: id.to_owned() })
+    Some(FeedEntry { url, title: plain_text(title), updated_ms, id: id.to_owned() })
 }
 
 /// The link to the page itself: `alternate`, or without any relation.

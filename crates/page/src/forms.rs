@@ -33,7 +33,7 @@ type Attributes = BTreeMap<HtmlString, Spanned<HtmlString, ()>>;
 pub fn forms(html: &str) -> Vec<Form> {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    let mut reading = Reading::default();
+    let mut reading = FormParser::default();
     for token in Tokenizer::new_with_emitter(html, emitter) {
         let Ok(token) = token;
         match token {
@@ -49,7 +49,7 @@ pub fn forms(html: &str) -> Vec<Form> {
 
 /// What is being read.
 #[derive(Default)]
-struct Reading {
+struct FormParser {
     forms: Vec<Form>,
     form: Option<Form>,
     has_button: bool,
@@ -69,7 +69,7 @@ struct Select {
     open: Option<(String, bool)>,
 }
 
-impl Reading {
+impl FormParser {
     fn begins(&mut self, name: &[u8], attributes: &Attributes) {
         if name == b"form" && self.form.is_none() {
             let form = Form {

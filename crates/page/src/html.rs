@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use self::attributes::Attributes;
 pub use self::directives::from_header as header_directives;
 use self::elements::Tag;
-use self::links::Found;
+use self::links::FoundLinks;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use self::oracle::extract_by_lol_html;
 use self::pass::Pass;
@@ -91,7 +91,7 @@ fn facts_of(pass: Pass<'_>, input: &Input<'_>, encoding: &'static encoding_rs::E
 /// The links alone, without the words they are known by: no text is read.
 pub fn links_only(input: &Input<'_>) -> Vec<Link> {
     let (_, document) = decoded(input);
-    let mut sink = LinksOnly { found: Found::new(input), in_body: false, template_depth: 0 };
+    let mut sink = LinksOnly { found: FoundLinks::new(input), in_body: false, template_depth: 0 };
     scan::scan(&document, &mut sink);
     let mut facts = Facts::default();
     sink.found.finish(input, &mut facts);
@@ -100,7 +100,7 @@ pub fn links_only(input: &Input<'_>) -> Vec<Link> {
 
 /// What [`links_only`] needs to know.
 struct LinksOnly<'d> {
-    found: Found<'d>,
+    found: FoundLinks<'d>,
     in_body: bool,
     template_depth: u32,
 }

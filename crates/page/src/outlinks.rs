@@ -104,7 +104,7 @@ pub fn of(url: &str, links: &[Link], policy: LinkPolicy, list: &SuffixList) -> O
         LinkPolicy::Webindex => {
             let uri = original_row(&Uri::webindex(url, list).ok()?)?;
             let anchors = links.iter().filter(|link| link.kind == LinkKind::A);
-            let written = anchors.map(|link| Written {
+            let written = anchors.map(|link| WrittenLink {
                 url: &link.url,
                 anchor: Cow::Borrowed(&link.anchor),
                 rel: link.rel,
@@ -169,7 +169,7 @@ fn join(first: &mut OutLink, later: &mut OutLink) {
 }
 
 /// A link as a page wrote it, which need not be a URL.
-pub(crate) struct Written<'a> {
+pub(crate) struct WrittenLink<'a> {
     pub(crate) url: &'a str,
     pub(crate) anchor: Cow<'a, str>,
     pub(crate) rel: Rel,
@@ -181,7 +181,7 @@ pub(crate) struct Written<'a> {
 /// The original knew no limit; of more than [`LINKS_MAX`] the first by row are kept here.
 pub(crate) fn original_links<'a>(
     page: &str,
-    links: impl Iterator<Item = Written<'a>>,
+    links: impl Iterator<Item = WrittenLink<'a>>,
     list: &SuffixList,
 ) -> Vec<OutLink> {
     let mut kept = Vec::new();

@@ -138,8 +138,8 @@ impl Robots {
         let path = Path::of(url);
         let plain = path.plain();
         let whom = self.scope(agent);
-        let mut best_allow = Best::default();
-        let mut best_disallow = Best::default();
+        let mut best_allow = BestMatch::default();
+        let mut best_disallow = BestMatch::default();
         for group in &self.groups {
             let Some(name) = self.agents[group.agents.clone()].iter().find(|a| whom.is(a)) else {
                 continue;
@@ -174,10 +174,10 @@ impl Robots {
 
     /// Groups that name the agent if there are any, else those for everybody.
     /// A name without a single rule counts too: it frees the agent from `*`.
-    fn scope<'a>(&self, agent: &'a str) -> Scope<'a> {
+    fn scope<'a>(&self, agent: &'a str) -> AgentScope<'a> {
         let product = product_token(agent);
         let named = self.agents.iter().any(|a| a.is(product));
-        if named { Scope::Named(product) } else { Scope::Everybody }
+        if named { AgentScope::Named(product) } else { AgentScope::Everybody }
     }
 
     fn show<'a>(&'a self, rule: &StoredRule, agent: &'a Agent) -> Rule<'a> {
@@ -202,16 +202,16 @@ fn product_token(agent: &str) -> &str {
     agent.split('/').next().unwrap_or_default().trim()
 }
 
-enum Scope<'a> {
+enum AgentScope<'a> {
     Named(&'a str),
     Everybody,
 }
 
-impl Scope<'_> {
+impl AgentScope<'_> {
     fn is(&self, agent: &Agent) -> bool {
         match self {
-            Scope::Named(product) => agent.is(product),
-            Scope::Everybody => *agent == Agent::Any,
+            AgentScope::Named(product) => agent.is(product),
+            AgentScope::Everybody => *agent == Agent::Any,
         }
     }
 }
@@ -219,16 +219,16 @@ impl Scope<'_> {
 /// The longest match so far; of equals, the first. Length 0 is no match: an
 /// empty `Disallow` allows everything, which is also what no rule at all does.
 #[derive(Default)]
-struct Best<'a> {
+struct BestMatch<'a> {
     length: usize,
     rule: Option<(&'a StoredRule, &'a Agent)>,
 }
 
-impl<'a> Best<'a> {
+impl<'a> BestMatch<'a> {
     fn offer(&mut self, matched: Option<usize>, rule: &'a StoredRule, agent: &'a Agent) {
         let Some(length) = matched else { return };
         if length > self.length {
-            *self = Best { length, rule: Some((rule, agent)) };
+            *self = BestMatch { length, rule: Some((rule, agent)) };
         }
     }
 }

@@ -13,7 +13,7 @@
 mod text;
 mod xml;
 
-use crate::feed::{self, Cut, datetime, source::Source};
+use crate::feed::{self, Cut, datetime, source::DecodedText};
 
 /// Unpacked bytes that are read: the limit of sitemaps.org.
 pub const BYTES_MAX: usize = 52_428_800;
@@ -23,7 +23,7 @@ pub const ENTRIES_MAX: usize = 50_000;
 pub const LOC_BYTES_MAX: usize = 4_096;
 /// What kind of list it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SitemapKind {
     /// `<urlset>`: pages.
     UrlSet,
     /// `<sitemapindex>`: further sitemaps.
@@ -42,9 +42,9 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sitemap {
     /// What it lists.
-    pub kind: Kind,
+    pub kind: SitemapKind,
     /// Its entries, in its own order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<SitemapEntry>,
     /// Entries left out because they have no address, or none that can be one.
     pub skipped: usize,
     /// There were more entries than [`ENTRIES_MAX`].
@@ -59,7 +59,7 @@ pub struct Sitemap {
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct SitemapEntry {
     /// The address as written, trimmed.
     pub loc: String,
     /// When it last changed, as far as the site says so in a form that is valid.
@@ -100,24 +100,24 @@ impl ChangeFreq {
 
 /// Reads a sitemap, gzipped or not. Every input gives an answer.
 pub fn read(bytes: &[u8]) -> Sitemap {
-    let mut source = Source::new(bytes, BYTES_MAX);
+    let mut source = DecodedText::new(bytes, BYTES_MAX);
     match source.first_byte() {
         Some(b'<') => match xml::read(source) {
-            xml::Outcome::Sitemap(sitemap) => sitemap,
-            xml::Outcome::Feed => of_feed(bytes),
+            xml::SitemapOrFeed::Sitemap(sitemap) => sitemap,
+            xml::SitemapOrFeed::Feed => of_feed(bytes),
         },
         Some(_) => text::read(source),
-        None => Sitemap { cut: source.cut, ..Sitemap::empty(Kind::Unknown) },
+        None => Sitemap { cut: source.cut, ..Sitemap::empty(SitemapKind::Unknown) },
     }
 }
 
 fn of_feed(bytes: &[u8]) -> Sitemap {
-    let Some(feed) = feed::read(bytes) else { return Sitemap::empty(Kind::Unknown) };
+    let Some(feed) = feed::read(bytes) else { return Sitemap::empty(SitemapKind::Unknown) };
     let kind = match feed.kind {
-        feed::Kind::Rss => Kind::Rss,
-        feed::Kind::Atom | feed::Kind::Json => Kind::Atom,
+        feed::FeedKind::Rss => SitemapKind::Rss,
+        feed::FeedKind::Atom | feed::FeedKind::Json => SitemapKind::Atom,
     };
-    let entries = feed.entries.into_iter().map(|entry| Entry {
+    let entries = feed.entries.into_iter().map(|entry| SitemapEntry {
         loc: entry.url,
         lastmod_ms: entry.updated_ms,
         changefreq: None,
@@ -132,7 +132,7 @@ fn of_feed(bytes: &[u8]) -> Sitemap {
 }
 
 impl Sitemap {
-    fn empty(kind: Kind) -> Sitemap {
+    fn empty(kind: SitemapKind) -> Sitemap {
         Sitemap {
             kind,
             entries: Vec::new(),
@@ -145,7 +145,7 @@ impl Sitemap {
     }
 
     /// Adds an entry; false once there are too many.
-    fn add(&mut self, entry: Option<Entry>) -> bool {
+    fn add(&mut self, entry: Option<SitemapEntry>) -> bool {
         let Some(entry) = entry else {
             self.skipped += 1;
             return true;

@@ -98,7 +98,7 @@ fn is_token(text: &str) -> bool {
 /// What can be done with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum ContentKind {
     /// HTML or XHTML.
     Html,
     /// RSS, Atom or JSON Feed.
@@ -131,7 +131,7 @@ pub enum Kind {
 pub struct Media {
     /// `type/subtype` in lower case.
     pub essence: Cow<'static, str>,
-    pub kind: Kind,
+    pub kind: ContentKind,
 }
 
 impl Media {
@@ -159,12 +159,14 @@ pub fn media_of(content_type: Option<&str>, nosniff: bool, body: &[u8]) -> Media
             None => as_supplied(supplied.as_deref().unwrap_or_default()),
         },
         Some(essence) => match kind_of(essence) {
-            kind @ (Kind::Image | Kind::Audio | Kind::Video) => signature::binary(head)
-                .map(Media::known)
-                .filter(|seen| seen.kind == kind && !essence.ends_with("+xml"))
-                .unwrap_or_else(|| as_supplied(essence)),
+            kind @ (ContentKind::Image | ContentKind::Audio | ContentKind::Video) => {
+                signature::binary(head)
+                    .map(Media::known)
+                    .filter(|seen| seen.kind == kind && !essence.ends_with("+xml"))
+                    .unwrap_or_else(|| as_supplied(essence))
+            }
             // These two say "some bytes" and nothing more.
-            Kind::Binary
+            ContentKind::Binary
                 if matches!(essence, "application/octet-stream" | "binary/octet-stream") =>
             {
                 signature::binary(head).map_or_else(|| as_supplied(essence), Media::known)
@@ -217,21 +219,21 @@ fn is_binary_byte(byte: u8) -> bool {
 }
 
 /// What a media type means to us.
-pub fn kind_of(essence: &str) -> Kind {
+pub fn kind_of(essence: &str) -> ContentKind {
     match essence {
-        "text/html" | "application/xhtml+xml" => return Kind::Html,
+        "text/html" | "application/xhtml+xml" => return ContentKind::Html,
         "application/rss+xml"
         | "application/atom+xml"
         | "application/rdf+xml"
-        | "application/feed+json" => return Kind::Feed,
-        "text/xml" | "application/xml" => return Kind::Xml,
-        "application/json" | "text/json" => return Kind::Json,
-        "application/pdf" | "application/x-pdf" => return Kind::Pdf,
+        | "application/feed+json" => return ContentKind::Feed,
+        "text/xml" | "application/xml" => return ContentKind::Xml,
+        "application/json" | "text/json" => return ContentKind::Json,
+        "application/pdf" | "application/x-pdf" => return ContentKind::Pdf,
         "application/msword"
         | "application/rtf"
         | "text/rtf"
         | "application/epub+zip"
-        | "application/x-ole-storage" => return Kind::Office,
+        | "application/x-ole-storage" => return ContentKind::Office,
         "application/zip"
         | "application/gzip"
         | "application/x-gzip"
@@ -242,30 +244,30 @@ pub fn kind_of(essence: &str) -> Kind {
         | "application/x-7z-compressed"
         | "application/vnd.rar"
         | "application/x-rar-compressed"
-        | "application/x-compressed-tar" => return Kind::Archive,
+        | "application/x-compressed-tar" => return ContentKind::Archive,
         "application/javascript" | "application/x-javascript" | "application/ecmascript" => {
-            return Kind::Text;
+            return ContentKind::Text;
         }
-        "application/ogg" => return Kind::Audio,
-        "application/vnd.ms-fontobject" | "application/font-woff" => return Kind::Font,
+        "application/ogg" => return ContentKind::Audio,
+        "application/vnd.ms-fontobject" | "application/font-woff" => return ContentKind::Font,
         _ => {}
     }
     let (class, subtype) = essence.split_once('/').unwrap_or((essence, ""));
     match class {
-        "image" => Kind::Image,
-        "audio" => Kind::Audio,
-        "video" => Kind::Video,
-        "font" => Kind::Font,
-        _ if subtype.ends_with("+xml") => Kind::Xml,
-        _ if subtype.ends_with("+json") => Kind::Json,
-        "text" => Kind::Text,
+        "image" => ContentKind::Image,
+        "audio" => ContentKind::Audio,
+        "video" => ContentKind::Video,
+        "font" => ContentKind::Font,
+        _ if subtype.ends_with("+xml") => ContentKind::Xml,
+        _ if subtype.ends_with("+json") => ContentKind::Json,
+        "text" => ContentKind::Text,
         _ if subtype.starts_with("vnd.openxmlformats-officedocument")
             || subtype.starts_with("vnd.oasis.opendocument")
             || subtype.starts_with("vnd.ms-") =>
         {
-            Kind::Office
+            ContentKind::Office
         }
-        _ => Kind::Binary,
+        _ => ContentKind::Binary,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Text as the outside reads it: white space collapsed, control characters gone,
 //! cut at a byte limit, and split into words.
 //!
-//! Relies on nothing but `char`. Invariant: what [`Collapsed`] holds has no
+//! Relies on nothing but `char`. Invariant: what [`CollapsedText`] holds has no
 //! control character but single line breaks, no leading, trailing or doubled
 //! white space, and never more bytes than its limit; so collapsing is idempotent.
 
@@ -10,31 +10,36 @@
 /// A page's text arrives in pieces (one for each run between two tags), and
 /// neither a word nor a run of white space ends with its piece.
 #[derive(Debug)]
-pub struct Collapsed {
+pub struct CollapsedText {
     text: String,
     bytes_max: usize,
-    pending: Pending,
+    pending: PendingSpace,
     full: bool,
 }
 
 /// White space that was read and is written only when a word follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Pending {
+enum PendingSpace {
     Nothing,
     Space,
     Line,
 }
 
-impl Collapsed {
+impl CollapsedText {
     /// An empty text that will hold at most `bytes_max` bytes.
-    pub fn new(bytes_max: usize) -> Collapsed {
-        Collapsed { text: String::new(), bytes_max, pending: Pending::Nothing, full: false }
+    pub fn new(bytes_max: usize) -> CollapsedText {
+        CollapsedText {
+            text: String::new(),
+            bytes_max,
+            pending: PendingSpace::Nothing,
+            full: false,
+        }
     }
 
     /// An empty text with room for `bytes` bytes made beforehand.
-    pub fn with_room(bytes_max: usize, bytes: usize) -> Collapsed {
+    pub fn with_room(bytes_max: usize, bytes: usize) -> CollapsedText {
         let text = String::with_capacity(bytes.min(bytes_max));
-        Collapsed { text, ..Collapsed::new(bytes_max) }
+        CollapsedText { text, ..CollapsedText::new(bytes_max) }
     }
 
     /// Appends `piece`.
@@ -44,36 +49,36 @@ impl Collapsed {
         let mut at = 0;
         while let Some(found) = class(at) {
             at += match found {
-                Class::Word => {
+                ByteClass::Word => {
                     // Words with single spaces between them are copied in one go.
                     let start = at;
                     at += plain_words(&bytes[at..]);
-                    while class(at) == Some(Class::Word)
-                        || (bytes.get(at) == Some(&b' ') && class(at + 1) == Some(Class::Word))
+                    while class(at) == Some(ByteClass::Word)
+                        || (bytes.get(at) == Some(&b' ') && class(at + 1) == Some(ByteClass::Word))
                     {
                         at += 1;
                     }
                     self.words(&piece[start..at]);
                     0
                 }
-                Class::Space => {
+                ByteClass::Space => {
                     self.space();
                     1
                 }
-                Class::Control => 1,
-                Class::Look => self.wide(&piece[at..]),
+                ByteClass::Control => 1,
+                ByteClass::Look => self.wide(&piece[at..]),
             };
         }
     }
 
     /// Ends a word: what follows is apart from what came before.
     pub fn space(&mut self) {
-        self.pending = self.pending.max(Pending::Space);
+        self.pending = self.pending.max(PendingSpace::Space);
     }
 
     /// Ends a block: what follows stands on a new line.
     pub fn line(&mut self) {
-        self.pending = Pending::Line;
+        self.pending = PendingSpace::Line;
     }
 
     /// Whether no word has come yet.
@@ -114,7 +119,7 @@ impl Collapsed {
         if self.full {
             return;
         }
-        let separated = self.pending != Pending::Nothing && !self.text.is_empty();
+        let separated = self.pending != PendingSpace::Nothing && !self.text.is_empty();
         let room = self.bytes_max.saturating_sub(self.text.len() + usize::from(separated));
         let mut kept = words;
         if words.len() > room {
@@ -125,16 +130,16 @@ impl Collapsed {
             return;
         }
         if separated {
-            self.text.push(if self.pending == Pending::Line { '\n' } else { ' ' });
+            self.text.push(if self.pending == PendingSpace::Line { '\n' } else { ' ' });
         }
-        self.pending = Pending::Nothing;
+        self.pending = PendingSpace::Nothing;
         self.text.push_str(kept);
     }
 }
 
 /// `text` with white space collapsed to single spaces, cut to `bytes_max` bytes.
 pub fn collapse(text: &str, bytes_max: usize) -> String {
-    let mut collapsed = Collapsed::new(bytes_max);
+    let mut collapsed = CollapsedText::new(bytes_max);
     collapsed.push(text);
     collapsed.into_string()
 }
@@ -164,9 +169,9 @@ fn plain_words(text: &[u8]) -> usize {
     at
 }
 
-/// What a byte of UTF-8 means to [`Collapsed::push`].
+/// What a byte of UTF-8 means to [`CollapsedText::push`].
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum ByteClass {
     Word,
     Space,
     Control,
@@ -175,17 +180,17 @@ enum Class {
     Look,
 }
 
-const CLASS: [Class; 256] = classes();
+const CLASS: [ByteClass; 256] = classes();
 
-const fn classes() -> [Class; 256] {
-    let mut table = [Class::Word; 256];
+const fn classes() -> [ByteClass; 256] {
+    let mut table = [ByteClass::Word; 256];
     let mut byte = 0;
     while byte < 256 {
         table[byte] = match byte {
-            0x09..=0x0d | 0x20 => Class::Space,
-            0x00..=0x1f | 0x7f => Class::Control,
-            0xc2 | 0xe1 | 0xe2 | 0xe3 => Class::Look,
-            _ => Class::Word,
+            0x09..=0x0d | 0x20 => ByteClass::Space,
+            0x00..=0x1f | 0x7f => ByteClass::Control,
+            0xc2 | 0xe1 | 0xe2 | 0xe3 => ByteClass::Look,
+            _ => ByteClass::Word,
         };
         byte += 1;
     }

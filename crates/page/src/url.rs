@@ -72,7 +72,7 @@ impl Policy {
 
 /// Why a text is not a URL that can be crawled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Refused {
+pub enum UrlRefusal {
     /// Not a URL, or a relative one with nothing to resolve it against.
     #[error("not a URL")]
     Syntax,
@@ -88,7 +88,7 @@ pub enum Refused {
 }
 
 /// The one spelling of an absolute URL under a policy.
-pub fn canonical(input: &str, policy: &Policy) -> Result<String, Refused> {
+pub fn canonical(input: &str, policy: &Policy) -> Result<String, UrlRefusal> {
     let input = trim(input);
     let mut out = String::with_capacity(input.len().min(HREF_BYTES_MAX));
     if !plain::absolute(&mut out, input, policy) {
@@ -106,11 +106,11 @@ fn trim(input: &str) -> &str {
 
 /// Refuses cheaply what parsing would only refuse later: most hrefs that are no
 /// plain links are `javascript:`, `mailto:`, or a `data:` of any size.
-fn check_before_parsing(trimmed: &str) -> Result<(), Refused> {
+fn check_before_parsing(trimmed: &str) -> Result<(), UrlRefusal> {
     if has_other_scheme(trimmed) {
-        return Err(Refused::Scheme);
+        return Err(UrlRefusal::Scheme);
     }
-    if trimmed.len() > HREF_BYTES_MAX { Err(Refused::TooLong) } else { Ok(()) }
+    if trimmed.len() > HREF_BYTES_MAX { Err(UrlRefusal::TooLong) } else { Ok(()) }
 }
 
 fn has_other_scheme(trimmed: &str) -> bool {
@@ -124,7 +124,7 @@ fn has_other_scheme(trimmed: &str) -> bool {
 }
 
 /// Parses as WHATWG does, against an http(s) base if there is one.
-fn parse(base: Option<&Url>, trimmed: &str) -> Result<Url, Refused> {
+fn parse(base: Option<&Url>, trimmed: &str) -> Result<Url, UrlRefusal> {
     let parsed = match base {
         Some(base) => base.join(&two_slashes(trimmed)),
         None => Url::parse(trimmed),
@@ -134,8 +134,8 @@ fn parse(base: Option<&Url>, trimmed: &str) -> Result<Url, Refused> {
         | ParseError::IdnaError
         | ParseError::InvalidIpv4Address
         | ParseError::InvalidIpv6Address
-        | ParseError::InvalidDomainCharacter => Refused::Host,
-        _ => Refused::Syntax,
+        | ParseError::InvalidDomainCharacter => UrlRefusal::Host,
+        _ => UrlRefusal::Syntax,
     })
 }
 
@@ -158,13 +158,13 @@ fn two_slashes(href: &str) -> Cow<'_, str> {
     if slashes > 2 { Cow::Owned(format!("//{}", &href[end..])) } else { Cow::Borrowed(href) }
 }
 
-fn within_limit(url: &str) -> Result<(), Refused> {
-    if url.len() > URL_BYTES_MAX { Err(Refused::TooLong) } else { Ok(()) }
+fn within_limit(url: &str) -> Result<(), UrlRefusal> {
+    if url.len() > URL_BYTES_MAX { Err(UrlRefusal::TooLong) } else { Ok(()) }
 }
 
 /// The long way to resolve a link, and nothing else: what `plain` must agree with.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn long_way(base: &str, href: &str, policy: &Policy) -> Result<String, Refused> {
+pub(crate) fn long_way(base: &str, href: &str, policy: &Policy) -> Result<String, UrlRefusal> {
     let base = parse(None, trim(base))?;
     let mut out = String::new();
     clean::write(&mut out, &parse(Some(&base), trim(href))?, policy)?;

@@ -51,7 +51,7 @@ struct Payload<Response> {
 
 /// As much of an [`Extract`] as tells its status, field for field.
 #[derive(Deserialize)]
-struct Answer {
+struct ResponseMetadata {
     #[serde(rename = "Headers", default)]
     _headers: IgnoredAny,
     #[serde(rename = "Response-Message", default)]
@@ -77,13 +77,13 @@ struct Message {
 #[derive(Debug, Default, Deserialize)]
 struct Html {
     #[serde(rename = "Head", default)]
-    head: Head,
+    head: HtmlHead,
     #[serde(rename = "Links", default)]
-    links: Vec<Named>,
+    links: Vec<NamedLink>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Head {
+struct HtmlHead {
     #[serde(rename = "Title", default)]
     title: String,
     #[serde(rename = "Base", default)]
@@ -101,7 +101,7 @@ struct Meta {
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct NamedLink {
     #[serde(default)]
     path: String,
     #[serde(default)]
@@ -120,7 +120,7 @@ pub fn read(block: &[u8]) -> Option<Extract> {
 
 /// What a record tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum RecordStatus {
     /// It cannot be read, or is too long.
     Unreadable,
     /// No answer of a server: a request, or something about the crawl.
@@ -130,10 +130,10 @@ pub enum Told {
 }
 
 /// Tells what a record is about, also when that is no page.
-pub fn told(block: &[u8]) -> Told {
-    let Ok(answer) = response::<Answer>(block) else { return Told::Unreadable };
+pub fn told(block: &[u8]) -> RecordStatus {
+    let Ok(answer) = response::<ResponseMetadata>(block) else { return RecordStatus::Unreadable };
     let status = answer.and_then(|it| it.message.status());
-    status.map_or(Told::NoAnswer, Told::Answer)
+    status.map_or(RecordStatus::NoAnswer, RecordStatus::Answer)
 }
 
 impl Message {
@@ -268,23 +268,23 @@ mod tests {
     #[test]
     fn a_record_tells_its_status_also_when_that_is_no_page() {
         for (status, expected) in [
-            (r#""200""#, Told::Answer(200)),
-            ("301", Told::Answer(301)),
-            (r#""404""#, Told::Answer(404)),
-            ("null", Told::NoAnswer),
-            ("-1", Told::NoAnswer),
-            (r#""99999""#, Told::NoAnswer),
+            (r#""200""#, RecordStatus::Answer(200)),
+            ("301", RecordStatus::Answer(301)),
+            (r#""404""#, RecordStatus::Answer(404)),
+            ("null", RecordStatus::NoAnswer),
+            ("-1", RecordStatus::NoAnswer),
+            (r#""99999""#, RecordStatus::NoAnswer),
         ] {
             assert_eq!(told(record(status, "{}").as_bytes()), expected, "{status}");
         }
         // What is wrong with its links is no matter here.
-        assert_eq!(told(record("404", r#"{"Links": 7}"#).as_bytes()), Told::Answer(404));
+        assert_eq!(told(record("404", r#"{"Links": 7}"#).as_bytes()), RecordStatus::Answer(404));
         let request = r#"{"Envelope": {"Payload-Metadata": {"HTTP-Request-Metadata": {}}}}"#;
-        assert_eq!(told(request.as_bytes()), Told::NoAnswer);
-        assert_eq!(told(br#"{"Envelope": {}}"#), Told::NoAnswer);
-        assert_eq!(told(b"{}"), Told::NoAnswer, "JSON about something else");
+        assert_eq!(told(request.as_bytes()), RecordStatus::NoAnswer);
+        assert_eq!(told(br#"{"Envelope": {}}"#), RecordStatus::NoAnswer);
+        assert_eq!(told(b"{}"), RecordStatus::NoAnswer, "JSON about something else");
         for block in ["", "{", "7", r#"{"Envelope": 7}"#] {
-            assert_eq!(told(block.as_bytes()), Told::Unreadable, "{block}");
+            assert_eq!(told(block.as_bytes()), RecordStatus::Unreadable, "{block}");
         }
     }
 
@@ -308,7 +308,7 @@ mod tests {
             record.extend(std::iter::repeat_n(' ', bytes - record.len()));
             (read(record.as_bytes()).is_some(), told(record.as_bytes()))
         };
-        assert_eq!(padded(BYTES_MAX), (true, Told::Answer(200)));
-        assert_eq!(padded(BYTES_MAX + 1), (false, Told::Unreadable));
+        assert_eq!(padded(BYTES_MAX), (true, RecordStatus::Answer(200)));
+        assert_eq!(padded(BYTES_MAX + 1), (false, RecordStatus::Unreadable));
     }
 }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value as Json};
 use crate::domain::SuffixList;
 use crate::facts::{LINKS_MAX, Link, LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
 use crate::feed::datetime;
-use crate::outlinks::{OutLink, Written, original_links, original_row};
+use crate::outlinks::{OutLink, WrittenLink, original_links, original_row};
 use crate::uri::Uri;
 use crate::url::{self, Policy};
 use crate::wat;
@@ -156,7 +156,7 @@ fn page<'a>(
     let own = Uri::webindex(url, list).ok()?;
     let uri = original_row(&own)?;
     let written =
-        links.map(|(url, anchor)| Written { url, anchor: short(anchor), rel: Rel::default() });
+        links.map(|(url, anchor)| WrittenLink { url, anchor: short(anchor), rel: Rel::default() });
     let links = original_links(&uri, written, list);
     Some(WebindexPage {
         url: own.to_url(),

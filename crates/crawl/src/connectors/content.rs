@@ -11,7 +11,7 @@ use page::{charset, fingerprint, sniff};
 /// What a document says that is at a URL, is declared to be of a type, and has a body.
 pub fn facts(url: &str, content_type: Option<&str>, body: &[u8]) -> Facts {
     let media = sniff::media_of(content_type, false, body);
-    if media.kind == sniff::Kind::Html {
+    if media.kind == sniff::ContentKind::Html {
         let policy = Policy::default();
         let mut input = Input::new(body, url, &policy);
         input.content_type = content_type;
@@ -22,7 +22,10 @@ pub fn facts(url: &str, content_type: Option<&str>, body: &[u8]) -> Facts {
         content_hash: fingerprint::content_hash(body),
         ..Facts::default()
     };
-    let is_text = matches!(media.kind, sniff::Kind::Text | sniff::Kind::Xml | sniff::Kind::Json);
+    let is_text = matches!(
+        media.kind,
+        sniff::ContentKind::Text | sniff::ContentKind::Xml | sniff::ContentKind::Json
+    );
     if is_text {
         let encoding = charset::decide(body, content_type).encoding;
         facts.charset = encoding.name().to_owned();

@@ -105,7 +105,7 @@ fn facts_of(web: &Web, url: &str, fetched: &Fetched, beyond: &mut Listed) -> Fac
             all.with(header_directives(value, web.spec.product()))
         });
     let media = sniff::media_of(content_type, nosniff, body);
-    if media.kind == sniff::Kind::Html {
+    if media.kind == sniff::ContentKind::Html {
         let mut input = Input::new(body, url, &web.spec.policy);
         input.content_type = content_type;
         input.nosniff = nosniff;
@@ -120,8 +120,10 @@ fn facts_of(web: &Web, url: &str, fetched: &Fetched, beyond: &mut Listed) -> Fac
         ..Facts::default()
     };
     match media.kind {
-        sniff::Kind::Xml | sniff::Kind::Feed => read_lists(web, url, body, &mut facts, beyond),
-        sniff::Kind::Text => {
+        sniff::ContentKind::Xml | sniff::ContentKind::Feed => {
+            read_lists(web, url, body, &mut facts, beyond)
+        }
+        sniff::ContentKind::Text => {
             let encoding = charset::decide(body, content_type).encoding;
             facts.charset = encoding.name().to_owned();
             let text = charset::decode(body, encoding);
@@ -150,7 +152,7 @@ fn read_lists(web: &Web, url: &str, body: &[u8], facts: &mut Facts, beyond: &mut
         }
     };
     let listed = sitemap::read(body);
-    let is_index = listed.kind == sitemap::Kind::Index;
+    let is_index = listed.kind == sitemap::SitemapKind::Index;
     for entry in &listed.entries {
         push(&entry.loc, "", LinkKind::Sitemap);
     }
@@ -162,7 +164,7 @@ fn read_lists(web: &Web, url: &str, body: &[u8], facts: &mut Facts, beyond: &mut
         }
         facts.title = feed.title;
     }
-    let is_list = is_index || listed.kind == sitemap::Kind::UrlSet;
+    let is_list = is_index || listed.kind == sitemap::SitemapKind::UrlSet;
     beyond.bytes = is_list.then_some(listed.bytes.max(body.len()));
     beyond.is_index = is_index;
 }

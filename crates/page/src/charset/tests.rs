@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn chosen(body: &[u8], content_type: Option<&str>) -> (&'static str, Source) {
+fn chosen(body: &[u8], content_type: Option<&str>) -> (&'static str, EncodingSource) {
     let decision = decide(body, content_type);
     (decision.encoding.name(), decision.source)
 }
@@ -13,23 +13,26 @@ fn the_order_is_mark_then_header_then_declaration_then_guess() {
     let meta = b"<meta charset=koi8-r>".as_slice();
     let marked = [b"\xef\xbb\xbf".as_slice(), meta].concat();
     let header = Some("text/html; charset=iso-8859-2");
-    assert_eq!(chosen(&marked, header), ("UTF-8", Source::Bom));
-    assert_eq!(chosen(meta, header), ("ISO-8859-2", Source::Header));
-    assert_eq!(chosen(meta, Some("text/html")), ("KOI8-R", Source::Meta));
-    assert_eq!(chosen(b"<p>plain", None), ("UTF-8", Source::Guess));
-    assert_eq!(chosen(b"\xff\xfe<\0p\0", header), ("UTF-16LE", Source::Bom));
-    assert_eq!(chosen(b"\xfe\xff\0<\0p", None), ("UTF-16BE", Source::Bom));
+    assert_eq!(chosen(&marked, header), ("UTF-8", EncodingSource::Bom));
+    assert_eq!(chosen(meta, header), ("ISO-8859-2", EncodingSource::Header));
+    assert_eq!(chosen(meta, Some("text/html")), ("KOI8-R", EncodingSource::Meta));
+    assert_eq!(chosen(b"<p>plain", None), ("UTF-8", EncodingSource::Guess));
+    assert_eq!(chosen(b"\xff\xfe<\0p\0", header), ("UTF-16LE", EncodingSource::Bom));
+    assert_eq!(chosen(b"\xfe\xff\0<\0p", None), ("UTF-16BE", EncodingSource::Bom));
 }
 
 #[test]
 fn an_unknown_or_dangerous_label_is_passed_over() {
     let meta = b"<meta charset=utf-8>";
     for header in ["text/html; charset=utf-7", "text/html; charset=bogus", "text/html;charset="] {
-        assert_eq!(chosen(meta, Some(header)), ("UTF-8", Source::Meta), "{header}");
+        assert_eq!(chosen(meta, Some(header)), ("UTF-8", EncodingSource::Meta), "{header}");
     }
     let seven = b"<meta charset=utf-7>+ADw-script+AD4-";
-    assert_eq!(chosen(seven, None), ("UTF-8", Source::Guess));
-    assert_eq!(chosen(meta, Some("text/html; charset=iso-2022-kr")), ("UTF-8", Source::Meta));
+    assert_eq!(chosen(seven, None), ("UTF-8", EncodingSource::Guess));
+    assert_eq!(
+        chosen(meta, Some("text/html; charset=iso-2022-kr")),
+        ("UTF-8", EncodingSource::Meta)
+    );
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn undeclared_text_is_guessed_from_its_bytes() {
         (encoding_rs::UTF_8, japanese),
     ] {
         let (bytes, _, _) = encoding.encode(text);
-        assert_eq!(chosen(&bytes, None), (encoding.name(), Source::Guess));
+        assert_eq!(chosen(&bytes, None), (encoding.name(), EncodingSource::Guess));
         assert_eq!(decode(&bytes, encoding), text);
     }
 }

@@ -5,10 +5,10 @@
 //! Invariant: each value is within the limit of a short text.
 
 use super::Extract;
-use super::xml::{Piece, attribute, walk};
+use super::xml::{XmlEvent, attribute, walk};
 use crate::facts::SHORT_TEXT_BYTES_MAX;
 use crate::feed::datetime;
-use crate::text::Collapsed;
+use crate::text::CollapsedText;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
@@ -17,40 +17,42 @@ const VALUES_MAX: usize = 1_000;
 
 /// Whose names are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum PackageFormat {
     Office,
     OpenDocument,
     Book,
 }
 
 /// Takes what a file says into what is known.
-pub(super) fn read(file: impl BufRead, family: Family, found: &mut Extract) {
-    let mut open: Option<(String, Collapsed)> = None;
+pub(super) fn read(file: impl BufRead, family: PackageFormat, found: &mut Extract) {
+    let mut open: Option<(String, CollapsedText)> = None;
     let mut last_creator = None;
     let mut values = 0;
     walk(file, |piece| {
         match piece {
-            Piece::Start(start) => {
+            XmlEvent::Start(start) => {
                 let local = start.local_name();
                 let name = match (local.as_ref(), family) {
                     // A book says in an attribute what it says.
-                    ("meta", Family::Book) => attribute(start, "property").unwrap_or_default(),
+                    ("meta", PackageFormat::Book) => {
+                        attribute(start, "property").unwrap_or_default()
+                    }
                     (name, _) => name.to_owned(),
                 };
-                open = Some((name, Collapsed::new(SHORT_TEXT_BYTES_MAX)));
+                open = Some((name, CollapsedText::new(SHORT_TEXT_BYTES_MAX)));
             }
-            Piece::Text(text) => {
+            XmlEvent::Text(text) => {
                 if let Some((_, value)) = &mut open {
                     value.push(text);
                 }
             }
-            Piece::End(_) => {
+            XmlEvent::End(_) => {
                 let Some((name, value)) = open.take().filter(|(_, value)| !value.is_empty()) else {
                     return ControlFlow::Continue(());
                 };
                 values += 1;
                 match name.as_str() {
-                    "creator" if family == Family::OpenDocument => {
+                    "creator" if family == PackageFormat::OpenDocument => {
                         last_creator = Some(value.into_string());
                     }
                     name => take(found, name, family, value.into_string()),
@@ -68,8 +70,8 @@ pub(super) fn read(file: impl BufRead, family: Family, found: &mut Extract) {
     }
 }
 
-fn take(found: &mut Extract, name: &str, family: Family, value: String) {
-    let is_book = family == Family::Book;
+fn take(found: &mut Extract, name: &str, family: PackageFormat, value: String) {
+    let is_book = family == PackageFormat::Book;
     match name {
         "title" if found.title.is_empty() => found.title = value,
         "description" if found.description.is_empty() => found.description = value,

@@ -47,7 +47,7 @@ impl<'a> Archive<'a> {
     /// Opens a file; `None` if it cannot be opened.
     pub fn part(&mut self, name: &str) -> Option<impl BufRead> {
         match self.zip.by_name(name) {
-            Ok(file) => Some(BufReader::new(Bounded { file, left: &self.left })),
+            Ok(file) => Some(BufReader::new(BoundedMember { file, left: &self.left })),
             Err(error) => {
                 let password = ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED);
                 self.is_locked |= error.to_string() == password.to_string();
@@ -63,12 +63,12 @@ impl<'a> Archive<'a> {
 }
 
 /// A file that ends when the archive's bytes are used up.
-struct Bounded<'a, R> {
+struct BoundedMember<'a, R> {
     file: R,
     left: &'a Cell<u64>,
 }
 
-impl<R: Read> Read for Bounded<'_, R> {
+impl<R: Read> Read for BoundedMember<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.left.get()).unwrap_or(usize::MAX);
         let most = buffer.len().min(left);

@@ -4,7 +4,7 @@
 //! order in which they are read. Invariant: names lead to files of the archive or to none.
 
 use super::archive::Archive;
-use super::xml::{Piece, attribute, walk};
+use super::xml::{XmlEvent, attribute, walk};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ const CONTAINER: &str = "META-INF/container.xml";
 pub(super) fn package(archive: &mut Archive<'_>) -> Option<String> {
     let mut found = None;
     walk(archive.part(CONTAINER)?, |piece| match piece {
-        Piece::Start(start) if start.local_name().as_ref() == "rootfile" => {
+        XmlEvent::Start(start) if start.local_name().as_ref() == "rootfile" => {
             found = attribute(start, "full-path");
             ControlFlow::Break(())
         }
@@ -28,7 +28,7 @@ pub(super) fn order(archive: &mut Archive<'_>, package: &str) -> Vec<String> {
     let Some(file) = archive.part(package) else { return Vec::new() };
     let (mut files, mut order) = (HashMap::new(), Vec::new());
     walk(file, |piece| {
-        if let Piece::Start(start) = piece {
+        if let XmlEvent::Start(start) = piece {
             match start.local_name().as_ref() {
                 "item" => files.extend(attribute(start, "id").zip(attribute(start, "href"))),
                 "itemref" => order.extend(attribute(start, "idref")),

@@ -5,24 +5,24 @@
 //! drawings. Invariants: as in [`super::archive`] and [`super::xml`], nothing is read without
 //! bound; parts that cannot be read leave the others readable.
 
-use super::about::{self, Family};
+use super::about::{self, PackageFormat};
 use super::archive::Archive;
-use super::xml::{Piece, attribute, walk};
-use super::{Extract, Links, Unreadable, book, sheets};
+use super::xml::{XmlEvent, attribute, walk};
+use super::{Extract, ExtractedLinks, Unreadable, book, sheets};
 use crate::facts::TEXT_BYTES_MAX;
-use crate::text::Collapsed;
+use crate::text::CollapsedText;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
 /// What has been said so far.
-pub(super) struct Said {
-    text: Collapsed,
-    links: Links,
+pub(super) struct ExtractedText {
+    text: CollapsedText,
+    links: ExtractedLinks,
     /// Something could not be read, or there is more.
     pub cut: bool,
 }
 
-impl Said {
+impl ExtractedText {
     pub fn say(&mut self, text: &str) {
         self.text.push(text);
     }
@@ -49,21 +49,24 @@ const BOOK: Inside = &["body"];
 /// Reads a document.
 pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     let mut archive = Archive::open(bytes)?;
-    let mut said =
-        Said { text: Collapsed::new(TEXT_BYTES_MAX), links: Links::default(), cut: false };
+    let mut said = ExtractedText {
+        text: CollapsedText::new(TEXT_BYTES_MAX),
+        links: ExtractedLinks::default(),
+        cut: false,
+    };
     let mut found = Extract::default();
     let has_text = match book::package(&mut archive) {
         Some(package) => {
-            describe(&mut archive, &package, Family::Book, &mut found);
+            describe(&mut archive, &package, PackageFormat::Book, &mut found);
             let order = book::order(&mut archive, &package);
             texts(&mut archive, &order, BOOK, &mut said)
         }
         None if archive.has("content.xml") => {
-            describe(&mut archive, "meta.xml", Family::OpenDocument, &mut found);
+            describe(&mut archive, "meta.xml", PackageFormat::OpenDocument, &mut found);
             texts(&mut archive, &["content.xml".to_owned()], OPEN_DOCUMENT, &mut said)
         }
         None => {
-            describe(&mut archive, "docProps/core.xml", Family::Office, &mut found);
+            describe(&mut archive, "docProps/core.xml", PackageFormat::Office, &mut found);
             references(&mut archive, &mut said);
             let order = office_order(&archive.names);
             texts(&mut archive, &order, OFFICE, &mut said) | sheets::read(&mut archive, &mut said)
@@ -72,7 +75,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     if !has_text {
         return Err(Unreadable::Kind);
     }
-    let Said { text, links, cut } = said;
+    let ExtractedText { text, links, cut } = said;
     if text.is_empty() && cut {
         return Err(match archive.is_locked || is_encrypted(&mut archive) {
             true => Unreadable::Locked,
@@ -85,7 +88,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     Ok(found)
 }
 
-fn describe(archive: &mut Archive<'_>, name: &str, family: Family, found: &mut Extract) {
+fn describe(archive: &mut Archive<'_>, name: &str, family: PackageFormat, found: &mut Extract) {
     if let Some(file) = archive.part(name) {
         about::read(file, family, found);
     }
@@ -108,7 +111,12 @@ fn office_order(names: &[String]) -> Vec<String> {
 }
 
 /// Takes the text of parts in. False if there are none.
-fn texts(archive: &mut Archive<'_>, names: &[String], inside: Inside, said: &mut Said) -> bool {
+fn texts(
+    archive: &mut Archive<'_>,
+    names: &[String],
+    inside: Inside,
+    said: &mut ExtractedText,
+) -> bool {
     for name in names {
         let whole = archive.part(name).is_some_and(|file| text(file, inside, said));
         said.line();
@@ -121,11 +129,11 @@ fn texts(archive: &mut Archive<'_>, names: &[String], inside: Inside, said: &mut
 }
 
 /// Takes the text of a part in. False if it is damaged.
-fn text(file: impl BufRead, inside: Inside, said: &mut Said) -> bool {
+fn text(file: impl BufRead, inside: Inside, said: &mut ExtractedText) -> bool {
     let (mut open, mut skipped) = (0_usize, 0_usize);
     walk(file, |piece| {
         match piece {
-            Piece::Start(start) => {
+            XmlEvent::Start(start) => {
                 let local = start.local_name();
                 let name = local.as_ref();
                 open += usize::from(inside.contains(&name));
@@ -134,7 +142,7 @@ fn text(file: impl BufRead, inside: Inside, said: &mut Said) -> bool {
                     attribute(start, "href").iter().for_each(|href| said.links.add(href));
                 }
             }
-            Piece::End(name) => {
+            XmlEvent::End(name) => {
                 open = open.saturating_sub(usize::from(inside.contains(&name)));
                 skipped = skipped.saturating_sub(usize::from(is_skipped(name)));
                 match name {
@@ -143,8 +151,8 @@ fn text(file: impl BufRead, inside: Inside, said: &mut Said) -> bool {
                     _ => {}
                 }
             }
-            Piece::Text(text) if open > 0 && skipped == 0 => said.say(text),
-            Piece::Text(_) => {}
+            XmlEvent::Text(text) if open > 0 && skipped == 0 => said.say(text),
+            XmlEvent::Text(_) => {}
         }
         if said.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
@@ -190,7 +198,7 @@ fn is_space(name: &str) -> bool {
 }
 
 /// Takes the links in that Office keeps beside its parts.
-fn references(archive: &mut Archive<'_>, said: &mut Said) {
+fn references(archive: &mut Archive<'_>, said: &mut ExtractedText) {
     let is_of_text = |name: &&String| {
         let places = ["word/_rels/", "ppt/slides/_rels/", "xl/worksheets/_rels/"];
         name.ends_with(".rels") && places.iter().any(|place| name.starts_with(place))
@@ -199,7 +207,7 @@ fn references(archive: &mut Archive<'_>, said: &mut Said) {
     for name in &names {
         let Some(file) = archive.part(name) else { continue };
         walk(file, |piece| {
-            if let Piece::Start(start) = piece
+            if let XmlEvent::Start(start) = piece
                 && attribute(start, "TargetMode").as_deref() == Some("External")
                 && attribute(start, "Type").is_some_and(|it| it.ends_with("/hyperlink"))
             {
@@ -216,7 +224,7 @@ fn is_encrypted(archive: &mut Archive<'_>) -> bool {
     for name in ["META-INF/manifest.xml", "META-INF/encryption.xml"] {
         let Some(file) = archive.part(name) else { continue };
         walk(file, |piece| match piece {
-            Piece::Start(start)
+            XmlEvent::Start(start)
                 if matches!(start.local_name().as_ref(), "encryption-data" | "EncryptedData") =>
             {
                 found = true;

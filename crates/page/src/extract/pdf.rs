@@ -4,10 +4,10 @@
 //! better than nothing. Invariant: text is collected within its limit, and reading ends
 //! when that is reached.
 
-use super::{Extract, Links, Unreadable, caught, say};
+use super::{Extract, ExtractedLinks, Unreadable, caught, say};
 use crate::facts::TEXT_BYTES_MAX;
 use crate::feed::datetime;
-use crate::text::Collapsed;
+use crate::text::CollapsedText;
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::encryption::DecryptionError;
 use pdf_extract::{
@@ -31,7 +31,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     }
     // What cannot be rewritten is read as it is.
     let _ = caught(|| spell_out(&mut document));
-    let mut sink = Sink { text: Collapsed::new(TEXT_BYTES_MAX) };
+    let mut sink = TextSink { text: CollapsedText::new(TEXT_BYTES_MAX) };
     let read = caught(|| output_doc(&document, &mut PlainTextOutput::new(&mut sink)));
     let trouble = match read {
         Ok(Ok(())) => None,
@@ -100,21 +100,21 @@ fn spelled_out(mut operation: Operation) -> Vec<Operation> {
 }
 
 /// Where the library writes text to; it stops when there is no more room.
-struct Sink {
-    text: Collapsed,
+struct TextSink {
+    text: CollapsedText,
 }
 
-impl Write for Sink {
+impl Write for TextSink {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
         say(&mut self.text, text);
         if self.text.is_cut() { Err(std::fmt::Error) } else { Ok(()) }
     }
 }
 
-impl<'a> ConvertToFmt for &'a mut Sink {
-    type Writer = &'a mut Sink;
+impl<'a> ConvertToFmt for &'a mut TextSink {
+    type Writer = &'a mut TextSink;
 
-    fn convert(self) -> &'a mut Sink {
+    fn convert(self) -> &'a mut TextSink {
         self
     }
 }
@@ -148,7 +148,7 @@ fn resolved<'a>(document: &'a Document, mut object: &'a Object) -> Option<&'a Ob
 }
 
 fn links(document: &Document, found: &mut Extract) {
-    let mut links = Links::default();
+    let mut links = ExtractedLinks::default();
     for page in document.page_iter().take(PAGES_MAX) {
         let annotations = document.get_dictionary(page).ok();
         let annotations = annotations.and_then(|page| page.get(b"Annots").ok());

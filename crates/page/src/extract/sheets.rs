@@ -4,8 +4,8 @@
 //! at most [`STRINGS_MAX`] such texts of [`STRINGS_BYTES_MAX`] bytes in all are held.
 
 use super::archive::Archive;
-use super::parts::Said;
-use super::xml::{Piece, attribute, walk};
+use super::parts::ExtractedText;
+use super::xml::{XmlEvent, attribute, walk};
 use std::ops::ControlFlow;
 
 const STRINGS: &str = "xl/sharedStrings.xml";
@@ -15,7 +15,7 @@ const STRINGS_MAX: usize = 1_000_000;
 const STRINGS_BYTES_MAX: usize = 32 << 20;
 
 /// Takes the text of all worksheets in.
-pub(super) fn read(archive: &mut Archive<'_>, said: &mut Said) -> bool {
+pub(super) fn read(archive: &mut Archive<'_>, said: &mut ExtractedText) -> bool {
     let is_sheet = |name: &&String| name.starts_with("xl/worksheets/") && name.ends_with(".xml");
     let names: Vec<String> = archive.names.iter().filter(is_sheet).cloned().collect();
     let (strings, mut whole) = strings(archive);
@@ -37,15 +37,15 @@ fn strings(archive: &mut Archive<'_>) -> (Vec<String>, bool) {
     let mut is_cut = false;
     let whole = walk(file, |piece| {
         match piece {
-            Piece::Start(start) => match start.local_name().as_ref() {
+            XmlEvent::Start(start) => match start.local_name().as_ref() {
                 "t" => in_text = true,
                 "rPh" => in_phonetic = true,
                 _ => {}
             },
-            Piece::Text(more) if in_text && !in_phonetic => text.push_str(more),
-            Piece::End("t") => in_text = false,
-            Piece::End("rPh") => in_phonetic = false,
-            Piece::End("si") => {
+            XmlEvent::Text(more) if in_text && !in_phonetic => text.push_str(more),
+            XmlEvent::End("t") => in_text = false,
+            XmlEvent::End("rPh") => in_phonetic = false,
+            XmlEvent::End("si") => {
                 bytes += text.len();
                 strings.push(std::mem::take(&mut text));
             }
@@ -57,21 +57,21 @@ fn strings(archive: &mut Archive<'_>) -> (Vec<String>, bool) {
     (strings, whole && !is_cut)
 }
 
-fn sheet(file: impl std::io::BufRead, strings: &[String], said: &mut Said) -> bool {
+fn sheet(file: impl std::io::BufRead, strings: &[String], said: &mut ExtractedText) -> bool {
     let (mut refers, mut in_value) = (false, false);
     let mut value = String::new();
     walk(file, |piece| {
         match piece {
-            Piece::Start(start) => match start.local_name().as_ref() {
+            XmlEvent::Start(start) => match start.local_name().as_ref() {
                 "c" => refers = attribute(start, "t").as_deref() == Some("s"),
                 "v" | "t" => in_value = true,
                 _ => {}
             },
-            Piece::Text(more) if in_value && value.len() < super::TEXT_BYTES_MAX => {
+            XmlEvent::Text(more) if in_value && value.len() < super::TEXT_BYTES_MAX => {
                 value.push_str(more);
             }
-            Piece::End("v" | "t") => in_value = false,
-            Piece::End("c") => {
+            XmlEvent::End("v" | "t") => in_value = false,
+            XmlEvent::End("c") => {
                 let number = || value.trim().parse::<usize>().ok();
                 match refers {
                     true => said.say(number().and_then(|it| strings.get(it)).map_or("", |it| it)),
@@ -80,7 +80,7 @@ fn sheet(file: impl std::io::BufRead, strings: &[String], said: &mut Said) -> bo
                 said.space();
                 value.clear();
             }
-            Piece::End("row") => said.line(),
+            XmlEvent::End("row") => said.line(),
             _ => {}
         }
         if said.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

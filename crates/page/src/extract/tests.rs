@@ -5,12 +5,12 @@ use super::*;
 use crate::feed::datetime;
 
 fn read(bytes: &[u8]) -> Extract {
-    extract(Kind::Office, bytes).unwrap()
+    extract(ContentKind::Office, bytes).unwrap()
 }
 
 #[test]
 fn a_pdf_says_its_text_what_it_is_and_where_it_leads() {
-    let read = extract(Kind::Pdf, &pdf(&page_of(&shows("Hello tide")))).unwrap();
+    let read = extract(ContentKind::Pdf, &pdf(&page_of(&shows("Hello tide")))).unwrap();
     let expected = Extract {
         title: "Tides".into(),
         description: "The sea".into(),
@@ -27,7 +27,7 @@ fn a_pdf_says_its_text_what_it_is_and_where_it_leads() {
 #[test]
 fn lines_of_a_pdf_that_are_shown_by_the_short_operators_are_read() {
     let content = "BT /F1 10 Tf 72 720 Td 12 TL (It's one) Tj (two)' 1 0 (three)\" ET";
-    let read = extract(Kind::Pdf, &pdf(&page_of(content))).unwrap();
+    let read = extract(ContentKind::Pdf, &pdf(&page_of(content))).unwrap();
     assert_eq!(read.text, "It's one\ntwo\nthree");
 }
 
@@ -166,7 +166,7 @@ fn a_book_is_read_in_its_own_order() {
 
 #[test]
 fn an_answer_comes_back_as_it_went_and_within_the_limits() {
-    let went: Reply = extract(Kind::Office, &word("<w:p><w:t>One</w:t></w:p>"));
+    let went: Reply = extract(ContentKind::Office, &word("<w:p><w:t>One</w:t></w:p>"));
     assert_eq!(reply(&serde_json::to_vec(&went).unwrap()), Some(went));
     let refused: Reply = Err(Unreadable::Locked);
     assert_eq!(reply(&serde_json::to_vec(&refused).unwrap()), Some(refused));

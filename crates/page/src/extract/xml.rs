@@ -11,7 +11,7 @@ use std::io::BufRead;
 use std::ops::ControlFlow;
 
 /// What comes next in a file.
-pub(super) enum Piece<'a> {
+pub(super) enum XmlEvent<'a> {
     /// An element begins.
     Start(&'a BytesStart<'a>),
     /// An element ends, by its local name.
@@ -21,7 +21,7 @@ pub(super) enum Piece<'a> {
 }
 
 /// Goes over a file. False if it ends before its root does, or is no XML from some place on.
-pub(super) fn walk(file: impl BufRead, mut visit: impl FnMut(Piece) -> ControlFlow<()>) -> bool {
+pub(super) fn walk(file: impl BufRead, mut visit: impl FnMut(XmlEvent) -> ControlFlow<()>) -> bool {
     let mut reader = Reader::from_reader(file);
     let config = reader.config_mut();
     config.expand_empty_elements = true;
@@ -33,21 +33,21 @@ pub(super) fn walk(file: impl BufRead, mut visit: impl FnMut(Piece) -> ControlFl
         let flow = match reader.read_event_into(&mut buffer) {
             Ok(Event::Start(start)) => {
                 (depth, is_any) = (depth + 1, true);
-                visit(Piece::Start(&start))
+                visit(XmlEvent::Start(&start))
             }
             Ok(Event::End(end)) => {
                 depth = depth.saturating_sub(1);
-                visit(Piece::End(end.local_name().as_ref()))
+                visit(XmlEvent::End(end.local_name().as_ref()))
             }
             Ok(Event::Eof) => return depth == 0 && is_any,
             Err(_) => return false,
             Ok(_) if depth == 0 => ControlFlow::Continue(()),
-            Ok(Event::Text(text)) => visit(Piece::Text(&text)),
-            Ok(Event::CData(text)) => visit(Piece::Text(&text)),
+            Ok(Event::Text(text)) => visit(XmlEvent::Text(&text)),
+            Ok(Event::CData(text)) => visit(XmlEvent::Text(&text)),
             Ok(Event::GeneralRef(reference)) => match reference.resolve_char_ref() {
-                Ok(Some(ch)) => visit(Piece::Text(ch.encode_utf8(&mut [0; 4]))),
+                Ok(Some(ch)) => visit(XmlEvent::Text(ch.encode_utf8(&mut [0; 4]))),
                 // One of a document's own, which nobody expands.
-                _ => visit(Piece::Text(resolve_predefined_entity(&reference).unwrap_or(" "))),
+                _ => visit(XmlEvent::Text(resolve_predefined_entity(&reference).unwrap_or(" "))),
             },
             Ok(_) => ControlFlow::Continue(()),
         };
@@ -76,12 +76,12 @@ mod tests {
         let mut out = String::new();
         let whole = walk(xml.as_bytes(), |piece| {
             match piece {
-                Piece::Start(start) => {
+                XmlEvent::Start(start) => {
                     out.push_str(&format!("<{}", start.local_name().as_ref()));
                     out.extend(attribute(start, "k").map(|value| format!("={value}")));
                 }
-                Piece::End(name) => out.push_str(&format!("/{name}")),
-                Piece::Text(text) => out.push_str(text),
+                XmlEvent::End(name) => out.push_str(&format!("/{name}")),
+                XmlEvent::Text(text) => out.push_str(text),
             }
             ControlFlow::Continue(())
         });

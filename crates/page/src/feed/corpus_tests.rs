@@ -49,7 +49,7 @@ fn feeds() -> Vec<(String, Vec<u8>)> {
 }
 
 /// The addresses of entries; feed-rs writes the slash after a host.
-fn addresses(entries: impl Iterator<Item = Entry>) -> BTreeSet<String> {
+fn addresses(entries: impl Iterator<Item = FeedEntry>) -> BTreeSet<String> {
     entries.map(|it| it.url.trim_end_matches('/').to_owned()).collect()
 }
 

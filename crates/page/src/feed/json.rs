@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{ENTRIES_MAX, Entry, Feed, Kind, datetime, entry, http_url, plain_text};
+use super::{ENTRIES_MAX, Feed, FeedEntry, FeedKind, datetime, entry, http_url, plain_text};
 
 const VERSION_PREFIX: &str = "https://jsonfeed.org/version/";
 
@@ -24,9 +24,9 @@ struct JsonFeed {
     #[serde(default)]
     home_page_url: Loose,
     #[serde(default)]
-    hubs: Capped<Hub>,
+    hubs: CappedList<Hub>,
     #[serde(default)]
-    items: Capped<Item>,
+    items: CappedList<JsonItem>,
 }
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ struct Hub {
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct JsonItem {
     #[serde(default)]
     id: Loose,
     #[serde(default)]
@@ -57,7 +57,7 @@ pub(super) fn read(text: &[u8]) -> Option<Feed> {
         return None;
     }
     Some(Feed {
-        kind: Kind::Json,
+        kind: FeedKind::Json,
         title: plain_text(&read.title.0.unwrap_or_default()),
         site: read.home_page_url.0.and_then(|url| http_url(&url)),
         hub: read.hubs.kept.into_iter().find_map(|hub| http_url(&hub.url.0?)),
@@ -67,7 +67,7 @@ pub(super) fn read(text: &[u8]) -> Option<Feed> {
     })
 }
 
-fn entry_of(item: Item) -> Option<Entry> {
+fn entry_of(item: JsonItem) -> Option<FeedEntry> {
     let date = item.date_modified.0.or(item.date_published.0);
     let id = item.id.0.unwrap_or_default();
     let url = item.url.0.or(item.external_url.0);
@@ -130,19 +130,19 @@ impl<'de> Visitor<'de> for LooseVisitor {
 }
 
 /// The first members of a list.
-struct Capped<T> {
+struct CappedList<T> {
     kept: Vec<T>,
     more: bool,
 }
 
-impl<T> Default for Capped<T> {
-    fn default() -> Capped<T> {
-        Capped { kept: Vec::new(), more: false }
+impl<T> Default for CappedList<T> {
+    fn default() -> CappedList<T> {
+        CappedList { kept: Vec::new(), more: false }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Capped<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Capped<T>, D::Error> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for CappedList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CappedList<T>, D::Error> {
         deserializer.deserialize_seq(CappedVisitor(PhantomData))
     }
 }
@@ -150,14 +150,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Capped<T> {
 struct CappedVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for CappedVisitor<T> {
-    type Value = Capped<T>;
+    type Value = CappedList<T>;
 
     fn expecting(&self, out: &mut fmt::Formatter) -> fmt::Result {
         out.write_str("a list")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Capped<T>, A::Error> {
-        let mut capped = Capped::default();
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<CappedList<T>, A::Error> {
+        let mut capped = CappedList::default();
         while capped.kept.len() < ENTRIES_MAX {
             match list.next_element()? {
                 Some(member) => capped.kept.push(member),

@@ -14,7 +14,7 @@ use quick_xml::escape::{escape, resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::name::{QName, ResolveResult};
 
-use super::source::{Cut, Source};
+use super::source::{Cut, DecodedText};
 use super::{ENTRIES_MAX, URL_BYTES_MAX};
 
 /// Attributes looked at in one element.
@@ -40,7 +40,7 @@ const RSS_OPEN: &str = "<rss version=\"2.0\" xmlns:atom=\"http://www.w3.org/2005
 /// What is left of a feed.
 pub(super) struct Slim {
     pub(super) xml: String,
-    pub(super) family: Family,
+    pub(super) family: FeedDialect,
     /// There were more entries than are kept.
     pub(super) truncated: bool,
     /// The document broke off, or was not well-formed.
@@ -48,13 +48,13 @@ pub(super) struct Slim {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum FeedDialect {
     Rss,
     Atom,
 }
 
 /// Reads the document; none if its first element is not that of a feed.
-pub(super) fn slim(source: Source) -> Option<Slim> {
+pub(super) fn slim(source: DecodedText) -> Option<Slim> {
     let mut reader = NsReader::from_reader(source);
     reader.config_mut().expand_empty_elements = true;
     reader.config_mut().allow_dangling_amp = true;
@@ -115,7 +115,7 @@ impl Space {
 
 /// Where the reader stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum FeedLevel {
     Root,
     Channel,
     Entry,
@@ -124,8 +124,8 @@ enum Place {
 #[derive(Default)]
 struct Slimmer {
     out: String,
-    family: Option<Family>,
-    places: Vec<Place>,
+    family: Option<FeedDialect>,
+    places: Vec<FeedLevel>,
     /// Open elements, of no interest or inside a leaf, below the last place.
     skipped: usize,
     leaf: Option<Leaf>,
@@ -153,10 +153,12 @@ impl Slimmer {
         }
         let local = start.local_name();
         let Some(family) = self.family else { return self.root(local.as_ref(), start) };
-        let place = self.places.last().copied().unwrap_or(Place::Root);
+        let place = self.places.last().copied().unwrap_or(FeedLevel::Root);
         match (place, local.as_ref()) {
-            (Place::Root, "channel") if family == Family::Rss => self.places.push(Place::Channel),
-            (Place::Root | Place::Channel, "item" | "entry") if space != Space::Foreign => {
+            (FeedLevel::Root, "channel") if family == FeedDialect::Rss => {
+                self.places.push(FeedLevel::Channel)
+            }
+            (FeedLevel::Root | FeedLevel::Channel, "item" | "entry") if space != Space::Foreign => {
                 self.entry(family, start);
             }
             (place, local) => match leaf_tag(family, space, place, local) {
@@ -168,9 +170,9 @@ impl Slimmer {
 
     fn root(&mut self, local: &str, start: &BytesStart) {
         let (family, place) = match local {
-            "rss" | "RDF" => (Family::Rss, Place::Root),
-            "feed" => (Family::Atom, Place::Root),
-            "entry" => (Family::Atom, Place::Entry),
+            "rss" | "RDF" => (FeedDialect::Rss, FeedLevel::Root),
+            "feed" => (FeedDialect::Atom, FeedLevel::Root),
+            "entry" => (FeedDialect::Atom, FeedLevel::Entry),
             _ => {
                 self.root_is_foreign = true;
                 return;
@@ -179,25 +181,25 @@ impl Slimmer {
         self.family = Some(family);
         self.places.push(place);
         match family {
-            Family::Rss => self.out.push_str(RSS_OPEN),
-            Family::Atom => {
+            FeedDialect::Rss => self.out.push_str(RSS_OPEN),
+            FeedDialect::Atom => {
                 let base = base_attribute(start);
                 self.out.push_str(&format!("<feed xmlns=\"{ATOM}\"{base}>"));
             }
         }
-        if place == Place::Entry {
+        if place == FeedLevel::Entry {
             self.out.push_str("<entry>");
         }
     }
 
-    fn entry(&mut self, family: Family, start: &BytesStart) {
+    fn entry(&mut self, family: FeedDialect, start: &BytesStart) {
         if self.entries == ENTRIES_MAX {
             self.truncated = true;
             self.done = true;
             return;
         }
         self.entries += 1;
-        self.places.push(Place::Entry);
+        self.places.push(FeedLevel::Entry);
         let base = base_attribute(start);
         self.out.push_str(&format!("<{}{base}>", entry_tag(family)));
     }
@@ -228,8 +230,8 @@ impl Slimmer {
         self.out.push_str(&format!("<{tag}{attributes}>{}</{tag}>", escape(text.trim())));
     }
 
-    fn close(&mut self, place: Place) {
-        let (Place::Entry, Some(family)) = (place, self.family) else { return };
+    fn close(&mut self, place: FeedLevel) {
+        let (FeedLevel::Entry, Some(family)) = (place, self.family) else { return };
         self.out.push_str(&format!("</{}>", entry_tag(family)));
     }
 
@@ -274,8 +276,8 @@ impl Slimmer {
             self.close(place);
         }
         self.out.push_str(match family {
-            Family::Rss => "</channel></rss>",
-            Family::Atom => "</feed>",
+            FeedDialect::Rss => "</channel></rss>",
+            FeedDialect::Atom => "</feed>",
         });
         Some(Slim { xml: self.out, family, truncated: self.truncated, malformed: self.malformed })
     }
@@ -313,27 +315,34 @@ impl Leaf {
     }
 }
 
-fn entry_tag(family: Family) -> &'static str {
+fn entry_tag(family: FeedDialect) -> &'static str {
     match family {
-        Family::Rss => "item",
-        Family::Atom => "entry",
+        FeedDialect::Rss => "item",
+        FeedDialect::Atom => "entry",
     }
 }
 
 /// The name under which feed-rs expects an element, if we want it at all.
-fn leaf_tag(family: Family, space: Space, place: Place, local: &str) -> Option<&'static str> {
+fn leaf_tag(
+    family: FeedDialect,
+    space: Space,
+    place: FeedLevel,
+    local: &str,
+) -> Option<&'static str> {
     match (family, space, local) {
         (_, Space::Foreign, _) => None,
-        (Family::Rss, Space::DublinCore, "date") => Some("dc:date"),
+        (FeedDialect::Rss, Space::DublinCore, "date") => Some("dc:date"),
         (_, Space::DublinCore, _) => None,
-        (Family::Rss, Space::Atom, "link") => (place != Place::Entry).then_some("atom:link"),
-        (Family::Rss, Space::Atom, "updated") => Some("atom:updated"),
-        (Family::Rss, Space::Atom, _) => None,
-        (Family::Rss, _, "guid") => Some("guid"),
-        (Family::Rss, _, "pubDate") => Some("pubDate"),
-        (Family::Atom, _, "id") => Some("id"),
-        (Family::Atom, _, "modified") => Some("updated"),
-        (Family::Atom, _, "published" | "issued") => Some("published"),
+        (FeedDialect::Rss, Space::Atom, "link") => {
+            (place != FeedLevel::Entry).then_some("atom:link")
+        }
+        (FeedDialect::Rss, Space::Atom, "updated") => Some("atom:updated"),
+        (FeedDialect::Rss, Space::Atom, _) => None,
+        (FeedDialect::Rss, _, "guid") => Some("guid"),
+        (FeedDialect::Rss, _, "pubDate") => Some("pubDate"),
+        (FeedDialect::Atom, _, "id") => Some("id"),
+        (FeedDialect::Atom, _, "modified") => Some("updated"),
+        (FeedDialect::Atom, _, "published" | "issued") => Some("published"),
         (_, _, "title") => Some("title"),
         (_, _, "link") => Some("link"),
         (_, _, "updated") => Some("updated"),

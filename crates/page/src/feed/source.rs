@@ -36,8 +36,8 @@ pub enum Cut {
 }
 
 /// A reader of decoded text.
-pub(crate) struct Source<'a> {
-    packed: Packed<'a>,
+pub(crate) struct DecodedText<'a> {
+    packed: CompressedText<'a>,
     packed_bytes: usize,
     bytes_max: usize,
     taken: usize,
@@ -51,19 +51,19 @@ pub(crate) struct Source<'a> {
     pub(crate) cut: Option<Cut>,
 }
 
-enum Packed<'a> {
+enum CompressedText<'a> {
     Plain(&'a [u8]),
     Gzip(Box<MultiGzDecoder<&'a [u8]>>),
 }
 
-impl<'a> Source<'a> {
-    pub(crate) fn new(bytes: &'a [u8], bytes_max: usize) -> Source<'a> {
+impl<'a> DecodedText<'a> {
+    pub(crate) fn new(bytes: &'a [u8], bytes_max: usize) -> DecodedText<'a> {
         let packed = if bytes.starts_with(GZIP_MAGIC) {
-            Packed::Gzip(Box::new(MultiGzDecoder::new(bytes)))
+            CompressedText::Gzip(Box::new(MultiGzDecoder::new(bytes)))
         } else {
-            Packed::Plain(bytes)
+            CompressedText::Plain(bytes)
         };
-        Source {
+        DecodedText {
             packed,
             packed_bytes: bytes.len(),
             bytes_max,
@@ -120,8 +120,8 @@ impl<'a> Source<'a> {
         let mut raw = Vec::with_capacity(wanted);
         let limit = wanted as u64;
         let result = match &mut self.packed {
-            Packed::Plain(bytes) => bytes.take(limit).read_to_end(&mut raw),
-            Packed::Gzip(decoder) => decoder.take(limit).read_to_end(&mut raw),
+            CompressedText::Plain(bytes) => bytes.take(limit).read_to_end(&mut raw),
+            CompressedText::Gzip(decoder) => decoder.take(limit).read_to_end(&mut raw),
         };
         self.ended = raw.len() < wanted;
         if result.is_err() {
@@ -133,7 +133,7 @@ impl<'a> Source<'a> {
         }
         self.taken += raw.len();
         let ratio_bytes_max = RATIO_FREE_BYTES.max(self.packed_bytes.saturating_mul(RATIO_MAX));
-        if matches!(self.packed, Packed::Gzip(_)) && self.taken > ratio_bytes_max {
+        if matches!(self.packed, CompressedText::Gzip(_)) && self.taken > ratio_bytes_max {
             self.end(Cut::Bomb);
         }
         raw
@@ -145,7 +145,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl Read for Source<'_> {
+impl Read for DecodedText<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let chunk = self.chunk();
         let count = chunk.len().min(buffer.len());
@@ -155,7 +155,7 @@ impl Read for Source<'_> {
     }
 }
 
-impl BufRead for Source<'_> {
+impl BufRead for DecodedText<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.piece > PIECE_BYTES_MAX {
             self.end(Cut::LongPiece);

@@ -20,11 +20,11 @@ fn urls(feed: &Feed) -> Vec<&str> {
 #[test]
 fn rss_is_read() {
     let feed = read(RSS.as_bytes()).unwrap();
-    assert_eq!((feed.kind, feed.title.as_str()), (Kind::Rss, "News & more"));
+    assert_eq!((feed.kind, feed.title.as_str()), (FeedKind::Rss, "News & more"));
     assert_eq!(feed.site.as_deref(), Some("https://a.example/"));
     assert_eq!(feed.hub.as_deref(), Some("https://hub.example/"));
     assert_eq!((feed.truncated, feed.malformed), (false, false));
-    let first = Entry {
+    let first = FeedEntry {
         url: "https://a.example/1".into(),
         title: "One & only".into(),
         updated_ms: Some(1_104_537_600_000),
@@ -65,9 +65,9 @@ fn atom_is_read() {
             .as_bytes(),
     )
     .unwrap();
-    assert_eq!((feed.kind, feed.title.as_str()), (Kind::Atom, "A feed"));
+    assert_eq!((feed.kind, feed.title.as_str()), (FeedKind::Atom, "A feed"));
     assert_eq!(feed.site.as_deref(), Some("https://a.example/"));
-    let entry = Entry {
+    let entry = FeedEntry {
         url: "https://a.example/b/c?x=1&y=2".into(),
         title: "An entry".into(),
         updated_ms: Some(1_104_537_600_000),
@@ -85,7 +85,7 @@ fn a_json_feed_is_read() {
         {"id": "https://a.example/2", "title": null, "content_text": {"odd": [1]}}, {"id": true}]}"#,
     )
     .unwrap();
-    assert_eq!((feed.kind, feed.title.as_str()), (Kind::Json, "J"));
+    assert_eq!((feed.kind, feed.title.as_str()), (FeedKind::Json, "J"));
     assert_eq!(feed.hub.as_deref(), Some("https://hub.example/"));
     assert_eq!(urls(&feed), ["https://a.example/1", "https://a.example/2"]);
     assert_eq!(feed.entries[0].id, "1");

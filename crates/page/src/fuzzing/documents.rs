@@ -9,7 +9,7 @@ use super::first_line;
 use crate::extract::{self, Extract};
 use crate::facts::{Facts, HEADINGS_MAX, LINKS_MAX, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::html::{self, Input};
-use crate::text::{Collapsed, collapse, for_each_token};
+use crate::text::{CollapsedText, collapse, for_each_token};
 use crate::url::Policy;
 use crate::{feed as feeds, fingerprint, sitemap as sitemaps, sniff as media, wat as extracts};
 
@@ -52,7 +52,7 @@ pub(super) fn forms(input: &[u8]) {
 pub(super) fn wat(input: &[u8]) {
     let told = extracts::told(input);
     if let Some(extract) = extracts::read(input) {
-        assert_eq!(told, extracts::Told::Answer(200), "a page was there");
+        assert_eq!(told, extracts::RecordStatus::Answer(200), "a page was there");
         within_limits(&extract.facts(URL));
     }
 }
@@ -60,7 +60,7 @@ pub(super) fn wat(input: &[u8]) {
 /// The input is an archive of Office, OpenDocument or a book. PDF has no target: its reader is
 /// not ours and known to panic, which is why it runs in a process of its own.
 pub(super) fn office(input: &[u8]) {
-    let read = extract::extract(media::Kind::Office, input);
+    let read = extract::extract(media::ContentKind::Office, input);
     let json = serde_json::to_vec(&read).expect("an answer is JSON");
     assert!(json.len() <= extract::REPLY_BYTES_MAX);
     assert_eq!(extract::reply(&json).as_ref(), Some(&read), "there and back");
@@ -178,7 +178,7 @@ pub(super) fn sitemap(input: &[u8]) {
         assert!(entry.loc.trim() == entry.loc);
         assert!(entry.priority.is_none_or(|priority| (0.0..=1.0).contains(&priority)));
     }
-    assert!(found.kind != sitemaps::Kind::Unknown || found.entries.is_empty());
+    assert!(found.kind != sitemaps::SitemapKind::Unknown || found.entries.is_empty());
 }
 
 /// None for what is gzipped already: one layer is unpacked, not two.
@@ -201,7 +201,7 @@ pub(super) fn text(input: &[u8]) {
     assert_eq!(collapse(&whole, bytes_max), whole, "collapsing twice");
     assert!(!whole.contains("  ") && !whole.chars().any(char::is_control));
     let (front, back) = text.split_at(text.floor_char_boundary(bytes_max));
-    let mut pieces = Collapsed::new(bytes_max);
+    let mut pieces = CollapsedText::new(bytes_max);
     pieces.push(front);
     pieces.push(back);
     assert_eq!(pieces.into_string(), whole, "in two pieces");

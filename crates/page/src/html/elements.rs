@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::attributes::{self, Attributes};
 use super::directives;
-use super::links::{Found, Place};
+use super::links::{FoundLinks, LinkId};
 use crate::facts::{LinkKind, Rel, SHORT_TEXT_BYTES_MAX};
 use crate::url::HREF_BYTES_MAX;
 
@@ -137,7 +137,7 @@ pub(super) fn take_link<'d>(
     tag: Tag,
     attributes: Attributes<'_, 'd>,
     in_body: bool,
-    found: &mut Found<'d>,
+    found: &mut FoundLinks<'d>,
 ) {
     match tag {
         Tag::A => {
@@ -182,26 +182,29 @@ fn rel(attributes: Attributes<'_, '_>) -> Rel {
 }
 
 /// Takes an `<a>`; its place, when it is a link.
-pub(super) fn anchor<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) -> Option<Place> {
+pub(super) fn anchor<'d>(
+    attributes: Attributes<'_, 'd>,
+    found: &mut FoundLinks<'d>,
+) -> Option<LinkId> {
     let href = href(attributes, "href")?;
     found.add(href, LinkKind::A, rel(attributes))
 }
 
-pub(super) fn area<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn area<'d>(attributes: Attributes<'_, 'd>, found: &mut FoundLinks<'d>) {
     let Some(href) = href(attributes, "href") else { return };
     if let Some(place) = found.add(href, LinkKind::Area, rel(attributes)) {
         name_by(attributes, ["alt", "title"], place, found);
     }
 }
 
-pub(super) fn frame<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn frame<'d>(attributes: Attributes<'_, 'd>, found: &mut FoundLinks<'d>) {
     let Some(src) = href(attributes, "src") else { return };
     if let Some(place) = found.add(src, LinkKind::Frame, Rel::default()) {
         name_by(attributes, ["title", "name"], place, found);
     }
 }
 
-pub(super) fn image<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn image<'d>(attributes: Attributes<'_, 'd>, found: &mut FoundLinks<'d>) {
     if !found.images {
         return;
     }
@@ -212,7 +215,12 @@ pub(super) fn image<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
 }
 
 /// Gives a link the first of two attributes that says something.
-fn name_by(attributes: Attributes<'_, '_>, names: [&str; 2], place: Place, found: &mut Found<'_>) {
+fn name_by(
+    attributes: Attributes<'_, '_>,
+    names: [&str; 2],
+    place: LinkId,
+    found: &mut FoundLinks<'_>,
+) {
     for name in names {
         if found.wants_words(place) {
             found.set_words(place, words(attributes, name));
@@ -220,7 +228,7 @@ fn name_by(attributes: Attributes<'_, '_>, names: [&str; 2], place: Place, found
     }
 }
 
-pub(super) fn base<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
+pub(super) fn base<'d>(attributes: Attributes<'_, 'd>, found: &mut FoundLinks<'d>) {
     if found.base.is_none() {
         found.base = href(attributes, "href");
     }
@@ -228,7 +236,7 @@ pub(super) fn base<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) {
 
 /// Takes a `<link>`. In the body a canonical link does not count, because what
 /// visitors write stands there.
-pub(super) fn link<'d>(attributes: Attributes<'_, 'd>, in_body: bool, found: &mut Found<'d>) {
+pub(super) fn link<'d>(attributes: Attributes<'_, 'd>, in_body: bool, found: &mut FoundLinks<'d>) {
     let Some(rel) = attributes.value("rel", KEYWORD_BYTES_MAX) else { return };
     let has = |name: &str| rel.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(name));
     let kind = if has("stylesheet") {
@@ -272,26 +280,26 @@ fn is_feed(attributes: Attributes<'_, '_>) -> bool {
 
 /// What a `<meta>` says of the page rather than of its links.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum PageMeta {
     Nothing,
     Description(String),
     Language(String),
 }
 
 /// Takes a `<meta>`: robots and refresh go to `found`.
-pub(super) fn meta<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) -> Said {
+pub(super) fn meta<'d>(attributes: Attributes<'_, 'd>, found: &mut FoundLinks<'d>) -> PageMeta {
     if let Some(name) = attributes.value("name", KEYWORD_BYTES_MAX) {
         let name = name.trim();
         if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(&found.agent) {
             let content = attributes.value("content", KEYWORD_BYTES_MAX).unwrap_or_default();
             found.directives = found.directives.with(directives::from_meta(&content));
         } else if name.eq_ignore_ascii_case("description") {
-            return Said::Description(words(attributes, "content"));
+            return PageMeta::Description(words(attributes, "content"));
         }
-        return Said::Nothing;
+        return PageMeta::Nothing;
     }
     let Some(equivalent) = attributes.value("http-equiv", KEYWORD_BYTES_MAX) else {
-        return Said::Nothing;
+        return PageMeta::Nothing;
     };
     if equivalent.trim().eq_ignore_ascii_case("refresh") {
         if let Some(target) = href(attributes, "content").and_then(refresh_target) {
@@ -299,9 +307,9 @@ pub(super) fn meta<'d>(attributes: Attributes<'_, 'd>, found: &mut Found<'d>) ->
         }
     } else if equivalent.trim().eq_ignore_ascii_case("content-language") {
         let content = attributes.value("content", KEYWORD_BYTES_MAX).unwrap_or_default();
-        return language_tag(&content).map_or(Said::Nothing, Said::Language);
+        return language_tag(&content).map_or(PageMeta::Nothing, PageMeta::Language);
     }
-    Said::Nothing
+    PageMeta::Nothing
 }
 
 /// The language that `<html lang>` declares.

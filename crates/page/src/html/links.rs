@@ -17,12 +17,12 @@ use crate::url::Resolver;
 /// Links held before resolving: more than are given, as some lead nowhere.
 const FOUND_MAX: usize = 4 * LINKS_MAX;
 
-/// A place in [`Found`], by which the words of a link can be added later.
+/// A place in [`FoundLinks`], by which the words of a link can be added later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place(u32);
+pub(super) struct LinkId(u32);
 
 /// What was found that concerns links.
-pub(super) struct Found<'d> {
+pub(super) struct FoundLinks<'d> {
     pub(super) agent: String,
     pub(super) images: bool,
     keep_fragment: bool,
@@ -31,7 +31,7 @@ pub(super) struct Found<'d> {
     pub(super) canonical: Option<Cow<'d, str>>,
     links: Vec<Raw<'d>>,
     /// The place of each `href` seen, so that a menu's repeated links cost little.
-    places: Places,
+    places: LinkTable,
     overflow: bool,
 }
 
@@ -43,9 +43,9 @@ struct Raw<'d> {
     rel: Rel,
 }
 
-impl<'d> Found<'d> {
-    pub(super) fn new(input: &Input<'_>) -> Found<'d> {
-        Found {
+impl<'d> FoundLinks<'d> {
+    pub(super) fn new(input: &Input<'_>) -> FoundLinks<'d> {
+        FoundLinks {
             agent: input.agent.to_owned(),
             images: input.images,
             keep_fragment: input.policy.keep_fragment,
@@ -53,14 +53,14 @@ impl<'d> Found<'d> {
             base: None,
             canonical: None,
             links: Vec::new(),
-            places: Places::new(0),
+            places: LinkTable::new(0),
             overflow: false,
         }
     }
 
     /// Adds a link, or finds it again. `None` when it names this very document or
     /// there are too many.
-    pub(super) fn add(&mut self, href: Cow<'d, str>, kind: LinkKind, rel: Rel) -> Option<Place> {
+    pub(super) fn add(&mut self, href: Cow<'d, str>, kind: LinkKind, rel: Rel) -> Option<LinkId> {
         if self.overflow {
             return None;
         }
@@ -69,25 +69,25 @@ impl<'d> Found<'d> {
         let known = self.places.get(hash).and_then(|at| Some((at, self.links.get_mut(at)?)));
         if let Some((at, link)) = known.filter(|(_, link)| link.kind == kind && link.href == href) {
             link.rel = both(link.rel, rel);
-            return Some(Place(index(at)));
+            return Some(LinkId(index(at)));
         }
         if self.links.len() >= FOUND_MAX {
             self.overflow = true;
             return None;
         }
         self.places.set(hash, self.links.len());
-        let place = Place(index(self.links.len()));
+        let place = LinkId(index(self.links.len()));
         self.links.push(Raw { href, anchor: String::new(), kind, rel });
         Some(place)
     }
 
     /// Whether the link at `place` still has no words.
-    pub(super) fn wants_words(&self, place: Place) -> bool {
+    pub(super) fn wants_words(&self, place: LinkId) -> bool {
         self.links.get(place.0 as usize).is_some_and(|link| link.anchor.is_empty())
     }
 
     /// Gives the link at `place` its words, unless it has some.
-    pub(super) fn set_words(&mut self, place: Place, words: String) {
+    pub(super) fn set_words(&mut self, place: LinkId, words: String) {
         let link = self.links.get_mut(place.0 as usize);
         if let Some(link) = link.filter(|link| link.anchor.is_empty()) {
             link.anchor = words;
@@ -103,7 +103,7 @@ impl<'d> Found<'d> {
             resolver.set_base(base);
         }
         let page_wide = if self.directives.nofollow { Rel::NOFOLLOW } else { Rel::default() };
-        let mut given = Given::new(self.links.len());
+        let mut given = OutLinks::new(self.links.len());
         for raw in self.links {
             let Ok(url) = resolver.resolve(&raw.href) else { continue };
             given.add(url, raw.anchor, raw.kind, raw.rel.with(page_wide));
@@ -139,15 +139,15 @@ fn both(first: Rel, second: Rel) -> Rel {
 /// The caller compares before taking what stands there for the same, so that a
 /// collision costs a repeated entry at most. The hash has a random key: a page
 /// cannot aim at collisions.
-struct Places {
+struct LinkTable {
     by_hash: HashMap<u64, u32, BuildHasherDefault<AlreadyHashed>>,
     hasher: RandomState,
 }
 
-impl Places {
-    fn new(expected: usize) -> Places {
+impl LinkTable {
+    fn new(expected: usize) -> LinkTable {
         let by_hash = HashMap::with_capacity_and_hasher(expected, BuildHasherDefault::default());
-        Places { by_hash, hasher: RandomState::new() }
+        LinkTable { by_hash, hasher: RandomState::new() }
     }
 
     fn hash(&self, what: impl Hash) -> u64 {
@@ -185,18 +185,18 @@ impl Hasher for AlreadyHashed {
 }
 
 /// The links given, each URL once for a kind.
-struct Given {
+struct OutLinks {
     links: Vec<Link>,
-    places: Places,
+    places: LinkTable,
     overflow: bool,
 }
 
-impl Given {
-    fn new(expected: usize) -> Given {
+impl OutLinks {
+    fn new(expected: usize) -> OutLinks {
         let expected = expected.min(LINKS_MAX);
-        Given {
+        OutLinks {
             links: Vec::with_capacity(expected),
-            places: Places::new(expected),
+            places: LinkTable::new(expected),
             overflow: false,
         }
     }

@@ -6,22 +6,22 @@
 
 use super::Input;
 use super::attributes::{self, Attributes};
-use super::elements::{self, Said, Tag};
-use super::links::{Found, Place};
+use super::elements::{self, PageMeta, Tag};
+use super::links::{FoundLinks, LinkId};
 use super::scan::Sink;
 use crate::facts::{Facts, HEADINGS_MAX, Heading, SHORT_TEXT_BYTES_MAX, TEXT_BYTES_MAX};
-use crate::text::{Collapsed, collapse};
+use crate::text::{CollapsedText, collapse};
 
 /// One pass over one document.
 pub(super) struct Pass<'d> {
-    found: Found<'d>,
-    text: Collapsed,
+    found: FoundLinks<'d>,
+    text: CollapsedText,
     title: Option<String>,
     description: String,
     language: Option<String>,
     headings: Vec<Heading>,
     headings_cut: bool,
-    heading: Option<(u8, Collapsed)>,
+    heading: Option<(u8, CollapsedText)>,
     anchor: Option<OpenAnchor<'d>>,
     in_body: bool,
     svg_depth: u32,
@@ -30,8 +30,8 @@ pub(super) struct Pass<'d> {
 
 /// An `<a>` whose end has not come.
 struct OpenAnchor<'d> {
-    place: Place,
-    words: Collapsed,
+    place: LinkId,
+    words: CollapsedText,
     title: &'d str,
     alt: &'d str,
 }
@@ -39,9 +39,9 @@ struct OpenAnchor<'d> {
 impl<'d> Pass<'d> {
     pub(super) fn new(document_bytes: usize, input: &Input<'_>) -> Pass<'d> {
         Pass {
-            found: Found::new(input),
+            found: FoundLinks::new(input),
             // About a third of a page is text.
-            text: Collapsed::with_room(TEXT_BYTES_MAX, document_bytes / 3),
+            text: CollapsedText::with_room(TEXT_BYTES_MAX, document_bytes / 3),
             title: None,
             description: String::new(),
             language: None,
@@ -57,8 +57,8 @@ impl<'d> Pass<'d> {
 
     fn meta(&mut self, attributes: Attributes<'_, 'd>) {
         match elements::meta(attributes, &mut self.found) {
-            Said::Description(words) if self.description.is_empty() => self.description = words,
-            Said::Language(tag) if self.language.is_none() => self.language = Some(tag),
+            PageMeta::Description(words) if self.description.is_empty() => self.description = words,
+            PageMeta::Language(tag) if self.language.is_none() => self.language = Some(tag),
             _ => {}
         }
     }
@@ -81,7 +81,7 @@ impl<'d> Pass<'d> {
         let Some(place) = place.filter(|&place| self.found.wants_words(place)) else { return };
         self.anchor = Some(OpenAnchor {
             place,
-            words: Collapsed::new(SHORT_TEXT_BYTES_MAX),
+            words: CollapsedText::new(SHORT_TEXT_BYTES_MAX),
             title: attributes.raw("title").unwrap_or(""),
             alt: "",
         });
@@ -161,7 +161,7 @@ impl<'d> Sink<'d> for Pass<'d> {
             Tag::Heading(level) => {
                 self.separate();
                 self.close_heading();
-                self.heading = Some((level, Collapsed::new(SHORT_TEXT_BYTES_MAX)));
+                self.heading = Some((level, CollapsedText::new(SHORT_TEXT_BYTES_MAX)));
             }
             Tag::Block => {
                 // HTML blocks end a drawing that was left open, in the standard too.

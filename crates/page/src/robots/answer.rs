@@ -16,7 +16,7 @@ const HOUR_MS: i64 = 60 * 60 * 1_000;
 
 /// What came back, and what is remembered of the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RobotsFetch {
     /// The HTTP status; none when there was no answer at all.
     pub status: Option<u16>,
     /// Redirects followed so far for this request.
@@ -29,7 +29,7 @@ pub struct Asked {
 
 /// What to do with the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum RobotsDecision {
     /// Read the body with [`super::Robots::parse`].
     Parse,
     /// Ask again where the redirect points.
@@ -47,33 +47,33 @@ pub enum Decision {
 /// 2xx is read; 3xx is followed; 4xx means that there is no file. 429 is not
 /// about the file but about us, so it counts as trouble, as 5xx and network
 /// errors do: the last copy stays in force, and without one nothing is allowed.
-pub fn on_status(asked: Asked) -> Decision {
+pub fn on_status(asked: RobotsFetch) -> RobotsDecision {
     match asked.status {
-        Some(200..=299) => Decision::Parse,
-        Some(304) => trouble(Asked { unreachable_for_ms: 0, ..asked }),
-        Some(300..=399) if asked.redirects < REDIRECTS_MAX => Decision::Follow,
+        Some(200..=299) => RobotsDecision::Parse,
+        Some(304) => trouble(RobotsFetch { unreachable_for_ms: 0, ..asked }),
+        Some(300..=399) if asked.redirects < REDIRECTS_MAX => RobotsDecision::Follow,
         // The RFC lets a longer chain count as "no file".
-        Some(300..=399) => Decision::AllowAll,
+        Some(300..=399) => RobotsDecision::AllowAll,
         Some(429) => trouble(asked),
-        Some(400..=499) => Decision::AllowAll,
+        Some(400..=499) => RobotsDecision::AllowAll,
         _ => trouble(asked),
     }
 }
 
-fn trouble(asked: Asked) -> Decision {
+fn trouble(asked: RobotsFetch) -> RobotsDecision {
     if asked.unreachable_for_ms >= UNREACHABLE_MS_MAX {
-        Decision::AllowAll
+        RobotsDecision::AllowAll
     } else if asked.last_good_age_ms.is_some() {
-        Decision::KeepLast
+        RobotsDecision::KeepLast
     } else {
-        Decision::DisallowAll
+        RobotsDecision::DisallowAll
     }
 }
 
 /// How long the outcome of [`on_status`] holds before robots.txt is asked for
 /// again. `max_age_ms` is what the answer's own caching headers say, if they do;
 /// it can shorten a day, not lengthen it.
-pub fn good_for_ms(asked: Asked, max_age_ms: Option<i64>) -> i64 {
+pub fn good_for_ms(asked: RobotsFetch, max_age_ms: Option<i64>) -> i64 {
     let unanswered = !matches!(asked.status, Some(200..=428 | 430..=499));
     if unanswered {
         return asked.unreachable_for_ms.clamp(RETRY_MS_MIN, CACHE_MS_MAX);

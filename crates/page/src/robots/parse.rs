@@ -19,7 +19,7 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 pub(super) fn parse(body: &[u8]) -> Robots {
     let body = within_limit(body);
     let marks = body.iter().zip(BYTE_ORDER_MARK).take_while(|(byte, mark)| *byte == mark).count();
-    let mut reader = Reader::default();
+    let mut reader = RobotsParser::default();
     let mut rest = &body[marks..];
     let mut number = 0;
     loop {
@@ -47,7 +47,7 @@ fn within_limit(body: &[u8]) -> &[u8] {
 }
 
 #[derive(Default)]
-struct Reader {
+struct RobotsParser {
     robots: Robots,
     /// Where the agents of the current group begin.
     group_agents: usize,
@@ -59,19 +59,19 @@ struct Reader {
     delay_is_over: bool,
 }
 
-impl Reader {
+impl RobotsParser {
     fn line(&mut self, number: u32, line: &[u8]) {
         let line = &line[..line.len().min(LINE_BYTES_MAX)];
         // A NUL ends a line for Google's parser; a `#` ends it for everybody.
         let end = memchr::memchr2(0, b'#', line).unwrap_or(line.len());
         let text = trim(&line[..end]);
         let Some((key, value)) = key_and_value(text) else { return };
-        match Key::of(key) {
-            Key::Agent => self.agent(value),
-            Key::Rule(kind) => self.rule(kind, number, text, value),
-            Key::Sitemap => self.sitemap(value),
-            Key::CrawlDelay => self.crawl_delay(value),
-            Key::Unknown => {}
+        match RobotsKey::of(key) {
+            RobotsKey::Agent => self.agent(value),
+            RobotsKey::Rule(kind) => self.rule(kind, number, text, value),
+            RobotsKey::Sitemap => self.sitemap(value),
+            RobotsKey::CrawlDelay => self.crawl_delay(value),
+            RobotsKey::Unknown => {}
         }
     }
 
@@ -158,7 +158,7 @@ fn key_and_value(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (!key.is_empty()).then(|| (key, trim(&text[split + 1..])))
 }
 
-enum Key {
+enum RobotsKey {
     Agent,
     Rule(RuleKind),
     Sitemap,
@@ -166,27 +166,27 @@ enum Key {
     Unknown,
 }
 
-impl Key {
+impl RobotsKey {
     /// Only the beginning counts, in any case, and frequent slips are accepted.
-    fn of(key: &[u8]) -> Key {
+    fn of(key: &[u8]) -> RobotsKey {
         let begins = |names: &[&str]| {
             names.iter().any(|name| {
                 key.get(..name.len()).is_some_and(|k| k.eq_ignore_ascii_case(name.as_bytes()))
             })
         };
         if begins(&["user-agent", "useragent", "user agent"]) {
-            Key::Agent
+            RobotsKey::Agent
         } else if begins(&["allow"]) {
-            Key::Rule(RuleKind::Allow)
+            RobotsKey::Rule(RuleKind::Allow)
         } else if begins(&["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"])
         {
-            Key::Rule(RuleKind::Disallow)
+            RobotsKey::Rule(RuleKind::Disallow)
         } else if begins(&["sitemap", "site-map"]) {
-            Key::Sitemap
+            RobotsKey::Sitemap
         } else if begins(&["crawl-delay", "crawldelay", "crawl delay"]) {
-            Key::CrawlDelay
+            RobotsKey::CrawlDelay
         } else {
-            Key::Unknown
+            RobotsKey::Unknown
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Limits, delays, sitemaps, reported rules, the meaning of answers.
 
-use super::answer::{Asked, CACHE_MS_MAX, Decision, UNREACHABLE_MS_MAX, good_for_ms, on_status};
+use super::answer::{
+    CACHE_MS_MAX, RobotsDecision, RobotsFetch, UNREACHABLE_MS_MAX, good_for_ms, on_status,
+};
 use super::*;
 
 #[test]
@@ -148,54 +150,60 @@ fn an_overlong_url_is_judged_by_its_beginning() {
     assert!(robots.verdict("x", "/xa").allowed);
 }
 
-fn decide(status: Option<u16>, last_good_age_ms: Option<i64>, unreachable_for_ms: i64) -> Decision {
-    on_status(Asked { status, last_good_age_ms, unreachable_for_ms, redirects: 0 })
+fn decide(
+    status: Option<u16>,
+    last_good_age_ms: Option<i64>,
+    unreachable_for_ms: i64,
+) -> RobotsDecision {
+    on_status(RobotsFetch { status, last_good_age_ms, unreachable_for_ms, redirects: 0 })
 }
 
 #[test]
 fn every_status_has_its_meaning() {
     for status in 100..=999 {
         let expected = match status {
-            200..=299 => Decision::Parse,
-            304 => Decision::DisallowAll,
-            300..=399 => Decision::Follow,
-            429 => Decision::DisallowAll,
-            400..=499 => Decision::AllowAll,
-            _ => Decision::DisallowAll,
+            200..=299 => RobotsDecision::Parse,
+            304 => RobotsDecision::DisallowAll,
+            300..=399 => RobotsDecision::Follow,
+            429 => RobotsDecision::DisallowAll,
+            400..=499 => RobotsDecision::AllowAll,
+            _ => RobotsDecision::DisallowAll,
         };
         assert_eq!(decide(Some(status), None, 0), expected, "{status}");
     }
-    assert_eq!(decide(None, None, 0), Decision::DisallowAll);
+    assert_eq!(decide(None, None, 0), RobotsDecision::DisallowAll);
 }
 
 #[test]
 fn trouble_keeps_the_last_copy_and_opens_the_host_only_after_thirty_days() {
     for status in [Some(500), Some(503), Some(429), None] {
-        assert_eq!(decide(status, Some(1), 0), Decision::KeepLast);
-        assert_eq!(decide(status, Some(1), UNREACHABLE_MS_MAX - 1), Decision::KeepLast);
-        assert_eq!(decide(status, None, UNREACHABLE_MS_MAX - 1), Decision::DisallowAll);
-        assert_eq!(decide(status, Some(1), UNREACHABLE_MS_MAX), Decision::AllowAll);
-        assert_eq!(decide(status, None, UNREACHABLE_MS_MAX), Decision::AllowAll);
+        assert_eq!(decide(status, Some(1), 0), RobotsDecision::KeepLast);
+        assert_eq!(decide(status, Some(1), UNREACHABLE_MS_MAX - 1), RobotsDecision::KeepLast);
+        assert_eq!(decide(status, None, UNREACHABLE_MS_MAX - 1), RobotsDecision::DisallowAll);
+        assert_eq!(decide(status, Some(1), UNREACHABLE_MS_MAX), RobotsDecision::AllowAll);
+        assert_eq!(decide(status, None, UNREACHABLE_MS_MAX), RobotsDecision::AllowAll);
     }
     // "Not modified" is an answer, however long the trouble before it was.
-    assert_eq!(decide(Some(304), Some(1), UNREACHABLE_MS_MAX), Decision::KeepLast);
+    assert_eq!(decide(Some(304), Some(1), UNREACHABLE_MS_MAX), RobotsDecision::KeepLast);
 }
 
 #[test]
 fn the_sixth_redirect_is_not_followed() {
-    let hop = |redirects| on_status(Asked { status: Some(301), redirects, ..Asked::default() });
-    assert_eq!(hop(4), Decision::Follow);
-    assert_eq!(hop(5), Decision::AllowAll);
+    let hop = |redirects| {
+        on_status(RobotsFetch { status: Some(301), redirects, ..RobotsFetch::default() })
+    };
+    assert_eq!(hop(4), RobotsDecision::Follow);
+    assert_eq!(hop(5), RobotsDecision::AllowAll);
 }
 
 #[test]
 fn copies_are_good_for_a_day_at_most_and_failures_are_retried_ever_more_rarely() {
-    let ok = Asked { status: Some(200), ..Asked::default() };
+    let ok = RobotsFetch { status: Some(200), ..RobotsFetch::default() };
     assert_eq!(good_for_ms(ok, None), CACHE_MS_MAX);
     assert_eq!(good_for_ms(ok, Some(i64::MAX)), CACHE_MS_MAX);
     assert_eq!(good_for_ms(ok, Some(3_600_000)), 3_600_000);
     assert_eq!(good_for_ms(ok, Some(-5)), 600_000);
-    let failed = |unreachable_for_ms| Asked { status: Some(503), unreachable_for_ms, ..ok };
+    let failed = |unreachable_for_ms| RobotsFetch { status: Some(503), unreachable_for_ms, ..ok };
     assert_eq!(good_for_ms(failed(0), Some(5)), 600_000);
     assert_eq!(good_for_ms(failed(7_200_000), None), 7_200_000);
     assert_eq!(good_for_ms(failed(UNREACHABLE_MS_MAX), None), CACHE_MS_MAX);

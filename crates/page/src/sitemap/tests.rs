@@ -9,44 +9,44 @@ fn locs(sitemap: &Sitemap) -> Vec<&str> {
 }
 
 /// File, kind, number of entries, and one entry by its place.
-const FILES: &[(&str, Kind, usize, (usize, &str))] = &[
-    ("atom.xml", Kind::Atom, 1, (0, "http://example.org/2003/12/13/atom03")),
-    ("do-not-visit.txt", Kind::Text, 1, (0, "http://www.example.com/do-not-visit-here")),
-    ("sitemap-with-bom.txt", Kind::Text, 2, (0, "http://www.domain.com/page1.html")),
-    ("sitemap.badns.xml", Kind::UrlSet, 2, (1, "http://www.example.com/2")),
+const FILES: &[(&str, SitemapKind, usize, (usize, &str))] = &[
+    ("atom.xml", SitemapKind::Atom, 1, (0, "http://example.org/2003/12/13/atom03")),
+    ("do-not-visit.txt", SitemapKind::Text, 1, (0, "http://www.example.com/do-not-visit-here")),
+    ("sitemap-with-bom.txt", SitemapKind::Text, 2, (0, "http://www.domain.com/page1.html")),
+    ("sitemap.badns.xml", SitemapKind::UrlSet, 2, (1, "http://www.example.com/2")),
     (
         "sitemap.index.xml",
-        Kind::Index,
+        SitemapKind::Index,
         15,
         (0, "https://example.com/sitemap.jss?portalCode=10260&lang=en"),
     ),
-    ("sitemap.ns.xml", Kind::UrlSet, 2, (1, "http://www.example.com/2")),
-    ("sitemap.txt", Kind::Text, 2, (1, "http://www.domain.com/page2.html")),
+    ("sitemap.ns.xml", SitemapKind::UrlSet, 2, (1, "http://www.example.com/2")),
+    ("sitemap.txt", SitemapKind::Text, 2, (1, "http://www.domain.com/page2.html")),
     (
         "sitemap.txt.gz",
-        Kind::Text,
+        SitemapKind::Text,
         5,
         (4, "http://www.example.com/catalog?item=83&desc=vacation_usa"),
     ),
     (
         "xmlSitemap.gz",
-        Kind::UrlSet,
+        SitemapKind::UrlSet,
         5,
         (3, "http://www.example.com/catalog?item=74&desc=vacation_newfoundland"),
     ),
     (
         "extension/hebdenbridgetimes-articles-sitemap.xml",
-        Kind::UrlSet,
+        SitemapKind::UrlSet,
         74,
         (
             1,
             "http://www.hebdenbridgetimes.co.uk/news/local/concern-for-missing-todmorden-man-1-7242564",
         ),
     ),
-    ("extension/pagemaps-sitemap.xml", Kind::UrlSet, 2, (1, "http://www.example.com/bar")),
+    ("extension/pagemaps-sitemap.xml", SitemapKind::UrlSet, 2, (1, "http://www.example.com/bar")),
     (
         "extension/shinpaideshou-news-sitemap.xml",
-        Kind::UrlSet,
+        SitemapKind::UrlSet,
         3,
         (
             2,
@@ -55,27 +55,32 @@ const FILES: &[(&str, Kind, usize, (usize, &str))] = &[
     ),
     (
         "extension/sitemap-images.xml",
-        Kind::UrlSet,
+        SitemapKind::UrlSet,
         1,
         (0, "http://www.example.com/images/some_image_landing_page.html"),
     ),
-    ("extension/sitemap-links.xml", Kind::UrlSet, 3, (1, "http://www.example.com/deutsch/")),
-    ("extension/sitemap-mobile.xml", Kind::UrlSet, 3, (2, "http://www.example.com/no-mobile/")),
+    ("extension/sitemap-links.xml", SitemapKind::UrlSet, 3, (1, "http://www.example.com/deutsch/")),
+    (
+        "extension/sitemap-mobile.xml",
+        SitemapKind::UrlSet,
+        3,
+        (2, "http://www.example.com/no-mobile/"),
+    ),
     (
         "extension/sitemap-news.xml",
-        Kind::UrlSet,
+        SitemapKind::UrlSet,
         2,
         (1, "http://www.example.org/empty_news_name.html"),
     ),
     (
         "extension/sitemap-videos-tvshow.xml",
-        Kind::UrlSet,
+        SitemapKind::UrlSet,
         1,
         (0, "https://example.org/my-tv-show/23/13/"),
     ),
     (
         "extension/sitemap-videos.xml",
-        Kind::UrlSet,
+        SitemapKind::UrlSet,
         3,
         (0, "http://www.example.com/videos/some_video_landing_page.html"),
     ),
@@ -122,8 +127,12 @@ fn hints_that_make_no_sense_are_none() {
         b"<urlset><url><loc>/a</loc><lastmod>soon</lastmod><changefreq>often</changefreq>\
           <priority>7</priority></url><url><loc>/b</loc><priority>NaN</priority></url></urlset>",
     );
-    let entry =
-        |loc: &str| Entry { loc: loc.into(), lastmod_ms: None, changefreq: None, priority: None };
+    let entry = |loc: &str| SitemapEntry {
+        loc: loc.into(),
+        lastmod_ms: None,
+        changefreq: None,
+        priority: None,
+    };
     assert_eq!(sitemap.entries, [entry("/a"), entry("/b")]);
 }
 
@@ -180,7 +189,7 @@ fn an_entry_without_an_address_is_counted() {
 #[test]
 fn a_text_sitemap_skips_what_is_no_address() {
     let sitemap = read(b"# mine\r\nHTTPS://a.example/1\r\n\r\n  http://a.example/2  \nnonsense");
-    assert_eq!(sitemap.kind, Kind::Text);
+    assert_eq!(sitemap.kind, SitemapKind::Text);
     assert_eq!(locs(&sitemap), ["HTTPS://a.example/1", "http://a.example/2"]);
     assert_eq!(sitemap.skipped, 2);
 }
@@ -198,7 +207,7 @@ fn what_is_no_sitemap_is_unknown_and_empty() {
         b"no such page",
     ] {
         let sitemap = read(bytes);
-        assert_eq!((sitemap.kind, sitemap.entries.len()), (Kind::Unknown, 0), "{bytes:?}");
+        assert_eq!((sitemap.kind, sitemap.entries.len()), (SitemapKind::Unknown, 0), "{bytes:?}");
     }
 }
 
@@ -208,7 +217,7 @@ fn an_rss_feed_serves_as_a_sitemap() {
         b"<rss version='2.0'><channel><link>https://a.example/</link><item><link>https://a.example/1</link>\
           <pubDate>Sat, 01 Jan 2005 00:00:00 GMT</pubDate></item></channel></rss>",
     );
-    assert_eq!((sitemap.kind, locs(&sitemap)), (Kind::Rss, vec!["https://a.example/1"]));
+    assert_eq!((sitemap.kind, locs(&sitemap)), (SitemapKind::Rss, vec!["https://a.example/1"]));
     assert_eq!(sitemap.entries[0].lastmod_ms, Some(1_104_537_600_000));
 }
 

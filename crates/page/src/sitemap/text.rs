@@ -5,11 +5,12 @@
 
 use std::io::BufRead;
 
-use super::{Entry, Kind, LOC_BYTES_MAX, Sitemap};
-use crate::feed::source::Source;
+use super::{LOC_BYTES_MAX, Sitemap, SitemapEntry, SitemapKind};
+use crate::feed::source::DecodedText;
 
-pub(super) fn read(mut source: Source) -> Sitemap {
-    let mut lines = Lines { sitemap: Sitemap::empty(Kind::Text), line: Vec::new(), full: false };
+pub(super) fn read(mut source: DecodedText) -> Sitemap {
+    let mut lines =
+        Lines { sitemap: Sitemap::empty(SitemapKind::Text), line: Vec::new(), full: false };
     loop {
         let chunk = source.chunk();
         if chunk.is_empty() {
@@ -27,7 +28,7 @@ pub(super) fn read(mut source: Source) -> Sitemap {
     let mut sitemap = lines.sitemap;
     (sitemap.cut, sitemap.bytes) = (source.cut, source.taken());
     if sitemap.entries.is_empty() {
-        sitemap.kind = Kind::Unknown;
+        sitemap.kind = SitemapKind::Unknown;
     }
     sitemap
 }
@@ -53,8 +54,12 @@ impl Lines {
         let text = text.trim();
         let is_address = !self.full && is_http(text);
         let go_on = text.is_empty() || {
-            let entry =
-                Entry { loc: text.to_owned(), lastmod_ms: None, changefreq: None, priority: None };
+            let entry = SitemapEntry {
+                loc: text.to_owned(),
+                lastmod_ms: None,
+                changefreq: None,
+                priority: None,
+            };
             self.sitemap.add(is_address.then_some(entry))
         };
         self.line.clear();

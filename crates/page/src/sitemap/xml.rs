@@ -13,22 +13,22 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesRef, Event};
 use quick_xml::name::QName;
 
-use super::{ChangeFreq, Entry, Kind, LOC_BYTES_MAX, Sitemap, datetime};
-use crate::feed::source::Source;
+use super::{ChangeFreq, LOC_BYTES_MAX, Sitemap, SitemapEntry, SitemapKind, datetime};
+use crate::feed::source::DecodedText;
 
-pub(super) enum Outcome {
+pub(super) enum SitemapOrFeed {
     Sitemap(Sitemap),
     /// The root is that of a feed.
     Feed,
 }
 
-pub(super) fn read(source: Source) -> Outcome {
+pub(super) fn read(source: DecodedText) -> SitemapOrFeed {
     let mut reader = Reader::from_reader(source);
     let config = reader.config_mut();
     config.expand_empty_elements = true;
     config.allow_dangling_amp = true;
     config.trim_markup_names_in_closing_tags = true;
-    let mut state = State::new();
+    let mut state = SitemapParser::new();
     let mut buffer = Vec::new();
     while !state.done {
         buffer.clear();
@@ -36,7 +36,7 @@ pub(super) fn read(source: Source) -> Outcome {
         match reader.read_event_into(&mut buffer) {
             Ok(Event::Start(start)) if state.depth == 0 => match root_kind(start.name()) {
                 Some(kind) => state.root(kind, start.name()),
-                None if is_feed(start.name()) => return Outcome::Feed,
+                None if is_feed(start.name()) => return SitemapOrFeed::Feed,
                 None => break,
             },
             Ok(Event::Start(start)) => state.start(start.name()),
@@ -58,13 +58,13 @@ pub(super) fn read(source: Source) -> Outcome {
     let mut sitemap = state.sitemap;
     sitemap.cut = reader.get_ref().cut;
     sitemap.bytes = reader.get_ref().taken();
-    Outcome::Sitemap(sitemap)
+    SitemapOrFeed::Sitemap(sitemap)
 }
 
-fn root_kind(name: QName) -> Option<Kind> {
+fn root_kind(name: QName) -> Option<SitemapKind> {
     match name.local_name().as_ref() {
-        "urlset" => Some(Kind::UrlSet),
-        "sitemapindex" => Some(Kind::Index),
+        "urlset" => Some(SitemapKind::UrlSet),
+        "sitemapindex" => Some(SitemapKind::Index),
         _ => None,
     }
 }
@@ -75,7 +75,7 @@ fn is_feed(name: QName) -> bool {
 
 /// The parts of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum EntryField {
     Loc,
     LastMod,
     ChangeFreq,
@@ -113,12 +113,12 @@ impl Text {
     }
 }
 
-struct State {
+struct SitemapParser {
     sitemap: Sitemap,
     root_prefix: Option<String>,
     depth: usize,
     entry: Option<Draft>,
-    field: Option<(Field, Text)>,
+    field: Option<(EntryField, Text)>,
     done: bool,
 }
 
@@ -127,10 +127,10 @@ const IN_ROOT: usize = 1;
 const IN_ENTRY: usize = 2;
 const IN_FIELD: usize = 3;
 
-impl State {
-    fn new() -> State {
-        State {
-            sitemap: Sitemap::empty(Kind::Unknown),
+impl SitemapParser {
+    fn new() -> SitemapParser {
+        SitemapParser {
+            sitemap: Sitemap::empty(SitemapKind::Unknown),
             root_prefix: None,
             depth: 0,
             entry: None,
@@ -139,7 +139,7 @@ impl State {
         }
     }
 
-    fn root(&mut self, kind: Kind, name: QName) {
+    fn root(&mut self, kind: SitemapKind, name: QName) {
         self.sitemap.kind = kind;
         self.root_prefix = name.prefix().map(|prefix| prefix.as_ref().to_owned());
         self.depth = IN_ROOT;
@@ -177,13 +177,13 @@ impl State {
             return;
         };
         match field {
-            Field::Loc => {
+            EntryField::Loc => {
                 entry.loc_overlong = text.overlong;
                 entry.loc = text.kept;
             }
-            Field::LastMod => entry.lastmod_ms = datetime::parse(&text.kept),
-            Field::ChangeFreq => entry.changefreq = ChangeFreq::parse(&text.kept),
-            Field::Priority => entry.priority = priority(&text.kept),
+            EntryField::LastMod => entry.lastmod_ms = datetime::parse(&text.kept),
+            EntryField::ChangeFreq => entry.changefreq = ChangeFreq::parse(&text.kept),
+            EntryField::Priority => entry.priority = priority(&text.kept),
         }
     }
 
@@ -216,7 +216,7 @@ impl State {
 }
 
 impl Draft {
-    fn finish(self) -> Option<Entry> {
+    fn finish(self) -> Option<SitemapEntry> {
         let (loc, overlong) = if self.loc.is_empty() && !self.loc_overlong {
             (self.bare.kept, self.bare.overlong)
         } else {
@@ -224,7 +224,7 @@ impl Draft {
         };
         let loc = loc.trim();
         let usable = !overlong && !loc.is_empty();
-        usable.then(|| Entry {
+        usable.then(|| SitemapEntry {
             loc: loc.to_owned(),
             lastmod_ms: self.lastmod_ms,
             changefreq: self.changefreq,
@@ -233,12 +233,12 @@ impl Draft {
     }
 }
 
-fn field(local: &str) -> Option<Field> {
+fn field(local: &str) -> Option<EntryField> {
     match local {
-        "loc" => Some(Field::Loc),
-        "lastmod" => Some(Field::LastMod),
-        "changefreq" => Some(Field::ChangeFreq),
-        "priority" => Some(Field::Priority),
+        "loc" => Some(EntryField::Loc),
+        "lastmod" => Some(EntryField::LastMod),
+        "changefreq" => Some(EntryField::ChangeFreq),
+        "priority" => Some(EntryField::Priority),
         _ => None,
     }
 }

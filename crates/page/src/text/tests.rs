@@ -16,7 +16,7 @@ fn control_characters_vanish_without_splitting_a_word() {
 
 #[test]
 fn a_word_may_come_in_pieces_and_a_block_ends_a_line() {
-    let mut text = Collapsed::new(100);
+    let mut text = CollapsedText::new(100);
     text.line();
     text.push("hel");
     text.push("lo ");
@@ -30,7 +30,7 @@ fn a_word_may_come_in_pieces_and_a_block_ends_a_line() {
 
 #[test]
 fn the_limit_cuts_on_a_character_and_says_so() {
-    let mut text = Collapsed::new(5);
+    let mut text = CollapsedText::new(5);
     text.push("ab éé z");
     assert_eq!(text.as_str(), "ab é");
     assert!(text.is_cut());
@@ -40,7 +40,7 @@ fn the_limit_cuts_on_a_character_and_says_so() {
 
 #[test]
 fn a_text_that_just_fits_is_not_cut() {
-    let mut text = Collapsed::new(5);
+    let mut text = CollapsedText::new(5);
     text.push("ab cd  ");
     assert_eq!(text.as_str(), "ab cd");
     assert!(!text.is_cut());
@@ -101,7 +101,7 @@ proptest! {
     #[test]
     fn pieces_give_what_the_whole_gives(text in any::<String>(), cut in 0usize..40) {
         let cut = text.floor_char_boundary(cut.min(text.len()));
-        let mut pieces = Collapsed::new(1000);
+        let mut pieces = CollapsedText::new(1000);
         pieces.push(&text[..cut]);
         pieces.push(&text[cut..]);
         prop_assert_eq!(pieces.into_string(), collapse(&text, 1000));

@@ -7,7 +7,7 @@
 
 use ::url::{Host, Url};
 
-use super::{Policy, Refused};
+use super::{Policy, UrlRefusal};
 
 /// DNS allows no longer name (RFC 1035, without the trailing dot).
 pub(super) const HOST_BYTES_MAX: usize = 253;
@@ -17,7 +17,7 @@ pub(super) const LABEL_BYTES_MAX: usize = 63;
 const SID_BYTES_MIN: usize = 16;
 
 /// Appends the canonical form of a parsed URL, or leaves `out` as it was.
-pub(super) fn write(out: &mut String, url: &Url, policy: &Policy) -> Result<(), Refused> {
+pub(super) fn write(out: &mut String, url: &Url, policy: &Policy) -> Result<(), UrlRefusal> {
     let start = out.len();
     push_origin(out, url).inspect_err(|_| out.truncate(start))?;
     push_path(out, url.path(), policy);
@@ -29,14 +29,14 @@ pub(super) fn write(out: &mut String, url: &Url, policy: &Policy) -> Result<(), 
     Ok(())
 }
 
-fn push_origin(out: &mut String, url: &Url) -> Result<(), Refused> {
+fn push_origin(out: &mut String, url: &Url) -> Result<(), UrlRefusal> {
     use std::fmt::Write;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(Refused::Scheme);
+        return Err(UrlRefusal::Scheme);
     }
     out.push_str(url.scheme());
     out.push_str("://");
-    match url.host().ok_or(Refused::Host)? {
+    match url.host().ok_or(UrlRefusal::Host)? {
         Host::Domain(name) => out.push_str(dns_name(name)?),
         address => {
             let _ = write!(out, "{address}");
@@ -49,11 +49,11 @@ fn push_origin(out: &mut String, url: &Url) -> Result<(), Refused> {
 }
 
 /// The name without its trailing dot, if DNS could know it.
-fn dns_name(name: &str) -> Result<&str, Refused> {
+fn dns_name(name: &str) -> Result<&str, UrlRefusal> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let fits = |label: &str| !label.is_empty() && label.len() <= LABEL_BYTES_MAX;
     let possible = name.len() <= HOST_BYTES_MAX && name.split('.').all(fits);
-    if possible { Ok(name) } else { Err(Refused::Host) }
+    if possible { Ok(name) } else { Err(UrlRefusal::Host) }
 }
 
 /// Appends a path. It begins with `/` and has no dot segments.

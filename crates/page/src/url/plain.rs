@@ -6,7 +6,7 @@
 //! (a property test and the WPT cases compare them), and where it is not sure it
 //! writes nothing and says so.
 
-use super::{Policy, Refused, clean};
+use super::{Policy, UrlRefusal, clean};
 
 /// May stand in a path as it is.
 const PATH: u8 = 1;
@@ -96,7 +96,7 @@ pub(super) struct Base {
 }
 
 impl Base {
-    pub(super) fn new(base: &::url::Url, policy: &Policy) -> Result<Base, Refused> {
+    pub(super) fn new(base: &::url::Url, policy: &Policy) -> Result<Base, UrlRefusal> {
         let mut whole = String::with_capacity(base.as_str().len());
         clean::write(&mut whole, base, policy)?;
         super::within_limit(&whole)?;

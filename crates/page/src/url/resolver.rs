@@ -11,7 +11,7 @@ use ::url::Url;
 
 use super::hash::quick_hash;
 use super::plain::Base;
-use super::{HREF_BYTES_MAX, Policy, Refused, URL_BYTES_MAX};
+use super::{HREF_BYTES_MAX, Policy, URL_BYTES_MAX, UrlRefusal};
 use super::{check_before_parsing, clean, parse, plain, trim, within_limit};
 
 /// Remembered links at a time; a power of two. More than most pages have, and
@@ -34,7 +34,7 @@ pub struct Resolver {
 
 impl Resolver {
     /// A resolver for the page that was found at `document_url`.
-    pub fn new(document_url: &str, policy: &Policy) -> Result<Resolver, Refused> {
+    pub fn new(document_url: &str, policy: &Policy) -> Result<Resolver, UrlRefusal> {
         let trimmed = trim(document_url);
         check_before_parsing(trimmed)?;
         let document = parse(None, trimmed)?;
@@ -66,7 +66,7 @@ impl Resolver {
     }
 
     /// The absolute, canonical URL that `href` leads to.
-    pub fn resolve(&mut self, href: &str) -> Result<&str, Refused> {
+    pub fn resolve(&mut self, href: &str) -> Result<&str, UrlRefusal> {
         let href = trim(href);
         // What is too long to be a link is not worth remembering.
         if href.len() > HREF_BYTES_MAX {
@@ -78,12 +78,12 @@ impl Resolver {
         }
         let start = self.memo.begin(href);
         let refused = self.write(start, href).err();
-        let known = self.memo.remember(hash, start, Asked { href, refused });
+        let known = self.memo.remember(hash, start, HrefResult { href, refused });
         self.memo.answer(known)
     }
 
     /// Writes the answer to the end of the memo's text, from `start` on.
-    fn write(&mut self, start: usize, href: &str) -> Result<(), Refused> {
+    fn write(&mut self, start: usize, href: &str) -> Result<(), UrlRefusal> {
         let out = &mut self.memo.text;
         let written = match &self.plain {
             Some(base) => base.resolve(out, href, &self.policy),
@@ -102,29 +102,29 @@ impl Resolver {
 /// made to collide only lose the benefit of being remembered.
 #[derive(Debug)]
 struct Memo {
-    slots: Vec<Slot>,
+    slots: Vec<CacheSlot>,
     /// Each href, followed by what it leads to.
     text: String,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Slot {
+struct CacheSlot {
     hash: u32,
     start: u32,
     href_bytes: u16,
     url_bytes: u16,
-    refused: Option<Refused>,
+    refused: Option<UrlRefusal>,
     used: bool,
 }
 
 /// An href and how it went.
-struct Asked<'h> {
+struct HrefResult<'h> {
     href: &'h str,
-    refused: Option<Refused>,
+    refused: Option<UrlRefusal>,
 }
 
-const EMPTY: Slot =
-    Slot { hash: 0, start: 0, href_bytes: 0, url_bytes: 0, refused: None, used: false };
+const EMPTY: CacheSlot =
+    CacheSlot { hash: 0, start: 0, href_bytes: 0, url_bytes: 0, refused: None, used: false };
 
 // The narrow fields of a slot hold every length and position there can be.
 const _: () = assert!(HREF_BYTES_MAX <= u16::MAX as usize && URL_BYTES_MAX <= HREF_BYTES_MAX);
@@ -140,8 +140,8 @@ impl Memo {
         self.text.clear();
     }
 
-    fn find(&self, hash: u32, href: &str) -> Option<Slot> {
-        let is_it = |slot: &Slot| {
+    fn find(&self, hash: u32, href: &str) -> Option<CacheSlot> {
+        let is_it = |slot: &CacheSlot| {
             let start = slot.start as usize;
             let known = || &self.text[start..start + usize::from(slot.href_bytes)];
             slot.used && slot.hash == hash && known() == href
@@ -159,9 +159,9 @@ impl Memo {
     }
 
     /// Keeps the answer that was written from `answer_start` on, after its href.
-    fn remember(&mut self, hash: u32, answer_start: usize, asked: Asked) -> Slot {
+    fn remember(&mut self, hash: u32, answer_start: usize, asked: HrefResult) -> CacheSlot {
         let narrow = "lengths and positions are bounded by constants that fit";
-        let slot = Slot {
+        let slot = CacheSlot {
             hash,
             start: u32::try_from(answer_start - asked.href.len()).expect(narrow),
             href_bytes: u16::try_from(asked.href.len()).expect(narrow),
@@ -175,7 +175,7 @@ impl Memo {
         slot
     }
 
-    fn answer(&self, slot: Slot) -> Result<&str, Refused> {
+    fn answer(&self, slot: CacheSlot) -> Result<&str, UrlRefusal> {
         let start = slot.start as usize + usize::from(slot.href_bytes);
         match slot.refused {
             Some(refused) => Err(refused),

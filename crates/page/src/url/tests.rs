@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn clean(input: &str) -> Result<String, Refused> {
+fn clean(input: &str) -> Result<String, UrlRefusal> {
     canonical(input, &Policy::default())
 }
 
-fn resolve(base: &str, href: &str, policy: &Policy) -> Result<String, Refused> {
+fn resolve(base: &str, href: &str, policy: &Policy) -> Result<String, UrlRefusal> {
     Resolver::new(base, policy)?.resolve(href).map(str::to_owned)
 }
 
@@ -50,25 +50,25 @@ fn what_is_no_crawlable_url_is_refused_with_its_reason() {
     let long_label = format!("http://{}.com/", "a".repeat(64));
     let long_host = format!("http://{}com/", "a.".repeat(130));
     let cases = [
-        ("", Refused::Syntax),
-        ("/relative", Refused::Syntax),
-        ("example.com", Refused::Syntax),
-        ("ftp://example.com/", Refused::Scheme),
-        ("javascript:alert(1)", Refused::Scheme),
-        ("data:text/html,x", Refused::Scheme),
-        ("mailto:a@b.c", Refused::Scheme),
-        ("java\nscript:alert(1)", Refused::Scheme),
-        ("http://", Refused::Host),
-        ("http://./", Refused::Host),
-        ("http://a..b/", Refused::Host),
-        ("http://a../", Refused::Host),
-        ("http://256.256.256.256/", Refused::Host),
-        ("http://[::g]/", Refused::Host),
-        ("http://a b/", Refused::Host),
-        ("http://a\0b/", Refused::Host),
-        ("http://example.com:99999/", Refused::Syntax),
-        (&long_label, Refused::Host),
-        (&long_host, Refused::Host),
+        ("", UrlRefusal::Syntax),
+        ("/relative", UrlRefusal::Syntax),
+        ("example.com", UrlRefusal::Syntax),
+        ("ftp://example.com/", UrlRefusal::Scheme),
+        ("javascript:alert(1)", UrlRefusal::Scheme),
+        ("data:text/html,x", UrlRefusal::Scheme),
+        ("mailto:a@b.c", UrlRefusal::Scheme),
+        ("java\nscript:alert(1)", UrlRefusal::Scheme),
+        ("http://", UrlRefusal::Host),
+        ("http://./", UrlRefusal::Host),
+        ("http://a..b/", UrlRefusal::Host),
+        ("http://a../", UrlRefusal::Host),
+        ("http://256.256.256.256/", UrlRefusal::Host),
+        ("http://[::g]/", UrlRefusal::Host),
+        ("http://a b/", UrlRefusal::Host),
+        ("http://a\0b/", UrlRefusal::Host),
+        ("http://example.com:99999/", UrlRefusal::Syntax),
+        (&long_label, UrlRefusal::Host),
+        (&long_host, UrlRefusal::Host),
     ];
     for (input, expected) in cases {
         assert_eq!(clean(input), Err(expected), "{input:?}");
@@ -80,16 +80,16 @@ fn the_limit_is_on_what_is_kept() {
     let prefix = "http://a.com/";
     let fits = format!("{prefix}{}", "x".repeat(URL_BYTES_MAX - prefix.len()));
     assert_eq!(clean(&fits).as_deref(), Ok(fits.as_str()));
-    assert_eq!(clean(&format!("{fits}x")), Err(Refused::TooLong));
+    assert_eq!(clean(&format!("{fits}x")), Err(UrlRefusal::TooLong));
     assert_eq!(clean(&format!("{fits}?gclid=1#frag")).as_deref(), Ok(fits.as_str()));
     // Escaping makes it longer.
-    assert_eq!(clean(&format!("{prefix}{}", "é".repeat(1_000))), Err(Refused::TooLong));
-    assert_eq!(clean(&format!("{prefix}{}", " x".repeat(1 << 20))), Err(Refused::TooLong));
-    assert_eq!(clean(&format!("data:{}", "x".repeat(1 << 20))), Err(Refused::Scheme));
+    assert_eq!(clean(&format!("{prefix}{}", "é".repeat(1_000))), Err(UrlRefusal::TooLong));
+    assert_eq!(clean(&format!("{prefix}{}", " x".repeat(1 << 20))), Err(UrlRefusal::TooLong));
+    assert_eq!(clean(&format!("data:{}", "x".repeat(1 << 20))), Err(UrlRefusal::Scheme));
     let mut resolver = Resolver::new(prefix, &Policy::default()).unwrap();
-    assert_eq!(resolver.resolve(&"x".repeat(1 << 20)), Err(Refused::TooLong));
-    assert_eq!(resolver.resolve(&"x".repeat(URL_BYTES_MAX)), Err(Refused::TooLong));
-    assert_eq!(resolver.resolve(&format!("data:{}", "x".repeat(1 << 20))), Err(Refused::Scheme));
+    assert_eq!(resolver.resolve(&"x".repeat(1 << 20)), Err(UrlRefusal::TooLong));
+    assert_eq!(resolver.resolve(&"x".repeat(URL_BYTES_MAX)), Err(UrlRefusal::TooLong));
+    assert_eq!(resolver.resolve(&format!("data:{}", "x".repeat(1 << 20))), Err(UrlRefusal::Scheme));
     assert_eq!(resolver.resolve("y"), Ok("http://a.com/y"));
 }
 
@@ -238,7 +238,7 @@ fn a_useless_base_leaves_the_documents_own() {
 fn a_base_elsewhere_takes_relative_links_along() {
     let mut resolver = Resolver::new("http://a.com/d/e", &Policy::default()).unwrap();
     resolver.set_base("ftp://b.com/");
-    assert_eq!(resolver.resolve("x"), Err(Refused::Scheme));
+    assert_eq!(resolver.resolve("x"), Err(UrlRefusal::Scheme));
     assert_eq!(resolver.resolve("http://c.com"), Ok("http://c.com/"));
     let mut resolver = Resolver::new("http://a.com/d/e", &Policy::default()).unwrap();
     resolver.set_base("about:blank");
@@ -254,7 +254,7 @@ fn a_page_with_endless_links_is_resolved_in_bounded_memory() {
         assert_eq!(resolver.resolve(&href), Ok(expected.as_str()));
         assert_eq!(resolver.resolve(&href), Ok(expected.as_str()));
         assert_eq!(resolver.resolve("same"), Ok("http://a.com/same"));
-        assert_eq!(resolver.resolve("mailto:x"), Err(Refused::Scheme));
+        assert_eq!(resolver.resolve("mailto:x"), Err(UrlRefusal::Scheme));
     }
 }
 

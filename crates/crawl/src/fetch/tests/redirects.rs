@@ -90,7 +90,7 @@ async fn circles_and_endless_chains_end() {
 
 #[tokio::test]
 async fn a_robots_file_behind_five_redirects_is_read_and_behind_six_counts_as_none() {
-    use page::robots::answer::{Asked, Decision, REDIRECTS_MAX, on_status};
+    use page::robots::answer::{REDIRECTS_MAX, RobotsDecision, RobotsFetch, on_status};
     let server = Server::start(|request| match path_of(request) {
         "/end" => answer(200, "", b"user-agent: *"),
         path => {
@@ -99,13 +99,13 @@ async fn a_robots_file_behind_five_redirects_is_read_and_behind_six_counts_as_no
     })
     .await;
     let (fetcher, guard) = (fetcher(limits()), intranet());
-    for (start, expected) in [("/5", Decision::Parse), ("/6", Decision::AllowAll)] {
+    for (start, expected) in [("/5", RobotsDecision::Parse), ("/6", RobotsDecision::AllowAll)] {
         let url = server.url(start);
         let ask =
             Ask { body_bytes_max: Some(page::robots::BODY_BYTES_MAX), ..Ask::new(&url, &guard) };
         let followed = fetcher.follow(&ask, REDIRECTS_MAX, anywhere).await;
         let redirects = u8::try_from(followed.hops.len()).unwrap();
-        let asked = Asked { status: followed.status(), redirects, ..Asked::default() };
+        let asked = RobotsFetch { status: followed.status(), redirects, ..RobotsFetch::default() };
         assert_eq!(on_status(asked), expected, "{start}: {followed:?}");
     }
 }

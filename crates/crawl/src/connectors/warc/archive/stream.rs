@@ -208,9 +208,9 @@ fn of_extract(record: &Record, url: String) -> Tells {
         return Tells::Page(Box::new(Telling { url, status: super::OK, server, facts }));
     }
     match wat::told(&record.block) {
-        wat::Told::NoAnswer => Tells::Nothing,
-        wat::Told::Unreadable | wat::Told::Answer(super::OK) => Tells::Unreadable,
-        wat::Told::Answer(status) => match gone(status) {
+        wat::RecordStatus::NoAnswer => Tells::Nothing,
+        wat::RecordStatus::Unreadable | wat::RecordStatus::Answer(super::OK) => Tells::Unreadable,
+        wat::RecordStatus::Answer(status) => match gone(status) {
             Some(why) => Tells::Gone { url, why },
             None => Tells::Nothing,
         },

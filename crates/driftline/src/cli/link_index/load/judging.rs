@@ -10,7 +10,7 @@ use ::crawl::connectors::warc::archive::stream::{self, Telling, Tells};
 use outputs::links::{Change, Content, What, pages};
 use page::domain::SuffixList;
 use page::outlinks::{self, LinkPolicy, OutLink};
-use page::wat::{self, Told};
+use page::wat::{self, RecordStatus};
 use page::webindex::{self, GivenPage, WebindexPage};
 use store::chunkfile::warc::Record;
 
@@ -79,19 +79,19 @@ impl Rules<'_> {
         let date = record.header("WARC-Date");
         let told = wat::told(&record.block);
         match webindex::from_wat(&record.block, target, date, self.list) {
-            None if told == Told::Unreadable => Judged::Unreadable,
+            None if told == RecordStatus::Unreadable => Judged::Unreadable,
             None => Judged::Nothing,
             Some(page) if page.links.is_empty() => match told {
-                Told::Answer(OK) => gone(&page, NO_LINKS),
-                Told::Answer(status) => match stream::gone(status) {
+                RecordStatus::Answer(OK) => gone(&page, NO_LINKS),
+                RecordStatus::Answer(status) => match stream::gone(status) {
                     Some(why) => gone(&page, why),
                     None => Judged::Nothing,
                 },
-                Told::NoAnswer | Told::Unreadable => Judged::Nothing,
+                RecordStatus::NoAnswer | RecordStatus::Unreadable => Judged::Nothing,
             },
             Some(page) => match told {
-                Told::Answer(status) => original_page(page, status),
-                Told::NoAnswer | Told::Unreadable => original_page(page, 0),
+                RecordStatus::Answer(status) => original_page(page, status),
+                RecordStatus::NoAnswer | RecordStatus::Unreadable => original_page(page, 0),
             },
         }
     }

@@ -10,7 +10,7 @@ use crawl::scope::Scope;
 use crawl::throttle::Throttles;
 use page::domain::SuffixList;
 use page::ids::{DocHash, part_of};
-use page::url::{Policy, Refused, canonical, host_of, origin_of};
+use page::url::{Policy, UrlRefusal, canonical, host_of, origin_of};
 use std::sync::Arc;
 use store::ids::{ConnectionId, Part, Run};
 use store::tables::bins::{self, Bin};
@@ -33,7 +33,7 @@ const STRANGERS_MAX: usize = 10;
 const CHAIN_MAX: usize = 10;
 
 /// What a text may mean, or why it is not a web address.
-pub type Spelled<T> = std::result::Result<T, Refused>;
+pub type Spelled<T> = std::result::Result<T, UrlRefusal>;
 
 /// What is known of a URL in one job.
 pub struct LookedUp {
@@ -192,7 +192,7 @@ impl View<'_> {
             }
         }
         let Some((url, part, row, document)) = found else {
-            return Ok(self.nothing(Err(Refused::Syntax)));
+            return Ok(self.nothing(Err(UrlRefusal::Syntax)));
         };
         let mut looked = self.nothing(Ok(url.clone()));
         let place = Place { part, job: job.id };
