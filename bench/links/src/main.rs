@@ -12,7 +12,7 @@ use anyhow::Result;
 use measure::{Taken, Watch, percentiles, rss_mb};
 use outputs::links::paging::Paging;
 use outputs::links::rankings::By;
-use outputs::links::{Batch, LinkIndex, What, index::Applied, keys, queries, rebuild, rankings, verify};
+use outputs::links::{ChangeBatch, LinkIndex, What, index::AppliedChanges, keys, queries, rebuild, rankings, verify};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,9 +127,9 @@ fn load(web: &Web, index: &LinkIndex) -> Result<(u64, Taken)> {
     Ok((links, taken))
 }
 
-fn tell(web: &Web, index: &LinkIndex, pages: impl Iterator<Item = u64>, version: u64) -> Result<Applied> {
+fn tell(web: &Web, index: &LinkIndex, pages: impl Iterator<Item = u64>, version: u64) -> Result<AppliedChanges> {
     let changes = pages.map(|page| web.change(page, version)).collect();
-    Ok(index.apply(Batch { changes, marks: Vec::new() }, &[])?)
+    Ok(index.apply(ChangeBatch { changes, marks: Vec::new() }, &[])?)
 }
 
 /// Tells of every so-and-so-manyth page again, in another version each time.

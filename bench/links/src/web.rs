@@ -3,7 +3,7 @@
 //!
 //! A third of the URIs is never crawled, as on the real web, where it is most of them.
 
-use outputs::links::{Change, Content, What};
+use outputs::links::{PageChange, PageContent, What};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 
@@ -85,7 +85,7 @@ impl Web {
     }
 
     /// A page as the index is told of it. Version 0 is the first.
-    pub fn change(&self, page: u64, version: u64) -> Change {
+    pub fn change(&self, page: u64, version: u64) -> PageChange {
         let anchor = |target: u64| {
             // Most who link to a page call it the same.
             let words = match mixed(page, target) % 10 {
@@ -107,9 +107,9 @@ impl Web {
         let words = mixed(page, 6);
         let word = |at: u64| WORDS[(words >> (6 * at)) as usize % WORDS.len()];
         let title = format!("{} {} {}", word(0), word(1), word(2));
-        let content = Content { status: 200, title, server: String::new(), links };
+        let content = PageContent { status: 200, title, server: String::new(), links };
         let later_ms = i64::try_from(version * self.pages + page).unwrap_or(0) * PAGE_MS;
-        Change {
+        PageChange {
             uri: self.uri(page),
             date_ms: FIRST_MS + later_ms,
             job: 1,

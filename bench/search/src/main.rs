@@ -10,10 +10,10 @@ use cpu_time::ProcessTime;
 use judged::Judged;
 use outputs::links::{LinkIndex, keys};
 use outputs::search::ask::plan::Weights;
-use outputs::search::ask::{Asking, Question};
+use outputs::search::ask::{IndexSearcher, Question};
 use outputs::search::anchor_text;
-use outputs::search::schema::{Entry, Key};
-use outputs::search::server::{Server, Shards};
+use outputs::search::schema::{IndexedDocument, DocumentKey};
+use outputs::search::server::{SearchServer, Shards};
 use outputs::search::indexed_links::Target;
 use outputs::search::writer::Writer;
 use page::domain::SuffixList;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     drop(corpus);
 
     let cache = work.path().join("served");
-    let server = Server::new(held.db().clone(), objects, cache);
+    let server = SearchServer::new(held.db().clone(), objects, cache);
     let shards = server.refresh()?;
     let questions = judged::read(Path::new(&judged), &site)?;
     let asker = Asker { server: &server, shards: &shards, links: &links };
@@ -104,9 +104,9 @@ fn our_index(
         let target = |text: &Text| anchor_text::target(links, list, &text.record.docid);
         let said = anchor_text::of(links, &texts.iter().map(target).collect::<Vec<_>>())?;
         for (text, said) in texts.iter().zip(&said) {
-            let key = Key { connection: text.connection, hash: text.record.dochash };
+            let key = DocumentKey { connection: text.connection, hash: text.record.dochash };
             let (record, facts) = (&text.record, text.facts());
-            let entry = Entry { key, place: text.place, record, facts, said };
+            let entry = IndexedDocument { key, place: text.place, record, facts, said };
             let document = writer.fields.document(&entry, list);
             writer.put(key, document)?;
         }
@@ -125,7 +125,7 @@ fn megabytes(home: &Path) -> Result<f64> {
 }
 
 struct Asker<'a> {
-    server: &'a Server,
+    server: &'a SearchServer,
     shards: &'a Shards,
     links: &'a LinkIndex,
 }
@@ -136,7 +136,7 @@ impl Asker<'_> {
         let fields = &self.server.fields;
         let (secured, lag) = (&[], Default::default());
         let shards = self.shards;
-        let asking = Asking { shards, fields, weights, in_links: &in_links, secured, lag };
+        let asking = IndexSearcher { shards, fields, weights, in_links: &in_links, secured, lag };
         let answer = asking.answer(question)?;
         Ok(answer.hits.into_iter().map(|hit| hit.url).collect())
     }

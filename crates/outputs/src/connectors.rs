@@ -4,7 +4,7 @@
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
 pub mod files;
-mod isolating;
+mod isolation;
 pub mod null;
 pub mod opensearch;
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub const ROLE: &str = "deliver";
 /// What deliveries are made with.
 #[derive(Clone)]
 #[allow(missing_docs)]
-pub struct Means {
+pub struct DeliveryContext {
     pub db: Db,
     pub objects: Objects,
     pub claimant: Claimant,
@@ -67,7 +67,7 @@ pub trait Listener: Send + Sync {
 }
 
 /// What the threads tell the desk.
-enum Event {
+enum DeskEvent {
     /// Something may be due.
     Nudge,
     /// A carrier is back.
@@ -85,66 +85,66 @@ struct Load {
 /// What a carrier comes back with.
 struct Back {
     load: Load,
-    outcome: carry::Carried,
+    outcome: carry::CarriedLoad,
 }
 
 /// Tells deliveries that something may be due. It may be told before they begin.
 #[derive(Clone)]
 pub struct Wakeup {
-    events: SyncSender<Event>,
+    events: SyncSender<DeskEvent>,
 }
 
 impl Wakeup {
     /// Something may be due.
     pub fn wake(&self) {
         // One that waits already is enough.
-        let _ = self.events.try_send(Event::Nudge);
+        let _ = self.events.try_send(DeskEvent::Nudge);
     }
 }
 
 /// Deliveries that have not begun.
-pub struct Ready {
+pub struct PreparedDeliveries {
     wakeup: Wakeup,
-    incoming: Receiver<Event>,
+    incoming: Receiver<DeskEvent>,
 }
 
 /// Deliveries that have not begun, with what wakes them.
-pub fn ready() -> Ready {
+pub fn ready() -> PreparedDeliveries {
     let (events, incoming) = sync_channel(CARRIERS + EVENTS_SPARE);
-    Ready { wakeup: Wakeup { events }, incoming }
+    PreparedDeliveries { wakeup: Wakeup { events }, incoming }
 }
 
-impl Ready {
+impl PreparedDeliveries {
     /// What wakes them when something is to be delivered.
     pub fn wakeup(&self) -> Wakeup {
         self.wakeup.clone()
     }
 
     /// Begins.
-    pub fn start(self, means: Means, listener: Arc<dyn Listener>) -> Result<Delivery> {
+    pub fn start(self, context: DeliveryContext, listener: Arc<dyn Listener>) -> Result<Delivery> {
         let stop = Arc::new(AtomicBool::new(false));
         let (loads, incoming) = sync_channel::<Load>(CARRIERS);
         let incoming = Arc::new(Mutex::new(incoming));
         let mut carriers = Vec::new();
         for number in 0..CARRIERS {
             let (incoming, events) = (incoming.clone(), self.wakeup.events.clone());
-            let (means, listener) = (means.clone(), listener.clone());
+            let (context, listener) = (context.clone(), listener.clone());
             carriers.push(spawn(&format!("carrier-{number}"), move || {
-                let mut carrier = carry::Carrier::new(means, listener);
+                let mut carrier = carry::Carrier::new(context, listener);
                 loop {
                     let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(mut load) = next else { return };
                     let outcome = caught(|| carrier.carry(&mut load)).unwrap_or_else(|error| {
-                        carry::Carried::Unavailable(Unavailable::because(error.to_string()))
+                        carry::CarriedLoad::Unavailable(Unavailable::because(error.to_string()))
                     });
-                    if events.send(Event::Back(Box::new(Back { load, outcome }))).is_err() {
+                    if events.send(DeskEvent::Back(Box::new(Back { load, outcome }))).is_err() {
                         return;
                     }
                 }
             })?);
         }
         let (stopped, wakeup) = (stop.clone(), self.wakeup);
-        let mut desk = Desk::new(means, loads, listener);
+        let mut desk = Desk::new(context, loads, listener);
         let incoming = self.incoming;
         let thread = spawn("delivery", move || desk.serve(&incoming, &stopped))?;
         Ok(Delivery { wakeup, stop, thread, carriers })
@@ -198,7 +198,7 @@ pub fn job_over(db: &Db, job: JobId) -> Result<()> {
 fn tell_each(
     opened: impl Iterator<Item = (String, std::result::Result<Box<dyn Output>, String>)>,
 ) -> Result<()> {
-    let mut told = Ok(());
+    let mut result = Ok(());
     for (name, output) in opened {
         let what = format!("output {name}");
         let outcome = match output {
@@ -209,9 +209,9 @@ fn tell_each(
                 output.job_over().map_err(unavailable)
             }
         };
-        told = told.and(outcome);
+        result = result.and(outcome);
     }
-    told
+    result
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub const NAME_BYTES_MAX: usize = 200;
 pub const ID_BYTES_MAX: usize = 512;
 
 /// The fields that facts give, and those that others say of the document: these count more.
-pub fn of(facts: &Facts, said: &[Field]) -> Fields {
+pub fn of(facts: &Facts, given: &[Field]) -> Fields {
     let mut fields = Fields::new();
     let mut put = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -45,8 +45,8 @@ pub fn of(facts: &Facts, said: &[Field]) -> Fields {
     if !headings.is_empty() {
         fields.insert("headings".to_owned(), headings);
     }
-    let said = said.iter().filter(|it| !it.values.is_empty() && check_name(&it.name).is_ok());
-    fields.extend(said.map(|it| (it.name.clone(), it.values.clone())));
+    let given = given.iter().filter(|it| !it.values.is_empty() && check_name(&it.name).is_ok());
+    fields.extend(given.map(|it| (it.name.clone(), it.values.clone())));
     fields
 }
 
@@ -109,8 +109,8 @@ mod tests {
             text: "words".into(),
             ..Facts::default()
         };
-        let said = [Field { name: "source".into(), values: vec!["a feed".into()] }];
-        let fields = of(&facts, &said);
+        let given = [Field { name: "source".into(), values: vec!["a feed".into()] }];
+        let fields = of(&facts, &given);
         assert_eq!(fields["source"], ["a feed"]);
         let (authority, changed_ms) = (Some("staff".to_owned()), Some(86_400_000));
         let content = Content { facts, fields, authority, changed_ms, ..Content::default() };

@@ -57,7 +57,7 @@ pub trait Consumer: Send + 'static {
 
     /// Applies chunks behind where each part is, as many as a batch has room for, and says
     /// how far each part is then.
-    fn apply(&mut self, work: &[Work]) -> Result<Applied>;
+    fn apply(&mut self, work: &[PartWork]) -> Result<AppliedBatch>;
 
     /// Does what can be done when no chunk is left, a step of it, under the leases that are
     /// held; whether there is more. The last time is before the follower ends.
@@ -68,7 +68,7 @@ pub trait Consumer: Send + 'static {
 
 /// A part with something to do.
 #[derive(Debug, Clone)]
-pub struct Work {
+pub struct PartWork {
     /// The right to it.
     pub lease: Lease,
     /// The last commit that is in.
@@ -79,7 +79,7 @@ pub struct Work {
 
 /// What a batch came to.
 #[derive(Debug, Default)]
-pub struct Applied {
+pub struct AppliedBatch {
     /// The last commit that is in, of each part.
     pub reached: Vec<(Part, i64)>,
     /// When the chunks were committed that are in now.
@@ -100,7 +100,7 @@ pub struct LeftOut {
 /// On whose behalf a consumer is served, and how.
 #[derive(Clone)]
 #[allow(missing_docs)]
-pub struct Means {
+pub struct FollowContext {
     pub claimant: Claimant,
     /// How often it looks for what others committed.
     pub poll_ms: i64,
@@ -124,18 +124,18 @@ impl Wakeup {
 }
 
 /// A follower that has not begun.
-pub struct Ready {
+pub struct PreparedFollower {
     wakeup: Wakeup,
     wakeups: Receiver<()>,
 }
 
 /// A follower that has not begun, with what wakes it.
-pub fn ready() -> Ready {
+pub fn ready() -> PreparedFollower {
     let (sender, wakeups) = sync_channel(1);
-    Ready { wakeup: Wakeup { sender }, wakeups }
+    PreparedFollower { wakeup: Wakeup { sender }, wakeups }
 }
 
-impl Ready {
+impl PreparedFollower {
     /// What wakes it when something was committed.
     pub fn wakeup(&self) -> Wakeup {
         self.wakeup.clone()
@@ -144,20 +144,20 @@ impl Ready {
     /// Begins.
     pub fn start(
         self,
-        means: Means,
+        context: FollowContext,
         consumer: Box<dyn Consumer>,
         listener: Listener,
     ) -> Result<Follower> {
-        let parts = means.claimant.db.read(settings::parts)?;
+        let parts = context.claimant.db.read(settings::parts)?;
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, wakeups, role) = (stop.clone(), self.wakeups, consumer.role());
-        let following = Following {
-            rights: Rights::new(means.claimant.clone(), role),
+        let following = FollowerLoop {
+            rights: Rights::new(context.claimant.clone(), role),
             consumer,
-            means,
+            context,
             parts,
             at: BTreeMap::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
             told_ms: 0,
             served: None,
             delays: Delays::default(),
@@ -188,15 +188,15 @@ impl Follower {
     }
 }
 
-struct Following {
-    means: Means,
+struct FollowerLoop {
+    context: FollowContext,
     consumer: Box<dyn Consumer>,
     parts: u32,
     rights: Rights,
     /// The last commit that is in, of parts whose lease is held.
     at: BTreeMap<Part, i64>,
     /// What the `cursors` table was told, and when.
-    told: BTreeMap<Part, i64>,
+    reported: BTreeMap<Part, i64>,
     told_ms: i64,
     /// The part that was served last, where parts are served in turn.
     served: Option<Part>,
@@ -205,9 +205,9 @@ struct Following {
     listener: Listener,
 }
 
-impl Following {
+impl FollowerLoop {
     fn serve(mut self, wakeups: &Receiver<()>, stop: &AtomicBool) -> Delays {
-        let poll_ms = self.means.poll_ms.min(self.means.claimant.lease_ms / 4).max(1);
+        let poll_ms = self.context.poll_ms.min(self.context.claimant.lease_ms / 4).max(1);
         let gather_ms = self.consumer.gather_ms();
         let (mut failures, mut rests_until_ms) = (0u32, 0);
         loop {
@@ -259,7 +259,7 @@ impl Following {
         loop {
             let work = self.work(&done)?;
             if work.is_empty() {
-                self.tell(true)?;
+                self.report(true)?;
                 let leases = self.rights.leases();
                 let tended = caught(|| self.consumer.tend(&leases, is_last)).flatten()?;
                 if tended && (!is_last || clock::now_ms() < until_ms) {
@@ -297,7 +297,7 @@ impl Following {
                 }
             }
             self.rights.keep();
-            self.tell(false)?;
+            self.report(false)?;
         }
     }
 
@@ -313,9 +313,9 @@ impl Following {
     }
 
     /// Parts with commits that are not in, but for those that are done.
-    fn work(&mut self, done: &BTreeSet<Part>) -> Result<Vec<Work>> {
+    fn work(&mut self, done: &BTreeSet<Part>) -> Result<Vec<PartWork>> {
         let parts = self.parts;
-        let db = &self.means.claimant.db;
+        let db = &self.context.claimant.db;
         let heads = db.read(move |tx| leases::last_commits(tx, FOLLOWED, parts))?;
         let heads: Vec<(Part, i64)> = heads.into_iter().filter(|(_, head)| *head > 0).collect();
         let is_behind = |part: &Part, head: i64| {
@@ -345,7 +345,7 @@ impl Following {
                 self.rights.done(&lease, false);
                 continue;
             }
-            work.push(Work { lease, at, head });
+            work.push(PartWork { lease, at, head });
             if !self.consumer.spans_parts() {
                 // One part at a time is as good, and the batch is larger. The others have
                 // their turn before this one has another.
@@ -372,7 +372,7 @@ impl Following {
     }
 
     /// Tells the `cursors` table how far the consumer is.
-    fn tell(&mut self, is_idle: bool) -> Result<()> {
+    fn report(&mut self, is_idle: bool) -> Result<()> {
         let now_ms = clock::now_ms();
         if !is_idle && now_ms - self.told_ms < TELL_MS {
             return Ok(());
@@ -380,20 +380,20 @@ impl Following {
         let news: Vec<(Part, i64)> = self
             .at
             .iter()
-            .filter(|(part, at)| self.told.get(part) != Some(at))
+            .filter(|(part, at)| self.reported.get(part) != Some(at))
             .map(|(part, at)| (*part, *at))
             .collect();
         if news.is_empty() {
             return Ok(());
         }
         let (rows, role) = (news.clone(), self.consumer.role());
-        self.means.claimant.db.write(move |tx| {
+        self.context.claimant.db.write(move |tx| {
             for (part, at) in &rows {
                 cursors::set(tx, *part, role, *at, now_ms)?;
             }
             Ok(())
         })?;
-        self.told.extend(news);
+        self.reported.extend(news);
         self.told_ms = now_ms;
         Ok(())
     }

@@ -41,7 +41,7 @@ const SHOWN_MAX: usize = 300;
 /// Where a server is, and how it is asked.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs)]
-pub struct Access<'a> {
+pub struct ServerOptions<'a> {
     pub url: &'a str,
     pub login: Login,
     /// A file with certificates that are trusted beside the usual ones; empty for none.
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Login {
 }
 
 /// A server, ready to be asked.
-pub struct Server {
+pub struct ServerClient {
     client: Client,
     base: Url,
     login: Login,
@@ -169,9 +169,9 @@ pub fn check_timeout(timeout_ms: i64) -> Result<(), String> {
     }
 }
 
-impl Server {
+impl ServerClient {
     /// Makes one ready; nothing is asked yet.
-    pub fn new(access: Access<'_>) -> Result<Server, String> {
+    pub fn new(access: ServerOptions<'_>) -> Result<ServerClient, String> {
         let timeout = Duration::from_millis(access.timeout_ms.max(1).unsigned_abs());
         let base = address("url", access.url)?;
         let client = Client::builder()
@@ -181,10 +181,12 @@ impl Server {
             .timeout(timeout)
             .user_agent(concat!("driftline/", env!("CARGO_PKG_VERSION")))
             .tls_backend_preconfigured(trust(access.ca_file)?)
-            .dns_resolver(Arc::new(Guarded { port: base.port_or_known_default().unwrap_or(0) }))
+            .dns_resolver(Arc::new(GuardedResolver {
+                port: base.port_or_known_default().unwrap_or(0),
+            }))
             .build()
             .map_err(|error| format!("HTTP cannot be used: {}", reason(error)))?;
-        Ok(Server { client, base, login: access.login })
+        Ok(ServerClient { client, base, login: access.login })
     }
 
     /// Its address with more segments.
@@ -292,12 +294,12 @@ impl Server {
 }
 
 /// Resolves names, and refuses those that lead where nothing of ours goes.
-struct Guarded {
+struct GuardedResolver {
     /// The port of the server.
     port: u16,
 }
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (host, port) = (name.as_str().to_owned(), self.port);
         Box::pin(async move {

@@ -35,6 +35,6 @@ pub mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use changes::{Batch, Change, Content, Mark, What};
+pub use changes::{ChangeBatch, Mark, PageChange, PageContent, What};
 pub use index::LinkIndex;
 pub use parts::Parts;

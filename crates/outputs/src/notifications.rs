@@ -2,10 +2,10 @@
 //! line for each way.
 //!
 //! Help, checks, forms and documents come from this list, as from that of the outputs.
-//! [`telling`] tells, on a thread of its own. Invariant: no job waits for a notification.
+//! [`notifier`] tells, on a thread of its own. Invariant: no job waits for a notification.
 
 pub mod email;
-pub mod telling;
+pub mod notifier;
 pub mod webhook;
 
 use crate::output::Unavailable;
@@ -23,7 +23,7 @@ pub trait Notification: Send {
     fn wants(&self, occasion: Occasion) -> bool;
 
     /// Tells it.
-    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable>;
+    fn send(&mut self, notice: &Notice) -> Result<(), Unavailable>;
 }
 
 /// What is told.

@@ -13,14 +13,14 @@ const JOBS_MAX: usize = 1_000;
 
 /// What was read, of each job with the version it was read from.
 pub struct PerJob<T> {
-    known: HashMap<JobId, (i64, T)>,
+    cached: HashMap<JobId, (i64, T)>,
     /// Jobs that were asked in this batch.
-    asked: HashSet<JobId>,
+    checked: HashSet<JobId>,
 }
 
 /// A job as it is defined now.
 #[allow(missing_docs)]
-pub struct Defined<'a> {
+pub struct DefinedJob<'a> {
     pub job: &'a Job,
     /// Whether it says what it said when it was made.
     pub is_first: bool,
@@ -28,14 +28,14 @@ pub struct Defined<'a> {
 
 impl<T> Default for PerJob<T> {
     fn default() -> PerJob<T> {
-        PerJob { known: HashMap::new(), asked: HashSet::new() }
+        PerJob { cached: HashMap::new(), checked: HashSet::new() }
     }
 }
 
 impl<T: Copy> PerJob<T> {
     /// A batch begins: jobs may have changed.
     pub fn begin(&mut self) {
-        self.asked.clear();
+        self.checked.clear();
     }
 
     /// What is wanted of a job; `read` finds it in its definition, if there is one.
@@ -43,26 +43,26 @@ impl<T: Copy> PerJob<T> {
         &mut self,
         db: &Db,
         job: JobId,
-        read: impl FnOnce(Option<Defined<'_>>) -> Result<T>,
+        read: impl FnOnce(Option<DefinedJob<'_>>) -> Result<T>,
     ) -> Result<T> {
-        if let Some((_, wanted)) = self.known.get(&job).filter(|_| self.asked.contains(&job)) {
+        if let Some((_, wanted)) = self.cached.get(&job).filter(|_| self.checked.contains(&job)) {
             return Ok(*wanted);
         }
         let version = db.read(move |tx| jobs::version(tx, job))?;
-        let known = self.known.get(&job).filter(|(known, _)| version == Some(*known));
-        if let Some((_, wanted)) = known {
-            self.asked.insert(job);
+        let cached = self.cached.get(&job).filter(|(cached, _)| version == Some(*cached));
+        if let Some((_, wanted)) = cached {
+            self.checked.insert(job);
             return Ok(*wanted);
         }
         let found = db.read(move |tx| jobs::load(tx, job))?;
         let is_first = version == Some(1);
-        let wanted = read(found.as_ref().map(|job| Defined { job, is_first }))?;
-        if self.known.len() >= JOBS_MAX {
-            self.known.clear();
+        let wanted = read(found.as_ref().map(|job| DefinedJob { job, is_first }))?;
+        if self.cached.len() >= JOBS_MAX {
+            self.cached.clear();
         }
         if let Some(version) = version {
-            self.known.insert(job, (version, wanted));
-            self.asked.insert(job);
+            self.cached.insert(job, (version, wanted));
+            self.checked.insert(job);
         }
         Ok(wanted)
     }

@@ -34,14 +34,14 @@ struct Right {
 
 /// The leases.
 pub(crate) struct Rights {
-    means: Claimant,
+    context: Claimant,
     role: &'static str,
     held: BTreeMap<Part, Right>,
 }
 
 impl Rights {
-    pub fn new(means: Claimant, role: &'static str) -> Rights {
-        Rights { means, role, held: BTreeMap::new() }
+    pub fn new(context: Claimant, role: &'static str) -> Rights {
+        Rights { context, role, held: BTreeMap::new() }
     }
 
     /// The right to work on a part, if it is to be had.
@@ -49,14 +49,14 @@ impl Rights {
         let now_ms = clock::now_ms();
         if !self.held.contains_key(&part) {
             let asking = Asking {
-                node: self.means.ids.node(),
-                node_name: self.means.node_name.clone(),
+                node: self.context.ids.node(),
+                node_name: self.context.node_name.clone(),
                 now_ms,
-                lease_ms: self.means.lease_ms,
-                skew_ms: self.means.skew_ms,
+                lease_ms: self.context.lease_ms,
+                skew_ms: self.context.skew_ms,
             };
             let role = self.role;
-            let taken = self.means.db.write(move |tx| leases::take(tx, part, role, &asking))?;
+            let taken = self.context.db.write(move |tx| leases::take(tx, part, role, &asking))?;
             let Some(lease) = taken else { return Ok(None) };
             self.held.insert(part, Right { lease, uses: 0, used_ms: now_ms, is_new: true });
         }
@@ -98,7 +98,7 @@ impl Rights {
 
     /// Renews what is used, and gives back what is not.
     pub fn keep(&mut self) {
-        let (now_ms, lease_ms) = (clock::now_ms(), self.means.lease_ms);
+        let (now_ms, lease_ms) = (clock::now_ms(), self.context.lease_ms);
         let parts: Vec<Part> = self.held.keys().copied().collect();
         for part in parts {
             let Some(right) = self.held.get_mut(&part) else { continue };
@@ -106,7 +106,7 @@ impl Rights {
                 self.give_back(part);
             } else if right.lease.deadline_ms - now_ms < lease_ms / 2 {
                 let (lease, deadline_ms) = (right.lease.clone(), now_ms + lease_ms);
-                match self.means.db.write(move |tx| leases::renew(tx, &lease, deadline_ms)) {
+                match self.context.db.write(move |tx| leases::renew(tx, &lease, deadline_ms)) {
                     Ok(()) => right.lease.deadline_ms = deadline_ms,
                     Err(Error::LeaseLost { .. }) => {
                         self.held.remove(&part);
@@ -129,7 +129,7 @@ impl Rights {
     fn give_back(&mut self, part: Part) {
         if let Some(Right { lease, .. }) = self.held.remove(&part) {
             // If this cannot be written, it runs out.
-            let _ = self.means.db.write(move |tx| leases::release(tx, &lease, true));
+            let _ = self.context.db.write(move |tx| leases::release(tx, &lease, true));
         }
     }
 }

@@ -4,19 +4,19 @@
 //! In the order of the flow: [`follow`] reads committed chunks of jobs that want it ([`wanted`]); [`schema`] says what the
 //! index has of a document, [`words`] what its words are, [`access`] who may see it, [`said`] what others say of it;
 //! [`writer`] takes documents, [`shard`] publishes versions of them, [`refresh`] looks what others say by now, beside what the index was [`told`]; [`server`] opens
-//! versions, whose files are [`checked`] and which [`files`] show to the library; [`ask`] answers; [`keeping`] makes the
+//! versions, whose files are [`file_checks`] and which [`files`] show to the library; [`ask`] answers; [`rebuild`] makes the
 //! whole anew, [`verify`] compares it with what is committed. Builder and server know
 //! each other only by what is published.
 
 pub mod access;
 pub mod anchor_text;
 pub mod ask;
-pub mod checked;
+pub mod file_checks;
 pub mod files;
 pub mod follow;
 pub mod indexed_links;
 mod job_filter;
-pub mod keeping;
+pub mod rebuild;
 pub mod refresh;
 pub mod schema;
 pub mod server;

@@ -43,7 +43,7 @@ pub enum Fault {
 
 /// What a server keeps, and how it will fail.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct ServerState {
     /// Documents by their identifiers.
     pub documents: BTreeMap<String, Json>,
     /// How often everything was made visible.
@@ -61,12 +61,12 @@ pub struct Kept {
 /// What a server keeps, shared with the test.
 #[derive(Clone, Default)]
 pub struct Shelf {
-    kept: Arc<(Mutex<Kept>, Condvar)>,
+    kept: Arc<(Mutex<ServerState>, Condvar)>,
 }
 
 impl Shelf {
     /// What is kept.
-    pub fn kept(&self) -> MutexGuard<'_, Kept> {
+    pub fn kept(&self) -> MutexGuard<'_, ServerState> {
         self.kept.0.lock().unwrap()
     }
 
@@ -83,7 +83,7 @@ impl Shelf {
 
     /// Waits until something holds.
     #[track_caller]
-    pub fn wait(&self, what: &str, holds: impl Fn(&Kept) -> bool) {
+    pub fn wait(&self, what: &str, holds: impl Fn(&ServerState) -> bool) {
         let held = self.kept();
         let (held, late) = self.kept.1.wait_timeout_while(held, PATIENCE, |it| !holds(it)).unwrap();
         assert!(!late.timed_out(), "it never came to this: {what}; {held:?}");

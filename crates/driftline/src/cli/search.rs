@@ -11,7 +11,7 @@ use crate::text::{count, date, quoted, shown, span};
 use crate::verbs::search::{HITS_MAX, Search, SearchOrder, SearchRequest, usual_limit};
 use clap::Args as ClapArgs;
 use keeping::Keeping;
-use outputs::search::ask::{Answer, Hit, Piece};
+use outputs::search::ask::{Answer, Hit, SnippetFragment};
 use std::process::ExitCode;
 use store::tables::cursors;
 
@@ -188,7 +188,7 @@ fn hit_lines(hit: &Hit, look: Look) -> Vec<String> {
 
 /// A snippet, wrapped at words where it is wider than the terminal; what was asked for stands
 /// out where that can be shown.
-fn snippet_lines(snippet: &[Piece], look: Look) -> Vec<String> {
+fn snippet_lines(snippet: &[SnippetFragment], look: Look) -> Vec<String> {
     let pieces: Vec<(String, bool)> =
         snippet.iter().map(|piece| (shown(&piece.text), piece.hit)).collect();
     let lines = match look.columns {
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_snippet_is_wrapped_at_words_and_every_line_has_its_indent() {
-        let piece = |text: &str, hit| Piece { text: text.to_owned(), hit };
+        let piece = |text: &str, hit| SnippetFragment { text: text.to_owned(), hit };
         let text = "by the old keeper of the light who kept it for forty years and never left ";
         let snippet =
             [piece(text, false), piece("the island", true), piece(" again\u{1b}[2J", false)];

@@ -10,7 +10,7 @@ use crate::verbs::context::VerbContext;
 use crate::verbs::crawl::hosted::HostedCrawls;
 use outputs::links::LinkIndex;
 use outputs::rights::Claimant;
-use outputs::search::shard::Means;
+use outputs::search::shard::PublishContext;
 use std::path::Path;
 use std::sync::Arc;
 use store::datadir::{DataDir, Layout};
@@ -61,8 +61,8 @@ impl Held {
     }
 
     /// What its search index is written with.
-    pub fn search_means(&self, claimant: &Claimant) -> store::Result<Means> {
-        Ok(Means {
+    pub fn search_means(&self, claimant: &Claimant) -> store::Result<PublishContext> {
+        Ok(PublishContext {
             claimant: claimant.clone(),
             objects: self.objects.clone(),
             home: self.search_index.home()?.join("written").join(&claimant.node_name),

@@ -10,11 +10,11 @@ use crate::refusal::{OrRefuse, refusal};
 use anyhow::Context;
 use outputs::search::anchor_text;
 use outputs::search::ask::plan::Weights;
-use outputs::search::ask::{Answer, Asking, Failed, Question};
-use outputs::search::checked::Checked;
+use outputs::search::ask::{Answer, AnswerFailure, IndexSearcher, Question};
+use outputs::search::file_checks::CheckedFiles;
 use outputs::search::indexed_links::Target;
-use outputs::search::server::{Current, Server};
-use outputs::search::verify::{Verified, Verifying};
+use outputs::search::server::{SearchServer, ServedIndex};
+use outputs::search::verify::{ShardVerifyResult, VerifyContext};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::datadir::Layout;
@@ -30,9 +30,9 @@ pub struct PlaceSearchIndex {
     objects: Option<Objects>,
     home: Home,
     link_index: Arc<PlaceLinkIndex>,
-    opened: Mutex<Option<Arc<Server>>>,
+    opened: Mutex<Option<Arc<SearchServer>>>,
     /// Files that this process has read and found to be what was published.
-    checked: Checked,
+    checked: CheckedFiles,
 }
 
 /// Where files of the index are that are not in the objects.
@@ -60,7 +60,7 @@ impl PlaceSearchIndex {
     }
 
     /// What this process knows of the index's files, for whoever writes them.
-    pub fn checked(&self) -> &Checked {
+    pub fn checked(&self) -> &CheckedFiles {
         &self.checked
     }
 
@@ -84,7 +84,7 @@ impl PlaceSearchIndex {
         self.db.dialect() == Dialect::Sqlite
     }
 
-    fn open(&self) -> anyhow::Result<Arc<Server>> {
+    fn open(&self) -> anyhow::Result<Arc<SearchServer>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = &*opened {
             return Ok(opened.clone());
@@ -93,7 +93,7 @@ impl PlaceSearchIndex {
             || "the search index is in the database's objects; name the place with --objects",
         )?;
         let (cache, checked) = (self.home()?.join("served"), self.checked.clone());
-        let now = Arc::new(Server::knowing(self.db.clone(), objects, cache, checked));
+        let now = Arc::new(SearchServer::knowing(self.db.clone(), objects, cache, checked));
         *opened = Some(now.clone());
         Ok(now)
     }
@@ -108,17 +108,25 @@ impl PlaceSearchIndex {
 
     /// Reads the files of what is published, and compares it with what is committed; with the
     /// stored facts too if that is wanted.
-    pub fn verify(&self, is_full: bool, tell: &mut dyn FnMut(&str)) -> anyhow::Result<Verified> {
+    pub fn verify(
+        &self,
+        is_full: bool,
+        tell: &mut dyn FnMut(&str),
+    ) -> anyhow::Result<ShardVerifyResult> {
         let opened = self.open()?;
         let objects = self.objects.as_ref().context("it is not known where the objects are")?;
         let damaged_files = opened.verify_files(tell)?;
         if damaged_files > 0 {
             // The library cannot be trusted with them.
             let differences = damaged_files;
-            return Ok(Verified { differences, damaged_files, ..Verified::default() });
+            return Ok(ShardVerifyResult {
+                differences,
+                damaged_files,
+                ..ShardVerifyResult::default()
+            });
         }
         let (shards, fields) = (opened.refresh()?, &opened.fields);
-        let verifying = Verifying { db: &self.db, objects, shards: &shards, fields };
+        let verifying = VerifyContext { db: &self.db, objects, shards: &shards, fields };
         let is_damage = |error: &store::Error| matches!(error, store::Error::Corrupt { .. });
         Ok(opened.guarded(is_damage, || verifying.verify(is_full, tell))??)
     }
@@ -126,7 +134,7 @@ impl PlaceSearchIndex {
     /// Answers a question about what is published, as far as it is here.
     pub fn answer(&self, question: &Question) -> anyhow::Result<Answer> {
         let opened = self.open()?;
-        let Current { shards, lag } = opened.current(clock::now_ms())?;
+        let ServedIndex { shards, lag } = opened.current(clock::now_ms())?;
         let in_links =
             |targets: &[Option<Target>]| anchor_text::in_links(&self.link_index.open()?, targets);
         let fields = &opened.fields;
@@ -135,7 +143,7 @@ impl PlaceSearchIndex {
             Some(_) => self.db.read(connections::secured)?,
             None => Vec::new(),
         };
-        let asking = Asking {
+        let asking = IndexSearcher {
             shards: &shards,
             fields,
             weights: Weights::default(),
@@ -143,11 +151,12 @@ impl PlaceSearchIndex {
             secured: &secured,
             lag,
         };
-        let is_damage =
-            |error: &Failed| matches!(error, Failed::Store(store::Error::Corrupt { .. }));
+        let is_damage = |error: &AnswerFailure| {
+            matches!(error, AnswerFailure::Store(store::Error::Corrupt { .. }))
+        };
         opened.guarded(is_damage, || asking.answer(question))?.map_err(|error| match error {
-            Failed::Refused(refused) => refusal(refused).into(),
-            Failed::Store(error) => anyhow::Error::new(error),
+            AnswerFailure::Refused(refused) => refusal(refused).into(),
+            AnswerFailure::Store(error) => anyhow::Error::new(error),
         })
     }
 }

@@ -23,7 +23,7 @@ use finding::{Candidates, FoundPage};
 use kinds::{LinkKindName, kind_name};
 use outputs::links::pages::PageLink;
 use outputs::links::paging::Listing;
-use outputs::links::queries::{self, Filter, Shown};
+use outputs::links::queries::{self, Filter, ShownInlink};
 use outputs::links::rankings::url_of;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -151,8 +151,8 @@ pub struct LinkLine {
     pub reason: Option<String>,
 }
 
-impl From<Shown> for LinkLine {
-    fn from(it: Shown) -> LinkLine {
+impl From<ShownInlink> for LinkLine {
+    fn from(it: ShownInlink) -> LinkLine {
         let values =
             [(Rel::NOFOLLOW, "nofollow"), (Rel::UGC, "ugc"), (Rel::SPONSORED, "sponsored")];
         let rel = values.iter().filter(|(rel, _)| Rel(it.rel).has(*rel));
@@ -214,7 +214,7 @@ fn answer_from(
     Ok(response)
 }
 
-fn lines(listing: Listing<Shown>) -> Listing<LinkLine> {
+fn lines(listing: Listing<ShownInlink>) -> Listing<LinkLine> {
     let Listing { items, next, previous } = listing;
     Listing { items: items.into_iter().map(LinkLine::from).collect(), next, previous }
 }

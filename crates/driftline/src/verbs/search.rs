@@ -4,7 +4,7 @@ use super::access::{Area, Needs};
 use super::context::VerbContext;
 use super::{Opens, Verb};
 use clap::ValueEnum;
-use outputs::search::ask::gather::Order;
+use outputs::search::ask::gather::SortOrder;
 use outputs::search::ask::{Answer, Question};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,9 +72,9 @@ impl SearchRequest {
             limit: usize::from(self.limit),
             cursor: self.cursor,
             order: match self.sort {
-                SearchOrder::Relevance => Order::Relevance,
-                SearchOrder::Date => Order::Date,
-                SearchOrder::Links => Order::Links,
+                SearchOrder::Relevance => SortOrder::Relevance,
+                SearchOrder::Date => SortOrder::Date,
+                SearchOrder::Links => SortOrder::Links,
             },
             facets: self.facets,
             duplicates: self.duplicates,

@@ -1,6 +1,6 @@
 //! The files output: documents as files in a directory.
 
-mod naming;
+mod paths;
 pub mod work;
 
 use super::{base, read, written};
@@ -38,7 +38,7 @@ impl FilesConfig {
 
 /// Opens it.
 pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
-    Ok(Box::new(work::Files::open(config)?))
+    Ok(Box::new(work::FilesOutput::open(config)?))
 }
 
 /// The connector.

@@ -6,7 +6,7 @@
 //! of [`USER`], [`PASSWORD`], [`CA_FILE`] and [`TIMEOUT`].
 
 use super::read;
-use crate::http::{self, Access, Login, Server};
+use crate::http::{self, Login, ServerClient, ServerOptions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Setting, SettingKind};
@@ -47,9 +47,9 @@ impl Default for RequestSettings {
 
 impl RequestSettings {
     /// A client of the server at an address; nothing is asked yet.
-    pub fn server(&self, url: &str, login: Login) -> Result<Server, String> {
+    pub fn server(&self, url: &str, login: Login) -> Result<ServerClient, String> {
         let (ca_file, timeout_ms) = (self.ca_file.as_str(), self.timeout_ms);
-        Server::new(Access { url, login, ca_file, timeout_ms })
+        ServerClient::new(ServerOptions { url, login, ca_file, timeout_ms })
     }
 
     /// Refuses an address that is none, and a time that no request may take.

@@ -5,8 +5,8 @@
 //! removal is never given up, an addition when the job's patience ends.
 
 use super::content::Contents;
-use super::handover::{Handed, Handover, Met, Tools};
-use super::{Listener, Load, Means};
+use super::handover::{DecisionResult, Handover, HandoverOutcome, Tools};
+use super::{DeliveryContext, Listener, Load};
 use crate::connectors;
 use crate::output::{Operation, Outcome, Output, Unavailable};
 use page::ids::DocHash;
@@ -28,7 +28,7 @@ pub(super) const BATCH: u32 = 200;
 const SHADOWED: &str = "the output keeps another document under this URI";
 
 /// What came of a load.
-pub(super) enum Carried {
+pub(super) enum CarriedLoad {
     /// So many decisions have met their fate.
     Delivered(usize),
     /// The part is somebody else's.
@@ -41,20 +41,20 @@ pub(super) enum Carried {
 
 /// One who carries.
 pub(super) struct Carrier {
-    means: Means,
+    context: DeliveryContext,
     listener: Arc<dyn Listener>,
     contents: Contents,
     homes: Option<Homes>,
 }
 
 /// A decision on its way.
-pub(super) struct Item {
+pub(super) struct DeliveryItem {
     pub row: Ingest,
     pub pending: Pending,
     pub document: Option<Document>,
 }
 
-impl Item {
+impl DeliveryItem {
     /// URIs that the output may still have the document under.
     pub fn stale(&self) -> impl Iterator<Item = &str> {
         self.row.stale_uris.iter().flat_map(|it| it.lines())
@@ -67,19 +67,19 @@ impl Item {
 }
 
 impl Carrier {
-    pub fn new(means: Means, listener: Arc<dyn Listener>) -> Carrier {
-        Carrier { means, listener, contents: Contents::new(), homes: None }
+    pub fn new(context: DeliveryContext, listener: Arc<dyn Listener>) -> Carrier {
+        Carrier { context, listener, contents: Contents::new(), homes: None }
     }
 
     /// Carries what is due.
-    pub fn carry(&mut self, load: &mut Load) -> Carried {
+    pub fn carry(&mut self, load: &mut Load) -> CarriedLoad {
         match self.try_to_carry(load) {
-            Ok(count) => Carried::Delivered(count),
-            Err(Trouble::Store(Error::LeaseLost { .. })) => Carried::Lost,
+            Ok(count) => CarriedLoad::Delivered(count),
+            Err(Trouble::Store(Error::LeaseLost { .. })) => CarriedLoad::Lost,
             Err(Trouble::Store(error)) => {
-                Carried::StoreUnavailable(Unavailable::because(error.to_string()))
+                CarriedLoad::StoreUnavailable(Unavailable::because(error.to_string()))
             }
-            Err(Trouble::Output(unavailable)) => Carried::Unavailable(unavailable),
+            Err(Trouble::Output(unavailable)) => CarriedLoad::Unavailable(unavailable),
         }
     }
 
@@ -91,14 +91,14 @@ impl Carrier {
         };
         let homes = match &self.homes {
             Some(homes) => homes.clone(),
-            None => self.homes.insert(self.means.db.read(Homes::load)?).clone(),
+            None => self.homes.insert(self.context.db.read(Homes::load)?).clone(),
         };
         let mut items = self.items(load)?;
-        self.means.faults.at(FaultPoint::Deliver, &load.opening.name);
+        self.context.faults.at(FaultPoint::Deliver, &load.opening.name);
         let count = items.len();
         while !items.is_empty() {
             let began_ms = clock::now_ms();
-            let tools = Tools { means: &self.means, load, homes: &homes };
+            let tools = Tools { context: &self.context, load, homes: &homes };
             let wants = output.wants();
             let mut handover = Handover::prepare(&tools, wants, &mut self.contents, &mut items)?;
             handover.claim(&tools)?;
@@ -106,11 +106,14 @@ impl Carrier {
             handover.look_again(&tools)?;
             handover.send_owners_again(&tools)?;
             handover.drop_left(&tools)?;
-            let is_later = |it: &Met| matches!(it.handed, Handed::Told(Outcome::Later(_)));
-            let (later, met): (Vec<Met>, Vec<Met>) = handover.met().into_iter().partition(is_later);
-            self.record(load, met, began_ms)?;
+            let is_later = |it: &DecisionResult| {
+                matches!(it.handed, HandoverOutcome::Answered(Outcome::Later(_)))
+            };
+            let (later, results): (Vec<DecisionResult>, Vec<DecisionResult>) =
+                handover.results().into_iter().partition(is_later);
+            self.record(load, results, began_ms)?;
             // What there is no room for stays as it was, and so does the rest.
-            if let Some(Handed::Told(Outcome::Later(unavailable))) =
+            if let Some(HandoverOutcome::Answered(Outcome::Later(unavailable))) =
                 later.into_iter().next().map(|it| it.handed)
             {
                 return Err(Trouble::Output(unavailable));
@@ -121,9 +124,9 @@ impl Carrier {
     }
 
     /// What is due, with what is known of the documents.
-    pub(super) fn items(&self, load: &Load) -> Result<VecDeque<Item>> {
+    pub(super) fn items(&self, load: &Load) -> Result<VecDeque<DeliveryItem>> {
         let (due, now_ms) = (load.due, clock::now_ms());
-        self.means.db.read(move |tx| {
+        self.context.db.read(move |tx| {
             let rows = ingests::undelivered(tx, due, now_ms, BATCH)?;
             let mut keys: HashMap<ConnectionId, Vec<DocHash>> = HashMap::new();
             for row in &rows {
@@ -137,24 +140,31 @@ impl Carrier {
             let with = |row: Ingest| {
                 let document = known.remove(&(row.connection, row.dochash));
                 let pending = row.pending.clone()?;
-                Some(Item { row, pending, document })
+                Some(DeliveryItem { row, pending, document })
             };
             Ok(rows.into_iter().filter_map(with).collect())
         })
     }
 
     /// Writes what came of decisions.
-    pub(super) fn record(&self, load: &Load, met: Vec<Met>, began_ms: i64) -> Result<()> {
+    pub(super) fn record(
+        &self,
+        load: &Load,
+        results: Vec<DecisionResult>,
+        began_ms: i64,
+    ) -> Result<()> {
         let now_ms = clock::now_ms();
         let mut patiences: HashMap<JobId, Patience> = HashMap::new();
         let (mut fates, mut activities, mut given_up) = (Vec::new(), Vec::new(), Vec::new());
-        for it in &met {
+        for it in &results {
             let job = it.item.pending.job;
             let patience = *patiences.entry(job).or_insert_with(|| self.listener.patience(job));
             let fate = match &it.handed {
-                Handed::Told(outcome) => fate(&it.item.pending, outcome, patience, now_ms),
-                Handed::Shadowed => Fate::Shadowed,
-                Handed::Claimed => Fate::Claimed,
+                HandoverOutcome::Answered(outcome) => {
+                    fate(&it.item.pending, outcome, patience, now_ms)
+                }
+                HandoverOutcome::Shadowed => Fate::Shadowed,
+                HandoverOutcome::Claimed => Fate::Claimed,
             };
             if let Fate::Again { check_ms: NEVER_MS, error, .. } = &fate {
                 let uri = it.item.row.uri.as_deref().unwrap_or_default();
@@ -165,7 +175,7 @@ impl Carrier {
             activities.extend(self.activity(load, it, began_ms, now_ms));
         }
         let (lease, due) = (load.lease.clone(), load.due);
-        self.means.db.write(move |tx| {
+        self.context.db.write(move |tx| {
             leases::fence(tx, &lease)?;
             ingests::delivered(tx, due, &fates, now_ms)?;
             history::append(tx, due.part, &activities)
@@ -177,29 +187,37 @@ impl Carrier {
     }
 
     /// What the history says of a decision, if the output was concerned.
-    fn activity(&self, load: &Load, met: &Met, start_ms: i64, end_ms: i64) -> Option<Activity> {
-        let pending = &met.item.pending;
+    fn activity(
+        &self,
+        load: &Load,
+        decided: &DecisionResult,
+        start_ms: i64,
+        end_ms: i64,
+    ) -> Option<Activity> {
+        let pending = &decided.item.pending;
         let operation = match pending.decision {
             Decision::Remove => "document deletion",
             Decision::Add | Decision::Update => "document ingest",
         };
-        let (result, description) = match &met.handed {
-            Handed::Claimed => return None,
-            Handed::Shadowed => ("SHADOWED", Some(SHADOWED.to_owned())),
-            Handed::Told(Outcome::Taken) => ("OK", None),
-            Handed::Told(
+        let (result, description) = match &decided.handed {
+            HandoverOutcome::Claimed => return None,
+            HandoverOutcome::Shadowed => ("SHADOWED", Some(SHADOWED.to_owned())),
+            HandoverOutcome::Answered(Outcome::Taken) => ("OK", None),
+            HandoverOutcome::Answered(
                 Outcome::Rejected { code, detail } | Outcome::Trouble { code, detail },
             ) => (*code, Some(detail.clone())),
-            Handed::Told(Outcome::Later(unavailable)) => ("LATER", Some(unavailable.why.clone())),
+            HandoverOutcome::Answered(Outcome::Later(unavailable)) => {
+                ("LATER", Some(unavailable.why.clone()))
+            }
         };
-        let uri = met.item.row.uri.clone();
+        let uri = decided.item.row.uri.clone();
         Some(Activity {
-            id: self.means.claimant.ids.next(),
-            connection: met.item.row.connection,
+            id: self.context.claimant.ids.next(),
+            connection: decided.item.row.connection,
             job: Some(pending.job),
             kind: format!("{operation} ({})", load.opening.name),
             entity: uri.unwrap_or_default(),
-            bytes: Some(met.bytes),
+            bytes: Some(decided.bytes),
             result: Some(result.to_owned()),
             description,
             start_ms,

@@ -3,7 +3,7 @@
 //! Invariant: whatever the size of documents, no more is held than a few chunks of facts
 //! and the bytes of one batch.
 
-use super::Means;
+use super::DeliveryContext;
 use crate::fields;
 use crate::output::{Content, Wants};
 use bytes::Bytes;
@@ -46,25 +46,25 @@ impl Contents {
     /// What a document says; `None` when it is not in the store.
     pub fn of(
         &mut self,
-        means: &Means,
+        context: &DeliveryContext,
         part: Part,
         document: &Document,
         wants: Wants,
     ) -> Result<Option<Content>> {
-        let Some(chunk) = document.chunk else { return self.read(means, part, document, wants) };
+        let Some(chunk) = document.chunk else { return self.read(context, part, document, wants) };
         let is_known = self.chunks.iter().any(|it| it.0 == (part, chunk));
-        let outcome = self.read(means, part, document, wants);
+        let outcome = self.read(context, part, document, wants);
         if outcome.is_ok() || !is_known {
             return outcome;
         }
         // What is kept in memory may be older than the grace of a chunk that was rewritten.
         self.chunks.retain(|it| it.0 != (part, chunk));
-        self.read(means, part, document, wants)
+        self.read(context, part, document, wants)
     }
 
     fn read(
         &mut self,
-        means: &Means,
+        context: &DeliveryContext,
         part: Part,
         document: &Document,
         wants: Wants,
@@ -75,11 +75,11 @@ impl Contents {
         }
         let Some((chunk, ordinal)) = document.chunk.zip(document.ordinal) else { return Ok(None) };
         let key = (ordinal, document.dochash);
-        let found = self.chunk(means, part, chunk)?;
-        let Some((facts, said, body)) = found.records.get(&key) else {
+        let found = self.chunk(context, part, chunk)?;
+        let Some((facts, given, body)) = found.records.get(&key) else {
             return Ok(None);
         };
-        let (facts, fields, body) = (facts.clone(), fields::of(facts, said), *body);
+        let (facts, fields, body) = (facts.clone(), fields::of(facts, given), *body);
         let bytes = match body {
             _ if wants < Wants::Bytes => None,
             Body::None => None,
@@ -91,19 +91,24 @@ impl Contents {
         };
         let bytes = bytes.map(|(path, place)| {
             let path = path.ok_or_else(|| Error::corrupt("bodies", "they are gone"))?;
-            body_of(bodies::read(&means.objects, &path, place)?)
+            body_of(bodies::read(&context.objects, &path, place)?)
         });
         let bytes = bytes.transpose()?;
         Ok(Some(Content { facts, fields, length, bytes, authority: None, changed_ms }))
     }
 
-    fn chunk(&mut self, means: &Means, part: Part, chunk: ChunkId) -> Result<&ChunkContents> {
+    fn chunk(
+        &mut self,
+        context: &DeliveryContext,
+        part: Part,
+        chunk: ChunkId,
+    ) -> Result<&ChunkContents> {
         let key = (part, chunk);
         if !self.chunks.iter().any(|it| it.0 == key) {
             if self.chunks.len() >= CHUNKS_MAX {
                 self.chunks.pop_front();
             }
-            self.chunks.push_back((key, read(means, part, chunk)?));
+            self.chunks.push_back((key, read(context, part, chunk)?));
         }
         let found = self.chunks.iter().find(|it| it.0 == key);
         found.map(|it| &it.1).ok_or_else(|| Error::corrupt("facts", "they are gone"))
@@ -111,12 +116,12 @@ impl Contents {
 }
 
 /// Facts and bodies are of one moment: a chunk that is rewritten gets others of both.
-fn read(means: &Means, part: Part, chunk: ChunkId) -> Result<ChunkContents> {
+fn read(context: &DeliveryContext, part: Part, chunk: ChunkId) -> Result<ChunkContents> {
     let mut records = Records::new();
-    let places = means.db.read(move |tx| chunk_storage::places(tx, part, chunk))?;
+    let places = context.db.read(move |tx| chunk_storage::places(tx, part, chunk))?;
     let Some((facts, bodies)) = places else { return Ok(ChunkContents { records, bodies: None }) };
     let bodies = bodies.map(|path| ObjectPath::parse(&path)).transpose()?;
-    let bytes = pack::read_facts(&means.db, &means.objects, part, facts)?;
+    let bytes = pack::read_facts(&context.db, &context.objects, part, facts)?;
     let found = bytes.map(|bytes| pack::stream(part, chunk, bytes)).transpose()?;
     for (ordinal, record) in (0..).zip(found.into_iter().flatten()) {
         let record = record?;

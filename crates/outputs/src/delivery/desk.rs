@@ -4,8 +4,8 @@
 //! more carriers than connections; with nothing to do, a look costs two short questions,
 //! and comes less and less often.
 
-use super::carry::{BATCH, Carried};
-use super::{Back, CARRIERS, Event, Listener, Load, Means, ROLE};
+use super::carry::{BATCH, CarriedLoad};
+use super::{Back, CARRIERS, DeliveryContext, DeskEvent, Listener, Load, ROLE};
 use crate::output::{Output, Unavailable};
 use crate::rights::Rights;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -39,7 +39,7 @@ const FIRST: Due = Due { part: Part(i64::MIN), output: ConnectionId(i64::MIN) };
 
 /// An output, as this process knows it.
 #[derive(Default)]
-struct Known {
+struct OutputState {
     /// Connections that are open and idle, and the version they were opened in.
     idle: Vec<Box<dyn Output>>,
     version: i64,
@@ -53,7 +53,7 @@ struct Known {
     is_recorded: bool,
 }
 
-impl Known {
+impl OutputState {
     /// It was reached, or nobody waits for it.
     fn end_outage(&mut self) {
         (self.failures, self.why, self.rests_until_ms) = (0, None, 0);
@@ -61,7 +61,7 @@ impl Known {
 }
 
 /// What the tables say is to be delivered.
-struct Look {
+struct DueDeliveries {
     /// What can be handed out now.
     due: Vec<Due>,
     /// When something else falls due.
@@ -71,7 +71,7 @@ struct Look {
 }
 
 /// Looks what is due.
-fn look_at(tx: &mut Tx<'_>, now_ms: i64) -> Result<Look> {
+fn look_at(tx: &mut Tx<'_>, now_ms: i64) -> Result<DueDeliveries> {
     let (mut found, mut next_ms) = (Vec::new(), None::<i64>);
     let mut waited_for = BTreeSet::new();
     let mut at = FIRST;
@@ -93,16 +93,16 @@ fn look_at(tx: &mut Tx<'_>, now_ms: i64) -> Result<Look> {
         }
         at = due;
     }
-    Ok(Look { due: found, next_ms, waited_for: is_whole.then_some(waited_for) })
+    Ok(DueDeliveries { due: found, next_ms, waited_for: is_whole.then_some(waited_for) })
 }
 
 /// The desk.
 pub(super) struct Desk {
-    means: Means,
+    context: DeliveryContext,
     loads: Option<SyncSender<Load>>,
     listener: Arc<dyn Listener>,
     rights: Rights,
-    outputs: BTreeMap<ConnectionId, Known>,
+    outputs: BTreeMap<ConnectionId, OutputState>,
     carried: HashSet<(Part, ConnectionId)>,
     /// When something was last carried.
     carried_ms: BTreeMap<(Part, ConnectionId), i64>,
@@ -111,14 +111,18 @@ pub(super) struct Desk {
     looked_ms: i64,
     look_ms: i64,
     /// What was said to be waited for.
-    said: Option<String>,
+    reported: Option<String>,
 }
 
 impl Desk {
-    pub fn new(means: Means, loads: SyncSender<Load>, listener: Arc<dyn Listener>) -> Desk {
+    pub fn new(
+        context: DeliveryContext,
+        loads: SyncSender<Load>,
+        listener: Arc<dyn Listener>,
+    ) -> Desk {
         Desk {
-            rights: Rights::new(means.claimant.clone(), ROLE),
-            means,
+            rights: Rights::new(context.claimant.clone(), ROLE),
+            context,
             loads: Some(loads),
             listener,
             outputs: BTreeMap::new(),
@@ -127,13 +131,13 @@ impl Desk {
             idle_ms: 0,
             looked_ms: 0,
             look_ms: 0,
-            said: None,
+            reported: None,
         }
     }
 
     /// Works until it is told to stop and everything that is carried has arrived.
-    pub fn serve(&mut self, incoming: &Receiver<Event>, stop: &AtomicBool) {
-        let poll_ms = self.means.poll_ms.min(self.means.claimant.lease_ms / 4).max(1);
+    pub fn serve(&mut self, incoming: &Receiver<DeskEvent>, stop: &AtomicBool) {
+        let poll_ms = self.context.poll_ms.min(self.context.claimant.lease_ms / 4).max(1);
         loop {
             let stopping = stop.load(Ordering::SeqCst);
             if stopping && self.carried.is_empty() {
@@ -155,7 +159,7 @@ impl Desk {
             let mut next = Some(first);
             while let Some(event) = next {
                 self.idle_ms = 0;
-                if let Event::Back(back) = event {
+                if let DeskEvent::Back(back) = event {
                     self.back(*back);
                 }
                 next = incoming.try_recv().ok();
@@ -169,10 +173,10 @@ impl Desk {
 
     /// Hands out what is due. Returns when something else will be.
     fn look(&mut self) -> Result<Option<i64>> {
-        self.idle_ms = (self.idle_ms * 2).clamp(IDLE_MS, self.means.poll_ms.max(IDLE_MS));
+        self.idle_ms = (self.idle_ms * 2).clamp(IDLE_MS, self.context.poll_ms.max(IDLE_MS));
         let now_ms = clock::now_ms();
-        let Look { due, mut next_ms, waited_for } =
-            self.means.db.read(move |tx| look_at(tx, now_ms))?;
+        let DueDeliveries { due, mut next_ms, waited_for } =
+            self.context.db.read(move |tx| look_at(tx, now_ms))?;
         if let Some(waited_for) = waited_for {
             self.end_outages(&waited_for, now_ms);
         }
@@ -193,7 +197,7 @@ impl Desk {
             let opening = match openings.get(&due.output) {
                 Some(opening) => opening.clone(),
                 None => {
-                    let found = self.means.db.read(move |tx| outlets::opening(tx, due.output))?;
+                    let found = self.context.db.read(move |tx| outlets::opening(tx, due.output))?;
                     openings.entry(due.output).or_insert(found).clone()
                 }
             };
@@ -204,7 +208,7 @@ impl Desk {
                 None => {
                     // Nobody can tell an output that is gone.
                     let Due { part, output } = due;
-                    self.means.db.write(move |tx| {
+                    self.context.db.write(move |tx| {
                         claims::forget(tx, part, output, FORGET_ROWS)?;
                         ingests::forget(tx, part, output, FORGET_ROWS)
                     })?;
@@ -240,7 +244,7 @@ impl Desk {
     fn back(&mut self, back: Back) {
         let Back { mut load, outcome } = back;
         self.carried.remove(&(load.due.part, load.due.output));
-        self.rights.done(&load.lease, matches!(outcome, Carried::Lost));
+        self.rights.done(&load.lease, matches!(outcome, CarriedLoad::Lost));
         let known = self.outputs.entry(load.due.output).or_default();
         known.carriers = known.carriers.saturating_sub(1);
         if known.version == load.opening.version
@@ -250,22 +254,22 @@ impl Desk {
         }
         match outcome {
             // A full load leaves more behind, which nobody has to wait for.
-            Carried::Delivered(count) if count < BATCH as usize => {
+            CarriedLoad::Delivered(count) if count < BATCH as usize => {
                 self.carried_ms.insert((load.due.part, load.due.output), clock::now_ms());
             }
             _ => {}
         }
         match outcome {
-            Carried::Delivered(count) => {
+            CarriedLoad::Delivered(count) => {
                 known.end_outage();
                 self.clear_outage(load.due.output);
                 if count > 0 {
                     self.listener.delivered();
                 }
             }
-            Carried::Lost => {}
-            Carried::StoreUnavailable(unavailable) => self.rest(&load, &unavailable),
-            Carried::Unavailable(unavailable) => {
+            CarriedLoad::Lost => {}
+            CarriedLoad::StoreUnavailable(unavailable) => self.rest(&load, &unavailable),
+            CarriedLoad::Unavailable(unavailable) => {
                 self.rest(&load, &unavailable);
                 self.record_outage(load.due.output, unavailable.why);
             }
@@ -293,20 +297,20 @@ impl Desk {
         let (known, now_ms) = (self.outputs.entry(output).or_default(), clock::now_ms());
         let failure = Failure {
             what: Unreachable::Output(output),
-            node: self.means.claimant.ids.node(),
+            node: self.context.claimant.ids.node(),
             since_ms: known.failing_since_ms,
             why,
         };
         // If the database is away, too, the next failure is recorded.
-        let recorded = self.means.db.write(move |tx| outages::record(tx, &failure, now_ms));
+        let recorded = self.context.db.write(move |tx| outages::record(tx, &failure, now_ms));
         known.is_recorded |= recorded.is_ok();
     }
 
     /// Takes that back. If it cannot be written now, the next look does it.
     fn clear_outage(&mut self, output: ConnectionId) {
         let Some(known) = self.outputs.get_mut(&output).filter(|it| it.is_recorded) else { return };
-        let node = self.means.claimant.ids.node();
-        let cleared = self.means.db.write(move |tx| outages::clear_output(tx, output, node));
+        let node = self.context.claimant.ids.node();
+        let cleared = self.context.db.write(move |tx| outages::clear_output(tx, output, node));
         known.is_recorded = cleared.is_err();
     }
 
@@ -330,9 +334,9 @@ impl Desk {
     /// Says what is waited for, when that has changed.
     fn say(&mut self) {
         let why = self.outputs.values().find_map(|known| known.why.clone());
-        if self.said != why {
+        if self.reported != why {
             self.listener.waits_for(why.clone());
-            self.said = why;
+            self.reported = why;
         }
     }
 }

@@ -12,11 +12,11 @@
 //! URI that somebody claims; a decision is done only when, after all that was sent for it,
 //! the owner of its URIs was this document, or nobody, or one that is sent again.
 
-use super::carry::{Item, Trouble, apply};
+use super::carry::{DeliveryItem, Trouble, apply};
 use super::content::Contents;
 use super::ownership::{ClaimChanges, ClaimView, Uri, by_home, claimant};
-use super::way::{Prepared, Ways};
-use super::{Load, Means};
+use super::way::{PreparedDocument, Ways};
+use super::{DeliveryContext, Load};
 use crate::output::{Content, Operation, Outcome, Output, Unavailable, Wants};
 use crate::transformations::Refusal;
 use std::collections::{BTreeMap, VecDeque};
@@ -31,8 +31,8 @@ use store::{Error, Result};
 const BYTES_MAX: usize = 32 << 20;
 
 /// A decision that is being carried out.
-struct Order {
-    item: Item,
+struct ActiveDecision {
+    item: DeliveryItem,
     by: Claimant,
     /// The URI that the document is to be kept under.
     own: Option<Uri>,
@@ -40,16 +40,16 @@ struct Order {
     may_be_there: bool,
     /// URIs that it leaves.
     vacated: Vec<Uri>,
-    action: Action,
+    action: HandoverAction,
     /// What the job tells the output.
     spec: String,
     /// Bytes that are held for it.
     bytes: usize,
-    outcome: Option<Handed>,
+    outcome: Option<HandoverOutcome>,
 }
 
 /// What is to be done for a document.
-enum Action {
+enum HandoverAction {
     /// It is put under its URI, if it owns that.
     Put(Box<Content>),
     /// It is there already, and claims its URI.
@@ -64,9 +64,9 @@ enum Action {
 
 /// What came of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Handed {
+pub(super) enum HandoverOutcome {
     /// The output has answered.
-    Told(Outcome),
+    Answered(Outcome),
     /// Another document owns the URI, and the output keeps that one.
     Shadowed,
     /// The output had it; now it is claimed.
@@ -74,22 +74,22 @@ pub(super) enum Handed {
 }
 
 /// A decision with what came of it.
-pub(super) struct Met {
-    pub item: Item,
-    pub handed: Handed,
+pub(super) struct DecisionResult {
+    pub item: DeliveryItem,
+    pub handed: HandoverOutcome,
     pub bytes: i64,
 }
 
 /// What a handover is made with.
 pub(super) struct Tools<'a> {
-    pub means: &'a Means,
+    pub context: &'a DeliveryContext,
     pub load: &'a Load,
     pub homes: &'a Homes,
 }
 
 /// A batch on its way to an output.
 pub(super) struct Handover {
-    orders: Vec<Order>,
+    orders: Vec<ActiveDecision>,
     view: ClaimView,
 }
 
@@ -99,18 +99,18 @@ impl Handover {
         tools: &Tools<'_>,
         wants: Wants,
         contents: &mut Contents,
-        items: &mut VecDeque<Item>,
+        items: &mut VecDeque<DeliveryItem>,
     ) -> std::result::Result<Handover, Trouble> {
         let uris: Vec<Uri> =
             items.iter().flat_map(|it| it.uris()).map(|uri| Uri::new(tools.homes, uri)).collect();
         let mut view = ClaimView::default();
-        view.read(&tools.means.db, tools.load.due.output, by_home(uris.iter()))?;
+        view.read(&tools.context.db, tools.load.due.output, by_home(uris.iter()))?;
         let (mut ways, mut orders) = (Ways::to(tools.load.due.output), Vec::new());
         let mut bytes_held = 0;
         while bytes_held < BYTES_MAX
             && let Some(item) = items.pop_front()
         {
-            let mut order = Order::new(tools, &view, item);
+            let mut order = ActiveDecision::new(tools, &view, item);
             let filled = caught(|| order.fill(tools, wants, &mut ways, contents));
             match filled {
                 Ok(filled) => filled?,
@@ -135,7 +135,7 @@ impl Handover {
                 changes.leave(&self.view, uri, order.by);
             }
         }
-        changes.write(&tools.means.db, &tools.load.lease, tools.load.due.output, &mut self.view)
+        changes.write(&tools.context.db, &tools.load.lease, tools.load.due.output, &mut self.view)
     }
 
     /// Tells the output what the claims allow.
@@ -169,23 +169,23 @@ impl Handover {
         let mut changes = ClaimChanges::default();
         for order in &mut self.orders {
             // The output does not want it, so that it claims nothing.
-            if matches!(order.outcome, Some(Handed::Told(Outcome::Rejected { .. })))
+            if matches!(order.outcome, Some(HandoverOutcome::Answered(Outcome::Rejected { .. })))
                 && let Some(uri) = order.own.take()
             {
                 changes.leave(&self.view, &uri, order.by);
                 order.vacated.push(uri);
             }
         }
-        let (db, output) = (&tools.means.db, tools.load.due.output);
+        let (db, output) = (&tools.context.db, tools.load.due.output);
         changes.write(db, &tools.load.lease, output, &mut self.view)?;
-        let uris = self.orders.iter().flat_map(Order::uris);
+        let uris = self.orders.iter().flat_map(ActiveDecision::uris);
         let uris = by_home(uris);
         self.view.read(db, output, uris)
     }
 
     /// Lets the owners of URIs that are not the documents handed over be sent again.
     pub fn send_owners_again(&mut self, tools: &Tools<'_>) -> Result<()> {
-        let ids = &tools.means.claimant.ids;
+        let ids = &tools.context.claimant.ids;
         let mut wanted: BTreeMap<Part, BTreeMap<Claimant, Vec<(Resend, Uri)>>> = BTreeMap::new();
         for order in &self.orders {
             for uri in order.uris() {
@@ -198,7 +198,7 @@ impl Handover {
                 }
             }
         }
-        let (db, output) = (&tools.means.db, tools.load.due.output);
+        let (db, output) = (&tools.context.db, tools.load.due.output);
         for (part, wanted) in wanted {
             let wanted: Vec<(Resend, Uri)> = wanted.into_values().flatten().collect();
             let resends: Vec<Resend> = wanted.iter().map(|it| it.0.clone()).collect();
@@ -212,7 +212,8 @@ impl Handover {
                 // Nobody stands behind the claim; whoever comes next sees that it is gone.
                 for (_, uri) in wanted.iter().filter(|(resend, _)| resend == it) {
                     changes.remove(&self.view, uri, it.owner);
-                    let concerned = |order: &&mut Order| order.uris().any(|own| own == uri);
+                    let concerned =
+                        |order: &&mut ActiveDecision| order.uris().any(|own| own == uri);
                     self.orders.iter_mut().filter(concerned).for_each(|it| it.outcome = None);
                 }
             }
@@ -231,38 +232,44 @@ impl Handover {
             }
         }
         let output = tools.load.due.output;
-        changes.write(&tools.means.db, &tools.load.lease, output, &mut self.view)
+        changes.write(&tools.context.db, &tools.load.lease, output, &mut self.view)
     }
 
     /// Whether a document was put under a URI just now, after all that was sent before.
     fn is_put(&self, uri: &Uri, by: Claimant) -> bool {
-        let is_told = |it: &Order| it.outcome == Some(Handed::Told(Outcome::Taken));
+        let is_told =
+            |it: &ActiveDecision| it.outcome == Some(HandoverOutcome::Answered(Outcome::Taken));
         self.orders.iter().any(|it| it.by == by && it.own.as_ref() == Some(uri) && is_told(it))
     }
 
     /// What came of the decisions. Those that nothing can be said of are left as they are,
     /// to be carried out again.
-    pub fn met(self) -> Vec<Met> {
-        let mut met = Vec::with_capacity(self.orders.len());
+    pub fn results(self) -> Vec<DecisionResult> {
+        let mut results = Vec::with_capacity(self.orders.len());
         for mut order in self.orders {
             let bytes = i64::try_from(order.bytes).unwrap_or(i64::MAX);
             let Some(handed) = order.outcome.take() else { continue };
-            let is_kept = matches!(handed, Handed::Told(Outcome::Taken) | Handed::Claimed);
+            let is_kept = matches!(
+                handed,
+                HandoverOutcome::Answered(Outcome::Taken) | HandoverOutcome::Claimed
+            );
             let handed = match &order.own {
                 // Its claim was taken for one that nobody stands behind.
                 Some(uri) if is_kept && !self.view.has(uri, order.by) => continue,
-                Some(uri) if is_kept && self.view.owner(uri) != Some(order.by) => Handed::Shadowed,
+                Some(uri) if is_kept && self.view.owner(uri) != Some(order.by) => {
+                    HandoverOutcome::Shadowed
+                }
                 _ => handed,
             };
-            met.push(Met { item: order.item, handed, bytes });
+            results.push(DecisionResult { item: order.item, handed, bytes });
         }
-        met
+        results
     }
 }
 
-impl Order {
+impl ActiveDecision {
     /// What is to be done, but for what a document says.
-    fn new(tools: &Tools<'_>, view: &ClaimView, item: Item) -> Order {
+    fn new(tools: &Tools<'_>, view: &ClaimView, item: DeliveryItem) -> ActiveDecision {
         let uri = |text: &str| Uri::new(tools.homes, text);
         let row = &item.row;
         let by = claimant(row, tools.load.due.part);
@@ -280,23 +287,23 @@ impl Order {
         let action = match item.pending.decision {
             Decision::Remove => {
                 vacated.extend(own.take());
-                Action::Leave(None)
+                HandoverAction::Leave(None)
             }
             Decision::Add | Decision::Update => {
                 let owner = own.as_ref().and_then(|uri| view.owner(uri));
                 let is_claimed = own.as_ref().is_some_and(|uri| view.has(uri, by));
                 let is_contested = own.as_ref().is_some_and(|uri| view.is_contested(uri, by));
                 match row.ownership {
-                    _ if is_claimed && owner != Some(by) => Action::Shadowed,
-                    Some(Ownership::Unclaimed) if !is_contested => Action::Claim,
-                    _ => Action::Put(Box::default()),
+                    _ if is_claimed && owner != Some(by) => HandoverAction::Shadowed,
+                    Some(Ownership::Unclaimed) if !is_contested => HandoverAction::Claim,
+                    _ => HandoverAction::Put(Box::default()),
                 }
             }
         };
         // Whatever was sent since was claimed before.
         let may_have = |uri: &Uri| is_older || view.is_known(uri, by);
         vacated.retain(may_have);
-        Order {
+        ActiveDecision {
             may_be_there: own.as_ref().is_some_and(may_have),
             item,
             by,
@@ -317,23 +324,23 @@ impl Order {
         ways: &mut Ways,
         contents: &mut Contents,
     ) -> std::result::Result<(), Trouble> {
-        let db = &tools.means.db;
+        let db = &tools.context.db;
         let jobs = ways.of(db, &self.item.row)?;
         let jobs = jobs.map_err(|why| Trouble::Output(Unavailable::because(why)))?;
         self.spec = ways.spec(&jobs);
-        let (Action::Put(_), Some(uri)) = (&self.action, &self.own) else { return Ok(()) };
+        let (HandoverAction::Put(_), Some(uri)) = (&self.action, &self.own) else { return Ok(()) };
         let document = self.item.document.as_ref().filter(|it| it.removed_ms.is_none());
         let wants = wants.max(ways.wants(&jobs));
         let part = tools.load.due.part;
-        let content = document.map(|it| contents.of(tools.means, part, it, wants));
+        let content = document.map(|it| contents.of(tools.context, part, it, wants));
         match content.transpose() {
             Ok(Some(Some(content))) => {
                 let authority = self.item.row.authority.clone();
                 match ways.walk(&jobs, &uri.text, Content { authority, ..content }) {
-                    Ok(Prepared { spec, content }) => {
+                    Ok(PreparedDocument { spec, content }) => {
                         self.bytes = content.facts.text.len();
                         self.bytes += content.bytes.as_ref().map_or(0, |it| it.len());
-                        (self.spec, self.action) = (spec, Action::Put(Box::new(content)));
+                        (self.spec, self.action) = (spec, HandoverAction::Put(Box::new(content)));
                     }
                     // What is refused on all ways must not be there in an older version.
                     Err(refusal) => self.leave(refusal),
@@ -349,18 +356,19 @@ impl Order {
 
     fn leave(&mut self, refusal: Refusal) {
         self.vacated.extend(self.own.take().filter(|_| self.may_be_there));
-        self.action = Action::Leave(Some(refusal));
+        self.action = HandoverAction::Leave(Some(refusal));
     }
 
     /// It stays as it is, claims and all, until it is to be had.
     fn miss(&mut self, why: String) {
-        (self.own, self.vacated, self.action) = (None, Vec::new(), Action::Missing(why));
+        (self.own, self.vacated, self.action) = (None, Vec::new(), HandoverAction::Missing(why));
     }
 
     /// Whether the decision has been carried out.
     fn is_done(&self) -> bool {
-        let is_undone =
-            |it: &Handed| matches!(it, Handed::Told(Outcome::Trouble { .. } | Outcome::Later(_)));
+        let is_undone = |it: &HandoverOutcome| {
+            matches!(it, HandoverOutcome::Answered(Outcome::Trouble { .. } | Outcome::Later(_)))
+        };
         self.outcome.as_ref().is_some_and(|it| !is_undone(it))
     }
 
@@ -377,18 +385,22 @@ impl Order {
         let mut stale: VecDeque<String> =
             self.vacated.iter().filter(is_free).map(|uri| uri.text.clone()).collect();
         self.outcome = match &mut self.action {
-            Action::Put(content) if owns => {
+            HandoverAction::Put(content) if owns => {
                 let uri = self.own.as_ref().map(|uri| uri.text.clone()).unwrap_or_default();
                 let content = Some(std::mem::take(&mut **content));
                 return Some(Operation { uri, stale: stale.into(), content });
             }
-            Action::Missing(why) => {
+            HandoverAction::Missing(why) => {
                 let detail = std::mem::take(why);
-                Some(Handed::Told(Outcome::Trouble { code: "NOCONTENT", detail }))
+                Some(HandoverOutcome::Answered(Outcome::Trouble { code: "NOCONTENT", detail }))
             }
-            Action::Claim if owns => is_alone.then_some(Handed::Claimed),
-            Action::Put(_) | Action::Claim | Action::Shadowed => Some(Handed::Shadowed),
-            Action::Leave(refusal) => Some(Handed::Told(refused(refusal.take()))),
+            HandoverAction::Claim if owns => is_alone.then_some(HandoverOutcome::Claimed),
+            HandoverAction::Put(_) | HandoverAction::Claim | HandoverAction::Shadowed => {
+                Some(HandoverOutcome::Shadowed)
+            }
+            HandoverAction::Leave(refusal) => {
+                Some(HandoverOutcome::Answered(refused(refusal.take())))
+            }
         };
         let uri = stale.pop_front()?;
         Some(Operation { uri, stale: stale.into(), content: None })
@@ -398,9 +410,9 @@ impl Order {
     fn hear(&mut self, outcome: Outcome) {
         let is_done = matches!(outcome, Outcome::Taken | Outcome::Rejected { .. });
         // What only leaves URIs has come to something already.
-        let is_put = matches!(self.action, Action::Put(_)) && self.outcome.is_none();
+        let is_put = matches!(self.action, HandoverAction::Put(_)) && self.outcome.is_none();
         if is_put || !is_done {
-            self.outcome = Some(Handed::Told(outcome));
+            self.outcome = Some(HandoverOutcome::Answered(outcome));
         }
     }
 }

@@ -48,7 +48,7 @@ impl Listener for Ear {
     fn waits_for(&self, _why: Option<String>) {}
 }
 
-fn means(db: &Db, name: &str, folder: &std::path::Path) -> Result<Means> {
+fn context(db: &Db, name: &str, folder: &std::path::Path) -> Result<DeliveryContext> {
     let node = NewNode {
         name: name.to_owned(),
         roles: "crawl".to_owned(),
@@ -59,7 +59,7 @@ fn means(db: &Db, name: &str, folder: &std::path::Path) -> Result<Means> {
         settings::freeze(tx, 6)?;
         nodes::register(tx, &node, clock::now_ms())
     })?;
-    Ok(Means {
+    Ok(DeliveryContext {
         db: db.clone(),
         objects: Objects::open(&Location::Directory(folder.to_owned()))?,
         claimant: Claimant {
@@ -99,7 +99,7 @@ fn decide(db: &Db, ids: &IdMaker) -> Result<()> {
 fn two_processes_deliver_everything_once() {
     both_databases(|db| {
         let folder = tempfile::tempdir().expect("a folder");
-        let [one, two] = ["one", "two"].map(|name| means(db, name, folder.path()));
+        let [one, two] = ["one", "two"].map(|name| context(db, name, folder.path()));
         let (one, two) = (one?, two?);
         db.write(|tx| {
             registrations::register(tx, &null::CONNECTOR, 1)?;
@@ -131,7 +131,7 @@ fn two_processes_deliver_everything_once() {
 fn an_output_that_is_gone_is_forgotten() {
     both_databases(|db| {
         let folder = tempfile::tempdir().expect("a folder");
-        let one = means(db, "one", folder.path())?;
+        let one = context(db, "one", folder.path())?;
         decide(db, &one.claimant.ids)?;
         let delivery = ready().start(one, Arc::new(Ear::default()))?;
         while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
@@ -159,7 +159,7 @@ fn outages_when(db: &Db, is_so: impl Fn(&[outages::Outage]) -> bool) -> Vec<outa
 fn an_output_that_cannot_be_reached_is_seen_by_others_until_it_is_reached_again() {
     both_databases(|db| {
         let folder = tempfile::tempdir().expect("a folder");
-        let one = means(db, "one", folder.path())?;
+        let one = context(db, "one", folder.path())?;
         let copy_to = |class: &'static str| {
             db.write(move |tx| {
                 let output = Connection::new(OUTPUT, "copy", class);
@@ -194,7 +194,7 @@ fn an_output_that_cannot_be_reached_is_seen_by_others_until_it_is_reached_again(
 fn an_output_that_nobody_waits_for_any_more_is_no_outage() {
     both_databases(|db| {
         let folder = tempfile::tempdir().expect("a folder");
-        let one = means(db, "one", folder.path())?;
+        let one = context(db, "one", folder.path())?;
         db.write(|tx| {
             registrations::register(tx, &files::CONNECTOR, 1)?;
             connections::save(tx, Kind::Output, &Connection::new(OUTPUT, "copy", "files"), 1)
@@ -319,11 +319,11 @@ fn a_document_on_which_an_output_panics_is_its_own_trouble_and_no_others() {
 
 /// Hears what is waited for.
 #[derive(Default)]
-struct Hearing {
+struct RecordingListener {
     said: Mutex<Vec<Option<String>>>,
 }
 
-impl Listener for Hearing {
+impl Listener for RecordingListener {
     fn patience(&self, _job: JobId) -> Patience {
         Patience { retries: 2, retry_ms: 10, most_ms: 1_000 }
     }
@@ -343,7 +343,7 @@ impl Listener for Hearing {
 fn a_delivery_that_panics_is_named_and_made_again() {
     both_databases(|db| {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut one = means(db, "one", folder.path())?;
+        let mut one = context(db, "one", folder.path())?;
         let carried = AtomicUsize::new(0);
         one.faults = Faults::new(move |_, _| {
             assert!(carried.fetch_add(1, Ordering::SeqCst) > 0, "a bug of a carrier");
@@ -355,7 +355,7 @@ fn a_delivery_that_panics_is_named_and_made_again() {
             connections::save(tx, Kind::Output, &output, 1)
         })?;
         decide(db, &one.claimant.ids)?;
-        let listener = Arc::new(Hearing::default());
+        let listener = Arc::new(RecordingListener::default());
         let delivery = ready().start(one, listener.clone())?;
         while db.read(|tx| counters::total(tx, JOB, ingests::UNDELIVERED))? > 0 {
             std::thread::yield_now();

@@ -53,7 +53,7 @@ pub(super) struct Ways {
 }
 
 /// A document as it goes to an output.
-pub(super) struct Prepared {
+pub(super) struct PreparedDocument {
     pub spec: String,
     pub content: Content,
 }
@@ -124,10 +124,10 @@ impl Ways {
         jobs: &[JobId],
         uri: &str,
         content: Content,
-    ) -> std::result::Result<Prepared, Refusal> {
+    ) -> std::result::Result<PreparedDocument, Refusal> {
         let mut refusal = match jobs.is_empty() {
             // Nobody knows how it got there, so there is nothing to go by.
-            true => return Ok(Prepared { spec: NO_SPEC.to_owned(), content }),
+            true => return Ok(PreparedDocument { spec: NO_SPEC.to_owned(), content }),
             false => Refusal { code: "NOTSENT", detail: "no job sends it here any more".into() },
         };
         let (mut ways, mut content) = (self.opened(jobs).peekable(), content);
@@ -137,7 +137,7 @@ impl Ways {
                 None => std::mem::take(&mut content),
             };
             match way.walk(uri, &mut changed) {
-                Ok(()) => return Ok(Prepared { spec: way.spec.clone(), content: changed }),
+                Ok(()) => return Ok(PreparedDocument { spec: way.spec.clone(), content: changed }),
                 Err(why) => refusal = why,
             }
         }

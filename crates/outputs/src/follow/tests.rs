@@ -35,17 +35,17 @@ impl Consumer for Panicking {
         Ok(0)
     }
 
-    fn apply(&mut self, work: &[Work]) -> Result<Applied> {
+    fn apply(&mut self, work: &[PartWork]) -> Result<AppliedBatch> {
         if self.given.fetch_add(1, Ordering::SeqCst) < self.times {
             panic!("a bug in an index");
         }
         let reached = work.iter().map(|it| (it.lease.part, it.head)).collect();
-        Ok(Applied { reached, ..Applied::default() })
+        Ok(AppliedBatch { reached, ..AppliedBatch::default() })
     }
 }
 
 /// Three commits in each of so many parts.
-fn made(db: &Db, parts: u32) -> Result<Means> {
+fn made(db: &Db, parts: u32) -> Result<FollowContext> {
     db.write(move |tx| {
         settings::freeze(tx, parts)?;
         for part in Part::all(parts) {
@@ -63,7 +63,7 @@ fn made(db: &Db, parts: u32) -> Result<Means> {
         lease_ms: 1_000,
         skew_ms: 0,
     };
-    Ok(Means { claimant, poll_ms: 20 })
+    Ok(FollowContext { claimant, poll_ms: 20 })
 }
 
 /// Another node, which asks for a lease.
@@ -83,14 +83,14 @@ fn wait_until(mut is_so: impl FnMut() -> Result<bool>, what: &str) -> Result<()>
 #[test]
 fn a_consumer_that_spans_parts_applies_nothing_without_the_leases_of_all_of_them() {
     both_databases(|db| {
-        let means = made(db, 2)?;
+        let context = made(db, 2)?;
         let far = other(clock::now_ms(), 600_000);
         let held = db
             .write(move |tx| leases::take(tx, Part(1), cursors::LINKS, &far))?
             .expect("nobody has it");
         let given = Arc::new(AtomicUsize::new(0));
         let consumer = Panicking { times: 0, given: given.clone() };
-        let follower = ready().start(means, Box::new(consumer), Arc::new(|_| {}))?;
+        let follower = ready().start(context, Box::new(consumer), Arc::new(|_| {}))?;
         // It looks, and holds what it can have.
         let is_taken = |part| {
             db.read(move |tx| leases::held_by(tx, part, cursors::LINKS, NodeId(1)))

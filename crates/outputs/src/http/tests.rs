@@ -5,8 +5,8 @@ use crate::testing::server::{Reply, Request, Server as Fake};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-fn server(url: &str) -> Server {
-    Server::new(Access { url, timeout_ms: 2_000, ..Access::default() }).unwrap()
+fn server(url: &str) -> ServerClient {
+    ServerClient::new(ServerOptions { url, timeout_ms: 2_000, ..ServerOptions::default() }).unwrap()
 }
 
 fn asked(url: &str) -> Result<ServerResponse, Unavailable> {
@@ -81,8 +81,8 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
         let _held = stream;
         std::thread::park();
     });
-    let access = Access { url: &silent.url(), timeout_ms: 100, ..Access::default() };
-    let server = Server::new(access).unwrap();
+    let access = ServerOptions { url: &silent.url(), timeout_ms: 100, ..ServerOptions::default() };
+    let server = ServerClient::new(access).unwrap();
     let unavailable = server.send(ServerRequest::new(Method::GET, server.at(&[]))).unwrap_err();
     assert!(unavailable.why.contains("in time"), "{}", unavailable.why);
 }
@@ -96,8 +96,8 @@ fn no_redirect_is_followed() {
         let fake = Fake::start(move |_| Reply::status(status).with("location", place.clone()));
         let login = Login::Basic("user".into(), "hunter2".into());
         let url = fake.url();
-        let access = Access { url: &url, login, timeout_ms: 2_000, ca_file: "" };
-        let server = Server::new(access).unwrap();
+        let access = ServerOptions { url: &url, login, timeout_ms: 2_000, ca_file: "" };
+        let server = ServerClient::new(access).unwrap();
         let request = ServerRequest::json(Method::POST, server.base().clone(), b"{}".to_vec());
         let unavailable = server.send(request).unwrap_err();
         assert!(
@@ -138,7 +138,11 @@ fn a_file_of_authorities_must_have_some() {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(path, crate::testing::pem(made.cert.der())).unwrap();
     assert_eq!(authorities(path).unwrap().len(), 1);
-    let access =
-        Access { url: "https://localhost", timeout_ms: 100, ca_file: path, login: Login::None };
-    assert!(Server::new(access).is_ok());
+    let access = ServerOptions {
+        url: "https://localhost",
+        timeout_ms: 100,
+        ca_file: path,
+        login: Login::None,
+    };
+    assert!(ServerClient::new(access).is_ok());
 }

@@ -3,22 +3,22 @@
 //! Every link of every page becomes a record under its target; sorted, the records of a
 //! target follow each other, and so do the targets of a part. Nothing is looked up.
 //!
-//! Invariants: what comes out is in the order of [`Event`]s below, and depends on pages
+//! Invariants: what comes out is in the order of [`BulkEvent`]s below, and depends on pages
 //! alone; memory is bounded whatever there is ([`SORT_BYTES`], a few times).
 
-pub mod sorting;
+pub mod external_sort;
 
-use super::codec::{self, Reader};
+use super::codec::{self, ByteReader};
 use super::fold::encode_domain;
 use super::index::LinkIndex;
 use super::inlinks::Inlink;
-use super::keys::{self, Source};
+use super::keys::{self, PageRef};
 use super::node::Node;
 use super::pages::{Page, attributes, read_attributes};
 use super::parts::Parts;
+use external_sort::{Merge, Sorter};
 use page::ids::DocHash;
 use page::outlinks::domain_of;
-use sorting::{Merge, Sorter};
 use std::path::Path;
 use store::ids::Part;
 use store::sorted::{Pair, Row, Span};
@@ -39,12 +39,12 @@ const LINK: u8 = 1;
 /// part's rankings and domains, in the order of their keys; then its end.
 #[derive(Debug)]
 #[allow(missing_docs)]
-pub enum Event<'a> {
+pub enum BulkEvent<'a> {
     /// Somebody links to a URI.
     Inlink {
         /// The URI's hash.
         hash: DocHash,
-        source: Source,
+        source: PageRef,
         link: Inlink,
     },
     /// A URI, after its in-links. Where they are is not for this to say.
@@ -61,7 +61,7 @@ pub enum Event<'a> {
 
 /// What was computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Computed {
+pub struct ComputedCounts {
     /// Pages that are there.
     pub pages: u64,
     /// Links.
@@ -73,24 +73,28 @@ pub struct Computed {
 }
 
 /// Whoever is told.
-pub type Tell<'a> = dyn FnMut(Part, Event<'_>) -> Result<()> + 'a;
+pub type EventSink<'a> = dyn FnMut(Part, BulkEvent<'_>) -> Result<()> + 'a;
 
 /// Computes everything, with files in a directory, and tells each part's events in order.
-pub fn compute(index: &LinkIndex, scratch: &Path, tell: &mut Tell<'_>) -> Result<Computed> {
+pub fn compute(
+    index: &LinkIndex,
+    scratch: &Path,
+    emit: &mut EventSink<'_>,
+) -> Result<ComputedCounts> {
     let mut sorter = Sorter::new(scratch, SORT_BYTES, without_known_uri)?;
     let mut computed = collect(index, &mut sorter)?;
     let mut targets = Targets::new(sorter.finish()?)?;
     for part in Part::all(index.parts()) {
         let mut ranks = Sorter::new(scratch, SORT_BYTES, whole)?;
-        while let Some(target) = targets.next_of(part, tell)? {
+        while let Some(target) = targets.next_of(part, emit)? {
             if target.node.counts() {
                 computed.uris += 1;
                 push_ranks(&target.node, &mut ranks)?;
             }
-            tell(part, Event::Node { hash: target.hash, node: &target.node })?;
+            emit(part, BulkEvent::Node { hash: target.hash, node: &target.node })?;
         }
-        computed.domains += tell_ranks(part, ranks.finish()?, scratch, tell)?;
-        tell(part, Event::End)?;
+        computed.domains += emit_ranks(part, ranks.finish()?, scratch, emit)?;
+        emit(part, BulkEvent::End)?;
     }
     Ok(computed)
 }
@@ -100,8 +104,8 @@ fn whole(_: &[u8], record: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Every page and every link of it, as records.
-fn collect(index: &LinkIndex, sorter: &mut Sorter) -> Result<Computed> {
-    let mut computed = Computed::default();
+fn collect(index: &LinkIndex, sorter: &mut Sorter) -> Result<ComputedCounts> {
+    let mut computed = ComputedCounts::default();
     let mut parts = Parts::new(index.parts());
     let mut record = Vec::new();
     for part in Part::all(index.parts()) {
@@ -115,7 +119,7 @@ fn collect(index: &LinkIndex, sorter: &mut Sorter) -> Result<Computed> {
                 let page = Page::decode(value)?;
                 let number = keys::read_number(&key[1..]);
                 let number = number.ok_or_else(|| Error::corrupt("a page", "its key is broken"))?;
-                let source = Source { part, number };
+                let source = PageRef { part, number };
                 computed.pages += u64::from(page.is_there());
                 computed.links += page.links.len() as u64;
                 own_record(&page, source, &mut record);
@@ -142,7 +146,7 @@ fn begin_record(uri: &str, part: Part, what: u8, record: &mut Vec<u8>) {
     record.push(what);
 }
 
-fn own_record(page: &Page, source: Source, record: &mut Vec<u8>) {
+fn own_record(page: &Page, source: PageRef, record: &mut Vec<u8>) {
     begin_record(&page.uri, source.part, OWN, record);
     record.push(u8::from(page.is_there()));
     codec::put_number(record, source.number);
@@ -158,7 +162,7 @@ fn without_known_uri(before: &[u8], record: &[u8], out: &mut Vec<u8>) {
         return out.extend_from_slice(record);
     }
     let (head, rest) = record.split_at(head);
-    let mut reader = Reader::new("a record", rest);
+    let mut reader = ByteReader::new("a record", rest);
     let _ = reader.text();
     out.extend_from_slice(head);
     out.push(0);
@@ -172,7 +176,7 @@ struct Targets {
     ended: bool,
 }
 
-struct Target {
+struct TargetNode {
     hash: DocHash,
     node: Node,
 }
@@ -190,7 +194,7 @@ impl Targets {
     }
 
     /// The next target of a part; its in-links are told on the way.
-    fn next_of(&mut self, part: Part, tell: &mut Tell<'_>) -> Result<Option<Target>> {
+    fn next_of(&mut self, part: Part, emit: &mut EventSink<'_>) -> Result<Option<TargetNode>> {
         let is_here = |record: &[u8]| {
             let found = record.first_chunk::<{ keys::PART_BYTES }>();
             found.is_some_and(|it| keys::read_part(*it) == part)
@@ -204,13 +208,13 @@ impl Targets {
         hash.copy_from_slice(&target[2..]);
         let (hash, mut node) = (DocHash(hash), Node::default());
         while !self.ended && self.record.starts_with(&target) {
-            let mut reader = Reader::new("a record", &self.record[TARGET_BYTES..]);
+            let mut reader = ByteReader::new("a record", &self.record[TARGET_BYTES..]);
             if reader.byte()? == OWN {
                 node.crawled = reader.byte()? == 1;
                 node.page = Some(reader.number()?);
                 node.uri = reader.rest()?.to_owned();
             } else {
-                let source = Source::read(reader.bytes(keys::SOURCE_BYTES)?);
+                let source = PageRef::read(reader.bytes(keys::SOURCE_BYTES)?);
                 let source = source.ok_or_else(|| reader.broken("no such source"))?;
                 let uri = reader.text()?;
                 if node.uri.is_empty() {
@@ -221,12 +225,12 @@ impl Targets {
                 let first_s = reader.number()?;
                 let anchor = reader.rest()?.to_owned();
                 let link = Inlink { anchor, kind, rel, first_s, seq: 0 };
-                tell(part, Event::Inlink { hash, source, link })?;
+                emit(part, BulkEvent::Inlink { hash, source, link })?;
                 node.incount += 1;
             }
             self.advance()?;
         }
-        Ok(Some(Target { hash, node }))
+        Ok(Some(TargetNode { hash, node }))
     }
 }
 
@@ -239,9 +243,14 @@ fn push_ranks(node: &Node, ranks: &mut Sorter) -> Result<()> {
 }
 
 /// The rows of rankings, and those of domains, which are counted on the way.
-fn tell_ranks(part: Part, mut ranks: Merge, scratch: &Path, tell: &mut Tell<'_>) -> Result<u64> {
+fn emit_ranks(
+    part: Part,
+    mut ranks: Merge,
+    scratch: &Path,
+    emit: &mut EventSink<'_>,
+) -> Result<u64> {
     let mut put = |key: &[u8], value: Vec<u8>| {
-        tell(part, Event::Row(Row { part, key: key.to_vec(), value: Some(value) }))
+        emit(part, BulkEvent::Row(Row { part, key: key.to_vec(), value: Some(value) }))
     };
     let mut places = Sorter::new(scratch, SORT_BYTES, whole)?;
     let (mut key, mut counted): (Vec<u8>, Option<(Vec<u8>, u64)>) = (Vec::new(), None);

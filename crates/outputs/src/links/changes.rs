@@ -2,7 +2,7 @@
 //!
 //! Invariant: a batch may be told again; what is older than what is known changes nothing.
 
-use super::codec::{self, Reader};
+use super::codec::{self, ByteReader};
 use super::pages::{Page, PageLink};
 use page::outlinks::OutLink;
 use store::Result;
@@ -10,9 +10,9 @@ use store::ids::Part;
 
 /// Changes that are applied together, and how far they bring their origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct ChangeBatch {
     /// In the order they happened.
-    pub changes: Vec<Change>,
+    pub changes: Vec<PageChange>,
     /// Written with the effect.
     pub marks: Vec<Mark>,
 }
@@ -46,7 +46,7 @@ impl Mark {
 /// What happened to a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Change {
+pub struct PageChange {
     pub uri: String,
     /// When that was seen.
     pub date_ms: i64,
@@ -62,7 +62,7 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// It is there, and says this.
-    Page(Box<Content>),
+    Page(Box<PageContent>),
     /// It is not there any more, and why.
     Gone(String),
     /// It was asked for and is not there, whether or not it ever was.
@@ -77,7 +77,7 @@ pub enum What {
 /// What a page says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Content {
+pub struct PageContent {
     /// With which status; 0 if nobody knows.
     pub status: u16,
     pub title: String,
@@ -93,7 +93,7 @@ const SEEN: u8 = 2;
 const MISSING: u8 = 3;
 const IN_ORDER: u8 = 4;
 
-impl Batch {
+impl ChangeBatch {
     /// All of it as bytes: a batch that is under way is kept so.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -122,9 +122,9 @@ impl Batch {
     }
 
     /// Reads what was kept.
-    pub fn decode(bytes: &[u8]) -> Result<Batch> {
-        let mut reader = Reader::new("a pending batch", bytes);
-        let mut batch = Batch::default();
+    pub fn decode(bytes: &[u8]) -> Result<ChangeBatch> {
+        let mut reader = ByteReader::new("a pending batch", bytes);
+        let mut batch = ChangeBatch::default();
         for _ in 0..reader.count()? {
             batch.marks.push(match reader.byte()? {
                 0 => Mark::Cursor { part: Part(reader.signed()?), seq: reader.signed()? },
@@ -135,20 +135,20 @@ impl Batch {
             });
         }
         for _ in 0..reader.count()? {
-            batch.changes.push(Change::decode(&mut reader)?);
+            batch.changes.push(PageChange::decode(&mut reader)?);
         }
         Ok(batch)
     }
 }
 
-impl Change {
+impl PageChange {
     /// A change is written as the page that it makes.
     fn encode(&self, out: &mut Vec<u8>) {
         let mut page = Page {
             uri: self.uri.clone(),
             date_ms: self.date_ms,
             first_ms: self.date_ms,
-            teller: self.job,
+            reported_by: self.job,
             ..Page::default()
         };
         let kind = match &self.what {
@@ -162,7 +162,7 @@ impl Change {
                 MISSING
             }
             What::Page(content) => {
-                let Content { status, title, server, links } = &**content;
+                let PageContent { status, title, server, links } = &**content;
                 (page.status, page.title, page.server) = (*status, title.clone(), server.clone());
                 page.links = links.iter().map(|link| PageLink::new(link.clone(), 0)).collect();
                 PAGE
@@ -174,22 +174,22 @@ impl Change {
         out.extend_from_slice(&bytes);
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Change> {
+    fn decode(reader: &mut ByteReader<'_>) -> Result<PageChange> {
         let kind = reader.byte()?;
         let page = Page::decode(reader.piece()?)?;
         let what = match kind & !IN_ORDER {
             SEEN => What::Seen,
             GONE => What::Gone(page.gone),
             MISSING => What::Missing { status: page.status },
-            _ => What::Page(Box::new(Content {
+            _ => What::Page(Box::new(PageContent {
                 status: page.status,
                 title: page.title,
                 server: page.server,
                 links: page.links.into_iter().map(PageLink::into_link).collect(),
             })),
         };
-        let (uri, date_ms, job) = (page.uri, page.date_ms, page.teller);
-        Ok(Change { uri, date_ms, job, in_order: kind & IN_ORDER != 0, what })
+        let (uri, date_ms, job) = (page.uri, page.date_ms, page.reported_by);
+        Ok(PageChange { uri, date_ms, job, in_order: kind & IN_ORDER != 0, what })
     }
 }
 
@@ -206,19 +206,20 @@ mod tests {
             kind: LinkKind::Area,
             rel: Rel::NOFOLLOW,
         };
-        let change = |what| Change { uri: "u".into(), date_ms: 7, job: 3, in_order: true, what };
-        let content = Content {
+        let change =
+            |what| PageChange { uri: "u".into(), date_ms: 7, job: 3, in_order: true, what };
+        let content = PageContent {
             status: 200,
             title: "T".into(),
             server: "s".into(),
             links: vec![link("a"), link("b")],
         };
-        let batch = Batch {
+        let batch = ChangeBatch {
             changes: vec![
                 change(What::Page(Box::new(content))),
                 change(What::Gone("robots".into())),
                 change(What::Missing { status: 404 }),
-                Change { in_order: false, ..change(What::Seen) },
+                PageChange { in_order: false, ..change(What::Seen) },
             ],
             marks: vec![
                 Mark::Cursor { part: Part(3), seq: 9 },
@@ -226,7 +227,7 @@ mod tests {
             ],
         };
         let bytes = batch.encode();
-        assert_eq!(Batch::decode(&bytes).unwrap(), batch);
-        assert!((0..bytes.len()).all(|end| Batch::decode(&bytes[..end]).is_err()));
+        assert_eq!(ChangeBatch::decode(&bytes).unwrap(), batch);
+        assert!((0..bytes.len()).all(|end| ChangeBatch::decode(&bytes[..end]).is_err()));
     }
 }

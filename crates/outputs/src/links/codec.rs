@@ -26,15 +26,15 @@ pub fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Reads what was put, from the front.
-pub struct Reader<'a> {
+pub struct ByteReader<'a> {
     what: &'static str,
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     /// Reads a row; `what` names it if it is broken.
-    pub fn new(what: &'static str, bytes: &'a [u8]) -> Reader<'a> {
-        Reader { what, rest: bytes }
+    pub fn new(what: &'static str, bytes: &'a [u8]) -> ByteReader<'a> {
+        ByteReader { what, rest: bytes }
     }
 
     /// A row that is not what was written.
@@ -121,7 +121,7 @@ mod tests {
             put_number(&mut out, number);
             put_signed(&mut out, signed);
             put_text(&mut out, &text);
-            let mut reader = Reader::new("test", &out);
+            let mut reader = ByteReader::new("test", &out);
             prop_assert_eq!(reader.number().unwrap(), number);
             prop_assert_eq!(reader.signed().unwrap(), signed);
             prop_assert_eq!(reader.text().unwrap(), text);
@@ -130,7 +130,7 @@ mod tests {
 
         #[test]
         fn foreign_bytes_are_refused_or_read(bytes: Vec<u8>) {
-            let mut reader = Reader::new("test", &bytes);
+            let mut reader = ByteReader::new("test", &bytes);
             while reader.left() > 0 {
                 if reader.text().is_err() && reader.signed().is_err() {
                     break;

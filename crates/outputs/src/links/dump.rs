@@ -1,7 +1,7 @@
 //! The index as the query table of the original: lines `row|family|qualifier|value`.
 //!
 //! URIs lie by the hashes of their names, and an in-link knows its page by number; so lines
-//! are sorted, and in-links meet the URIs of their pages by being sorted too (`joining`).
+//! are sorted, and in-links meet the URIs of their pages by being sorted too (`join`).
 //! Nothing is looked up one by one. What is said of a URI comes from its own row, its
 //! in-links and its page: the rows of rankings repeat that, and `links verify` compares them.
 //!
@@ -16,17 +16,17 @@
 //! memory is bounded whatever there is ([`SORT_BYTES`], a few times, and the longest line).
 
 mod cells;
-mod joining;
+mod join;
 
 use super::bulk::SORT_BYTES;
-use super::bulk::sorting::{Merge, Sorter};
+use super::bulk::external_sort::{Merge, Sorter};
 use super::fold::decode_domain;
 use super::index::LinkIndex;
 use super::keys;
 use super::node::Node;
 use super::pages::Page;
-use cells::Cell;
-use joining::Joining;
+use cells::QueryTableCell;
+use join::InlinkJoiner;
 use std::path::{Path, PathBuf};
 use store::ids::Part;
 use store::sorted::{Pair, Span, View};
@@ -122,8 +122,9 @@ impl Dump {
         // One look for all, so that counts fit lists. It may be taken again, and then
         // begins with files of its own.
         let lines = index.read(move |view| {
-            let mut reading = Reading { view, dump, lines: scratch.sorter()?, record: Vec::new() };
-            let mut joining = Joining::new(scratch.sorter()?);
+            let mut reading =
+                DumpReader { view, dump, lines: scratch.sorter()?, record: Vec::new() };
+            let mut joining = InlinkJoiner::new(scratch.sorter()?);
             for part in Part::all(parts) {
                 reading.domains(part)?;
                 reading.nodes(part, &mut joining)?;
@@ -140,7 +141,7 @@ impl Dump {
 }
 
 /// What is read, and the lines it makes.
-struct Reading<'a> {
+struct DumpReader<'a> {
     view: &'a dyn View,
     dump: Dump,
     lines: Sorter,
@@ -148,10 +149,10 @@ struct Reading<'a> {
     record: Vec<u8>,
 }
 
-impl Reading<'_> {
+impl DumpReader<'_> {
     fn domains(&mut self, part: Part) -> Result<()> {
         let prefix = keys::domain("");
-        let mut rows = Rows { part, span: Span::prefix(&prefix), step: ROWS_STEP };
+        let mut rows = RowBatches { part, span: Span::prefix(&prefix), step: ROWS_STEP };
         while let Some(step) = rows.next(self.view)? {
             for (key, value) in &step {
                 let domain = std::str::from_utf8(&key[prefix.len()..])
@@ -165,9 +166,9 @@ impl Reading<'_> {
     }
 
     /// URIs, and their in-links on the way to their pages.
-    fn nodes(&mut self, part: Part, joining: &mut Joining) -> Result<()> {
+    fn nodes(&mut self, part: Part, joining: &mut InlinkJoiner) -> Result<()> {
         let span = Span::prefix(&[keys::NODES.byte]);
-        let mut rows = Rows { part, span, step: ROWS_STEP };
+        let mut rows = RowBatches { part, span, step: ROWS_STEP };
         while let Some(step) = rows.next(self.view)? {
             for (_, value) in &step {
                 let node = Node::decode(value)?;
@@ -183,15 +184,15 @@ impl Reading<'_> {
     }
 
     /// Pages, and the in-links that come from them.
-    fn pages(&mut self, part: Part, joined: &mut joining::Joined) -> Result<()> {
+    fn pages(&mut self, part: Part, joined: &mut join::JoinedInlinks) -> Result<()> {
         let span = Span::prefix(&[keys::PAGES.byte]);
-        let mut rows = Rows { part, span, step: PAGES_STEP };
+        let mut rows = RowBatches { part, span, step: PAGES_STEP };
         while let Some(step) = rows.next(self.view)? {
             for (key, value) in &step {
                 let number = keys::read_number(&key[1..])
                     .ok_or_else(|| Error::corrupt("a page", "its key is broken"))?;
                 let page = Page::decode(value)?;
-                let source = keys::Source { part, number };
+                let source = keys::PageRef { part, number };
                 joined.up_to(source, &page.uri, &mut |cell| self.put(cell))?;
                 if page.is_there() {
                     let layout = self.dump.layout;
@@ -203,7 +204,7 @@ impl Reading<'_> {
     }
 
     /// Takes a cell for printing: its fields, and its value in pieces.
-    fn put(&mut self, cell: &Cell<'_>) -> Result<()> {
+    fn put(&mut self, cell: &QueryTableCell<'_>) -> Result<()> {
         let mut value = match cell.is_text {
             true => cells::escaped(cell.value, false).into_owned(),
             false => cell.value.to_owned(),
@@ -232,13 +233,13 @@ impl Reading<'_> {
 }
 
 /// Rows of a part, so many at a time.
-struct Rows {
+struct RowBatches {
     part: Part,
     span: Span,
     step: usize,
 }
 
-impl Rows {
+impl RowBatches {
     /// The next of them; `None` behind the last.
     fn next(&mut self, view: &dyn View) -> Result<Option<Vec<Pair>>> {
         let rows = view.scan(self.part, &self.span, self.step)?;
@@ -252,7 +253,7 @@ impl Rows {
 fn print(mut lines: Merge, out: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
     let broken = || Error::corrupt("a line of the dump", "its record is broken");
     let (mut record, mut line) = (Vec::new(), Vec::new());
-    let mut tell = |line: &[u8]| match line {
+    let mut emit = |line: &[u8]| match line {
         [] => Ok(()),
         line => out(std::str::from_utf8(line).map_err(|_| broken())?),
     };
@@ -266,7 +267,7 @@ fn print(mut lines: Merge, out: &mut dyn FnMut(&str) -> Result<()>) -> Result<()
             return Err(broken());
         };
         if u32::from_be_bytes(*number) == 0 {
-            tell(&line)?;
+            emit(&line)?;
             line.clear();
             for field in [row, family, qualifier] {
                 line.extend_from_slice(field);
@@ -275,7 +276,7 @@ fn print(mut lines: Merge, out: &mut dyn FnMut(&str) -> Result<()>) -> Result<()
         }
         line.extend_from_slice(piece);
     }
-    tell(&line)
+    emit(&line)
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@
 
 use super::codec;
 use super::inlinks::{self, HERE_BYTES_MAX, Inlink, WIDE_MIN, blocks_max};
-use super::keys::{self, Form};
+use super::keys::{self, InlinkForm};
 use super::node::{Inlinks, Node};
 use super::pages::{PageLink, attributes, seconds};
-use super::plan::{Differs, Edit, Plan, Planned, Reason};
+use super::plan::{BatchPlan, Differs, Edit, LossReason, PlannedPage};
 use page::ids::DocHash;
 use page::outlinks::domain_of;
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ use store::{Error, Result};
 /// What is folded into a part, and with which number.
 #[allow(missing_docs)]
 pub struct Fold<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a BatchPlan,
     pub part: Part,
     /// The number of this change of the part.
     pub seq: u64,
 }
 
 /// What differs for one URI.
-struct Touched<'a> {
+struct TouchedUri<'a> {
     hash: DocHash,
     edits: &'a [Edit],
     /// Its page, if that is in the batch and has come or gone.
-    page: Option<&'a Planned>,
+    page: Option<&'a PlannedPage>,
 }
 
 impl Fold<'_> {
@@ -40,7 +40,7 @@ impl Fold<'_> {
         let touched = self.touched();
         let node_keys: Vec<Vec<u8>> = touched.iter().map(|it| keys::node(it.hash)).collect();
         let nodes = view.get_many(self.part, &node_keys)?;
-        let mut out = Rows { part: self.part, rows: Vec::with_capacity(touched.len() * 6) };
+        let mut out = PartRows { part: self.part, rows: Vec::with_capacity(touched.len() * 6) };
         let mut domains: BTreeMap<String, i64> = BTreeMap::new();
         for (it, node) in touched.iter().zip(nodes) {
             let before = node.map(|bytes| Node::decode(&bytes)).transpose()?;
@@ -59,18 +59,18 @@ impl Fold<'_> {
     }
 
     /// Every URI of the part that the batch touches, in order.
-    fn touched(&self) -> Vec<Touched<'_>> {
+    fn touched(&self) -> Vec<TouchedUri<'_>> {
         let edits = &self.plan.edits;
         let from = edits.partition_point(|edit| edit.part < self.part);
         let to = edits.partition_point(|edit| edit.part <= self.part);
-        let mut pages: Vec<&Planned> = self
+        let mut pages: Vec<&PlannedPage> = self
             .plan
             .pages
             .iter()
             .filter(|page| page.source.part == self.part && page.is_changed())
             .filter(|page| {
                 page.before.is_none()
-                    || Planned::is_there(&page.before) != Planned::is_there(&page.after)
+                    || PlannedPage::is_there(&page.before) != PlannedPage::is_there(&page.after)
             })
             .collect();
         pages.sort_unstable_by_key(|page| page.hash);
@@ -79,11 +79,15 @@ impl Fold<'_> {
         for edits in edits[from..to].chunk_by(|one, other| one.target == other.target) {
             let hash = edits[0].target;
             while let Some(page) = pages.next_if(|page| page.hash < hash) {
-                touched.push(Touched { hash: page.hash, edits: &[], page: Some(page) });
+                touched.push(TouchedUri { hash: page.hash, edits: &[], page: Some(page) });
             }
-            touched.push(Touched { hash, edits, page: pages.next_if(|page| page.hash == hash) });
+            touched.push(TouchedUri { hash, edits, page: pages.next_if(|page| page.hash == hash) });
         }
-        touched.extend(pages.map(|page| Touched { hash: page.hash, edits: &[], page: Some(page) }));
+        touched.extend(pages.map(|page| TouchedUri {
+            hash: page.hash,
+            edits: &[],
+            page: Some(page),
+        }));
         touched
     }
 
@@ -103,14 +107,14 @@ impl Fold<'_> {
     }
 
     /// A URI that nobody has heard of.
-    fn unknown(&self, it: &Touched<'_>) -> Node {
+    fn unknown(&self, it: &TouchedUri<'_>) -> Node {
         let page = it.page.and_then(|page| page.after.as_ref()).map(|page| &page.uri);
         let linked = || it.edits.first().and_then(|edit| self.link(edit)).map(|link| &link.uri);
         let uri = page.or_else(linked).cloned().unwrap_or_default();
         Node { uri, ..Node::default() }
     }
 
-    fn count(&self, it: &Touched<'_>, node: &mut Node) -> Result<()> {
+    fn count(&self, it: &TouchedUri<'_>, node: &mut Node) -> Result<()> {
         for edit in it.edits {
             let count = match edit.what {
                 Differs::Added => node.incount.checked_add(1),
@@ -124,7 +128,7 @@ impl Fold<'_> {
         }
         if let Some(page) = it.page {
             node.page = Some(page.source.number);
-            node.crawled = Planned::is_there(&page.after);
+            node.crawled = PlannedPage::is_there(&page.after);
         }
         Ok(())
     }
@@ -132,9 +136,9 @@ impl Fold<'_> {
     fn write_inlinks(
         &self,
         view: &dyn View,
-        it: &Touched<'_>,
+        it: &TouchedUri<'_>,
         node: &mut Node,
-        out: &mut Rows,
+        out: &mut PartRows,
     ) -> Result<()> {
         if it.edits.is_empty() {
             return Ok(());
@@ -187,10 +191,10 @@ impl Fold<'_> {
     /// A whole list, where it has room.
     fn write_list(
         &self,
-        it: &Touched<'_>,
+        it: &TouchedUri<'_>,
         all: Vec<inlinks::Edit>,
         node: &mut Node,
-        out: &mut Rows,
+        out: &mut PartRows,
     ) {
         if node.incount > WIDE_MIN {
             self.write_wide(it, &all, out);
@@ -201,12 +205,12 @@ impl Fold<'_> {
         node.inlinks = if block.len() <= HERE_BYTES_MAX {
             Inlinks::Here(block)
         } else {
-            out.put(keys::inlinks_in(it.hash, Form::Base), block);
+            out.put(keys::inlinks_in(it.hash, InlinkForm::Base), block);
             Inlinks::Blocks(0)
         };
     }
 
-    fn write_wide(&self, it: &Touched<'_>, edits: &[inlinks::Edit], out: &mut Rows) {
+    fn write_wide(&self, it: &TouchedUri<'_>, edits: &[inlinks::Edit], out: &mut PartRows) {
         for edit in edits {
             let key = keys::wide(it.hash, edit.source);
             match &edit.link {
@@ -216,7 +220,7 @@ impl Fold<'_> {
         }
     }
 
-    fn write_node(&self, it: &Touched<'_>, before: &Node, mut after: Node, out: &mut Rows) {
+    fn write_node(&self, it: &TouchedUri<'_>, before: &Node, mut after: Node, out: &mut PartRows) {
         let moves = (before.incount, before.crawled, before.counts())
             != (after.incount, after.crawled, after.counts());
         if moves {
@@ -236,7 +240,7 @@ impl Fold<'_> {
         &self,
         view: &dyn View,
         domains: &BTreeMap<String, i64>,
-        out: &mut Rows,
+        out: &mut PartRows,
     ) -> Result<()> {
         let domain_keys: Vec<Vec<u8>> = domains.keys().map(|it| keys::domain(it)).collect();
         let known = view.get_many(self.part, &domain_keys)?;
@@ -273,21 +277,21 @@ pub fn encode_domain(pages: u64, seq: u64) -> Vec<u8> {
 
 /// Reads it.
 pub fn decode_domain(bytes: &[u8]) -> Result<(u64, u64)> {
-    let mut reader = codec::Reader::new("domains", bytes);
+    let mut reader = codec::ByteReader::new("domains", bytes);
     Ok((reader.number()?, reader.number()?))
 }
 
 /// A link that was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostLink {
     /// How it was written, without its source.
     pub link: Inlink,
     /// Why it was lost.
-    pub reason: Reason,
+    pub reason: LossReason,
 }
 
-fn encode_lost(link: &PageLink, reason: Reason) -> Vec<u8> {
-    let place = Reason::ALL.iter().position(|it| *it == reason).unwrap_or(0);
+fn encode_lost(link: &PageLink, reason: LossReason) -> Vec<u8> {
+    let place = LossReason::ALL.iter().position(|it| *it == reason).unwrap_or(0);
     let mut out = vec![place as u8, attributes(link.kind, link.rel)];
     codec::put_number(&mut out, link.first_s);
     out.extend_from_slice(link.anchor.as_bytes());
@@ -295,25 +299,25 @@ fn encode_lost(link: &PageLink, reason: Reason) -> Vec<u8> {
 }
 
 /// Reads the row of a lost link.
-pub fn decode_lost(bytes: &[u8]) -> Result<Lost> {
-    let mut reader = codec::Reader::new("lost", bytes);
-    let reason = Reason::ALL.get(usize::from(reader.byte()?)).copied();
+pub fn decode_lost(bytes: &[u8]) -> Result<LostLink> {
+    let mut reader = codec::ByteReader::new("lost", bytes);
+    let reason = LossReason::ALL.get(usize::from(reader.byte()?)).copied();
     let reason = reason.ok_or_else(|| reader.broken("no such reason"))?;
     let (kind, rel) = super::pages::read_attributes(reader.byte()?)
         .ok_or_else(|| reader.broken("a link is of no known kind"))?;
     let first_s = reader.number()?;
     let anchor = reader.rest()?.to_owned();
-    Ok(Lost { link: Inlink { anchor, kind, rel, first_s, seq: 0 }, reason })
+    Ok(LostLink { link: Inlink { anchor, kind, rel, first_s, seq: 0 }, reason })
 }
 
 /// Rows of one part.
 #[allow(missing_docs)]
-pub struct Rows {
+pub struct PartRows {
     pub part: Part,
     pub rows: Vec<Row>,
 }
 
-impl Rows {
+impl PartRows {
     /// A row that is written.
     pub fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
         self.rows.push(Row { part: self.part, key, value: Some(value) });

@@ -8,15 +8,15 @@
 //! Invariants: the cursor of a part is in the index, with the effect; what is held in
 //! memory is one batch ([`PAGES_MAX`], [`LINKS_MAX`]).
 
-pub(super) mod reading;
+pub(super) mod chunk_changes;
 #[cfg(test)]
 mod tests;
 
-use super::changes::{Batch, Mark};
+use super::changes::{ChangeBatch, Mark};
 use super::index::LinkIndex;
 use super::prune;
-use crate::follow::{Applied, Consumer, Work};
-use reading::Chunks;
+use crate::follow::{AppliedBatch, Consumer, PartWork};
+use chunk_changes::Chunks;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use store::ids::Part;
@@ -41,7 +41,7 @@ const GATHER_MS: i64 = 150;
 const UPKEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// The link index, as it follows a crawl.
-pub struct Links {
+pub struct LinkIndexConsumer {
     index: LinkIndex,
     chunks: Chunks,
     /// Chunks that were passed over behind the cursors in the index, and where that led.
@@ -51,21 +51,26 @@ pub struct Links {
     kept_up: Option<Instant>,
 }
 
-impl Links {
+impl LinkIndexConsumer {
     /// The index, and where chunks are.
-    pub fn new(db: Db, objects: Objects, index: LinkIndex) -> Result<Links> {
+    pub fn new(db: Db, objects: Objects, index: LinkIndex) -> Result<LinkIndexConsumer> {
         let chunks = Chunks::new(db, objects)?;
-        Ok(Links { index, chunks, passed: 0, ahead: BTreeMap::new(), kept_up: None })
+        Ok(LinkIndexConsumer { index, chunks, passed: 0, ahead: BTreeMap::new(), kept_up: None })
     }
 
     /// The same, with faults that a test injects.
-    pub fn with_faults(mut self, faults: Faults) -> Links {
+    pub fn with_faults(mut self, faults: Faults) -> LinkIndexConsumer {
         self.chunks.faults = faults;
         self
     }
 
     /// Reads chunks of a part into a batch, while it has room; returns the last one.
-    fn fill(&mut self, it: &Work, batch: &mut Batch, out: &mut Filled) -> Result<i64> {
+    fn fill(
+        &mut self,
+        it: &PartWork,
+        batch: &mut ChangeBatch,
+        out: &mut FilledBatch,
+    ) -> Result<i64> {
         let (part, mut at) = (it.lease.part, it.at);
         let had_pages = self.index.has_pages(part)?;
         while at < it.head && out.has_room(batch) {
@@ -102,7 +107,7 @@ impl Links {
         let marks: Vec<Mark> =
             ours.into_iter().map(|(part, seq)| Mark::Cursor { part, seq }).collect();
         if !marks.is_empty() {
-            self.index.apply(Batch { changes: vec![], marks }, leases)?;
+            self.index.apply(ChangeBatch { changes: vec![], marks }, leases)?;
         }
         Ok(())
     }
@@ -125,20 +130,20 @@ impl Links {
 
 /// What a batch has so far, besides its changes.
 #[derive(Default)]
-struct Filled {
-    applied: Applied,
+struct FilledBatch {
+    applied: AppliedBatch,
     links: usize,
     /// Whether anything was read.
     is_read: bool,
 }
 
-impl Filled {
-    fn has_room(&self, batch: &Batch) -> bool {
+impl FilledBatch {
+    fn has_room(&self, batch: &ChangeBatch) -> bool {
         batch.changes.len() < PAGES_MAX && self.links < LINKS_MAX
     }
 }
 
-impl Consumer for Links {
+impl Consumer for LinkIndexConsumer {
     fn role(&self) -> &'static str {
         cursors::LINKS
     }
@@ -157,8 +162,8 @@ impl Consumer for Links {
         self.index.cursor(lease.part)
     }
 
-    fn apply(&mut self, work: &[Work]) -> Result<Applied> {
-        let (mut batch, mut filled) = (Batch::default(), Filled::default());
+    fn apply(&mut self, work: &[PartWork]) -> Result<AppliedBatch> {
+        let (mut batch, mut filled) = (ChangeBatch::default(), FilledBatch::default());
         self.chunks.begin();
         for it in work {
             let (part, at) = (it.lease.part, self.fill(it, &mut batch, &mut filled)?);

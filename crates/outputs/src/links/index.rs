@@ -8,13 +8,13 @@
 //!
 //! Invariant: what a mark stands for is applied when the mark is there.
 
-use super::changes::{Batch, Mark};
-use super::codec::{self, Reader};
-use super::fold::{Fold, Rows};
+use super::changes::{ChangeBatch, Mark};
+use super::codec::{self, ByteReader};
+use super::fold::{Fold, PartRows};
 use super::keys;
 use super::parts::{Parts, of_domain};
-use super::plan::{self, Differs, Plan, Planned};
-use super::state::State;
+use super::plan::{self, BatchPlan, Differs, PlannedPage};
+use super::state::PartState;
 use page::outlinks::domain_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +35,7 @@ pub struct LinkIndex {
 
 /// What a batch came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedChanges {
     /// Pages that were told of.
     pub told: u64,
     /// Pages that are different now.
@@ -48,11 +48,11 @@ pub struct Applied {
     pub lost: u64,
 }
 
-impl Applied {
+impl AppliedChanges {
     /// Both together.
     #[must_use]
-    pub fn with(self, other: Applied) -> Applied {
-        Applied {
+    pub fn with(self, other: AppliedChanges) -> AppliedChanges {
+        AppliedChanges {
             told: self.told + other.told,
             changed: self.changed + other.changed,
             added: self.added + other.added,
@@ -61,8 +61,9 @@ impl Applied {
         }
     }
 
-    fn of(batch: &Batch, plan: &Plan) -> Applied {
-        let mut applied = Applied { told: batch.changes.len() as u64, ..Applied::default() };
+    fn of(batch: &ChangeBatch, plan: &BatchPlan) -> AppliedChanges {
+        let mut applied =
+            AppliedChanges { told: batch.changes.len() as u64, ..AppliedChanges::default() };
         applied.changed = plan.pages.iter().filter(|page| page.is_changed()).count() as u64;
         for edit in &plan.edits {
             match edit.what {
@@ -106,19 +107,19 @@ impl LinkIndex {
 
     /// The last commit of the crawl in a part that is in the index.
     pub fn cursor(&self, part: Part) -> Result<i64> {
-        self.read(move |view| Ok(State::load(view, part)?.cursor))
+        self.read(move |view| Ok(PartState::load(view, part)?.cursor))
     }
 
     /// Whether a part has pages, or has had some.
     pub fn has_pages(&self, part: Part) -> Result<bool> {
-        self.read(move |view| Ok(State::load(view, part)?.next_page > 0))
+        self.read(move |view| Ok(PartState::load(view, part)?.next_page > 0))
     }
 
     /// How many changes it has seen, over all parts: another number when anything is new.
     pub fn changes(&self) -> Result<u64> {
         let parts = self.parts();
         self.read(move |view| {
-            let seq = |part| Ok(State::load(view, part)?.seq);
+            let seq = |part| Ok(PartState::load(view, part)?.seq);
             Part::all(parts).map(seq).sum()
         })
     }
@@ -131,11 +132,11 @@ impl LinkIndex {
 
     /// Applies a batch. `leases` are those of the parts of its pages; a map that only one
     /// process has needs none.
-    pub fn apply(&self, batch: Batch, leases: &[Lease]) -> Result<Applied> {
+    pub fn apply(&self, batch: ChangeBatch, leases: &[Lease]) -> Result<AppliedChanges> {
         if self.map.spans_parts() {
             return self.apply_whole(batch);
         }
-        let mut own: BTreeMap<Part, Batch> = BTreeMap::new();
+        let mut own: BTreeMap<Part, ChangeBatch> = BTreeMap::new();
         let mut files = Vec::new();
         for change in batch.changes {
             let part = self.part_of(&change.uri);
@@ -149,7 +150,7 @@ impl LinkIndex {
                 Mark::File { .. } => files.push(mark),
             }
         }
-        let mut applied = Applied::default();
+        let mut applied = AppliedChanges::default();
         for (part, batch) in own {
             let lease = leases.iter().find(|lease| lease.part == part);
             applied = applied.with(self.apply_own(part, batch, lease)?);
@@ -165,12 +166,12 @@ impl LinkIndex {
     pub fn recover(&self, part: Part, lease: Option<&Lease>) -> Result<()> {
         let pending = self.read(move |view| view.get(part, &keys::pending()))?;
         let Some(pending) = pending else { return Ok(()) };
-        let batch = Arc::new(Batch::decode(&pending)?);
+        let batch = Arc::new(ChangeBatch::decode(&pending)?);
         let plan = Arc::new(self.planned(&batch)?);
         self.finish(part, batch, plan, lease)
     }
 
-    fn planned(&self, batch: &Arc<Batch>) -> Result<Plan> {
+    fn planned(&self, batch: &Arc<ChangeBatch>) -> Result<BatchPlan> {
         let (batch, planning) = (batch.clone(), self.planning.clone());
         self.read(move |view| {
             let mut parts = planning.lock().unwrap_or_else(PoisonError::into_inner);
@@ -179,15 +180,16 @@ impl LinkIndex {
     }
 
     /// All parts in one change.
-    fn apply_whole(&self, batch: Batch) -> Result<Applied> {
-        let applied = Arc::new(Mutex::new(Applied::default()));
+    fn apply_whole(&self, batch: ChangeBatch) -> Result<AppliedChanges> {
+        let applied = Arc::new(Mutex::new(AppliedChanges::default()));
         let (planning, told) = (self.planning.clone(), applied.clone());
         let work = move |view: &dyn View| {
             let plan = {
                 let mut parts = planning.lock().unwrap_or_else(PoisonError::into_inner);
                 plan::plan(view, &batch.changes, &mut parts)?
             };
-            *told.lock().unwrap_or_else(PoisonError::into_inner) = Applied::of(&batch, &plan);
+            *told.lock().unwrap_or_else(PoisonError::into_inner) =
+                AppliedChanges::of(&batch, &plan);
             let cursors = batch.marks.iter().filter_map(|mark| match mark {
                 Mark::Cursor { part, .. } => Some(*part),
                 Mark::File { .. } => None,
@@ -207,11 +209,16 @@ impl LinkIndex {
     }
 
     /// A batch whose pages are all of one part.
-    fn apply_own(&self, part: Part, batch: Batch, lease: Option<&Lease>) -> Result<Applied> {
+    fn apply_own(
+        &self,
+        part: Part,
+        batch: ChangeBatch,
+        lease: Option<&Lease>,
+    ) -> Result<AppliedChanges> {
         self.recover(part, lease)?;
         let batch = Arc::new(batch);
         let plan = Arc::new(self.planned(&batch)?);
-        let applied = Applied::of(&batch, &plan);
+        let applied = AppliedChanges::of(&batch, &plan);
         if plan.edits.iter().any(|edit| edit.part != part) {
             let row = Row { part, key: keys::pending(), value: Some(batch.encode()) };
             self.map.change(part, lease, Arc::new(move |_| Ok(vec![row.clone()])))?;
@@ -224,8 +231,8 @@ impl LinkIndex {
     fn finish(
         &self,
         own: Part,
-        batch: Arc<Batch>,
-        plan: Arc<Plan>,
+        batch: Arc<ChangeBatch>,
+        plan: Arc<BatchPlan>,
         lease: Option<&Lease>,
     ) -> Result<()> {
         let others: BTreeSet<Part> = plan.edits.iter().map(|edit| edit.part).collect();
@@ -240,16 +247,16 @@ impl LinkIndex {
 }
 
 /// What a batch does to another part, unless that has been done.
-fn foreign_rows(view: &dyn View, part: Part, own: Part, plan: &Plan) -> Result<Vec<Row>> {
+fn foreign_rows(view: &dyn View, part: Part, own: Part, plan: &BatchPlan) -> Result<Vec<Row>> {
     let number = plan.states.get(&own).map_or(0, |state| state.batch);
     let applied = match view.get(part, &keys::applied(own))? {
-        Some(bytes) => Reader::new("meta", &bytes).number()?,
+        Some(bytes) => ByteReader::new("meta", &bytes).number()?,
         None => 0,
     };
     if applied >= number {
         return Ok(Vec::new());
     }
-    let mut state = State::load(view, part)?;
+    let mut state = PartState::load(view, part)?;
     state.seq += 1;
     let mut rows = Fold { plan, part, seq: state.seq }.rows(view)?;
     let mut value = Vec::new();
@@ -260,8 +267,13 @@ fn foreign_rows(view: &dyn View, part: Part, own: Part, plan: &Plan) -> Result<V
 }
 
 /// What a batch does to a part of its own pages, the pages themselves included.
-fn own_rows(view: &dyn View, part: Part, batch: &Batch, plan: &Plan) -> Result<Vec<Row>> {
-    let mut state = State::load(view, part)?;
+fn own_rows(
+    view: &dyn View,
+    part: Part,
+    batch: &ChangeBatch,
+    plan: &BatchPlan,
+) -> Result<Vec<Row>> {
+    let mut state = PartState::load(view, part)?;
     state.seq += 1;
     if let Some(planned) = plan.states.get(&part) {
         if planned.batch != state.batch + 1 {
@@ -275,7 +287,7 @@ fn own_rows(view: &dyn View, part: Part, batch: &Batch, plan: &Plan) -> Result<V
         (state.batch, state.next_page) = (planned.batch, planned.next_page);
     }
     let rows = Fold { plan, part, seq: state.seq }.rows(view)?;
-    let mut out = Rows { part, rows };
+    let mut out = PartRows { part, rows };
     for page in plan.pages.iter().filter(|page| page.source.part == part) {
         put_page(page, state.seq, &mut out);
     }
@@ -291,7 +303,7 @@ fn own_rows(view: &dyn View, part: Part, batch: &Batch, plan: &Plan) -> Result<V
     Ok(out.rows)
 }
 
-fn put_page(page: &Planned, seq: u64, out: &mut Rows) {
+fn put_page(page: &PlannedPage, seq: u64, out: &mut PartRows) {
     let Some(after) = &page.after else { return };
     if page.is_changed() {
         let mut row = after.clone();

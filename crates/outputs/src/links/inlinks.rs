@@ -8,8 +8,8 @@
 //! Invariant: of several edits of one source the newest counts; a list is in the order of
 //! its sources, each once.
 
-use super::codec::{self, Reader};
-use super::keys::{self, Form, Source};
+use super::codec::{self, ByteReader};
+use super::keys::{self, InlinkForm, PageRef};
 use super::node::{Inlinks, Node};
 use super::pages::{attributes, read_attributes};
 use page::facts::{LinkKind, Rel};
@@ -41,7 +41,7 @@ pub fn blocks_max(incount: u64) -> u64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Edit {
-    pub source: Source,
+    pub source: PageRef,
     /// How; `None` takes it away.
     pub link: Option<Inlink>,
 }
@@ -78,7 +78,7 @@ pub fn encode(edits: &[Edit]) -> Vec<u8> {
     let (mut part, mut number) = (None, 0);
     let (mut first_s, mut seq) = (0, 0);
     for edit in edits {
-        let Source { part: its_part, number: its_number } = edit.source;
+        let PageRef { part: its_part, number: its_number } = edit.source;
         if part == Some(its_part) {
             codec::put_number(&mut out, (its_number - number) << 1);
         } else {
@@ -101,18 +101,18 @@ pub fn encode(edits: &[Edit]) -> Vec<u8> {
 
 /// Reads a block.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Edit>> {
-    let mut reader = Reader::new("inlinks", bytes);
+    let mut reader = ByteReader::new("inlinks", bytes);
     let count = reader.count()?;
     let anchors = reader.count()?;
     let anchors: Vec<&str> = (0..anchors).map(|_| reader.text()).collect::<Result<_>>()?;
     let mut edits = Vec::with_capacity(count);
-    let mut source = Source { part: Part(0), number: 0 };
+    let mut source = PageRef { part: Part(0), number: 0 };
     let (mut first_s, mut seq) = (0u64, 0u64);
     for _ in 0..count {
         let word = reader.number()?;
         source = match word & 1 {
-            0 => Source { number: source.number.wrapping_add(word >> 1), ..source },
-            _ => Source {
+            0 => PageRef { number: source.number.wrapping_add(word >> 1), ..source },
+            _ => PageRef {
                 part: match u16::try_from(word >> 1) {
                     Ok(part) => Part(part.into()),
                     Err(_) => return Err(reader.broken("no such part")),
@@ -148,7 +148,7 @@ pub fn encode_wide(link: &Inlink) -> Vec<u8> {
 
 /// Reads such a row.
 pub fn decode_wide(bytes: &[u8]) -> Result<Inlink> {
-    let mut reader = Reader::new("inlinks", bytes);
+    let mut reader = ByteReader::new("inlinks", bytes);
     let (kind, rel) = read_attributes(reader.byte()?)
         .ok_or_else(|| reader.broken("a link is of no known kind"))?;
     let (first_s, seq) = (reader.number()?, reader.number()?);
@@ -199,7 +199,7 @@ pub fn blocks(
     }
     let (mut keys, mut edits) = (Vec::with_capacity(rows.len()), Vec::new());
     for (key, value) in rows {
-        if keys::form_of(&key).is_none_or(|(form, _)| form == Form::Wide as u8) {
+        if keys::form_of(&key).is_none_or(|(form, _)| form == InlinkForm::Wide as u8) {
             return Err(damaged("it should be blocks, but there are rows of single in-links"));
         }
         edits.extend(decode(&value)?);
@@ -224,7 +224,7 @@ mod tests {
             },
         );
         ((0i64..3).prop_map(Part), 0u64..40, proptest::option::of(link))
-            .prop_map(|(part, number, link)| Edit { source: Source { part, number }, link })
+            .prop_map(|(part, number, link)| Edit { source: PageRef { part, number }, link })
     }
 
     proptest! {

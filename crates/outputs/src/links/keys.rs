@@ -64,12 +64,12 @@ pub fn read_part(bytes: [u8; PART_BYTES]) -> Part {
 /// A page by where it lives and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
-pub struct Source {
+pub struct PageRef {
     pub part: Part,
     pub number: u64,
 }
 
-impl Source {
+impl PageRef {
     /// As it stands in keys.
     pub fn bytes(self) -> [u8; SOURCE_BYTES] {
         let mut out = [0; SOURCE_BYTES];
@@ -79,9 +79,9 @@ impl Source {
     }
 
     /// Reads what stands in keys.
-    pub fn read(bytes: &[u8]) -> Option<Source> {
+    pub fn read(bytes: &[u8]) -> Option<PageRef> {
         let (part, rest) = bytes.split_first_chunk::<PART_BYTES>()?;
-        Some(Source { part: read_part(*part), number: read_number(rest)? })
+        Some(PageRef { part: read_part(*part), number: read_number(rest)? })
     }
 }
 
@@ -121,7 +121,7 @@ pub fn node(hash: DocHash) -> Vec<u8> {
 
 /// How in-links of a URI are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum InlinkForm {
     /// One block with all of them, but for later edits.
     Base = 0,
     /// The edits of one change.
@@ -141,18 +141,18 @@ pub fn after_inlinks(hash: DocHash) -> Vec<u8> {
 }
 
 /// In-links of a URI in one form.
-pub fn inlinks_in(hash: DocHash, form: Form) -> Vec<u8> {
+pub fn inlinks_in(hash: DocHash, form: InlinkForm) -> Vec<u8> {
     [&[INLINKS.byte][..], &hash.0, &[form as u8]].concat()
 }
 
 /// The edits of one change.
 pub fn edits(hash: DocHash, seq: u64) -> Vec<u8> {
-    [&inlinks_in(hash, Form::Edits)[..], &seq.to_be_bytes()].concat()
+    [&inlinks_in(hash, InlinkForm::Edits)[..], &seq.to_be_bytes()].concat()
 }
 
 /// One in-link of many.
-pub fn wide(hash: DocHash, source: Source) -> Vec<u8> {
-    [&inlinks_in(hash, Form::Wide)[..], &source.bytes()].concat()
+pub fn wide(hash: DocHash, source: PageRef) -> Vec<u8> {
+    [&inlinks_in(hash, InlinkForm::Wide)[..], &source.bytes()].concat()
 }
 
 /// Where the form stands in a key of in-links, and what follows it.
@@ -170,15 +170,15 @@ pub fn lost_of(hash: DocHash) -> Vec<u8> {
 }
 
 /// A lost in-link.
-pub fn lost(hash: DocHash, lost_s: u64, source: Source) -> Vec<u8> {
+pub fn lost(hash: DocHash, lost_s: u64, source: PageRef) -> Vec<u8> {
     [&lost_of(hash)[..], &counts::descending(lost_s), &source.bytes()].concat()
 }
 
 /// When an in-link was lost, and whose it was.
-pub fn read_lost(key: &[u8]) -> Option<(u64, Source)> {
+pub fn read_lost(key: &[u8]) -> Option<(u64, PageRef)> {
     let rest = key.get(17..)?;
     let (time, source) = rest.split_at_checked(TIME_BYTES)?;
-    Some((counts::read(time)?, Source::read(source)?))
+    Some((counts::read(time)?, PageRef::read(source)?))
 }
 
 /// What keys of lost in-links, or of in-links, have in common that are of one target.
@@ -188,35 +188,35 @@ pub fn target_of(key: &[u8]) -> &[u8] {
 
 /// Which of the two lists of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum RankingList {
     /// Only linked to.
     Linked = 0,
     /// Crawled.
     Crawled = 1,
 }
 
-impl Class {
+impl RankingList {
     /// Both.
-    pub const BOTH: [Class; 2] = [Class::Linked, Class::Crawled];
+    pub const BOTH: [RankingList; 2] = [RankingList::Linked, RankingList::Crawled];
 
     /// The list a URI is in.
-    pub fn of(crawled: bool) -> Class {
-        if crawled { Class::Crawled } else { Class::Linked }
+    pub fn of(crawled: bool) -> RankingList {
+        if crawled { RankingList::Crawled } else { RankingList::Linked }
     }
 }
 
 /// A list of the ranking of all URIs of a part.
-pub fn ranks(class: Class) -> Vec<u8> {
+pub fn ranks(class: RankingList) -> Vec<u8> {
     vec![RANKS.byte, b't', class as u8]
 }
 
 /// A URI in the ranking of all.
-pub fn rank(class: Class, incount: u64, uri: &str) -> Vec<u8> {
+pub fn rank(class: RankingList, incount: u64, uri: &str) -> Vec<u8> {
     [&[RANKS.byte, b't', class as u8][..], &counts::descending(incount), uri.as_bytes()].concat()
 }
 
 /// A list of the ranking of a domain's URIs.
-pub fn domain_ranks(domain: &str, class: Class) -> Vec<u8> {
+pub fn domain_ranks(domain: &str, class: RankingList) -> Vec<u8> {
     [&[RANKS.byte, b'd'], domain.as_bytes(), &[b'>', class as u8]].concat()
 }
 
@@ -226,7 +226,7 @@ pub fn domain_ranks(domain: &str, class: Class) -> Vec<u8> {
 pub const FEW_MAX: u64 = 32;
 
 /// A URI in the ranking of its domain: the domain is not written twice.
-pub fn domain_rank(class: Class, incount: u64, uri: &str) -> Vec<u8> {
+pub fn domain_rank(class: RankingList, incount: u64, uri: &str) -> Vec<u8> {
     let domain = domain_of(uri);
     let rest = &uri.as_bytes()[domain.len()..];
     [&domain_ranks(domain, class)[..], &counts::descending(incount), rest].concat()

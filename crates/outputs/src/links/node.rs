@@ -4,8 +4,8 @@
 //! is crawled. The row of one that was crawled and is gone stays, because it knows the
 //! page's number; it counts for nothing.
 
-use super::codec::{self, Reader};
-use super::keys::{self, Class};
+use super::codec::{self, ByteReader};
+use super::keys::{self, RankingList};
 use store::Result;
 
 const HAS_PAGE: u8 = 1;
@@ -54,8 +54,8 @@ impl Node {
     }
 
     /// The list of rankings that it is in.
-    pub fn class(&self) -> Class {
-        Class::of(self.crawled)
+    pub fn class(&self) -> RankingList {
+        RankingList::of(self.crawled)
     }
 
     /// Its rows in rankings.
@@ -96,7 +96,7 @@ impl Node {
 
     /// Reads a row.
     pub fn decode(bytes: &[u8]) -> Result<Node> {
-        let mut reader = Reader::new("nodes", bytes);
+        let mut reader = ByteReader::new("nodes", bytes);
         let flags = reader.byte()?;
         let (incount, seq) = (reader.number()?, reader.number()?);
         let page = (flags & HAS_PAGE != 0).then(|| reader.number()).transpose()?;

@@ -4,7 +4,7 @@
 //! before. Invariant: the row of a page that is gone stays, without links, and says since
 //! when, so that nothing older brings it back.
 
-use super::codec::{self, Reader};
+use super::codec::{self, ByteReader};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 use store::Result;
@@ -23,7 +23,7 @@ pub struct Page {
     /// When it was first known.
     pub first_ms: i64,
     /// The job that told of this version.
-    pub teller: i64,
+    pub reported_by: i64,
     /// The jobs that have it. It is gone when there is none left.
     pub owners: Vec<i64>,
     /// The part's change that wrote this row.
@@ -78,7 +78,7 @@ impl Page {
         codec::put_text(&mut out, &self.uri);
         codec::put_signed(&mut out, self.date_ms);
         codec::put_signed(&mut out, self.date_ms - self.first_ms);
-        codec::put_signed(&mut out, self.teller);
+        codec::put_signed(&mut out, self.reported_by);
         codec::put_number(&mut out, self.owners.len() as u64);
         self.owners.iter().for_each(|owner| codec::put_signed(&mut out, *owner));
         codec::put_number(&mut out, self.seq);
@@ -102,7 +102,7 @@ impl Page {
 
     /// Reads a row.
     pub fn decode(bytes: &[u8]) -> Result<Page> {
-        let mut reader = Reader::new("pages", bytes);
+        let mut reader = ByteReader::new("pages", bytes);
         let mut page = Page::read_head(&mut reader)?;
         page.read_links(&mut reader)?;
         Ok(page)
@@ -110,16 +110,16 @@ impl Page {
 
     /// Reads a row without its links, and says how many there are.
     pub fn decode_head(bytes: &[u8]) -> Result<(Page, u64)> {
-        let mut reader = Reader::new("pages", bytes);
+        let mut reader = ByteReader::new("pages", bytes);
         let page = Page::read_head(&mut reader)?;
         Ok((page, reader.number()?))
     }
 
-    fn read_head(reader: &mut Reader<'_>) -> Result<Page> {
+    fn read_head(reader: &mut ByteReader<'_>) -> Result<Page> {
         let uri = reader.text()?.to_owned();
         let date_ms = reader.signed()?;
         let first_ms = date_ms.wrapping_sub(reader.signed()?);
-        let teller = reader.signed()?;
+        let reported_by = reader.signed()?;
         let count = reader.count()?;
         let owners = (0..count).map(|_| reader.signed()).collect::<Result<_>>()?;
         let seq = reader.number()?;
@@ -128,10 +128,22 @@ impl Page {
         let server = reader.text()?.to_owned();
         let gone = reader.text()?.to_owned();
         let links = Vec::new();
-        Ok(Page { uri, date_ms, first_ms, teller, owners, seq, status, title, server, gone, links })
+        Ok(Page {
+            uri,
+            date_ms,
+            first_ms,
+            reported_by,
+            owners,
+            seq,
+            status,
+            title,
+            server,
+            gone,
+            links,
+        })
     }
 
-    fn read_links(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+    fn read_links(&mut self, reader: &mut ByteReader<'_>) -> Result<()> {
         let count = reader.count()?;
         let mut links: Vec<PageLink> = Vec::with_capacity(count);
         let mut first_s = seconds(self.first_ms);
@@ -206,7 +218,7 @@ mod tests {
             uri: "com.a>>o>/ö".into(),
             date_ms: -5,
             first_ms: 1_700_000_000_123,
-            teller: 7,
+            reported_by: 7,
             owners: vec![0, 7],
             seq: 300,
             status: 200,

@@ -3,12 +3,12 @@
 //! Reads nothing but the batch's own pages. Invariant: planning a batch again before any
 //! of it is written gives the same, so a batch that is under way can be finished by anyone.
 
-use super::changes::{Change, What};
-use super::keys::{self, Source};
+use super::changes::{PageChange, What};
+use super::keys::{self, PageRef};
 use super::node::Node;
 use super::pages::{Page, PageLink, seconds};
 use super::parts::Parts;
-use super::state::State;
+use super::state::PartState;
 use page::ids::DocHash;
 use std::cmp::Ordering;
 use std::collections::btree_map::Entry;
@@ -19,22 +19,22 @@ use store::sorted::View;
 
 /// A batch, worked out.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct BatchPlan {
     /// Pages that the batch is about.
-    pub pages: Vec<Planned>,
+    pub pages: Vec<PlannedPage>,
     /// What differs for targets, by part, target and source.
     pub edits: Vec<Edit>,
     /// How far the parts of the pages are afterwards.
-    pub states: BTreeMap<Part, State>,
+    pub states: BTreeMap<Part, PartState>,
 }
 
 /// A page of the batch.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedPage {
     /// The hash of its URI.
     pub hash: DocHash,
     /// Where it is.
-    pub source: Source,
+    pub source: PageRef,
     /// As it was; `None` if it was never known.
     pub before: Option<Page>,
     /// As it is; `None` if nobody knows it still.
@@ -52,7 +52,7 @@ pub struct Edit {
     /// The target's part.
     pub part: Part,
     pub target: DocHash,
-    pub source: Source,
+    pub source: PageRef,
     /// The page in the plan.
     pub page: u32,
     /// The link: of the page as it is, or as it was if it is removed.
@@ -68,12 +68,12 @@ pub enum Differs {
     /// It says something else.
     Changed,
     /// It is lost.
-    Lost(Reason),
+    Lost(LossReason),
 }
 
 /// Why a link was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum LossReason {
     /// The page does not have it any more.
     PageChanged,
     /// The page is gone.
@@ -82,21 +82,22 @@ pub enum Reason {
     TargetChanged,
 }
 
-impl Reason {
+impl LossReason {
     /// All of them, by their numbers in rows.
-    pub const ALL: [Reason; 3] = [Reason::PageChanged, Reason::PageGone, Reason::TargetChanged];
+    pub const ALL: [LossReason; 3] =
+        [LossReason::PageChanged, LossReason::PageGone, LossReason::TargetChanged];
 
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
-            Reason::PageChanged => "page changed",
-            Reason::PageGone => "page gone",
-            Reason::TargetChanged => "target changed",
+            LossReason::PageChanged => "page changed",
+            LossReason::PageGone => "page gone",
+            LossReason::TargetChanged => "target changed",
         }
     }
 }
 
-impl Planned {
+impl PlannedPage {
     /// Whether it is or was there.
     pub fn is_there(page: &Option<Page>) -> bool {
         page.as_ref().is_some_and(Page::is_there)
@@ -115,8 +116,8 @@ impl Planned {
 }
 
 /// Works out a batch.
-pub fn plan(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Plan> {
-    let mut plan = Plan { pages: load(view, changes, parts)?, ..Plan::default() };
+pub fn plan(view: &dyn View, changes: &[PageChange], parts: &mut Parts) -> Result<BatchPlan> {
+    let mut plan = BatchPlan { pages: load(view, changes, parts)?, ..BatchPlan::default() };
     let places: HashMap<DocHash, usize> =
         plan.pages.iter().enumerate().map(|(place, page)| (page.hash, place)).collect();
     for change in changes {
@@ -135,7 +136,7 @@ pub fn plan(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Pl
 }
 
 /// The pages of a batch, each once, as they are known.
-fn load(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Vec<Planned>> {
+fn load(view: &dyn View, changes: &[PageChange], parts: &mut Parts) -> Result<Vec<PlannedPage>> {
     let mut by_part: BTreeMap<Part, Vec<DocHash>> = BTreeMap::new();
     for change in changes {
         by_part.entry(parts.of(&change.uri)).or_default().push(keys::hash(&change.uri));
@@ -153,8 +154,8 @@ fn load(view: &dyn View, changes: &[Change], parts: &mut Parts) -> Result<Vec<Pl
             if let Some(number) = number {
                 known.push((pages.len(), number));
             }
-            let source = Source { part, number: number.unwrap_or(u64::MAX) };
-            pages.push(Planned {
+            let source = PageRef { part, number: number.unwrap_or(u64::MAX) };
+            pages.push(PlannedPage {
                 hash,
                 source,
                 before: None,
@@ -183,21 +184,21 @@ pub fn read_seen(bytes: &[u8]) -> Option<i64> {
 }
 
 /// One change of one page.
-fn apply(planned: &mut Planned, change: &Change) {
+fn apply(planned: &mut PlannedPage, change: &PageChange) {
     let known_ms = planned.known_ms();
-    let teller = planned.after.as_ref().map(|page| page.teller);
-    let follows = change.in_order && teller == Some(change.job);
+    let reported_by = planned.after.as_ref().map(|page| page.reported_by);
+    let follows = change.in_order && reported_by == Some(change.job);
     let is_news = follows || change.date_ms >= known_ms;
     let date_ms = if change.in_order { change.date_ms.max(known_ms) } else { change.date_ms };
     match &change.what {
         What::Seen => {
-            if is_news && Planned::is_there(&planned.after) {
+            if is_news && PlannedPage::is_there(&planned.after) {
                 planned.seen_ms = Some(date_ms);
             }
         }
         // Whose page it was is a matter of order; when it was last seen there is not.
         What::Gone(why) if is_news || change.in_order => {
-            if Planned::is_there(&planned.after) {
+            if PlannedPage::is_there(&planned.after) {
                 leave(planned, change, why, date_ms);
             } else if !change.in_order {
                 bury(planned, change, why);
@@ -205,7 +206,7 @@ fn apply(planned: &mut Planned, change: &Change) {
         }
         What::Missing { status } if is_news || change.in_order => {
             let why = format!("answered {status}");
-            if Planned::is_there(&planned.after) {
+            if PlannedPage::is_there(&planned.after) {
                 leave(planned, change, &why, date_ms);
             } else if is_news {
                 bury(planned, change, &why);
@@ -227,24 +228,24 @@ fn apply(planned: &mut Planned, change: &Change) {
 }
 
 /// A job has a page no more. It is gone when no other job has it.
-fn leave(planned: &mut Planned, change: &Change, why: &str, date_ms: i64) {
+fn leave(planned: &mut PlannedPage, change: &PageChange, why: &str, date_ms: i64) {
     let Some(page) = planned.after.as_mut() else { return };
     page.owners.retain(|owner| *owner != change.job);
     if page.owners.is_empty() {
         page.gone = why.to_owned();
         page.links.clear();
-        (page.date_ms, page.teller) = (date_ms, change.job);
+        (page.date_ms, page.reported_by) = (date_ms, change.job);
     }
 }
 
 /// Captures come in any order: that a page was gone counts against older ones also when
 /// nothing else is known of it. What a crawl asked for and did not find is known as well.
-fn bury(planned: &mut Planned, change: &Change, why: &str) {
+fn bury(planned: &mut PlannedPage, change: &PageChange, why: &str) {
     let known_ms = planned.known_ms();
     let page = planned.after.get_or_insert_with(|| Page {
         uri: change.uri.clone(),
         first_ms: change.date_ms,
-        teller: change.job,
+        reported_by: change.job,
         ..Page::default()
     });
     let date_ms = if change.in_order { change.date_ms.max(known_ms) } else { change.date_ms };
@@ -259,7 +260,7 @@ fn own(owners: &mut Vec<i64>, job: i64) {
 }
 
 /// A page says something. If it says what it said, it was only seen.
-fn renew(planned: &mut Planned, change: &Change, date_ms: i64) {
+fn renew(planned: &mut PlannedPage, change: &PageChange, date_ms: i64) {
     let What::Page(content) = &change.what else { return };
     let old = planned.after.take();
     let was_there = old.as_ref().is_some_and(Page::is_there);
@@ -278,7 +279,7 @@ fn renew(planned: &mut Planned, change: &Change, date_ms: i64) {
         uri: change.uri.clone(),
         date_ms,
         first_ms: old.as_ref().map_or(date_ms, |page| page.first_ms),
-        teller: change.job,
+        reported_by: change.job,
         owners,
         // Given when it is written.
         seq: old.as_ref().map_or(0, |page| page.seq),
@@ -303,11 +304,11 @@ fn says_the_same(old: &Page, new: &Page) -> bool {
 }
 
 /// New pages get their numbers, in the order of their hashes.
-fn number_pages(view: &dyn View, plan: &mut Plan) -> Result<()> {
+fn number_pages(view: &dyn View, plan: &mut BatchPlan) -> Result<()> {
     for page in &mut plan.pages {
         let part = page.source.part;
         if let Entry::Vacant(vacant) = plan.states.entry(part) {
-            let mut state = State::load(view, part)?;
+            let mut state = PartState::load(view, part)?;
             state.batch += 1;
             vacant.insert(state);
         }
@@ -321,11 +322,11 @@ fn number_pages(view: &dyn View, plan: &mut Plan) -> Result<()> {
 }
 
 /// What differs between a page as it was and as it is.
-fn compare(page: &Planned, place: u32, parts: &mut Parts, edits: &mut Vec<Edit>) {
+fn compare(page: &PlannedPage, place: u32, parts: &mut Parts, edits: &mut Vec<Edit>) {
     let had_links = page.before.as_ref().is_some_and(|page| !page.links.is_empty());
     let old_link = |at: usize| page.before.as_ref().and_then(|page| page.links.get(at));
     let new_link = |at: usize| page.after.as_ref().and_then(|page| page.links.get(at));
-    let is_gone = !Planned::is_there(&page.after);
+    let is_gone = !PlannedPage::is_there(&page.after);
     let (mut lost, mut added): (Vec<usize>, HashSet<&str>) = (Vec::new(), HashSet::new());
     let mut push = |uri: &str, link: usize, what| {
         let (part, target) = (parts.of(uri), keys::hash(uri));
@@ -360,9 +361,9 @@ fn compare(page: &Planned, place: u32, parts: &mut Parts, edits: &mut Vec<Edit>)
     for at in lost {
         let Some(link) = old_link(at) else { continue };
         let reason = match () {
-            () if is_gone => Reason::PageGone,
-            () if added.contains(&*link.anchor) => Reason::TargetChanged,
-            () => Reason::PageChanged,
+            () if is_gone => LossReason::PageGone,
+            () if added.contains(&*link.anchor) => LossReason::TargetChanged,
+            () => LossReason::PageChanged,
         };
         push(&link.uri, at, Differs::Lost(reason));
     }

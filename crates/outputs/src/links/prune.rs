@@ -9,7 +9,7 @@
 //! to the limits, whatever sweeps there were before: what a sweep removes, all later ones
 //! would remove.
 
-use super::codec::{self, Reader};
+use super::codec::{self, ByteReader};
 use super::index::LinkIndex;
 use super::keys;
 use super::pages::seconds;
@@ -94,7 +94,7 @@ pub(super) fn step_of(
     rows_max: usize,
 ) -> Result<bool> {
     let is_due = index.read(move |view| {
-        if !Sweep::load(view, part)?.is_due(now_ms) {
+        if !PruneProgress::load(view, part)?.is_due(now_ms) {
             return Ok(false);
         }
         Ok(!view.scan(part, &Span::prefix(&[keys::LOST.byte]), 1)?.is_empty())
@@ -104,11 +104,11 @@ pub(super) fn step_of(
     }
     let bounds = Bounds::at(setting, now_ms);
     let is_more = Arc::new(AtomicBool::new(false));
-    let told = is_more.clone();
+    let found_more = is_more.clone();
     let work = move |view: &dyn View| {
-        let mut sweep = Sweep::load(view, part)?;
+        let mut sweep = PruneProgress::load(view, part)?;
         let mut rows = sweep.advance(view, part, bounds, rows_max)?;
-        told.store(sweep.at.is_some(), Ordering::SeqCst);
+        found_more.store(sweep.at.is_some(), Ordering::SeqCst);
         if sweep.at.is_none() {
             sweep.done_ms = Some(now_ms);
         }
@@ -121,7 +121,7 @@ pub(super) fn step_of(
 
 /// How far the sweep of a part is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Sweep {
+struct PruneProgress {
     /// When the last one was through.
     done_ms: Option<i64>,
     /// Where the one under way is: the last key that it looked at, and how many of that
@@ -129,10 +129,12 @@ struct Sweep {
     at: Option<(Vec<u8>, u64)>,
 }
 
-impl Sweep {
-    fn load(view: &dyn View, part: Part) -> Result<Sweep> {
-        let Some(bytes) = view.get(part, &keys::swept())? else { return Ok(Sweep::default()) };
-        let mut reader = Reader::new("meta", &bytes);
+impl PruneProgress {
+    fn load(view: &dyn View, part: Part) -> Result<PruneProgress> {
+        let Some(bytes) = view.get(part, &keys::swept())? else {
+            return Ok(PruneProgress::default());
+        };
+        let mut reader = ByteReader::new("meta", &bytes);
         let done_ms = match reader.byte()? {
             0 => None,
             _ => Some(reader.signed()?),
@@ -145,7 +147,7 @@ impl Sweep {
                 Some((key, kept))
             }
         };
-        Ok(Sweep { done_ms, at })
+        Ok(PruneProgress { done_ms, at })
     }
 
     fn row(&self, part: Part) -> Row {

@@ -4,9 +4,9 @@
 //! and with a filter at most [`LOOKED_MAX`]; where that ends it before the list does, its
 //! cursor goes on from there.
 
-use super::fold::{Lost, decode_lost};
+use super::fold::{LostLink, decode_lost};
 use super::inlinks::{self, Edit, Inlink};
-use super::keys::{self, Form, Source};
+use super::keys::{self, InlinkForm, PageRef};
 use super::node::{Inlinks, Node};
 use super::pages::{Page, PageLink};
 use super::paging::{Listing, Paging};
@@ -26,7 +26,7 @@ pub const LOOKED_MAX: usize = 100_000;
 /// A URI, as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Known {
+pub struct KnownUri {
     /// Where it lives.
     pub part: Part,
     pub hash: DocHash,
@@ -35,15 +35,15 @@ pub struct Known {
 }
 
 /// Finds a URI; `None` if nobody links to it and it was never crawled.
-pub fn find(view: &dyn View, part: Part, uri: &str) -> Result<Option<Known>> {
+pub fn find(view: &dyn View, part: Part, uri: &str) -> Result<Option<KnownUri>> {
     let hash = keys::hash(uri);
     let node = view.get(part, &keys::node(hash))?;
     let node = node.map(|bytes| Node::decode(&bytes)).transpose()?;
-    Ok(node.map(|node| Known { part, hash, node }))
+    Ok(node.map(|node| KnownUri { part, hash, node }))
 }
 
 /// The page of a URI, if it was ever crawled, and when it was last seen.
-pub fn page_of(view: &dyn View, known: &Known) -> Result<Option<(Page, i64)>> {
+pub fn page_of(view: &dyn View, known: &KnownUri) -> Result<Option<(Page, i64)>> {
     let Some(number) = known.node.page else { return Ok(None) };
     let rows = view.get_many(known.part, &[keys::page(number), keys::seen(number)])?;
     let Some(bytes) = rows.first().cloned().flatten() else { return Ok(None) };
@@ -55,7 +55,7 @@ pub fn page_of(view: &dyn View, known: &Known) -> Result<Option<(Page, i64)>> {
 
 /// An in-link, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct ShownInlink {
     /// The page at its other end.
     pub url: String,
     /// The same in row form.
@@ -118,13 +118,13 @@ fn milliseconds(seconds: u64) -> i64 {
 /// Who links to a URI, in the order in which the pages were first crawled.
 pub fn inlinks(
     view: &dyn View,
-    known: &Known,
+    known: &KnownUri,
     filter: &Filter,
     paging: &Paging,
-) -> Result<Listing<Shown>> {
-    let Walked { found, stopped } = match known.node.inlinks {
-        Inlinks::Wide => wide(view, known, filter, &Walk { paging, looked_max: LOOKED_MAX })?,
-        _ => Walked { found: narrow(view, known, filter, paging)?, stopped: None },
+) -> Result<Listing<ShownInlink>> {
+    let ScannedPage { found, stopped } = match known.node.inlinks {
+        Inlinks::Wide => wide(view, known, filter, &ListScan { paging, looked_max: LOOKED_MAX })?,
+        _ => ScannedPage { found: narrow(view, known, filter, paging)?, stopped: None },
     };
     let Listing { items, next, previous } = paging.listing_up_to(found, stopped);
     Ok(Listing { items: show(view, items)?, next, previous })
@@ -132,9 +132,9 @@ pub fn inlinks(
 
 /// The words of the first in-links of a URI, as many as are asked for, and of whichever
 /// more are read with them.
-pub fn anchors(view: &dyn View, known: &Known, limit: usize) -> Result<Vec<String>> {
+pub fn anchors(view: &dyn View, known: &KnownUri, limit: usize) -> Result<Vec<String>> {
     if known.node.inlinks == Inlinks::Wide {
-        let span = Span::prefix(&keys::inlinks_in(known.hash, Form::Wide));
+        let span = Span::prefix(&keys::inlinks_in(known.hash, InlinkForm::Wide));
         let rows = view.scan(known.part, &span, limit)?;
         return rows.iter().map(|(_, value)| Ok(inlinks::decode_wide(value)?.anchor)).collect();
     }
@@ -142,14 +142,19 @@ pub fn anchors(view: &dyn View, known: &Known, limit: usize) -> Result<Vec<Strin
     Ok(all.into_iter().filter_map(|edit| edit.link).map(|link| link.anchor).collect())
 }
 
-type Found = Vec<(Vec<u8>, (Source, Inlink))>;
+type FoundInlinks = Vec<(Vec<u8>, (PageRef, Inlink))>;
 
-fn narrow(view: &dyn View, known: &Known, filter: &Filter, paging: &Paging) -> Result<Found> {
+fn narrow(
+    view: &dyn View,
+    known: &KnownUri,
+    filter: &Filter,
+    paging: &Paging,
+) -> Result<FoundInlinks> {
     let mut all = inlinks::list(view, known.part, known.hash, &known.node)?;
     if paging.backwards() {
         all.reverse();
     }
-    let is_behind = |source: Source| match &paging.at {
+    let is_behind = |source: PageRef| match &paging.at {
         None => true,
         Some(at) if at.backwards => source.bytes()[..] < at.key[..],
         Some(at) => source.bytes()[..] > at.key[..],
@@ -163,30 +168,31 @@ fn narrow(view: &dyn View, known: &Known, filter: &Filter, paging: &Paging) -> R
 
 fn wide(
     view: &dyn View,
-    known: &Known,
+    known: &KnownUri,
     filter: &Filter,
-    walk: &Walk<'_>,
-) -> Result<Walked<(Source, Inlink)>> {
-    let rows = Rows { view, part: known.part, prefix: keys::inlinks_in(known.hash, Form::Wide) };
+    walk: &ListScan<'_>,
+) -> Result<ScannedPage<(PageRef, Inlink)>> {
+    let rows =
+        ListRows { view, part: known.part, prefix: keys::inlinks_in(known.hash, InlinkForm::Wide) };
     walk.over(&rows, filter.step(walk.paging), |place, value| {
         let link = inlinks::decode_wide(value)?;
-        let source = Source::read(place).filter(|_| filter.takes(&link));
-        Ok(source.map_or(Taken::No, |source| Taken::Yes((source, link))))
+        let source = PageRef::read(place).filter(|_| filter.takes(&link));
+        Ok(source.map_or(RowChoice::No, |source| RowChoice::Yes((source, link))))
     })
 }
 
 /// In-links that were, from the last one lost on.
 pub fn lost(
     view: &dyn View,
-    known: &Known,
+    known: &KnownUri,
     filter: &Filter,
     paging: &Paging,
-) -> Result<Listing<Shown>> {
-    let walked = walk_lost(view, known, filter, &Walk { paging, looked_max: LOOKED_MAX })?;
+) -> Result<Listing<ShownInlink>> {
+    let walked = walk_lost(view, known, filter, &ListScan { paging, looked_max: LOOKED_MAX })?;
     let Listing { items, next, previous } = paging.listing_up_to(walked.found, walked.stopped);
     let plain = items.iter().map(|(source, _, it)| (*source, it.link.clone())).collect();
     let mut shown = show(view, plain)?;
-    for (line, (_, lost_ms, Lost { reason, .. })) in shown.iter_mut().zip(&items) {
+    for (line, (_, lost_ms, LostLink { reason, .. })) in shown.iter_mut().zip(&items) {
         line.lost_ms = Some(*lost_ms);
         // A page that lost a link may have been seen since; the link was not.
         line.last_seen_ms = line.last_seen_ms.min(*lost_ms);
@@ -197,34 +203,34 @@ pub fn lost(
 
 fn walk_lost(
     view: &dyn View,
-    known: &Known,
+    known: &KnownUri,
     filter: &Filter,
-    walk: &Walk<'_>,
-) -> Result<Walked<(Source, i64, Lost)>> {
-    let rows = Rows { view, part: known.part, prefix: keys::lost_of(known.hash) };
+    walk: &ListScan<'_>,
+) -> Result<ScannedPage<(PageRef, i64, LostLink)>> {
+    let rows = ListRows { view, part: known.part, prefix: keys::lost_of(known.hash) };
     walk.over(&rows, filter.step(walk.paging), |place, value| {
         let key = [&rows.prefix[..], place].concat();
-        let Some((lost_s, source)) = keys::read_lost(&key) else { return Ok(Taken::No) };
+        let Some((lost_s, source)) = keys::read_lost(&key) else { return Ok(RowChoice::No) };
         let lost_ms = milliseconds(lost_s);
         if filter.since_ms.is_some_and(|since_ms| lost_ms < since_ms) {
             // The latest come first, so all that follow are older still.
-            return Ok(if walk.paging.backwards() { Taken::No } else { Taken::End });
+            return Ok(if walk.paging.backwards() { RowChoice::No } else { RowChoice::End });
         }
         let it = decode_lost(value)?;
         let takes = filter.takes_kind(&it.link);
-        Ok(if takes { Taken::Yes((source, lost_ms, it)) } else { Taken::No })
+        Ok(if takes { RowChoice::Yes((source, lost_ms, it)) } else { RowChoice::No })
     })
 }
 
 /// The rows of one list.
-struct Rows<'a> {
+struct ListRows<'a> {
     view: &'a dyn View,
     part: Part,
     prefix: Vec<u8>,
 }
 
 /// A walk along a list for one page of it.
-struct Walk<'a> {
+struct ListScan<'a> {
     paging: &'a Paging,
     /// Rows that are looked at.
     looked_max: usize,
@@ -232,27 +238,27 @@ struct Walk<'a> {
 
 /// What a walk brings: entries with their keys, and the last key it looked at if it stopped
 /// before the end of the list.
-struct Walked<T> {
+struct ScannedPage<T> {
     found: Vec<(Vec<u8>, T)>,
     stopped: Option<Vec<u8>>,
 }
 
 /// What becomes of a row.
-enum Taken<T> {
+enum RowChoice<T> {
     Yes(T),
     No,
     /// Nothing behind it is wanted either.
     End,
 }
 
-impl Walk<'_> {
+impl ListScan<'_> {
     /// Looks at rows, so many at a time. `take` gets their keys without the list's prefix.
     fn over<T>(
         &self,
-        rows: &Rows<'_>,
+        rows: &ListRows<'_>,
         step: usize,
-        take: impl Fn(&[u8], &[u8]) -> Result<Taken<T>>,
-    ) -> Result<Walked<T>> {
+        take: impl Fn(&[u8], &[u8]) -> Result<RowChoice<T>>,
+    ) -> Result<ScannedPage<T>> {
         let mut span = Span::prefix(&rows.prefix);
         if self.paging.backwards() {
             span = span.reversed();
@@ -260,7 +266,7 @@ impl Walk<'_> {
         if let Some(at) = &self.paging.at {
             span = span.behind(&[&rows.prefix[..], &at.key].concat());
         }
-        let mut walked = Walked { found: Vec::new(), stopped: None };
+        let mut walked = ScannedPage { found: Vec::new(), stopped: None };
         let mut looked = 0;
         while looked < self.looked_max {
             let step = step.min(self.looked_max - looked);
@@ -270,9 +276,9 @@ impl Walk<'_> {
             for (key, value) in pairs {
                 let place = key[rows.prefix.len()..].to_vec();
                 match take(&place, &value)? {
-                    Taken::Yes(entry) => walked.found.push((place.clone(), entry)),
-                    Taken::No => {}
-                    Taken::End => return Ok(Walked { stopped: None, ..walked }),
+                    RowChoice::Yes(entry) => walked.found.push((place.clone(), entry)),
+                    RowChoice::No => {}
+                    RowChoice::End => return Ok(ScannedPage { stopped: None, ..walked }),
                 }
                 if walked.found.len() >= self.paging.wanted() {
                     return Ok(walked);
@@ -281,7 +287,7 @@ impl Walk<'_> {
                 span = span.behind(&key);
             }
             if is_end {
-                return Ok(Walked { stopped: None, ..walked });
+                return Ok(ScannedPage { stopped: None, ..walked });
             }
         }
         Ok(walked)
@@ -289,12 +295,12 @@ impl Walk<'_> {
 }
 
 /// What pages in-links come from.
-fn show(view: &dyn View, links: Vec<(Source, Inlink)>) -> Result<Vec<Shown>> {
+fn show(view: &dyn View, links: Vec<(PageRef, Inlink)>) -> Result<Vec<ShownInlink>> {
     let mut by_part: BTreeMap<Part, Vec<u64>> = BTreeMap::new();
     for (source, _) in &links {
         by_part.entry(source.part).or_default().push(source.number);
     }
-    let mut pages: HashMap<Source, (String, i64)> = HashMap::new();
+    let mut pages: HashMap<PageRef, (String, i64)> = HashMap::new();
     for (part, numbers) in by_part {
         let get = |key: fn(u64) -> Vec<u8>| {
             let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(*number)).collect();
@@ -304,14 +310,14 @@ fn show(view: &dyn View, links: Vec<(Source, Inlink)>) -> Result<Vec<Shown>> {
             let Some(bytes) = page else { continue };
             let (page, _) = Page::decode_head(&bytes)?;
             let seen_ms = seen.as_deref().and_then(read_seen).unwrap_or(i64::MIN);
-            let source = Source { part, number: *number };
+            let source = PageRef { part, number: *number };
             pages.insert(source, (page.uri, page.date_ms.max(seen_ms)));
         }
     }
-    let line = |(source, link): (Source, Inlink)| {
+    let line = |(source, link): (PageRef, Inlink)| {
         // A page whose own row has not come yet: another part's batch is under way.
         let (uri, seen_ms) = pages.get(&source).cloned().unwrap_or_default();
-        Shown {
+        ShownInlink {
             url: url_of(&uri),
             uri,
             nofollow: link.rel.has(Rel::NOFOLLOW),
@@ -329,14 +335,14 @@ fn show(view: &dyn View, links: Vec<(Source, Inlink)>) -> Result<Vec<Shown>> {
 }
 
 /// What a page links to, by URI.
-pub fn outlinks(page: &Page, seen_ms: i64, paging: &Paging) -> Listing<Shown> {
+pub fn outlinks(page: &Page, seen_ms: i64, paging: &Paging) -> Listing<ShownInlink> {
     let is_behind = |link: &&PageLink| match &paging.at {
         None => true,
         Some(at) if at.backwards => link.uri.as_bytes() < &at.key[..],
         Some(at) => link.uri.as_bytes() > &at.key[..],
     };
     let shown = |link: &PageLink| {
-        let line = Shown {
+        let line = ShownInlink {
             url: url_of(&link.uri),
             uri: link.uri.clone(),
             anchor: link.anchor.clone(),

@@ -9,7 +9,7 @@
 
 use super::counts;
 use super::fold::decode_domain;
-use super::keys::{self, Class};
+use super::keys::{self, RankingList};
 use super::paging::{Listing, Paging};
 use super::parts::{of_domain, turned};
 use page::uri::Uri;
@@ -34,7 +34,7 @@ pub enum By {
 /// A URI in a ranking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
-pub struct Ranked {
+pub struct RankedUri {
     pub url: String,
     /// Its row form.
     pub uri: String,
@@ -56,10 +56,10 @@ pub struct Domain {
 }
 
 /// A list that a ranking is merged from: keys that begin so, in order.
-struct List {
+struct RankingSource {
     part: Part,
     prefix: Vec<u8>,
-    class: Class,
+    class: RankingList,
     /// The number of in-links of all its entries, if it is the same; else their keys have it.
     incount: Option<u64>,
     /// What the URIs of its entries begin with, which their keys do not have.
@@ -67,15 +67,15 @@ struct List {
 }
 
 /// The most linked URIs of all parts.
-pub fn top(view: &dyn View, parts: u32, by: By, paging: &Paging) -> Result<Listing<Ranked>> {
-    let list = |part, class| List {
+pub fn top(view: &dyn View, parts: u32, by: By, paging: &Paging) -> Result<Listing<RankedUri>> {
+    let list = |part, class| RankingSource {
         part,
         prefix: keys::ranks(class),
         class,
         incount: None,
         start: String::new(),
     };
-    let of_part = |part| Class::BOTH.map(|class| list(part, class));
+    let of_part = |part| RankingList::BOTH.map(|class| list(part, class));
     let lists = Part::all(parts).flat_map(of_part).collect();
     merge(view, vec![lists], by, paging)
 }
@@ -87,10 +87,10 @@ pub fn top_of_domain(
     domain: &str,
     by: By,
     paging: &Paging,
-) -> Result<Listing<Ranked>> {
+) -> Result<Listing<RankedUri>> {
     let reversed = turned(domain);
     let part = of_domain(&reversed, parts);
-    let many = |class| List {
+    let many = |class| RankingSource {
         part,
         prefix: keys::domain_ranks(&reversed, class),
         class,
@@ -98,7 +98,7 @@ pub fn top_of_domain(
         start: reversed.clone(),
     };
     // Few in-links: of each number, the URIs of a domain lie together in the ranking of all.
-    let few = |class, incount| List {
+    let few = |class, incount| RankingSource {
         part,
         prefix: keys::rank(class, incount, &format!("{reversed}>")),
         class,
@@ -106,12 +106,12 @@ pub fn top_of_domain(
         start: format!("{reversed}>"),
     };
     let more = u64::from(by == By::Score);
-    let mut tiers = vec![vec![many(Class::Linked), many(Class::Crawled)]];
+    let mut tiers = vec![vec![many(RankingList::Linked), many(RankingList::Crawled)]];
     for value in (0..=keys::FEW_MAX + more).rev() {
         let linked = Some(value).filter(|count| *count <= keys::FEW_MAX);
         let crawled = value.checked_sub(more).filter(|count| *count <= keys::FEW_MAX);
-        let lists = linked.map(|count| few(Class::Linked, count)).into_iter();
-        let lists = lists.chain(crawled.map(|count| few(Class::Crawled, count)));
+        let lists = linked.map(|count| few(RankingList::Linked, count)).into_iter();
+        let lists = lists.chain(crawled.map(|count| few(RankingList::Crawled, count)));
         match tiers.last_mut() {
             // By score, the first of few have as much as the last of many.
             Some(first) if linked.is_none() => first.extend(lists),
@@ -148,10 +148,10 @@ pub fn domains(view: &dyn View, parts: u32, paging: &Paging) -> Result<Listing<D
 /// lists of one are merged.
 fn merge(
     view: &dyn View,
-    mut tiers: Vec<Vec<List>>,
+    mut tiers: Vec<Vec<RankingSource>>,
     by: By,
     paging: &Paging,
-) -> Result<Listing<Ranked>> {
+) -> Result<Listing<RankedUri>> {
     if paging.backwards() {
         tiers.reverse();
     }
@@ -178,15 +178,15 @@ enum Behind {
     Key(Vec<u8>),
 }
 
-impl List {
+impl RankingSource {
     fn read(
         &self,
         view: &dyn View,
         by: By,
         paging: &Paging,
-        out: &mut Vec<(Vec<u8>, Ranked)>,
+        out: &mut Vec<(Vec<u8>, RankedUri)>,
     ) -> Result<()> {
-        let more = u64::from(by == By::Score && self.class == Class::Crawled);
+        let more = u64::from(by == By::Score && self.class == RankingList::Crawled);
         let place = match paging.at.as_ref().map(|at| self.behind(&at.key, more, at.backwards)) {
             None | Some(Behind::All) => None,
             Some(Behind::Nothing) => return Ok(()),
@@ -201,10 +201,10 @@ impl List {
             };
             let Some((incount, rest)) = entry else { continue };
             let uri = [&self.start, rest].concat();
-            let crawled = self.class == Class::Crawled;
+            let crawled = self.class == RankingList::Crawled;
             let place = [&counts::descending(incount + more)[..], uri.as_bytes()].concat();
             let (url, score) = (url_of(&uri), incount + u64::from(crawled));
-            out.push((place, Ranked { url, uri, incount, score, crawled }));
+            out.push((place, RankedUri { url, uri, incount, score, crawled }));
         }
         Ok(())
     }

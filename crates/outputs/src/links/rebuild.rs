@@ -3,12 +3,12 @@
 //! Relies on [`super::bulk`] for what the index consists of. Invariant: until the new rows
 //! are all there the old ones are what readers see; pages, and how far the index is, stay.
 
-use super::bulk::{self, Computed, Event};
+use super::bulk::{self, BulkEvent, ComputedCounts};
 use super::index::LinkIndex;
 use super::inlinks::{self, Edit, HERE_BYTES_MAX, Inlink, WIDE_MIN};
-use super::keys::{self, Form, Source};
+use super::keys::{self, InlinkForm, PageRef};
 use super::node::{Inlinks, Node};
-use super::state::State;
+use super::state::PartState;
 use page::ids::DocHash;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -25,18 +25,18 @@ const BATCHES: usize = 8;
 /// Rebuilds everything that can be computed from pages, with files in a directory. Nobody
 /// may change the index meanwhile, and no batch may be under way. `leases` are those of all
 /// parts; a map that only one process has needs none.
-pub fn rebuild(index: &LinkIndex, scratch: &Path, leases: &[Lease]) -> Result<Computed> {
+pub fn rebuild(index: &LinkIndex, scratch: &Path, leases: &[Lease]) -> Result<ComputedCounts> {
     let (send, incoming) = sync_channel(BATCHES);
     std::thread::scope(|scope| {
         let writing = scope.spawn(move || write(index, incoming, leases));
-        let mut making = Making { index, send, rows: Vec::new(), list: Vec::new(), seq: None };
+        let mut making = RowMaker { index, send, rows: Vec::new(), list: Vec::new(), seq: None };
         let made = bulk::compute(index, scratch, &mut |part, event| making.take(part, event));
         // The writer must know whether the end it sees is the end.
         let ended = match &made {
             Ok(_) => making.flush().map(|()| None),
             Err(error) => Ok(Some(error.to_string())),
         };
-        let _ = making.send.send(Batch::End(ended.unwrap_or(None)));
+        let _ = making.send.send(RowBatch::End(ended.unwrap_or(None)));
         drop(making);
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // What went wrong in writing is why making could not go on.
@@ -44,22 +44,22 @@ pub fn rebuild(index: &LinkIndex, scratch: &Path, leases: &[Lease]) -> Result<Co
     })
 }
 
-enum Batch {
+enum RowBatch {
     Rows(Vec<Row>),
     /// The end; a bad one says why.
     End(Option<String>),
 }
 
-fn write(index: &LinkIndex, incoming: Receiver<Batch>, leases: &[Lease]) -> Result<()> {
+fn write(index: &LinkIndex, incoming: Receiver<RowBatch>, leases: &[Lease]) -> Result<()> {
     let mut rows = Vec::new().into_iter();
     let mut next = move || loop {
         if let Some(row) = rows.next() {
             return Ok(Some(row));
         }
         match incoming.recv() {
-            Ok(Batch::Rows(batch)) => rows = batch.into_iter(),
-            Ok(Batch::End(None)) => return Ok(None),
-            Ok(Batch::End(Some(why))) => return Err(Error::Refused(why)),
+            Ok(RowBatch::Rows(batch)) => rows = batch.into_iter(),
+            Ok(RowBatch::End(None)) => return Ok(None),
+            Ok(RowBatch::End(Some(why))) => return Err(Error::Refused(why)),
             Err(_) => return Err(Error::invariant("the new rows broke off")),
         }
     };
@@ -68,9 +68,9 @@ fn write(index: &LinkIndex, incoming: Receiver<Batch>, leases: &[Lease]) -> Resu
 }
 
 /// Turns events into rows.
-struct Making<'a> {
+struct RowMaker<'a> {
     index: &'a LinkIndex,
-    send: SyncSender<Batch>,
+    send: SyncSender<RowBatch>,
     rows: Vec<Row>,
     /// In-links of the URI that is being told of, until they are too many.
     list: Vec<Edit>,
@@ -78,22 +78,22 @@ struct Making<'a> {
     seq: Option<u64>,
 }
 
-impl Making<'_> {
-    fn take(&mut self, part: Part, event: Event<'_>) -> Result<()> {
+impl RowMaker<'_> {
+    fn take(&mut self, part: Part, event: BulkEvent<'_>) -> Result<()> {
         let seq = match self.seq {
             Some(seq) => seq,
             None => {
-                let seq = self.index.read(move |view| Ok(State::load(view, part)?.seq))?;
+                let seq = self.index.read(move |view| Ok(PartState::load(view, part)?.seq))?;
                 *self.seq.insert(seq)
             }
         };
         match event {
-            Event::Inlink { hash, source, link } => {
+            BulkEvent::Inlink { hash, source, link } => {
                 self.inlink(part, hash, source, Inlink { seq, ..link })
             }
-            Event::Node { hash, node } => self.node(part, hash, Node { seq, ..node.clone() }),
-            Event::Row(row) => self.put(self.numbered(row, seq)),
-            Event::End => {
+            BulkEvent::Node { hash, node } => self.node(part, hash, Node { seq, ..node.clone() }),
+            BulkEvent::Row(row) => self.put(self.numbered(row, seq)),
+            BulkEvent::End => {
                 self.seq = None;
                 Ok(())
             }
@@ -116,11 +116,11 @@ impl Making<'_> {
 
     fn flush(&mut self) -> Result<()> {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(BATCH_ROWS));
-        let sent = self.send.send(Batch::Rows(rows));
+        let sent = self.send.send(RowBatch::Rows(rows));
         sent.map_err(|_| Error::invariant("the new rows could not be written"))
     }
 
-    fn inlink(&mut self, part: Part, hash: DocHash, source: Source, link: Inlink) -> Result<()> {
+    fn inlink(&mut self, part: Part, hash: DocHash, source: PageRef, link: Inlink) -> Result<()> {
         let is_wide = self.list.len() as u64 > WIDE_MIN;
         if is_wide {
             return self.wide(part, hash, source, &link);
@@ -139,7 +139,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn wide(&mut self, part: Part, hash: DocHash, source: Source, link: &Inlink) -> Result<()> {
+    fn wide(&mut self, part: Part, hash: DocHash, source: PageRef, link: &Inlink) -> Result<()> {
         let value = Some(inlinks::encode_wide(link));
         self.put(Row { part, key: keys::wide(hash, source), value })
     }
@@ -156,7 +156,11 @@ impl Making<'_> {
         } else if block.len() <= HERE_BYTES_MAX {
             Inlinks::Here(block)
         } else {
-            self.put(Row { part, key: keys::inlinks_in(hash, Form::Base), value: Some(block) })?;
+            self.put(Row {
+                part,
+                key: keys::inlinks_in(hash, InlinkForm::Base),
+                value: Some(block),
+            })?;
             Inlinks::Blocks(0)
         };
         self.put(Row { part, key: keys::node(hash), value: Some(node.encode()) })

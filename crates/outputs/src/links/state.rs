@@ -1,6 +1,6 @@
 //! How far a part is: its changes counted, its pages numbered, its chunks read.
 
-use super::codec::{self, Reader};
+use super::codec::{self, ByteReader};
 use super::keys;
 use store::Result;
 use store::ids::Part;
@@ -8,7 +8,7 @@ use store::sorted::{Row, View};
 
 /// How far a part is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct State {
+pub struct PartState {
     /// The last change, of whichever batch: what rows call their sequence number.
     pub seq: u64,
     /// The last batch of this part's own pages.
@@ -19,12 +19,12 @@ pub struct State {
     pub cursor: i64,
 }
 
-impl State {
+impl PartState {
     /// Reads it; all zero before the first change.
-    pub fn load(view: &dyn View, part: Part) -> Result<State> {
-        let Some(bytes) = view.get(part, &keys::state())? else { return Ok(State::default()) };
-        let mut reader = Reader::new("meta", &bytes);
-        Ok(State {
+    pub fn load(view: &dyn View, part: Part) -> Result<PartState> {
+        let Some(bytes) = view.get(part, &keys::state())? else { return Ok(PartState::default()) };
+        let mut reader = ByteReader::new("meta", &bytes);
+        Ok(PartState {
             seq: reader.number()?,
             batch: reader.number()?,
             next_page: reader.number()?,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use store::sorted::{Embedded, InRows, Place, SortedMap};
 use store::testing::both_databases;
 
-use super::changes::{Batch, Change, Content, Mark, What};
+use super::changes::{ChangeBatch, Mark, PageChange, PageContent, What};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 use store::ids::Part;
@@ -59,7 +59,7 @@ fn redirect() -> impl Strategy<Value = What> {
     (0u8..14).prop_map(|number| {
         let (uri, kind) = (uri(number), LinkKind::Redirect);
         let links = vec![OutLink { uri, anchor: String::new(), kind, rel: Rel::default() }];
-        What::Page(Box::new(Content { status: 301, links, ..Content::default() }))
+        What::Page(Box::new(PageContent { status: 301, links, ..PageContent::default() }))
     })
 }
 
@@ -69,13 +69,13 @@ fn content() -> impl Strategy<Value = What> {
             links.sort_by(|one, other| one.uri.cmp(&other.uri));
             links.dedup_by(|one, other| one.uri == other.uri);
             let title = title.to_owned();
-            What::Page(Box::new(Content { status: 200, title, server: String::new(), links }))
+            What::Page(Box::new(PageContent { status: 200, title, server: String::new(), links }))
         },
     )
 }
 
 /// Two jobs, whose changes come in order, and loads, whose captures come in any.
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = PageChange> {
     let what = prop_oneof![
         6 => content(),
         2 => redirect(),
@@ -83,7 +83,7 @@ fn change() -> impl Strategy<Value = Change> {
         1 => Just(What::Missing { status: 404 }),
         1 => Just(What::Seen),
     ];
-    (0u8..8, 0i64..40, 0i64..3, what).prop_map(|(number, date_s, job, what)| Change {
+    (0u8..8, 0i64..40, 0i64..3, what).prop_map(|(number, date_s, job, what)| PageChange {
         uri: uri(number),
         date_ms: date_s * 1_000,
         job,
@@ -92,7 +92,7 @@ fn change() -> impl Strategy<Value = Change> {
     })
 }
 
-pub(super) fn history() -> impl Strategy<Value = Vec<Change>> {
+pub(super) fn history() -> impl Strategy<Value = Vec<PageChange>> {
     prop::collection::vec(change(), 1..40)
 }
 
@@ -109,14 +109,15 @@ fn the_index_equals_a_computation_from_scratch_whatever_happens() {
         let outcome = runner.run(&strategy, |(changes, size)| {
             let mut model = model.borrow_mut();
             for batch in changes.chunks(size) {
-                let told = Batch { changes: batch.to_vec(), marks: vec![] };
+                let told = ChangeBatch { changes: batch.to_vec(), marks: vec![] };
                 index.apply(told.clone(), &[]).unwrap();
                 batch.iter().for_each(|change| model.apply(change));
                 let cells = Cells::of(&index);
                 prop_assert_eq!(&cells, &model.cells());
                 // Told again, it changes nothing that anybody could see.
                 if batch.len() % 3 == 0 && batch.iter().all(|it| it.in_order) {
-                    let again = Batch { changes: vec![batch[batch.len() - 1].clone()], ..told };
+                    let again =
+                        ChangeBatch { changes: vec![batch[batch.len() - 1].clone()], ..told };
                     model.apply(&again.changes[0]);
                     index.apply(again, &[]).unwrap();
                     prop_assert_eq!(Cells::of(&index), model.cells());
@@ -134,7 +135,8 @@ fn the_index_equals_a_computation_from_scratch_whatever_happens() {
 fn a_cursor_comes_with_its_effect_and_never_goes_back() {
     each_engine(|map| {
         let index = LinkIndex::new(map, PARTS);
-        let at = |seq| Batch { changes: vec![], marks: vec![Mark::Cursor { part: Part(1), seq }] };
+        let at =
+            |seq| ChangeBatch { changes: vec![], marks: vec![Mark::Cursor { part: Part(1), seq }] };
         assert_eq!(index.cursor(Part(1)).unwrap(), 0);
         for (seq, expected) in [(3, 3), (7, 7), (5, 7)] {
             index.apply(at(seq), &[]).unwrap();
@@ -142,7 +144,7 @@ fn a_cursor_comes_with_its_effect_and_never_goes_back() {
         }
         assert_eq!(index.cursor(Part(0)).unwrap(), 0);
         let file = Mark::File { key: b"a".to_vec(), value: b"9".to_vec() };
-        index.apply(Batch { changes: vec![], marks: vec![file] }, &[]).unwrap();
+        index.apply(ChangeBatch { changes: vec![], marks: vec![file] }, &[]).unwrap();
         assert_eq!(index.file_mark(b"a").unwrap().as_deref(), Some(&b"9"[..]));
         assert_eq!(index.file_mark(b"b").unwrap(), None);
     });

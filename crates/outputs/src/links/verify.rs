@@ -6,11 +6,11 @@
 
 pub mod facts;
 
-use super::bulk::{self, Computed, Event};
+use super::bulk::{self, BulkEvent, ComputedCounts};
 use super::fold::decode_domain;
 use super::index::LinkIndex;
 use super::inlinks::{self, Edit, Inlink, ROWS_STEP};
-use super::keys::{self, Form, Source};
+use super::keys::{self, InlinkForm, PageRef};
 use super::node::{Inlinks, Node};
 use page::ids::DocHash;
 use std::cmp::Ordering;
@@ -22,23 +22,27 @@ use store::sorted::{Pair, Row, Span};
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Verified {
+pub struct VerifyResult {
     /// What should be there.
     #[serde(flatten)]
-    pub computed: Computed,
+    pub computed: ComputedCounts,
     /// In how many places something else is.
     pub differences: u64,
 }
 
 /// Compares, with files in a directory. Every difference is reported in a sentence. Nobody
 /// may change the index meanwhile.
-pub fn verify(index: &LinkIndex, scratch: &Path, report: &mut dyn FnMut(&str)) -> Result<Verified> {
-    let mut comparing = Comparing { index, report, differences: 0, at: None };
+pub fn verify(
+    index: &LinkIndex,
+    scratch: &Path,
+    report: &mut dyn FnMut(&str),
+) -> Result<VerifyResult> {
+    let mut comparing = InlinkComparison { index, report, differences: 0, at: None };
     let computed = bulk::compute(index, scratch, &mut |part, event| comparing.take(part, event))?;
-    Ok(Verified { computed, differences: comparing.differences })
+    Ok(VerifyResult { computed, differences: comparing.differences })
 }
 
-struct Comparing<'a> {
+struct InlinkComparison<'a> {
     index: &'a LinkIndex,
     report: &'a mut dyn FnMut(&str),
     differences: u64,
@@ -48,17 +52,17 @@ struct Comparing<'a> {
 
 /// What is there of a part, as far as it was not compared yet.
 struct There {
-    nodes: Walk,
-    ranks: Walk,
-    domains: Walk,
+    nodes: RowCursor,
+    ranks: RowCursor,
+    domains: RowCursor,
     /// Rows of in-links, of which only the targets count: whose they are.
-    lists: Walk,
+    lists: RowCursor,
     /// The URI whose in-links are told of.
-    open: Option<Open>,
+    open: Option<ComparedUri>,
 }
 
 /// A URI whose in-links are compared.
-struct Open {
+struct ComparedUri {
     hash: DocHash,
     node: Option<Node>,
     list: List,
@@ -66,23 +70,23 @@ struct Open {
 
 enum List {
     Whole(VecDeque<Edit>),
-    Wide(Walk),
+    Wide(RowCursor),
 }
 
-impl Comparing<'_> {
-    fn take(&mut self, part: Part, event: Event<'_>) -> Result<()> {
+impl InlinkComparison<'_> {
+    fn take(&mut self, part: Part, event: BulkEvent<'_>) -> Result<()> {
         let mut there = self.at.take().unwrap_or_else(|| There::new(part));
         match event {
-            Event::Inlink { hash, source, link } => {
+            BulkEvent::Inlink { hash, source, link } => {
                 self.open(&mut there, hash)?;
                 self.inlink(&mut there, source, &link)?;
             }
-            Event::Node { hash, node } => {
+            BulkEvent::Node { hash, node } => {
                 self.open(&mut there, hash)?;
                 self.node(&mut there, node)?;
             }
-            Event::Row(row) => self.row(&mut there, &row)?,
-            Event::End => {
+            BulkEvent::Row(row) => self.row(&mut there, &row)?,
+            BulkEvent::End => {
                 self.end(&mut there)?;
                 return Ok(());
             }
@@ -114,7 +118,7 @@ impl Comparing<'_> {
         let list = match found.as_ref().map(|node| (&node.inlinks, node.clone())) {
             None => List::Whole(VecDeque::new()),
             Some((Inlinks::Wide, _)) => {
-                List::Wide(Walk::new(part, &keys::inlinks_in(hash, Form::Wide)))
+                List::Wide(RowCursor::new(part, &keys::inlinks_in(hash, InlinkForm::Wide)))
             }
             Some((_, node)) => {
                 let list = self.index.read(move |view| inlinks::list(view, part, hash, &node))?;
@@ -122,7 +126,7 @@ impl Comparing<'_> {
             }
         };
         self.skip_lists(there, Some(hash))?;
-        there.open = Some(Open { hash, node: found, list });
+        there.open = Some(ComparedUri { hash, node: found, list });
         Ok(())
     }
 
@@ -149,7 +153,7 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    fn inlink(&mut self, there: &mut There, source: Source, link: &Inlink) -> Result<()> {
+    fn inlink(&mut self, there: &mut There, source: PageRef, link: &Inlink) -> Result<()> {
         let Some(open) = &mut there.open else { return Ok(()) };
         let uri = open.node.as_ref().map_or("a URI that is not in the index", |node| &node.uri);
         let uri = uri.to_owned();
@@ -249,7 +253,7 @@ impl Comparing<'_> {
 
 impl There {
     fn new(part: Part) -> There {
-        let walk = |byte: u8| Walk::new(part, &[byte]);
+        let walk = |byte: u8| RowCursor::new(part, &[byte]);
         There {
             nodes: walk(keys::NODES.byte),
             ranks: walk(keys::RANKS.byte),
@@ -261,7 +265,7 @@ impl There {
 }
 
 impl List {
-    fn peek(&mut self, index: &LinkIndex) -> Result<Option<(Source, Inlink)>> {
+    fn peek(&mut self, index: &LinkIndex) -> Result<Option<(PageRef, Inlink)>> {
         match self {
             List::Whole(list) => {
                 let first = list.front();
@@ -269,7 +273,7 @@ impl List {
             }
             List::Wide(walk) => {
                 let Some((key, value)) = walk.peek(index)? else { return Ok(None) };
-                let source = keys::form_of(key).and_then(|(_, rest)| Source::read(rest));
+                let source = keys::form_of(key).and_then(|(_, rest)| PageRef::read(rest));
                 let link = inlinks::decode_wide(value)?;
                 Ok(source.map(|source| (source, link)))
             }
@@ -289,16 +293,16 @@ impl List {
 }
 
 /// Rows that are there, a page of them at a time.
-struct Walk {
+struct RowCursor {
     part: Part,
     /// What was not read yet.
     rest: Option<Span>,
     rows: VecDeque<Pair>,
 }
 
-impl Walk {
-    fn new(part: Part, prefix: &[u8]) -> Walk {
-        Walk { part, rest: Some(Span::prefix(prefix)), rows: VecDeque::new() }
+impl RowCursor {
+    fn new(part: Part, prefix: &[u8]) -> RowCursor {
+        RowCursor { part, rest: Some(Span::prefix(prefix)), rows: VecDeque::new() }
     }
 
     fn peek(&mut self, index: &LinkIndex) -> Result<Option<(&[u8], &[u8])>> {

@@ -207,7 +207,7 @@ impl Notification for Email {
         is_among(&self.config.events, occasion)
     }
 
-    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
+    fn send(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         self.refuse_target()?;
         let message = self.message(notice).map_err(|why| self.unavailable(&why))?;
         let sent = self.transport.send(&message);
@@ -217,13 +217,13 @@ impl Notification for Email {
 
 /// The error at the bottom, which says most.
 fn deepest(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
+    let mut message = error.to_string();
     let mut at = error.source();
     while let Some(next) = at {
-        said = format!("{said}: {next}");
+        message = format!("{message}: {next}");
         at = next.source();
     }
-    said
+    message
 }
 
 const SETTINGS: &[Setting] = &[

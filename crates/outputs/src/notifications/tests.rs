@@ -83,7 +83,7 @@ fn a_mail_arrives_in_the_open_and_in_secret() {
         let smtp = Smtp::start(security);
         let mut email = email::open(&config(&smtp, name, ca_file)).unwrap();
         email.check().unwrap();
-        email.tell(&notice(Occasion::End)).unwrap();
+        email.send(&notice(Occasion::End)).unwrap();
         let mail = smtp.wait_for(1).remove(0);
         assert_eq!(mail.from, "crawler@example.com");
         assert_eq!(mail.to, ["admin@example.com", "b@example.com"]);
@@ -104,7 +104,7 @@ fn nothing_is_said_to_a_mail_server_that_cannot_be_trusted() {
     ] {
         let smtp = Smtp::start(security);
         let mut email = email::open(&config(&smtp, name, "")).unwrap();
-        let unavailable = email.tell(&notice(Occasion::End)).unwrap_err();
+        let unavailable = email.send(&notice(Occasion::End)).unwrap_err();
         assert!(unavailable.why.contains("localhost"), "{}", unavailable.why);
         assert!(smtp.mails().is_empty());
     }
@@ -118,13 +118,13 @@ fn a_login_is_sent_and_a_refusal_is_told() {
     json["password"] = "hunter2".into();
     let mut email = email::open(&json.to_string()).unwrap();
     smtp.refuse("451 come back later");
-    let unavailable = email.tell(&notice(Occasion::End)).unwrap_err();
+    let unavailable = email.send(&notice(Occasion::End)).unwrap_err();
     assert!(
         unavailable.why.contains("come back later") && !unavailable.why.contains("hunter2"),
         "{}",
         unavailable.why
     );
-    email.tell(&notice(Occasion::End)).unwrap();
+    email.send(&notice(Occasion::End)).unwrap();
     assert!(smtp.wait_for(1)[0].login.is_some());
     drop(smtp);
     assert!(email.check().unwrap_err().why.contains("cannot be used"));
@@ -137,7 +137,7 @@ fn no_mail_is_led_to_a_metadata_service() {
         "timeout_ms": 5000,
     });
     let mut email = email::open(&settings.to_string()).unwrap();
-    let away = email.tell(&notice(Occasion::End)).unwrap_err();
+    let away = email.send(&notice(Occasion::End)).unwrap_err();
     assert!(away.why.contains("metadata"), "{}", away.why);
     assert!(email.check().unwrap_err().why.contains("metadata"));
 }

@@ -6,7 +6,7 @@ use crate::connectors::server_settings::{
 };
 use crate::connectors::webhook::signature::sign;
 use crate::connectors::{base, written};
-use crate::http::{Method, Server, ServerRequest};
+use crate::http::{Method, ServerClient, ServerRequest};
 use crate::output::Unavailable;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -43,7 +43,7 @@ impl WebhookConfig {
 }
 
 struct Webhook {
-    server: Server,
+    server: ServerClient,
     config: WebhookConfig,
 }
 
@@ -65,7 +65,7 @@ impl Notification for Webhook {
         is_among(&self.config.events, occasion)
     }
 
-    fn tell(&mut self, notice: &Notice) -> Result<(), Unavailable> {
+    fn send(&mut self, notice: &Notice) -> Result<(), Unavailable> {
         let body = notice.to_json().to_string().into_bytes();
         let mut request = ServerRequest::json(Method::POST, self.server.base().clone(), body);
         if let Some(secret) = &self.config.secret {

@@ -48,7 +48,7 @@ pub fn words(access: &Access) -> Vec<String> {
 }
 
 /// Who asks for what they may see, and which documents are secured.
-pub struct Reader<'a> {
+pub struct ReaderAccess<'a> {
     /// The reader's access tokens.
     pub tokens: &'a [String],
     /// Connections whose documents an authority group secures.
@@ -56,8 +56,8 @@ pub struct Reader<'a> {
 }
 
 /// What a reader may see.
-pub fn visible_to(reader: &Reader<'_>, fields: &Fields) -> Box<dyn Query> {
-    let Reader { tokens, secured } = reader;
+pub fn visible_to(reader: &ReaderAccess<'_>, fields: &Fields) -> Box<dyn Query> {
+    let ReaderAccess { tokens, secured } = reader;
     let term = |word: String| Term::from_field_text(fields.access, &word);
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
     for level in LEVELS {

@@ -7,7 +7,7 @@ use super::schema::AnchorText;
 use crate::links::LinkIndex;
 use crate::links::keys;
 use crate::links::node::Node;
-use crate::links::queries::{self, Known};
+use crate::links::queries::{self, KnownUri};
 use page::domain::SuffixList;
 use page::ids::DocHash;
 use page::uri::Uri;
@@ -44,22 +44,22 @@ pub fn in_links(index: &LinkIndex, targets: &[Option<(Part, DocHash)>]) -> Resul
 pub fn of(index: &LinkIndex, targets: &[Option<(Part, DocHash)>]) -> Result<Vec<AnchorText>> {
     let targets = targets.to_vec();
     index.read(move |view| {
-        let mut said = Vec::new();
+        let mut texts = Vec::new();
         for (target, node) in targets.iter().zip(nodes(view, &targets)?) {
             let (Some((part, hash)), Some(node)) = (*target, node) else {
-                said.push(AnchorText { target: *target, ..AnchorText::default() });
+                texts.push(AnchorText { target: *target, ..AnchorText::default() });
                 continue;
             };
-            let known = Known { part, hash, node };
+            let known = KnownUri { part, hash, node };
             let anchors = queries::anchors(view, &known, LOOKED_MAX)?;
             let anchors = chosen(anchors.iter().map(String::as_str).take(LOOKED_MAX));
-            said.push(AnchorText {
+            texts.push(AnchorText {
                 links: known.node.incount,
                 anchors,
                 target: Some((part, hash)),
             });
         }
-        Ok(said)
+        Ok(texts)
     })
 }
 

@@ -1,42 +1,42 @@
 //! Answers questions: from what people write to pages of hits.
 //!
-//! In the order of the flow: [`parse`] reads the [question](answer), [`linked`] finds what
+//! In the order of the flow: [`parse`] reads the [question](answer), [`in_links`] finds what
 //! has as many in-links as it asks for, [`plan`] makes a query of it, [`find`] finds the best
 //! in every shard, which [`gather`] gathers segment by segment; [`ranking`] orders them, looks
 //! up their in-links and folds near-duplicates, and more are found until the page is full;
 //! [`show`] loads what is on it, with its [`snippets`]. If little was found, [`suggest`]
-//! knows a better spelling. [`bounded`] keeps the time of all this.
+//! knows a better spelling. [`deadline`] keeps the time of all this.
 //!
 //! Invariants: an answer is of one state of the index; everything is bounded: clauses, time
 //! ([`TIME_MAX`]), depth ([`DEPTH_MAX`]), and what is looked at for a page
 //! ([`CANDIDATES_MAX`]); what a bound has cut off is said.
 
 pub mod answer;
-mod beginning;
-pub mod bounded;
 mod cursor;
+pub mod deadline;
 mod find;
 pub mod gather;
-mod linked;
+mod in_links;
 pub mod parse;
 pub mod plan;
+mod prefix;
 mod ranking;
 mod show;
 mod snippets;
 mod suggest;
 
-use super::access::{Reader, TOKENS_MAX, visible_to};
+use super::access::{ReaderAccess, TOKENS_MAX, visible_to};
 use super::indexed_links::Target;
 use super::schema::{CONNECTION, Fields};
 use super::server::Shards;
-use bounded::Deadline;
 use cursor::{from_cursor, to_cursor};
+use deadline::Deadline;
 use find::Finder;
 use gather::Gather;
-use linked::Linked;
-use parse::{Node, Refused};
-use plan::{Plan, Weights};
-use ranking::{Ranked, Ranking, Rules};
+use in_links::LinkRangeDocs;
+use parse::{QueryNode, QuestionRefusal};
+use plan::{QueryPlanner, Weights};
+use ranking::{RankedHit, Ranking, RankingRules};
 use show::Pages;
 use snippets::Snippets;
 use std::path::Path;
@@ -46,8 +46,8 @@ use store::tables::cursors::Lag;
 use tantivy::Searcher;
 use tantivy::query::{BooleanQuery, ConstScoreQuery, Occur, Query};
 
-pub use answer::{Answer, Facet, Failed, Hit, Question};
-pub use snippets::Piece;
+pub use answer::{Answer, AnswerFailure, Facet, Hit, Question};
+pub use snippets::SnippetFragment;
 
 /// The longest a question may take.
 pub const TIME_MAX: Duration = Duration::from_secs(2);
@@ -73,7 +73,7 @@ pub type InLinks<'a> = &'a dyn Fn(&[Option<Target>]) -> store::Result<Vec<u64>>;
 
 /// Answers questions about one state of the index.
 #[allow(missing_docs)]
-pub struct Asking<'a> {
+pub struct IndexSearcher<'a> {
     pub shards: &'a Shards,
     pub fields: &'a Fields,
     /// What hits are worth.
@@ -88,16 +88,16 @@ pub struct Asking<'a> {
 
 /// How much is done for a question.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct SearchLimits {
     /// The time it has.
     pub time: Duration,
     /// Hits that are looked at for a page, near-duplicates included.
     pub candidates: usize,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { time: TIME_MAX, candidates: CANDIDATES_MAX }
+impl Default for SearchLimits {
+    fn default() -> SearchLimits {
+        SearchLimits { time: TIME_MAX, candidates: CANDIDATES_MAX }
     }
 }
 
@@ -106,7 +106,7 @@ struct FoundPage {
     total: u64,
     is_relaxed: bool,
     facets: Vec<Facet>,
-    page: Vec<Ranked>,
+    page: Vec<RankedHit>,
     /// In-links of the page's hits.
     links: Vec<u64>,
     /// Hits that are known, near-duplicates folded, from the first one on.
@@ -117,35 +117,39 @@ struct FoundPage {
 
 /// Hits that are wanted.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct HitRange {
     from: usize,
     limit: usize,
     candidates: usize,
 }
 
-impl Wanted {
+impl HitRange {
     /// Behind the last of them.
     fn end(self) -> usize {
         self.from + self.limit
     }
 }
 
-impl Asking<'_> {
+impl IndexSearcher<'_> {
     /// Answers a question.
-    pub fn answer(&self, question: &Question) -> Result<Answer, Failed> {
-        self.answer_within(question, Limits::default())
+    pub fn answer(&self, question: &Question) -> Result<Answer, AnswerFailure> {
+        self.answer_within(question, SearchLimits::default())
     }
 
     /// Answers a question with other limits than usual.
-    pub fn answer_within(&self, question: &Question, limits: Limits) -> Result<Answer, Failed> {
+    pub fn answer_within(
+        &self,
+        question: &Question,
+        limits: SearchLimits,
+    ) -> Result<Answer, AnswerFailure> {
         let began = Instant::now();
         let node = parse::parse(&question.text)?;
         if question.tokens.as_ref().is_some_and(|tokens| tokens.len() > TOKENS_MAX) {
-            return Err(Refused::TooManyTokens(TOKENS_MAX).into());
+            return Err(QuestionRefusal::TooManyTokens(TOKENS_MAX).into());
         }
         let from = from_cursor(question)?;
         let limit = question.limit.clamp(1, PAGE_MAX).min(DEPTH_MAX - from);
-        let wanted = Wanted { from, limit, candidates: limits.candidates };
+        let wanted = HitRange { from, limit, candidates: limits.candidates };
         let finding = Deadline::new(began + limits.time * FIND_FIFTHS / 5);
         let whole = Deadline::new(began + limits.time);
         let searchers: Vec<&Searcher> = self.shards.searchers().collect();
@@ -182,16 +186,16 @@ impl Asking<'_> {
     fn find(
         &self,
         question: &Question,
-        node: &Node,
-        wanted: Wanted,
+        node: &QueryNode,
+        wanted: HitRange,
         deadline: &Deadline,
-    ) -> Result<FoundPage, Failed> {
+    ) -> Result<FoundPage, AnswerFailure> {
         let searchers: Vec<&Searcher> = self.shards.searchers().collect();
-        let linked = Linked::find(node, &searchers, self.in_links, deadline)?;
-        let plan = Plan::new(self.fields, self.weights, &linked, deadline);
+        let linked = LinkRangeDocs::find(node, &searchers, self.in_links, deadline)?;
+        let plan = QueryPlanner::new(self.fields, self.weights, &linked, deadline);
         let finder = |is_strict| {
             let query = self.seen_by(question, plan.query(node, is_strict));
-            Finder::new(self.asked(question), &searchers, query, deadline)
+            Finder::new(self.searchers_of(question), &searchers, query, deadline)
         };
         let end = wanted.end();
         let window = if end < WINDOW { WINDOW } else { end + WINDOW };
@@ -199,12 +203,12 @@ impl Asking<'_> {
         let mut finding = finder(true)?;
         let mut matches = finding.find(&gather)?;
         let mut is_relaxed = false;
-        if matches.gathered.total == 0 && matches!(node, Node::All(_)) && !deadline.look() {
+        if matches.gathered.total == 0 && matches!(node, QueryNode::All(_)) && !deadline.look() {
             finding = finder(false)?;
             matches = finding.find(&gather)?;
             is_relaxed = matches.gathered.total > 0;
         }
-        let rules = Rules {
+        let rules = RankingRules {
             order: question.order,
             links_weight: self.weights.links,
             duplicates: question.duplicates,
@@ -214,7 +218,7 @@ impl Asking<'_> {
         let mut ranking = Ranking::new(&searchers, rules);
         ranking.extend(&matches.best)?;
         widen(&finding, &mut ranking, gather, wanted, matches.gathered.total, deadline)?;
-        let page: Vec<Ranked> =
+        let page: Vec<RankedHit> =
             ranking.kept().iter().skip(wanted.from).take(wanted.limit).cloned().collect();
         let total = matches.gathered.total;
         Ok(FoundPage {
@@ -234,7 +238,7 @@ impl Asking<'_> {
     }
 
     /// The shards that a question is asked of, with their numbers.
-    fn asked(&self, question: &Question) -> impl Iterator<Item = (usize, &Searcher)> {
+    fn searchers_of(&self, question: &Question) -> impl Iterator<Item = (usize, &Searcher)> {
         let is_restricted = question.tokens.is_some();
         // A shard of an older make does not say whose documents are secured.
         let is_asked = move |searcher: &Searcher| {
@@ -246,7 +250,7 @@ impl Asking<'_> {
     /// What a question may find, if that is not everything.
     fn visible(&self, question: &Question) -> Option<Box<dyn Query>> {
         let tokens = question.tokens.as_ref()?;
-        let reader = Reader { tokens, secured: self.secured };
+        let reader = ReaderAccess { tokens, secured: self.secured };
         Some(Box::new(ConstScoreQuery::new(visible_to(&reader, self.fields), 0.0)))
     }
 
@@ -267,10 +271,10 @@ fn widen(
     finder: &Finder<'_>,
     ranking: &mut Ranking<'_>,
     gather: Gather,
-    wanted: Wanted,
+    wanted: HitRange,
     total: u64,
     deadline: &Deadline,
-) -> Result<(), Failed> {
+) -> Result<(), AnswerFailure> {
     let mut gather = Gather { has_facets: false, ..gather };
     let is_open = |ranking: &Ranking<'_>| {
         ranking.kept().len() <= wanted.end() && (ranking.added() as u64) < total
@@ -288,6 +292,6 @@ fn widen(
 }
 
 /// What the library says, in our words.
-fn broken(error: tantivy::TantivyError) -> Failed {
-    Failed::Store(super::writer::failed(Path::new("the search index"), error))
+fn broken(error: tantivy::TantivyError) -> AnswerFailure {
+    AnswerFailure::Store(super::writer::failed(Path::new("the search index"), error))
 }

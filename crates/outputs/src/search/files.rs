@@ -17,7 +17,7 @@ use tantivy::directory::{
 
 /// The files of a version.
 #[derive(Debug, Clone)]
-pub struct Files {
+pub struct VersionFiles {
     /// Where files are; versions share it, and what is mapped of them.
     place: MmapDirectory,
     /// Their names there, by their names in the index.
@@ -26,10 +26,10 @@ pub struct Files {
     meta: Arc<str>,
 }
 
-impl Files {
+impl VersionFiles {
     /// The files of a version: their names in the index and where they are.
-    pub fn new(place: MmapDirectory, names: HashMap<PathBuf, PathBuf>, meta: &str) -> Files {
-        Files { place, names: Arc::new(names), meta: meta.into() }
+    pub fn new(place: MmapDirectory, names: HashMap<PathBuf, PathBuf>, meta: &str) -> VersionFiles {
+        VersionFiles { place, names: Arc::new(names), meta: meta.into() }
     }
 
     fn name(&self, path: &Path) -> Result<&Path, OpenReadError> {
@@ -42,7 +42,7 @@ fn read_only() -> io::Error {
     io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "a published version is not changed")
 }
 
-impl Directory for Files {
+impl Directory for VersionFiles {
     fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
         self.place.get_file_handle(self.name(path)?)
     }

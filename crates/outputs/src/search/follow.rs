@@ -17,9 +17,9 @@ mod tend;
 use super::anchor_text;
 use super::job_filter::{JobFilter, is_for_readers};
 use super::refresh::Refresh;
-use super::schema::{AnchorText, Entry, Key};
-use super::shard::{In, Means, Shard};
-use crate::follow::{Applied, Consumer, LeftOut, Work};
+use super::schema::{AnchorText, DocumentKey, IndexedDocument};
+use super::shard::{In, PublishContext, Shard};
+use crate::follow::{AppliedBatch, Consumer, LeftOut, PartWork};
 use page::domain::SuffixList;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -47,8 +47,8 @@ const DOCUMENTS_STEP: u32 = 1_000;
 const GATHER_MS: i64 = 300;
 
 /// The search index, as it follows a crawl.
-pub struct Search {
-    means: Means,
+pub struct SearchIndexConsumer {
+    context: PublishContext,
     list: Arc<SuffixList>,
     shards: BTreeMap<Part, (Shard, Refresh)>,
     /// The chunk that is being read.
@@ -66,17 +66,17 @@ pub struct Search {
 }
 
 /// Chunks that are in, by shard.
-type Taken = BTreeMap<Part, Vec<In>>;
+type ChunksByShard = BTreeMap<Part, Vec<In>>;
 
 /// What a batch has so far.
-struct Batch {
+struct IndexBatch {
     until: Instant,
     documents: usize,
     text_bytes: usize,
     left_out: Vec<LeftOut>,
 }
 
-impl Batch {
+impl IndexBatch {
     fn has_room(&self) -> bool {
         self.documents < DOCUMENTS_MAX
             && self.text_bytes < TEXT_BYTES_MAX
@@ -84,27 +84,43 @@ impl Batch {
     }
 }
 
-impl Search {
+impl SearchIndexConsumer {
     /// The index, and who is told of every version.
-    pub fn new(means: Means, published: Box<dyn FnMut() + Send>) -> Result<Search> {
-        let list = means.claimant.db.read(settings::suffix_list)?;
+    pub fn new(
+        context: PublishContext,
+        published: Box<dyn FnMut() + Send>,
+    ) -> Result<SearchIndexConsumer> {
+        let list = context.claimant.db.read(settings::suffix_list)?;
         let (shards, wanted) = (BTreeMap::new(), JobFilter::default());
         let (is_careful, is_anew, faults, reading) = Default::default();
-        Ok(Search { means, list, shards, reading, wanted, is_careful, is_anew, faults, published })
+        Ok(SearchIndexConsumer {
+            context,
+            list,
+            shards,
+            reading,
+            wanted,
+            is_careful,
+            is_anew,
+            faults,
+            published,
+        })
     }
 
     /// The same, made anew: shards are begun from nothing, whatever is published of them.
-    pub fn anew(means: Means) -> Result<Search> {
-        Ok(Search { is_anew: true, ..Search::new(means, Box::new(|| {}))? })
+    pub fn anew(context: PublishContext) -> Result<SearchIndexConsumer> {
+        Ok(SearchIndexConsumer {
+            is_anew: true,
+            ..SearchIndexConsumer::new(context, Box::new(|| {}))?
+        })
     }
 
     /// The same, with faults that a test injects.
-    pub fn with_faults(self, faults: Faults) -> Search {
-        Search { faults, ..self }
+    pub fn with_faults(self, faults: Faults) -> SearchIndexConsumer {
+        SearchIndexConsumer { faults, ..self }
     }
 
     fn db(&self) -> &Db {
-        &self.means.claimant.db
+        &self.context.claimant.db
     }
 
     /// A shard, opened if it is not. When there are too many, another one is closed, which
@@ -115,8 +131,8 @@ impl Search {
                 self.shards.pop_first();
             }
             let shard = match self.is_anew {
-                true => Shard::begin(&self.means, part)?,
-                false => Shard::open(&self.means, part)?,
+                true => Shard::begin(&self.context, part)?,
+                false => Shard::open(&self.context, part)?,
             };
             self.shards.insert(part, (shard, Refresh::default()));
         }
@@ -130,10 +146,10 @@ impl Search {
         if !chunk.has_news() {
             return Ok(true);
         }
-        if self.wanted.of(&self.means.claimant.db, chunk.job)? {
+        if self.wanted.of(&self.context.claimant.db, chunk.job)? {
             return Ok(false);
         }
-        let (home, db) = (self.means.shard_of(part), self.db().clone());
+        let (home, db) = (self.context.shard_of(part), self.db().clone());
         let shard = self.open(home)?;
         match () {
             () if shard.is_empty() => {}
@@ -144,14 +160,14 @@ impl Search {
     }
 
     /// Puts what a chunk says into its shard.
-    fn take(&mut self, part: Part, chunk: &Head, batch: &mut Batch) -> Result<()> {
+    fn take(&mut self, part: Part, chunk: &Head, batch: &mut IndexBatch) -> Result<()> {
         let id = chunk.id;
         let db = self.db().clone();
         let Some(facts) = db.read(move |tx| chunks::facts_of(tx, part, id))? else {
             return Ok(());
         };
         let is_wanted = self.wanted.of(&db, chunk.job)?;
-        let Some(bytes) = pack::read_facts(&db, &self.means.objects, part, facts)? else {
+        let Some(bytes) = pack::read_facts(&db, &self.context.objects, part, facts)? else {
             return Ok(());
         };
         let mut records: Vec<DocumentRecord> = Vec::new();
@@ -162,12 +178,12 @@ impl Search {
         let rows = db.read(move |tx| documents::pointers(tx, part, &hashes))?;
         let mut by_hash: HashMap<_, Vec<&Pointer>> = HashMap::new();
         rows.iter().for_each(|row| by_hash.entry(row.dochash).or_default().push(row));
-        let said = self.said(&records)?;
-        let home = self.means.shard_of(part);
+        let anchor_text = self.anchor_text(&records)?;
+        let home = self.context.shard_of(part);
         let Some((shard, _)) = self.shards.get_mut(&home) else { return Err(closed(home)) };
-        for (record, said) in records.iter().zip(&said) {
+        for (record, anchor_text) in records.iter().zip(&anchor_text) {
             for row in by_hash.get(&record.dochash).into_iter().flatten() {
-                let key = Key { connection: row.connection, hash: row.dochash };
+                let key = DocumentKey { connection: row.connection, hash: row.dochash };
                 let facts = record.facts.as_ref().filter(|_| row.chunk == Some(id));
                 match facts {
                     _ if row.is_removed => shard.writer.delete(key),
@@ -179,7 +195,8 @@ impl Search {
                     Some(facts) => {
                         batch.documents += 1;
                         batch.text_bytes += facts.text.len();
-                        let entry = Entry { key, place: (part, id), record, facts, said };
+                        let entry =
+                            IndexedDocument { key, place: (part, id), record, facts, anchor_text };
                         let document = caught(|| {
                             self.faults.at(FaultPoint::IndexDocument, &record.docid);
                             let document = shard.writer.fields.document(&entry, &self.list);
@@ -204,8 +221,8 @@ impl Search {
     }
 
     /// What others say of documents that have something to be found by.
-    fn said(&self, records: &[DocumentRecord]) -> Result<Vec<AnchorText>> {
-        let Some(links) = &self.means.links else {
+    fn anchor_text(&self, records: &[DocumentRecord]) -> Result<Vec<AnchorText>> {
+        let Some(links) = &self.context.links else {
             return Ok(vec![AnchorText::default(); records.len()]);
         };
         let target = |record: &DocumentRecord| {
@@ -217,14 +234,14 @@ impl Search {
 
     /// A batch of what is behind where parts are: what it came to, the chunks that are in, and
     /// how many documents.
-    fn fill(&mut self, work: &[Work]) -> Result<(Applied, Taken, usize)> {
-        let (mut applied, mut taken) = (Applied::default(), Taken::new());
+    fn fill(&mut self, work: &[PartWork]) -> Result<(AppliedBatch, ChunksByShard, usize)> {
+        let (mut applied, mut taken) = (AppliedBatch::default(), ChunksByShard::new());
         let until = Instant::now() + BATCH_TIME;
-        let mut batch = Batch { until, documents: 0, text_bytes: 0, left_out: Vec::new() };
+        let mut batch = IndexBatch { until, documents: 0, text_bytes: 0, left_out: Vec::new() };
         self.wanted.begin();
         for it in work {
             let (part, mut at) = (it.lease.part, it.at);
-            let shard = self.means.shard_of(part);
+            let shard = self.context.shard_of(part);
             if self.open(shard)?.writer.cursors.of(part) != it.at {
                 return Err(closed(shard));
             }
@@ -273,12 +290,12 @@ impl Search {
     fn by_shard<'a>(&self, leases: impl Iterator<Item = &'a Lease>) -> BTreeMap<Part, Vec<Lease>> {
         let mut by_shard: BTreeMap<Part, Vec<Lease>> = BTreeMap::new();
         for lease in leases {
-            by_shard.entry(self.means.shard_of(lease.part)).or_default().push(lease.clone());
+            by_shard.entry(self.context.shard_of(lease.part)).or_default().push(lease.clone());
         }
         by_shard
     }
 
-    fn publish(&mut self, work: &[Work], taken: &Taken) -> Result<()> {
+    fn publish(&mut self, work: &[PartWork], taken: &ChunksByShard) -> Result<()> {
         for (part, leases) in self.by_shard(work.iter().map(|it| &it.lease)) {
             let Some((shard, refresh)) = self.shards.get_mut(&part) else { continue };
             refresh.on_commits();
@@ -301,7 +318,7 @@ fn leave_out(db: &Db, part: Part, chunk: ChunkId, shard: &mut Shard) -> Result<(
         let found =
             db.read(move |tx| documents::of_chunk(tx, part, chunk, after, DOCUMENTS_STEP))?;
         for (_, connection, hash) in &found {
-            shard.writer.delete_if_in(Key { connection: *connection, hash: *hash })?;
+            shard.writer.delete_if_in(DocumentKey { connection: *connection, hash: *hash })?;
         }
         match found.last() {
             Some((last, ..)) if found.len() == DOCUMENTS_STEP as usize => after = *last,
@@ -310,13 +327,13 @@ fn leave_out(db: &Db, part: Part, chunk: ChunkId, shard: &mut Shard) -> Result<(
     }
 }
 
-impl Consumer for Search {
+impl Consumer for SearchIndexConsumer {
     fn role(&self) -> &'static str {
         cursors::SEARCH
     }
 
     fn spans_parts(&self) -> bool {
-        self.means.spans_parts
+        self.context.spans_parts
     }
 
     fn gather_ms(&self) -> i64 {
@@ -324,18 +341,18 @@ impl Consumer for Search {
     }
 
     fn take_up(&mut self, lease: &Lease) -> Result<i64> {
-        let part = self.means.shard_of(lease.part);
+        let part = self.context.shard_of(lease.part);
         // A shard that covers all parts is this process's as long as it has the directory.
-        if !self.means.spans_parts {
+        if !self.context.spans_parts {
             self.shards.remove(&part);
         }
         Ok(self.open(part)?.writer.cursors.of(lease.part))
     }
 
-    fn apply(&mut self, work: &[Work]) -> Result<Applied> {
+    fn apply(&mut self, work: &[PartWork]) -> Result<AppliedBatch> {
         let outcome = caught(|| {
             for it in work {
-                self.open(self.means.shard_of(it.lease.part))?;
+                self.open(self.context.shard_of(it.lease.part))?;
             }
             if self.is_beside(work) {
                 return self.make_beside(work);
@@ -352,11 +369,11 @@ impl Consumer for Search {
             self.blame(&error.to_string());
             // What is in memory is of no use any more; what is published is.
             for it in work {
-                let part = self.means.shard_of(it.lease.part);
+                let part = self.context.shard_of(it.lease.part);
                 self.shards.remove(&part);
                 if self.is_careful {
                     // It may be damage: the files are read again before they are opened.
-                    self.means.checked.keep(part, &[]);
+                    self.context.checked.keep(part, &[]);
                 }
             }
         }

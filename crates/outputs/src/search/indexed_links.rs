@@ -16,17 +16,17 @@ const TIMES: u64 = 4;
 pub type Target = (Part, DocHash);
 
 /// Whether so many in-links more, or less, are worth indexing a document anew.
-pub fn is_worth_it(told: u64, now: u64) -> bool {
-    let (less, more) = (told.min(now), told.max(now));
+pub fn is_worth_it(indexed: u64, now: u64) -> bool {
+    let (less, more) = (indexed.min(now), indexed.max(now));
     less != more && more >= less.saturating_mul(TIMES).max(1)
 }
 
 /// The least and the most in-links that a document can have now, if it is not worth indexing
 /// it anew.
-pub fn now_between(told: u64) -> (u64, u64) {
-    match told {
+pub fn now_between(indexed: u64) -> (u64, u64) {
+    match indexed {
         0 => (0, 0),
-        told => (told / TIMES + 1, told.saturating_mul(TIMES) - 1),
+        indexed => (indexed / TIMES + 1, indexed.saturating_mul(TIMES) - 1),
     }
 }
 
@@ -69,10 +69,10 @@ mod tests {
 
     #[test]
     fn a_document_that_gains_a_thousand_links_is_written_a_few_times() {
-        let (mut told, mut times) = (0, 0);
+        let (mut indexed, mut times) = (0, 0);
         for now in 1..=1_000 {
-            if is_worth_it(told, now) {
-                (told, times) = (now, times + 1);
+            if is_worth_it(indexed, now) {
+                (indexed, times) = (now, times + 1);
             }
         }
         assert_eq!(times, 5, "at 1, 4, 16, 64 and 256");
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn what_was_told_bounds_what_is_so() {
-        for told in 0..100 {
-            let (least, most) = now_between(told);
-            let can_be: Vec<u64> = (0..1_000).filter(|now| !is_worth_it(told, *now)).collect();
-            assert_eq!((can_be.first(), can_be.last()), (Some(&least), Some(&most)), "{told}");
+        for indexed in 0..100 {
+            let (least, most) = now_between(indexed);
+            let can_be: Vec<u64> = (0..1_000).filter(|now| !is_worth_it(indexed, *now)).collect();
+            assert_eq!((can_be.first(), can_be.last()), (Some(&least), Some(&most)), "{indexed}");
         }
     }
 }

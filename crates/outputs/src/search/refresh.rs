@@ -12,7 +12,7 @@
 
 use super::anchor_text;
 use super::indexed_links::{Columns, is_worth_it};
-use super::schema::Key;
+use super::schema::DocumentKey;
 use super::writer::{Writer, failed, searcher};
 use crate::links::LinkIndex;
 use std::collections::HashSet;
@@ -35,7 +35,7 @@ const SHARE: u32 = 50;
 pub struct Refresh {
     /// What the link index had changed when the sweep began that is under way, or was done.
     changes: Option<u64>,
-    sweep: Option<Sweep>,
+    sweep: Option<RefreshSweep>,
     /// No step is taken before.
     rests_until: Option<Instant>,
     /// How long steps took since the last rest.
@@ -46,7 +46,7 @@ pub struct Refresh {
 
 /// A sweep under way: what it has looked at.
 #[derive(Default)]
-struct Sweep {
+struct RefreshSweep {
     done: HashSet<SegmentId>,
     /// The segment that it is in, and the next document there.
     at: Option<(SegmentId, DocId)>,
@@ -99,7 +99,7 @@ impl Refresh {
     }
 }
 
-impl Sweep {
+impl RefreshSweep {
     /// Documents of the last commit that are worth it, from where the sweep is, and whether it is
     /// at its end.
     fn look(&mut self, committed: &Searcher, links: &LinkIndex) -> Result<(Vec<DocAddress>, bool)> {
@@ -165,15 +165,15 @@ fn write(
             committed.doc(*at).map_err(|error| failed(writer.home(), error))?;
         documents.push(stored);
     }
-    let said = anchor_text::of(links, &targets)?;
+    let anchor_text = anchor_text::of(links, &targets)?;
     let mut written = 0;
-    for (mut document, said) in documents.into_iter().zip(said) {
+    for (mut document, anchor_text) in documents.into_iter().zip(anchor_text) {
         let fields = &writer.fields;
         let key = document.get_first(fields.key).and_then(|it| it.as_bytes());
-        let Some(key) = key.and_then(Key::parse) else { continue };
+        let Some(key) = key.and_then(DocumentKey::parse) else { continue };
         let url = document.get_first(fields.url).and_then(|it| it.as_str());
         let url = url.unwrap_or_default().to_owned();
-        fields.complete(&mut document, key, &url, &said);
+        fields.complete(&mut document, key, &url, &anchor_text);
         writer.put(key, document)?;
         written += 1;
     }

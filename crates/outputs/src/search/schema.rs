@@ -111,12 +111,12 @@ pub fn analysers() -> TokenizerManager {
 /// The key of a document: the connection it is of, and the hash of its identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
-pub struct Key {
+pub struct DocumentKey {
     pub connection: ConnectionId,
     pub hash: DocHash,
 }
 
-impl Key {
+impl DocumentKey {
     /// As the index has it.
     pub fn bytes(self) -> [u8; 24] {
         let mut bytes = [0; 24];
@@ -126,10 +126,10 @@ impl Key {
     }
 
     /// From what the index has.
-    pub fn parse(bytes: &[u8]) -> Option<Key> {
+    pub fn parse(bytes: &[u8]) -> Option<DocumentKey> {
         let connection = i64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
         let hash = DocHash(bytes.get(8..)?.try_into().ok()?);
-        Some(Key { connection: ConnectionId(connection), hash })
+        Some(DocumentKey { connection: ConnectionId(connection), hash })
     }
 
     /// As a term.
@@ -151,8 +151,8 @@ pub struct AnchorText {
 
 /// A document for the index.
 #[allow(missing_docs)]
-pub struct Entry<'a> {
-    pub key: Key,
+pub struct IndexedDocument<'a> {
+    pub key: DocumentKey,
     /// Its part, and the chunk its content is from.
     pub place: (Part, ChunkId),
     /// What the chunk says.
@@ -160,13 +160,13 @@ pub struct Entry<'a> {
     /// What it holds.
     pub facts: &'a Facts,
     /// What others say.
-    pub said: &'a AnchorText,
+    pub anchor_text: &'a AnchorText,
 }
 
 impl Fields {
     /// A document as the index takes it.
-    pub fn document(&self, entry: &Entry<'_>, list: &SuffixList) -> TantivyDocument {
-        let Entry { key, place: (part, chunk), record, facts, said } = entry;
+    pub fn document(&self, entry: &IndexedDocument<'_>, list: &SuffixList) -> TantivyDocument {
+        let IndexedDocument { key, place: (part, chunk), record, facts, anchor_text } = entry;
         let mut to = TantivyDocument::default();
         to.add_bytes(self.key, &key.bytes());
         to.add_u64(self.part, part.0.unsigned_abs());
@@ -197,18 +197,24 @@ impl Fields {
         for word in access::words(&record.access) {
             to.add_text(self.access, word);
         }
-        self.complete(&mut to, *key, &record.docid, said);
+        self.complete(&mut to, *key, &record.docid, anchor_text);
         to
     }
 
     /// Adds what is not stored: what can be made of its key and its URL, and what others say.
-    pub fn complete(&self, to: &mut TantivyDocument, key: Key, url: &str, said: &AnchorText) {
+    pub fn complete(
+        &self,
+        to: &mut TantivyDocument,
+        key: DocumentKey,
+        url: &str,
+        anchor_text: &AnchorText,
+    ) {
         to.add_i64(self.connection, key.connection.0);
         to.add_text(self.address, address(url));
         above(host_of(url)).for_each(|it| to.add_text(self.host, it));
-        said.anchors.iter().for_each(|anchor| to.add_text(self.anchors, anchor));
-        to.add_u64(self.links, said.links);
-        if let Some((part, hash)) = said.target {
+        anchor_text.anchors.iter().for_each(|anchor| to.add_text(self.anchors, anchor));
+        to.add_u64(self.links, anchor_text.links);
+        if let Some((part, hash)) = anchor_text.target {
             to.add_u64(self.home, part.0.unsigned_abs());
             to.add_bytes(self.target, &hash.0);
         }
@@ -265,8 +271,9 @@ pub fn short_media(media: &str) -> &str {
 /// when it was fetched.
 fn date_ms(record: &DocumentRecord) -> i64 {
     let Some(fetch) = &record.fetch else { return 0 };
-    let told = fetch.last_modified.as_deref();
-    let told = told.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok());
-    let told = told.map(jiff::Timestamp::as_millisecond).filter(|ms| *ms <= fetch.fetched_ms);
-    told.unwrap_or(fetch.fetched_ms)
+    let modified = fetch.last_modified.as_deref();
+    let modified = modified.and_then(|text| DateTimeParser::new().parse_timestamp(text).ok());
+    let modified =
+        modified.map(jiff::Timestamp::as_millisecond).filter(|ms| *ms <= fetch.fetched_ms);
+    modified.unwrap_or(fetch.fetched_ms)
 }

@@ -7,8 +7,8 @@
 //! opens at a time; no file is opened that is not what was published, and an index with such a
 //! file answers nothing until it is made anew.
 
-use super::checked::{self, Checked};
-use super::files::Files;
+use super::file_checks::{self, CheckedFiles};
+use super::files::VersionFiles;
 use super::schema::{Fields, analysers};
 use super::writer::{Cursors, failed};
 use std::collections::{BTreeMap, HashMap};
@@ -36,12 +36,12 @@ const FETCH_PAUSE: Duration = Duration::from_secs(1);
 /// All shards as they are at one moment.
 #[derive(Clone, Default)]
 pub struct Shards {
-    opened: Arc<BTreeMap<Part, Opened>>,
+    opened: Arc<BTreeMap<Part, OpenedShard>>,
 }
 
 /// A shard that was opened.
 #[derive(Clone)]
-struct Opened {
+struct OpenedShard {
     version: i64,
     searcher: Searcher,
     /// The commits that are in.
@@ -74,7 +74,7 @@ impl Shards {
 
 /// What a question is answered from.
 #[allow(missing_docs)]
-pub struct Current {
+pub struct ServedIndex {
     pub shards: Shards,
     /// How far they are behind the crawl.
     pub lag: Lag,
@@ -82,7 +82,7 @@ pub struct Current {
 
 /// Serves searches.
 #[allow(missing_docs)]
-pub struct Server {
+pub struct SearchServer {
     pub fields: Fields,
     opener: Arc<Opener>,
     /// The thread that fetches a version, if there was one.
@@ -91,18 +91,23 @@ pub struct Server {
     suspected: Mutex<Vec<(Part, i64)>>,
 }
 
-impl Server {
+impl SearchServer {
     /// A server that has opened nothing yet.
-    pub fn new(db: Db, objects: Objects, cache: PathBuf) -> Server {
-        Server::knowing(db, objects, cache, Checked::default())
+    pub fn new(db: Db, objects: Objects, cache: PathBuf) -> SearchServer {
+        SearchServer::knowing(db, objects, cache, CheckedFiles::default())
     }
 
     /// The same, with what whoever writes the index in this process knows of its files.
-    pub fn knowing(db: Db, objects: Objects, cache: PathBuf, checked: Checked) -> Server {
+    pub fn knowing(
+        db: Db,
+        objects: Objects,
+        cache: PathBuf,
+        checked: CheckedFiles,
+    ) -> SearchServer {
         let (shards, places, failed_at, is_over) = Default::default();
         let opener = Opener { db, objects, cache, shards, places, checked, failed_at, is_over };
         let (fields, fetching, suspected) = Default::default();
-        Server { fields, opener: Arc::new(opener), fetching, suspected }
+        SearchServer { fields, opener: Arc::new(opener), fetching, suspected }
     }
 
     /// What was opened last.
@@ -118,7 +123,7 @@ impl Server {
 
     /// What a question is answered from. If something newer is published that has to be
     /// fetched, this is what was opened before, and the newer one is fetched beside.
-    pub fn current(&self, now_ms: i64) -> Result<Current> {
+    pub fn current(&self, now_ms: i64) -> Result<ServedIndex> {
         let read = move |tx: &mut store::Tx<'_>| {
             let versions = shards::versions(tx, PARTS_MAX)?;
             Ok((versions, cursors::lag(tx, cursors::SEARCH, now_ms)?))
@@ -126,7 +131,7 @@ impl Server {
         let (versions, lag) = self.opener.db.read(read)?;
         let before = self.shards();
         if before.are(&versions) {
-            return Ok(Current { shards: before, lag });
+            return Ok(ServedIndex { shards: before, lag });
         }
         // With nothing to answer from, the first question waits.
         let shards = match before.opened.is_empty() {
@@ -141,7 +146,7 @@ impl Server {
                 false => cursors::lag_behind(tx, &reached, now_ms),
             }
         })?;
-        Ok(Current { shards, lag })
+        Ok(ServedIndex { shards, lag })
     }
 
     /// Opens what is newer if its files are here; otherwise has them fetched, without waiting
@@ -174,7 +179,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for SearchServer {
     /// The thread ends behind the file that it fetches. It is not waited for: a store that does
     /// not answer would hold up the end of the process.
     fn drop(&mut self) {
@@ -192,7 +197,7 @@ struct Opener {
     /// Directories of files, by shard; whoever has it opens versions.
     places: Mutex<Places>,
     /// Files that are known to be what was published.
-    checked: Checked,
+    checked: CheckedFiles,
     /// When versions could not be fetched.
     failed_at: Mutex<Option<Instant>>,
     /// Whether nobody needs them any more.
@@ -254,7 +259,7 @@ impl Opener {
     }
 
     /// Opens the newest version of a shard, if there is one.
-    fn open(&self, part: Part, places: &mut Places) -> Result<Option<Opened>> {
+    fn open(&self, part: Part, places: &mut Places) -> Result<Option<OpenedShard>> {
         let mut tries = 0;
         loop {
             let read = move |tx: &mut store::Tx<'_>| {
@@ -272,10 +277,10 @@ impl Opener {
                         place
                     }
                 };
-                let files = Files::new(place, names, &shard.told.meta);
+                let files = VersionFiles::new(place, names, &shard.told.meta);
                 let opened = caught(|| searcher(&at, files));
-                let opened = opened.map_err(|panic| checked::panicked(part, &panic)).flatten();
-                opened.map(|(searcher, cursors)| Opened {
+                let opened = opened.map_err(|panic| file_checks::panicked(part, &panic)).flatten();
+                opened.map(|(searcher, cursors)| OpenedShard {
                     version: shard.version,
                     searcher,
                     cursors,
@@ -338,17 +343,17 @@ impl Opener {
     }
 }
 
-impl Server {
+impl SearchServer {
     /// Reads every file of what is published, whatever is known of it, and tells which are not
     /// what was published. Returns how many.
-    pub fn verify_files(&self, tell: &mut dyn FnMut(&str)) -> Result<u64> {
+    pub fn verify_files(&self, report: &mut dyn FnMut(&str)) -> Result<u64> {
         let mut damaged = 0;
         for (part, _) in self.opener.db.read(|tx| shards::versions(tx, PARTS_MAX))? {
             for file in self.opener.db.read(move |tx| shards::files(tx, part))? {
                 match self.verify_file(part, &file) {
                     Err(error @ Error::Corrupt { .. }) => {
                         damaged += 1;
-                        tell(&error.to_string());
+                        report(&error.to_string());
                     }
                     read => read?,
                 }
@@ -361,9 +366,9 @@ impl Server {
     fn verify_file(&self, part: Part, file: &File) -> Result<()> {
         let path = ObjectPath::parse(&file.path)?;
         if let Some(at) = self.opener.objects.file_of(&path) {
-            return checked::read_whole(part, file, &at);
+            return file_checks::read_whole(part, file, &at);
         }
-        checked::compare(part, file, &self.opener.objects.get(&path)?)
+        file_checks::compare(part, file, &self.opener.objects.get(&path)?)
     }
 
     /// Runs a question. If the library panics over it or calls the index damaged, the files that
@@ -398,7 +403,7 @@ impl Server {
             for (part, _) in &versions {
                 let (part, at) = (*part, self.opener.place(*part)?);
                 for file in self.opener.db.read(move |tx| shards::files(tx, part))? {
-                    checked::read_whole(part, &file, &at.join(name_of(&file)))?;
+                    file_checks::read_whole(part, &file, &at.join(name_of(&file)))?;
                 }
             }
             *suspected = versions;
@@ -413,7 +418,7 @@ fn name_of(file: &File) -> &str {
 }
 
 /// A version of a shard, opened, and the commits that are in.
-fn searcher(at: &Path, files: Files) -> Result<(Searcher, Cursors)> {
+fn searcher(at: &Path, files: VersionFiles) -> Result<(Searcher, Cursors)> {
     let mut index = Index::open(files).map_err(|error| failed(at, error))?;
     index.set_tokenizers(analysers());
     let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();

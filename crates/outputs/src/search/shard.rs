@@ -8,9 +8,9 @@
 //! anew is made beside it and takes its place at once, when it is as far ([`Shard::switch`]); a
 //! crash at any point leaves at worst files that nobody needs, which whoever comes next removes.
 
-use super::checked::{Checked, measured};
+use super::file_checks::{CheckedFiles, measured};
 use super::writer::{
-    Committed, META, Writer, clear, describe, make_beside, take_over, take_the_place,
+    CommittedSegments, META, Writer, clear, describe, make_beside, take_over, take_the_place,
 };
 use crate::links::LinkIndex;
 use crate::rights::Claimant;
@@ -36,7 +36,7 @@ const MERGES_MAX: usize = 20;
 /// Who publishes, and where.
 #[derive(Clone)]
 #[allow(missing_docs)]
-pub struct Means {
+pub struct PublishContext {
     /// Who it is.
     pub claimant: Claimant,
     pub objects: Objects,
@@ -47,10 +47,10 @@ pub struct Means {
     /// Who links to what, if that is known.
     pub links: Option<LinkIndex>,
     /// Files that are known to be what was published.
-    pub checked: Checked,
+    pub checked: CheckedFiles,
 }
 
-impl Means {
+impl PublishContext {
     fn db(&self) -> &Db {
         &self.claimant.db
     }
@@ -75,7 +75,7 @@ impl Means {
 #[allow(missing_docs)]
 pub struct Shard {
     part: Part,
-    means: Means,
+    context: PublishContext,
     pub writer: Writer,
     make: String,
     /// The files of what is published of this one.
@@ -88,7 +88,7 @@ pub struct Shard {
 
 /// What merges have left to publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergeResult {
     /// What is published is what they made.
     Nothing,
     /// One is under way.
@@ -108,37 +108,38 @@ pub struct In {
 impl Shard {
     /// Takes up a shard where what is published of it ends. If nothing is, or something of
     /// another make, it is begun anew.
-    pub fn open(means: &Means, part: Part) -> Result<Shard> {
-        let make = super::writer::make(means.spans_parts);
-        let (current, files, reached) = means.db().read(move |tx| {
+    pub fn open(context: &PublishContext, part: Part) -> Result<Shard> {
+        let make = super::writer::make(context.spans_parts);
+        let (current, files, reached) = context.db().read(move |tx| {
             let shard = shards::current(tx, part)?;
             Ok((shard, shards::files(tx, part)?, shards::reached(tx, part)?))
         })?;
         let Some(shard) = current.filter(|it| it.told.make == make) else {
-            return Shard::begin(means, part);
+            return Shard::begin(context, part);
         };
-        remove_staged(means, part)?;
-        let home = take_over(&means.folder(part), means.claimant.ids.next())?;
-        if !is_there(&home, &shard.told.meta, &files) || means.check(part, &home, &files).is_err() {
-            restore(means, &home, &shard.told.meta, &files)?;
-            means.check(part, &home, &files)?;
+        remove_staged(context, part)?;
+        let home = take_over(&context.folder(part), context.claimant.ids.next())?;
+        if !is_there(&home, &shard.told.meta, &files) || context.check(part, &home, &files).is_err()
+        {
+            restore(context, &home, &shard.told.meta, &files)?;
+            context.check(part, &home, &files)?;
         }
         let mut writer = Writer::open(&home)?;
         for (part, seq) in reached {
             writer.cursors.raise(part, seq);
         }
-        let (means, documents) = (means.clone(), shard.documents);
-        Ok(Shard { part, means, writer, make, published: files, documents, is_beside: false })
+        let (context, documents) = (context.clone(), shard.documents);
+        Ok(Shard { part, context, writer, make, published: files, documents, is_beside: false })
     }
 
     /// Begins a shard anew, beside what is published of it.
-    pub fn begin(means: &Means, part: Part) -> Result<Shard> {
-        remove_staged(means, part)?;
-        let make = super::writer::make(means.spans_parts);
-        let home = make_beside(&means.folder(part), means.claimant.ids.next())?;
-        let (writer, means) = (Writer::open(&home)?, means.clone());
+    pub fn begin(context: &PublishContext, part: Part) -> Result<Shard> {
+        remove_staged(context, part)?;
+        let make = super::writer::make(context.spans_parts);
+        let home = make_beside(&context.folder(part), context.claimant.ids.next())?;
+        let (writer, context) = (Writer::open(&home)?, context.clone());
         let (published, documents) = (Vec::new(), 0);
-        Ok(Shard { part, means, writer, make, published, documents, is_beside: true })
+        Ok(Shard { part, context, writer, make, published, documents, is_beside: true })
     }
 
     /// Whether no document is in it, nor on its way.
@@ -165,7 +166,7 @@ impl Shard {
     pub fn move_on(&self, leases: &[Lease], chunks: &[In]) -> Result<bool> {
         let reached = self.reached(leases);
         let (leases, marks, now_ms) = (leases.to_vec(), chunks.to_vec(), clock::now_ms());
-        self.means.db().write(move |tx| {
+        self.context.db().write(move |tx| {
             if !shards::move_on(tx, &leases, &reached)? {
                 return Ok(false);
             }
@@ -193,21 +194,21 @@ impl Shard {
 
     /// Publishes what merges made of the last commit, when none is under way any more: what was
     /// published before takes as much room again until then.
-    pub fn publish_merged(&mut self, leases: &[Lease]) -> Result<Merged> {
+    pub fn publish_merged(&mut self, leases: &[Lease]) -> Result<MergeResult> {
         if self.is_beside || self.writer.is_changed() {
-            return Ok(Merged::Nothing);
+            return Ok(MergeResult::Nothing);
         }
         if self.writer.is_merging()? {
-            return Ok(Merged::Later);
+            return Ok(MergeResult::Later);
         }
         let committed = self.writer.committed()?;
         let is_published = |name: &String| self.published.iter().any(|it| it.name == *name);
         if committed.names.len() == self.published.len() && committed.names.iter().all(is_published)
         {
-            return Ok(Merged::Nothing);
+            return Ok(MergeResult::Nothing);
         }
         self.publish_committed(leases, &[])?;
-        Ok(Merged::Published)
+        Ok(MergeResult::Published)
     }
 
     fn publish_committed(&mut self, leases: &[Lease], chunks: &[In]) -> Result<i64> {
@@ -223,18 +224,18 @@ impl Shard {
     }
 
     /// Makes objects of files that are not published. `None` if one of them is gone.
-    fn upload(&self, committed: &Committed) -> Result<Option<Vec<File>>> {
+    fn upload(&self, committed: &CommittedSegments) -> Result<Option<Vec<File>>> {
         let is_new = |name: &&String| !self.published.iter().any(|it| it.name == **name);
         let names: Vec<&String> = committed.names.iter().filter(is_new).collect();
         let part = self.part;
         let mut staged = Vec::new();
         for name in names {
-            let object = ObjectId(self.means.claimant.ids.next());
+            let object = ObjectId(self.context.claimant.ids.next());
             let path = ObjectPath::shard(part, object, name)?;
             staged.push((name.clone(), object, path));
         }
         let (rows, now_ms) = (staged.clone(), clock::now_ms());
-        self.means.db().write(move |tx| {
+        self.context.db().write(move |tx| {
             for (_, object, path) in &rows {
                 objects::stage(tx, part, *object, Kind::Shard, path.as_str(), now_ms)?;
             }
@@ -244,8 +245,8 @@ impl Shard {
         for (name, object, path) in staged {
             let file = self.writer.home().join(&name);
             let Some((bytes, hash)) = measured(&file)? else { return Ok(None) };
-            self.means.checked.has_read(part, object, &file);
-            match self.means.objects.put_file(&path, &file) {
+            self.context.checked.has_read(part, object, &file);
+            match self.context.objects.put_file(&path, &file) {
                 Err(Error::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
                     return Ok(None);
                 }
@@ -262,16 +263,16 @@ impl Shard {
         &mut self,
         leases: &[Lease],
         chunks: &[In],
-        committed: Committed,
+        committed: CommittedSegments,
         added: Vec<File>,
     ) -> Result<i64> {
-        let Committed { meta, names, documents } = committed;
+        let CommittedSegments { meta, names, documents } = committed;
         let (part, now_ms) = (self.part, clock::now_ms());
         let reached = self.reached(leases);
         let told = Told { make: self.make.clone(), meta };
         let new = New { told, documents, reached: reached.clone(), names, added };
         let (leases, marks) = (leases.to_vec(), chunks.to_vec());
-        let (version, published) = self.means.db().write(move |tx| {
+        let (version, published) = self.context.db().write(move |tx| {
             let version = shards::publish(tx, part, &leases, &new, now_ms)?;
             for (part, seq) in &reached {
                 cursors::set(tx, *part, cursors::SEARCH, *seq, now_ms)?;
@@ -283,7 +284,7 @@ impl Shard {
         })?;
         self.published = published;
         self.documents = documents;
-        self.means.checked.keep(self.part, &self.published);
+        self.context.checked.keep(self.part, &self.published);
         self.collect()?;
         Ok(version)
     }
@@ -294,7 +295,7 @@ impl Shard {
             return Ok(());
         }
         let (chunks, now_ms) = (chunks.to_vec(), clock::now_ms());
-        self.means.db().write(move |tx| {
+        self.context.db().write(move |tx| {
             for it in &chunks {
                 chunks::mark_task(tx, &it.lease, it.chunk, task, None, now_ms)?;
             }
@@ -306,20 +307,20 @@ impl Shard {
     fn collect(&self) -> Result<()> {
         // In a directory nobody needs long: files that are open stay readable without a
         // name, and whoever comes too late looks again for what is newest.
-        let grace_ms = if self.means.spans_parts { 0 } else { DROPPED_GRACE_MS };
+        let grace_ms = if self.context.spans_parts { 0 } else { DROPPED_GRACE_MS };
         // What was dropped this very millisecond may go as well.
         let (part, before_ms) = (self.part, clock::now_ms() - grace_ms + 1);
         let gone =
             move |tx: &mut store::Tx<'_>| shards::dropped(tx, part, before_ms, COLLECTED_MAX);
-        let gone = self.means.db().read(gone)?;
+        let gone = self.context.db().read(gone)?;
         if gone.is_empty() {
             return Ok(());
         }
         for it in &gone {
-            self.means.objects.delete(&ObjectPath::parse(&it.path)?)?;
+            self.context.objects.delete(&ObjectPath::parse(&it.path)?)?;
         }
         let ids: Vec<ObjectId> = gone.iter().map(|it| it.object).collect();
-        self.means.db().write(move |tx| shards::forget(tx, part, &ids))
+        self.context.db().write(move |tx| shards::forget(tx, part, &ids))
     }
 }
 
@@ -334,10 +335,10 @@ fn is_there(home: &Path, meta: &str, files: &[File]) -> bool {
 }
 
 /// Brings what is published into a directory.
-fn restore(means: &Means, home: &Path, meta: &str, files: &[File]) -> Result<()> {
+fn restore(context: &PublishContext, home: &Path, meta: &str, files: &[File]) -> Result<()> {
     clear(home)?;
     for it in files {
-        means.objects.fetch_file(&ObjectPath::parse(&it.path)?, &home.join(&it.name))?;
+        context.objects.fetch_file(&ObjectPath::parse(&it.path)?, &home.join(&it.name))?;
     }
     let names: Vec<String> = files.iter().map(|it| it.name.clone()).collect();
     describe(home, meta, &names)
@@ -345,18 +346,18 @@ fn restore(means: &Means, home: &Path, meta: &str, files: &[File]) -> Result<()>
 
 /// Gives up what writers of a shard left staged that are dead. In a directory nobody else can be
 /// writing, and it goes at once; elsewhere it goes when its grace is over.
-fn remove_staged(means: &Means, part: Part) -> Result<()> {
+fn remove_staged(context: &PublishContext, part: Part) -> Result<()> {
     loop {
         let now_ms = clock::now_ms();
-        let doomed = means.db().write(move |tx| {
+        let doomed = context.db().write(move |tx| {
             objects::condemn_staged(tx, part, Kind::Shard, now_ms, COLLECTED_MAX)
         })?;
-        if means.spans_parts {
+        if context.spans_parts {
             for it in &doomed {
-                means.objects.delete(&ObjectPath::parse(&it.path)?)?;
+                context.objects.delete(&ObjectPath::parse(&it.path)?)?;
             }
             let ids: Vec<ObjectId> = doomed.iter().map(|it| it.id).collect();
-            means.db().write(move |tx| objects::forget(tx, part, &ids))?;
+            context.db().write(move |tx| objects::forget(tx, part, &ids))?;
         }
         if doomed.len() < COLLECTED_MAX as usize {
             return Ok(());

@@ -11,7 +11,7 @@ mod facts;
 mod strays;
 
 use super::job_filter::{JobFilter, is_for_readers};
-use super::schema::{Fields, Key};
+use super::schema::{DocumentKey, Fields};
 use super::server::Shards;
 use super::writer::{Cursors, failed};
 use serde::Serialize;
@@ -33,7 +33,7 @@ const STEP: u32 = 1_000;
 
 /// What a comparison found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Verified {
+pub struct ShardVerifyResult {
     /// Documents that should be found, and are.
     pub documents: u64,
     /// Documents in the index.
@@ -52,7 +52,7 @@ pub struct Verified {
 
 /// What is compared.
 #[allow(missing_docs)]
-pub struct Verifying<'a> {
+pub struct VerifyContext<'a> {
     pub db: &'a Db,
     /// Where facts are.
     pub objects: &'a Objects,
@@ -62,16 +62,16 @@ pub struct Verifying<'a> {
 }
 
 /// How far the index is in each part, and how far the crawl was.
-type Reached = HashMap<Part, (i64, i64)>;
+type VerifyPositions = HashMap<Part, (i64, i64)>;
 
-impl Verifying<'_> {
+impl VerifyContext<'_> {
     /// Compares, with the stored facts too if that is wanted, and tells every difference.
-    pub fn verify(&self, is_full: bool, tell: &mut dyn FnMut(&str)) -> Result<Verified> {
+    pub fn verify(&self, is_full: bool, report: &mut dyn FnMut(&str)) -> Result<ShardVerifyResult> {
         let indexed = self.shards.documents();
-        let mut verified = Verified { indexed, ..Verified::default() };
-        let mut differ = |verified: &mut Verified, what: &str| {
+        let mut verified = ShardVerifyResult { indexed, ..ShardVerifyResult::default() };
+        let mut differ = |verified: &mut ShardVerifyResult, what: &str| {
             verified.differences += 1;
-            tell(what);
+            report(what);
         };
         let parts = self.db.read(settings::parts)?;
         let reached = self.reached(parts)?;
@@ -87,7 +87,7 @@ impl Verifying<'_> {
                 let Some(last) = rows.last() else { break };
                 after = last.id;
                 for row in &rows {
-                    let key = Key { connection: row.connection, hash: row.dochash };
+                    let key = DocumentKey { connection: row.connection, hash: row.dochash };
                     let found = self.chunks_of(key)?;
                     met += found.len() as u64;
                     let is_late = row.seq.is_some_and(|seq| seq > at);
@@ -104,12 +104,12 @@ impl Verifying<'_> {
             }
         }
         if met != verified.indexed {
-            let mut tell = |what: &str| differ(&mut verified, what);
-            let late = strays::tell(self, &reached, &mut tell)?;
+            let mut report = |what: &str| differ(&mut verified, what);
+            let late = strays::report(self, &reached, &mut report)?;
             verified.waiting += late;
         }
         if is_full {
-            let mut full = facts::Comparing { of: self, jobs, compared: 0 };
+            let mut full = facts::FactsComparison { of: self, jobs, compared: 0 };
             full.compare(&reached, &mut |what| differ(&mut verified, what))?;
             verified.compared = full.compared;
         }
@@ -135,8 +135,8 @@ impl Verifying<'_> {
     }
 
     /// How far the index is, as it says itself and as its rows say.
-    fn reached(&self, parts: u32) -> Result<Reached> {
-        let mut reached = Reached::new();
+    fn reached(&self, parts: u32) -> Result<VerifyPositions> {
+        let mut reached = VerifyPositions::new();
         for part in (0..i64::from(parts)).map(Part) {
             let head = self.db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
             reached.insert(part, (0, head));
@@ -156,7 +156,7 @@ impl Verifying<'_> {
     }
 
     /// The chunks that a document is in the index from.
-    fn chunks_of(&self, key: Key) -> Result<Vec<ChunkId>> {
+    fn chunks_of(&self, key: DocumentKey) -> Result<Vec<ChunkId>> {
         let mut found = Vec::new();
         for (searcher, at) in self.places_of(key)? {
             let reader = searcher.segment_reader(at.segment_ord);
@@ -167,7 +167,7 @@ impl Verifying<'_> {
     }
 
     /// Where a document is in the index.
-    fn places_of(&self, key: Key) -> Result<Vec<(&Searcher, DocAddress)>> {
+    fn places_of(&self, key: DocumentKey) -> Result<Vec<(&Searcher, DocAddress)>> {
         let mut found = Vec::new();
         for searcher in self.shards.searchers() {
             for (segment, reader) in (0u32..).zip(searcher.segment_readers()) {
@@ -217,7 +217,11 @@ impl Jobs {
 }
 
 /// Documents of a segment that are under a key.
-fn of_segment(reader: &SegmentReader, fields: &Fields, key: Key) -> tantivy::Result<Vec<u32>> {
+fn of_segment(
+    reader: &SegmentReader,
+    fields: &Fields,
+    key: DocumentKey,
+) -> tantivy::Result<Vec<u32>> {
     let inverted = reader.inverted_index(fields.key)?;
     let term = key.term(fields);
     let Some(postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {

@@ -20,7 +20,7 @@ pub fn analyser() -> TextAnalyzer {
 
 /// What is asked for in place of a piece of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum TermMatch {
     /// Words that follow each other; most often it is one.
     Words(Vec<String>),
     /// One character of a language without spaces: whatever begins with it.
@@ -28,7 +28,7 @@ pub enum Asked {
 }
 
 /// What is asked for, of a piece of a question without white space, or of a phrase.
-pub fn asked(text: &str) -> Option<Asked> {
+pub fn term_match(text: &str) -> Option<TermMatch> {
     let mut analyser = analyser();
     let mut stream = analyser.token_stream(text);
     let mut words: Vec<(usize, String)> = Vec::new();
@@ -39,7 +39,7 @@ pub fn asked(text: &str) -> Option<Asked> {
     if let [(_, only)] = words.as_slice()
         && is_single(only)
     {
-        return Some(Asked::Beginning(only.clone()));
+        return Some(TermMatch::Beginning(only.clone()));
     }
     // The last character of a run is in its last pair.
     let in_pair = |at: usize| {
@@ -50,7 +50,7 @@ pub fn asked(text: &str) -> Option<Asked> {
     };
     let kept: Vec<String> =
         (0..words.len()).filter(|at| !in_pair(*at)).map(|at| words[at].1.clone()).collect();
-    (!kept.is_empty()).then_some(Asked::Words(kept))
+    (!kept.is_empty()).then_some(TermMatch::Words(kept))
 }
 
 /// Whether a character is of a language that is written without spaces.
@@ -221,20 +221,21 @@ mod tests {
 
     #[test]
     fn a_question_asks_for_what_is_indexed() {
-        let of = |words: &[&str]| Some(Asked::Words(words.iter().map(|it| (*it).into()).collect()));
-        assert_eq!(asked("Hello"), of(&["hello"]));
-        assert_eq!(asked("wi-fi"), of(&["wi", "fi"]));
-        assert_eq!(asked("東京都"), of(&["東京", "京都"]));
-        assert_eq!(asked("東"), Some(Asked::Beginning("東".into())));
-        assert_eq!(asked("..."), None);
-        assert_eq!(asked("X"), of(&["x"]));
+        let of =
+            |words: &[&str]| Some(TermMatch::Words(words.iter().map(|it| (*it).into()).collect()));
+        assert_eq!(term_match("Hello"), of(&["hello"]));
+        assert_eq!(term_match("wi-fi"), of(&["wi", "fi"]));
+        assert_eq!(term_match("東京都"), of(&["東京", "京都"]));
+        assert_eq!(term_match("東"), Some(TermMatch::Beginning("東".into())));
+        assert_eq!(term_match("..."), None);
+        assert_eq!(term_match("X"), of(&["x"]));
     }
 
     proptest! {
         #[test]
         fn any_text_can_be_read(text in "\\PC{0,80}") {
             words(&text);
-            asked(&text);
+            term_match(&text);
         }
     }
 }

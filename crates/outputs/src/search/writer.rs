@@ -6,7 +6,7 @@
 //! commit says of cursors is true of the documents that are in; no writer finds in its
 //! directory what another one does.
 
-use super::schema::{Fields, Key, VERSION, analysers};
+use super::schema::{DocumentKey, Fields, VERSION, analysers};
 use super::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Cursors {
 
 /// What a commit left.
 #[derive(Debug, Clone)]
-pub struct Committed {
+pub struct CommittedSegments {
     /// What the index says of its files.
     pub meta: String,
     /// The names of the files.
@@ -144,7 +144,7 @@ impl Writer {
     }
 
     /// A document takes the place of what was there under its key.
-    pub fn put(&mut self, key: Key, document: TantivyDocument) -> Result<()> {
+    pub fn put(&mut self, key: DocumentKey, document: TantivyDocument) -> Result<()> {
         self.is_changed = true;
         self.writer.delete_term(key.term(&self.fields));
         self.writer.add_document(document).map_err(|error| failed(&self.home, error))?;
@@ -163,7 +163,7 @@ impl Writer {
     }
 
     /// A document is gone.
-    pub fn delete(&mut self, key: Key) {
+    pub fn delete(&mut self, key: DocumentKey) {
         self.is_changed = true;
         self.writer.delete_term(key.term(&self.fields));
     }
@@ -175,7 +175,7 @@ impl Writer {
 
     /// Deletes a document if it is in, or may be: what was put since the last commit is not
     /// looked for.
-    pub fn delete_if_in(&mut self, key: Key) -> Result<()> {
+    pub fn delete_if_in(&mut self, key: DocumentKey) -> Result<()> {
         if self.is_changed || self.is_committed(key)? {
             self.delete(key);
         }
@@ -183,7 +183,7 @@ impl Writer {
     }
 
     /// Whether the last commit has a document.
-    fn is_committed(&mut self, key: Key) -> Result<bool> {
+    fn is_committed(&mut self, key: DocumentKey) -> Result<bool> {
         let searcher = match self.committed.take() {
             Some(searcher) => searcher,
             None => searcher(self)?,
@@ -195,10 +195,10 @@ impl Writer {
 
     /// Makes everything durable, with how far the writer is.
     pub fn commit(&mut self) -> Result<()> {
-        let told = serde_json::to_string(&self.cursors).unwrap_or_default();
+        let payload = serde_json::to_string(&self.cursors).unwrap_or_default();
         let home = &self.home;
         let mut commit = self.writer.prepare_commit().map_err(|error| failed(home, error))?;
-        commit.set_payload(&told);
+        commit.set_payload(&payload);
         commit.commit().map_err(|error| failed(home, error))?;
         (self.is_changed, self.has_committed, self.committed) = (false, true, None);
         Ok(())
@@ -218,7 +218,7 @@ impl Writer {
 
     /// What there is to publish. A merge that ends later may take files away; then this is
     /// to be asked again.
-    pub fn committed(&self) -> Result<Committed> {
+    pub fn committed(&self) -> Result<CommittedSegments> {
         let path = self.home.join(META);
         let read = || fs::read_to_string(&path).map_err(|error| Error::io(&path, error));
         let mut meta = read()?;
@@ -234,7 +234,7 @@ impl Writer {
             let documents = known.segments.iter().map(|it| i64::from(it.num_docs())).sum();
             let now = read()?;
             if now == meta {
-                return Ok(Committed { meta, names, documents });
+                return Ok(CommittedSegments { meta, names, documents });
             }
             // A merge has ended meanwhile: what was read is of two states. Merges are few.
             meta = now;
@@ -361,8 +361,8 @@ pub fn failed(home: &Path, error: TantivyError) -> Error {
         };
         return Error::io(home, copy);
     }
-    let said = error.to_string();
-    if is_full(&said) {
+    let text = error.to_string();
+    if is_full(&text) {
         return Error::Full { what: what() };
     }
     if let Some(trouble) = home.is_dir().then(|| disk::trouble(home)).flatten() {
@@ -371,12 +371,12 @@ pub fn failed(home: &Path, error: TantivyError) -> Error {
     match error {
         TantivyError::ErrorInThread(_) | TantivyError::Poisoned => {
             let reason = format!(
-                "a thread that writes the search index has ended ({said}); it goes on from what \
+                "a thread that writes the search index has ended ({text}); it goes on from what \
                  is published"
             );
             Error::Io { path: what(), error: std::io::Error::other(reason) }
         }
-        _ => Error::corrupt(what(), said),
+        _ => Error::corrupt(what(), text),
     }
 }
 

@@ -2,7 +2,7 @@
 //! ways in which it fails.
 
 use super::server::{Reply, Request, Server};
-use super::{Fault, Kept, Shelf, UNACCEPTABLE};
+use super::{Fault, ServerState, Shelf, UNACCEPTABLE};
 use serde_json::{Value as Json, json};
 
 /// Such a server.
@@ -31,7 +31,7 @@ impl OpenSearch {
     }
 }
 
-fn answer(kept: &mut Kept, request: &Request) -> Reply {
+fn answer(kept: &mut ServerState, request: &Request) -> Reply {
     if kept.authorization.is_some()
         && request.header("authorization") != kept.authorization.as_deref()
     {
@@ -49,7 +49,7 @@ fn answer(kept: &mut Kept, request: &Request) -> Reply {
     }
 }
 
-fn bulk(kept: &mut Kept, request: &Request) -> Reply {
+fn bulk(kept: &mut ServerState, request: &Request) -> Reply {
     kept.updates += 1;
     if kept.bytes_max.is_some_and(|most| request.body.len() > most) {
         return Reply::status(413);

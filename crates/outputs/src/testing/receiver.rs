@@ -2,7 +2,7 @@
 //! DELETE, signatures that are checked, and the ways in which it fails.
 
 use super::server::{Reply, Request, Server};
-use super::{Fault, Kept, Shelf, UNACCEPTABLE};
+use super::{Fault, ServerState, Shelf, UNACCEPTABLE};
 use crate::connectors::webhook::signature::{SIGNATURE, TIMESTAMP, signature};
 use serde_json::{Value as Json, json};
 
@@ -44,7 +44,7 @@ fn is_signed(request: &Request, secret: &str) -> bool {
     request.header(SIGNATURE) == Some(&format!("sha256={expected}"))
 }
 
-fn answer(kept: &mut Kept, request: &Request, secret: Option<&str>) -> Reply {
+fn answer(kept: &mut ServerState, request: &Request, secret: Option<&str>) -> Reply {
     if request.method == "OPTIONS" {
         return Reply::status(204);
     }
@@ -90,7 +90,7 @@ fn answer(kept: &mut Kept, request: &Request, secret: Option<&str>) -> Reply {
     }
 }
 
-fn take(kept: &mut Kept, change: &Json) {
+fn take(kept: &mut ServerState, change: &Json) {
     let uri = change["uri"].as_str().unwrap_or_default().to_owned();
     match change["action"].as_str() {
         Some("put") => {

@@ -80,9 +80,9 @@ impl Smtp {
     }
 }
 
-type Kept = Arc<(Mutex<Box_>, Condvar)>;
+type SharedMailbox = Arc<(Mutex<Box_>, Condvar)>;
 
-fn talk(stream: TcpStream, security: &Security, kept: &Kept) -> std::io::Result<()> {
+fn talk(stream: TcpStream, security: &Security, kept: &SharedMailbox) -> std::io::Result<()> {
     let secret = |config: &Arc<ServerConfig>, stream| {
         StreamOwned::new(ServerConnection::new(config.clone()).unwrap(), stream)
     };
@@ -108,12 +108,12 @@ fn talk(stream: TcpStream, security: &Security, kept: &Kept) -> std::io::Result<
 
 struct Session<'a, S: Read + Write> {
     stream: BufReader<S>,
-    kept: &'a Kept,
+    kept: &'a SharedMailbox,
     mail: Mail,
 }
 
 impl<S: Read + Write> Session<'_, S> {
-    fn new(stream: S, kept: &Kept, is_secret: bool) -> Session<'_, S> {
+    fn new(stream: S, kept: &SharedMailbox, is_secret: bool) -> Session<'_, S> {
         let mail = Mail { is_secret, ..Mail::default() };
         Session { stream: BufReader::new(stream), kept, mail }
     }

@@ -2,7 +2,7 @@
 //! and the ways in which it fails.
 
 use super::server::{Reply, Request, Server};
-use super::{Fault, Kept, Shelf, UNACCEPTABLE};
+use super::{Fault, ServerState, Shelf, UNACCEPTABLE};
 use serde_json::{Value as Json, json};
 
 /// Such a server.
@@ -46,7 +46,7 @@ fn refuse(status: u16, message: &str) -> Reply {
     Reply::json(status, &json!({"responseHeader": {"status": status}, "error": error}))
 }
 
-fn answer(kept: &mut Kept, request: &Request) -> Reply {
+fn answer(kept: &mut ServerState, request: &Request) -> Reply {
     if kept.authorization.is_some()
         && request.header("authorization") != kept.authorization.as_deref()
     {
@@ -59,7 +59,7 @@ fn answer(kept: &mut Kept, request: &Request) -> Reply {
     }
 }
 
-fn update(kept: &mut Kept, request: &Request) -> Reply {
+fn update(kept: &mut ServerState, request: &Request) -> Reply {
     assert_eq!(request.header("content-type"), Some("application/json"));
     let said: Json = serde_json::from_slice(&request.body).unwrap();
     if said["commit"].is_object() {

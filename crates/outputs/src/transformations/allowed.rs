@@ -29,7 +29,7 @@ pub struct AllowedConfig {
     pub max_bytes: i64,
 }
 
-struct Allowed {
+struct AllowedTransformation {
     config: AllowedConfig,
     include: Vec<Regex>,
     exclude: Vec<Regex>,
@@ -37,11 +37,11 @@ struct Allowed {
 
 /// Opens it.
 pub fn open(config: &str) -> Result<Box<dyn Transformation>, String> {
-    Ok(Box::new(Allowed::read(read(config)?)?))
+    Ok(Box::new(AllowedTransformation::read(read(config)?)?))
 }
 
-impl Allowed {
-    fn read(mut config: AllowedConfig) -> Result<Allowed, String> {
+impl AllowedTransformation {
+    fn read(mut config: AllowedConfig) -> Result<AllowedTransformation, String> {
         for (field, list) in [
             ("types", &mut config.types),
             ("extensions", &mut config.extensions),
@@ -64,7 +64,7 @@ impl Allowed {
         }
         let include = expressions("include", &config.include)?;
         let exclude = expressions("exclude", &config.exclude)?;
-        Ok(Allowed { config, include, exclude })
+        Ok(AllowedTransformation { config, include, exclude })
     }
 }
 
@@ -76,7 +76,7 @@ fn expressions(field: &str, texts: &[String]) -> Result<Vec<Regex>, String> {
     texts.iter().map(one).collect()
 }
 
-impl Transformation for Allowed {
+impl Transformation for AllowedTransformation {
     fn change(&self, uri: &str, content: &mut Content) -> Result<(), Refusal> {
         let refuse = |code, detail: String| Err(Refusal { code, detail });
         let config = &self.config;
@@ -137,7 +137,7 @@ pub const CONNECTOR: Connector = Connector {
         bytes("min_bytes", "the least size of a document", "10"),
         bytes("max_bytes", "the largest size of a document; 0 is no limit", "1000000"),
     ],
-    check_config: |text| written(&Allowed::read(read(text)?)?.config),
+    check_config: |text| written(&AllowedTransformation::read(read(text)?)?.config),
     ..base(
         Kind::Transformation,
         "allowed",

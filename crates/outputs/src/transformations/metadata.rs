@@ -29,15 +29,15 @@ pub struct MetadataConfig {
 
 /// The adjuster, open.
 struct Metadata {
-    set: Vec<(String, Vec<Piece>)>,
-    add: Vec<(String, Vec<Piece>)>,
+    set: Vec<(String, Vec<TemplatePart>)>,
+    add: Vec<(String, Vec<TemplatePart>)>,
     rename: Vec<(String, String)>,
     remove: Vec<String>,
 }
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     Uri,
     Field(String),
@@ -88,7 +88,9 @@ impl Transformation for Metadata {
     fn change(&self, uri: &str, content: &mut Content) -> Result<(), Refusal> {
         let fields = &mut content.fields;
         // Templates see the document as it came, whatever the order of the rules.
-        let filled = |rules: &[(String, Vec<Piece>)], fields: &Fields| -> Vec<(String, String)> {
+        let filled = |rules: &[(String, Vec<TemplatePart>)],
+                      fields: &Fields|
+         -> Vec<(String, String)> {
             rules.iter().map(|(name, pieces)| (name.clone(), fill(pieces, uri, fields))).collect()
         };
         let (set, add) = (filled(&self.set, fields), filled(&self.add, fields));
@@ -137,7 +139,7 @@ fn parted(field: &str, rule: &str, example: &str) -> Result<(String, String), St
 }
 
 /// Reads a template: `{uri}` and `{field}` stand for values, `{{` and `}}` for braces.
-fn template(field: &str, text: &str) -> Result<Vec<Piece>, String> {
+fn template(field: &str, text: &str) -> Result<Vec<TemplatePart>, String> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -157,31 +159,31 @@ fn template(field: &str, text: &str) -> Result<Vec<Piece>, String> {
             ));
         };
         if !plain.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            pieces.push(TemplatePart::Text(std::mem::take(&mut plain)));
         }
         pieces.push(match name {
-            "uri" => Piece::Uri,
+            "uri" => TemplatePart::Uri,
             name => {
                 check_name(name).map_err(|why| format!("{field}: {why}"))?;
-                Piece::Field(name.to_owned())
+                TemplatePart::Field(name.to_owned())
             }
         });
         rest = after;
     }
     plain.push_str(rest);
     if !plain.is_empty() {
-        pieces.push(Piece::Text(plain));
+        pieces.push(TemplatePart::Text(plain));
     }
     Ok(pieces)
 }
 
-fn fill(pieces: &[Piece], uri: &str, fields: &Fields) -> String {
+fn fill(pieces: &[TemplatePart], uri: &str, fields: &Fields) -> String {
     let mut out = String::new();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Uri => out.push_str(uri),
-            Piece::Field(name) => {
+            TemplatePart::Text(text) => out.push_str(text),
+            TemplatePart::Uri => out.push_str(uri),
+            TemplatePart::Field(name) => {
                 let values = fields.get(name).map(Vec::as_slice).unwrap_or_default();
                 out.push_str(&values.join(", "));
             }

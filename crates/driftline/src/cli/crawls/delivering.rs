@@ -12,12 +12,12 @@ use ::crawl::lifecycle::Event;
 use ::crawl::worker::progress::{Progress, Waiter};
 use ::crawl::worker::{Late, Settings, Stopper};
 use outputs::delays::Delays;
-use outputs::delivery::{self, Delivery, Listener, Means, Ready, Wakeup};
+use outputs::delivery::{self, Delivery, DeliveryContext, Listener, PreparedDeliveries, Wakeup};
 use outputs::follow::{self, Follower};
-use outputs::links::follow::Links;
-use outputs::notifications::telling::{self, Board, Teller};
+use outputs::links::follow::LinkIndexConsumer;
+use outputs::notifications::notifier::{self, Board, Notifier};
 use outputs::rights::Claimant;
-use outputs::search::follow::Search;
+use outputs::search::follow::SearchIndexConsumer;
 use std::sync::{Arc, OnceLock};
 use store::ids::{IdMaker, JobId};
 use store::panics::Faults;
@@ -43,10 +43,10 @@ pub fn late(held: &Held) -> Late {
 
 /// Deliveries that begin when the worker is there.
 pub struct Delivering {
-    ready: Ready,
-    telling: telling::Ready,
-    following: follow::Ready,
-    finding: follow::Ready,
+    ready: PreparedDeliveries,
+    telling: notifier::PreparedNotifier,
+    following: follow::PreparedFollower,
+    finding: follow::PreparedFollower,
     post: Arc<Post>,
 }
 
@@ -64,7 +64,7 @@ pub struct Delivered {
     delivery: Delivery,
     follower: Follower,
     finder: Follower,
-    teller: Teller,
+    teller: Notifier,
 }
 
 impl Delivered {
@@ -93,7 +93,7 @@ struct Post {
 
 impl Delivering {
     pub fn new(held: &Held, progress: &Arc<Progress>) -> Delivering {
-        let (ready, telling) = (delivery::ready(), telling::ready());
+        let (ready, telling) = (delivery::ready(), notifier::ready());
         let (following, finding) = (follow::ready(), follow::ready());
         let post = Post {
             db: held.db.clone(),
@@ -121,10 +121,10 @@ impl Delivering {
         worker: &Stopper,
     ) -> store::Result<Delivered> {
         let _ = self.post.worker.set(worker.clone());
-        let means = telling::Means {
+        let means = notifier::NotifierContext {
             db: held.db.clone(),
             ids: ids.clone(),
-            waits_ms: telling::WAITS_MS.to_vec(),
+            waits_ms: notifier::WAITS_MS.to_vec(),
         };
         let teller = self.telling.start(means)?;
         let claimant = Claimant {
@@ -135,17 +135,17 @@ impl Delivering {
             skew_ms: settings.skew_ms,
         };
         let (db, objects) = (held.db.clone(), held.objects.clone());
-        let means = follow::Means { claimant: claimant.clone(), poll_ms: settings.poll_ms };
-        let links = Links::new(db.clone(), objects.clone(), held.link_index()?)?;
+        let means = follow::FollowContext { claimant: claimant.clone(), poll_ms: settings.poll_ms };
+        let links = LinkIndexConsumer::new(db.clone(), objects.clone(), held.link_index()?)?;
         let listener = self.post.listener(Waiter::Links);
         let follower = self.following.start(means.clone(), Box::new(links), listener)?;
         let search = held.search_index().clone();
         let published = Box::new(move || search.catch_up());
-        let search = Search::new(held.search_means(&claimant)?, published)?;
+        let search = SearchIndexConsumer::new(held.search_means(&claimant)?, published)?;
         let listener = self.post.listener(Waiter::Search);
         let finder = self.finding.start(means, Box::new(search), listener)?;
         let (poll_ms, faults) = (settings.poll_ms, Faults::default());
-        let means = Means { db, objects, claimant, poll_ms, faults };
+        let means = DeliveryContext { db, objects, claimant, poll_ms, faults };
         Ok(Delivered { delivery: self.ready.start(means, self.post)?, follower, finder, teller })
     }
 }

@@ -10,7 +10,7 @@ use crate::verbs::Verb;
 use crate::verbs::links::top::{Top, TopRequest, TopResponse};
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use outputs::links::rankings::{By, Ranked};
+use outputs::links::rankings::{By, RankedUri};
 use std::process::ExitCode;
 
 /// List the most linked pages
@@ -62,7 +62,7 @@ impl Args {
 fn export(args: &Args, request: &TopRequest) -> anyhow::Result<ExitCode> {
     let sheet = Sheet {
         columns: &["url", "incount", "score", "crawled"],
-        cells: |it: &Ranked| {
+        cells: |it: &RankedUri| {
             let crawled = if it.crawled { "yes" } else { "no" };
             vec![
                 csv::cell(&it.url),

@@ -9,8 +9,8 @@ use crate::cli::say;
 use crate::place::Place;
 use crate::place::alone::Alone;
 use clap::{Args as ClapArgs, Subcommand};
-use outputs::search::keeping;
-use outputs::search::verify::Verified;
+use outputs::search::rebuild;
+use outputs::search::verify::ShardVerifyResult;
 use std::process::ExitCode;
 use store::clock;
 use store::tables::cursors::SEARCH;
@@ -66,7 +66,7 @@ fn rebuild(args: &Rebuild) -> anyhow::Result<ExitCode> {
     let _listening = held.listen("search rebuild")?;
     let began_ms = clock::now_ms();
     let means = held.search_means(&alone.claimant)?;
-    let documents = keeping::rebuild(&means, &alone.leases())?;
+    let documents = rebuild::rebuild(&means, &alone.leases())?;
     let took_ms = clock::now_ms() - began_ms;
     match args.place.json() {
         true => say(&serde_json::json!({"documents": documents, "took_ms": took_ms}).to_string()),
@@ -95,7 +95,7 @@ fn verify(args: &Verify) -> anyhow::Result<ExitCode> {
     Ok(if verified.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn verdict(verified: &Verified, place: &Place) -> String {
+fn verdict(verified: &ShardVerifyResult, place: &Place) -> String {
     match verified.differences {
         0 if verified.compared > 0 => "the index is what is committed, by its facts too".to_owned(),
         0 => "the index is what is committed".to_owned(),
@@ -107,7 +107,7 @@ fn verdict(verified: &Verified, place: &Place) -> String {
 }
 
 /// What the index has still to follow.
-fn behind(verified: &Verified) -> String {
+fn behind(verified: &ShardVerifyResult) -> String {
     format!(
         "it is behind by {} commits with {} documents, which is no damage: the next crawl, or \
          `driftline work`, brings it up to date",

@@ -15,7 +15,7 @@ use outputs::links::keys;
 use outputs::links::node::Node;
 use outputs::links::pages::Page;
 use outputs::links::paging::Paging;
-use outputs::links::queries::{self, Filter, Known};
+use outputs::links::queries::{self, Filter, KnownUri};
 use outputs::links::{LinkIndex, rankings};
 use page::domain::SuffixList;
 use page::uri::Uri;
@@ -32,7 +32,7 @@ const POLICIES: [fn() -> Policy; 3] =
 #[derive(Debug)]
 pub struct FoundPage {
     /// How it is known.
-    pub known: Known,
+    pub known: KnownUri,
     /// The page and when it was last seen, if it was ever crawled.
     pub page: Option<(Page, i64)>,
 }
@@ -60,7 +60,7 @@ pub fn find(view: &dyn View, candidates: &Candidates) -> store::Result<Option<Fo
     let one = Paging::new(1, None)?;
     for (part, row) in candidates {
         let node = Node { uri: row.clone(), ..Node::default() };
-        let known = Known { part: *part, hash: keys::hash(row), node };
+        let known = KnownUri { part: *part, hash: keys::hash(row), node };
         if !queries::lost(view, &known, &Filter::default(), &one)?.items.is_empty() {
             return Ok(Some(FoundPage { known, page: None }));
         }

@@ -3,7 +3,7 @@
 use crate::place::link_index::PlaceLinkIndex;
 use crate::verbs::context::VerbContext;
 use clap::Parser;
-use outputs::links::{Batch, Change, Content, LinkIndex, What, keys};
+use outputs::links::{ChangeBatch, LinkIndex, PageChange, PageContent, What, keys};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Scene {
         let files = Files { path: folder.path().join("links"), families: keys::FAMILIES };
         let index = LinkIndex::new(Arc::new(Embedded::open(&files).unwrap()), 4);
         for changes in [first(), second()] {
-            index.apply(Batch { changes, marks: Vec::new() }, &[]).unwrap();
+            index.apply(ChangeBatch { changes, marks: Vec::new() }, &[]).unwrap();
         }
         let link_index = Arc::new(PlaceLinkIndex::opened(&db, index));
         Scene {
@@ -63,11 +63,11 @@ impl Scene {
         let links = (0..count).map(|at| link(&format!("example.d>>s>/{at}"), "many")).collect();
         let changes = vec![page("example.d>>s>/", "Many", links)];
         let index = self.context.link_index.open().unwrap();
-        index.apply(Batch { changes, marks: Vec::new() }, &[]).unwrap();
+        index.apply(ChangeBatch { changes, marks: Vec::new() }, &[]).unwrap();
     }
 }
 
-fn first() -> Vec<Change> {
+fn first() -> Vec<PageChange> {
     let home = || link("example.b>>s>/", "Home");
     let nofollow = OutLink { rel: Rel::NOFOLLOW, ..link("example.b>>s>/x", "See\u{1b}[2J also") };
     let area = OutLink { kind: LinkKind::Area, ..link("example.b>>s>/", "=cmd(), \"x\"") };
@@ -77,18 +77,18 @@ fn first() -> Vec<Change> {
         page("example.a>>s>/2", "Two", vec![area, long]),
         page("example.a>>s>/4", "Four", vec![link("example.b>>s>/", "four")]),
         page("example.b>>s>/", "B", vec![link("example.a>>s>/1", "back")]),
-        Change { job: 9, ..page("example.b>>s>/", "B", vec![link("example.a>>s>/1", "back")]) },
+        PageChange { job: 9, ..page("example.b>>s>/", "B", vec![link("example.a>>s>/1", "back")]) },
     ]
 }
 
-fn second() -> Vec<Change> {
+fn second() -> Vec<PageChange> {
     let third = page("example.a>>s>/3", "Three", vec![link("example.b>>s>/", "third")]);
     let two = page("example.a>>s>/2", "Two", vec![link("example.c>>s>/", &"long ".repeat(20))]);
     let four = page("example.a>>s>/4", "", Vec::new());
     vec![
-        Change { job: 0, in_order: false, date_ms: SECOND_MS, ..third },
-        Change { date_ms: SECOND_MS, ..two },
-        Change { date_ms: SECOND_MS + HOUR_MS, what: What::Gone("http-404".into()), ..four },
+        PageChange { job: 0, in_order: false, date_ms: SECOND_MS, ..third },
+        PageChange { date_ms: SECOND_MS, ..two },
+        PageChange { date_ms: SECOND_MS + HOUR_MS, what: What::Gone("http-404".into()), ..four },
     ]
 }
 
@@ -96,10 +96,10 @@ fn link(uri: &str, anchor: &str) -> OutLink {
     OutLink { uri: uri.into(), anchor: anchor.into(), kind: LinkKind::A, rel: Rel::default() }
 }
 
-pub fn page(uri: &str, title: &str, links: Vec<OutLink>) -> Change {
+pub fn page(uri: &str, title: &str, links: Vec<OutLink>) -> PageChange {
     let (title, server) = (title.to_owned(), "nginx".to_owned());
-    let content = Content { status: 200, title, server, links };
-    Change {
+    let content = PageContent { status: 200, title, server, links };
+    PageChange {
         uri: uri.to_owned(),
         date_ms: FIRST_MS,
         job: JOB,

@@ -9,7 +9,7 @@ use crate::verbs::context::VerbContext;
 use crate::verbs::paging::LinkListPage;
 use crate::verbs::{Opens, Verb};
 use outputs::links::paging::Listing;
-use outputs::links::rankings::{self, By, Ranked};
+use outputs::links::rankings::{self, By, RankedUri};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct TopResponse {
     /// How many pages it has that are crawled or linked to; `null` if it is not known.
     pub pages: Option<u64>,
     #[serde(flatten)]
-    pub listing: Listing<Ranked>,
+    pub listing: Listing<RankedUri>,
 }
 
 impl TopResponse {

@@ -4,7 +4,7 @@
 use std::process::Output;
 use std::sync::Arc;
 
-use outputs::links::{Batch, Change, Content, LinkIndex, What, keys};
+use outputs::links::{ChangeBatch, LinkIndex, PageChange, PageContent, What, keys};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 use serde_json::{Value, json};
@@ -35,20 +35,21 @@ fn fill_files(held: &DataDir) {
 fn fill(map: Arc<dyn SortedMap>) {
     let index = LinkIndex::new(map, 4);
     let changes = (0..SOURCES).map(|number| page(number, true)).collect();
-    index.apply(Batch { changes, marks: Vec::new() }, &[]).unwrap();
-    index.apply(Batch { changes: vec![page(7, false)], marks: Vec::new() }, &[]).unwrap();
+    index.apply(ChangeBatch { changes, marks: Vec::new() }, &[]).unwrap();
+    index.apply(ChangeBatch { changes: vec![page(7, false)], marks: Vec::new() }, &[]).unwrap();
 }
 
-fn page(number: u64, has_link: bool) -> Change {
+fn page(number: u64, has_link: bool) -> PageChange {
     let anchor = if number == 8 { "=cmd(), \"8\"".to_owned() } else { format!("link {number}") };
     let rel = if number == 9 { Rel::NOFOLLOW } else { Rel::default() };
     let uri = "example.b>>s>/".to_owned();
     let links = vec![OutLink { uri, anchor, kind: LinkKind::A, rel }];
     let links = if has_link { links } else { Vec::new() };
-    let content = Content { status: 200, title: "\u{1b}T".into(), server: String::new(), links };
+    let content =
+        PageContent { status: 200, title: "\u{1b}T".into(), server: String::new(), links };
     let date_ms = if has_link { 1_769_860_800_000 } else { 1_769_947_200_000 };
     let uri = format!("example.a>>s>/{number:04}");
-    Change { uri, date_ms, job: 0, in_order: false, what: What::Page(Box::new(content)) }
+    PageChange { uri, date_ms, job: 0, in_order: false, what: What::Page(Box::new(content)) }
 }
 
 fn parsed(text: &str) -> Value {

@@ -6,7 +6,7 @@
 //! that no document is in another's way.
 
 use super::FilesConfig;
-use super::naming::path_of;
+use super::paths::path_of;
 use crate::connectors::read;
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use std::io::{self, ErrorKind};
@@ -20,15 +20,15 @@ const SELF: &str = "%self";
 const ATTEMPTS_MAX: usize = 5;
 
 /// A files output, open.
-pub struct Files {
+pub struct FilesOutput {
     directory: PathBuf,
 }
 
-impl Files {
+impl FilesOutput {
     /// Opens it; the directory is made when the first document comes.
-    pub fn open(config: &str) -> Result<Files, String> {
+    pub fn open(config: &str) -> Result<FilesOutput, String> {
         let config = read::<FilesConfig>(config)?.check()?;
-        Ok(Files { directory: config.directory.into() })
+        Ok(FilesOutput { directory: config.directory.into() })
     }
 
     fn unavailable(&self, error: &io::Error) -> Unavailable {
@@ -124,7 +124,7 @@ fn take_one(below: &Beneath, operation: &Operation) -> io::Result<Outcome> {
     }
 }
 
-impl Output for Files {
+impl Output for FilesOutput {
     fn check(&mut self) -> Result<(), Unavailable> {
         let probe = Path::new("%check");
         self.below()
@@ -199,10 +199,10 @@ mod tests {
         Operation { uri: uri.to_owned(), stale: Vec::new(), content: None }
     }
 
-    fn files() -> (tempfile::TempDir, Files) {
+    fn files() -> (tempfile::TempDir, FilesOutput) {
         let directory = tempfile::tempdir().expect("a directory");
         let config = serde_json::json!({ "directory": directory.path().join("out") });
-        let files = Files::open(&config.to_string()).expect("it opens");
+        let files = FilesOutput::open(&config.to_string()).expect("it opens");
         (directory, files)
     }
 
@@ -282,7 +282,7 @@ mod tests {
     fn a_directory_that_cannot_be_used_blames_no_document() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         let config = serde_json::json!({ "directory": file.path() });
-        let mut files = Files::open(&config.to_string()).expect("it opens");
+        let mut files = FilesOutput::open(&config.to_string()).expect("it opens");
         assert!(files.check().unwrap_err().why.contains("cannot be used"));
         let unavailable = files.apply("{}", &[put("https://a/", "1")]).unwrap_err();
         assert!(unavailable.why.contains("cannot be used"), "{}", unavailable.why);

@@ -12,31 +12,31 @@ use std::collections::BTreeMap;
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 
 /// One action.
-pub struct Action {
+pub struct BulkAction {
     /// Its lines, each with its end.
     pub lines: String,
     pub is_delete: bool,
 }
 
-impl Action {
+impl BulkAction {
     /// Puts a document.
-    pub fn index(uri: &str, content: &Content) -> Action {
+    pub fn index(uri: &str, content: &Content) -> BulkAction {
         let head = json!({"index": {"_id": id_of(uri)}});
         let document = Json::Object(crate::fields::to_json(uri, content));
-        Action { lines: format!("{head}\n{document}\n"), is_delete: false }
+        BulkAction { lines: format!("{head}\n{document}\n"), is_delete: false }
     }
 
     /// Removes one.
-    pub fn delete(uri: &str) -> Action {
+    pub fn delete(uri: &str) -> BulkAction {
         let head = json!({"delete": {"_id": id_of(uri)}});
-        Action { lines: format!("{head}\n"), is_delete: true }
+        BulkAction { lines: format!("{head}\n"), is_delete: true }
     }
 }
 
 /// How many of the actions, from the first on, go into one request.
-pub fn fitting(actions: &[Action]) -> usize {
+pub fn fitting(actions: &[BulkAction]) -> usize {
     let mut bytes = 0;
-    let fits = |it: &&Action| {
+    let fits = |it: &&BulkAction| {
         bytes += it.lines.len();
         bytes <= REQUEST_BYTES_MAX
     };
@@ -44,30 +44,30 @@ pub fn fitting(actions: &[Action]) -> usize {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    items: Vec<BTreeMap<String, Item>>,
+struct BulkResponse {
+    items: Vec<BTreeMap<String, BulkItem>>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct BulkItem {
     #[serde(default)]
     status: u16,
     error: Option<Json>,
 }
 
 /// What an answer says of each action of a request.
-pub fn outcomes(body: &[u8], actions: &[Action]) -> Result<Vec<Outcome>, String> {
-    let answer: Answer = serde_json::from_slice(body)
+pub fn outcomes(body: &[u8], actions: &[BulkAction]) -> Result<Vec<Outcome>, String> {
+    let answer: BulkResponse = serde_json::from_slice(body)
         .map_err(|error| format!("its answer cannot be read: {error}"))?;
     if answer.items.len() != actions.len() {
-        let (said, asked) = (answer.items.len(), actions.len());
-        return Err(format!("it answers to {said} of {asked} actions"));
+        let (text_at, asked) = (answer.items.len(), actions.len());
+        return Err(format!("it answers to {text_at} of {asked} actions"));
     }
     let items = answer.items.into_iter().zip(actions);
     Ok(items.map(|(item, action)| outcome(item.into_values().next(), action)).collect())
 }
 
-fn outcome(item: Option<Item>, action: &Action) -> Outcome {
+fn outcome(item: Option<BulkItem>, action: &BulkAction) -> Outcome {
     let Some(item) = item else {
         let detail = "the server says nothing of it".to_owned();
         return Outcome::Trouble { code: "SERVER", detail };
@@ -88,11 +88,11 @@ fn outcome(item: Option<Item>, action: &Action) -> Outcome {
 
 /// The kind of an error, and a sentence on it: with its cause, which says the field.
 fn words(error: Option<&Json>, status: u16) -> (String, String) {
-    let said = |at: &str| error.and_then(|it| it.pointer(at)).and_then(Json::as_str);
-    let kind = said("/type").unwrap_or_default().to_owned();
+    let text_at = |at: &str| error.and_then(|it| it.pointer(at)).and_then(Json::as_str);
+    let kind = text_at("/type").unwrap_or_default().to_owned();
     let mut detail = format!("the server answers {status}");
     for (at, before) in [("/type", ": "), ("/reason", ": "), ("/caused_by/reason", "; ")] {
-        if let Some(text) = said(at) {
+        if let Some(text) = text_at(at) {
             detail.push_str(before);
             detail.push_str(text);
         }
@@ -107,8 +107,8 @@ fn words(error: Option<&Json>, status: u16) -> (String, String) {
 mod tests {
     use super::*;
 
-    fn said(item: Json, is_delete: bool) -> Outcome {
-        let action = Action { lines: String::new(), is_delete };
+    fn text_at(item: Json, is_delete: bool) -> Outcome {
+        let action = BulkAction { lines: String::new(), is_delete };
         let body = json!({"took": 1, "errors": true, "items": [item]}).to_string();
         outcomes(body.as_bytes(), &[action]).unwrap().remove(0)
     }
@@ -119,9 +119,9 @@ mod tests {
             json!({"index": {"_id": "a", "status": status, "error": {
                 "type": kind, "reason": "r", "caused_by": {"type": "t", "reason": "cause"}}}})
         };
-        assert_eq!(said(json!({"index": {"status": 201}}), false), Outcome::Taken);
-        assert_eq!(said(json!({"delete": {"status": 404}}), true), Outcome::Taken);
-        let rejected = said(item(400, "mapper_parsing_exception"), false);
+        assert_eq!(text_at(json!({"index": {"status": 201}}), false), Outcome::Taken);
+        assert_eq!(text_at(json!({"delete": {"status": 404}}), true), Outcome::Taken);
+        let rejected = text_at(item(400, "mapper_parsing_exception"), false);
         let Outcome::Rejected { code: "MAPPING", detail } = rejected else {
             panic!("{rejected:?}")
         };
@@ -132,17 +132,17 @@ mod tests {
             (503, "unavailable_shards_exception"),
             (404, "index_not_found_exception"),
         ] {
-            assert!(matches!(said(item(status, kind), false), Outcome::Later(_)), "{status}");
+            assert!(matches!(text_at(item(status, kind), false), Outcome::Later(_)), "{status}");
         }
         for (status, code) in [(409, "CONFLICT"), (500, "SERVER")] {
-            let outcome = said(item(status, "x"), false);
+            let outcome = text_at(item(status, "x"), false);
             assert!(matches!(&outcome, Outcome::Trouble { code: it, .. } if *it == code));
         }
     }
 
     #[test]
     fn an_answer_that_does_not_fit_is_not_believed() {
-        let action = || Action { lines: String::new(), is_delete: false };
+        let action = || BulkAction { lines: String::new(), is_delete: false };
         for body in ["", "{}", "[]", r#"{"items": []}"#, r#"{"items": [{"index": 1}]}"#] {
             assert!(outcomes(body.as_bytes(), &[action()]).is_err(), "{body}");
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn requests_are_not_too_long_but_never_empty() {
-        let action = |bytes: usize| Action { lines: "x".repeat(bytes), is_delete: false };
+        let action = |bytes: usize| BulkAction { lines: "x".repeat(bytes), is_delete: false };
         let large = REQUEST_BYTES_MAX - 1;
         assert_eq!(fitting(&[action(1), action(large), action(1)]), 2);
         assert_eq!(fitting(&[action(REQUEST_BYTES_MAX + 1), action(1)]), 1);

@@ -5,15 +5,15 @@
 //! version stays; what a server has no room for is nobody's fault.
 
 use super::OpenSearchConfig;
-use super::bulk::{self, Action};
-use crate::connectors::isolating::unless_unavailable;
+use super::bulk::{self, BulkAction};
+use crate::connectors::isolation::unless_unavailable;
 use crate::connectors::worst_of_each;
-use crate::http::{Login, Method, Server, ServerRequest, ServerResponse};
+use crate::http::{Login, Method, ServerClient, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 
 /// An OpenSearch output, open.
 pub struct OpenSearch {
-    server: Server,
+    server: ServerClient,
     config: OpenSearchConfig,
 }
 
@@ -30,7 +30,7 @@ impl OpenSearch {
 
     /// Sends actions, in order, and says what came of each. When the server is away, so
     /// it is for all that follow.
-    fn send_all(&self, actions: &[Action]) -> Vec<Outcome> {
+    fn send_all(&self, actions: &[BulkAction]) -> Vec<Outcome> {
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(actions.len());
         // After a request that was too large, smaller ones are sent.
         let mut most = usize::MAX;
@@ -38,14 +38,14 @@ impl OpenSearch {
             let rest = &actions[outcomes.len()..];
             let count = bulk::fitting(rest).min(most);
             match self.send(&rest[..count]) {
-                Ok(Sent::Each(each)) => outcomes.extend(each),
-                Ok(Sent::TooLarge) if count > 1 => most = count / 2,
-                Ok(Sent::TooLarge) => {
+                Ok(BulkOutcome::Each(each)) => outcomes.extend(each),
+                Ok(BulkOutcome::TooLarge) if count > 1 => most = count / 2,
+                Ok(BulkOutcome::TooLarge) => {
                     let detail = "the server takes no request of this size".to_owned();
                     outcomes.push(Outcome::Rejected { code: "TOOLARGE", detail });
                 }
                 Err(unavailable) => {
-                    let later = |_: &Action| Outcome::Later(unavailable.clone());
+                    let later = |_: &BulkAction| Outcome::Later(unavailable.clone());
                     outcomes.extend(rest.iter().map(later));
                 }
             }
@@ -53,7 +53,7 @@ impl OpenSearch {
         outcomes
     }
 
-    fn send(&self, actions: &[Action]) -> Result<Sent, Unavailable> {
+    fn send(&self, actions: &[BulkAction]) -> Result<BulkOutcome, Unavailable> {
         let lines: String = actions.iter().map(|it| it.lines.as_str()).collect();
         let url = self.server.at(&[&self.config.index, "_bulk"]);
         let request = ServerRequest {
@@ -63,10 +63,10 @@ impl OpenSearch {
         };
         let response = self.server.send(request)?;
         match response.status {
-            413 => Ok(Sent::TooLarge),
+            413 => Ok(BulkOutcome::TooLarge),
             // An index that is gone has nothing that could be removed.
             404 if is_no_index(&response) && actions.iter().all(|it| it.is_delete) => {
-                Ok(Sent::Each(vec![Outcome::Taken; actions.len()]))
+                Ok(BulkOutcome::Each(vec![Outcome::Taken; actions.len()]))
             }
             _ if response.is_done() => {
                 let each = bulk::outcomes(&response.body, actions);
@@ -77,7 +77,7 @@ impl OpenSearch {
                         *outcome = Outcome::Later(Unavailable { why, retry_ms: response.retry_ms });
                     }
                 }
-                Ok(Sent::Each(each))
+                Ok(BulkOutcome::Each(each))
             }
             _ => Err(self.server.unexpected(&response)),
         }
@@ -85,7 +85,7 @@ impl OpenSearch {
 }
 
 /// What came of a request.
-enum Sent {
+enum BulkOutcome {
     /// This, of each action.
     Each(Vec<Outcome>),
     /// It is too large.
@@ -116,10 +116,10 @@ impl Output for OpenSearch {
         let (mut actions, mut ends) = (Vec::new(), Vec::new());
         for operation in operations {
             let stale = operation.stale.iter().filter(|uri| **uri != operation.uri);
-            actions.extend(stale.map(|uri| Action::delete(uri)));
+            actions.extend(stale.map(|uri| BulkAction::delete(uri)));
             actions.push(match &operation.content {
-                Some(content) => Action::index(&operation.uri, content),
-                None => Action::delete(&operation.uri),
+                Some(content) => BulkAction::index(&operation.uri, content),
+                None => BulkAction::delete(&operation.uri),
             });
             ends.push(actions.len());
         }
@@ -148,8 +148,8 @@ impl OpenSearch {
         let is_rejected = |it: &Outcome| matches!(it, Outcome::Rejected { .. });
         let rejected: Vec<usize> =
             (0..operations.len()).filter(|at| is_rejected(&outcomes[*at])).collect();
-        let removals: Vec<Action> =
-            rejected.iter().map(|at| Action::delete(&operations[*at].uri)).collect();
+        let removals: Vec<BulkAction> =
+            rejected.iter().map(|at| BulkAction::delete(&operations[*at].uri)).collect();
         for (at, removed) in rejected.into_iter().zip(self.send_all(&removals)) {
             if removed != Outcome::Taken {
                 outcomes[at] = removed;
@@ -159,6 +159,6 @@ impl OpenSearch {
 }
 
 fn is_no_index(response: &ServerResponse) -> bool {
-    let said = String::from_utf8_lossy(&response.body);
-    response.status == 404 && said.contains("index_not_found_exception")
+    let body = String::from_utf8_lossy(&response.body);
+    response.status == 404 && body.contains("index_not_found_exception")
 }

@@ -6,9 +6,9 @@
 //! that no older version stays.
 
 use super::SolrConfig;
-use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
+use crate::connectors::isolation::{BatchOutcome, isolate, unless_unavailable};
 use crate::fields::{id_of, to_json};
-use crate::http::{Method, Server, ServerRequest, ServerResponse};
+use crate::http::{Method, ServerClient, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use serde_json::{Value as Json, json};
 
@@ -19,7 +19,7 @@ const REQUEST_BYTES_MAX: usize = 8 << 20;
 
 /// A Solr output, open.
 pub struct Solr {
-    server: Server,
+    server: ServerClient,
     config: SolrConfig,
 }
 
@@ -41,16 +41,16 @@ impl Solr {
         self.server.send(ServerRequest::json(Method::POST, url, body.into_bytes()))
     }
 
-    fn verdict(&self, response: &ServerResponse) -> Result<Verdict, Unavailable> {
+    fn verdict(&self, response: &ServerResponse) -> Result<BatchOutcome, Unavailable> {
         match response.status {
-            200..300 => Ok(Verdict::Done),
+            200..300 => Ok(BatchOutcome::Done),
             // There is no such core, whatever is sent there.
             404 | 405 => Err(self.server.unexpected(response)),
             _ if response.unavailable().is_some() => Err(self.server.unexpected(response)),
-            409 => Ok(Verdict::Broken(self.server.unexpected(response))),
-            413 => Ok(Verdict::Refused { code: "TOOLARGE", detail: said(response) }),
-            400..500 => Ok(Verdict::Refused { code: "SCHEMA", detail: said(response) }),
-            _ => Ok(Verdict::Broken(self.server.unexpected(response))),
+            409 => Ok(BatchOutcome::Broken(self.server.unexpected(response))),
+            413 => Ok(BatchOutcome::Refused { code: "TOOLARGE", detail: error_text(response) }),
+            400..500 => Ok(BatchOutcome::Refused { code: "SCHEMA", detail: error_text(response) }),
+            _ => Ok(BatchOutcome::Broken(self.server.unexpected(response))),
         }
     }
 
@@ -59,7 +59,7 @@ impl Solr {
         for some in uris.chunks(BATCH_MAX) {
             let ids: Vec<String> = some.iter().map(|uri| id_of(uri)).collect();
             let response = self.update(json!({"delete": ids}).to_string())?;
-            if !matches!(self.verdict(&response)?, Verdict::Done) {
+            if !matches!(self.verdict(&response)?, BatchOutcome::Done) {
                 return Err(self.server.unexpected(&response));
             }
         }
@@ -162,7 +162,7 @@ impl Output for Solr {
 }
 
 /// What Solr says is wrong, in its own words.
-fn said(response: &ServerResponse) -> String {
+fn error_text(response: &ServerResponse) -> String {
     let json: Json = serde_json::from_slice(&response.body).unwrap_or_default();
     match json.pointer("/error/msg").and_then(Json::as_str) {
         Some(message) => format!("the server answers {}: {message}", response.status),

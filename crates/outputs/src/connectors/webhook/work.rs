@@ -7,10 +7,10 @@
 
 use super::signature::sign;
 use super::{ID, URI, WebhookConfig};
-use crate::connectors::isolating::{Verdict, isolate, unless_unavailable};
+use crate::connectors::isolation::{BatchOutcome, isolate, unless_unavailable};
 use crate::connectors::worst_of_each;
 use crate::fields;
-use crate::http::{Method, Server, ServerRequest, ServerResponse};
+use crate::http::{Method, ServerClient, ServerRequest, ServerResponse};
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use data_encoding::HEXLOWER;
 use page::ids::hash128;
@@ -24,13 +24,13 @@ const MESSAGE_BYTES_MAX: usize = 8 << 20;
 
 /// A webhook, open.
 pub struct Webhook {
-    server: Server,
+    server: ServerClient,
     config: WebhookConfig,
 }
 
 /// Something to be told.
 #[derive(Clone)]
-struct Change {
+struct WebhookMessage {
     uri: String,
     /// The message about it, as JSON.
     message: String,
@@ -58,7 +58,7 @@ impl Webhook {
         Ok(url)
     }
 
-    fn request(&self, changes: &[Change]) -> Result<ServerRequest<'static>, Unavailable> {
+    fn request(&self, changes: &[WebhookMessage]) -> Result<ServerRequest<'static>, Unavailable> {
         let method = match self.config.method.as_str() {
             "put" => Method::PUT,
             _ => Method::POST,
@@ -78,7 +78,7 @@ impl Webhook {
         Ok(ServerRequest::json(method, self.address(&one.uri, false)?, body.into_bytes()))
     }
 
-    fn send(&self, changes: &[Change]) -> Result<Verdict, Unavailable> {
+    fn send(&self, changes: &[WebhookMessage]) -> Result<BatchOutcome, Unavailable> {
         let mut request = self.request(changes)?;
         let is_delete = request.method == Method::DELETE;
         if let Some(secret) = &self.config.secret {
@@ -86,18 +86,20 @@ impl Webhook {
         }
         let response = self.server.send(request)?;
         match response.status {
-            200..300 => Ok(Verdict::Done),
-            404 | 410 if is_delete => Ok(Verdict::Done),
+            200..300 => Ok(BatchOutcome::Done),
+            404 | 410 if is_delete => Ok(BatchOutcome::Done),
             // The address itself is wrong, whatever is sent there.
             404 | 405 | 410 => Err(self.server.unexpected(&response)),
             _ if response.unavailable().is_some() => Err(self.server.unexpected(&response)),
-            400..500 => Ok(Verdict::Refused { code: "REFUSED", detail: said(&response) }),
-            _ => Ok(Verdict::Broken(self.server.unexpected(&response))),
+            400..500 => {
+                Ok(BatchOutcome::Refused { code: "REFUSED", detail: error_text(&response) })
+            }
+            _ => Ok(BatchOutcome::Broken(self.server.unexpected(&response))),
         }
     }
 
     /// Sends changes. What is refused is removed, so that nothing of it stays.
-    fn send_all(&self, changes: &[Change]) -> Vec<Outcome> {
+    fn send_all(&self, changes: &[WebhookMessage]) -> Vec<Outcome> {
         let most = usize::try_from(self.config.batch).unwrap_or(1);
         let ranges = by_size(changes);
         let mut outcomes = Vec::with_capacity(changes.len());
@@ -122,12 +124,12 @@ impl Webhook {
         outcomes
     }
 
-    fn after_refusal(&self, change: &Change, rejected: Outcome) -> Outcome {
+    fn after_refusal(&self, change: &WebhookMessage, rejected: Outcome) -> Outcome {
         match self.send(&[removal(&change.uri)]) {
-            Ok(Verdict::Done) => rejected,
+            Ok(BatchOutcome::Done) => rejected,
             // It has not wanted the document, nor does it know what a removal is.
-            Ok(Verdict::Refused { .. }) => rejected,
-            Ok(Verdict::Broken(unavailable)) => {
+            Ok(BatchOutcome::Refused { .. }) => rejected,
+            Ok(BatchOutcome::Broken(unavailable)) => {
                 Outcome::Trouble { code: "SERVER", detail: unavailable.why }
             }
             Err(unavailable) => Outcome::Later(unavailable),
@@ -162,7 +164,7 @@ impl Output for Webhook {
                     let message =
                         json!({"action": "put", "uri": operation.uri, "document": document});
                     let (uri, message) = (operation.uri.clone(), message.to_string());
-                    Change { uri, message, is_removal: false }
+                    WebhookMessage { uri, message, is_removal: false }
                 }
                 None => removal(&operation.uri),
             });
@@ -172,12 +174,12 @@ impl Output for Webhook {
     }
 }
 
-fn removal(uri: &str) -> Change {
+fn removal(uri: &str) -> WebhookMessage {
     let message = json!({"action": "remove", "uri": uri}).to_string();
-    Change { uri: uri.to_owned(), message, is_removal: true }
+    WebhookMessage { uri: uri.to_owned(), message, is_removal: true }
 }
 
-fn said(response: &ServerResponse) -> String {
+fn error_text(response: &ServerResponse) -> String {
     match response.words() {
         words if words.is_empty() => format!("the receiver answers {}", response.status),
         words => format!("the receiver answers {}: {words}", response.status),
@@ -185,7 +187,7 @@ fn said(response: &ServerResponse) -> String {
 }
 
 /// Ranges of changes whose messages are not too long together.
-fn by_size(changes: &[Change]) -> Vec<std::ops::Range<usize>> {
+fn by_size(changes: &[WebhookMessage]) -> Vec<std::ops::Range<usize>> {
     let (mut ranges, mut begin, mut bytes) = (Vec::new(), 0, 0);
     for (at, change) in changes.iter().enumerate() {
         if at > begin && bytes + change.message.len() > MESSAGE_BYTES_MAX {

@@ -52,9 +52,9 @@ impl Listener for Quiet {
 
 /// An output that keeps a number for each URI: which document it is of, and the version.
 #[derive(Default)]
-struct Kept(BTreeMap<String, i64>);
+struct VersionsOutput(BTreeMap<String, i64>);
 
-impl Output for Kept {
+impl Output for VersionsOutput {
     fn wants(&self) -> Wants {
         Wants::Name
     }
@@ -94,10 +94,10 @@ struct Running {
 
 struct World {
     db: Db,
-    means: Means,
+    context: DeliveryContext,
     homes: Homes,
     carrier: Carrier,
-    output: Kept,
+    output: VersionsOutput,
     seq: i64,
     now_ms: i64,
     /// What is sent now: where, and in which version.
@@ -124,8 +124,13 @@ impl World {
             skew_ms: 0,
         };
         let objects = Objects::open(&Location::Directory(folder.path().to_owned()))?;
-        let means =
-            Means { db: db.clone(), objects, claimant, poll_ms: 100, faults: Faults::default() };
+        let context = DeliveryContext {
+            db: db.clone(),
+            objects,
+            claimant,
+            poll_ms: 100,
+            faults: Faults::default(),
+        };
         db.write(|tx| {
             settings::freeze(tx, 4)?;
             for id in [1, 2] {
@@ -143,9 +148,9 @@ impl World {
         Ok(World {
             db: db.clone(),
             homes: db.read(Homes::load)?,
-            carrier: Carrier::new(means.clone(), Arc::new(Quiet)),
-            means,
-            output: Kept::default(),
+            carrier: Carrier::new(context.clone(), Arc::new(Quiet)),
+            context,
+            output: VersionsOutput::default(),
             seq: 0,
             now_ms: 0,
             sent: HashMap::new(),
@@ -159,7 +164,7 @@ impl World {
         self.seq += 1;
         let (connection, part) = DOCUMENTS[number];
         let (connection, part, seq) = (ConnectionId(connection), Part(part), self.seq);
-        let (job, id) = (JobId(connection.0), self.means.claimant.ids.next());
+        let (job, id) = (JobId(connection.0), self.context.claimant.ids.next());
         let docid = format!("document {number}");
         self.db.write(move |tx| {
             let dochash = DocHash::of(&docid);
@@ -202,7 +207,7 @@ impl World {
     /// Each lease is over at once, so that the next one is to be had.
     fn lease(&mut self, part: Part) -> Result<Lease> {
         self.now_ms += 1;
-        let (node, node_name) = (self.means.claimant.ids.node(), "one".to_owned());
+        let (node, node_name) = (self.context.claimant.ids.node(), "one".to_owned());
         let asking = Asking { node, node_name, now_ms: self.now_ms, lease_ms: 0, skew_ms: 0 };
         let taken = self.db.write(move |tx| leases::take(tx, part, ROLE, &asking))?;
         Ok(taken.expect("nobody holds it"))
@@ -225,7 +230,7 @@ impl World {
         if items.is_empty() {
             return Ok(false);
         }
-        let tools = Tools { means: &self.means, load: &load, homes: &self.homes };
+        let tools = Tools { context: &self.context, load: &load, homes: &self.homes };
         let contents = &mut Contents::new();
         let handover = Handover::prepare(&tools, Wants::Name, contents, &mut items);
         let Ok(handover) = handover else { panic!("nothing is away") };
@@ -236,7 +241,7 @@ impl World {
     /// The next step of a delivery for a part. Returns whether there was one.
     fn step(&mut self, number: usize) -> Result<bool> {
         let Some(mut it) = self.running[number].take() else { return self.begin(number) };
-        let tools = Tools { means: &self.means, load: &it.load, homes: &self.homes };
+        let tools = Tools { context: &self.context, load: &it.load, homes: &self.homes };
         match it.step {
             0 => it.handover.claim(&tools)?,
             1 => it.handover.send(&mut self.output).expect("it is there"),
@@ -244,7 +249,7 @@ impl World {
             3 => it.handover.send_owners_again(&tools)?,
             4 => it.handover.drop_left(&tools)?,
             _ => {
-                self.carrier.record(&it.load, it.handover.met(), 1)?;
+                self.carrier.record(&it.load, it.handover.results(), 1)?;
                 return Ok(true);
             }
         }
@@ -277,7 +282,7 @@ impl World {
                 Some(kept) => assert!(wanted.contains(kept), "{uri}: {kept} of {wanted:?}"),
             }
         }
-        let report = store::verify::verify(&self.db, &self.means.objects, false)?;
+        let report = store::verify::verify(&self.db, &self.context.objects, false)?;
         assert_eq!(report.findings, [], "{:?}", self.sent);
         Ok(())
     }

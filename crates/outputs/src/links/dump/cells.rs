@@ -18,7 +18,7 @@ use store::{Error, Result};
 /// A cell of the query table.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Cell<'a> {
+pub struct QueryTableCell<'a> {
     pub row: &'a str,
     /// Its column family.
     pub family: &'a str,
@@ -32,7 +32,7 @@ pub struct Cell<'a> {
 }
 
 /// Takes cells.
-pub type Put<'a> = dyn FnMut(&Cell<'_>) -> Result<()> + 'a;
+pub type Put<'a> = dyn FnMut(&QueryTableCell<'_>) -> Result<()> + 'a;
 
 /// A number, and the change that counted it.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ fn put_count(
     Count { count, seq }: Count,
 ) -> Result<()> {
     let value = count.to_string();
-    put(&Cell { row, family, qualifier, value: &value, is_text: false, seq })
+    put(&QueryTableCell { row, family, qualifier, value: &value, is_text: false, seq })
 }
 
 /// A domain, how many pages it has, and which change counted them.
@@ -106,7 +106,14 @@ pub fn of_page(layout: Layout, page: Page, put: &mut Put<'_>) -> Result<()> {
         Layout::Webindex => original_json(page),
         Layout::Seed003 | Layout::Seed000 => seed_json(&page)?,
     };
-    put(&Cell { row: &row, family: "page", qualifier: "cur", value: &json, is_text: false, seq })
+    put(&QueryTableCell {
+        row: &row,
+        family: "page",
+        qualifier: "cur",
+        value: &json,
+        is_text: false,
+        seq,
+    })
 }
 
 /// As the original kept pages. The date is that of the version: a page that is seen again

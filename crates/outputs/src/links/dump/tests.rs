@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::links::inlinks::WIDE_MIN;
-use crate::links::{Batch, Change, Content, What};
+use crate::links::{ChangeBatch, PageChange, PageContent, What};
 use page::facts::{LINKS_MAX, LinkKind, Rel};
 use page::outlinks::OutLink;
 use std::collections::BTreeMap;
@@ -23,14 +23,14 @@ fn link(uri: String, anchor: &str) -> OutLink {
     OutLink { uri, anchor: anchor.to_owned(), kind: LinkKind::A, rel: Rel::default() }
 }
 
-fn page(uri: &str, links: Vec<OutLink>) -> Change {
-    let content = Content { status: 200, links, ..Content::default() };
+fn page(uri: &str, links: Vec<OutLink>) -> PageChange {
+    let content = PageContent { status: 200, links, ..PageContent::default() };
     let what = What::Page(Box::new(content));
-    Change { uri: uri.to_owned(), date_ms: 1_438_052_777_999, job: 1, in_order: true, what }
+    PageChange { uri: uri.to_owned(), date_ms: 1_438_052_777_999, job: 1, in_order: true, what }
 }
 
-fn told(index: &LinkIndex, changes: Vec<Change>) {
-    index.apply(Batch { changes, marks: vec![] }, &[]).unwrap();
+fn told(index: &LinkIndex, changes: Vec<PageChange>) {
+    index.apply(ChangeBatch { changes, marks: vec![] }, &[]).unwrap();
 }
 
 /// What is printed when so many bytes are sorted at a time.

@@ -21,12 +21,12 @@ const PART: Part = Part(0);
 const CONNECTION: ConnectionId = ConnectionId(1);
 
 /// A map that counts what is changed in it.
-struct Counted {
+struct CountingMap {
     inner: Arc<dyn SortedMap>,
     changes: Arc<AtomicUsize>,
 }
 
-impl SortedMap for Counted {
+impl SortedMap for CountingMap {
     fn spans_parts(&self) -> bool {
         self.inner.spans_parts()
     }
@@ -58,7 +58,7 @@ struct World {
     db: Db,
     ids: IdMaker,
     lease: Lease,
-    links: Links,
+    links: LinkIndexConsumer,
     changes: Arc<AtomicUsize>,
     at: i64,
     _folder: tempfile::TempDir,
@@ -90,8 +90,8 @@ impl World {
             false => Arc::new(InRows::new(db)),
         };
         let changes = Arc::new(AtomicUsize::new(0));
-        let map = Arc::new(Counted { inner, changes: changes.clone() });
-        let links = Links::new(db.clone(), objects, LinkIndex::new(map, 1))?;
+        let map = Arc::new(CountingMap { inner, changes: changes.clone() });
+        let links = LinkIndexConsumer::new(db.clone(), objects, LinkIndex::new(map, 1))?;
         let (ids, lease) = (IdMaker::new(NodeId(1))?, lease(db, cursors::LINKS)?);
         Ok(World { db: db.clone(), ids, lease, links, changes, at: 0, _folder: folder })
     }
@@ -150,7 +150,7 @@ impl World {
         let before = self.changes.load(Ordering::SeqCst);
         let head = self.db.read(|tx| leases::last_commit(tx, PART, "crawl"))?;
         while self.at < head {
-            let work = Work { lease: self.lease.clone(), at: self.at, head };
+            let work = PartWork { lease: self.lease.clone(), at: self.at, head };
             self.at = self.links.apply(&[work])?.reached[0].1;
         }
         Ok(self.changes.load(Ordering::SeqCst) - before)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::links::inlinks::WIDE_MIN;
-use crate::links::{Batch, Change, Content, LinkIndex, What};
+use crate::links::{ChangeBatch, LinkIndex, PageChange, PageContent, What};
 use page::outlinks::OutLink;
 use std::sync::Arc;
 use store::sorted::{Embedded, Place};
@@ -15,19 +15,19 @@ const RARE: u64 = 700;
 /// Far fewer rows than lie between two rare links.
 const LOOKED: usize = 64;
 
-fn change(number: u64, date_ms: i64, has_link: bool) -> Change {
+fn change(number: u64, date_ms: i64, has_link: bool) -> PageChange {
     let rel = if number.is_multiple_of(RARE) { Rel::NOFOLLOW } else { Rel::default() };
     let link =
         OutLink { uri: TARGET.to_owned(), anchor: number.to_string(), kind: LinkKind::A, rel };
     let links = if has_link { vec![link] } else { Vec::new() };
-    let content = Content { status: 200, links, ..Content::default() };
+    let content = PageContent { status: 200, links, ..PageContent::default() };
     let uri = format!("example.a>>s>/{number:06}");
-    Change { uri, date_ms, job: 1, in_order: true, what: What::Page(Box::new(content)) }
+    PageChange { uri, date_ms, job: 1, in_order: true, what: What::Page(Box::new(content)) }
 }
 
 fn told(index: &LinkIndex, date_ms: i64, has_link: bool) {
     let changes = (0..SOURCES).map(|number| change(number, date_ms, has_link)).collect();
-    index.apply(Batch { changes, marks: Vec::new() }, &[]).unwrap();
+    index.apply(ChangeBatch { changes, marks: Vec::new() }, &[]).unwrap();
 }
 
 /// The anchors of all pages of a list, and in how many pages they came.
@@ -71,7 +71,7 @@ fn a_filtered_list_goes_on_where_a_page_stopped_looking() {
         let known = find(view, part, TARGET)?.expect("it is linked to");
         assert_eq!(known.node.inlinks, Inlinks::Wide);
         followed(|paging| {
-            let walked = wide(view, &known, &by, &Walk { paging, looked_max: LOOKED })?;
+            let walked = wide(view, &known, &by, &ListScan { paging, looked_max: LOOKED })?;
             let found = walked.found.into_iter().map(|(key, (_, link))| (key, link.anchor));
             Ok(paging.listing_up_to(found.collect(), walked.stopped))
         })
@@ -79,9 +79,10 @@ fn a_filtered_list_goes_on_where_a_page_stopped_looking() {
     check(inlinks.unwrap());
     told(&index, 2_000, false);
     let lost = index.read(move |view| {
-        let known = Known { part, hash: keys::hash(TARGET), node: Node::default() };
+        let known = KnownUri { part, hash: keys::hash(TARGET), node: Node::default() };
         followed(|paging| {
-            let walked = walk_lost(view, &known, &filter, &Walk { paging, looked_max: LOOKED })?;
+            let walked =
+                walk_lost(view, &known, &filter, &ListScan { paging, looked_max: LOOKED })?;
             let found = walked.found.into_iter().map(|(key, (_, _, it))| (key, it.link.anchor));
             Ok(paging.listing_up_to(found.collect(), walked.stopped))
         })

@@ -2,7 +2,7 @@
 
 use super::model::{Cells, Model};
 use super::{PARTS, each_engine, history};
-use crate::links::changes::{Batch, Change, Content, What};
+use crate::links::changes::{ChangeBatch, PageChange, PageContent, What};
 use crate::links::index::LinkIndex;
 use crate::links::inlinks::WIDE_MIN;
 use crate::links::node::{Inlinks, Node};
@@ -32,7 +32,7 @@ fn a_rebuilt_index_is_the_same_and_goes_on() {
         let outcome = runner.run(&history(), |changes| {
             let mut model = model.borrow_mut();
             changes.iter().for_each(|change| model.apply(change));
-            index.apply(Batch { changes, marks: vec![] }, &[]).unwrap();
+            index.apply(ChangeBatch { changes, marks: vec![] }, &[]).unwrap();
             assert_eq!(differences(&index), Vec::<String>::new());
             let computed = rebuild::rebuild(&index, scratch.path(), &[]).unwrap();
             let cells = Cells::of(&index);
@@ -63,7 +63,7 @@ fn uri(number: u64) -> String {
 }
 
 /// Pages that all link to one, and to some of each other.
-fn pages(from: u64, to: u64, target: &str) -> Batch {
+fn pages(from: u64, to: u64, target: &str) -> ChangeBatch {
     let link = |uri: String| OutLink {
         uri,
         anchor: "home".into(),
@@ -73,15 +73,15 @@ fn pages(from: u64, to: u64, target: &str) -> Batch {
     let change = |number: u64| {
         let mut links = vec![link(target.to_owned()), link(uri(number / 100))];
         links.sort_by(|one, other| one.uri.cmp(&other.uri));
-        Change {
+        PageChange {
             uri: uri(number),
             date_ms: 1_000,
             job: 1,
             in_order: true,
-            what: What::Page(Box::new(Content { links, ..Content::default() })),
+            what: What::Page(Box::new(PageContent { links, ..PageContent::default() })),
         }
     };
-    Batch { changes: (from..to).map(change).collect(), marks: vec![] }
+    ChangeBatch { changes: (from..to).map(change).collect(), marks: vec![] }
 }
 
 fn node(index: &LinkIndex, uri: &str) -> Option<Node> {
@@ -113,7 +113,7 @@ fn a_list_that_grows_takes_every_form_and_shrinks_to_nothing() {
         assert_eq!(differences(&index), Vec::<String>::new());
         assert_eq!(node(&index, target).unwrap().inlinks, Inlinks::Wide);
         for numbers in [0..600, 600..WIDE_MIN + 500] {
-            let gone = |number: u64| Change {
+            let gone = |number: u64| PageChange {
                 uri: uri(number),
                 date_ms: 2_000,
                 job: 1,
@@ -121,7 +121,7 @@ fn a_list_that_grows_takes_every_form_and_shrinks_to_nothing() {
                 what: What::Gone("gone".into()),
             };
             let changes = numbers.map(gone).collect();
-            index.apply(Batch { changes, marks: vec![] }, &[]).unwrap();
+            index.apply(ChangeBatch { changes, marks: vec![] }, &[]).unwrap();
             assert_eq!(differences(&index), Vec::<String>::new());
         }
         assert_eq!(node(&index, target), None);
@@ -153,8 +153,8 @@ fn every_difference_is_named() {
         let hash = keys::hash("com.t>>o>/");
         let rows = index.read(move |view| view.scan(part, &Span::prefix(&keys::inlinks(hash)), 9));
         let (base, block) = rows.unwrap().remove(0);
-        let rank = keys::rank(keys::Class::Linked, 200, "com.t>>o>/");
-        let stray = keys::inlinks_in(keys::hash("nobody"), keys::Form::Base);
+        let rank = keys::rank(keys::RankingList::Linked, 200, "com.t>>o>/");
+        let stray = keys::inlinks_in(keys::hash("nobody"), keys::InlinkForm::Base);
         let row = move |key: &[u8], value: Option<&[u8]>| Row {
             part,
             key: key.to_vec(),
@@ -178,8 +178,8 @@ fn every_difference_is_named() {
                 "no page is it",
             ),
             (
-                vec![row(&keys::rank(keys::Class::Crawled, 3, "com.t>>o>/x"), Some(b""))],
-                vec![row(&keys::rank(keys::Class::Crawled, 3, "com.t>>o>/x"), None)],
+                vec![row(&keys::rank(keys::RankingList::Crawled, 3, "com.t>>o>/x"), Some(b""))],
+                vec![row(&keys::rank(keys::RankingList::Crawled, 3, "com.t>>o>/x"), None)],
                 "should not be",
             ),
             (
@@ -217,10 +217,10 @@ fn a_list_whose_rows_are_of_the_wrong_form_is_called_corrupt() {
         let value = crate::links::inlinks::encode_wide(&link);
         let wide = |number: u64| Row {
             part,
-            key: keys::wide(hash, keys::Source { part: store::ids::Part(0), number }),
+            key: keys::wide(hash, keys::PageRef { part: store::ids::Part(0), number }),
             value: Some(value.clone()),
         };
-        let base = Row { part, key: keys::inlinks_in(hash, keys::Form::Base), value: None };
+        let base = Row { part, key: keys::inlinks_in(hash, keys::InlinkForm::Base), value: None };
         for count in [5_000, 10] {
             let mut rows: Vec<Row> = (0..count).map(wide).chain([base.clone()]).collect();
             rows.extend((count..5_000).map(|number| Row { value: None, ..wide(number) }));

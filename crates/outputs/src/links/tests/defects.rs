@@ -7,13 +7,13 @@ use super::faults::{Failing, recovered};
 use super::model::Cells;
 use super::seeds::{lines, page_of_sample, sample, told};
 use super::{PARTS, each_engine};
-use crate::links::changes::{Batch, Change, Content, Mark, What};
+use crate::links::changes::{ChangeBatch, Mark, PageChange, PageContent, What};
 use crate::links::dump::{Dump, Layout};
-use crate::links::index::{Applied, LinkIndex};
+use crate::links::index::{AppliedChanges, LinkIndex};
 use crate::links::node::Node;
 use crate::links::pages::LOADED;
 use crate::links::paging::Paging;
-use crate::links::queries::{self, Filter, Shown};
+use crate::links::queries::{self, Filter, ShownInlink};
 use crate::links::rankings;
 use crate::links::{keys, rebuild};
 use page::facts::{LinkKind, Rel};
@@ -29,7 +29,7 @@ const B: &str = "com.b>>o>/";
 const C: &str = "org.c>>o>/";
 
 /// A page whose links say `words`.
-fn page(date_ms: i64, uri: &str, targets: &[&str], words: &str) -> Change {
+fn page(date_ms: i64, uri: &str, targets: &[&str], words: &str) -> PageChange {
     let link = |uri: &&str| OutLink {
         uri: (*uri).to_owned(),
         anchor: words.to_owned(),
@@ -38,17 +38,17 @@ fn page(date_ms: i64, uri: &str, targets: &[&str], words: &str) -> Change {
     };
     let mut links: Vec<OutLink> = targets.iter().map(link).collect();
     links.sort_by(|one, other| one.uri.cmp(&other.uri));
-    let what = What::Page(Box::new(Content { status: 200, links, ..Content::default() }));
-    Change { uri: uri.to_owned(), date_ms, job: LOADED, in_order: false, what }
+    let what = What::Page(Box::new(PageContent { status: 200, links, ..PageContent::default() }));
+    PageChange { uri: uri.to_owned(), date_ms, job: LOADED, in_order: false, what }
 }
 
-fn gone(date_ms: i64, uri: &str, why: &str) -> Change {
+fn gone(date_ms: i64, uri: &str, why: &str) -> PageChange {
     let what = What::Gone(why.to_owned());
-    Change { uri: uri.to_owned(), date_ms, job: LOADED, in_order: false, what }
+    PageChange { uri: uri.to_owned(), date_ms, job: LOADED, in_order: false, what }
 }
 
-fn apply(index: &LinkIndex, changes: Vec<Change>) -> Applied {
-    index.apply(Batch { changes, marks: vec![] }, &[]).unwrap()
+fn apply(index: &LinkIndex, changes: Vec<PageChange>) -> AppliedChanges {
+    index.apply(ChangeBatch { changes, marks: vec![] }, &[]).unwrap()
 }
 
 fn node(index: &LinkIndex, uri: &str) -> Option<Node> {
@@ -137,7 +137,7 @@ fn d4_a_page_that_says_the_same_again_changes_no_cell() {
         let before = lines(&index, dump);
         for date_ms in [1_000, 2_000, 3_000] {
             let applied = apply(&index, vec![page(date_ms, A, &[B], "x")]);
-            assert_eq!(applied, Applied { told: 1, ..Applied::default() });
+            assert_eq!(applied, AppliedChanges { told: 1, ..AppliedChanges::default() });
             assert_eq!(lines(&index, dump), before, "not even the sequence number of one");
         }
     });
@@ -208,7 +208,7 @@ fn d7_a_page_that_is_gone_or_leads_elsewhere_takes_its_links_along() {
                 Ok(queries::lost(view, &known, &Filter::default(), &everything())?.items)
             });
             let lost = lost.unwrap();
-            let times = |it: &Shown| (it.lost_ms, it.reason.clone());
+            let times = |it: &ShownInlink| (it.lost_ms, it.reason.clone());
             assert_eq!(times(&lost[0]), (Some(date_ms + 5_000), Some("page gone".into())));
             assert_eq!(lost.len(), round as usize, "all that were");
         }
@@ -225,7 +225,7 @@ fn d10_a_batch_that_fails_half_way_is_finished_and_a_file_is_loaded_once_it_is_i
                 let file = [u8::from(is_written), fail_at as u8].to_vec();
                 apply(&begun, [A, B, C].map(|uri| gone(date_ms, uri, "gone")).to_vec());
                 assert_eq!(Cells::of(&begun), Cells::default());
-                let batch = Batch {
+                let batch = ChangeBatch {
                     changes: vec![
                         page(date_ms + 1, A, &[A, B, C], "a"),
                         page(date_ms + 1, B, &[A, C], "b"),

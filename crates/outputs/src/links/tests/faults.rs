@@ -8,7 +8,7 @@ pub(super) mod memory;
 
 use super::model::{Cells, Model};
 use super::{PARTS, change, each_engine};
-use crate::links::changes::{Batch, Change, Mark};
+use crate::links::changes::{ChangeBatch, Mark, PageChange};
 use crate::links::index::LinkIndex;
 use memory::in_memory;
 use proptest::prelude::*;
@@ -113,36 +113,37 @@ fn agree(cells: &Cells) -> bool {
 
 /// A batch as one of the two makes it that change the index: the follower's is in order, and
 /// a loader's by date. `number` is the commit that it brings the follower to.
-struct Told {
+struct FaultBatch {
     number: i64,
-    changes: Vec<Change>,
+    changes: Vec<PageChange>,
 }
 
-impl Told {
+impl FaultBatch {
     /// What is left of it, when it is told to an index that may have had it.
-    fn batch(&self, index: &LinkIndex) -> Batch {
-        let is_new = |it: &&Change| {
+    fn batch(&self, index: &LinkIndex) -> ChangeBatch {
+        let is_new = |it: &&PageChange| {
             !it.in_order || index.cursor(index.part_of(&it.uri)).unwrap() < self.number
         };
         let mark = |part: u32| Mark::Cursor { part: Part(part.into()), seq: self.number };
         let is_followed = self.changes.iter().any(|it| it.in_order);
         let marks = if is_followed { (0..PARTS).map(mark).collect() } else { Vec::new() };
-        Batch { changes: self.changes.iter().filter(is_new).cloned().collect(), marks }
+        ChangeBatch { changes: self.changes.iter().filter(is_new).cloned().collect(), marks }
     }
 }
 
 /// Batches out of changes, so many of which come together; numbers and dates go on from a
 /// round to the next.
-fn batches(changes: &[Change], size: usize, round: i64) -> Vec<Told> {
+fn batches(changes: &[PageChange], size: usize, round: i64) -> Vec<FaultBatch> {
     let mut batches = Vec::new();
     for together in changes.chunks(size) {
-        let later = |it: &Change| Change { date_ms: it.date_ms + round * 40_000, ..it.clone() };
-        let (followed, mut loaded): (Vec<Change>, Vec<Change>) =
+        let later =
+            |it: &PageChange| PageChange { date_ms: it.date_ms + round * 40_000, ..it.clone() };
+        let (followed, mut loaded): (Vec<PageChange>, Vec<PageChange>) =
             together.iter().map(later).partition(|it| it.in_order);
         loaded.sort_by_key(|it| it.date_ms);
         for changes in [followed, loaded] {
             let number = round * 1_000 + batches.len() as i64 + 1;
-            batches.push(Told { number, changes });
+            batches.push(FaultBatch { number, changes });
         }
     }
     batches
@@ -151,7 +152,7 @@ fn batches(changes: &[Change], size: usize, round: i64) -> Vec<Told> {
 /// Tells batches to a map that fails once on the way. Returns whether it failed.
 fn tell_through(
     failing: Failing,
-    batches: &[Told],
+    batches: &[FaultBatch],
     model: &mut Model,
 ) -> std::result::Result<bool, TestCaseError> {
     let inner = failing.inner.clone();
@@ -180,7 +181,7 @@ fn tell_through(
 }
 
 /// Changes, and how many of them come together.
-fn histories() -> impl Strategy<Value = (Vec<Change>, usize)> {
+fn histories() -> impl Strategy<Value = (Vec<PageChange>, usize)> {
     (prop::collection::vec(change(), 1..14), 1usize..7)
 }
 

@@ -1,10 +1,10 @@
 //! What the index must be, computed in the simplest way from all pages.
 
 use super::PARTS;
-use crate::links::changes::{Change, Content, What};
+use crate::links::changes::{PageChange, PageContent, What};
 use crate::links::fold::decode_domain;
 use crate::links::index::LinkIndex;
-use crate::links::keys::{self, Class, Form, Source};
+use crate::links::keys::{self, InlinkForm, PageRef, RankingList};
 use crate::links::node::{Inlinks, Node};
 use crate::links::pages::{Page, seconds};
 use crate::links::{inlinks, plan};
@@ -16,18 +16,18 @@ use store::sorted::{Span, View};
 
 /// A page, as the model knows it.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct ModelPage {
     owners: BTreeSet<i64>,
-    teller: i64,
+    reported_by: i64,
     date_ms: i64,
-    content: Content,
+    content: PageContent,
     first_s: BTreeMap<String, u64>,
 }
 
 /// All pages.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
-    pages: BTreeMap<String, Known>,
+    pages: BTreeMap<String, ModelPage>,
 }
 
 /// Everything that can be seen, as text.
@@ -35,10 +35,11 @@ pub struct Model {
 pub struct Cells(pub BTreeSet<String>);
 
 impl Model {
-    pub fn apply(&mut self, change: &Change) {
+    pub fn apply(&mut self, change: &PageChange) {
         let known = self.pages.get(&change.uri);
-        let (date_ms, teller) = known.map_or((i64::MIN, None), |it| (it.date_ms, Some(it.teller)));
-        let follows = change.in_order && teller == Some(change.job);
+        let (date_ms, reported_by) =
+            known.map_or((i64::MIN, None), |it| (it.date_ms, Some(it.reported_by)));
+        let follows = change.in_order && reported_by == Some(change.job);
         let is_news = change.date_ms >= date_ms || follows;
         let now_ms = change.date_ms.max(date_ms);
         let is_there = known.is_some_and(|it| !it.owners.is_empty());
@@ -49,9 +50,9 @@ impl Model {
                 let known = self.known(&change.uri);
                 known.owners.remove(&change.job);
                 if known.owners.is_empty() {
-                    known.content = Content::default();
+                    known.content = PageContent::default();
                     known.first_s.clear();
-                    (known.date_ms, known.teller) = (now_ms, change.job);
+                    (known.date_ms, known.reported_by) = (now_ms, change.job);
                 }
             }
             What::Gone(_) | What::Missing { .. }
@@ -63,7 +64,7 @@ impl Model {
                 let known = self.known(&change.uri);
                 known.date_ms = now_ms;
                 if is_new {
-                    known.teller = change.job;
+                    known.reported_by = change.job;
                 }
             }
             What::Gone(_) | What::Missing { .. } => {}
@@ -75,7 +76,7 @@ impl Model {
                 if says_the_same {
                     return;
                 }
-                known.teller = change.job;
+                known.reported_by = change.job;
                 let first_s = std::mem::take(&mut known.first_s);
                 let first = |uri: &String| *first_s.get(uri).unwrap_or(&seconds(now_ms));
                 known.first_s =
@@ -89,7 +90,7 @@ impl Model {
         }
     }
 
-    fn known(&mut self, uri: &str) -> &mut Known {
+    fn known(&mut self, uri: &str) -> &mut ModelPage {
         self.pages.entry(uri.to_owned()).or_default()
     }
 
@@ -141,13 +142,13 @@ fn rows(view: &dyn View, part: Part, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<
 
 fn read(view: &dyn View) -> Result<Cells> {
     let mut cells = BTreeSet::new();
-    let mut sources: BTreeMap<Source, String> = BTreeMap::new();
+    let mut sources: BTreeMap<PageRef, String> = BTreeMap::new();
     for part in 0..PARTS {
         let at = Part(part.into());
         for (key, value) in rows(view, at, &[keys::PAGES.byte])? {
             let page = Page::decode(&value)?;
             let number = keys::read_number(&key[1..]).unwrap();
-            sources.insert(Source { part: at, number }, page.uri.clone());
+            sources.insert(PageRef { part: at, number }, page.uri.clone());
             let seen = view.get(at, &keys::seen(number))?;
             let seen_ms = seen.as_deref().and_then(plan::read_seen).unwrap_or(i64::MIN);
             if !page.is_there() {
@@ -173,7 +174,7 @@ fn read(view: &dyn View) -> Result<Cells> {
 fn read_part(
     view: &dyn View,
     part: Part,
-    sources: &BTreeMap<Source, String>,
+    sources: &BTreeMap<PageRef, String>,
     cells: &mut BTreeSet<String>,
 ) -> Result<()> {
     let mut with_rows: BTreeSet<Vec<u8>> = BTreeSet::new();
@@ -187,10 +188,10 @@ fn read_part(
         let is_elsewhere = !matches!(node.inlinks, Inlinks::Here(_));
         assert_eq!(with_rows.remove(&hash.0[..]), is_elsewhere, "{node:?}");
         let list: Vec<_> = match node.inlinks {
-            Inlinks::Wide => rows(view, part, &keys::inlinks_in(hash, Form::Wide))?
+            Inlinks::Wide => rows(view, part, &keys::inlinks_in(hash, InlinkForm::Wide))?
                 .into_iter()
                 .map(|(key, value)| {
-                    let source = Source::read(keys::form_of(&key).unwrap().1).unwrap();
+                    let source = PageRef::read(keys::form_of(&key).unwrap().1).unwrap();
                     (source, inlinks::decode_wide(&value).unwrap())
                 })
                 .collect(),
@@ -209,8 +210,8 @@ fn read_part(
         }
     }
     assert!(with_rows.is_empty(), "in-links of nobody");
-    for class in Class::BOTH {
-        let crawled = class == Class::Crawled;
+    for class in RankingList::BOTH {
+        let crawled = class == RankingList::Crawled;
         let prefix = keys::ranks(class);
         for (key, _) in rows(view, part, &prefix)? {
             let (count, uri) = keys::read_rank(&prefix, &key).unwrap();
@@ -227,7 +228,7 @@ fn read_part(
     }
     for (key, _) in rows(view, part, &[keys::RANKS.byte, b'd'])? {
         let at = key.iter().position(|byte| *byte == b'>').unwrap();
-        let (prefix, crawled) = (&key[..at + 2], key[at + 1] == Class::Crawled as u8);
+        let (prefix, crawled) = (&key[..at + 2], key[at + 1] == RankingList::Crawled as u8);
         let (count, rest) = keys::read_rank(prefix, &key).unwrap();
         let domain = std::str::from_utf8(&key[2..at]).unwrap();
         cells.insert(format!("domain rank {domain}{rest} {count} {crawled}"));

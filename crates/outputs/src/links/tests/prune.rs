@@ -7,7 +7,7 @@
 use super::faults::memory::in_memory;
 use super::model::{Cells, Model};
 use super::{PARTS, each_engine, history, uri};
-use crate::links::changes::{Batch, Change, Content, What};
+use crate::links::changes::{ChangeBatch, PageChange, PageContent, What};
 use crate::links::index::LinkIndex;
 use crate::links::paging::Paging;
 use crate::links::prune::{self, Bounds, SWEEP_EVERY_MS};
@@ -79,11 +79,13 @@ fn lost_links_pruned_on_the_way_are_what_is_left_of_all_that_ever_were() {
         let outcome = runner.run(&(history(), 1usize..9, any::<u8>()), |(changes, size, when)| {
             let mut model = model.borrow_mut();
             for (at, batch) in changes.chunks(size).enumerate() {
-                let later = |it: &Change| Change { date_ms: it.date_ms * 86_400, ..it.clone() };
-                let changes: Vec<Change> = batch.iter().map(later).collect();
+                let later =
+                    |it: &PageChange| PageChange { date_ms: it.date_ms * 86_400, ..it.clone() };
+                let changes: Vec<PageChange> = batch.iter().map(later).collect();
                 changes.iter().for_each(|change| model.apply(change));
                 for told in [&index, &whole] {
-                    told.apply(Batch { changes: changes.clone(), marks: vec![] }, &[]).unwrap();
+                    told.apply(ChangeBatch { changes: changes.clone(), marks: vec![] }, &[])
+                        .unwrap();
                 }
                 now_ms.set(now_ms.get() + DAY_MS / 24);
                 if when >> (at % 8) & 1 == 1 {
@@ -110,7 +112,7 @@ fn lost_links_pruned_on_the_way_are_what_is_left_of_all_that_ever_were() {
     });
 }
 
-fn links_to(from: u8, targets: &[u8], date_ms: i64) -> Change {
+fn links_to(from: u8, targets: &[u8], date_ms: i64) -> PageChange {
     let link = |to: &u8| OutLink {
         uri: uri(*to),
         anchor: "there".into(),
@@ -119,8 +121,8 @@ fn links_to(from: u8, targets: &[u8], date_ms: i64) -> Change {
     };
     let mut links: Vec<OutLink> = targets.iter().map(link).collect();
     links.sort_by(|one, other| one.uri.cmp(&other.uri));
-    let what = What::Page(Box::new(Content { links, ..Content::default() }));
-    Change { uri: uri(from), date_ms, job: 1, in_order: true, what }
+    let what = What::Page(Box::new(PageContent { links, ..PageContent::default() }));
+    PageChange { uri: uri(from), date_ms, job: 1, in_order: true, what }
 }
 
 #[test]
@@ -138,11 +140,13 @@ fn a_page_that_loses_links_every_day_shows_the_latest_ones() {
             lost.unwrap().iter().map(|it| it.lost_ms.unwrap() / DAY_MS).collect::<Vec<_>>()
         };
         // Page 2 keeps linking to it, so that it is there.
-        index.apply(Batch { changes: vec![links_to(2, &[1], 0)], marks: vec![] }, &[]).unwrap();
+        index
+            .apply(ChangeBatch { changes: vec![links_to(2, &[1], 0)], marks: vec![] }, &[])
+            .unwrap();
         for day in 1..=40 {
             let targets: &[u8] = if day % 2 == 1 { &[1, 3] } else { &[3] };
             let change = links_to(4, targets, day * DAY_MS);
-            index.apply(Batch { changes: vec![change], marks: vec![] }, &[]).unwrap();
+            index.apply(ChangeBatch { changes: vec![change], marks: vec![] }, &[]).unwrap();
             swept(&index, setting, day * DAY_MS);
         }
         assert_eq!(shown(100), [40, 38, 36, 34, 32, 30], "of the last ten days, at most six");

@@ -5,7 +5,7 @@
 //! their mistakes; beside each stands a file with the cells that had to be corrected and why.
 
 use super::{PARTS, each_engine};
-use crate::links::changes::{Batch, Change, Content, What};
+use crate::links::changes::{ChangeBatch, PageChange, PageContent, What};
 use crate::links::counts::encoded;
 use crate::links::dump::{Dump, Layout};
 use crate::links::index::LinkIndex;
@@ -24,7 +24,7 @@ use store::testing::skipped;
 const ANCHOR: &str = "anchorText";
 
 /// `a.com/page1 links to c.com, b.com`, as the documents put it.
-pub(super) fn page_of_sample(date_ms: i64, url: &str, targets: &[&str]) -> Change {
+pub(super) fn page_of_sample(date_ms: i64, url: &str, targets: &[&str]) -> PageChange {
     let link = |target: &&str| Link {
         url: format!("http://{target}"),
         anchor: ANCHOR.to_owned(),
@@ -35,13 +35,13 @@ pub(super) fn page_of_sample(date_ms: i64, url: &str, targets: &[&str]) -> Chang
     let list = SuffixList::bundled();
     let url = format!("http://{url}");
     let page = outlinks::of(&url, &links, LinkPolicy::Webindex, list).unwrap();
-    let content = Content { links: page.links, ..Content::default() };
+    let content = PageContent { links: page.links, ..PageContent::default() };
     let what = What::Page(Box::new(content));
-    Change { uri: page.uri, date_ms, job: LOADED, in_order: false, what }
+    PageChange { uri: page.uri, date_ms, job: LOADED, in_order: false, what }
 }
 
 /// The sample of both documents.
-pub(super) fn sample() -> Vec<Change> {
+pub(super) fn sample() -> Vec<PageChange> {
     vec![
         page_of_sample(0, "a.com/page1", &["c.com", "b.com"]),
         page_of_sample(0, "b.com", &["c.com/page1", "c.com"]),
@@ -49,8 +49,8 @@ pub(super) fn sample() -> Vec<Change> {
     ]
 }
 
-pub(super) fn told(index: &LinkIndex, changes: Vec<Change>) {
-    index.apply(Batch { changes, marks: vec![] }, &[]).unwrap();
+pub(super) fn told(index: &LinkIndex, changes: Vec<PageChange>) {
+    index.apply(ChangeBatch { changes, marks: vec![] }, &[]).unwrap();
 }
 
 pub(super) fn lines(index: &LinkIndex, dump: Dump) -> Vec<String> {
@@ -134,16 +134,16 @@ fn five_pages_of_a_real_crawl_yield_the_cells_that_others_computed() {
     });
 }
 
-fn change(page: WebindexPage) -> Change {
+fn change(page: WebindexPage) -> PageChange {
     let date_ms = page.crawl_date.as_deref().and_then(webindex::date_ms).unwrap_or(0);
-    let content = Content {
+    let content = PageContent {
         status: 0,
         title: page.title.unwrap_or_default(),
         server: page.server.unwrap_or_default(),
         links: page.links,
     };
     let what = What::Page(Box::new(content));
-    Change { uri: page.uri, date_ms, job: LOADED, in_order: false, what }
+    PageChange { uri: page.uri, date_ms, job: LOADED, in_order: false, what }
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_sequence_number_grows_with_a_change_of_its_cell_and_stays_without_one() {
 /// The index in a map, where no page of the sample is any more.
 fn fresh(map: &std::sync::Arc<dyn SortedMap>) -> LinkIndex {
     let index = LinkIndex::new(map.clone(), PARTS);
-    let gone = |change: Change| Change {
+    let gone = |change: PageChange| PageChange {
         in_order: true,
         what: What::Gone("the next test begins".into()),
         ..change

@@ -1,7 +1,7 @@
 //! Readers beside a writer that takes its time.
 
 use super::{PARTS, each_engine, uri};
-use crate::links::changes::{Batch, Change, Content, What};
+use crate::links::changes::{ChangeBatch, PageChange, PageContent, What};
 use crate::links::index::LinkIndex;
 use crate::links::queries;
 use page::facts::{LinkKind, Rel};
@@ -86,16 +86,16 @@ impl SortedMap for Trapped {
 }
 
 /// A page that links to another.
-fn page(from: u8, to: u8) -> Batch {
+fn page(from: u8, to: u8) -> ChangeBatch {
     let links = vec![OutLink {
         uri: uri(to),
         anchor: "there".into(),
         kind: LinkKind::A,
         rel: Rel::default(),
     }];
-    let what = What::Page(Box::new(Content { links, ..Content::default() }));
-    let change = Change { uri: uri(from), date_ms: 1_000, job: 1, in_order: true, what };
-    Batch { changes: vec![change], marks: vec![] }
+    let what = What::Page(Box::new(PageContent { links, ..PageContent::default() }));
+    let change = PageChange { uri: uri(from), date_ms: 1_000, job: 1, in_order: true, what };
+    ChangeBatch { changes: vec![change], marks: vec![] }
 }
 
 #[test]

@@ -8,10 +8,10 @@
 //! Invariant: what is held in memory is a chunk, a step of rows, and the buffers of the sorter.
 
 use super::super::bulk::SORT_BYTES;
-use super::super::bulk::sorting::Sorter;
-use super::super::changes::{Change, Content, What};
-use super::super::codec::{self, Reader};
-use super::super::follow::reading::Chunks;
+use super::super::bulk::external_sort::Sorter;
+use super::super::changes::{PageChange, PageContent, What};
+use super::super::codec::{self, ByteReader};
+use super::super::follow::chunk_changes::Chunks;
 use super::super::index::LinkIndex;
 use super::super::keys;
 use super::super::pages::{LOADED, Page, attributes};
@@ -105,7 +105,7 @@ fn push_rows(
         span = span.behind(last);
         for (_, value) in &rows {
             let page = Page::decode(value)?;
-            if page.teller == LOADED {
+            if page.reported_by == LOADED {
                 sorter.push(records.of(LOADED_ROW, &page.uri, &[]))?;
                 continue;
             }
@@ -136,15 +136,15 @@ fn push_facts(
         seq = last.seq;
         for chunk in some {
             let (id, is_late) = (chunk.id, chunk.seq > cursor);
-            let told = chunks.changes(part, chunk)?;
-            let hashes: Vec<_> = told.iter().map(|(hash, _)| *hash).collect();
+            let changes = chunks.changes(part, chunk)?;
+            let hashes: Vec<_> = changes.iter().map(|(hash, _)| *hash).collect();
             let rows = db.read(move |tx| documents::pointers(tx, part, &hashes))?;
             let current: HashSet<_> = rows
                 .iter()
                 .filter(|row| row.chunk == Some(id) && !row.is_removed)
                 .map(|row| row.dochash)
                 .collect();
-            for (hash, Change { uri, what, .. }) in &told {
+            for (hash, PageChange { uri, what, .. }) in &changes {
                 match what {
                     _ if is_late => push(LATE, uri, &[])?,
                     What::Page(content) if current.contains(hash) => {
@@ -157,7 +157,7 @@ fn push_facts(
     }
 }
 
-fn says(content: &Content) -> [u8; SAYS_BYTES] {
+fn says(content: &PageContent) -> [u8; SAYS_BYTES] {
     let links = content.links.iter().map(|it| (&*it.uri, &*it.anchor, it.kind, it.rel));
     digest(content.status, &content.title, links)
 }
@@ -208,7 +208,7 @@ fn compare(sorter: Sorter, report: &mut dyn FnMut(&str)) -> Result<FactsVerified
         }
         key.clear();
         key.extend_from_slice(record.get(..URI_BYTES).unwrap_or_default());
-        let mut reader = Reader::new("a record", record.get(URI_BYTES..).unwrap_or_default());
+        let mut reader = ByteReader::new("a record", record.get(URI_BYTES..).unwrap_or_default());
         let mut says = [0; SAYS_BYTES];
         match reader.byte()? {
             LATE => sides.is_late = true,

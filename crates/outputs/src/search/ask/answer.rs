@@ -3,9 +3,9 @@
 //! Invariant: an answer says what it lacks: documents that there was no time for, hits that
 //! are behind its page, commits that the index does not have yet.
 
-use super::Piece;
-use super::gather::{Gathered, Order};
-use super::parse::Refused;
+use super::SnippetFragment;
+use super::gather::{GatheredDocuments, SortOrder};
+use super::parse::QuestionRefusal;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use store::Error;
@@ -24,7 +24,7 @@ pub struct Question {
     /// Where to go on.
     pub cursor: Option<String>,
     /// What comes first.
-    pub order: Order,
+    pub order: SortOrder,
     /// Whether facets are counted.
     pub facets: bool,
     /// Whether near-duplicates are shown each for itself.
@@ -79,7 +79,7 @@ pub struct Hit {
     pub url: String,
     pub title: String,
     /// What it says about the question.
-    pub snippet: Vec<Piece>,
+    pub snippet: Vec<SnippetFragment>,
     pub domain: String,
     pub language: String,
     #[serde(rename = "type")]
@@ -108,17 +108,17 @@ pub struct Facet {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum Failed {
+pub enum AnswerFailure {
     /// The question cannot be answered.
     #[error("{0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] QuestionRefusal),
     /// Something went wrong.
     #[error("{0}")]
     Store(#[from] Error),
 }
 
 /// How what was found divides.
-pub(super) fn facets(found: &Gathered) -> Vec<Facet> {
+pub(super) fn facets(found: &GatheredDocuments) -> Vec<Facet> {
     let mut years: HashMap<String, u64> = HashMap::new();
     for (day, count) in &found.days {
         let at = jiff::Timestamp::from_millisecond(day.saturating_mul(86_400_000));

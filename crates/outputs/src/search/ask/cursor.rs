@@ -5,7 +5,7 @@
 
 use super::DEPTH_MAX;
 use super::answer::Question;
-use super::parse::Refused;
+use super::parse::QuestionRefusal;
 use data_encoding::BASE64URL_NOPAD;
 
 /// What a cursor is for: the same words in the same order.
@@ -23,14 +23,15 @@ pub fn to_cursor(question: &Question, from: usize) -> String {
 }
 
 /// Where the page begins that a question asks for.
-pub fn from_cursor(question: &Question) -> Result<usize, Refused> {
+pub fn from_cursor(question: &Question) -> Result<usize, QuestionRefusal> {
     let Some(cursor) = &question.cursor else { return Ok(0) };
-    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| Refused::BadCursor)?;
-    let bytes: [u8; 8] = bytes.try_into().map_err(|_| Refused::BadCursor)?;
+    let bytes =
+        BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| QuestionRefusal::BadCursor)?;
+    let bytes: [u8; 8] = bytes.try_into().map_err(|_| QuestionRefusal::BadCursor)?;
     let [a, b, c, d, from @ ..] = bytes;
     if u32::from_be_bytes([a, b, c, d]) != mark(question) {
-        return Err(Refused::BadCursor);
+        return Err(QuestionRefusal::BadCursor);
     }
     let from = usize::try_from(u32::from_be_bytes(from)).unwrap_or(usize::MAX);
-    if from >= DEPTH_MAX { Err(Refused::TooFar(DEPTH_MAX)) } else { Ok(from) }
+    if from >= DEPTH_MAX { Err(QuestionRefusal::TooFar(DEPTH_MAX)) } else { Ok(from) }
 }

@@ -4,10 +4,10 @@
 //! is the same however many are asked for, so the best of a smaller window are the first of
 //! a larger one; the clock is looked at before every segment.
 
-use super::answer::Failed;
-use super::bounded::{Bounded, Deadline};
+use super::answer::AnswerFailure;
 use super::broken;
-use super::gather::{Found, Gather, Gathered};
+use super::deadline::{Deadline, DeadlineQuery};
+use super::gather::{FoundDocument, Gather, GatheredDocuments};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use tantivy::collector::Collector;
@@ -21,13 +21,13 @@ use tantivy::{Searcher, Term};
 pub struct Candidate {
     /// The number of the shard.
     pub shard: usize,
-    pub found: Found,
+    pub found: FoundDocument,
 }
 
 /// What was found in all shards.
 pub struct Matches {
     /// How many there are, and how they divide.
-    pub gathered: Gathered,
+    pub gathered: GatheredDocuments,
     /// The best, best first.
     pub best: Vec<Candidate>,
 }
@@ -42,15 +42,15 @@ pub struct Finder<'a> {
 impl<'a> Finder<'a> {
     /// A query over shards, with their numbers; the statistics are those of all.
     pub fn new(
-        asked: impl Iterator<Item = (usize, &'a Searcher)>,
+        searchers: impl Iterator<Item = (usize, &'a Searcher)>,
         all: &[&Searcher],
         query: Box<dyn Query>,
         deadline: &'a Deadline,
-    ) -> Result<Finder<'a>, Failed> {
-        let query = Bounded::new(query, deadline.clone());
+    ) -> Result<Finder<'a>, AnswerFailure> {
+        let query = DeadlineQuery::new(query, deadline.clone());
         let statistics = Statistics { searchers: all, documents: RefCell::default() };
         let mut weights = Vec::new();
-        for (shard, searcher) in asked {
+        for (shard, searcher) in searchers {
             if deadline.look() {
                 break;
             }
@@ -61,9 +61,9 @@ impl<'a> Finder<'a> {
     }
 
     /// The best of all shards.
-    pub fn find(&self, gather: &Gather) -> Result<Matches, Failed> {
+    pub fn find(&self, gather: &Gather) -> Result<Matches, AnswerFailure> {
         let window = gather.window.max(1);
-        let (mut gathered, mut best) = (Gathered::default(), Vec::new());
+        let (mut gathered, mut best) = (GatheredDocuments::default(), Vec::new());
         for (shard, searcher, weight) in &self.weights {
             for (segment, reader) in (0u32..).zip(searcher.segment_readers()) {
                 if self.deadline.look() {

@@ -18,7 +18,7 @@ const DAY_MS: i64 = 86_400_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
-pub enum Order {
+pub enum SortOrder {
     #[default]
     Relevance,
     Date,
@@ -27,7 +27,7 @@ pub enum Order {
 
 /// A document that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct FoundDocument {
     /// What it is ordered by.
     pub rank: f64,
     /// What its words are worth.
@@ -38,11 +38,11 @@ pub struct Found {
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
-pub struct Gathered {
+pub struct GatheredDocuments {
     /// How many there are.
     pub total: u64,
     /// The best, best first.
-    pub best: Vec<Found>,
+    pub best: Vec<FoundDocument>,
     /// Counts of facets: domains, languages, kinds.
     pub texts: [HashMap<String, u64>; 3],
     /// Counts by the day, from 1970 on.
@@ -54,7 +54,7 @@ pub struct Gather {
     /// How many of the best are wanted.
     pub window: usize,
     /// What comes first.
-    pub order: Order,
+    pub order: SortOrder,
     /// What ten times as many in-links are worth.
     pub links: f32,
     /// Whether facets are counted.
@@ -65,7 +65,7 @@ pub struct Gather {
 const TEXTS: [&str; 3] = ["domain", "language", "media"];
 
 impl Collector for Gather {
-    type Fruit = Gathered;
+    type Fruit = GatheredDocuments;
     type Child = OfSegment;
 
     fn for_segment(
@@ -95,8 +95,8 @@ impl Collector for Gather {
         true
     }
 
-    fn merge_fruits(&self, fruits: Vec<Gathered>) -> tantivy::Result<Gathered> {
-        let mut all = Gathered::default();
+    fn merge_fruits(&self, fruits: Vec<GatheredDocuments>) -> tantivy::Result<GatheredDocuments> {
+        let mut all = GatheredDocuments::default();
         for it in fruits {
             all.add(it);
         }
@@ -105,9 +105,9 @@ impl Collector for Gather {
     }
 }
 
-impl Gathered {
+impl GatheredDocuments {
     /// Adds what was found elsewhere.
-    pub fn add(&mut self, other: Gathered) {
+    pub fn add(&mut self, other: GatheredDocuments) {
         self.total += other.total;
         self.best.extend(other.best);
         for (to, from) in self.texts.iter_mut().zip(other.texts) {
@@ -128,7 +128,7 @@ impl Gathered {
 }
 
 /// Best first; of equals the one that came first.
-pub fn sort(found: &mut [Found]) {
+pub fn sort(found: &mut [FoundDocument]) {
     found.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.at.cmp(&b.at)));
 }
 
@@ -144,7 +144,7 @@ pub struct OfSegment {
     segment: SegmentOrdinal,
     top: Top,
     total: u64,
-    order: Order,
+    order: SortOrder,
     weight: f32,
     links: Column<u64>,
     dates: Column<i64>,
@@ -153,21 +153,21 @@ pub struct OfSegment {
 }
 
 impl SegmentCollector for OfSegment {
-    type Fruit = Gathered;
+    type Fruit = GatheredDocuments;
 
     fn collect(&mut self, doc: DocId, score: Score) {
         self.total += 1;
         #[allow(clippy::cast_precision_loss)]
         let rank = match self.order {
-            Order::Relevance => {
+            SortOrder::Relevance => {
                 let links = self.links.first(doc).unwrap_or(0);
                 with_links(score, links, self.weight)
             }
-            Order::Date => self.dates.first(doc).unwrap_or(0) as f64,
-            Order::Links => self.links.first(doc).unwrap_or(0) as f64,
+            SortOrder::Date => self.dates.first(doc).unwrap_or(0) as f64,
+            SortOrder::Links => self.links.first(doc).unwrap_or(0) as f64,
         };
         if rank > self.top.least {
-            self.top.push(Found { rank, score, at: DocAddress::new(self.segment, doc) });
+            self.top.push(FoundDocument { rank, score, at: DocAddress::new(self.segment, doc) });
         }
         for (column, counts) in &mut self.texts {
             let value = column.as_ref().and_then(|column| column.ords().first(doc));
@@ -184,12 +184,12 @@ impl SegmentCollector for OfSegment {
         }
     }
 
-    fn harvest(self) -> Gathered {
-        let mut gathered = Gathered {
+    fn harvest(self) -> GatheredDocuments {
+        let mut gathered = GatheredDocuments {
             total: self.total,
             best: self.top.found,
             days: self.days.unwrap_or_default(),
-            ..Gathered::default()
+            ..GatheredDocuments::default()
         };
         for (to, (column, counts)) in gathered.texts.iter_mut().zip(self.texts) {
             let Some(column) = column else { continue };
@@ -207,7 +207,7 @@ impl SegmentCollector for OfSegment {
 /// The best of many, in bounded memory.
 struct Top {
     window: usize,
-    found: Vec<Found>,
+    found: Vec<FoundDocument>,
     /// What does not rank above this is not among them.
     least: f64,
 }
@@ -217,7 +217,7 @@ impl Top {
         Top { window, found: Vec::new(), least: f64::NEG_INFINITY }
     }
 
-    fn push(&mut self, it: Found) {
+    fn push(&mut self, it: FoundDocument) {
         self.found.push(it);
         if self.found.len() >= 2 * self.window.max(1) {
             sort(&mut self.found);

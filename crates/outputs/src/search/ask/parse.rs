@@ -5,7 +5,7 @@
 //! with what to write instead. Invariant: a question has at most [`CLAUSES_MAX`] clauses and
 //! is nested at most [`DEPTH_MAX`] deep.
 
-use super::super::words::{Asked, asked};
+use super::super::words::{TermMatch, term_match};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
@@ -20,17 +20,17 @@ pub const BEGINNING_MIN: usize = 2;
 
 /// A question.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Node {
+pub enum QueryNode {
     /// All of these.
-    All(Vec<Node>),
+    All(Vec<QueryNode>),
     /// At least one of these.
-    Any(Vec<Node>),
+    Any(Vec<QueryNode>),
     /// Not this.
-    Not(Box<Node>),
+    Not(Box<QueryNode>),
     /// Words that follow each other.
-    Words(Scope, Vec<String>),
+    Words(FieldScope, Vec<String>),
     /// A word that begins like this.
-    Beginning(Scope, String),
+    Beginning(FieldScope, String),
     /// What else is asked of a document.
     Filter(Filter),
 }
@@ -38,7 +38,7 @@ pub enum Node {
 /// Where words are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Scope {
+pub enum FieldScope {
     Anywhere,
     Title,
     Address,
@@ -66,7 +66,7 @@ pub enum Filter {
 /// Why a question cannot be answered. The text says what to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
-pub enum Refused {
+pub enum QuestionRefusal {
     /// It is too long.
     #[error("a question has at most {QUESTION_BYTES_MAX} bytes")]
     TooLong,
@@ -103,9 +103,9 @@ pub enum Refused {
 }
 
 /// Reads a question.
-pub fn parse(text: &str) -> Result<Node, Refused> {
+pub fn parse(text: &str) -> Result<QueryNode, QuestionRefusal> {
     if text.len() > QUESTION_BYTES_MAX {
-        return Err(Refused::TooLong);
+        return Err(QuestionRefusal::TooLong);
     }
     let mut parser = Parser { rest: text, clauses: 0 };
     let mut nodes = Vec::new();
@@ -115,9 +115,9 @@ pub fn parse(text: &str) -> Result<Node, Refused> {
         parser.eat(')');
     }
     match nodes.len() {
-        0 => Err(Refused::Empty),
+        0 => Err(QuestionRefusal::Empty),
         1 => Ok(nodes.remove(0)),
-        _ => Ok(Node::All(nodes)),
+        _ => Ok(QueryNode::All(nodes)),
     }
 }
 
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Alternatives.
-    fn any(&mut self, depth: usize) -> Result<Option<Node>, Refused> {
+    fn any(&mut self, depth: usize) -> Result<Option<QueryNode>, QuestionRefusal> {
         let mut nodes = Vec::new();
         loop {
             nodes.extend(self.all(depth)?);
@@ -163,11 +163,11 @@ impl<'a> Parser<'a> {
                 break;
             }
         }
-        Ok(joined(nodes, Node::Any))
+        Ok(joined(nodes, QueryNode::Any))
     }
 
     /// What is written side by side.
-    fn all(&mut self, depth: usize) -> Result<Option<Node>, Refused> {
+    fn all(&mut self, depth: usize) -> Result<Option<QueryNode>, QuestionRefusal> {
         let mut nodes = Vec::new();
         while !self.at_end() && !self.rest.starts_with([')', '|']) {
             let before = self.rest;
@@ -180,12 +180,12 @@ impl<'a> Parser<'a> {
             }
             nodes.extend(self.one(depth)?);
         }
-        Ok(joined(nodes, Node::All))
+        Ok(joined(nodes, QueryNode::All))
     }
 
-    fn one(&mut self, depth: usize) -> Result<Option<Node>, Refused> {
+    fn one(&mut self, depth: usize) -> Result<Option<QueryNode>, QuestionRefusal> {
         if depth > DEPTH_MAX {
-            return Err(Refused::TooDeep);
+            return Err(QuestionRefusal::TooDeep);
         }
         let is_minus = self.rest.strip_prefix('-').is_some_and(|rest| !rest.starts_with(' '));
         if is_minus && self.eat('-') || self.operator("NOT") {
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
                 return Ok(None);
             }
             let node = self.one(depth + 1)?;
-            return Ok(node.map(|node| Node::Not(Box::new(node))));
+            return Ok(node.map(|node| QueryNode::Not(Box::new(node))));
         }
         if self.eat('(') {
             let node = self.any(depth + 1)?;
@@ -202,10 +202,10 @@ impl<'a> Parser<'a> {
         }
         self.clauses += 1;
         if self.clauses > CLAUSES_MAX {
-            return Err(Refused::TooMany);
+            return Err(QuestionRefusal::TooMany);
         }
         if let Some(phrase) = self.phrase() {
-            return Ok(of_words(Scope::Anywhere, phrase));
+            return Ok(of_words(FieldScope::Anywhere, phrase));
         }
         let word = self.word(true);
         if let Some((name, value)) = word.split_once(':')
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         {
             return Ok(node);
         }
-        words_or_beginning(Scope::Anywhere, word)
+        words_or_beginning(FieldScope::Anywhere, word)
     }
 
     /// A phrase, if one begins here; one that is not closed ends with the text.
@@ -237,10 +237,14 @@ impl<'a> Parser<'a> {
     }
 
     /// A filter, if the name is one. `Some(None)` says that it asks for nothing.
-    fn filter(&mut self, name: &str, value: &str) -> Result<Option<Option<Node>>, Refused> {
+    fn filter(
+        &mut self,
+        name: &str,
+        value: &str,
+    ) -> Result<Option<Option<QueryNode>>, QuestionRefusal> {
         let scope = match name {
-            "intitle" | "title" => Some(Scope::Title),
-            "inurl" | "url" => Some(Scope::Address),
+            "intitle" | "title" => Some(FieldScope::Title),
+            "inurl" | "url" => Some(FieldScope::Address),
             _ => None,
         };
         let phrase = if value.is_empty() { self.phrase() } else { None };
@@ -253,7 +257,7 @@ impl<'a> Parser<'a> {
         let value = phrase.unwrap_or(value).trim();
         let refused = |example| {
             let (name, value) = (name.to_owned(), value.to_owned());
-            Err(Refused::BadFilter { name, value, example })
+            Err(QuestionRefusal::BadFilter { name, value, example })
         };
         let plain = value.trim_end_matches('/').to_lowercase();
         let filter = match name {
@@ -263,9 +267,9 @@ impl<'a> Parser<'a> {
             "site" | "host" => {
                 let host = plain.split_once("://").map_or(plain.as_str(), |(_, rest)| rest);
                 let (host, path) = host.split_once('/').unwrap_or((host, ""));
-                let site = Node::Filter(Filter::Site(host.to_owned()));
-                let path = of_words(Scope::Address, path);
-                return Ok(Some(joined([site].into_iter().chain(path).collect(), Node::All)));
+                let site = QueryNode::Filter(Filter::Site(host.to_owned()));
+                let path = of_words(FieldScope::Address, path);
+                return Ok(Some(joined([site].into_iter().chain(path).collect(), QueryNode::All)));
             }
             "domain" => Filter::Domain(plain.trim_start_matches("www.").to_owned()),
             "lang" | "language" => Filter::Language(super::super::schema::short_language(&plain)),
@@ -284,11 +288,11 @@ impl<'a> Parser<'a> {
             // A word with a colon in it.
             _ => return Ok(None),
         };
-        Ok(Some(Some(Node::Filter(filter))))
+        Ok(Some(Some(QueryNode::Filter(filter))))
     }
 }
 
-fn joined(mut nodes: Vec<Node>, join: fn(Vec<Node>) -> Node) -> Option<Node> {
+fn joined(mut nodes: Vec<QueryNode>, join: fn(Vec<QueryNode>) -> QueryNode) -> Option<QueryNode> {
     match nodes.len() {
         0 => None,
         1 => nodes.pop(),
@@ -296,29 +300,29 @@ fn joined(mut nodes: Vec<Node>, join: fn(Vec<Node>) -> Node) -> Option<Node> {
     }
 }
 
-fn of_words(scope: Scope, text: &str) -> Option<Node> {
-    asked(text).map(|asked| match asked {
-        Asked::Words(words) => Node::Words(scope, words),
-        Asked::Beginning(word) => Node::Beginning(scope, word),
+fn of_words(scope: FieldScope, text: &str) -> Option<QueryNode> {
+    term_match(text).map(|term_match| match term_match {
+        TermMatch::Words(words) => QueryNode::Words(scope, words),
+        TermMatch::Beginning(word) => QueryNode::Beginning(scope, word),
     })
 }
 
-fn words_or_beginning(scope: Scope, word: &str) -> Result<Option<Node>, Refused> {
+fn words_or_beginning(scope: FieldScope, word: &str) -> Result<Option<QueryNode>, QuestionRefusal> {
     let Some(beginning) = word.strip_suffix('*') else { return Ok(of_words(scope, word)) };
-    match asked(beginning) {
+    match term_match(beginning) {
         None => Ok(None),
-        Some(Asked::Beginning(word)) => Ok(Some(Node::Beginning(scope, word))),
-        Some(Asked::Words(words)) => {
+        Some(TermMatch::Beginning(word)) => Ok(Some(QueryNode::Beginning(scope, word))),
+        Some(TermMatch::Words(words)) => {
             let mut nodes = Vec::new();
             let Some((last, before)) = words.split_last() else { return Ok(None) };
             if last.chars().count() < BEGINNING_MIN {
-                return Err(Refused::TooShort(last.clone()));
+                return Err(QuestionRefusal::TooShort(last.clone()));
             }
             if !before.is_empty() {
-                nodes.push(Node::Words(scope, before.to_vec()));
+                nodes.push(QueryNode::Words(scope, before.to_vec()));
             }
-            nodes.push(Node::Beginning(scope, last.clone()));
-            Ok(joined(nodes, Node::All))
+            nodes.push(QueryNode::Beginning(scope, last.clone()));
+            Ok(joined(nodes, QueryNode::All))
         }
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! Invariant: filters decide what is found, never how it ranks.
 
-use super::beginning::{BEGINNING_WORDS_MAX, Beginning};
-use super::bounded::{Deadline, Gated};
-use super::linked::{LinkRange, Linked};
-use super::parse::{Filter, Node, Scope};
+use super::deadline::{Deadline, DeadlineClause};
+use super::in_links::{LinkRange, LinkRangeDocs};
+use super::parse::{FieldScope, Filter, QueryNode};
+use super::prefix::{BEGINNING_WORDS_MAX, PrefixQuery};
 use crate::search::schema::Fields;
 use std::ops::Bound;
 use tantivy::Term;
@@ -57,51 +57,52 @@ impl Weights {
 
 /// Makes queries of questions.
 #[derive(Clone, Copy)]
-pub struct Plan<'a> {
+pub struct QueryPlanner<'a> {
     fields: &'a Fields,
     weights: Weights,
-    linked: &'a Linked,
+    linked: &'a LinkRangeDocs,
     deadline: &'a Deadline,
     /// Words that a beginning stands for.
     beginning_words_max: usize,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> QueryPlanner<'a> {
     /// With these fields, which are worth so much, for a question that has so much time.
     pub fn new(
         fields: &'a Fields,
         weights: Weights,
-        linked: &'a Linked,
+        linked: &'a LinkRangeDocs,
         deadline: &'a Deadline,
-    ) -> Plan<'a> {
-        Plan { fields, weights, linked, deadline, beginning_words_max: BEGINNING_WORDS_MAX }
+    ) -> QueryPlanner<'a> {
+        QueryPlanner { fields, weights, linked, deadline, beginning_words_max: BEGINNING_WORDS_MAX }
     }
 
     /// For what is not wanted: all of its words count, or it would be found after all.
-    fn negated(&self) -> Plan<'a> {
-        Plan { beginning_words_max: usize::MAX, ..*self }
+    fn negated(&self) -> QueryPlanner<'a> {
+        QueryPlanner { beginning_words_max: usize::MAX, ..*self }
     }
 
     /// The query of a question. One that is not strict also finds what has most of the
     /// words.
-    pub fn query(&self, node: &Node, is_strict: bool) -> Box<dyn Query> {
-        let Node::All(nodes) = node else { return self.node(node) };
+    pub fn query(&self, node: &QueryNode, is_strict: bool) -> Box<dyn Query> {
+        let QueryNode::All(nodes) = node else { return self.node(node) };
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         let mut optional = 0;
         for node in nodes {
             // What is asked of a title or a URL is meant as it is written.
             let is_text = matches!(
                 node,
-                Node::Words(Scope::Anywhere, _) | Node::Beginning(Scope::Anywhere, _)
+                QueryNode::Words(FieldScope::Anywhere, _)
+                    | QueryNode::Beginning(FieldScope::Anywhere, _)
             );
             let occur = match node {
-                Node::Not(_) => Occur::MustNot,
+                QueryNode::Not(_) => Occur::MustNot,
                 _ if is_text && !is_strict => Occur::Should,
                 _ => Occur::Must,
             };
             optional += usize::from(occur == Occur::Should);
             match node {
-                Node::Not(inner) => clauses.push((occur, self.negated().node(inner))),
+                QueryNode::Not(inner) => clauses.push((occur, self.negated().node(inner))),
                 _ => clauses.push((occur, self.node(node))),
             }
         }
@@ -116,29 +117,29 @@ impl<'a> Plan<'a> {
         Box::new(BooleanQuery::new(clauses))
     }
 
-    fn node(&self, node: &Node) -> Box<dyn Query> {
+    fn node(&self, node: &QueryNode) -> Box<dyn Query> {
         match node {
-            Node::All(_) => self.query(node, true),
-            Node::Any(nodes) => {
+            QueryNode::All(_) => self.query(node, true),
+            QueryNode::Any(nodes) => {
                 Box::new(BooleanQuery::union(nodes.iter().map(|node| self.node(node)).collect()))
             }
-            Node::Not(inner) => Box::new(BooleanQuery::new(vec![
+            QueryNode::Not(inner) => Box::new(BooleanQuery::new(vec![
                 (Occur::Must, Box::new(ConstScoreQuery::new(Box::new(AllQuery), 0.0)) as _),
                 (Occur::MustNot, self.negated().node(inner)),
             ])),
-            Node::Words(scope, words) => self.words(*scope, words),
-            Node::Beginning(scope, word) => self.beginning(*scope, word),
-            Node::Filter(filter) => Box::new(ConstScoreQuery::new(self.filter(filter), 0.0)),
+            QueryNode::Words(scope, words) => self.words(*scope, words),
+            QueryNode::Beginning(scope, word) => self.beginning(*scope, word),
+            QueryNode::Filter(filter) => Box::new(ConstScoreQuery::new(self.filter(filter), 0.0)),
         }
     }
 
     /// The fields of a scope, with what they are worth.
-    fn searched(&self, scope: Scope) -> Vec<(Field, f32)> {
+    fn searched(&self, scope: FieldScope) -> Vec<(Field, f32)> {
         let (fields, weights) = (self.fields, self.weights);
         let all = match scope {
-            Scope::Title => vec![(fields.title, 1.0)],
-            Scope::Address => vec![(fields.address, 1.0)],
-            Scope::Anywhere => vec![
+            FieldScope::Title => vec![(fields.title, 1.0)],
+            FieldScope::Address => vec![(fields.address, 1.0)],
+            FieldScope::Anywhere => vec![
                 (fields.body, weights.body),
                 (fields.title, weights.title),
                 (fields.headings, weights.headings),
@@ -149,7 +150,7 @@ impl<'a> Plan<'a> {
         all.into_iter().filter(|(_, weight)| *weight > 0.0).collect()
     }
 
-    fn words(&self, scope: Scope, words: &[String]) -> Box<dyn Query> {
+    fn words(&self, scope: FieldScope, words: &[String]) -> Box<dyn Query> {
         let each = self.searched(scope).into_iter().map(|(field, weight)| {
             let query = self.exactly(field, words);
             Box::new(BoostQuery::new(query, weight)) as Box<dyn Query>
@@ -157,21 +158,21 @@ impl<'a> Plan<'a> {
         Box::new(BooleanQuery::union(each.collect()))
     }
 
-    fn beginning(&self, scope: Scope, word: &str) -> Box<dyn Query> {
+    fn beginning(&self, scope: FieldScope, word: &str) -> Box<dyn Query> {
         let each = self.searched(scope).into_iter().map(|(field, weight)| {
             let (letters, words_max) = (word.to_owned(), self.beginning_words_max);
-            let query = Beginning { field, letters, words_max, deadline: self.deadline.clone() };
+            let query = PrefixQuery { field, letters, words_max, deadline: self.deadline.clone() };
             Box::new(BoostQuery::new(Box::new(query), weight)) as Box<dyn Query>
         });
         Box::new(BooleanQuery::union(each.collect()))
     }
 
     /// The words of a question as they follow each other, which is worth something.
-    fn together(&self, nodes: &[Node]) -> Option<Box<dyn Query>> {
+    fn together(&self, nodes: &[QueryNode]) -> Option<Box<dyn Query>> {
         let words: Vec<String> = nodes
             .iter()
             .filter_map(|node| match node {
-                Node::Words(Scope::Anywhere, words) => Some(words.clone()),
+                QueryNode::Words(FieldScope::Anywhere, words) => Some(words.clone()),
                 _ => None,
             })
             .flatten()
@@ -222,7 +223,7 @@ impl<'a> Plan<'a> {
             Ok([term]) => Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
             Err(terms) => {
                 let phrase = Box::new(PhraseQuery::new(terms));
-                Box::new(Gated::new(phrase, self.deadline.clone()))
+                Box::new(DeadlineClause::new(phrase, self.deadline.clone()))
             }
         }
     }

@@ -6,10 +6,10 @@
 //! time: hits are added from the best on, and what was added does not change any more but
 //! for near-duplicates that join it. So pages follow each other without a gap.
 
-use super::answer::Failed;
-use super::bounded::Deadline;
+use super::answer::AnswerFailure;
+use super::deadline::Deadline;
 use super::find::Candidate;
-use super::gather::{Order, with_links};
+use super::gather::{SortOrder, with_links};
 use super::{InLinks, WINDOW};
 use crate::search::indexed_links::{Columns, Target};
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ const HITS_A_LOOK: usize = 512;
 
 /// A hit in its order.
 #[derive(Debug, Clone)]
-pub struct Ranked {
+pub struct RankedHit {
     /// Where it is.
     pub candidate: Candidate,
     /// What it is ordered by.
@@ -45,9 +45,9 @@ pub struct Ranked {
 }
 
 /// How hits are ordered.
-pub struct Rules<'a> {
+pub struct RankingRules<'a> {
     /// What comes first.
-    pub order: Order,
+    pub order: SortOrder,
     /// What ten times as many in-links are worth.
     pub links_weight: f32,
     /// Whether near-duplicates are shown each for itself.
@@ -60,28 +60,28 @@ pub struct Rules<'a> {
 
 /// Hits in their order, from the best on.
 pub struct Ranking<'a> {
-    rules: Rules<'a>,
+    rules: RankingRules<'a>,
     columns: BySegment<'a>,
     /// Hits that were added, near-duplicates included.
     added: usize,
     /// Those that are shown.
-    kept: Vec<Ranked>,
+    kept: Vec<RankedHit>,
     /// Where in them a text with this piece is.
     by_piece: HashMap<(u32, u64), Vec<usize>>,
 }
 
 impl<'a> Ranking<'a> {
     /// No hits yet, of these shards.
-    pub fn new(searchers: &'a [&'a Searcher], rules: Rules<'a>) -> Ranking<'a> {
+    pub fn new(searchers: &'a [&'a Searcher], rules: RankingRules<'a>) -> Ranking<'a> {
         let (added, kept, by_piece) = Default::default();
         Ranking { rules, columns: BySegment::new(searchers), added, kept, by_piece }
     }
 
     /// Adds what was found and is not added yet: the best are those that were added before.
     /// The first time, this is at least [`WINDOW`] or all there is.
-    pub fn extend(&mut self, best: &[Candidate]) -> Result<(), Failed> {
+    pub fn extend(&mut self, best: &[Candidate]) -> Result<(), AnswerFailure> {
         let new = best.get(self.added..).unwrap_or_default();
-        let mut ranked: Vec<Ranked> = new.iter().map(|it| self.ranked(it)).collect();
+        let mut ranked: Vec<RankedHit> = new.iter().map(|it| self.ranked(it)).collect();
         if self.added == 0 {
             let looked_up = ranked.len().min(WINDOW);
             self.look_up(&mut ranked[..looked_up])?;
@@ -106,43 +106,43 @@ impl<'a> Ranking<'a> {
     }
 
     /// Those that are shown.
-    pub fn kept(&self) -> &[Ranked] {
+    pub fn kept(&self) -> &[RankedHit] {
         &self.kept
     }
 
     /// The in-links of hits of a page, where they were not looked up for their order.
-    pub fn links_of(&mut self, page: &[Ranked]) -> Result<Vec<u64>, Failed> {
-        let is_open = |it: &&Ranked| it.links.is_none();
-        let open: Vec<&Ranked> = page.iter().filter(is_open).collect();
-        let mut told = Vec::new();
+    pub fn links_of(&mut self, page: &[RankedHit]) -> Result<Vec<u64>, AnswerFailure> {
+        let is_open = |it: &&RankedHit| it.links.is_none();
+        let open: Vec<&RankedHit> = page.iter().filter(is_open).collect();
+        let mut indexed = Vec::new();
         let mut targets = Vec::new();
         for it in open {
             let columns = self.columns.of(&it.candidate);
             let doc = it.candidate.found.at.doc_id;
-            told.push(columns.told.as_ref().map_or(0, |columns| columns.links(doc)));
+            indexed.push(columns.indexed.as_ref().map_or(0, |columns| columns.links(doc)));
             targets.push(columns.target(doc));
         }
         let is_needed = !targets.is_empty() && !self.rules.deadline.look();
         let mut looked = match is_needed {
             true => (self.rules.in_links)(&targets)?,
-            false => told,
+            false => indexed,
         }
         .into_iter();
         Ok(page.iter().map(|it| it.links.or_else(|| looked.next()).unwrap_or(0)).collect())
     }
 
-    fn ranked(&mut self, candidate: &Candidate) -> Ranked {
+    fn ranked(&mut self, candidate: &Candidate) -> RankedHit {
         let simhash = match self.rules.duplicates {
             true => 0,
             false => self.columns.of(candidate).simhash(candidate.found.at.doc_id),
         };
         let (candidate, rank) = (*candidate, candidate.found.rank);
         let (links, similar, similar_count) = Default::default();
-        Ranked { candidate, rank, links, similar, similar_count, simhash }
+        RankedHit { candidate, rank, links, similar, similar_count, simhash }
     }
 
     /// Looks up in-links, and orders by them as they are now.
-    fn look_up(&mut self, hits: &mut [Ranked]) -> Result<(), Failed> {
+    fn look_up(&mut self, hits: &mut [RankedHit]) -> Result<(), AnswerFailure> {
         if hits.is_empty() || self.rules.deadline.look() {
             return Ok(());
         }
@@ -155,11 +155,11 @@ impl<'a> Ranking<'a> {
             it.links = Some(links);
             #[allow(clippy::cast_precision_loss)]
             match self.rules.order {
-                Order::Relevance => {
+                SortOrder::Relevance => {
                     it.rank = with_links(it.candidate.found.score, links, self.rules.links_weight);
                 }
-                Order::Links => it.rank = links as f64,
-                Order::Date => {}
+                SortOrder::Links => it.rank = links as f64,
+                SortOrder::Date => {}
             }
         }
         hits.sort_by(|a, b| b.rank.total_cmp(&a.rank));
@@ -167,7 +167,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// Of near-duplicates the best is kept, and knows the others.
-    fn add(&mut self, it: Ranked) {
+    fn add(&mut self, it: RankedHit) {
         if let Some(other) = self.near(it.simhash) {
             let other = &mut self.kept[other];
             other.similar_count += 1;
@@ -207,7 +207,7 @@ struct BySegment<'a> {
 }
 
 struct OfSegment {
-    told: Option<Columns>,
+    indexed: Option<Columns>,
     simhash: Option<Column<u64>>,
 }
 
@@ -221,7 +221,7 @@ impl<'a> BySegment<'a> {
         self.opened.entry((shard, segment)).or_insert_with(|| {
             let reader = self.searchers[shard].segment_reader(segment);
             let simhash = reader.fast_fields().u64("simhash").ok();
-            OfSegment { told: Columns::of(reader), simhash }
+            OfSegment { indexed: Columns::of(reader), simhash }
         })
     }
 }
@@ -232,23 +232,23 @@ impl OfSegment {
     }
 
     fn target(&self, doc: u32) -> Option<Target> {
-        self.told.as_ref().and_then(|columns| columns.target(doc))
+        self.indexed.as_ref().and_then(|columns| columns.target(doc))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::ask::gather::Found;
+    use crate::search::ask::gather::FoundDocument;
     use proptest::prelude::*;
     use std::time::{Duration, Instant};
     use tantivy::DocAddress;
 
-    fn ranked(at: usize, simhash: u64) -> Ranked {
+    fn ranked(at: usize, simhash: u64) -> RankedHit {
         let at = DocAddress::new(0, u32::try_from(at).unwrap());
-        let candidate = Candidate { shard: 0, found: Found { rank: 1.0, score: 1.0, at } };
+        let candidate = Candidate { shard: 0, found: FoundDocument { rank: 1.0, score: 1.0, at } };
         let (links, similar, similar_count) = Default::default();
-        Ranked { candidate, rank: 1.0, links, similar, similar_count, simhash }
+        RankedHit { candidate, rank: 1.0, links, similar, similar_count, simhash }
     }
 
     proptest! {
@@ -263,8 +263,8 @@ mod tests {
             };
             let texts: Vec<u64> = texts.iter().map(bits).collect();
             let deadline = Deadline::new(Instant::now() + Duration::from_secs(60));
-            let rules = Rules {
-                order: Order::Relevance,
+            let rules = RankingRules {
+                order: SortOrder::Relevance,
                 links_weight: 0.0,
                 duplicates: false,
                 in_links: &|_| Ok(Vec::new()),

@@ -3,11 +3,11 @@
 //! Invariant: nothing is loaded but what is shown; when time is over, what was loaded is the
 //! page, and the next one begins behind it.
 
-use super::answer::{Failed, Hit};
-use super::bounded::Deadline;
+use super::answer::{AnswerFailure, Hit};
 use super::broken;
+use super::deadline::Deadline;
 use super::find::Candidate;
-use super::ranking::Ranked;
+use super::ranking::RankedHit;
 use super::snippets::Snippets;
 use crate::search::schema::Fields;
 use tantivy::schema::{Field, Value};
@@ -26,7 +26,7 @@ pub struct Pages<'a> {
 
 impl Pages<'_> {
     /// The hits of a page, each with its in-links. At least one, however late it is.
-    pub fn hits(&self, page: &[Ranked], links: &[u64]) -> Result<Vec<Hit>, Failed> {
+    pub fn hits(&self, page: &[RankedHit], links: &[u64]) -> Result<Vec<Hit>, AnswerFailure> {
         let mut hits: Vec<Hit> = Vec::new();
         for (ranked, links) in page.iter().zip(links) {
             if !hits.is_empty() && self.deadline.look() {
@@ -37,7 +37,7 @@ impl Pages<'_> {
         Ok(hits)
     }
 
-    fn hit(&self, ranked: &Ranked) -> Result<Hit, Failed> {
+    fn hit(&self, ranked: &RankedHit) -> Result<Hit, AnswerFailure> {
         let (stored, fields) = (self.document(&ranked.candidate)?, self.fields);
         let (body, description) = (text(&stored, fields.body), text(&stored, fields.description));
         let snippet = match self.deadline.look() {
@@ -66,7 +66,7 @@ impl Pages<'_> {
         })
     }
 
-    fn document(&self, candidate: &Candidate) -> Result<TantivyDocument, Failed> {
+    fn document(&self, candidate: &Candidate) -> Result<TantivyDocument, AnswerFailure> {
         self.searchers[candidate.shard].doc(candidate.found.at).map_err(broken)
     }
 }

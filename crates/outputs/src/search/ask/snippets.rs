@@ -3,10 +3,10 @@
 //!
 //! Invariant: a piece is text and nothing else; whoever shows it escapes it as they must.
 
-use super::answer::Failed;
-use super::bounded::Deadline;
-use super::parse::{Node, Scope};
-use super::{Asking, broken};
+use super::answer::AnswerFailure;
+use super::deadline::Deadline;
+use super::parse::{FieldScope, QueryNode};
+use super::{IndexSearcher, broken};
 use crate::search::words::analyser;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const BEGINNINGS_MAX: usize = 50;
 
 /// A piece of a snippet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Piece {
+pub struct SnippetFragment {
     /// What it says.
     pub text: String,
     /// Whether it was asked for.
@@ -36,7 +36,11 @@ pub struct Snippets {
 
 impl Snippets {
     /// For a question. When time is over, words of it are not marked.
-    pub fn new(asking: &Asking<'_>, node: &Node, deadline: &Deadline) -> Result<Snippets, Failed> {
+    pub fn new(
+        asking: &IndexSearcher<'_>,
+        node: &QueryNode,
+        deadline: &Deadline,
+    ) -> Result<Snippets, AnswerFailure> {
         let fields = asking.fields;
         let mut words = Vec::new();
         collect(node, &mut words);
@@ -66,7 +70,7 @@ impl Snippets {
     }
 
     /// What a text says, or its description if the words are not in it.
-    pub fn of(&self, body: &str, description: &str) -> Vec<Piece> {
+    pub fn of(&self, body: &str, description: &str) -> Vec<SnippetFragment> {
         let mut end = body.len().min(TEXT_BYTES_MAX);
         while !body.is_char_boundary(end) {
             end -= 1;
@@ -80,7 +84,7 @@ impl Snippets {
         let mut at = 0;
         let mut push = |text: &str, hit: bool| {
             if !text.is_empty() {
-                pieces.push(Piece { text: text.replace(char::is_whitespace, " "), hit });
+                pieces.push(SnippetFragment { text: text.replace(char::is_whitespace, " "), hit });
             }
         };
         for range in tantivy::snippet::collapse_overlapped_ranges(snippet.highlighted()) {
@@ -93,21 +97,28 @@ impl Snippets {
     }
 
     /// The description of a document, or how its text begins.
-    pub fn beginning(body: &str, description: &str) -> Vec<Piece> {
+    pub fn beginning(body: &str, description: &str) -> Vec<SnippetFragment> {
         let text = if description.is_empty() { body } else { description };
         let text: String = text.chars().take(LETTERS_MAX).collect();
-        if text.is_empty() { Vec::new() } else { vec![Piece { text, hit: false }] }
+        if text.is_empty() { Vec::new() } else { vec![SnippetFragment { text, hit: false }] }
     }
 }
 
 /// The words that are asked for, and whether each is only a beginning.
-pub fn collect(node: &Node, words: &mut Vec<(String, bool)>) {
+pub fn collect(node: &QueryNode, words: &mut Vec<(String, bool)>) {
     match node {
-        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|it| collect(it, words)),
-        Node::Words(Scope::Anywhere | Scope::Title, all) => {
+        QueryNode::All(nodes) | QueryNode::Any(nodes) => {
+            nodes.iter().for_each(|it| collect(it, words))
+        }
+        QueryNode::Words(FieldScope::Anywhere | FieldScope::Title, all) => {
             words.extend(all.iter().map(|word| (word.clone(), false)));
         }
-        Node::Beginning(Scope::Anywhere | Scope::Title, word) => words.push((word.clone(), true)),
-        Node::Words(..) | Node::Beginning(..) | Node::Not(_) | Node::Filter(_) => {}
+        QueryNode::Beginning(FieldScope::Anywhere | FieldScope::Title, word) => {
+            words.push((word.clone(), true))
+        }
+        QueryNode::Words(..)
+        | QueryNode::Beginning(..)
+        | QueryNode::Not(_)
+        | QueryNode::Filter(_) => {}
     }
 }

@@ -4,11 +4,11 @@
 //! words that are like it and by the time of the question; a reader who may not see all
 //! documents is told nothing of words that are only in others.
 
-use super::answer::{Failed, Question};
-use super::bounded::{Bounded, Deadline, Timed};
-use super::parse::Node;
+use super::answer::{AnswerFailure, Question};
+use super::deadline::{Deadline, DeadlineAutomaton, DeadlineQuery};
+use super::parse::QueryNode;
 use super::snippets::collect;
-use super::{Asking, broken};
+use super::{IndexSearcher, broken};
 use std::collections::HashMap;
 use tantivy::Term;
 use tantivy::query::{BooleanQuery, EnableScoring, FuzzyTermQuery, Occur, Query, TermQuery};
@@ -26,14 +26,14 @@ const SHORT: usize = 4;
 
 /// The question with the words that nothing has put right, if that helps and there is time.
 pub fn better(
-    asking: &Asking<'_>,
+    index_searcher: &IndexSearcher<'_>,
     question: &Question,
-    node: &Node,
+    node: &QueryNode,
     deadline: &Deadline,
-) -> Result<Option<String>, Failed> {
+) -> Result<Option<String>, AnswerFailure> {
     let mut words = Vec::new();
     collect(node, &mut words);
-    let suggesting = Suggesting { asking, question, deadline };
+    let suggesting = Suggester { index_searcher, question, deadline };
     let mut better = question.text.to_lowercase();
     let mut is_better = false;
     for (word, is_beginning) in words {
@@ -49,23 +49,23 @@ pub fn better(
     Ok(is_better.then_some(better))
 }
 
-struct Suggesting<'a> {
-    asking: &'a Asking<'a>,
+struct Suggester<'a> {
+    index_searcher: &'a IndexSearcher<'a>,
     question: &'a Question,
     deadline: &'a Deadline,
 }
 
-impl Suggesting<'_> {
+impl Suggester<'_> {
     fn fields(&self) -> [Field; 2] {
-        [self.asking.fields.body, self.asking.fields.title]
+        [self.index_searcher.fields.body, self.index_searcher.fields.title]
     }
 
     /// How many documents have a word, in their text or title, of those that may be seen.
-    fn documents(&self, word: &str) -> Result<u64, Failed> {
+    fn documents(&self, word: &str) -> Result<u64, AnswerFailure> {
         let terms = self.fields().map(|field| Term::from_field_text(field, word));
         let mut sum = 0;
-        let Some(visible) = self.asking.visible(self.question) else {
-            for searcher in self.asking.shards.searchers() {
+        let Some(visible) = self.index_searcher.visible(self.question) else {
+            for searcher in self.index_searcher.shards.searchers() {
                 for term in &terms {
                     sum += searcher.doc_freq(term).map_err(broken)?;
                 }
@@ -75,8 +75,8 @@ impl Suggesting<'_> {
         let has = |term| Box::new(TermQuery::new(term, IndexRecordOption::Basic)) as Box<dyn Query>;
         let has = BooleanQuery::union(terms.into_iter().map(has).collect());
         let both = BooleanQuery::new(vec![(Occur::Must, Box::new(has)), (Occur::Must, visible)]);
-        let query = Bounded::new(Box::new(both), self.deadline.clone());
-        for (_, searcher) in self.asking.asked(self.question) {
+        let query = DeadlineQuery::new(Box::new(both), self.deadline.clone());
+        for (_, searcher) in self.index_searcher.searchers_of(self.question) {
             let scoring = EnableScoring::disabled_from_searcher(searcher);
             let weight = query.weight(scoring).map_err(broken)?;
             for reader in searcher.segment_readers() {
@@ -87,7 +87,7 @@ impl Suggesting<'_> {
     }
 
     /// The most frequent word that differs in one letter, or in two if it is long.
-    fn like(&self, word: &str) -> Result<Option<String>, Failed> {
+    fn like(&self, word: &str) -> Result<Option<String>, AnswerFailure> {
         let most = if word.chars().count() >= LONG { 2 } else { 1 };
         for distance in 1..=most {
             let mut counts: HashMap<String, u64> = HashMap::new();
@@ -95,10 +95,17 @@ impl Suggesting<'_> {
                 let term = Term::from_field_text(field, word);
                 let query = FuzzyTermQuery::new(term, distance, true);
                 let automaton = query.automaton().map_err(broken)?;
-                let (asking, deadline) = (self.asking, self.deadline);
-                each_word(asking, field, LIKE_MAX, automaton, deadline, &mut |word, documents| {
-                    *counts.entry(word.to_owned()).or_default() += documents;
-                })?;
+                let (index_searcher, deadline) = (self.index_searcher, self.deadline);
+                each_word(
+                    index_searcher,
+                    field,
+                    LIKE_MAX,
+                    automaton,
+                    deadline,
+                    &mut |word, documents| {
+                        *counts.entry(word.to_owned()).or_default() += documents;
+                    },
+                )?;
             }
             if self.deadline.look() {
                 return Ok(None);
@@ -114,7 +121,7 @@ impl Suggesting<'_> {
 
     /// The first of these words, or for a reader who may not see all documents the one that
     /// most of theirs have.
-    fn visible(&self, counts: Vec<(String, u64)>) -> Result<Option<String>, Failed> {
+    fn visible(&self, counts: Vec<(String, u64)>) -> Result<Option<String>, AnswerFailure> {
         let mut words = counts.into_iter().map(|(word, _)| word);
         if self.question.tokens.is_none() {
             return Ok(words.next());
@@ -132,16 +139,16 @@ impl Suggesting<'_> {
 
 /// Words of texts that begin like this, up to so many of a segment.
 pub fn beginning_with(
-    asking: &Asking<'_>,
+    index_searcher: &IndexSearcher<'_>,
     word: &str,
     limit: usize,
     deadline: &Deadline,
-) -> Result<Vec<String>, Failed> {
+) -> Result<Vec<String>, AnswerFailure> {
     let mut words = Vec::new();
-    let field = asking.fields.body;
+    let field = index_searcher.fields.body;
     let query = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 0, false);
     let automaton = query.automaton().map_err(broken)?;
-    each_word(asking, field, limit, automaton, deadline, &mut |word, _| {
+    each_word(index_searcher, field, limit, automaton, deadline, &mut |word, _| {
         words.push(word.to_owned());
     })?;
     Ok(words)
@@ -149,19 +156,19 @@ pub fn beginning_with(
 
 /// Calls for words of a field that an automaton takes, up to so many of a segment.
 fn each_word<A>(
-    asking: &Asking<'_>,
+    index_searcher: &IndexSearcher<'_>,
     field: Field,
     limit: usize,
     automaton: A,
     deadline: &Deadline,
     call: &mut dyn FnMut(&str, u64),
-) -> Result<(), Failed>
+) -> Result<(), AnswerFailure>
 where
     A: tantivy_fst::Automaton,
     A::State: Clone,
 {
-    let automaton = Timed::new(automaton, deadline);
-    for searcher in asking.shards.searchers() {
+    let automaton = DeadlineAutomaton::new(automaton, deadline);
+    for searcher in index_searcher.shards.searchers() {
         for reader in searcher.segment_readers() {
             if deadline.look() {
                 return Ok(());

@@ -4,8 +4,8 @@
 //! first documents it has. Invariant: what is published stays as it is until the new shard has all
 //! that was committed when it was begun; then the new one takes its place in one transaction.
 
-use super::{Search, closed};
-use crate::follow::{Applied, Work};
+use super::{SearchIndexConsumer, closed};
+use crate::follow::{AppliedBatch, PartWork};
 use std::time::Instant;
 use store::tables::chunks::{self, Task};
 use store::tables::leases::{self, Lease};
@@ -15,17 +15,17 @@ use store::{Result, clock};
 /// in memory until then.
 const COMMITTED_DOCUMENTS: usize = 20_000;
 
-impl Search {
+impl SearchIndexConsumer {
     /// Whether a shard of these parts is made beside what is published.
-    pub(super) fn is_beside(&self, work: &[Work]) -> bool {
-        let mut shards = work.iter().map(|it| self.means.shard_of(it.lease.part));
+    pub(super) fn is_beside(&self, work: &[PartWork]) -> bool {
+        let mut shards = work.iter().map(|it| self.context.shard_of(it.lease.part));
         shards.any(|part| self.shards.get(&part).is_some_and(|(shard, _)| shard.is_beside()))
     }
 
     /// Fills shards that are made beside what is published with everything there is, and puts
     /// them in its place. Nothing of them is seen before, so it is done in one go.
-    pub(super) fn make_beside(&mut self, work: &[Work]) -> Result<Applied> {
-        let (mut all, mut work) = (Applied::default(), work.to_vec());
+    pub(super) fn make_beside(&mut self, work: &[PartWork]) -> Result<AppliedBatch> {
+        let (mut all, mut work) = (AppliedBatch::default(), work.to_vec());
         let (mut uncommitted, mut renewed) = (0, Instant::now());
         loop {
             let (applied, taken, documents) = self.fill(&work)?;
@@ -68,8 +68,8 @@ impl Search {
     }
 
     /// Renews leases in the middle of what takes long.
-    fn renew(&self, work: &[Work], renewed: &mut Instant) -> Result<()> {
-        let lease_ms = self.means.claimant.lease_ms;
+    fn renew(&self, work: &[PartWork], renewed: &mut Instant) -> Result<()> {
+        let lease_ms = self.context.claimant.lease_ms;
         let is_due =
             i64::try_from(renewed.elapsed().as_millis()).unwrap_or(i64::MAX) > lease_ms / 4;
         if !is_due {

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a step at a time, so that chunks that are committed meanwhile come first.
 
-use super::Search;
-use crate::search::shard::Merged;
+use super::SearchIndexConsumer;
+use crate::search::shard::MergeResult;
 use std::time::Duration;
 use store::Result;
 use store::ids::Part;
@@ -12,7 +12,7 @@ use store::tables::leases::Lease;
 /// How often is looked whether the last merges have ended.
 const MERGE_POLL: Duration = Duration::from_millis(20);
 
-impl Search {
+impl SearchIndexConsumer {
     /// Takes a step with a shard that has all chunks: what others say of its documents, then what
     /// its merges made. Whether there is more to do.
     pub(super) fn tend_shard(
@@ -25,7 +25,7 @@ impl Search {
         if is_last {
             refresh.wake();
         }
-        let refreshed = match &self.means.links {
+        let refreshed = match &self.context.links {
             Some(links) => refresh.step(&mut shard.writer, links)?,
             None => None,
         };
@@ -39,17 +39,17 @@ impl Search {
             None => {}
         }
         match shard.publish_merged(leases)? {
-            Merged::Nothing => Ok(false),
-            Merged::Published => {
+            MergeResult::Nothing => Ok(false),
+            MergeResult::Published => {
                 (self.published)();
                 Ok(true)
             }
             // Whoever ends now would leave both versions behind.
-            Merged::Later if is_last => {
+            MergeResult::Later if is_last => {
                 std::thread::park_timeout(MERGE_POLL);
                 Ok(true)
             }
-            Merged::Later => Ok(false),
+            MergeResult::Later => Ok(false),
         }
     }
 }

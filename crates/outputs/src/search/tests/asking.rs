@@ -1,8 +1,8 @@
 //! Questions and their answers.
 
 use super::world::{Doc, World};
-use crate::search::ask::parse::Refused;
-use crate::search::ask::{Failed, Question};
+use crate::search::ask::parse::QuestionRefusal;
+use crate::search::ask::{AnswerFailure, Question};
 use store::chunkfile::document::{Access, Level, Token};
 use store::testing::{both_databases, on_sqlite};
 
@@ -126,7 +126,10 @@ fn pages_follow_each_other_and_cursors_belong_to_their_question() {
         let other = Question { text: "other".into(), cursor, ..Question::default() };
         for bad in [other, Question { cursor: Some("?".into()), ..question }] {
             let failed = world.ask(&bad).unwrap_err();
-            assert!(matches!(failed, Failed::Refused(Refused::BadCursor)), "{failed}");
+            assert!(
+                matches!(failed, AnswerFailure::Refused(QuestionRefusal::BadCursor)),
+                "{failed}"
+            );
         }
         Ok(())
     });

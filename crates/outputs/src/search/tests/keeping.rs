@@ -1,7 +1,7 @@
 //! The index kept: damaged files, comparisons with what is committed, and making it anew.
 
 use super::world::{Doc, World};
-use crate::search::schema::Key;
+use crate::search::schema::DocumentKey;
 use page::ids::DocHash;
 use std::sync::{Arc, Mutex};
 use store::ids::ConnectionId;
@@ -12,9 +12,9 @@ fn numbered(numbers: std::ops::Range<u8>, version: i64) -> Vec<Doc> {
     numbers.map(|at| Doc::numbered(at, version, true)).collect()
 }
 
-fn key_of(number: u8) -> Key {
+fn key_of(number: u8) -> DocumentKey {
     let hash = DocHash::of(&format!("https://example.com/{number}"));
-    Key { connection: ConnectionId(1), hash }
+    DocumentKey { connection: ConnectionId(1), hash }
 }
 
 /// Turns one bit of a file over, in the middle of it.

@@ -1,13 +1,13 @@
 //! Pages of hits, and what an answer says of what it lacks.
 
 use super::world::{Doc, NOW_MS, World};
-use crate::search::ask::{Answer, Failed, Limits, Question};
+use crate::search::ask::{Answer, AnswerFailure, Question, SearchLimits};
 use crate::search::indexed_links::Target;
 use std::time::Duration;
 use store::chunkfile::document::{Access, Level, Token};
 use store::testing::{both_databases, on_sqlite};
 
-fn asked(answer: Result<Answer, Failed>) -> Answer {
+fn asked(answer: Result<Answer, AnswerFailure>) -> Answer {
     answer.unwrap_or_else(|failed| panic!("{failed}"))
 }
 
@@ -76,7 +76,7 @@ fn hits_that_cannot_be_reached_are_said_to_be_there() {
         world.follow()?;
         let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
         let ask = |candidates| {
-            let limits = Limits { candidates, ..Limits::default() };
+            let limits = SearchLimits { candidates, ..SearchLimits::default() };
             asked(world.ask_within(&question("story"), limits, &in_links))
         };
         let cut = ask(250);
@@ -112,7 +112,7 @@ fn a_question_that_has_no_time_left_says_so_and_does_nothing_more() {
         assert_eq!(world.found("sto*").len(), 4);
         let before = world.loads();
         let refuses = |_: &[Option<Target>]| panic!("there is no time to look up in-links");
-        let none = Limits { time: Duration::ZERO, ..Limits::default() };
+        let none = SearchLimits { time: Duration::ZERO, ..SearchLimits::default() };
         for text in ["story", "sto*", "storz", "story links:>0", "\"a story\"", "story -sto*"] {
             let answer = asked(world.ask_within(&question(text), none, &refuses));
             assert!(answer.is_partial && answer.has_more, "{text}: {answer:?}");

@@ -3,19 +3,19 @@
 mod asking;
 mod upkeep;
 
-use crate::follow::{Consumer, LeftOut, Work};
-use crate::links::{self, Batch, Content, LinkIndex, What, keys};
+use crate::follow::{Consumer, LeftOut, PartWork};
+use crate::links::{self, ChangeBatch, LinkIndex, PageContent, What, keys};
 use crate::rights::Claimant;
 use crate::search::ask::plan::Weights;
-use crate::search::ask::{Answer, Asking, Failed, InLinks, Limits, Question};
-use crate::search::checked::Checked;
-use crate::search::follow::Search;
+use crate::search::ask::{Answer, AnswerFailure, InLinks, IndexSearcher, Question, SearchLimits};
+use crate::search::file_checks::CheckedFiles;
+use crate::search::follow::SearchIndexConsumer;
 use crate::search::indexed_links::Target;
-use crate::search::keeping;
-use crate::search::schema::{AnchorText, Entry, Key};
-use crate::search::server::{Current, Server};
-use crate::search::shard::{Means, Shard};
-use crate::search::verify::{Verified, Verifying};
+use crate::search::rebuild;
+use crate::search::schema::{AnchorText, DocumentKey, IndexedDocument};
+use crate::search::server::{SearchServer, ServedIndex};
+use crate::search::shard::{PublishContext, Shard};
+use crate::search::verify::{ShardVerifyResult, VerifyContext};
 use crate::search::writer::Writer;
 use page::facts::{Facts, LinkKind, Rel};
 use page::ids::DocHash;
@@ -105,12 +105,12 @@ pub fn emptied(db: &Db) -> Result<()> {
 pub struct World {
     db: Db,
     ids: Arc<IdMaker>,
-    means: Means,
-    search: Search,
+    context: PublishContext,
+    search: SearchIndexConsumer,
     leases: BTreeMap<Part, Lease>,
     /// What is there, by the document's URL.
     now: BTreeMap<String, Doc>,
-    server: Server,
+    server: SearchServer,
     folder: tempfile::TempDir,
 }
 
@@ -143,19 +143,19 @@ impl World {
             lease_ms: 60_000,
             skew_ms: 0,
         };
-        let means = Means {
+        let context = PublishContext {
             claimant,
             objects,
             home: folder.path().join("written"),
             spans_parts,
             links: None,
-            checked: Checked::default(),
+            checked: CheckedFiles::default(),
         };
-        let search = Search::new(means.clone(), Box::new(|| {}))?;
+        let search = SearchIndexConsumer::new(context.clone(), Box::new(|| {}))?;
         let cache = folder.path().join("served");
-        let server = Server::knowing(db.clone(), served, cache, means.checked.clone());
+        let server = SearchServer::knowing(db.clone(), served, cache, context.checked.clone());
         let (leases, now) = Default::default();
-        Ok(World { db: db.clone(), ids, means, search, leases, now, server, folder })
+        Ok(World { db: db.clone(), ids, context, search, leases, now, server, folder })
     }
 
     /// The same, with a link index beside it.
@@ -163,7 +163,7 @@ impl World {
         let mut world = World::new(db, true)?;
         let place = Place { path: world.folder.path().join("links"), families: keys::FAMILIES };
         let map = Arc::new(Embedded::open(&place)?);
-        world.means.links = Some(LinkIndex::new(map, PARTS.into()));
+        world.context.links = Some(LinkIndex::new(map, PARTS.into()));
         world.crash(false)?;
         Ok(world)
     }
@@ -179,11 +179,11 @@ impl World {
         };
         let mut links: Vec<OutLink> = documents.iter().map(link).collect();
         links.sort_by(|one, other| one.uri.cmp(&other.uri));
-        let content = Content { status: 200, links, ..Content::default() };
+        let content = PageContent { status: 200, links, ..PageContent::default() };
         let (uri, what) = ("org.other>>o>/".to_owned(), What::Page(Box::new(content)));
-        let changes = vec![links::Change { uri, date_ms: 1, job: 0, in_order: false, what }];
-        let index = self.means.links.as_ref().expect("with links");
-        index.apply(Batch { changes, marks: vec![] }, &[]).map(drop)
+        let changes = vec![links::PageChange { uri, date_ms: 1, job: 0, in_order: false, what }];
+        let index = self.context.links.as_ref().expect("with links");
+        index.apply(ChangeBatch { changes, marks: vec![] }, &[]).map(drop)
     }
 
     /// Does a step of what can be done when nothing is left to follow; whether there is more.
@@ -325,7 +325,7 @@ impl World {
         Ok(())
     }
 
-    fn work(&mut self) -> Result<Vec<Work>> {
+    fn work(&mut self) -> Result<Vec<PartWork>> {
         let mut work = Vec::new();
         for part in (0..PARTS).map(|it| Part(it.into())) {
             let head = self.db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
@@ -335,7 +335,7 @@ impl World {
             let lease = self.leases[&part].clone();
             let at = self.search.take_up(&lease)?;
             if at < head {
-                work.push(Work { lease, at, head });
+                work.push(PartWork { lease, at, head });
             }
         }
         Ok(work)
@@ -348,7 +348,7 @@ impl World {
             if work.is_empty() {
                 return Ok(());
             }
-            match self.means.spans_parts {
+            match self.context.spans_parts {
                 true => drop(self.search.apply(&work)?),
                 false => {
                     for it in work {
@@ -362,7 +362,8 @@ impl World {
     /// The index follows to the end in another process; the faults are called with every document.
     pub fn follow_with(&mut self, faults: Faults) -> Result<()> {
         self.crash(false)?;
-        self.search = Search::new(self.means.clone(), Box::new(|| {}))?.with_faults(faults);
+        self.search =
+            SearchIndexConsumer::new(self.context.clone(), Box::new(|| {}))?.with_faults(faults);
         self.follow()
     }
 
@@ -375,7 +376,8 @@ impl World {
     /// what it leaves out.
     pub fn follow_with_a_bug(&mut self, end: &'static str) -> Result<Vec<LeftOut>> {
         let faults = Faults::new(move |_, url| assert!(!url.ends_with(end), "a bug"));
-        self.search = Search::new(self.means.clone(), Box::new(|| {}))?.with_faults(faults);
+        self.search =
+            SearchIndexConsumer::new(self.context.clone(), Box::new(|| {}))?.with_faults(faults);
         self.leases.clear();
         let mut left_out = Vec::new();
         loop {
@@ -391,19 +393,19 @@ impl World {
 
     /// The process dies, and another one takes over.
     pub fn crash(&mut self, loses_files: bool) -> Result<()> {
-        self.search = Search::new(self.means.clone(), Box::new(|| {}))?;
+        self.search = SearchIndexConsumer::new(self.context.clone(), Box::new(|| {}))?;
         self.leases.clear();
         if loses_files {
-            let _ = std::fs::remove_dir_all(&self.means.home);
+            let _ = std::fs::remove_dir_all(&self.context.home);
         }
         Ok(())
     }
 
     /// The process dies when documents are in its own index and published nowhere.
     pub fn crash_unpublished(&mut self) -> Result<()> {
-        self.search = Search::new(self.means.clone(), Box::new(|| {}))?;
+        self.search = SearchIndexConsumer::new(self.context.clone(), Box::new(|| {}))?;
         let part = Part(0);
-        let mut shard = Shard::open(&self.means, part)?;
+        let mut shard = Shard::open(&self.context, part)?;
         shard.writer.cursors.set(part, 1_000_000);
         shard.writer.commit()?;
         drop(shard);

@@ -3,10 +3,10 @@
 //! Chunks are read in the order of their commits, each once; what a chunk says of a document
 //! counts if the document's row names that chunk. Invariant: what is held in memory is a chunk.
 
-use super::{Jobs, Reached, Verifying, broken};
+use super::{Jobs, VerifyContext, VerifyPositions, broken};
 use crate::search::follow::is_news;
 use crate::search::job_filter::is_for_readers;
-use crate::search::schema::{AnchorText, Entry, Key};
+use crate::search::schema::{AnchorText, DocumentKey, IndexedDocument};
 use page::domain::SuffixList;
 use std::collections::BTreeMap;
 use store::chunkfile::document::DocumentRecord;
@@ -21,16 +21,20 @@ use tantivy::{Document, TantivyDocument};
 const CHUNKS_STEP: u32 = 32;
 
 /// A comparison under way.
-pub(super) struct Comparing<'a> {
-    pub of: &'a Verifying<'a>,
+pub(super) struct FactsComparison<'a> {
+    pub of: &'a VerifyContext<'a>,
     pub jobs: Jobs,
     /// Documents that were compared.
     pub compared: u64,
 }
 
-impl Comparing<'_> {
+impl FactsComparison<'_> {
     /// Compares all that the index has followed.
-    pub fn compare(&mut self, reached: &Reached, tell: &mut dyn FnMut(&str)) -> Result<()> {
+    pub fn compare(
+        &mut self,
+        reached: &VerifyPositions,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<()> {
         let db = self.of.db;
         let list = db.read(settings::suffix_list)?;
         let mut parts: Vec<_> = reached.iter().collect();
@@ -43,7 +47,7 @@ impl Comparing<'_> {
                 let Some(last) = chunks.last() else { break };
                 seq = last.seq;
                 for chunk in chunks.into_iter().filter(|it| it.seq <= *until) {
-                    self.chunk(part, chunk, &list, tell)?;
+                    self.chunk(part, chunk, &list, report)?;
                 }
             }
         }
@@ -55,9 +59,9 @@ impl Comparing<'_> {
         part: Part,
         chunk: Committed,
         list: &SuffixList,
-        tell: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> Result<()> {
-        let Verifying { db, objects, .. } = *self.of;
+        let VerifyContext { db, objects, .. } = *self.of;
         let id = chunk.id;
         if !self.jobs.want(db, Some(chunk.job))? {
             return Ok(());
@@ -75,8 +79,8 @@ impl Comparing<'_> {
         rows.retain(|row| row.chunk == Some(id) && !row.is_removed);
         for record in &records {
             for row in rows.iter().filter(|row| row.dochash == record.dochash) {
-                let key = Key { connection: row.connection, hash: row.dochash };
-                self.document(key, part, id, record, list)?.iter().for_each(|it| tell(it));
+                let key = DocumentKey { connection: row.connection, hash: row.dochash };
+                self.document(key, part, id, record, list)?.iter().for_each(|it| report(it));
             }
         }
         Ok(())
@@ -85,7 +89,7 @@ impl Comparing<'_> {
     /// How the index differs from a document's facts, in sentences.
     fn document(
         &mut self,
-        key: Key,
+        key: DocumentKey,
         part: Part,
         chunk: ChunkId,
         record: &DocumentRecord,
@@ -99,8 +103,9 @@ impl Comparing<'_> {
         }
         self.compared += 1;
         let fields = self.of.fields;
-        let said = AnchorText::default();
-        let entry = Entry { key, place: (part, chunk), record, facts, said: &said };
+        let anchor_text = AnchorText::default();
+        let entry =
+            IndexedDocument { key, place: (part, chunk), record, facts, anchor_text: &anchor_text };
         let should = fields.document(&entry, list);
         let should = stored_of(&should, &fields.schema);
         for (searcher, at) in self.of.places_of(key)? {

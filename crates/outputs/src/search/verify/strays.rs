@@ -4,8 +4,8 @@
 //! those behind the cursor are read. Invariant: at most [`STRAYS_MAX`] documents are held; where
 //! there are more, the chunks are read again for the next of them.
 
-use super::{Reached, Verifying, broken, live};
-use crate::search::schema::Key;
+use super::{VerifyContext, VerifyPositions, broken, live};
+use crate::search::schema::DocumentKey;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use store::ids::Part;
 use store::tables::{chunks, documents};
@@ -22,7 +22,7 @@ const CHUNKS_STEP: u32 = 32;
 
 /// A document that is in the index and has no row that is there.
 struct Stray<'a> {
-    key: Key,
+    key: DocumentKey,
     searcher: &'a Searcher,
     at: DocAddress,
 }
@@ -31,11 +31,15 @@ type ByPart<'a> = BTreeMap<Part, Vec<Stray<'a>>>;
 
 /// Tells of documents that should not be in the index. Returns how many others there are whose
 /// removal the index has still to follow.
-pub fn tell(of: &Verifying<'_>, reached: &Reached, tell: &mut dyn FnMut(&str)) -> Result<u64> {
+pub fn report(
+    of: &VerifyContext<'_>,
+    reached: &VerifyPositions,
+    report: &mut dyn FnMut(&str),
+) -> Result<u64> {
     let (mut late, mut held, mut strays) = (0, 0, ByPart::new());
     for searcher in of.shards.searchers() {
         for (segment, reader) in (0u32..).zip(searcher.segment_readers()) {
-            let mut keys = Keys { reader, field: of.fields.key, after: Some(Vec::new()) };
+            let mut keys = SegmentKeys { reader, field: of.fields.key, after: Some(Vec::new()) };
             while let Some(some) = keys.next()? {
                 let mut by_part = ByPart::new();
                 for (part, key, doc) in some {
@@ -48,26 +52,26 @@ pub fn tell(of: &Verifying<'_>, reached: &Reached, tell: &mut dyn FnMut(&str)) -
                     strays.entry(part).or_default().extend(some);
                 }
                 if held >= STRAYS_MAX {
-                    late += settle(of, std::mem::take(&mut strays), reached, tell)?;
+                    late += settle(of, std::mem::take(&mut strays), reached, report)?;
                     held = 0;
                 }
             }
         }
     }
-    Ok(late + settle(of, strays, reached, tell)?)
+    Ok(late + settle(of, strays, reached, report)?)
 }
 
 /// The keys of a segment, with where their documents are.
-struct Keys<'a> {
+struct SegmentKeys<'a> {
     reader: &'a SegmentReader,
     field: Field,
     /// The last key that was read, while there may be more.
     after: Option<Vec<u8>>,
 }
 
-impl Keys<'_> {
+impl SegmentKeys<'_> {
     /// The documents of some keys; `None` when there are no more.
-    fn next(&mut self) -> Result<Option<Vec<(Part, Key, u32)>>> {
+    fn next(&mut self) -> Result<Option<Vec<(Part, DocumentKey, u32)>>> {
         let Some(after) = self.after.take() else { return Ok(None) };
         let inverted = self.reader.inverted_index(self.field).map_err(broken)?;
         let parts = self.reader.fast_fields().u64("part").map_err(broken)?;
@@ -79,7 +83,7 @@ impl Keys<'_> {
             let postings = inverted
                 .read_postings_from_terminfo(stream.value(), IndexRecordOption::Basic)
                 .map_err(io)?;
-            let Some(key) = Key::parse(stream.key()) else { continue };
+            let Some(key) = DocumentKey::parse(stream.key()) else { continue };
             for doc in live(self.reader, postings) {
                 let part = i64::try_from(parts.first(doc).unwrap_or(0)).unwrap_or(0);
                 found.push((Part(part), key, doc));
@@ -99,16 +103,16 @@ fn io(error: std::io::Error) -> store::Error {
 
 /// Those of some documents of a part that have no row which is there.
 fn without_row<'a>(
-    of: &Verifying<'_>,
+    of: &VerifyContext<'_>,
     part: Part,
     mut some: Vec<Stray<'a>>,
 ) -> Result<Vec<Stray<'a>>> {
     let hashes: Vec<_> = some.iter().map(|it| it.key.hash).collect();
     let rows = of.db.read(move |tx| documents::pointers(tx, part, &hashes))?;
-    let there: HashSet<Key> = rows
+    let there: HashSet<DocumentKey> = rows
         .into_iter()
         .filter(|row| !row.is_removed && row.chunk.is_some())
-        .map(|row| Key { connection: row.connection, hash: row.dochash })
+        .map(|row| DocumentKey { connection: row.connection, hash: row.dochash })
         .collect();
     some.retain(|it| !there.contains(&it.key));
     Ok(some)
@@ -116,10 +120,10 @@ fn without_row<'a>(
 
 /// Tells of those that no commit behind the cursor is about. Returns the number of the others.
 fn settle(
-    of: &Verifying<'_>,
+    of: &VerifyContext<'_>,
     strays: ByPart<'_>,
-    reached: &Reached,
-    tell: &mut dyn FnMut(&str),
+    reached: &VerifyPositions,
+    report: &mut dyn FnMut(&str),
 ) -> Result<u64> {
     let mut late = 0;
     for (part, some) in strays {
@@ -143,7 +147,7 @@ fn settle(
             let stored: TantivyDocument = it.searcher.doc(it.at).map_err(broken)?;
             let url = stored.get_first(of.fields.url).and_then(|it| it.as_str());
             let url = url.unwrap_or("a document without a name");
-            tell(&format!("{url} is in the index, and is not there any more"));
+            report(&format!("{url} is in the index, and is not there any more"));
         }
     }
     Ok(late)

@@ -4,7 +4,7 @@ use super::*;
 use crate::verbs::links::scene::{FIRST_MS, NOW_MS, SECOND_MS, Scene, page, parsed, suggested};
 use crate::verbs::wire;
 use clap::Parser;
-use outputs::links::{Batch, Change, What};
+use outputs::links::{ChangeBatch, PageChange, What};
 use serde_json::Value as Json;
 
 #[derive(Parser)]
@@ -129,8 +129,8 @@ fn a_page_that_nobody_links_to_any_more_is_still_told_of() {
     let scene = Scene::new();
     let index = scene.context.link_index.open().unwrap();
     let what = What::Page(Box::default());
-    let empty = Change { date_ms: SECOND_MS, what, ..page("example.a>>s>/1", "", Vec::new()) };
-    index.apply(Batch { changes: vec![empty], marks: Vec::new() }, &[]).unwrap();
+    let empty = PageChange { date_ms: SECOND_MS, what, ..page("example.a>>s>/1", "", Vec::new()) };
+    index.apply(ChangeBatch { changes: vec![empty], marks: Vec::new() }, &[]).unwrap();
     let lost = told(&scene, &["links", "b.example/x", "--lost"]);
     assert_eq!(lost[1], "    0 in-links, not crawled");
     assert!(lost[5].contains("page changed"), "{lost:?}");

@@ -7,7 +7,7 @@
 
 use super::source::Item;
 use ::crawl::connectors::warc::archive::stream::{self, Telling, Tells};
-use outputs::links::{Change, Content, What, pages};
+use outputs::links::{PageChange, PageContent, What, pages};
 use page::domain::SuffixList;
 use page::outlinks::{self, LinkPolicy, OutLink};
 use page::wat::{self, RecordStatus};
@@ -35,7 +35,7 @@ pub enum Judged {
     Nothing,
     /// It should mean something, and cannot be read.
     Unreadable,
-    Change(Box<Change>),
+    Change(Box<PageChange>),
 }
 
 impl Rules<'_> {
@@ -135,11 +135,11 @@ fn gone(page: &WebindexPage, why: &str) -> Judged {
 }
 
 fn content(status: u16, title: String, server: String, links: Vec<OutLink>) -> What {
-    What::Page(Box::new(Content { status, title, server, links }))
+    What::Page(Box::new(PageContent { status, title, server, links }))
 }
 
 fn change(uri: String, date_ms: i64, what: What) -> Judged {
-    Judged::Change(Box::new(Change { uri, date_ms, job: pages::LOADED, in_order: false, what }))
+    Judged::Change(Box::new(PageChange { uri, date_ms, job: pages::LOADED, in_order: false, what }))
 }
 
 /// When a page was captured. What has no date is older than all that has one.

@@ -9,8 +9,8 @@ use super::judging::{Judged, Rules};
 use super::mark::{self, FileMark};
 use super::source::Source;
 use ::crawl::connectors::warc::archive::stream::Spot;
-use outputs::links::index::Applied;
-use outputs::links::{Batch, LinkIndex, Mark, What, follow};
+use outputs::links::index::AppliedChanges;
+use outputs::links::{ChangeBatch, LinkIndex, Mark, What, follow};
 use page::domain::SuffixList;
 use page::outlinks::LinkPolicy;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -95,7 +95,7 @@ pub struct Loaded {
     /// What was read and is in the index.
     pub read: Read,
     /// What it came to.
-    pub applied: Applied,
+    pub applied: AppliedChanges,
     pub ended: Ended,
 }
 
@@ -112,30 +112,30 @@ pub enum Ended {
 }
 
 /// Loads a file, or goes on with it. An error is one of the index.
-pub fn load(means: &Means<'_>, source: &Source) -> store::Result<Loaded> {
+pub fn load(context: &Means<'_>, source: &Source) -> store::Result<Loaded> {
     let key = mark::key(&source.path);
-    let kept = means.index.file_mark(&key)?.filter(|_| !means.again);
-    let kept = kept.and_then(|kept| FileMark::read(&kept, source.stamp, means.policy));
-    let mark = kept.unwrap_or_else(|| FileMark::new(source.stamp, means.policy));
+    let kept = context.index.file_mark(&key)?.filter(|_| !context.again);
+    let kept = kept.and_then(|kept| FileMark::read(&kept, source.stamp, context.policy));
+    let mark = kept.unwrap_or_else(|| FileMark::new(source.stamp, context.policy));
     let mut loaded = Loaded {
         before: mark.records,
         read: Read::default(),
-        applied: Applied::default(),
+        applied: AppliedChanges::default(),
         ended: Ended::Stopped,
     };
     if mark.finished {
         loaded.ended = Ended::Already;
         return Ok(loaded);
     }
-    let rules = Rules { policy: means.policy, list: means.list, is_wat: source.is_wat };
+    let rules = Rules { policy: context.policy, list: context.list, is_wat: source.is_wat };
     let (send, filled) = sync_channel(WAITING_MAX);
     let over = AtomicBool::new(false);
-    let (limits, watch, over) = (means.limits, means.watch, &over);
+    let (limits, watch, over) = (context.limits, context.watch, &over);
     std::thread::scope(|scope| {
         let filling =
             Filling { source, rules, limits, watch, key, over, send, mark, full: Full::default() };
         scope.spawn(move || filling.run());
-        let outcome = apply(means, &filled, &mut loaded);
+        let outcome = apply(context, &filled, &mut loaded);
         // The reader is waited for, and must neither read on nor wait for its turn.
         over.store(true, Ordering::SeqCst);
         drop(filled);
@@ -146,13 +146,13 @@ pub fn load(means: &Means<'_>, source: &Source) -> store::Result<Loaded> {
 
 /// Applies what was read until there is no more, or somebody says stop.
 fn apply(
-    means: &Means<'_>,
+    context: &Means<'_>,
     filled: &std::sync::mpsc::Receiver<Full>,
     loaded: &mut Loaded,
 ) -> store::Result<()> {
     let mut batches = 0;
     loop {
-        if (means.stop)(batches) {
+        if (context.stop)(batches) {
             return Ok(());
         }
         let full = match filled.recv_timeout(GLANCE) {
@@ -161,7 +161,7 @@ fn apply(
             // It has panicked, which the end of its scope tells.
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
-        let applied = means.index.apply(full.batch, means.leases)?;
+        let applied = context.index.apply(full.batch, context.leases)?;
         loaded.applied = loaded.applied.with(applied);
         loaded.read = loaded.read.with(full.read);
         batches += 1;
@@ -175,7 +175,7 @@ fn apply(
 /// A batch, and what was read for it.
 #[derive(Default)]
 struct Full {
-    batch: Batch,
+    batch: ChangeBatch,
     read: Read,
     /// Set with the last one.
     ended: Option<Ended>,

@@ -12,7 +12,7 @@ use crate::links::node::Node;
 use crate::links::paging::{Listing, Paging};
 use crate::links::parts::{of_domain, turned};
 use crate::links::queries::{self, Filter};
-use crate::links::rankings::{self, By, Ranked};
+use crate::links::rankings::{self, By, RankedUri};
 use page::outlinks::domain_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ fn check_moment(view: &dyn View, parts: &BTreeMap<&'static str, Part>) -> Result
     }
     for by in [By::Incount, By::Score] {
         let list = rankings::top(view, PARTS, by, &everything())?.items;
-        let listed = |it: &Ranked| (it.uri.clone(), it.incount);
+        let listed = |it: &RankedUri| (it.uri.clone(), it.incount);
         assert_eq!(list.len(), counted.len(), "no URI is listed twice, and none is missing");
         assert_eq!(list.iter().map(listed).collect::<BTreeMap<_, _>>(), counted);
     }

@@ -4,22 +4,22 @@ use super::*;
 
 impl World {
     /// Answers a question.
-    pub fn ask(&self, question: &Question) -> std::result::Result<Answer, Failed> {
+    pub fn ask(&self, question: &Question) -> std::result::Result<Answer, AnswerFailure> {
         let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
-        self.ask_within(question, Limits::default(), &in_links)
+        self.ask_within(question, SearchLimits::default(), &in_links)
     }
 
     /// Answers a question within limits.
     pub fn ask_within(
         &self,
         question: &Question,
-        limits: Limits,
+        limits: SearchLimits,
         in_links: InLinks<'_>,
-    ) -> std::result::Result<Answer, Failed> {
-        let Current { shards, lag } = self.server.current(NOW_MS)?;
+    ) -> std::result::Result<Answer, AnswerFailure> {
+        let ServedIndex { shards, lag } = self.server.current(NOW_MS)?;
         let (fields, weights) = (&self.server.fields, Weights::default());
         let secured = &self.db.read(connections::secured)?;
-        let asking = Asking { shards: &shards, fields, weights, in_links, secured, lag };
+        let asking = IndexSearcher { shards: &shards, fields, weights, in_links, secured, lag };
         asking.answer_within(question, limits)
     }
 

@@ -4,19 +4,19 @@ use super::*;
 
 impl World {
     /// Compares what is published with the rows, by the verb's own means.
-    pub fn verified(&self) -> Result<(Verified, Vec<String>)> {
+    pub fn verified(&self) -> Result<(ShardVerifyResult, Vec<String>)> {
         self.compared(false)
     }
 
     /// The same, with the stored facts.
-    pub fn fully_verified(&self) -> Result<(Verified, Vec<String>)> {
+    pub fn fully_verified(&self) -> Result<(ShardVerifyResult, Vec<String>)> {
         self.compared(true)
     }
 
-    fn compared(&self, is_full: bool) -> Result<(Verified, Vec<String>)> {
+    fn compared(&self, is_full: bool) -> Result<(ShardVerifyResult, Vec<String>)> {
         let (shards, mut told) = (self.server.refresh()?, Vec::new());
-        let (objects, fields) = (&self.means.objects, &self.server.fields);
-        let verifying = Verifying { db: &self.db, objects, shards: &shards, fields };
+        let (objects, fields) = (&self.context.objects, &self.server.fields);
+        let verifying = VerifyContext { db: &self.db, objects, shards: &shards, fields };
         let verified = verifying.verify(is_full, &mut |what| told.push(what.to_owned()))?;
         told.sort();
         Ok((verified, told))
@@ -33,12 +33,12 @@ impl World {
     /// Another process serves searches.
     pub fn serve_anew(&mut self) {
         let cache = self.folder.path().join("served");
-        self.server = Server::new(self.db.clone(), self.means.objects.clone(), cache);
+        self.server = SearchServer::new(self.db.clone(), self.context.objects.clone(), cache);
     }
 
     /// Writes another process's index: it knows nothing of what this one has read.
     pub fn forget_checks(&mut self) {
-        self.means.checked = Checked::default();
+        self.context.checked = CheckedFiles::default();
     }
 
     /// Files of what is published, largest first.
@@ -47,7 +47,7 @@ impl World {
         for part in (0..PARTS).map(|it| Part(it.into())) {
             for it in self.db.read(move |tx| shards::files(tx, part)).unwrap() {
                 let path = ObjectPath::parse(&it.path).unwrap();
-                files.push((-it.bytes, self.means.objects.file_of(&path).unwrap()));
+                files.push((-it.bytes, self.context.objects.file_of(&path).unwrap()));
             }
         }
         files.sort();
@@ -95,7 +95,7 @@ impl World {
         self.crash(false)?;
         let part = Part(part.into());
         let lease = lease(&self.db, part, cursors::SEARCH)?;
-        let mut shard = Shard::open(&self.means, self.means.shard_of(part))?;
+        let mut shard = Shard::open(&self.context, self.context.shard_of(part))?;
         does(&mut shard.writer);
         shard.publish(&[lease], &[])?;
         Ok(())
@@ -112,9 +112,10 @@ impl World {
         self.publish_with(doc.part, |writer| {
             let mut record = DocumentRecord::new(&doc.url, JOB.0, Change::Update);
             record.fetch = Some(Fetch { fetched_ms: 2_000_000_000_000, ..Fetch::default() });
-            let (key, said) = (Key { connection: CONNECTION, hash }, AnchorText::default());
-            let (record, facts, said) = (&record, &doc.facts, &said);
-            let entry = Entry { key, place: (part, chunk), record, facts, said };
+            let (key, anchor_text) =
+                (DocumentKey { connection: CONNECTION, hash }, AnchorText::default());
+            let (record, facts, anchor_text) = (&record, &doc.facts, &anchor_text);
+            let entry = IndexedDocument { key, place: (part, chunk), record, facts, anchor_text };
             let document = writer.fields.document(&entry, &list);
             writer.put(key, document).expect("it is taken");
         })
@@ -143,7 +144,7 @@ impl World {
     /// What writers have in their directories, and objects that are announced and not published.
     pub fn left_overs(&self) -> Result<(usize, i64)> {
         let mut beside = 0;
-        for folder in std::fs::read_dir(&self.means.home).into_iter().flatten().flatten() {
+        for folder in std::fs::read_dir(&self.context.home).into_iter().flatten().flatten() {
             let names = std::fs::read_dir(folder.path()).unwrap().flatten();
             let is_beside =
                 |it: &std::fs::DirEntry| it.path().extension().is_some_and(|it| it == "beside");
@@ -166,19 +167,19 @@ impl World {
             self.leases.insert(part, lease(&self.db, part, cursors::SEARCH)?);
         }
         let leases: Vec<Lease> = self.leases.values().cloned().collect();
-        let search = Search::anew(self.means.clone())?.with_faults(faults);
-        keeping::rebuild_with(search, &self.means, &leases)
+        let search = SearchIndexConsumer::anew(self.context.clone())?.with_faults(faults);
+        rebuild::rebuild_with(search, &self.context, &leases)
     }
 
     /// Asks what is served now from another thread, as a fault of a rebuild does.
     pub fn asker(&self) -> impl Fn(&str) -> Vec<String> + Send + Sync + 'static {
-        let (db, objects) = (self.db.clone(), self.means.objects.clone());
-        let server = Server::new(db, objects, self.folder.path().join("asked"));
+        let (db, objects) = (self.db.clone(), self.context.objects.clone());
+        let server = SearchServer::new(db, objects, self.folder.path().join("asked"));
         move |text| {
             let shards = server.refresh().unwrap();
             let in_links = |targets: &[Option<Target>]| Ok(vec![0; targets.len()]);
             let (fields, weights) = (&server.fields, Weights::default());
-            let asking = Asking {
+            let asking = IndexSearcher {
                 shards: &shards,
                 fields,
                 weights,

@@ -5,7 +5,7 @@
 //! what is wanted are not read: the row of their chunk tells.
 
 use crate::follow::LeftOut;
-use crate::links::changes::{Change, Content, What};
+use crate::links::changes::{PageChange, PageContent, What};
 use crate::perjob::PerJob;
 use page::domain::SuffixList;
 use page::facts::{Link, LinkKind, Rel};
@@ -34,7 +34,7 @@ pub struct Chunks {
     objects: Objects,
     list: Arc<SuffixList>,
     /// Policies of jobs.
-    policies: PerJob<Wanted>,
+    policies: PerJob<JobUse>,
     /// Faults that tests inject.
     pub faults: Faults,
 }
@@ -52,7 +52,7 @@ pub struct ChunkRead {
 
 /// What is wanted of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum JobUse {
     Links(LinkPolicy),
     /// Only what it removes: it may have wanted links once.
     Removals,
@@ -62,7 +62,7 @@ enum Wanted {
 
 /// What a job says of links, of all that it says.
 #[derive(Deserialize)]
-struct Told {
+struct LinksSetting {
     #[serde(default = "usual", with = "outlinks::setting")]
     links: Option<LinkPolicy>,
 }
@@ -100,7 +100,7 @@ impl Chunks {
         part: Part,
         has_pages: bool,
         chunk: &Head,
-        changes: &mut Vec<Change>,
+        changes: &mut Vec<PageChange>,
     ) -> Result<ChunkRead> {
         let mut read = ChunkRead::default();
         let wanted = self.wanted(chunk.job)?;
@@ -138,7 +138,7 @@ impl Chunks {
     }
 
     /// What a chunk says, by document.
-    pub fn changes(&mut self, part: Part, chunk: Committed) -> Result<Vec<(DocHash, Change)>> {
+    pub fn changes(&mut self, part: Part, chunk: Committed) -> Result<Vec<(DocHash, PageChange)>> {
         let mut changes = Vec::new();
         let (id, committed_ms, wanted) = (chunk.id, chunk.committed_ms, self.wanted(chunk.job)?);
         let read = pack::read_facts(&self.db, &self.objects, part, chunk.facts)?;
@@ -151,35 +151,40 @@ impl Chunks {
         Ok(changes)
     }
 
-    fn wanted(&mut self, job: JobId) -> Result<Wanted> {
+    fn wanted(&mut self, job: JobId) -> Result<JobUse> {
         let db = &self.db;
         self.policies.of(db, job, |found| {
-            let Some(found) = found else { return Ok(Wanted::Removals) };
-            let none = if found.is_first { Wanted::Nothing } else { Wanted::Removals };
+            let Some(found) = found else { return Ok(JobUse::Removals) };
+            let none = if found.is_first { JobUse::Nothing } else { JobUse::Removals };
             let connection = found.job.connection;
             let connector = db.read(move |tx| connections::connector_of(tx, connection))?;
             if !connector.is_some_and(|it| OF_THE_WEB.contains(&it.as_str())) {
                 return Ok(none);
             }
             // Its pages wait in their chunks until somebody can read what is wanted of them.
-            let told: Told = serde_json::from_str(&found.job.docspec)
+            let setting: LinksSetting = serde_json::from_str(&found.job.docspec)
                 .map_err(|error| Error::corrupt(format!("job {job}"), error.to_string()))?;
-            Ok(told.links.map_or(none, Wanted::Links))
+            Ok(setting.links.map_or(none, JobUse::Links))
         })
     }
 
-    fn change(&self, record: &DocumentRecord, wanted: Wanted, committed_ms: i64) -> Option<Change> {
+    fn change(
+        &self,
+        record: &DocumentRecord,
+        wanted: JobUse,
+        committed_ms: i64,
+    ) -> Option<PageChange> {
         let url = Some(&*record.docid).filter(|it| it.starts_with("http"))?;
         let date_ms = record.fetch.as_ref().map_or(committed_ms, |fetch| fetch.fetched_ms);
         let policy = match wanted {
-            Wanted::Links(policy) => policy,
-            Wanted::Removals | Wanted::Nothing => LinkPolicy::default(),
+            JobUse::Links(policy) => policy,
+            JobUse::Removals | JobUse::Nothing => LinkPolicy::default(),
         };
         let (uri, what) = match (&record.change, &record.facts) {
             (document::Change::Remove(_) | document::Change::NoContent, _) => {
                 self.without_content(record, wanted, policy)?
             }
-            _ if !matches!(wanted, Wanted::Links(_)) => return None,
+            _ if !matches!(wanted, JobUse::Links(_)) => return None,
             // With facts it says what it said, in the chunk that its row names from then on.
             (document::Change::Keep, None) => (self.uri(url, policy)?, What::Seen),
             (_, None) => return None,
@@ -188,7 +193,7 @@ impl Chunks {
                 if policy == LinkPolicy::Webindex && page.links.is_empty() {
                     // The original had no such pages, but kept the links they used to have.
                     let what = What::Gone("no links".to_owned());
-                    return Some(Change {
+                    return Some(PageChange {
                         uri: page.uri,
                         date_ms,
                         job: record.job,
@@ -197,7 +202,7 @@ impl Chunks {
                     });
                 }
                 let status = record.fetch.as_ref().map_or(0, |fetch| fetch.status);
-                let content = Content {
+                let content = PageContent {
                     status,
                     title: facts.title.clone(),
                     server: String::new(),
@@ -206,24 +211,25 @@ impl Chunks {
                 (page.uri, What::Page(Box::new(content)))
             }
         };
-        Some(Change { uri, date_ms, job: record.job, in_order: true, what })
+        Some(PageChange { uri, date_ms, job: record.job, in_order: true, what })
     }
 
     /// What a record says of a page that has no content: it redirects, or it is not there.
     fn without_content(
         &self,
         record: &DocumentRecord,
-        wanted: Wanted,
+        wanted: JobUse,
         policy: LinkPolicy,
     ) -> Option<(String, What)> {
         // The original knew no redirects, and no pages without links.
-        let shows_answers = matches!(wanted, Wanted::Links(_)) && policy != LinkPolicy::Webindex;
+        let shows_answers = matches!(wanted, JobUse::Links(_)) && policy != LinkPolicy::Webindex;
         let fetch = record.fetch.as_ref().filter(|_| shows_answers);
         if let Some(fetch) = fetch
             && let Some(to) = &fetch.final_url
         {
             let page = outlinks::of(&record.docid, &[redirect_to(to)], policy, &self.list)?;
-            let content = Content { status: fetch.status, links: page.links, ..Content::default() };
+            let content =
+                PageContent { status: fetch.status, links: page.links, ..PageContent::default() };
             return Some((page.uri, What::Page(Box::new(content))));
         }
         let what = match (record.change, &record.fetch) {
@@ -248,14 +254,14 @@ impl Chunks {
 
 /// Whether the facts of a chunk may say something of what is wanted of its job. An index that
 /// never had a page has nothing to lose.
-fn concerns(chunk: &Head, wanted: Wanted, has_pages: bool) -> bool {
+fn concerns(chunk: &Head, wanted: JobUse, has_pages: bool) -> bool {
     let counted = chunk.adds + chunk.updates + chunk.keeps + chunk.errors;
     // What redirected once is not counted when it is left out.
     let may_remove = chunk.removes > 0 || chunk.documents != counted;
     match wanted {
-        Wanted::Links(_) => true,
-        Wanted::Removals => may_remove && has_pages,
-        Wanted::Nothing => false,
+        JobUse::Links(_) => true,
+        JobUse::Removals => may_remove && has_pages,
+        JobUse::Nothing => false,
     }
 }
 

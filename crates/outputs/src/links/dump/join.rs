@@ -5,26 +5,26 @@
 //! come yet, because another part's batch is under way, is named by the page's place, as
 //! `?part:number`, so that no list is shorter than its count.
 
-use super::cells::{Cell, Put};
-use crate::links::bulk::sorting::{Merge, Sorter};
-use crate::links::codec::{self, Reader};
+use super::cells::{Put, QueryTableCell};
+use crate::links::bulk::external_sort::{Merge, Sorter};
+use crate::links::codec::{self, ByteReader};
 use crate::links::inlinks::{self, Inlink, ROWS_STEP};
-use crate::links::keys::{self, Form, SOURCE_BYTES, Source};
+use crate::links::keys::{self, InlinkForm, PageRef, SOURCE_BYTES};
 use crate::links::node::{Inlinks, Node};
 use store::ids::Part;
 use store::sorted::{Span, View};
 use store::{Error, Result};
 
 /// In-links on their way.
-pub struct Joining {
+pub struct InlinkJoiner {
     sorter: Sorter,
     record: Vec<u8>,
 }
 
-impl Joining {
+impl InlinkJoiner {
     /// Nothing yet.
-    pub fn new(sorter: Sorter) -> Joining {
-        Joining { sorter, record: Vec::new() }
+    pub fn new(sorter: Sorter) -> InlinkJoiner {
+        InlinkJoiner { sorter, record: Vec::new() }
     }
 
     /// Takes the in-links of a URI, however many.
@@ -38,13 +38,13 @@ impl Joining {
             }
             return Ok(());
         }
-        let mut span = Span::prefix(&keys::inlinks_in(hash, Form::Wide));
+        let mut span = Span::prefix(&keys::inlinks_in(hash, InlinkForm::Wide));
         loop {
             let rows = view.scan(part, &span, ROWS_STEP)?;
             let Some((last, _)) = rows.last() else { return Ok(()) };
             span = span.behind(last);
             for (key, value) in &rows {
-                let source = keys::form_of(key).and_then(|(_, source)| Source::read(source));
+                let source = keys::form_of(key).and_then(|(_, source)| PageRef::read(source));
                 let source =
                     source.ok_or_else(|| Error::corrupt("an in-link", "its key is broken"))?;
                 self.push(&node.uri, source, &inlinks::decode_wide(value)?)?;
@@ -52,7 +52,7 @@ impl Joining {
         }
     }
 
-    fn push(&mut self, target: &str, source: Source, link: &Inlink) -> Result<()> {
+    fn push(&mut self, target: &str, source: PageRef, link: &Inlink) -> Result<()> {
         self.record.clear();
         self.record.extend_from_slice(&source.bytes());
         codec::put_text(&mut self.record, target);
@@ -62,21 +62,21 @@ impl Joining {
     }
 
     /// All of them, in the order of their pages.
-    pub fn finish(self) -> Result<Joined> {
-        let mut joined = Joined { inlinks: self.sorter.finish()?, record: Vec::new() };
+    pub fn finish(self) -> Result<JoinedInlinks> {
+        let mut joined = JoinedInlinks { inlinks: self.sorter.finish()?, record: Vec::new() };
         joined.advance()?;
         Ok(joined)
     }
 }
 
 /// In-links in the order of their pages.
-pub struct Joined {
+pub struct JoinedInlinks {
     inlinks: Merge,
     /// The next of them; empty behind the last.
     record: Vec<u8>,
 }
 
-impl Joined {
+impl JoinedInlinks {
     fn advance(&mut self) -> Result<()> {
         if !self.inlinks.next(&mut self.record)? {
             self.record.clear();
@@ -85,13 +85,13 @@ impl Joined {
     }
 
     /// Tells the in-links of a page, and those before it whose pages are not there.
-    pub fn up_to(&mut self, page: Source, uri: &str, put: &mut Put<'_>) -> Result<()> {
+    pub fn up_to(&mut self, page: PageRef, uri: &str, put: &mut Put<'_>) -> Result<()> {
         let page = page.bytes();
         while let Some((source, _)) = self.record.split_first_chunk::<SOURCE_BYTES>() {
             match *source {
                 source if source > page => break,
-                source if source == page => self.tell(uri, put)?,
-                source => self.tell(&place_of(&source), put)?,
+                source if source == page => self.emit(uri, put)?,
+                source => self.emit(&place_of(&source), put)?,
             }
             self.advance()?;
         }
@@ -102,24 +102,31 @@ impl Joined {
     pub fn rest(&mut self, put: &mut Put<'_>) -> Result<()> {
         while let Some((source, _)) = self.record.split_first_chunk::<SOURCE_BYTES>() {
             let place = place_of(source);
-            self.tell(&place, put)?;
+            self.emit(&place, put)?;
             self.advance()?;
         }
         Ok(())
     }
 
-    fn tell(&self, uri: &str, put: &mut Put<'_>) -> Result<()> {
+    fn emit(&self, uri: &str, put: &mut Put<'_>) -> Result<()> {
         let rest = self.record.get(SOURCE_BYTES..).unwrap_or_default();
-        let mut reader = Reader::new("an in-link of the dump", rest);
+        let mut reader = ByteReader::new("an in-link of the dump", rest);
         let row = ["p:", reader.text()?].concat();
         let seq = reader.number()?;
         let value = reader.rest()?;
-        put(&Cell { row: &row, family: "inlinks", qualifier: uri, value, is_text: true, seq })
+        put(&QueryTableCell {
+            row: &row,
+            family: "inlinks",
+            qualifier: uri,
+            value,
+            is_text: true,
+            seq,
+        })
     }
 }
 
 fn place_of(source: &[u8]) -> String {
-    let unreadable = Source { part: Part(u16::MAX.into()), number: u64::MAX };
-    let source = Source::read(source).unwrap_or(unreadable);
+    let unreadable = PageRef { part: Part(u16::MAX.into()), number: u64::MAX };
+    let source = PageRef::read(source).unwrap_or(unreadable);
     format!("?{}:{}", source.part, source.number)
 }

@@ -15,7 +15,7 @@ const JOB: JobId = JobId(7);
 const REPOSITORY: ConnectionId = ConnectionId(1);
 
 /// A job that tells receivers, each with its settings.
-fn means(db: &Db, settings: &[String]) -> Result<Means> {
+fn context(db: &Db, settings: &[String]) -> Result<NotifierContext> {
     let node =
         NewNode { name: "one".into(), roles: "crawl".into(), address: None, version: "0".into() };
     let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
@@ -36,7 +36,7 @@ fn means(db: &Db, settings: &[String]) -> Result<Means> {
         notifications::replace(tx, JOB, &rows, 1)
     })?;
     let ids = Arc::new(IdMaker::new(node)?);
-    Ok(Means { db: db.clone(), ids, waits_ms: vec![5, 5] })
+    Ok(NotifierContext { db: db.clone(), ids, waits_ms: vec![5, 5] })
 }
 
 fn url(receiver: &Receiver) -> String {
@@ -61,13 +61,13 @@ fn everybody_is_told_and_tried_again_and_nobody_waits_for_another() {
         let (good, bad) = (Receiver::start(), Receiver::start());
         let picky = Receiver::start();
         let only = serde_json::json!({"url": picky.server.url(), "events": ["restart"]});
-        let means = means(db, &[url(&bad), url(&good), only.to_string()])?;
+        let context = context(db, &[url(&bad), url(&good), only.to_string()])?;
         bad.shelf.fail([Fault::Status(500), Fault::Lost]);
         let ready = ready();
         let board = ready.board();
         // Before it begins, too.
         board.leave(JOB, Occasion::End, &State::default());
-        let teller = ready.start(means)?;
+        let teller = ready.start(context)?;
         bad.shelf.wait("it was tried three times", |kept| kept.updates == 3);
         good.shelf.wait("it was told", |kept| kept.updates == 1);
         teller.stop();
@@ -85,11 +85,11 @@ fn everybody_is_told_and_tried_again_and_nobody_waits_for_another() {
 fn one_that_cannot_be_told_is_given_up_and_the_history_says_so() {
     both_databases(|db| {
         let bad = Receiver::start();
-        let means = means(db, &[url(&bad)])?;
+        let context = context(db, &[url(&bad)])?;
         bad.shelf.fail(vec![Fault::Status(500); 3]);
         let ready = ready();
         ready.board().leave(JOB, Occasion::ErrorAbort, &State::default());
-        let teller = ready.start(means)?;
+        let teller = ready.start(context)?;
         bad.shelf.wait("it was tried three times", |kept| kept.updates == 3);
         teller.stop();
         assert_eq!(results(db)?, ["notification (note10) docs: error abort FAILED"]);
@@ -103,12 +103,13 @@ fn the_end_of_the_work_does_not_wait_for_tries() {
     both_databases(|db| {
         let shelf = Shelf::default();
         let bad = Receiver::at(0, shelf.clone(), None);
-        let means = Means { waits_ms: vec![3_600_000; 3], ..means(db, &[url(&bad)])? };
+        let context =
+            NotifierContext { waits_ms: vec![3_600_000; 3], ..context(db, &[url(&bad)])? };
         shelf.fail([Fault::Status(503)]);
         let ready = ready();
         let board = ready.board();
         board.leave(JOB, Occasion::ManualAbort, &State::default());
-        let teller = ready.start(means)?;
+        let teller = ready.start(context)?;
         shelf.wait("it was tried", |kept| kept.updates == 1);
         board.leave(JobId(99), Occasion::End, &State::default());
         teller.stop();

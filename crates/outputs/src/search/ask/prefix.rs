@@ -5,7 +5,7 @@
 //! over it ends at once; of a field of a segment at most so many words are taken as is said,
 //! the first in their order, and whoever asks hears that others were left out.
 
-use super::bounded::Deadline;
+use super::deadline::Deadline;
 use tantivy::query::{
     BitSetDocSet, ConstScorer, EnableScoring, Explanation, Query, Scorer, Weight,
 };
@@ -22,7 +22,7 @@ const BLOCKS_A_LOOK: usize = 64;
 
 /// The query. It is its own weight, for it needs no statistics.
 #[derive(Debug, Clone)]
-pub struct Beginning {
+pub struct PrefixQuery {
     /// Where words are looked for.
     pub field: Field,
     /// How they begin; at least one letter.
@@ -33,13 +33,13 @@ pub struct Beginning {
     pub deadline: Deadline,
 }
 
-impl Query for Beginning {
+impl Query for PrefixQuery {
     fn weight(&self, _scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Beginning {
+impl PrefixQuery {
     fn documents(&self, reader: &SegmentReader) -> tantivy::Result<BitSet> {
         let mut documents = BitSet::with_max_value(reader.max_doc());
         let Some(end) = behind(self.letters.as_bytes()) else { return Ok(documents) };
@@ -74,7 +74,7 @@ impl Beginning {
     }
 }
 
-impl Weight for Beginning {
+impl Weight for PrefixQuery {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let documents = BitSetDocSet::from(self.documents(reader)?);
         Ok(Box::new(ConstScorer::new(documents, boost)))
@@ -123,7 +123,7 @@ mod tests {
         let deadline = || Deadline::new(Instant::now() + Duration::from_secs(60));
         let found = |letters: &str, words_max, deadline: &Deadline| {
             let (field, deadline) = (fields.body, deadline.clone());
-            let query = Beginning { field, letters: letters.into(), words_max, deadline };
+            let query = PrefixQuery { field, letters: letters.into(), words_max, deadline };
             searcher.search(&query, &Count).unwrap()
         };
         let whole = deadline();

@@ -1,7 +1,8 @@
 //! The time a question has, and queries that keep to it.
 //!
-//! [`Bounded`] ends a whole query, [`Gated`] does not begin a clause that takes long to set
-//! up, [`Timed`] ends a walk through words. Invariants: what is found until then counts, and
+//! [`DeadlineQuery`] ends a whole query, [`DeadlineClause`] does not begin a clause that takes
+//! long to set
+//! up, [`DeadlineAutomaton`] ends a walk through words. Invariants: what is found until then counts, and
 //! the answer says that it is not all; a segment in which any clause was cut off finds
 //! nothing, so a document that a cut clause would have left out is never shown.
 
@@ -60,25 +61,25 @@ impl Deadline {
 
 /// A query with a deadline.
 #[derive(Debug)]
-pub struct Bounded {
+pub struct DeadlineQuery {
     query: Box<dyn Query>,
     deadline: Deadline,
 }
 
-impl Bounded {
+impl DeadlineQuery {
     /// A query, and the time it has.
-    pub fn new(query: Box<dyn Query>, deadline: Deadline) -> Bounded {
-        Bounded { query, deadline }
+    pub fn new(query: Box<dyn Query>, deadline: Deadline) -> DeadlineQuery {
+        DeadlineQuery { query, deadline }
     }
 }
 
-impl Clone for Bounded {
-    fn clone(&self) -> Bounded {
-        Bounded { query: self.query.box_clone(), deadline: self.deadline.clone() }
+impl Clone for DeadlineQuery {
+    fn clone(&self) -> DeadlineQuery {
+        DeadlineQuery { query: self.query.box_clone(), deadline: self.deadline.clone() }
     }
 }
 
-impl Query for Bounded {
+impl Query for DeadlineQuery {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
         let weight = self.query.weight(scoring)?;
         Ok(Box::new(BoundedWeight { weight, deadline: self.deadline.clone() }))
@@ -144,28 +145,28 @@ impl Scorer for BoundedScorer {
     }
 }
 
-/// A clause of a [`Bounded`] query that is not set up any more when time is over. One that
+/// A clause of a [`DeadlineQuery`] that is not set up any more when time is over. One that
 /// was set up goes on as it is.
 #[derive(Debug)]
-pub struct Gated {
+pub struct DeadlineClause {
     query: Box<dyn Query>,
     deadline: Deadline,
 }
 
-impl Gated {
+impl DeadlineClause {
     /// A clause, and the time it has.
-    pub fn new(query: Box<dyn Query>, deadline: Deadline) -> Gated {
-        Gated { query, deadline }
+    pub fn new(query: Box<dyn Query>, deadline: Deadline) -> DeadlineClause {
+        DeadlineClause { query, deadline }
     }
 }
 
-impl Clone for Gated {
-    fn clone(&self) -> Gated {
-        Gated { query: self.query.box_clone(), deadline: self.deadline.clone() }
+impl Clone for DeadlineClause {
+    fn clone(&self) -> DeadlineClause {
+        DeadlineClause { query: self.query.box_clone(), deadline: self.deadline.clone() }
     }
 }
 
-impl Query for Gated {
+impl Query for DeadlineClause {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
         let weight = self.query.weight(scoring)?;
         Ok(Box::new(GatedWeight { weight, deadline: self.deadline.clone() }))
@@ -207,20 +208,20 @@ impl Weight for GatedWeight {
 }
 
 /// An automaton that takes nothing any more when time is over.
-pub struct Timed<'a, A> {
+pub struct DeadlineAutomaton<'a, A> {
     automaton: A,
     deadline: &'a Deadline,
     steps: Cell<u32>,
 }
 
-impl<'a, A> Timed<'a, A> {
+impl<'a, A> DeadlineAutomaton<'a, A> {
     /// An automaton, and the time it has.
-    pub fn new(automaton: A, deadline: &'a Deadline) -> Timed<'a, A> {
-        Timed { automaton, deadline, steps: Cell::new(0) }
+    pub fn new(automaton: A, deadline: &'a Deadline) -> DeadlineAutomaton<'a, A> {
+        DeadlineAutomaton { automaton, deadline, steps: Cell::new(0) }
     }
 }
 
-impl<A: Automaton> Automaton for Timed<'_, A> {
+impl<A: Automaton> Automaton for DeadlineAutomaton<'_, A> {
     type State = A::State;
 
     fn start(&self) -> A::State {

@@ -4,7 +4,7 @@
 //! A file that was checked is known by its place on the disk, its size and when it was written,
 //! so that it is read again if anybody has changed it, and is not if it only got a second name.
 //! Invariants: what is opened had the checksum of its object when it was first opened here; what
-//! is known is bounded by the files of what is published ([`Checked::keep`]).
+//! is known is bounded by the files of what is published ([`CheckedFiles::keep`]).
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -20,12 +20,12 @@ pub const REMEDY: &str = "make the index anew with `driftline search rebuild`";
 
 /// Files that were checked. A clone knows what the other one does.
 #[derive(Debug, Clone, Default)]
-pub struct Checked {
-    known: Arc<Mutex<Known>>,
+pub struct CheckedFiles {
+    known: Arc<Mutex<FilesByObject>>,
 }
 
 /// By shard and object: the files that have its bytes.
-type Known = HashMap<Part, HashMap<ObjectId, Vec<FileId>>>;
+type FilesByObject = HashMap<Part, HashMap<ObjectId, Vec<FileId>>>;
 
 /// A file, as long as nobody writes to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl FileId {
     }
 }
 
-impl Checked {
-    fn known(&self) -> MutexGuard<'_, Known> {
+impl CheckedFiles {
+    fn known(&self) -> MutexGuard<'_, FilesByObject> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -52,7 +52,8 @@ impl Checked {
     pub fn check(&self, part: Part, file: &File, at: &Path) -> Result<()> {
         let found = fs::metadata(at).map_err(|error| unreadable(part, file, at, error))?;
         let id = FileId::of(&found);
-        let known = |known: &Known| Some(known.get(&part)?.get(&file.object)?.contains(&id));
+        let known =
+            |known: &FilesByObject| Some(known.get(&part)?.get(&file.object)?.contains(&id));
         if known(&self.known()) == Some(true) {
             return Ok(());
         }
@@ -155,7 +156,7 @@ mod tests {
         let hash = Some(*blake3::hash(b"content").as_bytes());
         let (name, path) = ("x.idx".to_owned(), "shards/3/7-x.idx".to_owned());
         let file = File { name, object: ObjectId(7), path, bytes: 7, hash };
-        let (checked, part) = (Checked::default(), Part(3));
+        let (checked, part) = (CheckedFiles::default(), Part(3));
         checked.check(part, &file, &at).unwrap();
         // One that claims other bytes is believed only because it was not read again.
         let other = File { hash: None, ..file.clone() };

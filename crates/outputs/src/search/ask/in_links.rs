@@ -6,9 +6,9 @@
 //! decides. When time is over it is asked no more, and nothing more is found.
 
 use super::InLinks;
-use super::answer::Failed;
-use super::bounded::Deadline;
-use super::parse::{Filter, Node};
+use super::answer::AnswerFailure;
+use super::deadline::Deadline;
+use super::parse::{Filter, QueryNode};
 use crate::search::indexed_links::{Columns, Target, now_between};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,23 +36,23 @@ impl LinkRange {
 
 /// The documents of every segment that have as many in-links as is asked for.
 #[derive(Debug, Clone, Default)]
-pub struct Linked {
+pub struct LinkRangeDocs {
     by_range: HashMap<LinkRange, Arc<BySegment>>,
 }
 
 type BySegment = HashMap<SegmentId, Vec<DocId>>;
 
-impl Linked {
+impl LinkRangeDocs {
     /// Finds them for all that a question asks.
     pub fn find(
-        node: &Node,
+        node: &QueryNode,
         searchers: &[&Searcher],
         in_links: InLinks<'_>,
         deadline: &Deadline,
-    ) -> Result<Linked, Failed> {
+    ) -> Result<LinkRangeDocs, AnswerFailure> {
         let mut ranges = Vec::new();
-        asked(node, &mut ranges);
-        let (mut found, mut left) = (Linked::default(), LOOKED_MAX);
+        collect_ranges(node, &mut ranges);
+        let (mut found, mut left) = (LinkRangeDocs::default(), LOOKED_MAX);
         for range in ranges {
             let mut by_segment = BySegment::new();
             for reader in searchers.iter().flat_map(|it| it.segment_readers()) {
@@ -75,17 +75,19 @@ impl Linked {
 }
 
 /// The ranges that a question asks for.
-fn asked(node: &Node, ranges: &mut Vec<LinkRange>) {
+fn collect_ranges(node: &QueryNode, ranges: &mut Vec<LinkRange>) {
     match node {
-        Node::All(nodes) | Node::Any(nodes) => nodes.iter().for_each(|it| asked(it, ranges)),
-        Node::Not(inner) => asked(inner, ranges),
-        Node::Filter(Filter::Links(least, most)) => {
+        QueryNode::All(nodes) | QueryNode::Any(nodes) => {
+            nodes.iter().for_each(|it| collect_ranges(it, ranges))
+        }
+        QueryNode::Not(inner) => collect_ranges(inner, ranges),
+        QueryNode::Filter(Filter::Links(least, most)) => {
             let range = LinkRange { least: *least, most: *most };
             if !ranges.contains(&range) {
                 ranges.push(range);
             }
         }
-        Node::Filter(_) | Node::Words(..) | Node::Beginning(..) => {}
+        QueryNode::Filter(_) | QueryNode::Words(..) | QueryNode::Beginning(..) => {}
     }
 }
 
@@ -96,15 +98,15 @@ fn of_segment(
     in_links: InLinks<'_>,
     looked_max: usize,
     deadline: &Deadline,
-) -> Result<(Vec<DocId>, usize), Failed> {
+) -> Result<(Vec<DocId>, usize), AnswerFailure> {
     let columns = Columns::of(reader);
     let (mut docs, mut open) = (Vec::new(), Vec::new());
     for doc in reader.doc_ids_alive() {
-        let told = columns.as_ref().map_or(0, |it| it.links(doc));
-        let (at_least, at_most) = now_between(told);
+        let indexed = columns.as_ref().map_or(0, |it| it.links(doc));
+        let (at_least, at_most) = now_between(indexed);
         let is_in = range.least <= at_least && at_most <= range.most;
         let is_out = at_most < range.least || range.most < at_least;
-        if is_in || (!is_out && open.len() >= looked_max && range.has(told)) {
+        if is_in || (!is_out && open.len() >= looked_max && range.has(indexed)) {
             docs.push(doc);
         } else if !is_out && open.len() < looked_max {
             open.push(doc);
@@ -141,7 +143,7 @@ impl Query for ByLinks {
 impl Weight for ByLinks {
     fn scorer(&self, reader: &SegmentReader, boost: Score) -> tantivy::Result<Box<dyn Scorer>> {
         let docs = self.docs.get(&reader.segment_id()).cloned().unwrap_or_default();
-        Ok(Box::new(Listed { docs, at: 0, boost }))
+        Ok(Box::new(SortedDocs { docs, at: 0, boost }))
     }
 
     fn explain(&self, _reader: &SegmentReader, _doc: DocId) -> tantivy::Result<Explanation> {
@@ -150,13 +152,13 @@ impl Weight for ByLinks {
 }
 
 /// Documents in their order.
-struct Listed {
+struct SortedDocs {
     docs: Vec<DocId>,
     at: usize,
     boost: Score,
 }
 
-impl DocSet for Listed {
+impl DocSet for SortedDocs {
     fn advance(&mut self) -> DocId {
         self.at += 1;
         self.doc()
@@ -177,7 +179,7 @@ impl DocSet for Listed {
     }
 }
 
-impl Scorer for Listed {
+impl Scorer for SortedDocs {
     fn score(&mut self) -> Score {
         self.boost
     }
@@ -197,13 +199,13 @@ mod tests {
     use tantivy::{Index, IndexWriter, TantivyDocument};
 
     /// An index of documents that were told a number of in-links each, in segments.
-    fn index(told: &[u64], fields: &Fields) -> Index {
+    fn index(indexed: &[u64], fields: &Fields) -> Index {
         let made = Index::builder().schema(fields.schema.clone()).tokenizers(analysers());
         let index = made.create_in_ram().unwrap();
         let mut writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
-        for (number, told) in told.iter().enumerate() {
+        for (number, indexed) in indexed.iter().enumerate() {
             let mut document = TantivyDocument::default();
-            document.add_u64(fields.links, *told);
+            document.add_u64(fields.links, *indexed);
             document.add_u64(fields.home, 3);
             document.add_bytes(fields.target, &hash(number).0);
             writer.add_document(document).unwrap();
@@ -229,16 +231,16 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
         #[test]
         fn documents_are_found_by_the_links_they_have_now(
-            told in prop::collection::vec((0u64..60, 0u64..200), 1..30),
+            indexed in prop::collection::vec((0u64..60, 0u64..200), 1..30),
             (least, more) in (0u64..80, 0u64..200),
         ) {
             // Whose number is too far from what was told has been indexed anew.
-            let now: Vec<u64> = told.iter().map(|(_, now)| *now).collect();
-            let told: Vec<u64> = told.iter().map(|(told, now)| {
-                if is_worth_it(*told, *now) { *now } else { *told }
+            let now: Vec<u64> = indexed.iter().map(|(_, now)| *now).collect();
+            let indexed: Vec<u64> = indexed.iter().map(|(indexed, now)| {
+                if is_worth_it(*indexed, *now) { *now } else { *indexed }
             }).collect();
             let fields = Fields::default();
-            let index = index(&told, &fields);
+            let index = index(&indexed, &fields);
             let searcher = index.reader().unwrap().searcher();
             let looked = Cell::new(0);
             let in_links = |targets: &[Option<Target>]| {
@@ -246,17 +248,17 @@ mod tests {
                 Ok(targets.iter().map(|it| now[number_of(now.len(), it)]).collect())
             };
             let most = if more > 150 { u64::MAX } else { least + more };
-            let node = Node::Filter(Filter::Links(least, most));
+            let node = QueryNode::Filter(Filter::Links(least, most));
             let deadline = Deadline::new(Instant::now() + Duration::from_secs(60));
-            let linked = Linked::find(&node, &[&searcher], &in_links, &deadline).unwrap();
+            let linked = LinkRangeDocs::find(&node, &[&searcher], &in_links, &deadline).unwrap();
             let found = searcher.search(&linked.query(LinkRange { least, most }), &DocSetCollector).unwrap();
             let right = now.iter().filter(|it| (least..=most).contains(it)).count();
             prop_assert_eq!(found.len(), right);
-            prop_assert!(looked.get() <= told.len());
+            prop_assert!(looked.get() <= indexed.len());
             // When time is over, nobody is asked.
             let over = Deadline::new(Instant::now());
             let refuses = |_: &[Option<Target>]| panic!("there is no time");
-            let linked = Linked::find(&node, &[&searcher], &refuses, &over).unwrap();
+            let linked = LinkRangeDocs::find(&node, &[&searcher], &refuses, &over).unwrap();
             let found = searcher.search(&linked.query(LinkRange { least, most }), &DocSetCollector).unwrap();
             prop_assert!(found.is_empty() && over.is_over());
         }
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_can_be_sought() {
-        let mut listed = Listed { docs: vec![2, 5, 9], at: 0, boost: 1.0 };
+        let mut listed = SortedDocs { docs: vec![2, 5, 9], at: 0, boost: 1.0 };
         assert_eq!((listed.doc(), listed.seek(5), listed.seek(6)), (2, 5, 9));
         assert_eq!((listed.advance(), listed.advance()), (TERMINATED, TERMINATED));
         assert_eq!((listed.seek(TERMINATED), listed.size_hint()), (TERMINATED, 3));

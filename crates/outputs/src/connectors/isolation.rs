@@ -12,7 +12,7 @@ use std::ops::Range;
 const BROKEN_MAX: usize = 3;
 
 /// What a server says of a batch.
-pub enum Verdict {
+pub enum BatchOutcome {
     /// All of it is done.
     Done,
     /// Something in it is not acceptable, and all of it was left out.
@@ -31,7 +31,7 @@ pub enum Verdict {
 pub fn isolate(
     count: usize,
     most: usize,
-    mut send: impl FnMut(Range<usize>) -> Result<Verdict, Unavailable>,
+    mut send: impl FnMut(Range<usize>) -> Result<BatchOutcome, Unavailable>,
 ) -> Vec<Outcome> {
     let mut outcomes: Vec<Option<Outcome>> = vec![None; count];
     let most = most.max(1);
@@ -40,7 +40,7 @@ pub fn isolate(
     let (mut broken, mut unavailable) = (Vec::new(), None);
     while let Some(range) = pending.pop() {
         match send(range.clone()) {
-            Ok(Verdict::Done) => {
+            Ok(BatchOutcome::Done) => {
                 broken.clear();
                 outcomes[range].fill(Some(Outcome::Taken));
             }
@@ -49,11 +49,11 @@ pub fn isolate(
                 pending.push(middle..range.end);
                 pending.push(range.start..middle);
             }
-            Ok(Verdict::Refused { code, detail }) => {
+            Ok(BatchOutcome::Refused { code, detail }) => {
                 broken.clear();
                 outcomes[range.start] = Some(Outcome::Rejected { code, detail });
             }
-            Ok(Verdict::Broken(why)) => {
+            Ok(BatchOutcome::Broken(why)) => {
                 let trouble = Outcome::Trouble { code: "SERVER", detail: why.why.clone() };
                 outcomes[range.start] = Some(trouble);
                 broken.push(range.start);
@@ -93,8 +93,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn refused() -> Verdict {
-        Verdict::Refused { code: "BAD", detail: String::new() }
+    fn refused() -> BatchOutcome {
+        BatchOutcome::Refused { code: "BAD", detail: String::new() }
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
         let mut requests = 0;
         let outcomes = isolate(100, 100, |range| {
             requests += 1;
-            Ok(if bad.iter().any(|it| range.contains(it)) { refused() } else { Verdict::Done })
+            Ok(if bad.iter().any(|it| range.contains(it)) { refused() } else { BatchOutcome::Done })
         });
         for (at, outcome) in outcomes.iter().enumerate() {
             let is_rejected = matches!(outcome, Outcome::Rejected { code: "BAD", .. });
@@ -114,9 +114,10 @@ mod tests {
 
     #[test]
     fn one_that_breaks_the_server_is_in_trouble_and_a_broken_server_is_away() {
-        let broken = || Verdict::Broken(Unavailable::because("500"));
-        let one =
-            isolate(8, 8, |range| Ok(if range.contains(&5) { broken() } else { Verdict::Done }));
+        let broken = || BatchOutcome::Broken(Unavailable::because("500"));
+        let one = isolate(8, 8, |range| {
+            Ok(if range.contains(&5) { broken() } else { BatchOutcome::Done })
+        });
         assert!(matches!(one[5], Outcome::Trouble { .. }));
         assert_eq!(one.iter().filter(|it| **it == Outcome::Taken).count(), 7);
         let all = isolate(8, 8, |_| Ok(broken()));
@@ -129,7 +130,7 @@ mod tests {
         let mut asked = 0;
         let outcomes = isolate(6, 2, |_| {
             asked += 1;
-            if asked < 3 { Ok(Verdict::Done) } else { Err(Unavailable::because("gone")) }
+            if asked < 3 { Ok(BatchOutcome::Done) } else { Err(Unavailable::because("gone")) }
         });
         assert_eq!(outcomes[..4], [const { Outcome::Taken }; 4]);
         assert!(matches!(outcomes[5], Outcome::Later(_)));
@@ -143,7 +144,7 @@ mod tests {
             (count, most) in (0_usize..40, 1_usize..15),
         ) {
             let outcomes = isolate(count, most, |range| {
-                Ok(if range.clone().any(|at| bad.contains(&at)) { refused() } else { Verdict::Done })
+                Ok(if range.clone().any(|at| bad.contains(&at)) { refused() } else { BatchOutcome::Done })
             });
             prop_assert_eq!(outcomes.len(), count);
             for (at, outcome) in outcomes.iter().enumerate() {

@@ -40,7 +40,7 @@ pub const WAITS_MS: [i64; 3] = [2_000, 15_000, 120_000];
 /// What telling is done with.
 #[derive(Clone)]
 #[allow(missing_docs)]
-pub struct Means {
+pub struct NotifierContext {
     pub db: Db,
     /// Makes ids for this node, which is registered.
     pub ids: Arc<IdMaker>,
@@ -87,41 +87,41 @@ impl Board {
 }
 
 /// Telling that has not begun. News may be left before.
-pub struct Ready {
+pub struct PreparedNotifier {
     board: Board,
     incoming: Receiver<Message>,
 }
 
 /// A board, and what is made of it.
-pub fn ready() -> Ready {
+pub fn ready() -> PreparedNotifier {
     let (notes, incoming) = sync_channel(NOTES_MAX);
-    Ready { board: Board { notes }, incoming }
+    PreparedNotifier { board: Board { notes }, incoming }
 }
 
-impl Ready {
+impl PreparedNotifier {
     /// The board.
     pub fn board(&self) -> Board {
         self.board.clone()
     }
 
     /// Begins.
-    pub fn start(self, means: Means) -> Result<Teller> {
+    pub fn start(self, context: NotifierContext) -> Result<Notifier> {
         let incoming = self.incoming;
         let thread = std::thread::Builder::new()
             .name("notifications".to_owned())
-            .spawn(move || Telling::new(means).serve(&incoming))
+            .spawn(move || NotifierLoop::new(context).serve(&incoming))
             .map_err(|error| Error::io("notifications", error))?;
-        Ok(Teller { board: self.board, thread })
+        Ok(Notifier { board: self.board, thread })
     }
 }
 
 /// Telling that is under way.
-pub struct Teller {
+pub struct Notifier {
     board: Board,
     thread: JoinHandle<()>,
 }
 
-impl Teller {
+impl Notifier {
     /// Ends: what is left is tried once more.
     pub fn stop(self) {
         let _ = self.board.notes.send(Message::Stop);
@@ -130,7 +130,7 @@ impl Teller {
 }
 
 /// A notice for one connection.
-struct Pending {
+struct PendingNotice {
     opening: Opening,
     /// The repository connection of the job, whose history tells of it.
     repository: ConnectionId,
@@ -140,16 +140,16 @@ struct Pending {
     due_ms: i64,
 }
 
-struct Telling {
-    means: Means,
+struct NotifierLoop {
+    context: NotifierContext,
     /// News that could not be looked into, because the rows were away.
     unread: Vec<Note>,
-    pending: Vec<Pending>,
+    pending: Vec<PendingNotice>,
 }
 
-impl Telling {
-    fn new(means: Means) -> Telling {
-        Telling { means, unread: Vec::new(), pending: Vec::new() }
+impl NotifierLoop {
+    fn new(context: NotifierContext) -> NotifierLoop {
+        NotifierLoop { context, unread: Vec::new(), pending: Vec::new() }
     }
 
     fn serve(mut self, incoming: &Receiver<Message>) {
@@ -164,18 +164,18 @@ impl Telling {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             self.look_into();
-            self.tell(|it| it.due_ms <= clock::now_ms());
+            self.send(|it| it.due_ms <= clock::now_ms());
         }
         let deadline_ms = clock::now_ms() + STOP_MS_MAX;
         self.look_into();
-        self.means.waits_ms.clear();
-        self.tell(|_| clock::now_ms() < deadline_ms);
+        self.context.waits_ms.clear();
+        self.send(|_| clock::now_ms() < deadline_ms);
     }
 
     /// Finds out who is to be told of news.
     fn look_into(&mut self) {
         for note in std::mem::take(&mut self.unread) {
-            match self.told(&note) {
+            match self.notices_of(&note) {
                 Ok(pending) => self.pending.extend(pending),
                 Err(error) if error.passes() && self.unread.len() < NOTES_MAX => {
                     self.unread.push(note);
@@ -188,9 +188,9 @@ impl Telling {
         self.pending.drain(..surplus);
     }
 
-    fn told(&self, note: &Note) -> Result<Vec<Pending>> {
+    fn notices_of(&self, note: &Note) -> Result<Vec<PendingNotice>> {
         let job = note.job;
-        let found = self.means.db.read(move |tx| {
+        let found = self.context.db.read(move |tx| {
             let Some(job) = jobs::load(tx, job)? else { return Ok(None) };
             let mut openings = Vec::new();
             for it in notifications::load(tx, job.id)? {
@@ -216,7 +216,7 @@ impl Telling {
         };
         // One whose connector is not registered is not told.
         let present = openings.into_iter().filter(|it| it.present);
-        let pending = |opening| Pending {
+        let pending = |opening| PendingNotice {
             opening,
             repository: job.connection,
             job: job.id,
@@ -228,15 +228,15 @@ impl Telling {
     }
 
     /// Tells what is due, and puts back what could not be told.
-    fn tell(&mut self, is_due: impl Fn(&Pending) -> bool) {
-        let (due, rest): (Vec<Pending>, Vec<Pending>) =
+    fn send(&mut self, is_due: impl Fn(&PendingNotice) -> bool) {
+        let (due, rest): (Vec<PendingNotice>, Vec<PendingNotice>) =
             std::mem::take(&mut self.pending).into_iter().partition(is_due);
         self.pending = rest;
         for mut it in due {
             let start_ms = clock::now_ms();
             let outcome = caught(|| tell_one(&it))
                 .unwrap_or_else(|error| Err(Unavailable::because(error.to_string())));
-            let wait_ms = self.means.waits_ms.get(it.tries).copied();
+            let wait_ms = self.context.waits_ms.get(it.tries).copied();
             match (outcome, wait_ms) {
                 (Ok(false), _) => {}
                 (Ok(true), _) => self.record(&it, None, start_ms),
@@ -252,10 +252,10 @@ impl Telling {
     }
 
     /// Writes what came of a notice. If that cannot be written, it is not.
-    fn record(&self, it: &Pending, error: Option<String>, start_ms: i64) {
+    fn record(&self, it: &PendingNotice, error: Option<String>, start_ms: i64) {
         let result = if error.is_none() { "OK" } else { "FAILED" };
         let activity = Activity {
-            id: self.means.ids.next(),
+            id: self.context.ids.next(),
             connection: it.repository,
             job: Some(it.job),
             kind: format!("notification ({})", it.opening.name),
@@ -267,20 +267,20 @@ impl Telling {
             end_ms: clock::now_ms(),
         };
         let _ = self
-            .means
+            .context
             .db
             .write(move |tx| history::append(tx, Part(0), std::slice::from_ref(&activity)));
     }
 }
 
 /// Tells one connection; false if it does not want to know.
-fn tell_one(it: &Pending) -> std::result::Result<bool, Unavailable> {
+fn tell_one(it: &PendingNotice) -> std::result::Result<bool, Unavailable> {
     let opened = open(&it.opening.classname, &it.opening.config).map_err(Unavailable::because);
     let mut opened: Box<dyn Notification> = opened?;
     if !opened.wants(it.notice.occasion) {
         return Ok(false);
     }
-    opened.tell(&it.notice).map(|()| true)
+    opened.send(&it.notice).map(|()| true)
 }
 
 #[cfg(test)]
