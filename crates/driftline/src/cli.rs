@@ -22,7 +22,7 @@ mod terminal;
 use crate::place::Place;
 use crate::stderr;
 use crate::text::shown;
-use crate::verbs::changes::Changed;
+use crate::verbs::changes::ChangeResult;
 use crate::verbs::wire;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -58,7 +58,7 @@ enum Command {
 /// Reads the command line, runs its verb, and reports how it went.
 pub fn main() -> ExitCode {
     store::open_files::raise_limit();
-    stderr::tell_panics();
+    stderr::report_panics();
     let code = answer();
     stderr::end();
     code
@@ -121,7 +121,7 @@ fn say_json(response: &impl serde::Serialize) -> anyhow::Result<()> {
 }
 
 /// Tells what a change came to, and says `nothing` when it was nothing.
-fn report_change(place: &Place, changed: &Changed, nothing: &str) -> anyhow::Result<ExitCode> {
+fn report_change(place: &Place, changed: &ChangeResult, nothing: &str) -> anyhow::Result<ExitCode> {
     if place.json() {
         say_json(changed)?;
         return Ok(ExitCode::SUCCESS);

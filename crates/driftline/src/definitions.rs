@@ -7,18 +7,18 @@
 //! transaction; a field that nobody knows is refused; a thing that a document does not
 //! name stays as it is, a thing that it names becomes what it says.
 
-mod applying;
-mod checking;
-mod collecting;
-mod differing;
-mod hiding;
+mod apply;
+mod check;
+mod collect;
+mod differences;
+mod redaction;
 mod usual;
 
-pub use applying::apply;
-pub use checking::{check_job_name, checked, has_secrets, secrets_of_connection, secrets_of_job};
-pub use collecting::{collect, connection_form};
-pub use differing::difference;
-pub use hiding::{hidden, hidden_connection, one_line};
+pub use apply::apply;
+pub use check::{check_job_name, checked, has_secrets, secrets_of_connection, secrets_of_job};
+pub use collect::{collect, connection_form};
+pub use differences::difference;
+pub use redaction::{hidden, hidden_connection, one_line};
 pub use usual::without_usual;
 
 use serde::{Deserialize, Serialize};
@@ -38,10 +38,10 @@ pub const NAME_A_KEY: &str = "name a file with a key with --secrets-key, which e
 pub struct Definitions {
     /// Authority groups by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub authgroups: BTreeMap<String, Described>,
+    pub authgroups: BTreeMap<String, DescribedOnly>,
     /// Authorization domains by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub authdomains: BTreeMap<String, Described>,
+    pub authdomains: BTreeMap<String, DescribedOnly>,
     /// Connections by kind and name.
     pub connections: Connections,
     /// Jobs by name.
@@ -60,7 +60,7 @@ impl Definitions {
 /// A thing that is only described.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Described {
+pub struct DescribedOnly {
     pub description: String,
 }
 

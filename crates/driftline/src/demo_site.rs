@@ -7,9 +7,9 @@
 //! with an ETag, with a date, or not at all.
 //!
 //! Invariant: an answer is a pure function of the state, the port and the request, so
-//! [`expected`] can foretell a crawl.
+//! [`expectations`] can foretell a crawl.
 
-mod expected;
+mod expectations;
 mod fate;
 mod ferries;
 mod gazette;
@@ -20,18 +20,18 @@ mod tests;
 mod tides;
 mod written;
 
-pub use self::expected::{Expected, Manners, expected};
+pub use self::expectations::{ExpectedSite, Manners, expected};
 pub use self::fate::Fate;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::written::{Host, Life, Page, There, Validator};
+use self::written::{DemoHost, DemoPage, Life, There, Validator};
 use crate::loopback_web::{Answer, Request, Settings, Web};
 
 /// The hosts. A crawl begins at the first page of each.
-const HOSTS: [&Host; 5] =
+const HOSTS: [&DemoHost; 5] =
     [&tides::HOST, &gazette::HOST, &lighthouse::HOST, &shop::HOST, &ferries::HOST];
 /// The host that fails in the second state.
 pub const FAILING: &str = ferries::HOST.name;
@@ -52,7 +52,7 @@ pub const MOVED_LINK: [(&str, &str); 3] = [
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum SiteState {
     /// As it is first.
     Before,
     /// As it is after the changes.
@@ -61,7 +61,7 @@ pub enum State {
 
 /// One thing that is different in the second state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changed {
+pub struct SiteChange {
     pub host: &'static str,
     /// The path; of a host that fails, `/`.
     pub path: &'static str,
@@ -87,7 +87,7 @@ impl DemoSite {
         let asked = has_changed.clone();
         let web = Web::start_with(settings, move |request| {
             let is_after = asked.load(Ordering::SeqCst);
-            answer(if is_after { State::After } else { State::Before }, request)
+            answer(if is_after { SiteState::After } else { SiteState::Before }, request)
         })?;
         Ok(DemoSite { web, has_changed })
     }
@@ -115,17 +115,17 @@ pub fn names() -> [&'static str; 5] {
 
 /// What each host is called, and how many pages of it are there in the first state.
 pub fn hosts() -> Vec<(&'static str, &'static str, usize)> {
-    let is_there = |page: &&Page| !matches!(page.life, Life::Added | Life::Redirects(..));
-    let pages = |host: &Host| host.pages.iter().filter(is_there).count();
+    let is_there = |page: &&DemoPage| !matches!(page.life, Life::Added | Life::Redirects(..));
+    let pages = |host: &DemoHost| host.pages.iter().filter(is_there).count();
     HOSTS.iter().map(|host| (host.name, host.title, pages(host))).collect()
 }
 
 /// What the second state does differently, host by host.
-pub fn changes() -> Vec<Changed> {
+pub fn changes() -> Vec<SiteChange> {
     let mut changes = Vec::new();
     for host in HOSTS {
         if host.name == FAILING {
-            changes.push(Changed { host: host.name, path: "/", what: "host fails".to_owned() });
+            changes.push(SiteChange { host: host.name, path: "/", what: "host fails".to_owned() });
         }
         for page in host.pages {
             let what = match page.life {
@@ -136,18 +136,18 @@ pub fn changes() -> Vec<Changed> {
                 Life::Removed(status) => format!("removed ({status})"),
                 Life::Moved(to) => format!("moved to {to}"),
             };
-            changes.push(Changed { host: host.name, path: page.path, what });
+            changes.push(SiteChange { host: host.name, path: page.path, what });
         }
     }
     changes
 }
 
 /// What a state answers.
-fn answer(state: State, request: &Request) -> Answer {
+fn answer(state: SiteState, request: &Request) -> Answer {
     let Some(host) = HOSTS.into_iter().find(|host| host.name == request.host) else {
         return Answer::status(404);
     };
-    if host.name == FAILING && state == State::After {
+    if host.name == FAILING && state == SiteState::After {
         return Answer::status(503);
     }
     let answer = match request.path.as_str() {
@@ -158,7 +158,7 @@ fn answer(state: State, request: &Request) -> Answer {
     if host.name == COMPRESSING { answer.gzipped() } else { answer }
 }
 
-fn document(host: &Host, state: State, request: &Request) -> Answer {
+fn document(host: &DemoHost, state: SiteState, request: &Request) -> Answer {
     let Some(page) = host.pages.iter().find(|page| page.path == request.path) else {
         return calendar(host, request).unwrap_or_else(|| Answer::status(404));
     };
@@ -178,15 +178,15 @@ fn document(host: &Host, state: State, request: &Request) -> Answer {
 }
 
 /// The months after the first: each leads to the next, one step further down.
-fn calendar(host: &Host, request: &Request) -> Option<Answer> {
+fn calendar(host: &DemoHost, request: &Request) -> Option<Answer> {
     let page = host.pages.iter().find(|page| page.path == CALENDAR)?;
     let steps = request.path.strip_prefix(CALENDAR)?;
     let months = steps.matches(CALENDAR_STEP).count();
     if months == 0 || steps.len() != months * CALENDAR_STEP.len() {
         return None;
     }
-    let later = Page { title: "Calendar, later", ..*page };
-    match later.in_state(host, State::Before, request.port()) {
+    let later = DemoPage { title: "Calendar, later", ..*page };
+    match later.in_state(host, SiteState::Before, request.port()) {
         There::Html(html, _) => {
             let ahead = format!("in {months} months");
             Some(Answer::html(html.replace("this month", &ahead)))
@@ -195,7 +195,7 @@ fn calendar(host: &Host, request: &Request) -> Option<Answer> {
     }
 }
 
-fn sitemap(host: &Host, state: State, port: u16) -> Answer {
+fn sitemap(host: &DemoHost, state: SiteState, port: u16) -> Answer {
     let mut xml = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",

@@ -1,6 +1,6 @@
 //! The HTTP API: the verbs' questions and answers, over the network.
 //!
-//! [`serving`] listens; [`answering`] takes a request through its checks to its route, by way of
+//! [`server`] listens; [`dispatch`] takes a request through its checks to its route, by way of
 //! its [`bodies`] and the queue of the [`answer_pool`]; [`access`] says who may call, [`routes`]
 //! what can be called; [`params`] reads what was given, [`reply`] sends what is answered,
 //! [`problem`] says what went wrong; [`openapi`] is the document of it all, [`metrics`] what is
@@ -9,8 +9,8 @@
 
 pub mod access;
 pub mod answer_pool;
-pub mod answering;
 pub mod bodies;
+pub mod dispatch;
 pub mod entrance;
 pub mod log;
 pub mod metrics;
@@ -19,7 +19,7 @@ pub mod params;
 pub mod problem;
 pub mod reply;
 pub mod routes;
-pub mod serving;
+pub mod server;
 
 #[cfg(test)]
 mod tests;

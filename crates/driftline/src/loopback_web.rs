@@ -62,7 +62,7 @@ impl Default for Settings {
 type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
 
 /// What the threads of a web have in common.
-struct Shared {
+struct WebState {
     handler: Box<Handler>,
     log: Log,
     gate: Gate,
@@ -71,7 +71,7 @@ struct Shared {
 /// A web that is being served until it is dropped.
 pub struct Web {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<WebState>,
     listening: Vec<(SocketAddr, JoinHandle<()>)>,
 }
 
@@ -91,7 +91,7 @@ impl Web {
             None => return Err(io::Error::other("a web needs an address to listen on")),
         };
         let log = Log::open(settings.log_file.as_deref())?;
-        let shared = Arc::new(Shared { handler: Box::new(handler), log, gate: Gate::default() });
+        let shared = Arc::new(WebState { handler: Box::new(handler), log, gate: Gate::default() });
         let mut web = Web { port, shared, listening: Vec::new() };
         for listener in listeners {
             let address = listener.local_addr()?;
@@ -183,7 +183,7 @@ fn listen(settings: &Settings) -> io::Result<Vec<TcpListener>> {
 }
 
 /// Takes connections in until the gate is closed.
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<WebState>) {
     loop {
         let accepted = listener.accept();
         if shared.gate.is_stopping() {

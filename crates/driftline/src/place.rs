@@ -7,12 +7,12 @@
 //! process holds a directory, any number hold a database.
 
 pub mod alone;
-mod asking;
+mod calls;
 pub mod directory;
-pub mod held;
 pub mod holder;
 pub mod lease_keeper;
 pub mod link_index;
+pub mod open;
 pub mod search_index;
 mod secrets;
 mod server;
@@ -25,10 +25,10 @@ use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
 use directory::default_data;
 pub use directory::{Data, existing};
-pub use held::Held;
 use holder::is_in_use;
+pub use open::OpenPlace;
 pub use secrets::Secrets;
-use server::Server;
+use server::ServerAddress;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub struct Place {
     #[command(flatten)]
     secrets: Secrets,
     #[command(flatten)]
-    server: Server,
+    server: ServerAddress,
 }
 
 /// How to reach a bucket.
@@ -182,7 +182,7 @@ impl Place {
     }
 
     /// Opens what is there already, to work on it.
-    pub fn hold(&self) -> anyhow::Result<Held> {
+    pub fn hold(&self) -> anyhow::Result<OpenPlace> {
         self.server.is_not_named()?;
         match &self.database {
             None => {
@@ -192,14 +192,14 @@ impl Place {
             Some(_) => {
                 let db = self.rows()?;
                 secrets::reseal(&db)?;
-                Ok(Held::of_database(db, self.objects()?))
+                Ok(OpenPlace::of_database(db, self.objects()?))
             }
         }
     }
 
     /// Opens the place to work on it, and makes or upgrades it first. `parts` counts
     /// only for a new one.
-    pub fn hold_or_make(&self, parts: u32) -> anyhow::Result<Held> {
+    pub fn hold_or_make(&self, parts: u32) -> anyhow::Result<OpenPlace> {
         let Some(url) = &self.database else { return self.hold_directory(parts) };
         settings::check_parts(parts)?;
         let location = self.location()?;
@@ -208,12 +208,15 @@ impl Place {
         db.write(move |tx| settings::freeze(tx, parts))?;
         secrets::reseal(&db)?;
         catalog::register_new(&db, clock::now_ms())?;
-        Ok(Held::of_database(db, Objects::open(&location)?))
+        Ok(OpenPlace::of_database(db, Objects::open(&location)?))
     }
 
     /// Opens the place for a process that stays. A verb that has the directory for a moment
     /// is waited for; whoever works on it listens, and is not.
-    pub fn patiently(&self, hold: impl Fn(&Place) -> anyhow::Result<Held>) -> anyhow::Result<Held> {
+    pub fn patiently(
+        &self,
+        hold: impl Fn(&Place) -> anyhow::Result<OpenPlace>,
+    ) -> anyhow::Result<OpenPlace> {
         let listens = || matches!(self.holder(), Ok(Some(_)));
         let mut tries = 0;
         loop {
@@ -240,11 +243,11 @@ impl Place {
         }
     }
 
-    fn hold_directory(&self, parts: u32) -> anyhow::Result<Held> {
+    fn hold_directory(&self, parts: u32) -> anyhow::Result<OpenPlace> {
         self.server.is_not_named()?;
         let layout = Layout::new(self.data.root());
         let existed = layout.exists();
-        let held = Held::open(self.data.root(), parts)?;
+        let held = OpenPlace::open(self.data.root(), parts)?;
         if !existed {
             self.warn_if_open();
         }
@@ -288,14 +291,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct CommandLine {
+    struct PlaceCommand {
         #[command(flatten)]
         place: Place,
     }
 
     fn place(args: &[&str]) -> Result<Place, String> {
         let line = [&["driftline"], args].concat();
-        CommandLine::try_parse_from(line).map(|line| line.place).map_err(|error| error.to_string())
+        PlaceCommand::try_parse_from(line).map(|line| line.place).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub fn refusal(why: impl Display) -> Error {
 }
 
 /// The text of a refusal, with what it is about; `None` if the error is something else.
-pub fn told(error: &anyhow::Error) -> Option<String> {
+pub fn message(error: &anyhow::Error) -> Option<String> {
     let found = error.chain().find_map(|it| it.downcast_ref::<Error>());
     matches!(found, Some(Error::Refused(_))).then(|| format!("{error:#}"))
 }
@@ -50,12 +50,12 @@ impl<T> OrRefuse<T> for Option<T> {
 }
 
 /// What judged the request, and says in its error what is wrong with that.
-pub trait Judged<T> {
+pub trait OrRefused<T> {
     /// The value, or the error as a refusal.
     fn or_refused(self) -> store::Result<T>;
 }
 
-impl<T, E: Display> Judged<T> for Result<T, E> {
+impl<T, E: Display> OrRefused<T> for Result<T, E> {
     fn or_refused(self) -> store::Result<T> {
         self.map_err(refusal)
     }
@@ -75,13 +75,13 @@ mod tests {
     fn a_refusal_is_told_with_what_it_is_about_and_an_error_of_ours_is_not() {
         assert_eq!(even(4).unwrap(), 2);
         let refused = even(3).context("halving").unwrap_err();
-        assert_eq!(told(&refused).as_deref(), Some("halving: 3 is odd"));
+        assert_eq!(message(&refused).as_deref(), Some("halving: 3 is odd"));
         let missing = None::<i64>.or_refuse(|| "there is none").unwrap_err();
-        assert_eq!(told(&missing.into()).as_deref(), Some("there is none"));
+        assert_eq!(message(&missing.into()).as_deref(), Some("there is none"));
         let judged = "x".parse::<i64>().or_refused().context("--limit").unwrap_err();
-        assert_eq!(told(&judged).as_deref(), Some("--limit: invalid digit found in string"));
-        assert_eq!(told(&anyhow::anyhow!("a bug")), None);
+        assert_eq!(message(&judged).as_deref(), Some("--limit: invalid digit found in string"));
+        assert_eq!(message(&anyhow::anyhow!("a bug")), None);
         let stored = anyhow::Error::new(Error::corrupt("it", "broken")).context("reading");
-        assert_eq!(told(&stored), None);
+        assert_eq!(message(&stored), None);
     }
 }

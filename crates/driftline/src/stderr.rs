@@ -22,7 +22,7 @@ const WAITING_MAX: usize = 10_000;
 const END_MAX: Duration = Duration::from_millis(500);
 
 /// What the thread is told.
-enum Piece {
+enum StderrMessage {
     Bytes(Vec<u8>),
     /// Answers once everything before it has been written.
     End(SyncSender<()>),
@@ -30,7 +30,7 @@ enum Piece {
 
 /// The way to the thread, and the pieces that were left out since the last one that went there.
 struct Queue {
-    pieces: SyncSender<Piece>,
+    pieces: SyncSender<StderrMessage>,
     left_out: Mutex<u64>,
     writes_json: AtomicBool,
 }
@@ -66,7 +66,7 @@ impl Queue {
             piece.extend(self.gap(*left_out).bytes());
         }
         piece.extend(bytes);
-        match self.pieces.try_send(Piece::Bytes(piece)) {
+        match self.pieces.try_send(StderrMessage::Bytes(piece)) {
             Ok(()) => *left_out = 0,
             Err(_) => *left_out += 1,
         }
@@ -75,18 +75,18 @@ impl Queue {
     /// Waits until what was put is written, but not long.
     fn end(&self) {
         let (answer, written) = sync_channel(1);
-        if self.pieces.try_send(Piece::End(answer)).is_ok() {
+        if self.pieces.try_send(StderrMessage::End(answer)).is_ok() {
             let _ = written.recv_timeout(END_MAX);
         }
     }
 }
 
-fn write_all(mut out: impl Write, incoming: &Receiver<Piece>) {
+fn write_all(mut out: impl Write, incoming: &Receiver<StderrMessage>) {
     while let Ok(piece) = incoming.recv() {
         match piece {
             // Nobody reads it: no reason to stop.
-            Piece::Bytes(bytes) => drop(out.write_all(&bytes).and_then(|()| out.flush())),
-            Piece::End(answer) => drop(answer.try_send(())),
+            StderrMessage::Bytes(bytes) => drop(out.write_all(&bytes).and_then(|()| out.flush())),
+            StderrMessage::End(answer) => drop(answer.try_send(())),
         }
     }
 }
@@ -112,7 +112,7 @@ pub fn notice(level: &str, words: &str) {
 
 /// From now on, panics are told here, too: a unit of work that panics must not wait for whoever
 /// reads, nor write lines into a log of JSON that are none.
-pub fn tell_panics() {
+pub fn report_panics() {
     std::panic::set_hook(Box::new(|panic| {
         notice("error", &words_of(panic));
         if std::thread::current().name() == Some("main") {

@@ -181,12 +181,12 @@ impl Extract {
 }
 
 /// Takes a text in, line for line.
-fn say(said: &mut CollapsedText, text: &str) {
+fn say(message: &mut CollapsedText, text: &str) {
     for (number, line) in text.split('\n').enumerate() {
         if number > 0 {
-            said.line();
+            message.line();
         }
-        said.push(line);
+        message.push(line);
     }
 }
 
@@ -229,9 +229,9 @@ impl ExtractedLinks {
 /// Runs a library that may panic.
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Unreadable> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let said = panic.downcast_ref::<String>().map(String::as_str);
-        let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
-        Unreadable::broken(format!("its reader gave up ({said})"))
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+        Unreadable::broken(format!("its reader gave up ({message})"))
     })
 }
 

@@ -130,7 +130,7 @@ pub enum RecordStatus {
 }
 
 /// Tells what a record is about, also when that is no page.
-pub fn told(block: &[u8]) -> RecordStatus {
+pub fn record_status(block: &[u8]) -> RecordStatus {
     let Ok(answer) = response::<ResponseMetadata>(block) else { return RecordStatus::Unreadable };
     let status = answer.and_then(|it| it.message.status());
     status.map_or(RecordStatus::NoAnswer, RecordStatus::Answer)
@@ -275,16 +275,19 @@ mod tests {
             ("-1", RecordStatus::NoAnswer),
             (r#""99999""#, RecordStatus::NoAnswer),
         ] {
-            assert_eq!(told(record(status, "{}").as_bytes()), expected, "{status}");
+            assert_eq!(record_status(record(status, "{}").as_bytes()), expected, "{status}");
         }
         // What is wrong with its links is no matter here.
-        assert_eq!(told(record("404", r#"{"Links": 7}"#).as_bytes()), RecordStatus::Answer(404));
+        assert_eq!(
+            record_status(record("404", r#"{"Links": 7}"#).as_bytes()),
+            RecordStatus::Answer(404)
+        );
         let request = r#"{"Envelope": {"Payload-Metadata": {"HTTP-Request-Metadata": {}}}}"#;
-        assert_eq!(told(request.as_bytes()), RecordStatus::NoAnswer);
-        assert_eq!(told(br#"{"Envelope": {}}"#), RecordStatus::NoAnswer);
-        assert_eq!(told(b"{}"), RecordStatus::NoAnswer, "JSON about something else");
+        assert_eq!(record_status(request.as_bytes()), RecordStatus::NoAnswer);
+        assert_eq!(record_status(br#"{"Envelope": {}}"#), RecordStatus::NoAnswer);
+        assert_eq!(record_status(b"{}"), RecordStatus::NoAnswer, "JSON about something else");
         for block in ["", "{", "7", r#"{"Envelope": 7}"#] {
-            assert_eq!(told(block.as_bytes()), RecordStatus::Unreadable, "{block}");
+            assert_eq!(record_status(block.as_bytes()), RecordStatus::Unreadable, "{block}");
         }
     }
 
@@ -306,7 +309,7 @@ mod tests {
         let padded = |bytes: usize| {
             let mut record = record("200", "{}");
             record.extend(std::iter::repeat_n(' ', bytes - record.len()));
-            (read(record.as_bytes()).is_some(), told(record.as_bytes()))
+            (read(record.as_bytes()).is_some(), record_status(record.as_bytes()))
         };
         assert_eq!(padded(BYTES_MAX), (true, RecordStatus::Answer(200)));
         assert_eq!(padded(BYTES_MAX + 1), (false, RecordStatus::Unreadable));

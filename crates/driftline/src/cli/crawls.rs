@@ -1,7 +1,7 @@
 //! What crawls, and what answers while it does.
 
 pub mod crawl;
-pub mod delivering;
+pub mod deliveries;
 pub mod extract;
 pub mod robots;
 pub mod run_as;

@@ -3,14 +3,14 @@
 //! Invariant: what comes from documents is shown without anything that a terminal would
 //! obey.
 
-mod keeping;
+mod maintenance;
 
 use super::{say, say_json, terminal};
 use crate::place::Place;
 use crate::text::{count, date, quoted, shown, span};
 use crate::verbs::search::{HITS_MAX, Search, SearchOrder, SearchRequest, usual_limit};
 use clap::Args as ClapArgs;
-use keeping::Keeping;
+use maintenance::SearchMaintenanceCommand;
 use outputs::search::ask::{Answer, Hit, SnippetFragment};
 use std::process::ExitCode;
 use store::tables::cursors;
@@ -29,14 +29,14 @@ Example: driftline search verify")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
     #[command(flatten)]
-    looking: Looking,
+    looking: SearchArgs,
     #[command(subcommand)]
-    keeping: Option<Keeping>,
+    keeping: Option<SearchMaintenanceCommand>,
 }
 
 /// A question.
 #[derive(ClapArgs)]
-struct Looking {
+struct SearchArgs {
     #[command(flatten)]
     place: Place,
     /// What to look for; write -- before it if it is one of the commands below
@@ -69,12 +69,12 @@ struct Looking {
 /// Runs the verb. Nothing found is a "no".
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.keeping {
-        Some(keeping) => keeping::run(keeping),
+        Some(keeping) => maintenance::run(keeping),
         None => look(&args.looking),
     }
 }
 
-fn look(args: &Looking) -> anyhow::Result<ExitCode> {
+fn look(args: &SearchArgs) -> anyhow::Result<ExitCode> {
     let request = SearchRequest {
         q: args.question.join(" "),
         limit: args.limit,
@@ -93,10 +93,10 @@ fn look(args: &Looking) -> anyhow::Result<ExitCode> {
     Ok(if answer.hits.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn lines(args: &Looking, answer: &Answer) -> Vec<String> {
+fn lines(args: &SearchArgs, answer: &Answer) -> Vec<String> {
     let columns = terminal::columns(std::io::stdout());
     let look =
-        Look { is_bold: columns.is_some() && std::env::var_os("NO_COLOR").is_none(), columns };
+        HitStyle { is_bold: columns.is_some() && std::env::var_os("NO_COLOR").is_none(), columns };
     let mut lines = vec![found_line(&args.question.join(" "), answer)];
     lines.extend(notes(answer));
     if let Some(better) = &answer.suggestion {
@@ -156,7 +156,7 @@ fn notes(answer: &Answer) -> Vec<String> {
 
 /// How hits look where they are printed.
 #[derive(Clone, Copy)]
-struct Look {
+struct HitStyle {
     /// What was asked for stands out.
     is_bold: bool,
     /// Columns of the terminal; without one, nothing is wrapped.
@@ -166,7 +166,7 @@ struct Look {
 /// What stands before the lines below a title.
 const INDENT: &str = "    ";
 
-fn hit_lines(hit: &Hit, look: Look) -> Vec<String> {
+fn hit_lines(hit: &Hit, look: HitStyle) -> Vec<String> {
     let title = if hit.title.is_empty() { "(no title)".to_owned() } else { shown(&hit.title) };
     let mut lines = vec![title, format!("    {}", shown(&hit.url))];
     if !hit.snippet.is_empty() {
@@ -188,7 +188,7 @@ fn hit_lines(hit: &Hit, look: Look) -> Vec<String> {
 
 /// A snippet, wrapped at words where it is wider than the terminal; what was asked for stands
 /// out where that can be shown.
-fn snippet_lines(snippet: &[SnippetFragment], look: Look) -> Vec<String> {
+fn snippet_lines(snippet: &[SnippetFragment], look: HitStyle) -> Vec<String> {
     let pieces: Vec<(String, bool)> =
         snippet.iter().map(|piece| (shown(&piece.text), piece.hit)).collect();
     let lines = match look.columns {
@@ -204,7 +204,7 @@ fn snippet_lines(snippet: &[SnippetFragment], look: Look) -> Vec<String> {
 }
 
 /// The command that shows the next page.
-fn again(args: &Looking, next: &str) -> String {
+fn again(args: &SearchArgs, next: &str) -> String {
     let mut words = vec!["driftline search".to_owned(), quoted(&args.question.join(" "))];
     words.extend(Some(args.place.flags().trim_start().to_owned()).filter(|it| !it.is_empty()));
     if args.limit != usual_limit() {
@@ -251,7 +251,7 @@ mod tests {
         let text = "by the old keeper of the light who kept it for forty years and never left ";
         let snippet =
             [piece(text, false), piece("the island", true), piece(" again\u{1b}[2J", false)];
-        let narrow = Look { is_bold: true, columns: Some(40) };
+        let narrow = HitStyle { is_bold: true, columns: Some(40) };
         let lines = snippet_lines(&snippet, narrow);
         assert_eq!(
             lines,
@@ -261,7 +261,7 @@ mod tests {
                 "    left \u{1b}[1mthe island\u{1b}[0m again\\u{1b}[2J",
             ]
         );
-        let piped = Look { is_bold: false, columns: None };
+        let piped = HitStyle { is_bold: false, columns: None };
         assert_eq!(snippet_lines(&snippet, piped).len(), 1, "a script gets one line");
     }
 }

@@ -5,7 +5,7 @@
 //! connector makes the same of the rest without it. Invariant: what comes out means the
 //! same as what went in, to this program; to another version a usual value is its own.
 
-use super::checking::{by_connector, connector_of, connector_of_stage};
+use super::check::{by_connector, connector_of, connector_of_stage};
 use super::{ConnectionForm, Definitions, JobForm};
 use crate::catalog;
 use serde::Serialize;

@@ -1,5 +1,5 @@
 //! What can become of a URL in a crawl: the words that the demo tells its story in, and
-//! that [`super::expected`] foretells it in.
+//! that [`super::expectations`] foretells it in.
 
 /// What became of a URL in one crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

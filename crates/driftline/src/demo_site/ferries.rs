@@ -1,8 +1,8 @@
 //! `ferries.example`: a company whose server fails in the second state.
 
-use super::written::{Host, Page};
+use super::written::{DemoHost, DemoPage};
 
-pub const HOST: Host = Host {
+pub const HOST: DemoHost = DemoHost {
     name: "ferries.example",
     short: "ferries",
     title: "Northern Ferries",
@@ -12,15 +12,15 @@ pub const HOST: Host = Host {
     pages: PAGES,
 };
 
-const PAGES: &[Page] = &[
-    Page::new(
+const PAGES: &[DemoPage] = &[
+    DemoPage::new(
         "/",
         "Across the water",
         "<p>Three ships, seven piers, one whistle. We sail when <a href=\"{tides}/tables/\">the tide \
          </a> lets us and tell you so in <a href=\"/timetable\">the timetable</a>.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/timetable",
         "Timetable",
         "<table>\n<tr><th>From</th><th>To</th><th>Leaves</th></tr>\n\
@@ -30,39 +30,39 @@ const PAGES: &[Page] = &[
          <p><a href=\"/fares\">Fares</a></p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/fares",
         "Fares",
         "<p>Grown-ups four, children two, sheep one and a half. Bicycles travel free if they are \
          lifted over the rail by their owners, <a href=\"/staff/\">staff</a> at any hour.</p>",
     ),
-    Page::new(
+    DemoPage::new(
         "/piers/",
         "Our piers",
         "<ul>\n<li><a href=\"ness\">Ness</a></li>\n<li><a href=\"sandhaven\">Sandhaven</a></li>\n\
          <li><a href=\"wick\">Wick</a></li>\n</ul>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/piers/ness",
         "Pier of Ness",
         "<p>Two ramps, the upper for high water. Tickets from the hatch beside the lifeboat house; \
          knock loudly. A waiting room was promised in 1974.</p>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/piers/sandhaven",
         "Pier of Sandhaven",
         "<p>Boarding by plank. At the lowest waters the ship anchors in the roads and passengers are \
          carried out in the cart, which is older than the ship.</p>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/piers/wick",
         "Pier of Wick",
         "<p>Between the fish market and the ice house; follow the smell, then the queue. Dogs must wear \
          a muzzle near the crates.</p>",
     )
     .dated(),
-    Page::new("/staff/", "Staff", "<p>The rota hangs in the mess.</p>"),
+    DemoPage::new("/staff/", "Staff", "<p>The rota hangs in the mess.</p>"),
 ];

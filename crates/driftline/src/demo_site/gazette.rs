@@ -1,9 +1,9 @@
 //! `www.harbour-gazette.example`: a newspaper. It says when a page was changed, and
 //! compresses what it sends.
 
-use super::written::{Host, Life, Page};
+use super::written::{DemoHost, DemoPage, Life};
 
-pub const HOST: Host = Host {
+pub const HOST: DemoHost = DemoHost {
     name: "www.harbour-gazette.example",
     short: "gazette",
     title: "The Harbour Gazette",
@@ -14,8 +14,8 @@ pub const HOST: Host = Host {
     pages: PAGES,
 };
 
-const PAGES: &[Page] = &[
-    Page::new(
+const PAGES: &[DemoPage] = &[
+    DemoPage::new(
         "/",
         "News from the waterside",
         "<ul>\n<li><a href=\"/2026/wall\">Harbour wall to be raised by a metre</a></li>\n\
@@ -37,8 +37,8 @@ const PAGES: &[Page] = &[
          <a href=\"/subscribers/crossword\">crossword for subscribers</a>, \
          <a href=\"/news\">all news</a></p>",
     )),
-    Page::redirect("/news", 301, "/"),
-    Page::new(
+    DemoPage::redirect("/news", 301, "/"),
+    DemoPage::new(
         "/2026/wall",
         "Harbour wall to be raised by a metre",
         "<p>The council voted nine to four for the higher wall. Engineers point to the \
@@ -52,7 +52,7 @@ const PAGES: &[Page] = &[
          <a href=\"{tides}/methods\">gauges</a>, shopkeepers to the view. Everybody points to \
          the great storm, on which more in our letters.</p>\n<p>Work will take two summers and close the fish quay for one of them.</p>",
     )),
-    Page::new(
+    DemoPage::new(
         "/2026/herring",
         "Herring late, nets empty",
         "<p>Skippers returned on Tuesday with ice and little else. The shoals, says the \
@@ -60,7 +60,7 @@ const PAGES: &[Page] = &[
          out on the bank. Smokehouses buy from abroad and pay for it.</p>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/2026/light",
         "Gray Point goes electric",
         "<p>After a hundred and forty years the last oil lamp of the coast was put out at noon. The \
@@ -68,7 +68,7 @@ const PAGES: &[Page] = &[
          garden and <a href=\"{lighthouse}/towers/graypoint\">the visitors' book</a>.</p>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/2026/regatta",
         "Regatta moved to June",
         "<p>Because of the works on the wall the regatta begins on the second Saturday of June. Rowers \
@@ -76,7 +76,7 @@ const PAGES: &[Page] = &[
     )
     .dated()
     .that(Life::Removed(410)),
-    Page::new(
+    DemoPage::new(
         "/2026/skarvoy",
         "An island gets its gauge",
         "<p>Forty-one islanders and a brass band greeted the instrument that is to tell them what they \
@@ -85,7 +85,7 @@ const PAGES: &[Page] = &[
     )
     .dated()
     .that(Life::Added),
-    Page::new(
+    DemoPage::new(
         "/2026/ferry-strike",
         "No ferries until further notice",
         "<p>Crews walked off at six this morning. Neither <a href=\"{ferries}/\">the company's \
@@ -94,7 +94,7 @@ const PAGES: &[Page] = &[
     )
     .dated()
     .that(Life::Added),
-    Page::new(
+    DemoPage::new(
         "/letters",
         "Letters to the editor",
         "<p>Sir, the gulls have learned to open the new bins. I counted seven lids in the water \
@@ -108,21 +108,21 @@ const PAGES: &[Page] = &[
          <p>Sir, before we speak of walls, let us read what was written after \
          <a href=\"{lighthouse}/history/great-storm\">the great storm</a>. The sea came from behind.</p>",
     )),
-    Page::new(
+    DemoPage::new(
         "/people/",
         "Who writes here",
         "<ul>\n<li><a href=\"/people/merrow\">Ada Merrow</a>, fish and weather</li>\n\
          <li><a href=\"/people/editor\">The editor</a></li>\n</ul>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/people/merrow",
         "Ada Merrow",
         "<p>Ada Merrow went to sea at sixteen, came back at sixty and has written about it since. Her \
          column appears when the wind allows. She owns a barometer that she does not believe.</p>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/people/editor",
         "The editor",
         "<p>The editor prefers not to be named, photographed or telephoned. Complaints are read aloud \
@@ -130,14 +130,14 @@ const PAGES: &[Page] = &[
     )
     .dated()
     .that(Life::Moved("/people/")),
-    Page::new(
+    DemoPage::new(
         "/find",
         "Find an article",
         "<form action=\"/find\"><input name=\"words\"></form>\n\
          <p>Most wanted: <a href=\"/archive/1953\">the flood of 1953</a>.</p>",
     )
     .with_head("<meta name=\"robots\" content=\"noindex\">\n"),
-    Page::new(
+    DemoPage::new(
         "/archive/1953",
         "The flood of 1953",
         "<p>From our edition of the second of February: water stood in the nave of Saint Brendan's to \
@@ -145,7 +145,7 @@ const PAGES: &[Page] = &[
          with it the savings bank's ledger.</p>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/classifieds",
         "Classifieds",
         "<p>For sale: dinghy, clinker built, some rot. Wanted: cat, good with mice and salesmen. \
@@ -153,7 +153,7 @@ const PAGES: &[Page] = &[
          </a> at the tide shop.</p>",
     )
     .dated(),
-    Page::new(
+    DemoPage::new(
         "/subscribers/crossword",
         "Crossword",
         "<p>One across: it comes twice a day and waits for no one, four letters.</p>",

@@ -1,9 +1,9 @@
 //! `shop.tides.example`: sells tables and lamps. One of its pages has two addresses and
 //! says which is meant.
 
-use super::written::{Host, Life, Page};
+use super::written::{DemoHost, DemoPage, Life};
 
-pub const HOST: Host = Host {
+pub const HOST: DemoHost = DemoHost {
     name: "shop.tides.example",
     short: "shop",
     title: "The Tide Shop",
@@ -13,8 +13,8 @@ pub const HOST: Host = Host {
     pages: PAGES,
 };
 
-const PAGES: &[Page] = &[
-    Page::new(
+const PAGES: &[DemoPage] = &[
+    DemoPage::new(
         "/",
         "Welcome aboard",
         "<p>Everything for people who live by the water: <a href=\"/books/\">books</a>, \
@@ -22,14 +22,14 @@ const PAGES: &[Page] = &[
          <a href=\"{tides}/\">tide institute</a>, which needs the money.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/books/",
         "Books",
         "<ul>\n<li><a href=\"tables\">Tide tables, bound</a></li>\n\
          <li><a href=\"knots\">Knots for the impatient</a></li>\n</ul>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/books/tables",
         "Tide tables, bound",
         "<p>Twelve months of high and low water in blue linen, with a ribbon and a pencil loop. Price: \
@@ -40,14 +40,14 @@ const PAGES: &[Page] = &[
         "<p>Twelve months of high and low water in blue linen, with a ribbon and a pencil loop. Price: \
          16.00. Out of date by design.</p>",
     )),
-    Page::new(
+    DemoPage::new(
         "/books/knots",
         "Knots for the impatient",
         "<p>Eight knots, no stories. The bowline is on page one, where it belongs. Wipe-clean pages, a \
          length of cord included. Price: 9.00.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/lamps/",
         "Lamps",
         "<ul>\n<li><a href=\"storm-lantern\">Storm lantern</a> \
@@ -61,18 +61,18 @@ const PAGES: &[Page] = &[
          <li><a href=\"masthead\">Masthead light</a></li>\n<li><a href=\"reading\">Reading lamp for \
          berths</a></li>\n</ul>",
     )),
-    Page::new("/lamps/storm-lantern", "Storm lantern", STORM_LANTERN).tagged(),
-    Page::new("/lamps/storm-lantern?colour=brass", "Storm lantern", STORM_LANTERN)
+    DemoPage::new("/lamps/storm-lantern", "Storm lantern", STORM_LANTERN).tagged(),
+    DemoPage::new("/lamps/storm-lantern?colour=brass", "Storm lantern", STORM_LANTERN)
         .with_head("<link rel=\"canonical\" href=\"{shop}/lamps/storm-lantern\">\n")
         .tagged(),
-    Page::new(
+    DemoPage::new(
         "/lamps/masthead",
         "Masthead light",
         "<p>White, visible over two hundred and twenty-five degrees as the rules of the road demand, and \
          bright enough to annoy the neighbours in a marina. Twelve volts. Price: 64.00.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/lamps/reading",
         "Reading lamp for berths",
         "<p>Clamps to a bunk board, bends like an eel, and goes out by itself after one chapter. A red \
@@ -80,27 +80,27 @@ const PAGES: &[Page] = &[
     )
     .tagged()
     .that(Life::Added),
-    Page::new(
+    DemoPage::new(
         "/parcels",
         "Parcels",
         "<p>We send on Mondays and, tide permitting, on Thursdays. Islands take a day longer. Breakages \
          are replaced if you send us the pieces and a good story.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/clearance",
         "Clearance",
         "<p>Tables of past years at a tenth of the price, for historians and for lighting fires.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/signed",
         "Signed copies",
         "<p>Ada Merrow's collected columns, signed on a moving deck; no two signatures are alike. Known \
          to readers of our sitemap only.</p>",
     )
     .tagged(),
-    Page::new("/basket", "Your basket", "<p>It is empty.</p>"),
+    DemoPage::new("/basket", "Your basket", "<p>It is empty.</p>"),
 ];
 
 const STORM_LANTERN: &str = "<p>Galvanised, with a wire cage and a wick as broad as two fingers. It has \

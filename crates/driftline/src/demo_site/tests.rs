@@ -11,9 +11,9 @@ use page::url::Policy;
 
 use super::written::origin;
 use super::{
-    DemoSite, Expected, FAILING, Fate, HOSTS, MOVED_LINK, Manners, State, answer, changes,
+    DemoSite, ExpectedSite, FAILING, Fate, HOSTS, MOVED_LINK, Manners, SiteState, answer, changes,
 };
-use super::{expected, names, written::Page};
+use super::{expected, names, written::DemoPage};
 use crate::loopback_web::{Answer, Request};
 
 const PORT: u16 = 8080;
@@ -24,7 +24,7 @@ const MEANT_MISSING: [&str; 2] = [
     "http://www.tides.example:8080/old-gauge.html",
 ];
 
-fn get(state: State, url: &str) -> Answer {
+fn get(state: SiteState, url: &str) -> Answer {
     let (authority, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     answer(state, &Request::get(authority, &format!("/{path}")))
 }
@@ -34,9 +34,9 @@ fn facts(url: &str, body: &[u8]) -> Facts {
 }
 
 /// Every page that is there in a state, with its facts.
-fn pages(state: State) -> BTreeMap<String, Facts> {
+fn pages(state: SiteState) -> BTreeMap<String, Facts> {
     let all = HOSTS.iter().flat_map(|host| host.pages.iter().map(move |page| (host, page)));
-    all.filter_map(|(host, page): (_, &Page)| {
+    all.filter_map(|(host, page): (_, &DemoPage)| {
         let url = format!("{}{}", origin(host, PORT), page.path);
         let answer = get(state, &url);
         (answer.status == 200).then(|| (url.clone(), facts(&url, &answer.body)))
@@ -47,7 +47,7 @@ fn pages(state: State) -> BTreeMap<String, Facts> {
 #[test]
 fn every_link_leads_somewhere_or_is_meant_not_to() {
     let mut missing = BTreeSet::new();
-    for state in [State::Before, State::After] {
+    for state in [SiteState::Before, SiteState::After] {
         for (url, facts) in pages(state) {
             assert!(!facts.title.is_empty() && !facts.text.is_empty(), "{url}");
             for link in facts.links {
@@ -69,8 +69,8 @@ fn every_link_leads_somewhere_or_is_meant_not_to() {
 fn every_page_is_found_but_for_those_that_hide() {
     let hidden = |manners: Manners<'_>| -> Vec<String> {
         let found = expected(PORT, manners).second;
-        let before = pages(State::Before).into_keys();
-        let all: BTreeSet<String> = before.chain(pages(State::After).into_keys()).collect();
+        let before = pages(SiteState::Before).into_keys();
+        let all: BTreeSet<String> = before.chain(pages(SiteState::After).into_keys()).collect();
         all.into_iter().filter(|url| !found.contains_key(url)).collect()
     };
     let clearance = "http://shop.tides.example:8080/clearance";
@@ -82,7 +82,7 @@ fn every_page_is_found_but_for_those_that_hide() {
 #[test]
 fn the_first_crawl_meets_everything_that_a_crawl_meets() {
     let first = expected(PORT, Manners::default()).first;
-    let count = |fate| Expected::count(&first, fate);
+    let count = |fate| ExpectedSite::count(&first, fate);
     let shown: Vec<Fate> = first.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
     use Fate::{Added, Missing, Noindex, Redirect, Robots, Trap};
     assert_eq!(shown, [Added, Redirect, Missing, Noindex, Robots, Trap]);
@@ -96,11 +96,11 @@ fn the_first_crawl_meets_everything_that_a_crawl_meets() {
 #[test]
 fn the_second_crawl_meets_every_kind_of_change() {
     let second = expected(PORT, Manners::default()).second;
-    let count = |fate| Expected::count(&second, fate);
+    let count = |fate| ExpectedSite::count(&second, fate);
     assert_eq!((count(Fate::Added), count(Fate::Updated), count(Fate::Restyled)), (5, 9, 1));
     assert_eq!((count(Fate::Removed), count(Fate::Moved)), (3, 1));
     assert_eq!((count(Fate::Kept), count(Fate::Same), count(Fate::Failing)), (20, 11, 7));
-    let of = |fate| Expected::of(&second, fate);
+    let of = |fate| ExpectedSite::of(&second, fate);
     assert!(of(Fate::Failing).iter().all(|url| url.contains(FAILING)));
     assert_eq!(of(Fate::Restyled), ["http://www.tides.example:8080/methods"]);
     assert_eq!(of(Fate::Moved), ["http://www.harbour-gazette.example:8080/people/editor"]);
@@ -150,13 +150,13 @@ fn a_link_moves_from_one_page_to_another() {
             .map(|(url, _)| url)
             .collect()
     };
-    assert_eq!(from(State::Before), [was]);
-    assert_eq!(from(State::After), [is]);
+    assert_eq!(from(SiteState::Before), [was]);
+    assert_eq!(from(SiteState::After), [is]);
 }
 
 #[test]
 fn pages_are_told_apart_unless_one_says_it_is_the_other() {
-    let pages: Vec<(String, Facts)> = pages(State::Before).into_iter().collect();
+    let pages: Vec<(String, Facts)> = pages(SiteState::Before).into_iter().collect();
     for (number, (url, one)) in pages.iter().enumerate() {
         for (other_url, other) in &pages[..number] {
             let bits = page::fingerprint::distance(one.simhash, other.simhash);

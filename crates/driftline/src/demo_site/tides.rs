@@ -1,8 +1,8 @@
 //! `www.tides.example`: an institute that reads gauges. It tags its pages.
 
-use super::written::{Host, Life, Page};
+use super::written::{DemoHost, DemoPage, Life};
 
-pub const HOST: Host = Host {
+pub const HOST: DemoHost = DemoHost {
     name: "www.tides.example",
     short: "tides",
     title: "Tides of the Northern Harbours",
@@ -21,8 +21,8 @@ pub const HOST: Host = Host {
     pages: PAGES,
 };
 
-const PAGES: &[Page] = &[
-    Page::new(
+const PAGES: &[DemoPage] = &[
+    DemoPage::new(
         "/",
         "When the water comes and goes",
         "<p>High water follows the moon, but every harbour keeps its own time. We have read the gauges \
@@ -45,7 +45,7 @@ const PAGES: &[Page] = &[
          <p>Work in progress: <a href=\"/drafts/new-gauge\">a gauge for the outer mole</a>, and the \
          <a href=\"/drafts/published\">plan that was approved</a>.</p>",
     )),
-    Page::new(
+    DemoPage::new(
         "/harbours/",
         "The harbours and their gauges",
         "<ul>\n<li><a href=\"ness\">Ness</a>, at the lifeboat slip</li>\n\
@@ -56,7 +56,7 @@ const PAGES: &[Page] = &[
          <p>Gauges that are no more: <a href=\"/old-gauge.html\">the float at Brough</a>.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/harbours/ness",
         "Ness",
         "<p>The gauge at Ness hangs in a well of the lifeboat slip. Springs rise four metres and ten \
@@ -70,7 +70,7 @@ const PAGES: &[Page] = &[
          two. With wind from the north the water stands half a foot above the table, and the \
          <a href=\"{ferries}/piers/ness\">ferry</a> uses the upper ramp.</p>",
     )),
-    Page::new(
+    DemoPage::new(
         "/harbours/wick",
         "Wick",
         "<p>Below the fish market of Wick the tide runs through two arches and arrives eleven minutes \
@@ -78,7 +78,7 @@ const PAGES: &[Page] = &[
          the eastern arch, next to the mark of the flood of 1953.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/harbours/sandhaven",
         "Sandhaven",
         "<p>Sandhaven dries out. For three hours around low water boats lie on their keels and the \
@@ -86,7 +86,7 @@ const PAGES: &[Page] = &[
          sees. Curlews are counted here in winter as a favour to the bird observatory.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/harbours/graypoint",
         "Gray Point",
         "<p>An open coast, a steel tube bolted to the rock and a pressure cell at nine metres: the \
@@ -94,7 +94,7 @@ const PAGES: &[Page] = &[
          The keeper of the light telephones when it is silent.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/harbours/skarvoy",
         "Skarvøy",
         "<p>Skarvøy is the smallest island with a gauge of its own. A radar looks down from the bridge \
@@ -103,7 +103,7 @@ const PAGES: &[Page] = &[
     )
     .tagged()
     .that(Life::Added),
-    Page::new(
+    DemoPage::new(
         "/tables/",
         "Tide tables",
         "<p>Tables are valid for one calendar year and are replaced, not corrected.</p>\n\
@@ -116,7 +116,7 @@ const PAGES: &[Page] = &[
          <ul>\n<li><a href=\"/tables/2027\">2027</a></li>\n<li><a href=\"/tables/2026\">2026</a></li>\n\
          </ul>\n<p>Bound copies: <a href=\"{shop}/books/tables\">our shop</a>.</p>",
     )),
-    Page::new(
+    DemoPage::new(
         "/tables/2027",
         "Tables for 2027",
         "<table>\n<tr><th>Month</th><th>Highest</th><th>Lowest</th></tr>\n\
@@ -126,7 +126,7 @@ const PAGES: &[Page] = &[
     )
     .tagged()
     .that(Life::Added),
-    Page::new(
+    DemoPage::new(
         "/tables/2026",
         "Tables for 2026",
         "<table>\n<tr><th>Month</th><th>Highest</th><th>Lowest</th></tr>\n\
@@ -136,7 +136,7 @@ const PAGES: &[Page] = &[
          <p>Eclipse of the sun on the twelfth of August; expect crowds on every pier.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/tables/2025",
         "Tables for 2025",
         "<table>\n<tr><th>Month</th><th>Highest</th><th>Lowest</th></tr>\n\
@@ -146,8 +146,8 @@ const PAGES: &[Page] = &[
     )
     .tagged()
     .that(Life::Removed(404)),
-    Page::redirect("/today", 302, "/tables/2026"),
-    Page::new(
+    DemoPage::redirect("/today", 302, "/tables/2026"),
+    DemoPage::new(
         "/methods",
         "How we measure",
         "<p>A float, a wire and a drum of paper did the work for a century. Today a pressure cell \
@@ -159,7 +159,7 @@ const PAGES: &[Page] = &[
     )
     .tagged()
     .that(Life::Restyled),
-    Page::new(
+    DemoPage::new(
         "/methods/errors",
         "What goes wrong",
         "<p>Weed grows into the well and the curve flattens. A crab sits on the sensor and the sea \
@@ -167,14 +167,14 @@ const PAGES: &[Page] = &[
          how far it may be trusted, and doubtful ones are never deleted.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/drafts/published",
         "A gauge for the outer mole",
         "<p>Approved in council: a stilling well of reinforced concrete, four metres deep, with a \
          ladder and a lamp. Building begins when the herring season is over.</p>",
     )
     .tagged(),
-    Page::new(
+    DemoPage::new(
         "/drafts/new-gauge",
         "A gauge for the outer mole, draft",
         "<p>Not for publication. Costs are estimates and the ladder is still too short.</p>",

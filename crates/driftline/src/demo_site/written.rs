@@ -2,11 +2,11 @@
 //!
 //! Invariant: a page is a pure function of its description, the state and the port.
 
-use super::State;
+use super::SiteState;
 
 /// One of the invented hosts.
 #[derive(Debug)]
-pub struct Host {
+pub struct DemoHost {
     pub name: &'static str,
     /// How its pages name it; `{short}` in a body is its origin.
     pub short: &'static str,
@@ -18,12 +18,12 @@ pub struct Host {
     pub robots: &'static str,
     /// Paths that its sitemap lists while they are there; without any it has none.
     pub sitemap: &'static [&'static str],
-    pub pages: &'static [Page],
+    pub pages: &'static [DemoPage],
 }
 
 /// One path of a host.
 #[derive(Debug, Clone, Copy)]
-pub struct Page {
+pub struct DemoPage {
     pub path: &'static str,
     /// Its title and heading.
     pub title: &'static str,
@@ -74,37 +74,37 @@ pub enum There {
     Status(u16),
 }
 
-impl Page {
+impl DemoPage {
     /// A page that stays as it is and has no validator.
-    pub const fn new(path: &'static str, title: &'static str, body: &'static str) -> Page {
-        Page { path, title, body, head: "", validator: Validator::None, life: Life::Stays }
+    pub const fn new(path: &'static str, title: &'static str, body: &'static str) -> DemoPage {
+        DemoPage { path, title, body, head: "", validator: Validator::None, life: Life::Stays }
     }
 
     /// A path that leads elsewhere.
-    pub const fn redirect(path: &'static str, status: u16, to: &'static str) -> Page {
-        Page { life: Life::Redirects(status, to), ..Page::new(path, "", "") }
+    pub const fn redirect(path: &'static str, status: u16, to: &'static str) -> DemoPage {
+        DemoPage { life: Life::Redirects(status, to), ..DemoPage::new(path, "", "") }
     }
 
-    pub const fn tagged(self) -> Page {
-        Page { validator: Validator::Tag, ..self }
+    pub const fn tagged(self) -> DemoPage {
+        DemoPage { validator: Validator::Tag, ..self }
     }
 
-    pub const fn dated(self) -> Page {
-        Page { validator: Validator::Date, ..self }
+    pub const fn dated(self) -> DemoPage {
+        DemoPage { validator: Validator::Date, ..self }
     }
 
     /// With these elements in its head.
-    pub const fn with_head(self, head: &'static str) -> Page {
-        Page { head, ..self }
+    pub const fn with_head(self, head: &'static str) -> DemoPage {
+        DemoPage { head, ..self }
     }
 
-    pub const fn that(self, life: Life) -> Page {
-        Page { life, ..self }
+    pub const fn that(self, life: Life) -> DemoPage {
+        DemoPage { life, ..self }
     }
 
     /// What is there in a state.
-    pub fn in_state(&self, host: &Host, state: State, port: u16) -> There {
-        use State::{After, Before};
+    pub fn in_state(&self, host: &DemoHost, state: SiteState, port: u16) -> There {
+        use SiteState::{After, Before};
         match (self.life, state) {
             (Life::Redirects(status, to), _) => There::Redirect(status, located(to, host, port)),
             (Life::Moved(to), After) => There::Redirect(301, located(to, host, port)),
@@ -118,16 +118,16 @@ impl Page {
 
     /// When it was last changed, as its server would say. Both days lie in the past, so
     /// that no crawler finds them odd.
-    pub fn modified(&self, state: State) -> &'static str {
+    pub fn modified(&self, state: SiteState) -> &'static str {
         match (self.life, state) {
-            (Life::Edited(_) | Life::Restyled | Life::Added, State::After) => {
+            (Life::Edited(_) | Life::Restyled | Life::Added, SiteState::After) => {
                 "Thu, 05 Mar 2026 07:30:00 GMT"
             }
             _ => "Mon, 02 Feb 2026 16:00:00 GMT",
         }
     }
 
-    fn html(&self, host: &Host, body: &str, main: &str, port: u16) -> There {
+    fn html(&self, host: &DemoHost, body: &str, main: &str, port: u16) -> There {
         let mut menu = String::new();
         for (path, words) in host.menu {
             menu.push_str(&format!("<li><a href=\"{path}\">{words}</a></li>"));
@@ -149,7 +149,7 @@ const MAIN: &str = "<main>";
 const MAIN_RESTYLED: &str = "<main id=\"content\" class=\"wide\">";
 
 /// A target in full: a path is one of the host's own.
-fn located(to: &str, host: &Host, port: u16) -> String {
+fn located(to: &str, host: &DemoHost, port: u16) -> String {
     if to.starts_with('/') {
         return format!("{}{to}", origin(host, port));
     }
@@ -157,7 +157,7 @@ fn located(to: &str, host: &Host, port: u16) -> String {
 }
 
 /// `http://host:port`.
-pub fn origin(host: &Host, port: u16) -> String {
+pub fn origin(host: &DemoHost, port: u16) -> String {
     format!("http://{}:{port}", host.name)
 }
 

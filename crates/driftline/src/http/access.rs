@@ -26,16 +26,16 @@ pub const PREFIX: &str = "dl_";
 const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 #[derive(Default)]
-pub struct Access {
+pub struct ApiAccess {
     /// Names by which it may be called, beside those of this machine for itself.
     hosts: Vec<String>,
     calls: Mutex<HashMap<i64, (f64, Instant)>>,
 }
 
-impl Access {
+impl ApiAccess {
     /// For a server that is known by these names, too.
-    pub fn new(hosts: Vec<String>) -> Access {
-        Access { hosts, calls: Mutex::default() }
+    pub fn new(hosts: Vec<String>) -> ApiAccess {
+        ApiAccess { hosts, calls: Mutex::default() }
     }
 
     /// Whether the server is known by a name. A page somewhere else that makes its own name

@@ -30,12 +30,12 @@ type Task = Box<dyn FnOnce() + Send>;
 
 pub struct AnswerPool {
     at_once: usize,
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct PoolState {
     queue: Mutex<Queue>,
     /// Somebody waits, an answer is done, or it is over.
     changed: Condvar,
@@ -126,7 +126,7 @@ impl AnswerPool {
     }
 }
 
-impl Shared {
+impl PoolState {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -31,11 +31,11 @@ pub struct Bodies {
 /// A body, which counts until it is dropped.
 pub struct HeldBody {
     pub bytes: Bytes,
-    _room: Room,
+    _room: BodyReservation,
 }
 
 /// Room for a body of a caller.
-struct Room {
+struct BodyReservation {
     bodies: Bodies,
     caller: CallerId,
 }
@@ -67,14 +67,14 @@ impl Bodies {
         self.lock().values().sum()
     }
 
-    fn room(&self, caller: CallerId) -> Option<Room> {
+    fn room(&self, caller: CallerId) -> Option<BodyReservation> {
         let mut held = self.lock();
         let own = held.get(&caller).copied().unwrap_or(0);
         if own >= BODIES_OF_CALLER_MAX || held.values().sum::<usize>() >= BODIES_MAX {
             return None;
         }
         held.insert(caller, own + 1);
-        Some(Room { bodies: self.clone(), caller })
+        Some(BodyReservation { bodies: self.clone(), caller })
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<CallerId, usize>> {
@@ -82,7 +82,7 @@ impl Bodies {
     }
 }
 
-impl Drop for Room {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
         let mut held = self.bodies.lock();
         match held.get_mut(&self.caller) {
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_caller_has_a_share_of_the_bodies_and_gives_it_back() {
         let bodies = Bodies::default();
-        let mut held: Vec<Room> = Vec::new();
+        let mut held: Vec<BodyReservation> = Vec::new();
         for caller in 0..4 {
             held.extend((0..BODIES_OF_CALLER_MAX).map_while(|_| bodies.room(caller)));
             assert!(bodies.room(caller).is_none(), "the share of {caller}");

@@ -5,13 +5,13 @@
 //! Invariant: a request that two servers could take to be for different hosts is refused (400),
 //! so that what a proxy has checked is what is answered here.
 
-use super::access::Access;
+use super::access::ApiAccess;
 use super::problem::Problem;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, Version, header};
 
 /// Refuses a request that nobody here is meant by, or that another site's page sends.
-pub fn let_in(access: &Access, request: &Request) -> Result<(), Problem> {
+pub fn let_in(access: &ApiAccess, request: &Request) -> Result<(), Problem> {
     if !access.knows_host(host_of(request)?) {
         let why = "this server is not known by that name; --host NAME adds one";
         return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, why));

@@ -3,7 +3,7 @@
 //! Invariant: its size is fixed but for a line for each job and state, and a few for each
 //! connection that cannot be reached.
 
-use crate::verbs::status::{StatusResponse, Summary};
+use crate::verbs::status::{StatusResponse, StatusSummary};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn head(out: &mut String, name: &str, kind: &str, about: &str) {
 }
 
 /// Single numbers that the status has.
-fn gauges(out: &mut String, overview: &Summary) {
+fn gauges(out: &mut String, overview: &StatusSummary) {
     let links = overview.links.clone().unwrap_or_default();
     let search = overview.search.clone().unwrap_or_default();
     let seconds = |ms: i64| ms as f64 / 1e3;

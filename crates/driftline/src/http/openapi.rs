@@ -1,8 +1,8 @@
 //! The OpenAPI 3.1 document of the routes, made from their table and from the types of what
 //! they take and answer.
 
-use super::params::{Kind, Param, TEXT_CHARS_MAX, TEXTS_MAX};
-use super::routes::{self, Answer, Gate, Route};
+use super::params::{Param, ParamKind, TEXT_CHARS_MAX, TEXTS_MAX};
+use super::routes::{self, Gate, Route, RouteAnswer};
 use crate::verbs::registry::Shape;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -99,8 +99,10 @@ fn responses(route: &Route, schemas: &mut SchemaGenerator) -> Json {
         })
     };
     let content = match &route.answer {
-        Answer::Json(shape, _) => json!({"application/json": {"schema": written(*shape, schemas)}}),
-        Answer::Text(_, _) => json!({"text/plain": {"schema": {"type": "string"}}}),
+        RouteAnswer::Json(shape, _) => {
+            json!({"application/json": {"schema": written(*shape, schemas)}})
+        }
+        RouteAnswer::Text(_, _) => json!({"text/plain": {"schema": {"type": "string"}}}),
     };
     let mut responses = json!({
         "200": {"description": "The answer", "content": content},
@@ -140,13 +142,13 @@ fn parameter(route: &Route, param: &Param) -> Json {
     let in_path = route.path.contains(&format!("{{{}}}", param.name));
     let text = json!({"type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX});
     let mut schema = match &param.kind {
-        Kind::Text => text,
-        Kind::Number { least, most } => {
+        ParamKind::Text => text,
+        ParamKind::Number { least, most } => {
             json!({"type": "integer", "minimum": least, "maximum": most})
         }
-        Kind::Choice(of) => json!({"type": "string", "enum": of}),
-        Kind::Flag => json!({"type": "boolean"}),
-        Kind::Texts => json!({"type": "array", "items": text, "maxItems": TEXTS_MAX}),
+        ParamKind::Choice(of) => json!({"type": "string", "enum": of}),
+        ParamKind::Flag => json!({"type": "boolean"}),
+        ParamKind::Texts => json!({"type": "array", "items": text, "maxItems": TEXTS_MAX}),
     };
     if let Some(default) = &param.default {
         schema["default"] = default.clone();

@@ -21,7 +21,7 @@ pub struct Param {
     pub name: String,
     /// What it is for.
     pub about: String,
-    pub kind: Kind,
+    pub kind: ParamKind,
     pub is_required: bool,
     /// What it is if it is not given.
     pub default: Option<Json>,
@@ -29,7 +29,7 @@ pub struct Param {
 
 /// What a parameter can be.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum ParamKind {
     Text,
     Number {
         least: i64,
@@ -58,24 +58,24 @@ pub fn of(shape: Shape) -> Vec<Param> {
     properties.into_iter().map(param).collect()
 }
 
-fn kind(name: &str, schema: &Json) -> Kind {
+fn kind(name: &str, schema: &Json) -> ParamKind {
     let schema = present(schema);
     let choices = choices(schema);
     if !choices.is_empty() {
-        return Kind::Choice(choices);
+        return ParamKind::Choice(choices);
     }
     let kinds = match &schema["type"] {
         Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).collect(),
         kind => kind.as_str().into_iter().collect::<Vec<_>>(),
     };
     match kinds.iter().find(|kind| **kind != "null") {
-        Some(&"string") => Kind::Text,
-        Some(&"boolean") => Kind::Flag,
-        Some(&"array") => Kind::Texts,
+        Some(&"string") => ParamKind::Text,
+        Some(&"boolean") => ParamKind::Flag,
+        Some(&"array") => ParamKind::Texts,
         Some(&"integer") => {
             let bound = |name| schema[name].as_i64();
             match (bound("minimum"), bound("maximum")) {
-                (Some(least), Some(most)) => Kind::Number { least, most },
+                (Some(least), Some(most)) => ParamKind::Number { least, most },
                 _ => panic!("parameter {name} is a number without bounds"),
             }
         }
@@ -113,10 +113,10 @@ pub fn read(route: &Route, given: &[(String, String)]) -> Result<Values, Problem
         };
         let value = checked(param, value)?;
         match (values.get_mut(&param.name), &param.kind) {
-            (None, Kind::Texts) => {
+            (None, ParamKind::Texts) => {
                 values.insert(param.name.clone(), Json::Array(vec![value]));
             }
-            (Some(Json::Array(all)), Kind::Texts) if all.len() < TEXTS_MAX => all.push(value),
+            (Some(Json::Array(all)), ParamKind::Texts) if all.len() < TEXTS_MAX => all.push(value),
             (None, _) => {
                 values.insert(param.name.clone(), value);
             }
@@ -137,21 +137,23 @@ fn checked(param: &Param, value: &str) -> Result<Json, Problem> {
         return Err(Problem::bad(format!("{name} is longer than {TEXT_CHARS_MAX} characters")));
     }
     match &param.kind {
-        Kind::Text | Kind::Texts if value.is_empty() => {
+        ParamKind::Text | ParamKind::Texts if value.is_empty() => {
             Err(Problem::bad(format!("{name} is empty: {}", param.about)))
         }
         // No database takes it, and nothing that we know of has it.
-        Kind::Text | Kind::Texts if value.contains('\0') => {
+        ParamKind::Text | ParamKind::Texts if value.contains('\0') => {
             Err(Problem::bad(format!("{name} has a zero byte in it")))
         }
-        Kind::Text | Kind::Texts => Ok(value.into()),
-        Kind::Number { least, most } => match value.parse::<i64>() {
+        ParamKind::Text | ParamKind::Texts => Ok(value.into()),
+        ParamKind::Number { least, most } => match value.parse::<i64>() {
             Ok(number) if (least..=most).contains(&&number) => Ok(number.into()),
             _ => Err(Problem::bad(format!("{name} must be a number from {least} to {most}"))),
         },
-        Kind::Choice(of) if of.iter().any(|it| it == value) => Ok(value.into()),
-        Kind::Choice(of) => Err(Problem::bad(format!("{name} must be one of {}", of.join(", ")))),
-        Kind::Flag => match value {
+        ParamKind::Choice(of) if of.iter().any(|it| it == value) => Ok(value.into()),
+        ParamKind::Choice(of) => {
+            Err(Problem::bad(format!("{name} must be one of {}", of.join(", "))))
+        }
+        ParamKind::Flag => match value {
             "true" => Ok(true.into()),
             "false" => Ok(false.into()),
             _ => Err(Problem::bad(format!("{name} must be true or false"))),
@@ -207,7 +209,7 @@ mod tests {
         text: String,
         #[schemars(range(min = 1, max = TEXTS_MAX))]
         limit: Option<u32>,
-        order: Option<Order>,
+        order: Option<SortDirection>,
         #[serde(default)]
         deep: bool,
         #[serde(default)]
@@ -217,7 +219,7 @@ mod tests {
     #[derive(JsonSchema)]
     #[serde(rename_all = "lowercase")]
     #[allow(dead_code)]
-    enum Order {
+    enum SortDirection {
         /// The first comes first
         Up,
         /// The last comes first
@@ -229,11 +231,14 @@ mod tests {
         let found = of(|it| it.subschema_for::<Params>());
         let find = |name: &str| found.iter().find(|it| it.name == name).unwrap();
         assert_eq!(find("text").about, "What is looked for");
-        assert!(find("text").is_required && find("text").kind == Kind::Text);
-        assert_eq!(find("limit").kind, Kind::Number { least: 1, most: 100 });
-        assert_eq!(find("order").kind, Kind::Choice(vec!["up".into(), "down".into()]));
-        assert_eq!((&find("deep").kind, &find("deep").default), (&Kind::Flag, &Some(json!(false))));
-        assert_eq!(find("areas").kind, Kind::Texts);
+        assert!(find("text").is_required && find("text").kind == ParamKind::Text);
+        assert_eq!(find("limit").kind, ParamKind::Number { least: 1, most: 100 });
+        assert_eq!(find("order").kind, ParamKind::Choice(vec!["up".into(), "down".into()]));
+        assert_eq!(
+            (&find("deep").kind, &find("deep").default),
+            (&ParamKind::Flag, &Some(json!(false)))
+        );
+        assert_eq!(find("areas").kind, ParamKind::Texts);
         assert!(found.iter().filter(|it| it.is_required).count() == 1);
     }
 }

@@ -6,7 +6,7 @@
 //! and what it is about goes to the log, whole, under the number that the caller has.
 
 use crate::refusal;
-use crate::verbs::access::{Caller, Forbidden};
+use crate::verbs::access::{Caller, TokenForbids};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -30,7 +30,7 @@ pub struct Problem {
 
 /// What of a problem is for the log.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct LoggedProblem {
     /// The number that the caller has.
     pub number: String,
     /// What the caller is not told.
@@ -67,10 +67,10 @@ impl Problem {
     /// What became of a question that was not answered. Only a refusal is about the question,
     /// and its text is for the caller; what nobody classified is a bug or damage on our side.
     pub fn of(error: &anyhow::Error) -> Problem {
-        if let Some(why) = refusal::told(error) {
+        if let Some(why) = refusal::message(error) {
             return Problem::bad(why);
         }
-        if let Some(forbidden) = error.downcast_ref::<Forbidden>() {
+        if let Some(forbidden) = error.downcast_ref::<TokenForbids>() {
             return Problem::from(forbidden);
         }
         let cause = format!("{error:#}");
@@ -93,7 +93,7 @@ impl Problem {
     }
 
     /// The sentence for the caller; with the number to look for where the log has more.
-    fn told(&self, number: &str) -> String {
+    fn detail(&self, number: &str) -> String {
         match self.cause {
             Some(_) => format!("{} (number {number} in the server's log)", self.detail),
             None => self.detail.clone(),
@@ -101,8 +101,8 @@ impl Problem {
     }
 }
 
-impl From<&Forbidden> for Problem {
-    fn from(forbidden: &Forbidden) -> Problem {
+impl From<&TokenForbids> for Problem {
+    fn from(forbidden: &TokenForbids) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, forbidden.to_string())
     }
 }
@@ -115,7 +115,7 @@ impl IntoResponse for Problem {
             "type": "about:blank",
             "title": title,
             "status": self.status.as_u16(),
-            "detail": self.told(&number),
+            "detail": self.detail(&number),
             "instance": format!("urn:driftline:problem:{number}"),
         });
         let kind = HeaderValue::from_static("application/problem+json");
@@ -131,7 +131,7 @@ impl IntoResponse for Problem {
         if let Some((name, value)) = more {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
-        response.extensions_mut().insert(Told { number, cause: self.cause });
+        response.extensions_mut().insert(LoggedProblem { number, cause: self.cause });
         if let Some(caller) = self.caller {
             response.extensions_mut().insert(*caller);
         }

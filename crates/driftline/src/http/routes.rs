@@ -1,17 +1,17 @@
 //! The routes of the API: what each is for, who may call it, what it takes and answers.
 //!
 //! One table for the router, for the OpenAPI document and for the tests, so that a route
-//! that is not described, or that nobody tests, cannot exist: [`reading`] what is, [`changing`]
+//! that is not described, or that nobody tests, cannot exist: [`reads`] what is, [`changes`]
 //! it, [`webindex`] in the forms of the Webindex API, and [`own`] for the server itself. A verb whose
 //! request is its parameters has its route in its line of the table of verbs.
 //! Invariant: every parameter is bounded, and what a route does not name it refuses.
 
-mod changing;
+mod changes;
 mod own;
-mod reading;
+mod reads;
 mod webindex;
 
-use super::answering::Served;
+use super::dispatch::ApiState;
 use super::params::{self, Param};
 use super::problem::Problem;
 use crate::verbs::access::{Asker, Caller, Needs};
@@ -34,7 +34,7 @@ pub struct Route {
     pub params: Vec<Param>,
     /// What its body must be, if it has one.
     pub body: Option<Shape>,
-    pub answer: Answer,
+    pub answer: RouteAnswer,
     /// Whether what is asked for may not be there.
     pub may_miss: bool,
 }
@@ -73,7 +73,7 @@ impl Method {
 type Handler<T> = Box<dyn Fn(&Call<'_>) -> Result<T, Problem> + Send + Sync>;
 
 /// How a route answers.
-pub enum Answer {
+pub enum RouteAnswer {
     Json(Shape, Handler<Json>),
     /// Text of a media type.
     Text(&'static str, Handler<String>),
@@ -95,7 +95,7 @@ struct JobName {
 
 /// A call of a route by somebody who may.
 pub struct Call<'a> {
-    pub served: &'a Served,
+    pub served: &'a ApiState,
     /// Who calls; nobody where everybody may.
     pub caller: Option<&'a Caller>,
     pub values: &'a Values,
@@ -165,7 +165,7 @@ impl Route {
             about,
             params: params::of(|it| it.subschema_for::<P>()),
             body: None,
-            answer: Answer::Json(|it| it.subschema_for::<R>(), Box::new(handler)),
+            answer: RouteAnswer::Json(|it| it.subschema_for::<R>(), Box::new(handler)),
             may_miss: false,
         }
     }
@@ -223,7 +223,7 @@ fn of_verb(verb: &'static RegisteredVerb) -> Option<Route> {
         about: route.about,
         params: params::of(route.request),
         body: None,
-        answer: Answer::Json(route.response, Box::new(handler)),
+        answer: RouteAnswer::Json(route.response, Box::new(handler)),
         may_miss: false,
     })
 }
@@ -249,7 +249,7 @@ where
 
 /// The table, made once.
 static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
-    let rooms = [reading::routes(), changing::routes(), webindex::routes(), own::routes()];
+    let rooms = [reads::routes(), changes::routes(), webindex::routes(), own::routes()];
     let of_verbs = verbs::all().filter_map(of_verb);
     of_verbs.chain(rooms.into_iter().flatten()).collect()
 });

@@ -9,10 +9,10 @@ mod secrets;
 mod serving;
 mod webindex;
 
-use super::access::{Access, hash_of, new_token};
-use super::answering::Served;
+use super::access::{ApiAccess, hash_of, new_token};
+use super::dispatch::ApiState;
 use super::log::Log;
-use super::serving::Serving;
+use super::server::ApiServer;
 use crate::verbs::context::VerbContext;
 use reqwest::blocking::{Client, RequestBuilder, Response};
 use serde_json::{Value as Json, json};
@@ -29,9 +29,9 @@ struct Api {
     url: String,
     client: Client,
     tokens: Vec<(Role, String)>,
-    served: Arc<Served>,
+    served: Arc<ApiState>,
     log: Lines,
-    serving: Option<Serving>,
+    serving: Option<ApiServer>,
     _folder: tempfile::TempDir,
 }
 
@@ -90,10 +90,10 @@ impl Api {
             .collect();
         let log = Lines::default();
         let written = Arc::new(Log::to(Box::new(log.clone()), true));
-        let access = Access::new(vec!["search.example".into()]);
-        let served = Arc::new(Served::new(context, access, false, written, Box::new(|| ())));
+        let access = ApiAccess::new(vec!["search.example".into()]);
+        let served = Arc::new(ApiState::new(context, access, false, written, Box::new(|| ())));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let serving = Serving::start(listener, None, served.clone()).unwrap();
+        let serving = ApiServer::start(listener, None, served.clone()).unwrap();
         let url = format!("http://{}", serving.address);
         let client = Client::new();
         Api { url, client, tokens, served, log, serving: Some(serving), _folder: folder }

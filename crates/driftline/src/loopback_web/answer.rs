@@ -110,7 +110,7 @@ impl Answer {
     /// The answer that this request gets, given what it knows already: a 304 for a
     /// document that has not changed. An ETag counts before a date (RFC 9110, 13.2.2);
     /// dates are compared as they are written, as nginx does.
-    pub(super) fn judged(mut self, request: &Request) -> Answer {
+    pub(super) fn with_conditions(mut self, request: &Request) -> Answer {
         let is_known = match (request.header("if-none-match"), self.find("etag")) {
             (Some(known), Some(tag)) => known.split(',').any(|one| is_same_tag(one, tag)),
             (Some(known), None) => known.trim() == "*",

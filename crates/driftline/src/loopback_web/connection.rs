@@ -9,9 +9,9 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::answer::{Answer, Fault};
-use super::log::UnderWay;
-use super::request::{HEAD_BYTES_MAX, Refusal, Request};
-use super::{Shared, gate::Gate};
+use super::log::OpenVisit;
+use super::request::{BadRequest, HEAD_BYTES_MAX, Request};
+use super::{WebState, gate::Gate};
 
 /// How long a connection may wait for its next request, or for more of one.
 const READ_WAIT: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 const PIECE_BYTES: usize = 4 * 1024;
 
 /// Serves the connection of this number until it ends.
-pub fn serve(shared: &Shared, number: u64) {
+pub fn serve(shared: &WebState, number: u64) {
     let Some(stream) = shared.gate.stream(number) else { return };
     let _inside = Inside { gate: &shared.gate, number };
     // How a conversation broke off is the client's concern; the log has the visits.
@@ -43,7 +43,7 @@ impl Drop for Inside<'_> {
     }
 }
 
-fn converse(shared: &Shared, mut stream: &TcpStream, number: u64) -> io::Result<()> {
+fn converse(shared: &WebState, mut stream: &TcpStream, number: u64) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(READ_WAIT))?;
     stream.set_write_timeout(Some(WRITE_WAIT))?;
@@ -53,9 +53,9 @@ fn converse(shared: &Shared, mut stream: &TcpStream, number: u64) -> io::Result<
         let head = read_head(stream, &mut buffer);
         shared.gate.set_idle(number, false);
         let parsed = match head? {
-            Head::End => return Ok(()),
-            Head::TooLong => Err(Refusal(431)),
-            Head::Whole(length) => {
+            RequestHead::End => return Ok(()),
+            RequestHead::TooLong => Err(BadRequest(431)),
+            RequestHead::Whole(length) => {
                 let parsed = Request::parse(&buffer[..length]);
                 buffer.drain(..length);
                 parsed
@@ -63,7 +63,7 @@ fn converse(shared: &Shared, mut stream: &TcpStream, number: u64) -> io::Result<
         };
         let mut request = match parsed {
             Ok(request) => request,
-            Err(Refusal(status)) => return refuse(stream, status),
+            Err(BadRequest(status)) => return refuse(stream, status),
         };
         request.body = read_body(stream, &mut buffer, request.body_bytes().unwrap_or(0))?;
         let visit = shared.log.begin(&request)?;
@@ -72,7 +72,7 @@ fn converse(shared: &Shared, mut stream: &TcpStream, number: u64) -> io::Result<
             return Ok(());
         }
         let closes = request.is_last;
-        let sending = Sending { gate: &shared.gate, visit };
+        let sending = ResponseWriter { gate: &shared.gate, visit };
         if !sending.send(&mut stream, answer, &request)? || closes {
             return Ok(());
         }
@@ -80,7 +80,7 @@ fn converse(shared: &Shared, mut stream: &TcpStream, number: u64) -> io::Result<
 }
 
 /// What was read of a request's head.
-enum Head {
+enum RequestHead {
     /// It is whole and has this length.
     Whole(usize),
     /// The client has nothing more to ask.
@@ -89,24 +89,24 @@ enum Head {
     TooLong,
 }
 
-fn read_head(mut stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<Head> {
+fn read_head(mut stream: &TcpStream, buffer: &mut Vec<u8>) -> io::Result<RequestHead> {
     let mut piece = [0; PIECE_BYTES];
     let mut first_byte = None;
     let mut searched = 0;
     loop {
         let end = buffer[searched..].windows(4).position(|four| four == b"\r\n\r\n");
         if let Some(end) = end {
-            return Ok(Head::Whole(searched + end + 4));
+            return Ok(RequestHead::Whole(searched + end + 4));
         }
         if buffer.len() >= HEAD_BYTES_MAX {
-            return Ok(Head::TooLong);
+            return Ok(RequestHead::TooLong);
         }
         searched = buffer.len().saturating_sub(3);
         if !buffer.is_empty() && first_byte.get_or_insert_with(Instant::now).elapsed() > HEAD_WAIT {
             return Err(io::ErrorKind::TimedOut.into());
         }
         match stream.read(&mut piece)? {
-            0 => return Ok(Head::End),
+            0 => return Ok(RequestHead::End),
             read => buffer.extend_from_slice(&piece[..read]),
         }
     }
@@ -132,15 +132,15 @@ fn refuse(mut stream: &TcpStream, status: u16) -> io::Result<()> {
 }
 
 /// An answer on its way.
-struct Sending<'a> {
+struct ResponseWriter<'a> {
     gate: &'a Gate,
-    visit: UnderWay<'a>,
+    visit: OpenVisit<'a>,
 }
 
-impl Sending<'_> {
+impl ResponseWriter<'_> {
     /// Sends it, with its fault; false if the connection cannot go on.
     fn send(self, stream: &mut &TcpStream, answer: Answer, request: &Request) -> io::Result<bool> {
-        let answer = answer.judged(request);
+        let answer = answer.with_conditions(request);
         let (status, fault) = (answer.status, answer.fault);
         let message = answer.encode(request, request.is_last);
         match fault {

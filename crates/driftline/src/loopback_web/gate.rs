@@ -16,18 +16,18 @@ pub const CONNECTIONS_MAX: usize = 256;
 /// The gate of one web.
 #[derive(Default)]
 pub struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct GateState {
     is_stopping: bool,
     entered: u64,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenConnection>,
 }
 
-struct Open {
+struct OpenConnection {
     stream: Arc<TcpStream>,
     is_idle: bool,
 }
@@ -49,7 +49,7 @@ impl Gate {
         }
         state.entered += 1;
         let number = state.entered;
-        state.open.insert(number, Open { stream: Arc::new(stream), is_idle: false });
+        state.open.insert(number, OpenConnection { stream: Arc::new(stream), is_idle: false });
         Some(number)
     }
 
@@ -111,7 +111,7 @@ impl Gate {
         drop(left);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GateState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

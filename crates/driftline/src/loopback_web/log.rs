@@ -41,19 +41,19 @@ pub struct Visit {
 pub struct Log {
     start: Instant,
     file: Option<Mutex<File>>,
-    kept: Mutex<Kept>,
+    state: Mutex<LogState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Kept {
+struct LogState {
     began: u64,
     ended: u64,
     visits: VecDeque<Visit>,
 }
 
 /// A visit that has begun. Dropped before its end, it ended without an answer.
-pub struct UnderWay<'a> {
+pub struct OpenVisit<'a> {
     log: &'a Log,
     visit: Option<Visit>,
 }
@@ -63,15 +63,15 @@ impl Log {
     pub fn open(file: Option<&Path>) -> io::Result<Log> {
         let open = |path| OpenOptions::new().create(true).append(true).open(path);
         let file = file.map(open).transpose()?.map(Mutex::new);
-        Ok(Log { start: Instant::now(), file, kept: Mutex::default(), changed: Condvar::new() })
+        Ok(Log { start: Instant::now(), file, state: Mutex::default(), changed: Condvar::new() })
     }
 
     /// Notes that a request has come.
-    pub fn begin(&self, request: &Request) -> io::Result<UnderWay<'_>> {
+    pub fn begin(&self, request: &Request) -> io::Result<OpenVisit<'_>> {
         let id = {
-            let mut kept = self.kept();
-            kept.began += 1;
-            kept.began
+            let mut state = self.state();
+            state.began += 1;
+            state.began
         };
         let began = self.start.elapsed();
         let is_conditional = request.is_conditional();
@@ -89,27 +89,27 @@ impl Log {
             let (micros, host, path) = (began.as_micros(), &request.host, &request.path);
             self.write(&format!("begin {id} {micros} {host} {path} {mark}\n"))?;
         }
-        Ok(UnderWay { log: self, visit: Some(visit) })
+        Ok(OpenVisit { log: self, visit: Some(visit) })
     }
 
     pub fn visits(&self) -> Vec<Visit> {
-        self.kept().visits.iter().cloned().collect()
+        self.state().visits.iter().cloned().collect()
     }
 
     /// What is remembered, which is then forgotten.
     pub fn take_visits(&self) -> Vec<Visit> {
-        std::mem::take(&mut self.kept().visits).into()
+        std::mem::take(&mut self.state().visits).into()
     }
 
     /// How many visits have ended.
     pub fn ended(&self) -> u64 {
-        self.kept().ended
+        self.state().ended
     }
 
     /// Waits until so many visits have ended; false if it took too long.
     pub fn wait_for(&self, count: u64, at_most: Duration) -> bool {
-        let too_few = |kept: &mut Kept| kept.ended < count;
-        let waited = self.changed.wait_timeout_while(self.kept(), at_most, too_few);
+        let too_few = |state: &mut LogState| state.ended < count;
+        let waited = self.changed.wait_timeout_while(self.state(), at_most, too_few);
         waited.unwrap_or_else(PoisonError::into_inner).0.ended >= count
     }
 
@@ -117,13 +117,13 @@ impl Log {
         visit.status = status;
         visit.ended = self.start.elapsed();
         let line = format!("end {} {} {status}\n", visit.id, visit.ended.as_micros());
-        let mut kept = self.kept();
-        if kept.visits.len() >= VISITS_MAX {
-            kept.visits.pop_front();
+        let mut state = self.state();
+        if state.visits.len() >= VISITS_MAX {
+            state.visits.pop_front();
         }
-        kept.visits.push_back(visit);
-        kept.ended += 1;
-        drop(kept);
+        state.visits.push_back(visit);
+        state.ended += 1;
+        drop(state);
         self.changed.notify_all();
         self.write(&line)
     }
@@ -135,12 +135,12 @@ impl Log {
         file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes())
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl UnderWay<'_> {
+impl OpenVisit<'_> {
     /// Notes the end; call it just before the last bytes are sent.
     pub fn end(mut self, status: u16) -> io::Result<()> {
         match self.visit.take() {
@@ -150,7 +150,7 @@ impl UnderWay<'_> {
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for OpenVisit<'_> {
     fn drop(&mut self) {
         if let Some(visit) = self.visit.take() {
             let _ = self.log.end(visit, 0);

@@ -29,7 +29,7 @@ pub struct Request {
 
 /// Why a head is not a request that can be answered: the status that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refusal(pub u16);
+pub struct BadRequest(pub u16);
 
 impl Request {
     /// A request that nobody sent, to ask an answering function without a socket.
@@ -46,27 +46,27 @@ impl Request {
     }
 
     /// Reads a head, which ends with its empty line.
-    pub fn parse(head: &[u8]) -> Result<Request, Refusal> {
-        let head = std::str::from_utf8(head).map_err(|_| Refusal(400))?;
+    pub fn parse(head: &[u8]) -> Result<Request, BadRequest> {
+        let head = std::str::from_utf8(head).map_err(|_| BadRequest(400))?;
         let mut lines = head.split("\r\n").take_while(|line| !line.is_empty());
         let mut words = lines.next().unwrap_or_default().split(' ');
         let (Some(method), Some(path), Some(version), None) =
             (words.next(), words.next(), words.next(), words.next())
         else {
-            return Err(Refusal(400));
+            return Err(BadRequest(400));
         };
         let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
         if !path.starts_with('/') || !is_plain(path) || !is_plain(method) {
-            return Err(Refusal(400));
+            return Err(BadRequest(400));
         }
         if !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
-            return Err(Refusal(505));
+            return Err(BadRequest(505));
         }
         let mut headers = Vec::new();
         for line in lines {
-            let (name, value) = line.split_once(':').ok_or(Refusal(400))?;
+            let (name, value) = line.split_once(':').ok_or(BadRequest(400))?;
             if headers.len() >= HEADERS_MAX {
-                return Err(Refusal(431));
+                return Err(BadRequest(431));
             }
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
@@ -78,16 +78,16 @@ impl Request {
             body: Vec::new(),
             is_last: version == "HTTP/1.0",
         };
-        let authority = request.header("host").ok_or(Refusal(400))?;
+        let authority = request.header("host").ok_or(BadRequest(400))?;
         let host = authority.split_once(':').map_or(authority, |(host, _)| host);
         if host.is_empty() || !is_plain(host) {
-            return Err(Refusal(400));
+            return Err(BadRequest(400));
         }
         request.host = host.to_ascii_lowercase();
         // A body that is not read would be taken for the next request.
         let has_length = request.body_bytes().is_some_and(|bytes| bytes <= BODY_BYTES_MAX);
         if !has_length || request.header("transfer-encoding").is_some() {
-            return Err(Refusal(413));
+            return Err(BadRequest(413));
         }
         let closes = |value: &str| value.eq_ignore_ascii_case("close");
         request.is_last |= request.header("connection").is_some_and(closes);

@@ -3,7 +3,7 @@
 //! Invariant: whoever has them is the only one who changes the index, however long that takes;
 //! they are given back when this is dropped, and run out if the process dies.
 
-use super::Held;
+use super::OpenPlace;
 use super::lease_keeper::{LeaseKeeper, LeaseTerms};
 use anyhow::bail;
 use outputs::rights::Claimant;
@@ -22,7 +22,7 @@ pub struct Alone {
 
 impl Alone {
     /// Takes every part's lease, or says who keeps the index.
-    pub fn take(held: &Held, role: &'static str) -> anyhow::Result<Alone> {
+    pub fn take(held: &OpenPlace, role: &'static str) -> anyhow::Result<Alone> {
         let db = held.db.clone();
         // In a directory this is the one node there is, which takes its own leases back.
         let node_name = match held.layout() {

@@ -1,7 +1,7 @@
 //! The process that holds a data directory, as other commands see it.
 
 use super::Place;
-use super::asking::question;
+use super::calls::question;
 pub use crate::verbs::status::Holder;
 use crate::verbs::status::Status;
 use crate::verbs::{Change, Verb, wire};

@@ -18,12 +18,12 @@ use store::{Db, Error, Result};
 /// The link index of a place.
 pub struct PlaceLinkIndex {
     db: Db,
-    files: Files,
+    files: IndexFiles,
     opened: Mutex<Option<LinkIndex>>,
 }
 
 /// Where the files of a link index are.
-enum Files {
+enum IndexFiles {
     /// It has none, or none that this process may open.
     None,
     /// In a directory that this process holds.
@@ -35,20 +35,20 @@ enum Files {
 impl PlaceLinkIndex {
     /// Of a directory that this process holds, or of a database.
     pub fn new(db: &Db, layout: Option<&Layout>) -> PlaceLinkIndex {
-        let files = layout.cloned().map_or(Files::None, Files::Held);
+        let files = layout.cloned().map_or(IndexFiles::None, IndexFiles::Held);
         PlaceLinkIndex { db: db.clone(), files, opened: Mutex::new(None) }
     }
 
     /// Of a directory that cannot be written.
     pub fn read_only(db: &Db, layout: &Layout) -> PlaceLinkIndex {
-        let files = Files::ReadOnly(layout.clone(), OnceLock::new());
+        let files = IndexFiles::ReadOnly(layout.clone(), OnceLock::new());
         PlaceLinkIndex { db: db.clone(), files, opened: Mutex::new(None) }
     }
 
     /// An index that is open already, wherever it is.
     #[cfg(test)]
     pub fn opened(db: &Db, index: LinkIndex) -> PlaceLinkIndex {
-        PlaceLinkIndex { db: db.clone(), files: Files::None, opened: Mutex::new(Some(index)) }
+        PlaceLinkIndex { db: db.clone(), files: IndexFiles::None, opened: Mutex::new(Some(index)) }
     }
 
     pub fn open(&self) -> Result<LinkIndex> {
@@ -57,10 +57,10 @@ impl PlaceLinkIndex {
             return Ok(index.clone());
         }
         let map: Arc<dyn SortedMap> = match (&self.files, self.db.dialect()) {
-            (Files::Held(layout), _) => self.open_files(layout)?,
-            (Files::ReadOnly(layout, mirror), _) => self.open_mirror(layout, mirror)?,
-            (Files::None, Dialect::Postgres) => Arc::new(InRows::new(&self.db)),
-            (Files::None, Dialect::Sqlite) => {
+            (IndexFiles::Held(layout), _) => self.open_files(layout)?,
+            (IndexFiles::ReadOnly(layout, mirror), _) => self.open_mirror(layout, mirror)?,
+            (IndexFiles::None, Dialect::Postgres) => Arc::new(InRows::new(&self.db)),
+            (IndexFiles::None, Dialect::Sqlite) => {
                 return Err(Error::Refused(
                     "the link index can only be read by the process that holds the directory"
                         .into(),
@@ -120,8 +120,8 @@ impl PlaceLinkIndex {
     /// Whether there is an index, or was never a need for one.
     fn is_there(&self) -> bool {
         match &self.files {
-            Files::Held(layout) | Files::ReadOnly(layout, _) => layout.has_links(),
-            Files::None => true,
+            IndexFiles::Held(layout) | IndexFiles::ReadOnly(layout, _) => layout.has_links(),
+            IndexFiles::None => true,
         }
     }
 

@@ -111,11 +111,11 @@ impl PlaceSearchIndex {
     pub fn verify(
         &self,
         is_full: bool,
-        tell: &mut dyn FnMut(&str),
+        report: &mut dyn FnMut(&str),
     ) -> anyhow::Result<ShardVerifyResult> {
         let opened = self.open()?;
         let objects = self.objects.as_ref().context("it is not known where the objects are")?;
-        let damaged_files = opened.verify_files(tell)?;
+        let damaged_files = opened.verify_files(report)?;
         if damaged_files > 0 {
             // The library cannot be trusted with them.
             let differences = damaged_files;
@@ -128,7 +128,7 @@ impl PlaceSearchIndex {
         let (shards, fields) = (opened.refresh()?, &opened.fields);
         let verifying = VerifyContext { db: &self.db, objects, shards: &shards, fields };
         let is_damage = |error: &store::Error| matches!(error, store::Error::Corrupt { .. });
-        Ok(opened.guarded(is_damage, || verifying.verify(is_full, tell))??)
+        Ok(opened.guarded(is_damage, || verifying.verify(is_full, report))??)
     }
 
     /// Answers a question about what is published, as far as it is here.

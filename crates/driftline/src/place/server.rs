@@ -21,7 +21,7 @@ const TOKEN_VARIABLE: &str = "DRIFTLINE_TOKEN";
 
 /// A server that has the data.
 #[derive(ClapArgs)]
-pub struct Server {
+pub struct ServerAddress {
     /// Ask a server instead of looking at data here
     #[arg(long, value_name = "URL", conflicts_with_all = ["data", "database"])]
     server: Option<String>,
@@ -30,7 +30,7 @@ pub struct Server {
     token: Option<String>,
 }
 
-impl Server {
+impl ServerAddress {
     /// Whether there is one.
     pub fn is_named(&self) -> bool {
         self.server.is_some()

@@ -6,8 +6,8 @@
 //! last. A directory that cannot be written is not held but looked at. Invariant: a directory
 //! is held at most once in a session, however many pages of a list are asked for.
 
-use super::asking::{Asked, question};
-use super::{Held, Place};
+use super::calls::{HolderAnswer, question};
+use super::{OpenPlace, Place};
 use crate::verbs::access::Asker;
 use crate::verbs::context::VerbContext;
 use crate::verbs::{self, Opens, Verb, wire};
@@ -26,7 +26,7 @@ pub struct Session<'a> {
 struct OwnAnswers {
     context: VerbContext,
     // Declared last and so dropped last: what answers uses what is held.
-    _held: Option<Box<Held>>,
+    _held: Option<Box<OpenPlace>>,
 }
 
 /// Who answers a request.
@@ -90,8 +90,8 @@ impl Session<'_> {
     fn answerer_of_index(&self, layout: &Layout, question: &Question) -> anyhow::Result<Answerer> {
         if !layout.is_read_only() {
             return Ok(match self.place.ask_or_hold(layout, question)? {
-                Asked::Answered(response) => Answerer::Other(response),
-                Asked::Held(held) => {
+                HolderAnswer::Answered(response) => Answerer::Other(response),
+                HolderAnswer::Held(held) => {
                     let context = VerbContext { doing: None, ..held.context("") };
                     this(context, Some(held))
                 }
@@ -105,6 +105,6 @@ impl Session<'_> {
     }
 }
 
-fn this(context: VerbContext, held: Option<Box<Held>>) -> Answerer {
+fn this(context: VerbContext, held: Option<Box<OpenPlace>>) -> Answerer {
     Answerer::This(Box::new(OwnAnswers { context, _held: held }))
 }

@@ -1,7 +1,7 @@
 //! Moments as people write them: so long ago, or by the calendar.
 
 use crate::catalog::typed;
-use crate::refusal::{Judged, OrRefuse};
+use crate::refusal::{OrRefuse, OrRefused};
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;

@@ -74,15 +74,15 @@ impl Caller {
     }
 
     /// Refuses who has not the role or not the area.
-    pub fn check(&self, needs: Needs) -> Result<(), Forbidden> {
+    pub fn check(&self, needs: Needs) -> Result<(), TokenForbids> {
         if !self.role.includes(needs.role) {
             let (needed, own) = (needs.role.name(), self.role.name());
-            return Err(Forbidden(format!("this needs the role {needed}; yours is {own}")));
+            return Err(TokenForbids(format!("this needs the role {needed}; yours is {own}")));
         }
         let area = needs.area.name();
         if !self.is_for(area) {
             let own = self.areas.join(", ");
-            return Err(Forbidden(format!("this token is not for {area}; it is for {own}")));
+            return Err(TokenForbids(format!("this token is not for {area}; it is for {own}")));
         }
         Ok(())
     }
@@ -95,15 +95,15 @@ impl Caller {
 
 /// A request that the caller's token does not allow. The text is for the caller.
 #[derive(Debug)]
-pub struct Forbidden(pub String);
+pub struct TokenForbids(pub String);
 
-impl fmt::Display for Forbidden {
+impl fmt::Display for TokenForbids {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Forbidden {}
+impl std::error::Error for TokenForbids {}
 
 /// Who asks a verb or makes a change.
 #[derive(Clone, Copy)]

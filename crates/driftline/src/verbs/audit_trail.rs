@@ -83,7 +83,7 @@ pub fn recorded<T>(
     let made = make();
     let (word, text) = match &made {
         Ok(made) => ("done", with_definitions(outcome(made), before.as_ref(), collected)),
-        Err(error) if refusal::told(error).is_some() => ("refused", format!("{error:#}")),
+        Err(error) if refusal::message(error).is_some() => ("refused", format!("{error:#}")),
         // What failed for a reason of ours may be done in part: nobody knows, and it stays begun.
         Err(_) => return made,
     };

@@ -3,7 +3,7 @@
 //! Invariant: a change of definitions is one transaction, and what it changed is told in plain
 //! lines.
 
-use super::crawl::hosted::HostedCrawls;
+use super::crawl::hosted_runs::HostedCrawls;
 use crate::definitions::{self, Definitions};
 use crate::refusal;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub struct ChangeContext {
 
 /// What a change came to.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Changed {
+pub struct ChangeResult {
     /// What is different now, or would be.
     pub changes: Vec<String>,
     /// Whether it was done; otherwise it was only tried.
@@ -31,10 +31,10 @@ pub struct Changed {
     pub more: bool,
 }
 
-impl Changed {
+impl ChangeResult {
     /// A change that was made as a whole.
-    pub fn done(changes: Vec<String>) -> Changed {
-        Changed { changes, applied: true, more: false }
+    pub fn done(changes: Vec<String>) -> ChangeResult {
+        ChangeResult { changes, applied: true, more: false }
     }
 
     /// What the audit log says of it.
@@ -55,18 +55,18 @@ impl ChangeContext {
         &self,
         dry_run: bool,
         mut make: impl FnMut(&Definitions) -> anyhow::Result<Definitions> + Send + 'static,
-    ) -> anyhow::Result<Changed> {
+    ) -> anyhow::Result<ChangeResult> {
         let now_ms = clock::now_ms();
         let changes = match dry_run {
             true => self.db.read(move |tx| compare(tx, &mut make).map(|it| it.lines))?,
             false => self.db.write(move |tx| define(tx, now_ms, &mut make))?,
         };
-        Ok(Changed { changes, applied: !dry_run, more: false })
+        Ok(ChangeResult { changes, applied: !dry_run, more: false })
     }
 }
 
 /// What is stored, what it is to become, and the difference.
-struct Compared {
+struct ComparedDefinition {
     stored: Definitions,
     new: Definitions,
     lines: Vec<String>,
@@ -75,12 +75,12 @@ struct Compared {
 fn compare(
     tx: &mut Tx<'_>,
     make: &mut dyn FnMut(&Definitions) -> anyhow::Result<Definitions>,
-) -> store::Result<Compared> {
+) -> store::Result<ComparedDefinition> {
     let stored = definitions::collect(tx)?;
     let made = make(&stored).map_err(as_stored)?;
     let new = definitions::checked(&stored, &made).map_err(as_stored)?;
     let lines = definitions::difference(&stored, &new);
-    Ok(Compared { stored, new, lines })
+    Ok(ComparedDefinition { stored, new, lines })
 }
 
 /// As [`ChangeContext::define`], within a transaction that does something else too. Returns
@@ -90,7 +90,7 @@ pub fn define(
     now_ms: i64,
     make: &mut dyn FnMut(&Definitions) -> anyhow::Result<Definitions>,
 ) -> store::Result<Vec<String>> {
-    let Compared { stored, new, lines } = compare(tx, make)?;
+    let ComparedDefinition { stored, new, lines } = compare(tx, make)?;
     definitions::apply(tx, &stored, &new, now_ms)?;
     Ok(lines)
 }
@@ -98,7 +98,7 @@ pub fn define(
 /// An error as a transaction takes it. A refusal keeps all of its text; an error of the store
 /// stays what it is, since some of them are tried again; everything else is a bug.
 fn as_stored(error: anyhow::Error) -> Error {
-    if let Some(why) = refusal::told(&error) {
+    if let Some(why) = refusal::message(&error) {
         return Error::Refused(why);
     }
     match error.downcast::<Error>() {

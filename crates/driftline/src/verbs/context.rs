@@ -6,7 +6,7 @@
 
 use super::access::Asker;
 use super::changes::ChangeContext;
-use super::crawl::hosted::HostedCrawls;
+use super::crawl::hosted_runs::HostedCrawls;
 use super::{Run, find, wire};
 use crate::place::link_index::PlaceLinkIndex;
 use crate::place::search_index::PlaceSearchIndex;

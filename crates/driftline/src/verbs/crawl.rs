@@ -1,10 +1,10 @@
 //! A crawl of a data directory that another process holds and works on: that process takes it
 //! over.
 
-pub mod audited;
+pub mod audit;
 pub mod flags;
 pub mod handover;
-pub mod hosted;
+pub mod hosted_runs;
 pub mod request;
 
 use super::access::Needs;
@@ -14,8 +14,8 @@ use super::context::VerbContext;
 use super::registry::{RegisteredVerb, change, verb};
 use super::{Change, Verb};
 use crate::refusal::refusal;
-use handover::{Accepted, HandedProgress, Ticket};
-use hosted::HostedCrawls;
+use handover::{HandedProgress, HandoverAccepted, Ticket};
+use hosted_runs::HostedCrawls;
 use request::CrawlRequest;
 use std::sync::Arc;
 
@@ -32,9 +32,12 @@ impl Change for HandOverCrawl {
     const NAME: &'static str = "crawl";
     const NEEDS: Option<Needs> = None;
     type Request = CrawlRequest;
-    type Response = Accepted;
+    type Response = HandoverAccepted;
 
-    fn carry_out(context: &ChangeContext, request: CrawlRequest) -> anyhow::Result<Accepted> {
+    fn carry_out(
+        context: &ChangeContext,
+        request: CrawlRequest,
+    ) -> anyhow::Result<HandoverAccepted> {
         hosting(&context.hosted)?.take_over(&request)
     }
 
@@ -42,7 +45,7 @@ impl Change for HandOverCrawl {
         AuditSubject::of("crawl", "crawl", &request.name)
     }
 
-    fn outcome(accepted: &Accepted) -> String {
+    fn outcome(accepted: &HandoverAccepted) -> String {
         accepted.changes.join("\n")
     }
 }

@@ -5,17 +5,17 @@
 //! Invariants: an edit and an action are one transaction each; an action that is refused
 //! changes nothing and says why, and what can be done instead.
 
-pub mod acting;
-pub mod defining;
+pub mod actions;
+pub mod define;
 pub mod documents;
 pub mod failed;
 pub mod flags;
 pub mod hosts;
+pub mod job_status;
 pub mod removals;
 pub mod report;
 pub mod retry;
 pub mod show;
-pub mod standing;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -31,13 +31,13 @@ use store::tables::jobs::{self, Job};
 
 /// The verbs of this room.
 pub const VERBS: &[RegisteredVerb] = &[
-    verb::<standing::Jobs>(),
+    verb::<job_status::Jobs>(),
     verb::<show::ShowJob>(),
     verb::<state::JobStateOf>(),
     verb::<failed::FailedDocuments>(),
     verb::<removals::Removals>(),
-    change::<defining::DefineJob>(),
-    change::<acting::ActOnJob>(),
+    change::<define::DefineJob>(),
+    change::<actions::ActOnJob>(),
     change::<retry::RetryFailed>(),
     change::<removals::DecideRemovals>(),
     verb_at::<documents::Documents>("/api/v1/documents", "Documents of a job by where they stand"),

@@ -5,7 +5,7 @@
 
 pub mod domains;
 pub mod export;
-pub mod finding;
+pub mod find;
 pub mod kinds;
 pub mod page;
 pub mod retention;
@@ -19,7 +19,7 @@ use super::paging::{LinkListPage, TIME_MS_MAX};
 use super::registry::{RegisteredVerb, change, verb, verb_at};
 use super::{Opens, Verb};
 use ::page::facts::Rel;
-use finding::{Candidates, FoundPage};
+use find::{Candidates, FoundPage};
 use kinds::{LinkKindName, kind_name};
 use outputs::links::pages::PageLink;
 use outputs::links::paging::Listing;
@@ -50,7 +50,7 @@ impl Verb for Links {
     type Response = LinksResponse;
 
     fn answer(context: &VerbContext, request: LinksRequest) -> anyhow::Result<LinksResponse> {
-        let (index, candidates) = finding::candidates(context, &request.url)?;
+        let (index, candidates) = find::candidates(context, &request.url)?;
         Ok(index.read(move |view| answer_from(view, &candidates, &request))?)
     }
 }
@@ -197,7 +197,7 @@ fn answer_from(
     let (asked, since_ms) = (request.url.clone(), request.since_ms);
     let mut response =
         LinksResponse { asked, page: None, since_ms, inward: None, out: None, lost: None };
-    let Some(found) = finding::find(view, candidates)? else { return Ok(response) };
+    let Some(found) = find::find(view, candidates)? else { return Ok(response) };
     response.page = Some(PageHead::of(&found));
     let (known, filter, paging) = (&found.known, &request.filter(), request.page.paging()?);
     if request.wants(LinkList::In) {

@@ -39,7 +39,7 @@ pub struct Status;
 pub struct StatusResponse {
     /// The process that holds the directory; `null` if there is none.
     pub holder: Option<Holder>,
-    pub overview: Summary,
+    pub overview: StatusSummary,
     /// Sites without end that were met.
     #[serde(default)]
     pub endless: Vec<Endless>,
@@ -62,7 +62,7 @@ pub struct Holder {
 
 /// What there is. What an older process does not tell is missing.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct Summary {
+pub struct StatusSummary {
     /// Parts of the database.
     pub parts: u32,
     /// The schema's version.
@@ -138,7 +138,7 @@ impl Verb for Status {
                     let id = JobId(job.id);
                     endless.extend(endless::of_job(tx, id, name)?);
                     let state = job_states::state(tx, id)?;
-                    let of_job = removals::held(tx, id, &state)?;
+                    let of_job = removals::held_removals(tx, id, &state)?;
                     held.extend(of_job.map(|it| (name.clone(), it)));
                 }
             }
@@ -146,7 +146,7 @@ impl Verb for Status {
         })?;
         let doing = context.doing.clone();
         let holder = doing.map(|doing| Holder { process: std::process::id(), doing });
-        let mut overview = Summary::from(overview);
+        let mut overview = StatusSummary::from(overview);
         for job in &mut overview.jobs {
             job.standing = context.standing(job.standing);
         }
@@ -157,9 +157,9 @@ impl Verb for Status {
     }
 }
 
-impl From<Overview> for Summary {
-    fn from(it: Overview) -> Summary {
-        Summary {
+impl From<Overview> for StatusSummary {
+    fn from(it: Overview) -> StatusSummary {
+        StatusSummary {
             parts: it.parts,
             schema: it.schema,
             commits: it.commits,

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use driftline::demo_site::{Expected, FAILING, Fate, MOVED_LINK, Manners, expected};
+use driftline::demo_site::{ExpectedSite, FAILING, Fate, MOVED_LINK, Manners, expected};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_driftline");
 /// Columns of a terminal that everybody has.
@@ -72,7 +72,7 @@ fn both_crawls_find_what_was_foretold_and_a_kept_directory_is_whole() {
     assert_eq!(differences(second, &foretold.second), none);
 
     assert_eq!(first["conditional"], 0);
-    let kept = Expected::count(&foretold.second, Fate::Kept);
+    let kept = ExpectedSite::count(&foretold.second, Fate::Kept);
     let conditional = second["conditional"].as_u64().unwrap();
     assert!(conditional > kept as u64, "{conditional} of at least {kept}");
     assert_eq!(second["summary"]["did"]["not_modified"], kept);

@@ -49,7 +49,7 @@ const BOOK: Inside = &["body"];
 /// Reads a document.
 pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     let mut archive = Archive::open(bytes)?;
-    let mut said = ExtractedText {
+    let mut extracted = ExtractedText {
         text: CollapsedText::new(TEXT_BYTES_MAX),
         links: ExtractedLinks::default(),
         cut: false,
@@ -59,23 +59,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
         Some(package) => {
             describe(&mut archive, &package, PackageFormat::Book, &mut found);
             let order = book::order(&mut archive, &package);
-            texts(&mut archive, &order, BOOK, &mut said)
+            texts(&mut archive, &order, BOOK, &mut extracted)
         }
         None if archive.has("content.xml") => {
             describe(&mut archive, "meta.xml", PackageFormat::OpenDocument, &mut found);
-            texts(&mut archive, &["content.xml".to_owned()], OPEN_DOCUMENT, &mut said)
+            texts(&mut archive, &["content.xml".to_owned()], OPEN_DOCUMENT, &mut extracted)
         }
         None => {
             describe(&mut archive, "docProps/core.xml", PackageFormat::Office, &mut found);
-            references(&mut archive, &mut said);
+            references(&mut archive, &mut extracted);
             let order = office_order(&archive.names);
-            texts(&mut archive, &order, OFFICE, &mut said) | sheets::read(&mut archive, &mut said)
+            texts(&mut archive, &order, OFFICE, &mut extracted)
+                | sheets::read(&mut archive, &mut extracted)
         }
     };
     if !has_text {
         return Err(Unreadable::Kind);
     }
-    let ExtractedText { text, links, cut } = said;
+    let ExtractedText { text, links, cut } = extracted;
     if text.is_empty() && cut {
         return Err(match archive.is_locked || is_encrypted(&mut archive) {
             true => Unreadable::Locked,
@@ -115,13 +116,13 @@ fn texts(
     archive: &mut Archive<'_>,
     names: &[String],
     inside: Inside,
-    said: &mut ExtractedText,
+    extracted: &mut ExtractedText,
 ) -> bool {
     for name in names {
-        let whole = archive.part(name).is_some_and(|file| text(file, inside, said));
-        said.line();
-        said.cut |= !whole || archive.is_spent();
-        if said.is_full() {
+        let whole = archive.part(name).is_some_and(|file| text(file, inside, extracted));
+        extracted.line();
+        extracted.cut |= !whole || archive.is_spent();
+        if extracted.is_full() {
             break;
         }
     }
@@ -129,7 +130,7 @@ fn texts(
 }
 
 /// Takes the text of a part in. False if it is damaged.
-fn text(file: impl BufRead, inside: Inside, said: &mut ExtractedText) -> bool {
+fn text(file: impl BufRead, inside: Inside, extracted: &mut ExtractedText) -> bool {
     let (mut open, mut skipped) = (0_usize, 0_usize);
     walk(file, |piece| {
         match piece {
@@ -139,22 +140,22 @@ fn text(file: impl BufRead, inside: Inside, said: &mut ExtractedText) -> bool {
                 open += usize::from(inside.contains(&name));
                 skipped += usize::from(is_skipped(name));
                 if name == "a" && skipped == 0 {
-                    attribute(start, "href").iter().for_each(|href| said.links.add(href));
+                    attribute(start, "href").iter().for_each(|href| extracted.links.add(href));
                 }
             }
             XmlEvent::End(name) => {
                 open = open.saturating_sub(usize::from(inside.contains(&name)));
                 skipped = skipped.saturating_sub(usize::from(is_skipped(name)));
                 match name {
-                    _ if is_line(name) => said.line(),
-                    _ if is_space(name) => said.space(),
+                    _ if is_line(name) => extracted.line(),
+                    _ if is_space(name) => extracted.space(),
                     _ => {}
                 }
             }
-            XmlEvent::Text(text) if open > 0 && skipped == 0 => said.say(text),
+            XmlEvent::Text(text) if open > 0 && skipped == 0 => extracted.say(text),
             XmlEvent::Text(_) => {}
         }
-        if said.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if extracted.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
 }
 
@@ -198,7 +199,7 @@ fn is_space(name: &str) -> bool {
 }
 
 /// Takes the links in that Office keeps beside its parts.
-fn references(archive: &mut Archive<'_>, said: &mut ExtractedText) {
+fn references(archive: &mut Archive<'_>, extracted: &mut ExtractedText) {
     let is_of_text = |name: &&String| {
         let places = ["word/_rels/", "ppt/slides/_rels/", "xl/worksheets/_rels/"];
         name.ends_with(".rels") && places.iter().any(|place| name.starts_with(place))
@@ -211,7 +212,7 @@ fn references(archive: &mut Archive<'_>, said: &mut ExtractedText) {
                 && attribute(start, "TargetMode").as_deref() == Some("External")
                 && attribute(start, "Type").is_some_and(|it| it.ends_with("/hyperlink"))
             {
-                attribute(start, "Target").iter().for_each(|target| said.links.add(target));
+                attribute(start, "Target").iter().for_each(|target| extracted.links.add(target));
             }
             ControlFlow::Continue(())
         });

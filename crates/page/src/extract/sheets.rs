@@ -15,17 +15,17 @@ const STRINGS_MAX: usize = 1_000_000;
 const STRINGS_BYTES_MAX: usize = 32 << 20;
 
 /// Takes the text of all worksheets in.
-pub(super) fn read(archive: &mut Archive<'_>, said: &mut ExtractedText) -> bool {
+pub(super) fn read(archive: &mut Archive<'_>, extracted: &mut ExtractedText) -> bool {
     let is_sheet = |name: &&String| name.starts_with("xl/worksheets/") && name.ends_with(".xml");
     let names: Vec<String> = archive.names.iter().filter(is_sheet).cloned().collect();
     let (strings, mut whole) = strings(archive);
     for name in &names {
-        whole &= archive.part(name).is_some_and(|file| sheet(file, &strings, said));
-        if said.is_full() {
+        whole &= archive.part(name).is_some_and(|file| sheet(file, &strings, extracted));
+        if extracted.is_full() {
             break;
         }
     }
-    said.cut |= !whole || archive.is_spent();
+    extracted.cut |= !whole || archive.is_spent();
     !names.is_empty()
 }
 
@@ -57,7 +57,7 @@ fn strings(archive: &mut Archive<'_>) -> (Vec<String>, bool) {
     (strings, whole && !is_cut)
 }
 
-fn sheet(file: impl std::io::BufRead, strings: &[String], said: &mut ExtractedText) -> bool {
+fn sheet(file: impl std::io::BufRead, strings: &[String], extracted: &mut ExtractedText) -> bool {
     let (mut refers, mut in_value) = (false, false);
     let mut value = String::new();
     walk(file, |piece| {
@@ -74,15 +74,17 @@ fn sheet(file: impl std::io::BufRead, strings: &[String], said: &mut ExtractedTe
             XmlEvent::End("c") => {
                 let number = || value.trim().parse::<usize>().ok();
                 match refers {
-                    true => said.say(number().and_then(|it| strings.get(it)).map_or("", |it| it)),
-                    false => said.say(&value),
+                    true => {
+                        extracted.say(number().and_then(|it| strings.get(it)).map_or("", |it| it))
+                    }
+                    false => extracted.say(&value),
                 }
-                said.space();
+                extracted.space();
                 value.clear();
             }
-            XmlEvent::End("row") => said.line(),
+            XmlEvent::End("row") => extracted.line(),
             _ => {}
         }
-        if said.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if extracted.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
 }

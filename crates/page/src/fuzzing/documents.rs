@@ -50,7 +50,7 @@ pub(super) fn forms(input: &[u8]) {
 
 /// The input is a record of a WAT archive.
 pub(super) fn wat(input: &[u8]) {
-    let told = extracts::told(input);
+    let told = extracts::record_status(input);
     if let Some(extract) = extracts::read(input) {
         assert_eq!(told, extracts::RecordStatus::Answer(200), "a page was there");
         within_limits(&extract.facts(URL));

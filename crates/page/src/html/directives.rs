@@ -10,7 +10,7 @@ use crate::facts::Directives;
 /// `otherbot: noindex, nofollow` names whom it is meant for; the name holds up to
 /// the next name or the end of the header.
 pub fn from_header(value: &str, agent: &str) -> Directives {
-    let mut asked = Directives::default();
+    let mut directives = Directives::default();
     let mut meant_for_us = true;
     for part in value.split(',') {
         let mut words = part;
@@ -18,7 +18,7 @@ pub fn from_header(value: &str, agent: &str) -> Directives {
             let name = name.trim();
             if is_rule_with_value(name) {
                 if meant_for_us {
-                    add_rule(&mut asked, part);
+                    add_rule(&mut directives, part);
                 }
                 continue;
             }
@@ -28,34 +28,34 @@ pub fn from_header(value: &str, agent: &str) -> Directives {
             }
         }
         if meant_for_us {
-            add_rule(&mut asked, words);
+            add_rule(&mut directives, words);
         }
     }
-    asked
+    directives
 }
 
 /// Reads the content of a `<meta name=robots>`.
 pub(super) fn from_meta(content: &str) -> Directives {
-    let mut asked = Directives::default();
+    let mut directives = Directives::default();
     for part in content.split([',', ';']) {
-        add_rule(&mut asked, part);
+        add_rule(&mut directives, part);
     }
-    asked
+    directives
 }
 
 /// Adds one rule, or several written without commas.
-fn add_rule(asked: &mut Directives, rule: &str) {
+fn add_rule(directives: &mut Directives, rule: &str) {
     if let Some((name, value)) = rule.split_once(':') {
         let no_snippet = name.trim().eq_ignore_ascii_case("max-snippet") && value.trim() == "0";
-        asked.nosnippet |= no_snippet;
+        directives.nosnippet |= no_snippet;
         return;
     }
     for word in rule.split_ascii_whitespace() {
         let is = |name: &str| word.eq_ignore_ascii_case(name);
-        asked.noindex |= is("noindex") || is("none");
-        asked.nofollow |= is("nofollow") || is("none");
-        asked.noarchive |= is("noarchive") || is("nocache");
-        asked.nosnippet |= is("nosnippet");
+        directives.noindex |= is("noindex") || is("none");
+        directives.nofollow |= is("nofollow") || is("none");
+        directives.noarchive |= is("noarchive") || is("nocache");
+        directives.nosnippet |= is("nosnippet");
     }
 }
 

@@ -47,23 +47,23 @@ pub enum RobotsDecision {
 /// 2xx is read; 3xx is followed; 4xx means that there is no file. 429 is not
 /// about the file but about us, so it counts as trouble, as 5xx and network
 /// errors do: the last copy stays in force, and without one nothing is allowed.
-pub fn on_status(asked: RobotsFetch) -> RobotsDecision {
-    match asked.status {
+pub fn on_status(fetch: RobotsFetch) -> RobotsDecision {
+    match fetch.status {
         Some(200..=299) => RobotsDecision::Parse,
-        Some(304) => trouble(RobotsFetch { unreachable_for_ms: 0, ..asked }),
-        Some(300..=399) if asked.redirects < REDIRECTS_MAX => RobotsDecision::Follow,
+        Some(304) => trouble(RobotsFetch { unreachable_for_ms: 0, ..fetch }),
+        Some(300..=399) if fetch.redirects < REDIRECTS_MAX => RobotsDecision::Follow,
         // The RFC lets a longer chain count as "no file".
         Some(300..=399) => RobotsDecision::AllowAll,
-        Some(429) => trouble(asked),
+        Some(429) => trouble(fetch),
         Some(400..=499) => RobotsDecision::AllowAll,
-        _ => trouble(asked),
+        _ => trouble(fetch),
     }
 }
 
-fn trouble(asked: RobotsFetch) -> RobotsDecision {
-    if asked.unreachable_for_ms >= UNREACHABLE_MS_MAX {
+fn trouble(fetch: RobotsFetch) -> RobotsDecision {
+    if fetch.unreachable_for_ms >= UNREACHABLE_MS_MAX {
         RobotsDecision::AllowAll
-    } else if asked.last_good_age_ms.is_some() {
+    } else if fetch.last_good_age_ms.is_some() {
         RobotsDecision::KeepLast
     } else {
         RobotsDecision::DisallowAll
@@ -73,10 +73,10 @@ fn trouble(asked: RobotsFetch) -> RobotsDecision {
 /// How long the outcome of [`on_status`] holds before robots.txt is asked for
 /// again. `max_age_ms` is what the answer's own caching headers say, if they do;
 /// it can shorten a day, not lengthen it.
-pub fn good_for_ms(asked: RobotsFetch, max_age_ms: Option<i64>) -> i64 {
-    let unanswered = !matches!(asked.status, Some(200..=428 | 430..=499));
+pub fn good_for_ms(fetch: RobotsFetch, max_age_ms: Option<i64>) -> i64 {
+    let unanswered = !matches!(fetch.status, Some(200..=428 | 430..=499));
     if unanswered {
-        return asked.unreachable_for_ms.clamp(RETRY_MS_MIN, CACHE_MS_MAX);
+        return fetch.unreachable_for_ms.clamp(RETRY_MS_MIN, CACHE_MS_MAX);
     }
     max_age_ms.unwrap_or(CACHE_MS_MAX).clamp(RETRY_MS_MIN, CACHE_MS_MAX)
 }

@@ -159,14 +159,14 @@ impl Memo {
     }
 
     /// Keeps the answer that was written from `answer_start` on, after its href.
-    fn remember(&mut self, hash: u32, answer_start: usize, asked: HrefResult) -> CacheSlot {
+    fn remember(&mut self, hash: u32, answer_start: usize, result: HrefResult) -> CacheSlot {
         let narrow = "lengths and positions are bounded by constants that fit";
         let slot = CacheSlot {
             hash,
-            start: u32::try_from(answer_start - asked.href.len()).expect(narrow),
-            href_bytes: u16::try_from(asked.href.len()).expect(narrow),
+            start: u32::try_from(answer_start - result.href.len()).expect(narrow),
+            href_bytes: u16::try_from(result.href.len()).expect(narrow),
             url_bytes: u16::try_from(self.text.len() - answer_start).expect(narrow),
-            refused: asked.refused,
+            refused: result.refused,
             used: true,
         };
         let [first, second] = places(hash);

@@ -2,22 +2,22 @@
 //!
 //! It makes what is not there (directory, schema, job), begins or goes on with a run,
 //! works until the run is over, and tells what came of it. When another process works on the
-//! directory, that one does it ([`handed`]). Invariants: flags that are
+//! directory, that one does it ([`handover`]). Invariants: flags that are
 //! not given leave the job as it is; whatever ends the process, the next `crawl` goes
 //! on where the last commit was.
 
-mod handed;
+mod handover;
 pub(super) mod live;
 pub mod show;
-pub mod stopping;
+pub mod signals;
 mod whole_run;
 pub mod work;
 
 use crate::cli::say;
 use crate::place::holder::{Holder, is_in_use};
-use crate::place::{Held, Place};
+use crate::place::{OpenPlace, Place};
 use crate::text::shown;
-use crate::verbs::crawl::audited::Audited;
+use crate::verbs::crawl::audit::AuditedChange;
 use crate::verbs::crawl::flags::{self, CrawlFlags};
 use crate::verbs::crawl::request::CrawlRequest;
 use ::crawl::begin::{self, Begun};
@@ -25,12 +25,12 @@ use ::crawl::definitions::WebSpec;
 use ::crawl::worker::{Ended, Settings};
 use anyhow::bail;
 use clap::Args as ClapArgs;
-use handed::Handed;
+use handover::HandedOverCrawl;
 use std::process::ExitCode;
 use store::Db;
 use store::datadir::NODE_NAME;
 use store::tables::settings;
-use work::Work;
+use work::CrawlWork;
 
 /// Crawl a site, or continue a crawl
 ///
@@ -91,8 +91,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     request.new_spec()?;
     let lease_ms = flags::milliseconds("--lease", args.lease)?.max(100);
     let held = match hold_or_hand_over(&args, &request)? {
-        Taken::Held(held) => held,
-        Taken::HandedOver(exit_code) => return Ok(exit_code),
+        CrawlPlace::Held(held) => held,
+        CrawlPlace::HandedOver(exit_code) => return Ok(exit_code),
     };
     let known = request.known(&held.db)?;
     let spec = request.spec(known.as_ref())?;
@@ -103,20 +103,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let node_name = node_name(args.node.as_deref(), &held);
     let name = request.name;
     let is_edited = known.as_ref().is_none_or(|job| job.docspec != spec.to_json());
-    let audited = is_edited.then(|| Audited::begin(&held.db, &name)).transpose()?;
+    let audited = is_edited.then(|| AuditedChange::begin(&held.db, &name)).transpose()?;
     let crawl = Crawl { args: &args, held: &held, name, spec, node_name, lease_ms };
     crawl.run(audited.as_ref())
 }
 
-enum Taken {
+enum CrawlPlace {
     /// This process, which has the place.
-    Held(Box<Held>),
+    Held(Box<OpenPlace>),
     /// Another one did, and so it ended.
     HandedOver(ExitCode),
 }
 
 /// Takes the place; a crawl of a directory that another process works on is handed to it.
-fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<Taken> {
+fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<CrawlPlace> {
     loop {
         // A job that must be there already makes nothing.
         let held = args.place.patiently(|place| match args.seeds.is_empty() {
@@ -124,14 +124,14 @@ fn hold_or_hand_over(args: &Args, request: &CrawlRequest) -> anyhow::Result<Take
             false => place.hold_or_make(args.parts),
         });
         let error = match held {
-            Ok(held) => return Ok(Taken::Held(Box::new(held))),
+            Ok(held) => return Ok(CrawlPlace::Held(Box::new(held))),
             Err(error) if !is_in_use(&error) => return Err(error),
             Err(error) => error,
         };
         match args.place.holder()? {
             Some(holder) if holder.works() => {
                 if let Some(exit_code) = hand_over(args, request, holder)? {
-                    return Ok(Taken::HandedOver(exit_code));
+                    return Ok(CrawlPlace::HandedOver(exit_code));
                 }
             }
             Some(holder) => bail!(
@@ -150,10 +150,10 @@ fn hand_over(
     request: &CrawlRequest,
     holder: Holder,
 ) -> anyhow::Result<Option<ExitCode>> {
-    let handed = Handed { place: &args.place, holder, request };
+    let handed = HandedOverCrawl { place: &args.place, holder, request };
     let announce = |begun: &Begun| announce(args, &request.name, begun);
     let Some(outcome) = handed.run(announce)? else { return Ok(None) };
-    tell(args, &outcome.summary)?;
+    print_summary(args, &outcome.summary)?;
     exit_code(&outcome.db, &request.name, &outcome.summary, outcome.ended).map(Some)
 }
 
@@ -170,7 +170,7 @@ fn job_name(args: &Args, first: Option<&str>) -> anyhow::Result<String> {
 
 /// A data directory has one node; processes that share a database are told apart by
 /// machine and number, unless they are given names.
-pub fn node_name(given: Option<&str>, held: &Held) -> String {
+pub fn node_name(given: Option<&str>, held: &OpenPlace) -> String {
     if held.layout().is_some() {
         return NODE_NAME.to_owned();
     }
@@ -183,7 +183,7 @@ pub fn node_name(given: Option<&str>, held: &Held) -> String {
 
 struct Crawl<'a> {
     args: &'a Args,
-    held: &'a Held,
+    held: &'a OpenPlace,
     name: String,
     spec: WebSpec,
     node_name: String,
@@ -191,8 +191,8 @@ struct Crawl<'a> {
 }
 
 impl Crawl<'_> {
-    fn run(&self, audited: Option<&Audited<'_>>) -> anyhow::Result<ExitCode> {
-        let work = Work {
+    fn run(&self, audited: Option<&AuditedChange<'_>>) -> anyhow::Result<ExitCode> {
+        let work = CrawlWork {
             held: self.held,
             own: self.args.place.addresses()?,
             name: &self.name,
@@ -204,14 +204,14 @@ impl Crawl<'_> {
         let worked = work.run(|begun| {
             is_begun = true;
             announce(self.args, &self.name, begun);
-            audited.map_or(Ok(()), Audited::done)
+            audited.map_or(Ok(()), AuditedChange::done)
         });
         if let (Some(audited), Err(error), false) = (audited, &worked, is_begun) {
             audited.refused(error);
         }
         let worked = worked?;
-        let summary = show::Summary::read(&self.held.db, &self.name, &worked)?;
-        tell(self.args, &summary)?;
+        let summary = show::CrawlSummary::read(&self.held.db, &self.name, &worked)?;
+        print_summary(self.args, &summary)?;
         if matches!(worked.ended, Ended::Finished { .. }) {
             crate::cli::data::gc::after_work(self.held);
         }
@@ -233,12 +233,12 @@ impl Crawl<'_> {
         settings.fetch.lookup = self.args.flags.lookup();
         settings.disk_free_percent = self.args.min_free;
         settings.disk = self.held.layout().map(|layout| layout.root().to_owned());
-        settings.late = Some(crate::cli::crawls::delivering::late(self.held));
+        settings.late = Some(crate::cli::crawls::deliveries::late(self.held));
         settings
     }
 }
 
-fn tell(args: &Args, summary: &show::Summary) -> anyhow::Result<()> {
+fn print_summary(args: &Args, summary: &show::CrawlSummary) -> anyhow::Result<()> {
     if args.place.json() {
         say(&serde_json::to_string(summary)?);
     } else {
@@ -251,7 +251,7 @@ fn tell(args: &Args, summary: &show::Summary) -> anyhow::Result<()> {
 fn exit_code(
     db: &Db,
     name: &str,
-    summary: &show::Summary,
+    summary: &show::CrawlSummary,
     ended: Ended,
 ) -> anyhow::Result<ExitCode> {
     Ok(match ended {
@@ -259,7 +259,7 @@ fn exit_code(
         Ended::Finished { .. } => ExitCode::SUCCESS,
         Ended::Stopped | Ended::Replaced => ExitCode::FAILURE,
         // Somebody has aborted the run, or it could not go on.
-        Ended::Aborted => match handed::error_of(db, name)? {
+        Ended::Aborted => match handover::error_of(db, name)? {
             Some(error) => bail!("job {} was aborted: {error}", shown(name)),
             None => ExitCode::FAILURE,
         },

@@ -4,15 +4,15 @@
 //! it says that a proxy stands before it; whoever calls has a token; when it ends, what is
 //! under way is committed and answered first.
 
-use super::crawl::stopping;
+use super::crawl::signals;
 use super::run_as::RunAs;
-use super::work::{Audience, Effort, Working};
+use super::work::{Audience, Effort, WorkProcess};
 use crate::cli::say;
-use crate::http::access::Access;
+use crate::http::access::ApiAccess;
 use crate::http::answer_pool::{self, AT_ONCE_MAX};
-use crate::http::answering::Served;
+use crate::http::dispatch::ApiState;
 use crate::http::log::Log;
-use crate::http::serving::{self, Serving};
+use crate::http::server::{self, ApiServer};
 use crate::place::Place;
 use crate::place::holder::DOING_SERVE;
 use crate::text::shown;
@@ -63,8 +63,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "tls_cert")]
     behind_proxy: bool,
     /// How the log on standard error looks
-    #[arg(long, value_enum, default_value_t = Form::Text)]
-    log: Form,
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log: LogFormat,
     /// Only answer, and work on no job
     #[arg(long)]
     no_work: bool,
@@ -79,7 +79,7 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum LogFormat {
     /// For people
     Text,
     /// A JSON object a line, for programs
@@ -89,7 +89,7 @@ enum Form {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let warning = args.run_as.begin()?;
     // Whatever fails from now on is told in the form of the log.
-    let log = Arc::new(Log::to_stderr(args.log == Form::Json));
+    let log = Arc::new(Log::to_stderr(args.log == LogFormat::Json));
     if !args.listen.ip().is_loopback() && args.tls_cert.is_none() && !args.behind_proxy {
         bail!(
             "{} can be reached from other machines, and tokens would go there for all to read; \
@@ -98,12 +98,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
     }
     let tls = match (&args.tls_cert, &args.tls_key) {
-        (Some(certificates), Some(key)) => Some(serving::tls(certificates, key)?),
+        (Some(certificates), Some(key)) => Some(server::tls(certificates, key)?),
         _ => None,
     };
     let listener = TcpListener::bind(args.listen)
         .with_context(|| format!("cannot listen at {}; another may, with --listen", args.listen))?;
-    let mut working = Working::prepare(&args.place, &args.effort)?;
+    let mut working = WorkProcess::prepare(&args.place, &args.effort)?;
     working.own.push(listener.local_addr()?);
     store::targets::claim_listener(listener.local_addr()?);
     let hosted = working.hosted.clone();
@@ -114,12 +114,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         log.event("warn", "root", json!({"message": warning}));
     }
     let is_secure = tls.is_some() || args.behind_proxy;
-    let access = Access::new(names(&args));
+    let access = ApiAccess::new(names(&args));
     let context = working.held.context(doing);
     let served =
-        Served::new(context, access, is_secure, log.clone(), Box::new(move || hosted.nudge()));
+        ApiState::new(context, access, is_secure, log.clone(), Box::new(move || hosted.nudge()));
     let served = Arc::new(served.with_answers_at_once(at_once(&args)));
-    let serving = Serving::start(listener, tls, served.clone())?;
+    let serving = ApiServer::start(listener, tls, served.clone())?;
     let (address, db) = (serving.address, working.held.db.clone());
     let began = || {
         log.event("info", "start", json!({"address": address.to_string()}));
@@ -194,7 +194,7 @@ fn announce(args: &Args, db: &Db, address: SocketAddr) -> anyhow::Result<()> {
 /// Waits until somebody stops it.
 fn wait(began: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let (stop, stopped) = sync_channel::<()>(1);
-    let _stopping = stopping::heed("serve", move || {
+    let _stopping = signals::heed("serve", move || {
         let _ = stop.try_send(());
     })?;
     began()?;

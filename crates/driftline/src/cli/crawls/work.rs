@@ -5,26 +5,28 @@
 //! ends the process, the next one goes on where the last commit was; its exit code comes
 //! from the rows of the runs that ended, whoever worked on them.
 
+mod status_lines;
 mod summary;
-mod telling;
 
-use super::crawl::stopping;
-use super::delivering::{self, Delivering};
+use super::crawl::signals;
+use super::deliveries::{self, PreparedOutputs};
 use super::run_as::RunAs;
 use crate::cli::say;
 use crate::place::holder::DOING_WORK;
-use crate::place::{Held, Place};
+use crate::place::{OpenPlace, Place};
 use crate::stderr;
 use crate::text::shown;
 use crate::verbs::crawl::flags;
-use crate::verbs::crawl::hosted::{HostedCrawls, Running};
-use crate::verbs::jobs::standing::WORK_ROLE;
+use crate::verbs::crawl::hosted_runs::{CrawlHosting, HostedCrawls};
+use crate::verbs::jobs::job_status::WORK_ROLE;
 use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
 use ::crawl::worker::progress::{Counted, Progress};
 use ::crawl::worker::{Ended, ROLE as CRAWL_ROLE, Settings, Worker, WorkerDeps};
 use clap::Args as ClapArgs;
+pub use status_lines::Audience;
+use status_lines::StatusPrinterThread;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -33,8 +35,6 @@ use store::ids::{IdMaker, NodeId};
 use store::tables::nodes::{self, NewNode};
 use store::tables::settings;
 use summary::{RunsBefore, WorkSummary};
-pub use telling::Audience;
-use telling::Telling;
 
 /// Work on all jobs, until stopped
 ///
@@ -88,7 +88,7 @@ pub struct Effort {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let warning = args.run_as.begin()?;
-    let mut working = Working::prepare(&args.place, &args.effort)?;
+    let mut working = WorkProcess::prepare(&args.place, &args.effort)?;
     if let Some(warning) = warning {
         stderr::line(&format!("driftline: {warning}"));
     }
@@ -110,24 +110,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// What a process that works on all jobs did.
-pub struct Worked {
+pub struct WorkOutcome {
     pub ended: Ended,
     pub did: Counted,
 }
 
 /// A process that is about to work on all jobs of a place.
-pub struct Working {
+pub struct WorkProcess {
     /// Crawls of other commands. Declared first and so dropped first: it uses the place.
     pub hosted: Arc<HostedCrawls>,
-    pub held: Held,
+    pub held: OpenPlace,
     settings: Settings,
     /// Where this process listens: no crawl may go there.
     pub own: Vec<SocketAddr>,
 }
 
-impl Working {
+impl WorkProcess {
     /// Takes the place, and makes or upgrades it first.
-    pub fn prepare(place: &Place, effort: &Effort) -> anyhow::Result<Working> {
+    pub fn prepare(place: &Place, effort: &Effort) -> anyhow::Result<WorkProcess> {
         let lease_ms = flags::milliseconds("--lease", effort.lease)?.max(100);
         let held = place.patiently(|place| place.hold_or_make(effort.parts))?;
         let node_name = crate::cli::crawls::crawl::node_name(effort.node.as_deref(), &held);
@@ -135,11 +135,11 @@ impl Working {
             Settings::new(&node_name, effort.concurrency.max(1)).with_lease(lease_ms);
         settings.disk_free_percent = effort.min_free;
         settings.disk = held.layout().map(|layout| layout.root().to_owned());
-        settings.late = Some(delivering::late(&held));
+        settings.late = Some(deliveries::late(&held));
         // Each web job says who it is; this is for what belongs to none.
         let usual = WebSpec::default();
         (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
-        Ok(Working { hosted: Arc::default(), held, settings, own: Vec::new() })
+        Ok(WorkProcess { hosted: Arc::default(), held, settings, own: Vec::new() })
     }
 
     /// Works until it is stopped, or until nothing is left to do. `began` is called when it
@@ -151,7 +151,7 @@ impl Working {
         audience: Audience,
         began: impl FnOnce() -> anyhow::Result<()>,
         stops: impl Fn() + Send + 'static,
-    ) -> anyhow::Result<Worked> {
+    ) -> anyhow::Result<WorkOutcome> {
         self.settings.until_idle = until_idle;
         let node = NewNode {
             name: self.settings.node_name.clone(),
@@ -182,14 +182,14 @@ impl Working {
         audience: Audience,
         began: impl FnOnce() -> anyhow::Result<()>,
         stops: impl Fn() + Send + 'static,
-    ) -> anyhow::Result<Worked> {
+    ) -> anyhow::Result<WorkOutcome> {
         let (held, settings) = (&self.held, &self.settings);
         let ids = Arc::new(IdMaker::new(node)?);
         let own = [place.addresses()?, self.own.clone()].concat();
         let mut shared = begin::shared(&held.db, own)?;
         shared.extractor = Arc::new(crate::cli::crawls::extract::extractor());
         let progress = Arc::new(Progress::default());
-        let delivering = Delivering::new(held, &progress);
+        let delivering = PreparedOutputs::new(held, &progress);
         let deps = WorkerDeps {
             db: held.db.clone(),
             objects: held.objects.clone(),
@@ -201,19 +201,20 @@ impl Working {
         let context = deps.context();
         let (worker, stopper) = Worker::start(deps, settings.clone(), Attends::All)?;
         let delivery = delivering.start(held, ids, settings, &stopper)?;
-        let running = Running { stopper: stopper.clone(), progress: progress.clone(), context };
+        let running =
+            CrawlHosting { stopper: stopper.clone(), progress: progress.clone(), context };
         self.hosted.started(running);
-        let stopping = stopping::heed("work", move || {
+        let stopping = signals::heed("work", move || {
             stops();
             stopper.stop();
         })?;
         began()?;
-        let telling = Telling::start(&held.db, progress.clone(), audience)?;
+        let telling = StatusPrinterThread::start(&held.db, progress.clone(), audience)?;
         let ended = worker.run();
         self.hosted.end();
         let _ = delivery.stop();
         telling.stop();
         drop(stopping);
-        Ok(Worked { ended: ended?, did: progress.snapshot() })
+        Ok(WorkOutcome { ended: ended?, did: progress.snapshot() })
     }
 }

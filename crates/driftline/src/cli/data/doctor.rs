@@ -14,7 +14,7 @@ use crate::cli::crawls::extract::attempts;
 use crate::cli::say;
 use crate::place::Place;
 use crate::text::{count, shown};
-use crate::verbs::doctor::check::{Advice, Check, Verdict};
+use crate::verbs::doctor::check::{Advice, Check, CheckStatus};
 use crate::verbs::doctor::{Doctor, data};
 use clap::Args as ClapArgs;
 use serde_json::json;
@@ -57,18 +57,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         checks.push(objects(&args.place));
     }
     let number = |verdict| checks.iter().filter(|check| check.verdict == verdict).count();
-    let failed = number(Verdict::Fail);
+    let failed = number(CheckStatus::Fail);
     if args.place.json() {
         let answer = json!({"checks": checks, "failed": failed, "readers": readers.ok()});
         say(&answer.to_string());
     } else {
         checks.iter().flat_map(lines).for_each(|line| say(&line));
-        let warnings = i64::try_from(number(Verdict::Warn)).unwrap_or(i64::MAX);
+        let warnings = i64::try_from(number(CheckStatus::Warn)).unwrap_or(i64::MAX);
         say(&format!(
             "{} ok, {}, {failed} failed, {} skipped",
-            number(Verdict::Ok),
+            number(CheckStatus::Ok),
             count(warnings, "warning"),
-            number(Verdict::Skip)
+            number(CheckStatus::Skip)
         ));
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -4,7 +4,7 @@
 //! socket meanwhile. In a database it leaves alone the parts that others work on.
 
 use crate::cli::say;
-use crate::place::{Held, Place};
+use crate::place::{OpenPlace, Place};
 use crate::text::{shown, size_of};
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
@@ -47,12 +47,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Collects what nothing needs after work that is over. Nobody asked for it, so nobody is told;
 /// what went wrong is met again by the next collection, or by `gc`.
-pub fn after_work(held: &Held) {
+pub fn after_work(held: &OpenPlace) {
     let _ = collect(held, &Keep::aside());
 }
 
 /// Collects as a node of its own, which ends with the collection.
-fn collect(held: &Held, keep: &Keep) -> store::Result<Report> {
+fn collect(held: &OpenPlace, keep: &Keep) -> store::Result<Report> {
     let (db, name) = (&held.db, node_name(held));
     let node = NewNode {
         name: name.clone(),
@@ -70,7 +70,7 @@ fn collect(held: &Held, keep: &Keep) -> store::Result<Report> {
 
 /// Of a database, several may run at once, also beside crawls: none may take another
 /// for an earlier start of itself.
-fn node_name(held: &Held) -> String {
+fn node_name(held: &OpenPlace) -> String {
     match held.layout() {
         Some(_) => NODE_NAME.to_owned(),
         None => format!("gc-{}-{}", clock::now_ms(), std::process::id()),

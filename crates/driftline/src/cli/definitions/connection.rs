@@ -1,7 +1,7 @@
 //! `driftline connection`: named uses of connectors, with their settings.
 
 mod history;
-mod showing;
+mod show;
 
 use crate::catalog::kind_of;
 use crate::cli::report_change;
@@ -125,12 +125,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ConnectionCommand::List(args) => {
             let kind = args.kind.map(|kind| kind.name().to_owned());
             let request = ConnectionsRequest { kind, ..ConnectionsRequest::default() };
-            return showing::list(&args.place, request);
+            return show::list(&args.place, request);
         }
-        ConnectionCommand::Show(args) => return showing::show(&args.place, request_for(args.one)),
+        ConnectionCommand::Show(args) => return show::show(&args.place, request_for(args.one)),
         ConnectionCommand::Check(args) => {
             let request = ConnectionsRequest { opens: true, ..request_for(args.one) };
-            return showing::check(&args.place, request);
+            return show::check(&args.place, request);
         }
         ConnectionCommand::Create(ConnectionCreateArgs { place, one, connector, flags }) => {
             (place, ConnectionRequest::Create { one, connector, flags })

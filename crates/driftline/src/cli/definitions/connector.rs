@@ -76,7 +76,7 @@ fn set(args: &ConnectorOneArgs, register: bool) -> anyhow::Result<ExitCode> {
     report_change(&args.place, &changed, "nothing has changed: it was so already")
 }
 
-fn listed(place: &Place) -> anyhow::Result<Vec<ConnectorLine>> {
+fn connector_lines(place: &Place) -> anyhow::Result<Vec<ConnectorLine>> {
     match place.is_absent() {
         // What there is to choose from can be looked up before anything is made; a new
         // directory has all of them registered.
@@ -86,7 +86,7 @@ fn listed(place: &Place) -> anyhow::Result<Vec<ConnectorLine>> {
 }
 
 fn list(args: &ConnectorListArgs) -> anyhow::Result<ExitCode> {
-    let listed = listed(&args.place)?;
+    let listed = connector_lines(&args.place)?;
     if args.place.json() {
         say_json(&listed)?;
         return Ok(ExitCode::SUCCESS);
@@ -102,7 +102,7 @@ fn list(args: &ConnectorListArgs) -> anyhow::Result<ExitCode> {
 
 fn show(args: &ConnectorOneArgs) -> anyhow::Result<ExitCode> {
     let connector = catalog::named(args.kind, &args.name)?;
-    let listed = listed(&args.place)?;
+    let listed = connector_lines(&args.place)?;
     let is_it = |it: &&ConnectorLine| it.kind == connector.kind.name() && it.name == connector.name;
     let registered = listed.iter().find(is_it).is_some_and(|it| it.registered);
     if args.place.json() {

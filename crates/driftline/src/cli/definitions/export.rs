@@ -39,13 +39,13 @@ Example: driftline export warc crawl.warc.gz"
 )]
 pub struct Args {
     #[command(subcommand)]
-    format: Option<Format>,
+    format: Option<ExportFormat>,
     #[command(flatten)]
     all: all::AllArgs,
 }
 
 #[derive(Subcommand)]
-enum Format {
+enum ExportFormat {
     Warc(WarcArgs),
 }
 
@@ -69,7 +69,7 @@ fn warc_gz(text: &str) -> Result<PathBuf, String> {
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.format {
-        Some(Format::Warc(warc)) => archive(&warc),
+        Some(ExportFormat::Warc(warc)) => archive(&warc),
         None => all::run(args.all),
     }
 }

@@ -3,7 +3,7 @@
 use crate::cli::{say, say_json};
 use crate::place::Place;
 use crate::text::{count, counted, quoted, shown, size, size_of, span, when};
-use crate::verbs::jobs::hosts::throttled::Throttled;
+use crate::verbs::jobs::hosts::throttles::HostThrottle;
 use crate::verbs::jobs::hosts::{HostLine, Hosts, HostsRequest, HostsResponse, RobotsFile};
 use clap::{Args as ClapArgs, ValueEnum};
 use crawl::fetch::sentences;
@@ -133,7 +133,7 @@ fn detail(host: &HostLine, now_ms: i64) -> Vec<String> {
     if !host.addresses.is_empty() {
         out.push(format!("    found at {}", shown(&host.addresses.join(", "))));
     }
-    out.extend(host.throttles.iter().map(Throttled::line));
+    out.extend(host.throttles.iter().map(HostThrottle::line));
     if host.robots.is_empty() {
         out.push("    robots.txt: not asked for yet".to_owned());
     }

@@ -1,15 +1,15 @@
 //! `driftline job`: jobs, from their definition to their end.
 
-mod acting;
+mod actions;
 mod failed;
 mod removals;
-mod showing;
-mod waiting;
+mod show;
+mod wait;
 
 use crate::cli::report_change;
 use crate::place::Place;
-use crate::verbs::jobs::acting::JobAction;
-use crate::verbs::jobs::defining::{DefineJob, DefineRequest, JobEdit};
+use crate::verbs::jobs::actions::JobAction;
+use crate::verbs::jobs::define::{DefineJob, DefineRequest, JobEdit};
 use crate::verbs::jobs::flags::JobFlags;
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
@@ -71,7 +71,7 @@ Example: driftline job edit docs --priority 3 --schedule 'hours=3 days=mon-fri z
 Example: driftline job wait docs --timeout 10min
 
 Exit code: 0 it is so, 1 the time is up, it will not be so, or the run ended with an error.")]
-    Wait(waiting::Args),
+    Wait(wait::Args),
     /// Reset a job's seeding: the next run looks at everything
     #[command(after_help = "Example: driftline job reset-seeding docs")]
     ResetSeeding(JobOneArgs),
@@ -149,10 +149,10 @@ struct JobDeleteArgs {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let act = |args: JobOneArgs, action| acting::run(&args.place, args.name, action);
+    let act = |args: JobOneArgs, action| actions::run(&args.place, args.name, action);
     match args.action {
-        JobCommand::List(args) => showing::list(&args.place),
-        JobCommand::Show(args) => showing::show(&args.place, args.name),
+        JobCommand::List(args) => show::list(&args.place),
+        JobCommand::Show(args) => show::show(&args.place, args.name),
         JobCommand::Create(JobCreateArgs { place, name, connection, flags }) => {
             define(&place, DefineRequest::Create { name, connection, flags })
         }
@@ -160,7 +160,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             let edit = JobEdit { rename, connection, flags };
             define(&place, DefineRequest::Edit { name, edit })
         }
-        JobCommand::Delete(args) => acting::delete(&args.place, args.name, args.yes),
+        JobCommand::Delete(args) => actions::delete(&args.place, args.name, args.yes),
         JobCommand::Start(args) => act(args, JobAction::Start),
         JobCommand::StartMinimal(args) => act(args, JobAction::StartMinimal),
         JobCommand::Pause(args) => act(args, JobAction::Pause),
@@ -168,7 +168,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         JobCommand::Abort(args) => act(args, JobAction::Abort),
         JobCommand::Restart(args) => act(args, JobAction::Restart),
         JobCommand::RestartMinimal(args) => act(args, JobAction::RestartMinimal),
-        JobCommand::Wait(args) => waiting::run(args),
+        JobCommand::Wait(args) => wait::run(args),
         JobCommand::ResetSeeding(JobOneArgs { place, name }) => {
             define(&place, DefineRequest::ResetSeeding { name })
         }

@@ -1,11 +1,11 @@
 //! `driftline report`: what was done (history, maxima of activity and bandwidth, results)
 //! and where documents stand (one by one, or counted).
 //!
-//! `asking` has the flags; `showing` prints, `csv` writes files.
+//! `flags` has the flags; `table` prints, `csv` writes files.
 
-mod asking;
 mod csv;
-mod showing;
+mod flags;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -15,8 +15,8 @@ use crate::verbs::access::Asker;
 use crate::verbs::context::VerbContext;
 use crate::verbs::jobs::report::{ReportRequest, ReportResponse, Reports};
 use anyhow::ensure;
-pub use asking::Args;
-use asking::AskedReport;
+pub use flags::Args;
+use flags::AskedReport;
 use std::process::ExitCode;
 use store::clock;
 
@@ -43,7 +43,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let response = page(&request)?;
     match place.json() {
         true => say_json(&response)?,
-        false => showing::print(&request, &response),
+        false => table::print(&request, &response),
     }
     Ok(ExitCode::SUCCESS)
 }

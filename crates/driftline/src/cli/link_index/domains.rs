@@ -59,7 +59,7 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct CommandLine {
+    struct DomainsCommand {
         #[command(flatten)]
         args: Args,
     }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn domains_come_by_their_pages() {
         let scene = Scene::new();
-        let args = parsed::<CommandLine>(&["domains", "--limit", "2"]).args;
+        let args = parsed::<DomainsCommand>(&["domains", "--limit", "2"]).args;
         let asked =
             |args: &Args| Domains::answer(&scene.context, args.flags.page(false).unwrap()).unwrap();
         let first = asked(&args);
@@ -76,7 +76,7 @@ mod tests {
         let on =
             format!("go on with: driftline domains --limit 2 --cursor {}", first.next.unwrap());
         assert_eq!(told[3], on);
-        let rest = asked(&parsed::<CommandLine>(&suggested(&on)).args);
+        let rest = asked(&parsed::<DomainsCommand>(&suggested(&on)).args);
         assert_eq!(rest.items, [Domain { domain: "c.example".into(), pages: 1 }]);
         assert!(rest.next.is_none() && rest.previous.is_some());
     }

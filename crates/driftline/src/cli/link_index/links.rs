@@ -1,14 +1,14 @@
 //! `driftline links`: who links to a page with which words, what it links to, and which
 //! links it lost, when and why.
 //!
-//! `asking` has the flags, `showing` prints, `listing` has what this command shares with `top`
-//! and `domains`, `keeping` is about the index as a whole.
+//! `flags` has the flags, `show` prints, `listing` has what this command shares with `top`
+//! and `domains`, `maintenance` is about the index as a whole.
 
-mod asking;
-pub mod keeping;
+mod flags;
 pub mod listing;
+pub mod maintenance;
 mod retention;
-pub mod showing;
+pub mod show;
 #[cfg(test)]
 mod tests;
 
@@ -19,21 +19,21 @@ use crate::text::moments::calendar;
 use crate::text::{quoted, shown};
 use crate::verbs::Verb;
 use crate::verbs::links::{LinkLine, LinkList, Links, LinksRequest};
-pub use asking::Args;
-use asking::Looking;
+pub use flags::Args;
+use flags::LinksQueryArgs;
 use listing::Sheet;
 use std::process::ExitCode;
 use store::clock;
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.keeping {
-        Some(keeping) => keeping::run(keeping),
+        Some(keeping) => maintenance::run(keeping),
         None => look(args.looking),
     }
 }
 
 /// Shows the links of a page. One of which nothing is known is a "no".
-fn look(looking: Looking) -> anyhow::Result<ExitCode> {
+fn look(looking: LinksQueryArgs) -> anyhow::Result<ExitCode> {
     let now_ms = clock::now_ms();
     let request = looking.request(now_ms)?;
     if looking.flags.csv {
@@ -42,12 +42,12 @@ fn look(looking: Looking) -> anyhow::Result<ExitCode> {
     let response = looking.place.ask::<Links>(request)?;
     match looking.place.json() {
         true => say_json(&response)?,
-        false => showing::lines(&looking, &response, now_ms).iter().for_each(|line| say(line)),
+        false => show::lines(&looking, &response, now_ms).iter().for_each(|line| say(line)),
     }
     Ok(if response.page.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn export(looking: &Looking, request: LinksRequest) -> anyhow::Result<ExitCode> {
+fn export(looking: &LinksQueryArgs, request: LinksRequest) -> anyhow::Result<ExitCode> {
     let sheet = match request.list {
         Some(LinkList::Lost) => Sheet { columns: &LOST_COLUMNS, cells: lost_cells },
         _ => Sheet { columns: &LOST_COLUMNS[..6], cells },

@@ -6,28 +6,28 @@
 //! capture never replaces a newer one, whatever the order of files; however a load ends,
 //! the next one goes on behind the last batch, since how far a file is comes with its effect.
 
-mod judging;
+mod file;
 mod leases;
-mod loading;
 mod mark;
+mod records;
 mod show;
 mod source;
 #[cfg(test)]
 mod tests;
 
-use crate::cli::crawls::crawl::{node_name, stopping};
+use crate::cli::crawls::crawl::{node_name, signals};
 use crate::cli::say;
-use crate::place::{Held, Place};
+use crate::place::{OpenPlace, Place};
 use crate::stderr;
 use anyhow::Context;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use loading::{Ended, Limits, Loaded, Means};
+use file::{BatchLimits, LoadContext, LoadOutcome, LoadedFile};
 use outputs::links::prune;
 use page::outlinks::LinkPolicy;
 use serde_json::json;
 use show::LoadLine;
-use source::Source;
+use source::SourceFile;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -78,23 +78,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _listening = held.listen("load")?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
-    let _stopping = stopping::heed("load", move || stopped.store(true, Ordering::SeqCst))?;
+    let _stopping = signals::heed("load", move || stopped.store(true, Ordering::SeqCst))?;
     let loaded = load_all(&args, &held, &sources, &stop)?;
     if args.place.json() {
         let files: Vec<_> = loaded.iter().map(|(source, it)| show::json(source, it)).collect();
         let is_stopped = stop.load(Ordering::SeqCst);
         say(&json!({"files": files, "stopped": is_stopped}).to_string());
     }
-    let is_whole = |it: &Loaded| matches!(it.ended, Ended::Finished | Ended::Already);
+    let is_whole =
+        |it: &LoadedFile| matches!(it.ended, LoadOutcome::Finished | LoadOutcome::Already);
     let are_whole = loaded.len() == sources.len() && loaded.iter().all(|(_, it)| is_whole(it));
     Ok(if are_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Looks at all files, each once.
-fn look(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
-    let mut sources: Vec<Source> = Vec::with_capacity(files.len());
+fn look(files: &[PathBuf]) -> anyhow::Result<Vec<SourceFile>> {
+    let mut sources: Vec<SourceFile> = Vec::with_capacity(files.len());
     for file in files {
-        let source = Source::look(file)?;
+        let source = SourceFile::look(file)?;
         if sources.iter().all(|known| known.path != source.path) {
             sources.push(source);
         }
@@ -105,10 +106,10 @@ fn look(files: &[PathBuf]) -> anyhow::Result<Vec<Source>> {
 /// Loads one file after the other, until somebody says stop.
 fn load_all<'a>(
     args: &Args,
-    held: &Held,
-    sources: &'a [Source],
+    held: &OpenPlace,
+    sources: &'a [SourceFile],
     stop: &AtomicBool,
-) -> anyhow::Result<Vec<(&'a Source, Loaded)>> {
+) -> anyhow::Result<Vec<(&'a SourceFile, LoadedFile)>> {
     let is_stopped = || stop.load(Ordering::SeqCst);
     let waits = || {
         stderr::line(
@@ -127,23 +128,23 @@ fn load_all<'a>(
             break;
         }
         let line = LoadLine::new(args.place.json());
-        let means = Means {
+        let means = LoadContext {
             index: &index,
             leases: &leases,
             list: &list,
             policy: args.link_policy,
             again: args.again,
-            limits: Limits::default(),
+            limits: BatchLimits::default(),
             stop: &|_| is_stopped(),
             watch: &|read| line.draw(source, read),
         };
-        let loaded = loading::load(&means, source).with_context(|| {
+        let loaded = file::load(&means, source).with_context(|| {
             format!("{} is not whole in the index; the same command goes on", source.name)
         })?;
         line.clear();
         note(held, &loaded)?;
         if !args.place.json() {
-            tell(source, &loaded);
+            print_loaded(source, &loaded);
         }
         all.push((source, loaded));
     }
@@ -154,12 +155,12 @@ fn load_all<'a>(
 }
 
 /// Keeps what a file has brought, for `driftline status`.
-fn note(held: &Held, loaded: &Loaded) -> anyhow::Result<()> {
+fn note(held: &OpenPlace, loaded: &LoadedFile) -> anyhow::Result<()> {
     if loaded.read.records == 0 {
         return Ok(());
     }
     let more = LoadedArchives {
-        files: u64::from(loaded.ended == Ended::Finished),
+        files: u64::from(loaded.ended == LoadOutcome::Finished),
         pages: loaded.read.pages,
         links: loaded.read.links,
         last_ms: clock::now_ms(),
@@ -167,8 +168,8 @@ fn note(held: &Held, loaded: &Loaded) -> anyhow::Result<()> {
     Ok(held.db.write(move |tx| settings::add_loaded_archives(tx, &more))?)
 }
 
-fn tell(source: &Source, loaded: &Loaded) {
-    if let Ended::Failed(error) = &loaded.ended {
+fn print_loaded(source: &SourceFile, loaded: &LoadedFile) {
+    if let LoadOutcome::Failed(error) = &loaded.ended {
         stderr::line(&format!("driftline: {}: {error}", source.name));
     }
     show::lines(source, loaded).iter().for_each(|line| say(line));

@@ -1,6 +1,6 @@
 //! `driftline page`: everything that is known of one page in the link index.
 
-use super::links::showing::head_lines;
+use super::links::show::head_lines;
 use super::links::unknown;
 use crate::cli::{say, say_json};
 use crate::place::Place;

@@ -1,7 +1,7 @@
 //! `driftline top`: the most linked pages, of all or of one domain.
 
 use super::links::listing::{Flags, Sheet};
-use super::links::showing::pages;
+use super::links::show::pages;
 use crate::cli::{csv, say, say_json};
 use crate::place::Place;
 use crate::stderr;

@@ -6,25 +6,25 @@
 //! lists them. Invariant: whatever is told was read from what the crawl committed or from
 //! what the web's server saw, so the demo cannot say more than is true.
 
-mod asking;
 mod change;
 mod fates;
 mod first;
 mod next;
 mod round;
 mod second;
-mod served;
+mod site;
 mod stage;
+mod why;
 
 use clap::Args as ClapArgs;
-use stage::Stage;
+use stage::DemoStage;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The story, in order. A step tells its part, and leaves on the stage what later ones
 /// need.
-const STEPS: [fn(&mut Stage) -> anyhow::Result<()>; 6] =
-    [served::step, first::step, change::step, second::step, asking::step, next::step];
+const STEPS: [fn(&mut DemoStage) -> anyhow::Result<()>; 6] =
+    [site::step, first::step, change::step, second::step, why::step, next::step];
 
 /// Crawl a small web that is part of the program, change it, and crawl it again
 ///
@@ -46,7 +46,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut stage = Stage::open(args.keep, args.json)?;
+    let mut stage = DemoStage::open(args.keep, args.json)?;
     for step in STEPS {
         step(&mut stage)?;
         if stage.is_stopped() {

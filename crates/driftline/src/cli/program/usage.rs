@@ -64,7 +64,7 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser, Debug)]
-    struct CommandLine {
+    struct UsageCommand {
         #[arg(long)]
         share: Option<f64>,
         #[arg(long)]
@@ -75,7 +75,7 @@ mod tests {
 
     fn said(args: &[&str]) -> String {
         let line = [&["driftline"], args].concat();
-        let error = CommandLine::try_parse_from(line).unwrap_err();
+        let error = UsageCommand::try_parse_from(line).unwrap_err();
         one_line(&words(&error).unwrap_or_else(|| error.render().to_string()))
     }
 

@@ -1,8 +1,8 @@
 //! Routes of the server itself: whether it is alive, what it counts, what can be called, and
 //! the route that the command line calls with `--server`.
 
-use super::{Answer, Call, Gate, Method, NoParams, Route};
-use crate::http::answering::{HEALTH, READY};
+use super::{Call, Gate, Method, NoParams, Route, RouteAnswer};
+use crate::http::dispatch::{HEALTH, READY};
 use crate::http::openapi;
 use crate::http::problem::Problem;
 use crate::verbs::access::{Area, Needs};
@@ -21,7 +21,7 @@ const MONITORING: Gate = Gate::Needs(Needs::viewer(Area::Monitoring));
 /// program.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+struct VerbCall {
     verb: String,
     /// The request.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub(super) fn routes() -> Vec<Route> {
             "A verb's request as the command line sends it with --server; what it needs depends on \
              the verb",
             "question",
-            |call, _: NoParams, asked: Asked| {
+            |call, _: NoParams, asked: VerbCall| {
                 call.served.answer(call.caller, &asked.verb, asked.args)
             },
         ),
@@ -64,7 +64,7 @@ fn text(
     about: &'static str,
     run: fn(&Call<'_>) -> Result<String, Problem>,
 ) -> Route {
-    let answer = Answer::Text(TEXT, Box::new(run));
+    let answer = RouteAnswer::Text(TEXT, Box::new(run));
     let (method, params, body) = (Method::Get, Vec::new(), None);
     Route { method, path, gate, about, params, body, answer, may_miss: false }
 }

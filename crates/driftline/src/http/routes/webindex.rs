@@ -6,7 +6,7 @@
 //! Invariants: what is behind the end is empty, and what is not known is not found; nothing
 //! here fails for what a caller writes.
 
-use super::reading::{links_of, page_of, unknown_page};
+use super::reads::{links_of, page_of, unknown_page};
 use super::{Call, Gate, Method, Route};
 use crate::http::problem::Problem;
 use crate::verbs::access::{Area, Needs};
@@ -191,14 +191,14 @@ fn paged<A, T>(
 }
 
 /// Takes a list out of an answer.
-fn taken<T>(listing: &mut Listing<T>) -> Listing<T> {
+fn take_items<T>(listing: &mut Listing<T>) -> Listing<T> {
     let (items, next) = (std::mem::take(&mut listing.items), listing.next.take());
     Listing { items, next, previous: listing.previous.take() }
 }
 
 fn top(call: &Call<'_>, params: ListPage) -> Result<TopResults, Problem> {
     let ask = |page| call.ask::<Top>(TopRequest { by: By::Incount, domain: None, page });
-    let (list, _) = paged(&params, ask, |answer| taken(&mut answer.listing))?;
+    let (list, _) = paged(&params, ask, |answer| take_items(&mut answer.listing))?;
     let results = list.items.into_iter().map(|it| WebindexTop { key: it.url, value: it.incount });
     Ok(TopResults { next: list.next, page_num: params.page_num, results: results.collect() })
 }
@@ -208,7 +208,7 @@ fn pages(call: &Call<'_>, params: DomainParams) -> Result<DomainPages, Problem> 
         let domain = Some(params.domain.clone());
         call.ask::<Top>(TopRequest { by: By::Score, domain, page })
     };
-    let (list, answer) = paged(&params.page, ask, |answer| taken(&mut answer.listing))?;
+    let (list, answer) = paged(&params.page, ask, |answer| take_items(&mut answer.listing))?;
     let Some(total) = answer.pages else {
         return Err(Problem::missing("nothing is known of this domain"));
     };

@@ -1,7 +1,7 @@
 //! Heads of requests as no client library sends them, byte by byte.
 
 use super::*;
-use crate::http::serving::{HEAD_BYTES_MAX, HEADERS_MAX};
+use crate::http::server::{HEAD_BYTES_MAX, HEADERS_MAX};
 use std::io::Read;
 use std::net::TcpStream;
 use store::testing::on_sqlite;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::http::access::{CALLS_A_SECOND, CALLS_AT_ONCE};
-use crate::http::answering::HEADERS;
 use crate::http::bodies::BODY_BYTES_MAX;
+use crate::http::dispatch::HEADERS;
 use crate::http::params::takes_gzip;
 use std::time::{Duration, Instant};
 use store::ids::Part;
@@ -164,7 +164,7 @@ fn an_answer_that_the_caller_has_is_not_sent_again_and_a_long_one_is_compressed(
 
 #[test]
 fn a_token_that_calls_too_often_waits_and_others_do_not() {
-    let (access, now) = (Access::default(), Instant::now());
+    let (access, now) = (ApiAccess::default(), Instant::now());
     let at_once = (0..2_000).filter(|_| access.may_call(1, now)).count();
     assert_eq!(at_once as f64, CALLS_AT_ONCE);
     assert!(access.may_call(2, now), "another token");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::catalog;
-use crate::http::params::Kind;
+use crate::http::params::ParamKind;
 use crate::http::routes::{self, Method};
 use store::dialect::Dialect;
 use store::testing::both_databases;
@@ -71,7 +71,8 @@ fn a_secret_goes_in_and_never_comes_out() {
         assert_eq!(status, 200, "{made}");
         let mut asked = 0;
         for route in routes::all().filter(|it| it.method == Method::Get) {
-            let value = |kind: &Kind| if matches!(kind, Kind::Choice(_)) { "in" } else { "solr" };
+            let value =
+                |kind: &ParamKind| if matches!(kind, ParamKind::Choice(_)) { "in" } else { "solr" };
             let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
             let needed = route.params.iter().filter(|it| it.is_required && !in_path(&it.name));
             let query: Vec<String> =

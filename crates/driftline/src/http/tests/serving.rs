@@ -1,7 +1,7 @@
 //! Connections: TLS, silent callers, what is no request, and an end in good order.
 
 use super::*;
-use crate::http::serving::tls;
+use crate::http::server::tls;
 use std::io::Read;
 use std::net::TcpStream;
 use std::sync::mpsc::sync_channel;
@@ -18,11 +18,11 @@ fn with_tls_callers_are_answered_encrypted_and_others_not_at_all() {
         std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
         assert!(tls(&key, &key).is_err() && tls(&cert, &cert).is_err(), "not what they should be");
         let log = Arc::new(Log::to(Box::new(Lines::default()), true));
-        let (context, access) = (VerbContext::of_rows(db.clone()), Access::default());
-        let served = Served::new(context, access, true, log, Box::new(|| ()));
+        let (context, access) = (VerbContext::of_rows(db.clone()), ApiAccess::default());
+        let served = ApiState::new(context, access, true, log, Box::new(|| ()));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let acceptor = tls(&cert, &key).unwrap();
-        let serving = Serving::start(listener, Some(acceptor), Arc::new(served)).unwrap();
+        let serving = ApiServer::start(listener, Some(acceptor), Arc::new(served)).unwrap();
         let port = serving.address.port();
         let root = reqwest::Certificate::from_pem(made.cert.pem().as_bytes()).unwrap();
         let client = Client::builder().tls_certs_only([root]).build().unwrap();

@@ -1,12 +1,12 @@
 //! Authority groups and authorization domains: names with descriptions that connections refer to.
 
 use super::ADMIN;
-use crate::definitions::{Definitions, Described};
+use crate::definitions::{Definitions, DescribedOnly};
 use crate::refusal::require;
 use crate::text::shown;
 use crate::verbs::access::Needs;
 use crate::verbs::audit_trail::AuditSubject;
-use crate::verbs::changes::{ChangeContext, Changed};
+use crate::verbs::changes::{ChangeContext, ChangeResult};
 use crate::verbs::context::VerbContext;
 use crate::verbs::{Change, Verb};
 use serde::{Deserialize, Serialize};
@@ -81,9 +81,12 @@ impl Change for ChangeAuthority {
     const NAME: &'static str = "authority-change";
     const NEEDS: Option<Needs> = ADMIN;
     type Request = AuthorityRequest;
-    type Response = Changed;
+    type Response = ChangeResult;
 
-    fn carry_out(context: &ChangeContext, request: AuthorityRequest) -> anyhow::Result<Changed> {
+    fn carry_out(
+        context: &ChangeContext,
+        request: AuthorityRequest,
+    ) -> anyhow::Result<ChangeResult> {
         let AuthorityRequest { kind, name, description } = request;
         match description {
             Some(description) => create(context, kind, name, description),
@@ -96,7 +99,7 @@ impl Change for ChangeAuthority {
         AuditSubject::of(request.kind.command(), action, &request.name)
     }
 
-    fn outcome(changed: &Changed) -> String {
+    fn outcome(changed: &ChangeResult) -> String {
         changed.text()
     }
 }
@@ -106,7 +109,7 @@ fn create(
     kind: AuthorityKind,
     name: String,
     description: String,
-) -> anyhow::Result<Changed> {
+) -> anyhow::Result<ChangeResult> {
     let realm = kind.realm();
     context.define(false, move |stored| {
         let mut new = Definitions::default();
@@ -120,12 +123,16 @@ fn create(
             realm.word(),
             shown(&name)
         );
-        into.insert(name.clone(), Described { description: description.clone() });
+        into.insert(name.clone(), DescribedOnly { description: description.clone() });
         Ok(new)
     })
 }
 
-fn delete(context: &ChangeContext, kind: AuthorityKind, name: String) -> anyhow::Result<Changed> {
+fn delete(
+    context: &ChangeContext,
+    kind: AuthorityKind,
+    name: String,
+) -> anyhow::Result<ChangeResult> {
     let (realm, gone) = (kind.realm(), name.clone());
     let word = realm.word();
     let was_there = context.db.write(move |tx| authorities::delete(tx, realm, &gone))?;
@@ -135,5 +142,5 @@ fn delete(context: &ChangeContext, kind: AuthorityKind, name: String) -> anyhow:
         shown(&name),
         kind.command()
     );
-    Ok(Changed::done(vec![format!("{word} {name}: deleted")]))
+    Ok(ChangeResult::done(vec![format!("{word} {name}: deleted")]))
 }

@@ -15,7 +15,7 @@ use crate::refusal::require;
 use crate::text::{self, shown};
 use crate::verbs::access::Needs;
 use crate::verbs::audit_trail::AuditSubject;
-use crate::verbs::changes::{ChangeContext, Changed, define};
+use crate::verbs::changes::{ChangeContext, ChangeResult, define};
 use crate::verbs::context::VerbContext;
 use crate::verbs::{Change, Verb};
 use anyhow::Context;
@@ -123,9 +123,12 @@ impl Change for ChangeConnection {
     const NAME: &'static str = "connection-change";
     const NEEDS: Option<Needs> = ADMIN;
     type Request = ConnectionRequest;
-    type Response = Changed;
+    type Response = ChangeResult;
 
-    fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Result<Changed> {
+    fn carry_out(
+        context: &ChangeContext,
+        request: ConnectionRequest,
+    ) -> anyhow::Result<ChangeResult> {
         carry_out(context, request)
     }
 
@@ -145,7 +148,7 @@ impl Change for ChangeConnection {
         }
     }
 
-    fn outcome(changed: &Changed) -> String {
+    fn outcome(changed: &ChangeResult) -> String {
         changed.text()
     }
 }
@@ -154,7 +157,7 @@ fn kind_name(text: &str) -> Result<String, String> {
     kind_of(text).map(|kind| kind.name().to_owned())
 }
 
-fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Result<Changed> {
+fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Result<ChangeResult> {
     match request {
         ConnectionRequest::Create { one, connector, flags } => {
             create(context, one, connector, flags)
@@ -169,14 +172,14 @@ fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Res
                 Ok(it.name)
             })?;
             let line = format!("output connection {name}: the next runs send it everything again");
-            Ok(Changed::done(vec![line]))
+            Ok(ChangeResult::done(vec![line]))
         }
         ConnectionRequest::Forget { one } => {
             let it = context.db.read(move |tx| output(tx, &one))?;
             let count = forget(&context.db, it.id)?;
             let many = text::count(i64::try_from(count).unwrap_or(i64::MAX), "document");
             let line = format!("output connection {}: {many} forgotten", it.name);
-            Ok(Changed::done(vec![line]))
+            Ok(ChangeResult::done(vec![line]))
         }
         ConnectionRequest::ForgetSealed {} => {
             let now_ms = clock::now_ms();
@@ -184,7 +187,7 @@ fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Res
             let line = |(kind, name): &(Kind, String)| {
                 format!("{} connection {name}: its settings are gone", kind.name())
             };
-            Ok(Changed::done(forgotten.iter().map(line).collect()))
+            Ok(ChangeResult::done(forgotten.iter().map(line).collect()))
         }
         ConnectionRequest::ClearHistory { one, before_ms } => {
             history::piece(context, one, before_ms)
@@ -205,14 +208,14 @@ fn output(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<Connection> {
     }
 }
 
-fn delete(context: &ChangeContext, one: ConnectionName) -> anyhow::Result<Changed> {
+fn delete(context: &ChangeContext, one: ConnectionName) -> anyhow::Result<ChangeResult> {
     let (id, line) = context.db.write(move |tx| {
         let (kind, it) = find(tx, &one)?;
         connections::delete(tx, kind, &it.name)?;
         Ok((it.id, format!("{} connection {}: deleted", kind.name(), it.name)))
     })?;
     forget(&context.db, id)?;
-    Ok(Changed::done(vec![line]))
+    Ok(ChangeResult::done(vec![line]))
 }
 
 /// Forgets what an output has, piece by piece. Returns how many documents.
@@ -240,7 +243,7 @@ fn create(
     one: ConnectionName,
     connector: String,
     flags: ConnectionFlags,
-) -> anyhow::Result<Changed> {
+) -> anyhow::Result<ChangeResult> {
     let kind = one.kind.as_deref().and_then(Kind::parse);
     let connector = catalog::named(kind, &connector)?;
     let mut form = ConnectionForm::new(connector.name);
@@ -262,7 +265,7 @@ fn edit(
     one: ConnectionName,
     rename: Option<String>,
     flags: ConnectionFlags,
-) -> anyhow::Result<Changed> {
+) -> anyhow::Result<ChangeResult> {
     let now_ms = clock::now_ms();
     let lines = context.db.write(move |tx| {
         let (kind, mut it) = find(tx, &one)?;
@@ -282,7 +285,7 @@ fn edit(
         })?);
         Ok(lines)
     })?;
-    Ok(Changed::done(lines))
+    Ok(ChangeResult::done(lines))
 }
 
 fn renamed(

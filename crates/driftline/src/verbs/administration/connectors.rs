@@ -2,10 +2,10 @@
 
 use super::ADMIN;
 use crate::catalog::{self, kind_of};
-use crate::refusal::Judged;
+use crate::refusal::OrRefused;
 use crate::verbs::access::Needs;
 use crate::verbs::audit_trail::AuditSubject;
-use crate::verbs::changes::{ChangeContext, Changed};
+use crate::verbs::changes::{ChangeContext, ChangeResult};
 use crate::verbs::context::VerbContext;
 use crate::verbs::{Change, Verb};
 use serde::{Deserialize, Serialize};
@@ -71,9 +71,12 @@ impl Change for RegisterConnector {
     const NAME: &'static str = "connector-register";
     const NEEDS: Option<Needs> = ADMIN;
     type Request = RegisterRequest;
-    type Response = Changed;
+    type Response = ChangeResult;
 
-    fn carry_out(context: &ChangeContext, request: RegisterRequest) -> anyhow::Result<Changed> {
+    fn carry_out(
+        context: &ChangeContext,
+        request: RegisterRequest,
+    ) -> anyhow::Result<ChangeResult> {
         let kind = kind_of(&request.kind).or_refused()?;
         let connector = catalog::named(Some(kind), &request.name)?;
         let now_ms = clock::now_ms();
@@ -83,7 +86,7 @@ impl Change for RegisterConnector {
         })?;
         let done = if request.register { "registered" } else { "deregistered" };
         let line = format!("{} connector {}: {done}", connector.kind.name(), connector.name);
-        Ok(Changed::done(is_new.then_some(line).into_iter().collect()))
+        Ok(ChangeResult::done(is_new.then_some(line).into_iter().collect()))
     }
 
     fn subject(request: &RegisterRequest) -> AuditSubject {
@@ -91,7 +94,7 @@ impl Change for RegisterConnector {
         AuditSubject::of("connector", action, &request.name)
     }
 
-    fn outcome(changed: &Changed) -> String {
+    fn outcome(changed: &ChangeResult) -> String {
         changed.text()
     }
 }

@@ -5,9 +5,9 @@
 
 use super::ADMIN;
 use crate::definitions::{self, Definitions};
-use crate::verbs::access::{Area, Caller, Forbidden, Needs};
+use crate::verbs::access::{Area, Caller, Needs, TokenForbids};
 use crate::verbs::audit_trail::AuditSubject;
-use crate::verbs::changes::{ChangeContext, Changed};
+use crate::verbs::changes::{ChangeContext, ChangeResult};
 use crate::verbs::context::VerbContext;
 use crate::verbs::{Change, Verb};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ impl Verb for ExportDefinitions {
     fn check_caller(request: &ExportRequest, _: &Caller) -> anyhow::Result<()> {
         if request.secrets {
             let why = "secrets do not leave through a server; export them where the data is";
-            return Err(Forbidden(why.to_owned()).into());
+            return Err(TokenForbids(why.to_owned()).into());
         }
         Ok(())
     }
@@ -59,9 +59,9 @@ impl Change for ImportDefinitions {
     const NAME: &'static str = "import";
     const NEEDS: Option<Needs> = ADMIN;
     type Request = ImportRequest;
-    type Response = Changed;
+    type Response = ChangeResult;
 
-    fn carry_out(context: &ChangeContext, request: ImportRequest) -> anyhow::Result<Changed> {
+    fn carry_out(context: &ChangeContext, request: ImportRequest) -> anyhow::Result<ChangeResult> {
         let ImportRequest { definitions, dry_run } = request;
         context.define(dry_run, move |_| Ok(definitions.clone()))
     }
@@ -70,7 +70,7 @@ impl Change for ImportDefinitions {
         AuditSubject::unnamed("import", "definitions")
     }
 
-    fn outcome(changed: &Changed) -> String {
+    fn outcome(changed: &ChangeResult) -> String {
         changed.text()
     }
 
@@ -82,7 +82,7 @@ impl Change for ImportDefinitions {
     fn check_caller(request: &ImportRequest, caller: &Caller) -> anyhow::Result<()> {
         if !request.definitions.jobs.is_empty() && !caller.is_for(Area::Jobs.name()) {
             let why = "this token is not for jobs, and the document defines some";
-            return Err(Forbidden(why.to_owned()).into());
+            return Err(TokenForbids(why.to_owned()).into());
         }
         Ok(())
     }

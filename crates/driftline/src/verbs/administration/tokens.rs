@@ -6,9 +6,9 @@ use super::ADMIN;
 use crate::http::access::{hash_of, new_token};
 use crate::refusal::{refuse, require};
 use crate::text::{date, shown};
-use crate::verbs::access::{Area, COMMAND_LINE, Caller, Forbidden, Needs};
+use crate::verbs::access::{Area, COMMAND_LINE, Caller, Needs, TokenForbids};
 use crate::verbs::audit_trail::{self, AuditSubject};
-use crate::verbs::changes::{ChangeContext, Changed};
+use crate::verbs::changes::{ChangeContext, ChangeResult};
 use crate::verbs::context::VerbContext;
 use crate::verbs::{Change, Verb};
 use schemars::JsonSchema;
@@ -123,7 +123,7 @@ impl Change for CreateToken {
 
     /// A token that may more, or lasts longer, would let its maker out of its own limits.
     fn check_caller(new: &NewToken, caller: &Caller) -> anyhow::Result<()> {
-        let forbidden = |why: &str| Err(Forbidden(why.to_owned()).into());
+        let forbidden = |why: &str| Err(TokenForbids(why.to_owned()).into());
         let is_wider = new.areas.is_empty() || new.areas.iter().any(|area| !caller.is_for(area));
         if !caller.areas.is_empty() && is_wider {
             return forbidden("a token makes none that is for more than it is itself");
@@ -141,9 +141,9 @@ impl Change for RevokeToken {
     const NAME: &'static str = "token-revoke";
     const NEEDS: Option<Needs> = ADMIN;
     type Request = TokenRequest;
-    type Response = Changed;
+    type Response = ChangeResult;
 
-    fn carry_out(context: &ChangeContext, request: TokenRequest) -> anyhow::Result<Changed> {
+    fn carry_out(context: &ChangeContext, request: TokenRequest) -> anyhow::Result<ChangeResult> {
         let now_ms = clock::now_ms();
         let (name, revoked) = (request.name.clone(), request.name);
         if !context.db.write(move |tx| tokens::revoke(tx, &revoked, now_ms))? {
@@ -152,14 +152,14 @@ impl Change for RevokeToken {
                 shown(&name)
             );
         }
-        Ok(Changed::done(vec![format!("token {name}: revoked")]))
+        Ok(ChangeResult::done(vec![format!("token {name}: revoked")]))
     }
 
     fn subject(request: &TokenRequest) -> AuditSubject {
         AuditSubject::of("token", "revoke", &request.name)
     }
 
-    fn outcome(changed: &Changed) -> String {
+    fn outcome(changed: &ChangeResult) -> String {
         changed.text()
     }
 }

@@ -294,14 +294,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Parser)]
-    struct CommandLine {
+    struct CrawlCommand {
         #[command(flatten)]
         flags: CrawlFlags,
     }
 
     fn applied(before: WebSpec, args: &[&str]) -> WebSpec {
         let line = [&["crawl"], args].concat();
-        CommandLine::try_parse_from(line).unwrap().flags.apply(before, &[]).unwrap()
+        CrawlCommand::try_parse_from(line).unwrap().flags.apply(before, &[]).unwrap()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use store::ids::{JobId, Run};
 
 /// The crawl was taken over.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct HandoverAccepted {
     pub ticket: Ticket,
     /// The job's last run until now.
     pub run_before: i64,
@@ -31,7 +31,7 @@ pub struct Ticket {
 /// How far a crawl is.
 #[derive(Serialize, Deserialize)]
 pub struct HandedProgress {
-    pub begin: Beginning,
+    pub begin: RunStart,
     /// What the process did for the run.
     pub did: Counted,
     /// The hosts with the longest mean time of an answer.
@@ -41,7 +41,7 @@ pub struct HandedProgress {
 /// How far the begin of its run is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Beginning {
+pub enum RunStart {
     /// The job is on its way.
     UnderWay,
     /// The run is under way, or over.
@@ -69,7 +69,7 @@ impl BegunRun {
     }
 
     /// The same for the process that asked.
-    pub fn begun(&self, accepted: &Accepted) -> Begun {
+    pub fn begun(&self, accepted: &HandoverAccepted) -> Begun {
         Begun {
             job: JobId(accepted.ticket.job),
             run: Run(self.run),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How a thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum CheckStatus {
     /// As it should be.
     Ok,
     /// It works, but may not for long or not well.
@@ -17,14 +17,14 @@ pub enum Verdict {
     Skip,
 }
 
-impl Verdict {
+impl CheckStatus {
     /// As it is shown.
     pub fn word(self) -> &'static str {
         match self {
-            Verdict::Ok => "ok",
-            Verdict::Warn => "warn",
-            Verdict::Fail => "FAIL",
-            Verdict::Skip => "skip",
+            CheckStatus::Ok => "ok",
+            CheckStatus::Warn => "warn",
+            CheckStatus::Fail => "FAIL",
+            CheckStatus::Skip => "skip",
         }
     }
 }
@@ -33,7 +33,7 @@ impl Verdict {
 pub struct Check {
     /// What was looked at, in a word or two that never change.
     pub name: String,
-    pub verdict: Verdict,
+    pub verdict: CheckStatus,
     pub what: String,
     pub why: Option<String>,
     pub next: Option<String>,
@@ -57,28 +57,28 @@ pub struct Measure {
 }
 
 impl Check {
-    fn new(name: &str, verdict: Verdict, what: impl Into<String>) -> Check {
+    fn new(name: &str, verdict: CheckStatus, what: impl Into<String>) -> Check {
         Check { name: name.to_owned(), verdict, what: what.into(), why: None, next: None }
     }
 
     /// It is as it should be.
     pub fn ok(name: &str, what: impl Into<String>) -> Check {
-        Check::new(name, Verdict::Ok, what)
+        Check::new(name, CheckStatus::Ok, what)
     }
 
     /// It works, but; with why that matters and what to do.
     pub fn warn(name: &str, what: impl Into<String>, help: Advice<'_>) -> Check {
-        Check::new(name, Verdict::Warn, what).help(help)
+        Check::new(name, CheckStatus::Warn, what).help(help)
     }
 
     /// It does not work; with why that matters and what to do.
     pub fn fail(name: &str, what: impl Into<String>, help: Advice<'_>) -> Check {
-        Check::new(name, Verdict::Fail, what).help(help)
+        Check::new(name, CheckStatus::Fail, what).help(help)
     }
 
     /// It was not looked at; with what to do to have it looked at.
     pub fn skip(name: &str, what: impl Into<String>) -> Check {
-        Check::new(name, Verdict::Skip, what)
+        Check::new(name, CheckStatus::Skip, what)
     }
 
     /// By a measure: well from `well` on, a failure below `least`.
@@ -111,8 +111,8 @@ mod tests {
             let measure = Measure { found, well: 10, least: 5 };
             Check::at_least("x", measure, "y", Advice { why: "w", next: "n" })
         };
-        assert_eq!((of(10).verdict, of(10).why), (Verdict::Ok, None));
-        assert_eq!((of(9).verdict, of(5).verdict), (Verdict::Warn, Verdict::Warn));
-        assert_eq!((of(4).verdict, of(4).next), (Verdict::Fail, Some("n".to_owned())));
+        assert_eq!((of(10).verdict, of(10).why), (CheckStatus::Ok, None));
+        assert_eq!((of(9).verdict, of(5).verdict), (CheckStatus::Warn, CheckStatus::Warn));
+        assert_eq!((of(4).verdict, of(4).next), (CheckStatus::Fail, Some("n".to_owned())));
     }
 }

@@ -253,7 +253,7 @@ fn probe(objects: &Objects) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::doctor::check::Verdict;
+    use crate::verbs::doctor::check::CheckStatus;
     use store::ids::{JobId, Part};
     use store::objects::Location;
     use store::tables::counters;
@@ -278,7 +278,8 @@ mod tests {
             let context = VerbContext::of_rows(db.clone());
             let found = checks(&context)?;
             let bad = |found: &[Check]| -> Vec<String> {
-                let is_bad = |it: &&Check| matches!(it.verdict, Verdict::Fail | Verdict::Warn);
+                let is_bad =
+                    |it: &&Check| matches!(it.verdict, CheckStatus::Fail | CheckStatus::Warn);
                 // The server of the tests does not sync, and is told so.
                 let is_bad = |it: &&Check| is_bad(it) && it.name != "durability";
                 found.iter().filter(is_bad).map(|it| it.name.clone()).collect()
@@ -293,10 +294,10 @@ mod tests {
 
     #[test]
     fn a_server_that_is_old_or_careless_fails() {
-        let verdicts = |server: Server| -> Vec<Verdict> {
+        let verdicts = |server: Server| -> Vec<CheckStatus> {
             database(Dialect::Postgres, &server).iter().map(|check| check.verdict).collect()
         };
-        let (ok, fail) = (Verdict::Ok, Verdict::Fail);
+        let (ok, fail) = (CheckStatus::Ok, CheckStatus::Fail);
         assert_eq!(verdicts(server()), [ok, ok, ok]);
         assert_eq!(verdicts(Server { version: 140_009, ..server() }), [fail, ok, ok]);
         assert_eq!(verdicts(Server { encoding: "LATIN1".into(), ..server() }), [ok, fail, ok]);
@@ -306,16 +307,16 @@ mod tests {
 
     #[test]
     fn clocks_may_differ_a_little() {
-        assert_eq!(clocks(1_000, 900, 1_100).verdict, Verdict::Ok);
-        assert_eq!(clocks(10_000, 900, 1_100).verdict, Verdict::Warn);
-        assert_eq!(clocks(-10_000, 900, 1_100).verdict, Verdict::Warn);
+        assert_eq!(clocks(1_000, 900, 1_100).verdict, CheckStatus::Ok);
+        assert_eq!(clocks(10_000, 900, 1_100).verdict, CheckStatus::Warn);
+        assert_eq!(clocks(-10_000, 900, 1_100).verdict, CheckStatus::Warn);
     }
 
     #[test]
     fn objects_are_tried_and_nothing_is_left() {
         let place = tempfile::tempdir().unwrap();
         let store = Objects::open(&Location::Directory(place.path().to_owned())).unwrap();
-        assert_eq!(objects(&store).verdict, Verdict::Ok);
+        assert_eq!(objects(&store).verdict, CheckStatus::Ok);
         let root = ObjectPath::parse("packs").unwrap();
         assert_eq!(store.list(&root, None, 9).unwrap(), []);
     }

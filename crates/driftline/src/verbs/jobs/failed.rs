@@ -99,7 +99,7 @@ impl Verb for FailedDocuments {
         let has_outputs = undelivered::is_meant_by(request.reason.as_deref());
         // They come first, before what is listed page by page.
         let first = if has_outputs && request.cursor.is_none() { limit } else { 0 };
-        let (undeliverable, mut documents) = undelivered::listed(&context.db, job.id, first)?;
+        let (undeliverable, mut documents) = undelivered::list(&context.db, job.id, first)?;
         let filter = DocumentFilter::failed(request.reason);
         let asked = DocumentWalk { filter: &filter, cursor: request.cursor.as_deref() };
         let found = walk(&context.db, &job, &asked, limit)?;

@@ -7,7 +7,7 @@ mod pipeline;
 
 use crate::catalog::typed;
 use crate::definitions::{CONTINUOUS, JobForm, NotificationForm, SCAN_ONCE};
-use crate::refusal::{Judged, OrRefuse, refuse, require};
+use crate::refusal::{OrRefuse, OrRefused, refuse, require};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use store::catalog::Connector;

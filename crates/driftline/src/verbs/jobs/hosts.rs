@@ -5,7 +5,7 @@
 //! ones without keeping all in memory.
 
 pub mod rank;
-pub mod throttled;
+pub mod throttles;
 
 use super::documents::walk::host_name;
 use crate::verbs::Verb;
@@ -24,7 +24,7 @@ use store::tables::addresses;
 use store::tables::bins::{self, Bin};
 use store::tables::robots::{self, Stored};
 use store::tables::settings;
-use throttled::Throttled;
+use throttles::HostThrottle;
 
 /// Hosts that jobs have met, or one in detail.
 pub struct Hosts;
@@ -107,7 +107,7 @@ pub struct HostLine {
     pub endless: Vec<Endless>,
     /// What connections allow it; only where one host is asked for.
     #[serde(default)]
-    pub throttles: Vec<Throttled>,
+    pub throttles: Vec<HostThrottle>,
 }
 
 /// The robots.txt of one origin.
@@ -147,7 +147,7 @@ impl Verb for Hosts {
         let agent = job.as_ref().and_then(|job| WebSpec::from_json(&job.docspec).ok());
         let agent = agent.unwrap_or_default().product().to_owned();
         let found = match &request.host {
-            Some(name) => rank::Ranked::one(find(context, &host_name(name))?),
+            Some(name) => rank::RankedHosts::one(find(context, &host_name(name))?),
             None => rank::rank(&context.db, job.map(|job| job.id), &request)?,
         };
         let mut hosts = Vec::new();
@@ -172,7 +172,7 @@ fn detailed(context: &VerbContext, part: Part, line: HostLine) -> anyhow::Result
     let (endless, throttles, mut addresses) = context.db.read(move |tx| {
         let suffixes = settings::suffix_list(tx)?;
         let endless = endless::of_host(tx, part, &name, &suffixes)?;
-        let throttles = throttled::of_host(tx, &name)?;
+        let throttles = throttles::of_host(tx, &name)?;
         Ok((endless, throttles, addresses::of_host(tx, part, &name)?))
     })?;
     addresses.sort_by_key(|(_, found_ms)| -found_ms);

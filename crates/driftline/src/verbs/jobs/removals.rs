@@ -125,7 +125,11 @@ pub fn causes(leaving: &BTreeMap<String, i64>) -> String {
 }
 
 /// What is held of a job, if anything is.
-pub fn held(tx: &mut Tx<'_>, job: JobId, state: &State) -> store::Result<Option<HeldRemovals>> {
+pub fn held_removals(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    state: &State,
+) -> store::Result<Option<HeldRemovals>> {
     let Some(since_ms) = state.removals.held_ms else { return Ok(None) };
     Ok(Some(HeldRemovals { since_ms, leaving: removals::marked(tx, job)? }))
 }

@@ -165,7 +165,7 @@ impl Verb for Reports {
         for name in request.state.iter_mut().chain(&mut request.status) {
             *name = name.replace('-', " ");
         }
-        let source = source::Source::open(&context.db, &request, clock::now_ms())?;
+        let source = source::ReportQuery::open(&context.db, &request, clock::now_ms())?;
         let mut response = match request.report {
             Report::History => history::answer(&source)?,
             Report::Activity | Report::Bandwidth => windows::answer(&source)?,

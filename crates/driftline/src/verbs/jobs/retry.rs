@@ -46,7 +46,7 @@ pub struct RetryPosition {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Retried {
+pub struct RetryResult {
     pub job: String,
     /// Documents that are ready again.
     pub retried: u64,
@@ -60,9 +60,9 @@ impl Change for RetryFailed {
     const NAME: &'static str = "job-retry";
     const NEEDS: Option<Needs> = Some(Needs::operator(Area::Jobs));
     type Request = RetryRequest;
-    type Response = Retried;
+    type Response = RetryResult;
 
-    fn carry_out(context: &ChangeContext, request: RetryRequest) -> anyhow::Result<Retried> {
+    fn carry_out(context: &ChangeContext, request: RetryRequest) -> anyhow::Result<RetryResult> {
         retry(&context.db, request)
     }
 
@@ -70,16 +70,17 @@ impl Change for RetryFailed {
         AuditSubject::of("job", "retry", &request.name)
     }
 
-    fn outcome(done: &Retried) -> String {
+    fn outcome(done: &RetryResult) -> String {
         format!("job {}: {} documents are tried again", done.job, done.retried)
     }
 }
 
 /// Makes documents ready again, for as many as a request may.
-fn retry(db: &Db, it: RetryRequest) -> anyhow::Result<Retried> {
+fn retry(db: &Db, it: RetryRequest) -> anyhow::Result<RetryResult> {
     let name = it.name.clone();
     let job = db.read(move |tx| find(tx, &name))?;
-    let mut done = Retried { job: job.name.clone(), retried: 0, unknown: Vec::new(), after: None };
+    let mut done =
+        RetryResult { job: job.name.clone(), retried: 0, unknown: Vec::new(), after: None };
     let keys: Vec<DocHash> = it.documents.iter().flat_map(keys_of).collect();
     let is_meant = undelivered::is_meant_by(it.reason.as_deref());
     let mut taken = Vec::new();
@@ -97,7 +98,7 @@ fn retry(db: &Db, it: RetryRequest) -> anyhow::Result<Retried> {
         };
         counters::parts_with(tx, job.id, "failed", from, settings::PARTS_MAX)
     })?;
-    let retrying = Retrying { db, job: job.id, request: &it, parts };
+    let retrying = RetryProgress { db, job: job.id, request: &it, parts };
     match it.documents.is_empty() {
         true => retrying.all(&mut done)?,
         false => retrying.named(&mut done, taken)?,
@@ -106,7 +107,7 @@ fn retry(db: &Db, it: RetryRequest) -> anyhow::Result<Retried> {
 }
 
 /// A retry that is under way.
-struct Retrying<'a> {
+struct RetryProgress<'a> {
     db: &'a Db,
     job: JobId,
     request: &'a RetryRequest,
@@ -114,9 +115,9 @@ struct Retrying<'a> {
     parts: Vec<Part>,
 }
 
-impl Retrying<'_> {
+impl RetryProgress<'_> {
     /// Makes all documents ready, or all with a reason, from a position on.
-    fn all(&self, done: &mut Retried) -> anyhow::Result<()> {
+    fn all(&self, done: &mut RetryResult) -> anyhow::Result<()> {
         let mut steps = 0;
         for part in &self.parts {
             let after = self.request.after.filter(|it| it.part == part.0);
@@ -142,7 +143,7 @@ impl Retrying<'_> {
     }
 
     /// Makes the documents ready that are named; `taken` are those that outputs take again.
-    fn named(&self, done: &mut Retried, taken: Vec<DocHash>) -> anyhow::Result<()> {
+    fn named(&self, done: &mut RetryResult, taken: Vec<DocHash>) -> anyhow::Result<()> {
         let texts = &self.request.documents;
         let keys: Vec<DocHash> = texts.iter().flat_map(keys_of).collect();
         let mut found: HashSet<DocHash> = taken.into_iter().collect();

@@ -1,7 +1,7 @@
 //! A job: its definition without secrets, how it stands, its last and its next runs.
 
+use super::job_status::{self, JobLine};
 use super::removals::{self, HeldRemovals};
-use super::standing::{self, JobLine};
 use super::{JobRequest, find};
 use crate::catalog::typed;
 use crate::definitions::{self, JobForm};
@@ -65,7 +65,7 @@ impl Verb for ShowJob {
 
 fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store::Result<ShownJob> {
     let job = find(tx, name)?;
-    let (line, state, counters) = standing::one(tx, doing, name, now_ms)?;
+    let (line, state, counters) = job_status::one(tx, doing, name, now_ms)?;
     let records = schedules::load(tx, job.id)?;
     // Starts are looked for from the end of the last run on, while there is none.
     let last_ms = match state.phase {
@@ -82,7 +82,7 @@ fn look(tx: &mut Tx<'_>, doing: Option<&str>, name: &str, now_ms: i64) -> store:
         window_end_ms: state.window_end_ms,
         counters,
         definition: definition(tx, name)?,
-        removals: removals::held(tx, job.id, &state)?,
+        removals: removals::held_removals(tx, job.id, &state)?,
         runs,
         next_runs_ms: schedule::next_runs(job.start, &records, since, now_ms, NEXT_RUNS),
     })

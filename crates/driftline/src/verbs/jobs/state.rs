@@ -1,7 +1,7 @@
 //! Where one job stands, for who waits for it.
 
 use super::JobRequest;
-use super::standing::word;
+use super::job_status::word;
 use crate::verbs::Verb;
 use crate::verbs::access::{Area, Needs};
 use crate::verbs::context::VerbContext;

@@ -1,7 +1,7 @@
 //! Every action in every state, on both databases: what is legal leads on, what is not
 //! is refused with its reason and a way out, and changes nothing.
 
-use super::acting::{ActOnJob, ActRequest, Acted, JobAction};
+use super::actions::{ActOnJob, ActRequest, ActionResult, JobAction};
 use super::*;
 use crate::verbs::access::Asker;
 use crate::verbs::carry_out;
@@ -36,7 +36,7 @@ fn put(db: &Db, state: &State) -> Result<()> {
     })
 }
 
-fn act(db: &Db, action: JobAction) -> std::result::Result<Acted, String> {
+fn act(db: &Db, action: JobAction) -> std::result::Result<ActionResult, String> {
     let context = ChangeContext::of_rows(db.clone());
     let request = ActRequest { name: "docs".into(), action };
     let acted = carry_out::<ActOnJob>(&context, Asker::CommandLine, request);
@@ -143,7 +143,7 @@ fn an_action_is_legal_or_refused_with_its_reason_and_a_way_out() {
 
 #[test]
 fn every_state_has_a_word() {
-    let word = |state: &State| standing::word(state);
+    let word = |state: &State| job_status::word(state);
     let mut seen = std::collections::BTreeSet::new();
     for (state, _) in states() {
         seen.insert(word(&state));
@@ -204,7 +204,7 @@ fn a_way_out_fits_the_state() {
 #[test]
 fn seeding_is_forgotten_but_not_while_it_is_under_way() {
     made(|db| {
-        let reset = || defining::reset_seeding(db, "docs".into()).map_err(|it| it.to_string());
+        let reset = || define::reset_seeding(db, "docs".into()).map_err(|it| it.to_string());
         let version = || db.read(|tx| job_states::state(tx, JOB)).map(|it| it.seeding_version);
         let so_far = |it: &mut State| it.seeding_version = Some("so far".into());
         put(db, &state(Phase::Active, so_far))?;

@@ -40,7 +40,7 @@ fn places(db: &Db, job: JobId) -> Result<Places> {
 }
 
 /// How many there are, and the first of them.
-pub fn listed(db: &Db, job: JobId, limit: usize) -> Result<(i64, Vec<FailedDocument>)> {
+pub fn list(db: &Db, job: JobId, limit: usize) -> Result<(i64, Vec<FailedDocument>)> {
     let count = db.read(move |tx| counters::total(tx, job, ingests::UNDELIVERABLE))?;
     let (parts, outputs) = places(db, job)?;
     let mut found = Vec::new();

@@ -1,13 +1,13 @@
 //! Why a URL is or is not there: the one reason, in a sentence, with what to do about it.
 //!
-//! `look` finds what is known, `judge` and `settled` decide, `cause` lists every reason there is.
+//! `lookup` finds what is known, `judge` and `outcomes` decide, `cause` lists every reason there is.
 //! A job that is not named is each job that knows the URL; when none does, each says
 //! why it does not.
 
 pub mod cause;
 pub mod judge;
-pub mod look;
-pub mod settled;
+pub mod lookup;
+pub mod outcomes;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +15,7 @@ use crate::text::{count, when};
 use crate::verbs::Verb;
 use crate::verbs::access::{Area, Needs};
 use crate::verbs::context::VerbContext;
-use look::LookedUp;
+use lookup::LookedUp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::clock;
@@ -75,7 +75,7 @@ impl Verb for Why {
         let asked = request.url.clone();
         let mut all = context
             .db
-            .read(move |tx| look::look(tx, &request.url, request.job.as_deref(), now_ms))?;
+            .read(move |tx| lookup::look(tx, &request.url, request.job.as_deref(), now_ms))?;
         for job in all.iter_mut().filter_map(|looked| looked.job.as_mut()) {
             job.standing = context.standing(job.standing);
         }

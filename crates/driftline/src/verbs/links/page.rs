@@ -3,7 +3,7 @@
 //! Invariant: a page of which nothing is known is told as such, and never shown as an empty one.
 
 use super::PageHead;
-use super::finding::{self, FoundPage};
+use super::find::{self, FoundPage};
 use crate::verbs::access::{Area, Needs};
 use crate::verbs::context::VerbContext;
 use crate::verbs::{Opens, Verb};
@@ -72,14 +72,14 @@ impl Verb for Page {
     type Response = PageResponse;
 
     fn answer(context: &VerbContext, request: PageRequest) -> anyhow::Result<PageResponse> {
-        let (index, candidates) = finding::candidates(context, &request.url)?;
-        let found = index.read(move |view| finding::find(view, &candidates))?;
-        let page = found.map(|found| known(&context.db, &found)).transpose()?;
+        let (index, candidates) = find::candidates(context, &request.url)?;
+        let found = index.read(move |view| find::find(view, &candidates))?;
+        let page = found.map(|found| known_page(&context.db, &found)).transpose()?;
         Ok(PageResponse { asked: request.url, page })
     }
 }
 
-fn known(db: &Db, found: &FoundPage) -> store::Result<KnownPage> {
+fn known_page(db: &Db, found: &FoundPage) -> store::Result<KnownPage> {
     let head = PageHead::of(found);
     let page = found.page.as_ref().map(|(page, _)| page);
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());

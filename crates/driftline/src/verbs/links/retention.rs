@@ -7,7 +7,7 @@ use crate::text::counted;
 use crate::verbs::Change;
 use crate::verbs::access::{Area, Needs};
 use crate::verbs::audit_trail::AuditSubject;
-use crate::verbs::changes::{ChangeContext, Changed};
+use crate::verbs::changes::{ChangeContext, ChangeResult};
 use serde::{Deserialize, Serialize};
 use store::tables::settings::{self, LostLinks};
 
@@ -28,9 +28,12 @@ impl Change for SetRetention {
     const NAME: &'static str = "links-retention";
     const NEEDS: Option<Needs> = Some(Needs::admin(Area::Administration));
     type Request = RetentionRequest;
-    type Response = Changed;
+    type Response = ChangeResult;
 
-    fn carry_out(context: &ChangeContext, request: RetentionRequest) -> anyhow::Result<Changed> {
+    fn carry_out(
+        context: &ChangeContext,
+        request: RetentionRequest,
+    ) -> anyhow::Result<ChangeResult> {
         let (before, after) = context.db.write(move |tx| {
             let before = settings::lost_links(tx)?;
             let after = LostLinks {
@@ -41,14 +44,14 @@ impl Change for SetRetention {
             Ok((before, after))
         })?;
         let is_new = before != after;
-        Ok(Changed::done(is_new.then(|| sentence(after)).into_iter().collect()))
+        Ok(ChangeResult::done(is_new.then(|| sentence(after)).into_iter().collect()))
     }
 
     fn subject(_: &RetentionRequest) -> AuditSubject {
         AuditSubject::unnamed("lost-links", "set")
     }
 
-    fn outcome(changed: &Changed) -> String {
+    fn outcome(changed: &ChangeResult) -> String {
         changed.text()
     }
 }

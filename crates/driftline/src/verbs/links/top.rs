@@ -3,7 +3,7 @@
 //! By in-links, or by score: in-links and one more if the page was crawled. Invariant: the
 //! order is whole, pages with equal figures by their rows, so a cursor shows none twice.
 
-use super::finding;
+use super::find;
 use crate::verbs::access::{Area, Needs};
 use crate::verbs::context::VerbContext;
 use crate::verbs::paging::LinkListPage;
@@ -58,7 +58,7 @@ impl Verb for Top {
         let paging = request.page.paging()?;
         let (domain, pages) = match &request.domain {
             Some(asked) => {
-                let (name, pages) = finding::domain(context, asked)?;
+                let (name, pages) = find::domain(context, asked)?;
                 (Some(name), pages)
             }
             None => (None, None),

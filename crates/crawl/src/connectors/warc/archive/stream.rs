@@ -207,7 +207,7 @@ fn of_extract(record: &Record, url: String) -> Tells {
         let facts = extract.facts(&url);
         return Tells::Page(Box::new(Telling { url, status: super::OK, server, facts }));
     }
-    match wat::told(&record.block) {
+    match wat::record_status(&record.block) {
         wat::RecordStatus::NoAnswer => Tells::Nothing,
         wat::RecordStatus::Unreadable | wat::RecordStatus::Answer(super::OK) => Tells::Unreadable,
         wat::RecordStatus::Answer(status) => match gone(status) {

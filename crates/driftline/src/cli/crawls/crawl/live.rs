@@ -30,7 +30,7 @@ const OPEN: [&str; 3] = ["ready", "waiting", "active"];
 const BUSY_MAX: u32 = 100;
 
 /// Draws until it is stopped.
-pub struct Watching {
+pub struct LiveDisplay {
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -41,7 +41,7 @@ pub fn watch(
     progress: &Arc<Progress>,
     job: JobId,
     json: bool,
-) -> anyhow::Result<Watching> {
+) -> anyhow::Result<LiveDisplay> {
     let (stop, stopped) = sync_channel(0);
     let (db, progress) = (db.clone(), progress.clone());
     let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
@@ -51,15 +51,15 @@ pub fn watch(
                 line.note(&notice);
             }
             if line.is_live() {
-                line.draw(&progress.snapshot(), &Standing::of_job(&db, job));
+                line.draw(&progress.snapshot(), &LiveStatus::of_job(&db, job));
             }
         }
         line.clear();
     })?;
-    Ok(Watching { stop: Some(stop), thread: Some(thread) })
+    Ok(LiveDisplay { stop: Some(stop), thread: Some(thread) })
 }
 
-impl Watching {
+impl LiveDisplay {
     /// Takes the line away.
     pub fn stop(mut self) {
         self.stop = None;
@@ -71,30 +71,30 @@ impl Watching {
 
 /// What the tables tell; nothing while the database is busy or away.
 #[derive(Default)]
-pub struct Standing {
+pub struct LiveStatus {
     /// Documents that are still to be done.
     pub open: Option<i64>,
     /// Chunks that the link index is behind by.
     pub behind: i64,
 }
 
-impl Standing {
+impl LiveStatus {
     /// How one job stands.
-    pub fn of_job(db: &Db, job: JobId) -> Standing {
+    pub fn of_job(db: &Db, job: JobId) -> LiveStatus {
         let now_ms = clock::now_ms();
         let read = db.read(move |tx| {
             Ok((counters::of_job(tx, job)?, cursors::lag(tx, LINKS, now_ms)?.behind_chunks))
         });
-        let Ok((counted, behind)) = read else { return Standing::default() };
+        let Ok((counted, behind)) = read else { return LiveStatus::default() };
         let is_open = |it: &&(String, i64)| OPEN.contains(&it.0.as_str());
         let open = counted.iter().filter(is_open).map(|it| it.1).sum();
-        Standing { open: Some(open), behind }
+        LiveStatus { open: Some(open), behind }
     }
 }
 
-impl Standing {
+impl LiveStatus {
     /// How all jobs stand that are about something, and are not paused.
-    pub fn of_all(db: &Db) -> Standing {
+    pub fn of_all(db: &Db) -> LiveStatus {
         let now_ms = clock::now_ms();
         let read = db.read(move |tx| {
             let mut open = 0;
@@ -106,8 +106,8 @@ impl Standing {
             }
             Ok((open, cursors::lag(tx, LINKS, now_ms)?.behind_chunks))
         });
-        let Ok((open, behind)) = read else { return Standing::default() };
-        Standing { open: Some(open), behind }
+        let Ok((open, behind)) = read else { return LiveStatus::default() };
+        LiveStatus { open: Some(open), behind }
     }
 }
 
@@ -147,7 +147,7 @@ impl ProgressLine {
         }
     }
 
-    pub fn draw(&mut self, counted: &Counted, standing: &Standing) {
+    pub fn draw(&mut self, counted: &Counted, standing: &LiveStatus) {
         let rate = self.rate(counted.documents());
         let spent = self.since.elapsed();
         let Some(live) = &mut self.live else { return };
@@ -171,7 +171,7 @@ impl ProgressLine {
 }
 
 /// What the line tells, the more important first.
-fn parts(counted: &Counted, standing: &Standing, rate: f64, spent: Duration) -> Vec<Part> {
+fn parts(counted: &Counted, standing: &LiveStatus, rate: f64, spent: Duration) -> Vec<Part> {
     let span_of = |time: Duration| span(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
     let mut parts = vec![Part::whole(count(counted.documents().cast_signed(), "document"))];
     if let Some(open) = standing.open {
@@ -205,7 +205,7 @@ mod tests {
         let waiting_for = waiting_for.map(str::to_owned);
         let counted =
             Counted { added: 123_456, bytes: 9_876_543_210, waiting_for, ..Counted::default() };
-        let standing = Standing { open: Some(7_654_321), behind: 1_234 };
+        let standing = LiveStatus { open: Some(7_654_321), behind: 1_234 };
         let parts = parts(&counted, &standing, 123.4, Duration::from_secs(7_200));
         terminal::fitted(&parts, columns)
     }

@@ -4,7 +4,7 @@
 //! from counting rows.
 
 use super::whole_run::{StoppedAt, WholeRun};
-use super::work::Worked;
+use super::work::CrawlWorkDone;
 use crate::cli::say;
 use crate::text::{count, shown, size_of};
 use crate::verbs::jobs::removals as held_removals;
@@ -24,7 +24,7 @@ const EXAMPLES_MAX: usize = 10;
 
 /// What came of a crawl.
 #[derive(serde::Serialize)]
-pub struct Summary {
+pub struct CrawlSummary {
     job: String,
     run: i64,
     ended: &'static str,
@@ -74,17 +74,17 @@ struct Slow {
     mean_ms: u64,
 }
 
-impl Summary {
+impl CrawlSummary {
     /// Reads what there is to say.
-    pub fn read(db: &Db, name: &str, worked: &Worked) -> anyhow::Result<Summary> {
-        let Worked { begun, did, ended, visible } = worked;
+    pub fn read(db: &Db, name: &str, worked: &CrawlWorkDone) -> anyhow::Result<CrawlSummary> {
+        let CrawlWorkDone { begun, did, ended, visible } = worked;
         let job = begun.job;
         let of = name.to_owned();
         let run = begun.run;
         let (documents, endless, whole_run, held) = db.read(move |tx| {
             let endless = endless::of_job(tx, job, &of)?;
             let state = job_states::state(tx, job)?;
-            let held = held_removals::held(tx, job, &state)?;
+            let held = held_removals::held_removals(tx, job, &state)?;
             Ok((counters::of_job(tx, job)?, endless, WholeRun::read(tx, job, run)?, held))
         })?;
         let (ended, left) = match ended {
@@ -102,7 +102,7 @@ impl Summary {
                 mean_ms: time.busy_ms / time.requests.max(1),
             })
             .collect();
-        Ok(Summary {
+        Ok(CrawlSummary {
             job: name.to_owned(),
             run: begun.run.0,
             ended,

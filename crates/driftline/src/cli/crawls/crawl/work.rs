@@ -3,10 +3,10 @@
 //! The same for every verb that crawls. Invariant: however the work ends, its node is
 //! marked as stopped before the answer, so that nobody waits for it.
 
-use super::{live, stopping};
-use crate::cli::crawls::delivering::{Delivering, Visible};
+use super::{live, signals};
+use crate::cli::crawls::deliveries::{PreparedOutputs, Visible};
 use crate::cli::crawls::extract;
-use crate::place::Held;
+use crate::place::OpenPlace;
 use ::crawl::begin::{self, Begun};
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
@@ -19,8 +19,8 @@ use store::ids::{IdMaker, NodeId};
 use store::tables::nodes::{self, NewNode};
 
 /// What is to be done.
-pub struct Work<'a> {
-    pub held: &'a Held,
+pub struct CrawlWork<'a> {
+    pub held: &'a OpenPlace,
     /// Addresses of our own that no crawl may reach.
     pub own: Vec<SocketAddr>,
     /// The job, which is made if it is not there.
@@ -32,7 +32,7 @@ pub struct Work<'a> {
     pub quiet: bool,
 }
 
-pub struct Worked {
+pub struct CrawlWorkDone {
     pub begun: Begun,
     /// What this process did.
     pub did: Counted,
@@ -41,10 +41,13 @@ pub struct Worked {
     pub visible: Visible,
 }
 
-impl Work<'_> {
+impl CrawlWork<'_> {
     /// Begins the job's next run, or goes on with it, and works until it is over or
     /// somebody stops it.
-    pub fn run(self, announce: impl FnOnce(&Begun) -> store::Result<()>) -> anyhow::Result<Worked> {
+    pub fn run(
+        self,
+        announce: impl FnOnce(&Begun) -> store::Result<()>,
+    ) -> anyhow::Result<CrawlWorkDone> {
         let db = &self.held.db;
         let node = NewNode {
             name: self.settings.node_name.clone(),
@@ -65,13 +68,13 @@ impl Work<'_> {
         self,
         node: NodeId,
         announce: impl FnOnce(&Begun) -> store::Result<()>,
-    ) -> anyhow::Result<Worked> {
+    ) -> anyhow::Result<CrawlWorkDone> {
         let (db, objects) = (&self.held.db, &self.held.objects);
         let ids = Arc::new(IdMaker::new(node)?);
         let mut shared = begin::shared(db, self.own)?;
         shared.extractor = Arc::new(extract::extractor());
         let progress = Arc::new(Progress::default());
-        let delivering = Delivering::new(self.held, &progress);
+        let delivering = PreparedOutputs::new(self.held, &progress);
         let deps = WorkerDeps {
             db: db.clone(),
             objects: objects.clone(),
@@ -86,12 +89,12 @@ impl Work<'_> {
         let (worker, stopper) =
             Worker::start(deps, self.settings.clone(), Attends::One(begun.job))?;
         let delivery = delivering.start(self.held, ids, &self.settings, &stopper)?;
-        let stopping = stopping::listen(stopper)?;
+        let stopping = signals::listen(stopper)?;
         let watching = live::watch(&self.held.db, &progress, begun.job, self.quiet)?;
         let ended = worker.run();
         let visible = delivery.stop();
         watching.stop();
         drop(stopping);
-        Ok(Worked { begun, did: progress.snapshot(), ended: ended?, visible })
+        Ok(CrawlWorkDone { begun, did: progress.snapshot(), ended: ended?, visible })
     }
 }

@@ -80,7 +80,7 @@ impl Attempt {
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// The system said no, in these words.
     Refused(String),
     /// The system ended the process for it.
@@ -91,10 +91,10 @@ pub enum Outcome {
 
 /// An attempt, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct AttemptResult {
     pub attempt: Attempt,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: AttemptOutcome,
 }
 
 /// What is known of the readers of this machine.
@@ -103,7 +103,7 @@ pub struct Confinement {
     /// The walls that stand.
     pub walls: Walls,
     /// What was tried inside them.
-    pub attempts: Vec<Tried>,
+    pub attempts: Vec<AttemptResult>,
 }
 
 /// Starts readers that try everything, and says what came of it.
@@ -112,7 +112,7 @@ pub fn look() -> anyhow::Result<Confinement> {
     let mut attempts = Vec::new();
     for attempt in Attempt::ALL {
         let (walls, outcome) = ask(attempt)?;
-        attempts.push(Tried { attempt, outcome });
+        attempts.push(AttemptResult { attempt, outcome });
         found = Some(walls);
     }
     let walls = found.context("nothing was tried")?;
@@ -120,7 +120,7 @@ pub fn look() -> anyhow::Result<Confinement> {
 }
 
 /// One reader and one attempt.
-fn ask(attempt: Attempt) -> anyhow::Result<(Walls, Outcome)> {
+fn ask(attempt: Attempt) -> anyhow::Result<(Walls, AttemptOutcome)> {
     let mut child = Command::new(crate::cli::crawls::extract::program())
         .args(["extract", "--attempt", &attempt.name()])
         .env_clear()
@@ -148,9 +148,9 @@ fn ask(attempt: Attempt) -> anyhow::Result<(Walls, Outcome)> {
     let walls = lines.next().context("it did not answer")?;
     let walls = serde_json::from_str(walls).context("it answered something else")?;
     let outcome = match (status.signal(), lines.next()) {
-        (Some(libc::SIGSYS), _) => Outcome::Ended,
+        (Some(libc::SIGSYS), _) => AttemptOutcome::Ended,
         // What is not its own word is that of a program that it started.
-        (None, Some(outcome)) => serde_json::from_str(outcome).unwrap_or(Outcome::Done),
+        (None, Some(outcome)) => serde_json::from_str(outcome).unwrap_or(AttemptOutcome::Done),
         (signal, _) => bail!("it ended without an answer (signal {signal:?})"),
     };
     Ok((walls, outcome))
@@ -161,8 +161,8 @@ pub fn run(attempt: Attempt) -> anyhow::Result<ExitCode> {
     let walls = walls::raise(Purpose::Looking).context("this process cannot be limited")?;
     crate::cli::say(&serde_json::to_string(&walls)?);
     let outcome = match attempt.make() {
-        Err(error) => Outcome::Refused(error.to_string()),
-        Ok(()) => Outcome::Done,
+        Err(error) => AttemptOutcome::Refused(error.to_string()),
+        Ok(()) => AttemptOutcome::Done,
     };
     crate::cli::say(&serde_json::to_string(&outcome)?);
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,7 @@
 //! Invariant: whether something has failed is read from the rows of runs, not from what this
 //! process has seen: others may have worked on them, before it or beside it.
 
-use super::Worked;
+use super::WorkOutcome;
 use crate::text::{count, shown};
 use ::crawl::worker::Ended;
 use ::crawl::worker::progress::Counted;
@@ -96,7 +96,7 @@ struct TroubledOutputs {
 
 impl WorkSummary {
     /// Reads what there is to say.
-    pub fn read(db: &Db, before: &RunsBefore, worked: Worked) -> Result<WorkSummary> {
+    pub fn read(db: &Db, before: &RunsBefore, worked: WorkOutcome) -> Result<WorkSummary> {
         let (mut runs, mut outputs) = (Vec::new(), Vec::new());
         for_each_job(db, |job| {
             let after = before.0.get(&job.id).copied().unwrap_or(Run(0));
@@ -115,7 +115,7 @@ impl WorkSummary {
             outputs.extend(Some(troubled).filter(|it| it.undelivered + it.given_up > 0));
             Ok(())
         })?;
-        let Worked { ended, did } = worked;
+        let WorkOutcome { ended, did } = worked;
         Ok(WorkSummary {
             ended: if matches!(ended, Ended::Finished { .. }) { "idle" } else { "stopped" },
             failed_runs: runs.iter().filter(|run| run.failed).count(),

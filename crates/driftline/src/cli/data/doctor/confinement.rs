@@ -1,7 +1,7 @@
 //! What somebody who takes a process over could do: who it runs as, and what the processes
 //! that read documents are kept from. The latter are started and asked, nothing is guessed.
 
-use crate::cli::crawls::extract::attempts::{Confinement, Outcome, Tried};
+use crate::cli::crawls::extract::attempts::{AttemptOutcome, AttemptResult, Confinement};
 use crate::cli::crawls::extract::walls::{Wall, Walls};
 use crate::cli::crawls::run_as;
 use crate::verbs::doctor::check::{Advice, Check};
@@ -39,9 +39,9 @@ pub fn readers(found: &anyhow::Result<Confinement>) -> Vec<Check> {
 }
 
 fn attempts(found: &Confinement) -> Check {
-    let (can, cannot): (Vec<&Tried>, Vec<&Tried>) =
-        found.attempts.iter().partition(|it| it.outcome == Outcome::Done);
-    let words = |which: Vec<&Tried>| {
+    let (can, cannot): (Vec<&AttemptResult>, Vec<&AttemptResult>) =
+        found.attempts.iter().partition(|it| it.outcome == AttemptOutcome::Done);
+    let words = |which: Vec<&AttemptResult>| {
         let words: Vec<&str> = which.into_iter().map(|it| it.attempt.words()).collect();
         words.join(", ")
     };
@@ -81,43 +81,43 @@ fn missing(name: &str, why: &str) -> Check {
 mod tests {
     use super::*;
     use crate::cli::crawls::extract::attempts::Attempt;
-    use crate::verbs::doctor::check::Verdict;
+    use crate::verbs::doctor::check::CheckStatus;
 
-    fn confinement(outcome: Outcome, landlock: Wall) -> anyhow::Result<Confinement> {
+    fn confinement(outcome: AttemptOutcome, landlock: Wall) -> anyhow::Result<Confinement> {
         let attempts = vec![
-            Tried { attempt: Attempt::OpenFile, outcome },
-            Tried { attempt: Attempt::Connect, outcome: Outcome::Ended },
+            AttemptResult { attempt: Attempt::OpenFile, outcome },
+            AttemptResult { attempt: Attempt::Connect, outcome: AttemptOutcome::Ended },
         ];
         let (no_new_privileges, network_namespace, seccomp) = (Wall::Full, Wall::Full, Wall::Full);
         let walls = Walls { no_new_privileges, network_namespace, landlock, seccomp };
         Ok(Confinement { walls, attempts })
     }
 
-    fn told(found: &anyhow::Result<Confinement>) -> Vec<(Verdict, String)> {
+    fn told(found: &anyhow::Result<Confinement>) -> Vec<(CheckStatus, String)> {
         readers(found).into_iter().map(|it| (it.verdict, it.what)).collect()
     }
 
     #[test]
     fn walls_that_are_missing_and_readers_that_are_free_are_told() {
-        let refused = || Outcome::Refused("no".into());
+        let refused = || AttemptOutcome::Refused("no".into());
         let well = told(&confinement(refused(), Wall::Partial("version 2".into())));
         assert_eq!(well.len(), 2, "{well:?}");
-        assert!(well.iter().all(|(verdict, _)| *verdict == Verdict::Ok), "{well:?}");
+        assert!(well.iter().all(|(verdict, _)| *verdict == CheckStatus::Ok), "{well:?}");
         assert!(well[1].1.contains("landlock in part (version 2)"), "{well:?}");
 
         let less = told(&confinement(refused(), Wall::No("there is none".into())));
-        assert_eq!(less[2], (Verdict::Warn, "without landlock: there is none".into()));
+        assert_eq!(less[2], (CheckStatus::Warn, "without landlock: there is none".into()));
 
-        let free = told(&confinement(Outcome::Done, Wall::Full));
-        assert_eq!(free[0], (Verdict::Fail, "it can open files".into()));
+        let free = told(&confinement(AttemptOutcome::Done, Wall::Full));
+        assert_eq!(free[0], (CheckStatus::Fail, "it can open files".into()));
         let none = told(&Err(anyhow::anyhow!("no process")));
-        assert_eq!(none, [(Verdict::Fail, "it does not work: no process".into())]);
+        assert_eq!(none, [(CheckStatus::Fail, "it does not work: no process".into())]);
     }
 
     #[test]
     fn root_is_told_that_it_is_root() {
-        assert_eq!(user(1_000).verdict, Verdict::Ok);
-        assert_eq!(user(0).verdict, Verdict::Warn);
+        assert_eq!(user(1_000).verdict, CheckStatus::Ok);
+        assert_eq!(user(0).verdict, CheckStatus::Warn);
         assert!(user(0).next.unwrap().contains("--user NAME"));
     }
 }

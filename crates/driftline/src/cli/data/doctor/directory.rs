@@ -237,14 +237,14 @@ fn log(layout: &Layout) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::doctor::check::Verdict;
+    use crate::verbs::doctor::check::CheckStatus;
 
     #[test]
     fn a_directory_that_is_not_there_is_judged_by_its_place() {
         let place = tempfile::tempdir().unwrap();
         let found = checks(&Layout::new(place.path().join("a/b")), store::clock::now_ms());
-        assert_eq!((found[0].name.as_str(), found[0].verdict), ("directory", Verdict::Warn));
-        assert!(found[1..].iter().all(|check| check.verdict != Verdict::Fail), "{found:?}");
+        assert_eq!((found[0].name.as_str(), found[0].verdict), ("directory", CheckStatus::Warn));
+        assert!(found[1..].iter().all(|check| check.verdict != CheckStatus::Fail), "{found:?}");
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "nothing is left");
         assert_eq!(nearest(Path::new("no/such/place")), Path::new("."));
     }
@@ -252,16 +252,16 @@ mod tests {
     #[test]
     fn open_doors_odd_times_and_long_paths_are_told() {
         let place = tempfile::tempdir().unwrap();
-        for (mode, verdict) in [(0o700, Verdict::Ok), (0o750, Verdict::Warn)] {
+        for (mode, verdict) in [(0o700, CheckStatus::Ok), (0o750, CheckStatus::Warn)] {
             std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(mode)).unwrap();
             assert_eq!(permissions(place.path()).verdict, verdict);
         }
         let hour_ms = 3_600_000;
-        assert_eq!(file_times(Some(hour_ms), hour_ms).verdict, Verdict::Ok);
+        assert_eq!(file_times(Some(hour_ms), hour_ms).verdict, CheckStatus::Ok);
         for modified_ms in [0, 3 * hour_ms] {
-            assert_eq!(file_times(Some(modified_ms), hour_ms).verdict, Verdict::Warn);
+            assert_eq!(file_times(Some(modified_ms), hour_ms).verdict, CheckStatus::Warn);
         }
-        assert_eq!(socket(&Layout::new("d")).verdict, Verdict::Ok);
+        assert_eq!(socket(&Layout::new("d")).verdict, CheckStatus::Ok);
     }
 
     #[test]
@@ -269,11 +269,11 @@ mod tests {
         let of = |free_bytes: u64, bytes: u64| {
             space(Room { free_bytes, bytes, free_files: None }).verdict
         };
-        assert_eq!(of(50 << 30, 100 << 30), Verdict::Ok);
-        assert_eq!(of(7 << 30, 100 << 30), Verdict::Warn);
-        assert_eq!(of(2 << 30, 4 << 30), Verdict::Warn);
-        assert_eq!(of(4 << 30, 100 << 30), Verdict::Fail);
-        assert_eq!(of(100 << 20, 200 << 20), Verdict::Fail);
+        assert_eq!(of(50 << 30, 100 << 30), CheckStatus::Ok);
+        assert_eq!(of(7 << 30, 100 << 30), CheckStatus::Warn);
+        assert_eq!(of(2 << 30, 4 << 30), CheckStatus::Warn);
+        assert_eq!(of(4 << 30, 100 << 30), CheckStatus::Fail);
+        assert_eq!(of(100 << 20, 200 << 20), CheckStatus::Fail);
     }
 
     #[test]
@@ -282,6 +282,6 @@ mod tests {
         let file = place.path().join("file");
         std::fs::write(&file, "x").unwrap();
         let found = sync(&file, 0);
-        assert_eq!((found[0].name.as_str(), found[0].verdict), ("writing", Verdict::Fail));
+        assert_eq!((found[0].name.as_str(), found[0].verdict), ("writing", CheckStatus::Fail));
     }
 }

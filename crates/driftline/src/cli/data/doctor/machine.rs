@@ -190,42 +190,45 @@ fn resolve(target: &str) -> Result<Vec<SocketAddr>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::doctor::check::Verdict;
+    use crate::verbs::doctor::check::CheckStatus;
 
     #[test]
     fn memory_is_what_the_machine_has_and_the_container_allows() {
         let of = |kib: u64, limit: Option<&str>| {
             memory(Some(&format!("MemTotal: 9 kB\nMemAvailable: {kib} kB\n")), limit).verdict
         };
-        assert_eq!(of(1 << 20, None), Verdict::Ok);
-        assert_eq!(of(1 << 20, Some("max\n")), Verdict::Ok);
-        assert_eq!(of(1 << 20, Some("300000000\n")), Verdict::Warn);
-        assert_eq!(of(100 << 10, None), Verdict::Fail);
-        assert_eq!(memory(Some("nonsense"), None).verdict, Verdict::Skip);
+        assert_eq!(of(1 << 20, None), CheckStatus::Ok);
+        assert_eq!(of(1 << 20, Some("max\n")), CheckStatus::Ok);
+        assert_eq!(of(1 << 20, Some("300000000\n")), CheckStatus::Warn);
+        assert_eq!(of(100 << 10, None), CheckStatus::Fail);
+        assert_eq!(memory(Some("nonsense"), None).verdict, CheckStatus::Skip);
     }
 
     #[test]
     fn few_open_files_a_wrong_clock_and_no_name_server_are_told() {
         let verdicts = [None, Some(4_096), Some(512), Some(64)].map(|it| open_files(it).verdict);
-        assert_eq!(verdicts, [Verdict::Ok, Verdict::Ok, Verdict::Warn, Verdict::Fail]);
-        assert_eq!(clock(0).verdict, Verdict::Fail);
-        assert_eq!(clock(EARLIEST_MS).verdict, Verdict::Ok);
-        assert_eq!(resolver(Some("# x\nnameserver 192.0.2.1\n")).verdict, Verdict::Ok);
-        assert_eq!(resolver(None).verdict, Verdict::Warn);
-        assert_eq!(tls().verdict, Verdict::Ok);
+        assert_eq!(
+            verdicts,
+            [CheckStatus::Ok, CheckStatus::Ok, CheckStatus::Warn, CheckStatus::Fail]
+        );
+        assert_eq!(clock(0).verdict, CheckStatus::Fail);
+        assert_eq!(clock(EARLIEST_MS).verdict, CheckStatus::Ok);
+        assert_eq!(resolver(Some("# x\nnameserver 192.0.2.1\n")).verdict, CheckStatus::Ok);
+        assert_eq!(resolver(None).verdict, CheckStatus::Warn);
+        assert_eq!(tls().verdict, CheckStatus::Ok);
     }
 
     #[test]
     fn the_network_is_asked_only_when_that_is_wished() {
-        let verdicts = |online: Option<&str>| -> Vec<Verdict> {
+        let verdicts = |online: Option<&str>| -> Vec<CheckStatus> {
             network(online).iter().map(|check| check.verdict).collect()
         };
-        assert_eq!(verdicts(None), [Verdict::Skip; 2]);
+        assert_eq!(verdicts(None), [CheckStatus::Skip; 2]);
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        assert_eq!(verdicts(Some(&address)), [Verdict::Ok; 2]);
+        assert_eq!(verdicts(Some(&address)), [CheckStatus::Ok; 2]);
         drop(listener);
-        assert_eq!(verdicts(Some(&address)), [Verdict::Ok, Verdict::Fail]);
-        assert_eq!(verdicts(Some("no port")), [Verdict::Fail, Verdict::Skip]);
+        assert_eq!(verdicts(Some(&address)), [CheckStatus::Ok, CheckStatus::Fail]);
+        assert_eq!(verdicts(Some("no port")), [CheckStatus::Fail, CheckStatus::Skip]);
     }
 }

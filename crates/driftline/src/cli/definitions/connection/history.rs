@@ -7,7 +7,7 @@ use crate::text::counted;
 use crate::verbs::administration::connections::{
     ChangeConnection, ConnectionName, ConnectionRequest,
 };
-use crate::verbs::changes::Changed;
+use crate::verbs::changes::ChangeResult;
 use std::process::ExitCode;
 use store::clock;
 
@@ -26,5 +26,5 @@ pub(super) fn clear(place: &Place, one: ConnectionName) -> anyhow::Result<ExitCo
     let many = counted(cleared, "activity", "activities");
     let line = format!("repository connection {}: {many} forgotten", one.name);
     let changes = if cleared > 0 { vec![line] } else { Vec::new() };
-    report_change(place, &Changed::done(changes), "nothing has changed: it has no history")
+    report_change(place, &ChangeResult::done(changes), "nothing has changed: it has no history")
 }

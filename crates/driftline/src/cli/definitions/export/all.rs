@@ -23,8 +23,8 @@ pub struct AllArgs {
     #[command(flatten)]
     place: Place,
     /// The form of the document
-    #[arg(long, value_enum, default_value_t = Form::Toml)]
-    format: Form,
+    #[arg(long, value_enum, default_value_t = DefinitionsFormat::Toml)]
+    format: DefinitionsFormat,
     /// A file that is not there yet; without it, standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct AllArgs {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum DefinitionsFormat {
     /// For people
     Toml,
     /// For programs
@@ -45,7 +45,7 @@ enum Form {
 pub fn run(args: AllArgs) -> anyhow::Result<ExitCode> {
     let found = args.place.ask::<ExportDefinitions>(ExportRequest { secrets: args.secrets })?;
     let document = definitions::without_usual(&found)?;
-    let is_json = args.format == Form::Json || args.place.json();
+    let is_json = args.format == DefinitionsFormat::Json || args.place.json();
     let text = match is_json {
         true if args.place.json() => format!("{document}\n"),
         true => format!("{}\n", serde_json::to_string_pretty(&document)?),

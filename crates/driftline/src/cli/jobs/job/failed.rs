@@ -4,7 +4,7 @@ use crate::cli::{say, say_json};
 use crate::place::Place;
 use crate::text::{count, counted, quoted, shown, when};
 use crate::verbs::jobs::failed::{FailedDocument, FailedDocuments, FailedRequest};
-use crate::verbs::jobs::retry::{Retried, RetryFailed, RetryRequest};
+use crate::verbs::jobs::retry::{RetryFailed, RetryRequest, RetryResult};
 use anyhow::ensure;
 use clap::Args as ClapArgs;
 use std::process::ExitCode;
@@ -85,7 +85,7 @@ pub fn retry(args: RetryArgs) -> anyhow::Result<ExitCode> {
          --reason, or in several commands",
         documents.len()
     );
-    let mut total = Retried { job: name.clone(), retried: 0, unknown: Vec::new(), after: None };
+    let mut total = RetryResult { job: name.clone(), retried: 0, unknown: Vec::new(), after: None };
     loop {
         let (name, reason, documents) = (name.clone(), reason.clone(), documents.clone());
         let request = RetryRequest { name, reason, documents, after: total.after };

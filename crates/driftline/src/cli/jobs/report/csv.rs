@@ -5,7 +5,7 @@
 
 use crate::cli::csv;
 use crate::text::moments;
-use crate::verbs::jobs::report::columns::{Column, Kind};
+use crate::verbs::jobs::report::columns::{Column, ColumnKind};
 use crate::verbs::jobs::report::selection::Row;
 use crate::verbs::jobs::report::{ReportRequest, ReportResponse};
 use crate::verbs::paging::LIST_LIMIT_MAX;
@@ -68,12 +68,12 @@ fn line(columns: &[Column], row: &Row) -> String {
     cells.join(",")
 }
 
-fn cell(kind: Kind, value: &Json) -> String {
+fn cell(kind: ColumnKind, value: &Json) -> String {
     match value {
         Json::Null => String::new(),
         Json::String(text) => csv::cell(text),
         Json::Number(number) => match (kind, number.as_i64()) {
-            (Kind::Time, Some(moment_ms)) => moments::calendar(moment_ms),
+            (ColumnKind::Time, Some(moment_ms)) => moments::calendar(moment_ms),
             _ => number.to_string(),
         },
         other => csv::cell(&other.to_string()),
@@ -88,10 +88,10 @@ mod tests {
 
     #[test]
     fn text_is_no_formula_and_a_figure_is_as_it_is() {
-        assert_eq!(cell(Kind::Text, &json!("=1,2")), "\"'=1,2\"");
-        assert_eq!(cell(Kind::Count, &json!(-5)), "-5", "a number of ours is one");
-        assert_eq!(cell(Kind::Time, &json!(0)), "1970-01-01T00:00:00.000Z");
-        assert_eq!(cell(Kind::Text, &Json::Null), "");
+        assert_eq!(cell(ColumnKind::Text, &json!("=1,2")), "\"'=1,2\"");
+        assert_eq!(cell(ColumnKind::Count, &json!(-5)), "-5", "a number of ours is one");
+        assert_eq!(cell(ColumnKind::Time, &json!(0)), "1970-01-01T00:00:00.000Z");
+        assert_eq!(cell(ColumnKind::Text, &Json::Null), "");
     }
 
     #[test]

@@ -13,7 +13,7 @@ struct Command {
     args: Args,
 }
 
-fn looking(words: &[&str]) -> Looking {
+fn looking(words: &[&str]) -> LinksQueryArgs {
     parsed::<Command>(words).args.looking
 }
 
@@ -24,7 +24,7 @@ fn asked(scene: &Scene, words: &[&str]) -> Json {
 
 fn told(scene: &Scene, words: &[&str]) -> Vec<String> {
     let response = wire::response(asked(scene, words)).unwrap();
-    showing::lines(&looking(words), &response, NOW_MS)
+    show::lines(&looking(words), &response, NOW_MS)
 }
 
 #[test]

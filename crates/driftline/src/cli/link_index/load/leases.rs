@@ -4,7 +4,7 @@
 //! follows, or by a load. A load takes all parts, since its pages are of any. Invariant:
 //! leases are taken by part in order, so that two loads never wait for each other.
 
-use crate::place::Held;
+use crate::place::OpenPlace;
 use crate::place::lease_keeper::{LeaseKeeper, LeaseTerms};
 use std::time::Duration;
 use store::Result;
@@ -17,7 +17,7 @@ use store::tables::settings;
 const TRY_AGAIN: Duration = Duration::from_millis(250);
 
 /// Leases that are held and renewed, until this is dropped.
-pub struct Holding {
+pub struct HeldLeases {
     /// `None` where nobody else can be.
     keeper: Option<LeaseKeeper>,
 }
@@ -25,13 +25,13 @@ pub struct Holding {
 /// Takes the leases of all parts, and waits for those that others have. `None` when it was
 /// stopped meanwhile; `wait` is told once that it waits.
 pub fn take(
-    held: &Held,
+    held: &OpenPlace,
     node_name: &str,
     stop: &dyn Fn() -> bool,
     wait: &dyn Fn(),
-) -> Result<Option<Holding>> {
+) -> Result<Option<HeldLeases>> {
     if held.layout().is_some() {
-        return Ok(Some(Holding { keeper: None }));
+        return Ok(Some(HeldLeases { keeper: None }));
     }
     let keeper = LeaseKeeper::start(&held.db, node_name, ROLE, LeaseTerms::default())?;
     let mut waits = false;
@@ -46,10 +46,10 @@ pub fn take(
             std::thread::park_timeout(TRY_AGAIN);
         }
     }
-    Ok(Some(Holding { keeper: Some(keeper) }))
+    Ok(Some(HeldLeases { keeper: Some(keeper) }))
 }
 
-impl Holding {
+impl HeldLeases {
     /// The leases. Their tokens count, not their deadlines.
     pub fn leases(&self) -> Vec<Lease> {
         self.keeper.as_ref().map_or_else(Vec::new, LeaseKeeper::leases)

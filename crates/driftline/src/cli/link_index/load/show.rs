@@ -4,8 +4,8 @@
 //! The line goes to standard error and only to a terminal. Invariant: the figures of a file
 //! are of what is in the index, not of what was read and then left.
 
-use super::loading::{Ended, Loaded, Read};
-use super::source::Source;
+use super::file::{LoadOutcome, LoadedFile, Read};
+use super::source::SourceFile;
 use crate::cli::terminal::{self, LiveLine};
 use crate::text::{self, count, shown, size_of};
 use serde_json::{Value as Json, json};
@@ -33,7 +33,7 @@ impl LoadLine {
     }
 
     /// Draws how far a file is.
-    pub fn draw(&self, source: &Source, read: &Read) {
+    pub fn draw(&self, source: &SourceFile, read: &Read) {
         let Some(live) = &self.live else { return };
         let mut live = live.lock().unwrap_or_else(PoisonError::into_inner);
         if live.drawn.is_some_and(|drawn| drawn.elapsed() < EVERY) {
@@ -53,7 +53,7 @@ impl LoadLine {
 }
 
 /// How far a file is, within so many columns: a long name gives way to the figures.
-fn progress(source: &Source, read: &Read, columns: usize) -> String {
+fn progress(source: &SourceFile, read: &Read, columns: usize) -> String {
     let bytes = size_of(source.stamp.size_bytes);
     let percent = read.offset.saturating_mul(100).checked_div(source.stamp.size_bytes);
     let percent = percent.filter(|_| read.offset > 0).map(|percent| format!("{percent} % of "));
@@ -69,9 +69,9 @@ fn progress(source: &Source, read: &Read, columns: usize) -> String {
 }
 
 /// What became of a file, in lines.
-pub fn lines(source: &Source, loaded: &Loaded) -> Vec<String> {
+pub fn lines(source: &SourceFile, loaded: &LoadedFile) -> Vec<String> {
     let name = &source.name;
-    if loaded.ended == Ended::Already {
+    if loaded.ended == LoadOutcome::Already {
         return vec![format!("{name}: already loaded; --again loads it from the start")];
     }
     let Read { records, unreadable, pages, gone, links, .. } = loaded.read;
@@ -98,20 +98,20 @@ pub fn lines(source: &Source, loaded: &Loaded) -> Vec<String> {
         let before = count(number(loaded.before), "record");
         out.insert(1, format!("    went on behind {before} that were loaded before"));
     }
-    if loaded.ended == Ended::Stopped {
+    if loaded.ended == LoadOutcome::Stopped {
         out.push("    stopped; the same command goes on from here".to_owned());
     }
     out
 }
 
 /// The same for a script.
-pub fn json(source: &Source, loaded: &Loaded) -> Json {
-    let Loaded { before, read, applied, ended } = loaded;
+pub fn json(source: &SourceFile, loaded: &LoadedFile) -> Json {
+    let LoadedFile { before, read, applied, ended } = loaded;
     let (word, error) = match ended {
-        Ended::Finished => ("loaded", None),
-        Ended::Already => ("already loaded", None),
-        Ended::Stopped => ("stopped", None),
-        Ended::Failed(error) => ("failed", Some(error)),
+        LoadOutcome::Finished => ("loaded", None),
+        LoadOutcome::Already => ("already loaded", None),
+        LoadOutcome::Stopped => ("stopped", None),
+        LoadOutcome::Failed(error) => ("failed", Some(error)),
     };
     json!({
         "file": source.path.display().to_string(),

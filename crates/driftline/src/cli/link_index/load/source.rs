@@ -28,7 +28,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum SourceFormat {
     /// WARC records, or WAT records, or both.
     Archive,
     /// Page JSON, one page a line.
@@ -37,12 +37,12 @@ pub enum Format {
 
 /// A file that can be loaded.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct SourceFile {
     /// Its name as it was given, fit for a terminal.
     pub name: String,
     /// Its path, links resolved.
     pub path: PathBuf,
-    pub format: Format,
+    pub format: SourceFormat,
     /// Which state of it that is.
     pub stamp: Stamp,
     /// Whether its name is one of WAT archives.
@@ -51,7 +51,7 @@ pub struct Source {
 
 /// What is found in a file.
 #[derive(Debug)]
-pub enum Item {
+pub enum SourceItem {
     /// A record of an archive.
     Record(Record),
     /// A line without its end.
@@ -60,9 +60,9 @@ pub enum Item {
     LongLine,
 }
 
-impl Source {
+impl SourceFile {
     /// Looks at a file that is named on the command line.
-    pub fn look(path: &Path) -> anyhow::Result<Source> {
+    pub fn look(path: &Path) -> anyhow::Result<SourceFile> {
         let name = shown(&path.display().to_string());
         let unread = || format!("cannot read {name}");
         let canonical = path.canonicalize().with_context(unread)?;
@@ -81,34 +81,34 @@ impl Source {
             metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
         let stamp = Stamp { size_bytes: metadata.len(), modified_ns };
         let is_wat = is_wat(&canonical.to_string_lossy());
-        Ok(Source { name, path: canonical, format, stamp, is_wat })
+        Ok(SourceFile { name, path: canonical, format, stamp, is_wat })
     }
 
     /// Opens it, to go on from a place.
     pub fn open(&self, from: Spot) -> Result<Items, Fault> {
         match self.format {
-            Format::Archive => {
+            SourceFormat::Archive => {
                 let stream = stream::stream(&self.path, from)?;
                 Ok(Items::Archive(Box::new(stream)))
             }
-            Format::Lines => Lines::open(&self.path, from.offset).map(Items::Lines),
+            SourceFormat::Lines => Lines::open(&self.path, from.offset).map(Items::Lines),
         }
     }
 }
 
 /// What the first bytes of a file say. An empty file is an archive without records.
-fn format_of(head: &[u8]) -> Option<Format> {
+fn format_of(head: &[u8]) -> Option<SourceFormat> {
     if head.starts_with(&GZIP_MAGIC)
         || head.starts_with(&ZSTD_MAGIC)
         || head.get(1..).is_some_and(|rest| rest.starts_with(&SKIPPED_MAGIC))
     {
-        return Some(Format::Archive);
+        return Some(SourceFormat::Archive);
     }
     let text = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
     match text {
-        [] => Some(Format::Archive),
-        [b'{', ..] => Some(Format::Lines),
-        text if text.starts_with(b"WARC/") => Some(Format::Archive),
+        [] => Some(SourceFormat::Archive),
+        [b'{', ..] => Some(SourceFormat::Lines),
+        text if text.starts_with(b"WARC/") => Some(SourceFormat::Archive),
         _ => None,
     }
 }
@@ -120,13 +120,13 @@ pub enum Items {
 }
 
 impl Iterator for Items {
-    type Item = Result<(Item, Spot), Fault>;
+    type Item = Result<(SourceItem, Spot), Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Items::Archive(stream) => {
                 let step = stream.next()?;
-                Some(step.map(|step| (Item::Record(step.record), step.behind)))
+                Some(step.map(|step| (SourceItem::Record(step.record), step.behind)))
             }
             Items::Lines(lines) => lines.next(),
         }
@@ -148,7 +148,7 @@ impl Lines {
     }
 
     /// The next line, as far as a page may be long; `None` at the end of the file.
-    fn read(&mut self) -> std::io::Result<Option<Item>> {
+    fn read(&mut self) -> std::io::Result<Option<SourceItem>> {
         // One byte more for the line's end, and one that shows that it is too long.
         let limit = webindex::JSON_BYTES_MAX as u64 + 2;
         let mut line = Vec::new();
@@ -163,15 +163,15 @@ impl Lines {
             return Ok(None);
         }
         if is_long {
-            return Ok(Some(Item::LongLine));
+            return Ok(Some(SourceItem::LongLine));
         }
         let text = line.strip_prefix(BYTE_ORDER_MARK).filter(|_| is_first).unwrap_or(&line);
-        Ok(Some(Item::Line(text.trim_ascii().to_vec())))
+        Ok(Some(SourceItem::Line(text.trim_ascii().to_vec())))
     }
 }
 
 impl Iterator for Lines {
-    type Item = Result<(Item, Spot), Fault>;
+    type Item = Result<(SourceItem, Spot), Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -179,7 +179,7 @@ impl Iterator for Lines {
                 Ok(item) => item?,
                 Err(error) => return Some(Err(Fault::Io(error))),
             };
-            if !matches!(&item, Item::Line(line) if line.is_empty()) {
+            if !matches!(&item, SourceItem::Line(line) if line.is_empty()) {
                 return Some(Ok((item, Spot { offset: self.offset, passed: 0 })));
             }
         }
@@ -193,14 +193,14 @@ mod tests {
     #[test]
     fn the_first_bytes_say_what_a_file_is() {
         for (head, expected) in [
-            (&b""[..], Some(Format::Archive)),
-            (b"\r\n \n", Some(Format::Archive)),
-            (b"\r\n\r\nWARC/1.0\r\n", Some(Format::Archive)),
-            (&[0x1f, 0x8b, 8], Some(Format::Archive)),
-            (&[0x28, 0xb5, 0x2f, 0xfd], Some(Format::Archive)),
-            (&[0x5d, 0x2a, 0x4d, 0x18], Some(Format::Archive)),
-            (b" \n\t{\"url\":", Some(Format::Lines)),
-            ("\u{feff}{".as_bytes(), Some(Format::Lines)),
+            (&b""[..], Some(SourceFormat::Archive)),
+            (b"\r\n \n", Some(SourceFormat::Archive)),
+            (b"\r\n\r\nWARC/1.0\r\n", Some(SourceFormat::Archive)),
+            (&[0x1f, 0x8b, 8], Some(SourceFormat::Archive)),
+            (&[0x28, 0xb5, 0x2f, 0xfd], Some(SourceFormat::Archive)),
+            (&[0x5d, 0x2a, 0x4d, 0x18], Some(SourceFormat::Archive)),
+            (b" \n\t{\"url\":", Some(SourceFormat::Lines)),
+            ("\u{feff}{".as_bytes(), Some(SourceFormat::Lines)),
             (b"<html>", None),
             (b"delete", None),
             (b"PK\x03\x04", None),
@@ -219,8 +219,8 @@ mod tests {
         let read = |from: u64| -> Vec<(String, u64)> {
             let items = Lines::open(&path, from).unwrap().map(Result::unwrap);
             let word = |item| match item {
-                Item::Line(line) if line.len() == exact.len() => "exact".to_owned(),
-                Item::Line(line) => String::from_utf8(line).unwrap(),
+                SourceItem::Line(line) if line.len() == exact.len() => "exact".to_owned(),
+                SourceItem::Line(line) => String::from_utf8(line).unwrap(),
                 other => format!("{other:?}"),
             };
             items.map(|(item, behind)| (word(item), behind.offset)).collect()
@@ -239,7 +239,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = folder.path().join("notes.txt");
         std::fs::write(&text, "hello").unwrap();
-        let told = |path: &Path| format!("{:#}", Source::look(path).unwrap_err());
+        let told = |path: &Path| format!("{:#}", SourceFile::look(path).unwrap_err());
         assert!(told(&text).contains("notes.txt is neither a WARC"), "{}", told(&text));
         assert!(told(folder.path()).contains("is not a file"));
         let missing = told(&folder.path().join("a.warc"));

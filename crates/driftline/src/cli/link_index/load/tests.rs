@@ -1,6 +1,6 @@
 //! Files of every kind, loaded whole, in pieces, in any order and damaged, into an index.
 
-use super::loading::{Read, load};
+use super::file::{Read, load};
 use super::*;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -90,9 +90,9 @@ impl Scene {
         path
     }
 
-    fn load(&self, path: &Path, how: How) -> Loaded {
-        let limits = Limits { pages: how.pages, ..Limits::default() };
-        let means = Means {
+    fn load(&self, path: &Path, how: How) -> LoadedFile {
+        let limits = BatchLimits { pages: how.pages, ..BatchLimits::default() };
+        let means = LoadContext {
             index: &self.index,
             leases: &[],
             list: SuffixList::bundled(),
@@ -102,7 +102,7 @@ impl Scene {
             stop: &|batches| batches >= how.batches,
             watch: &|_| (),
         };
-        load(&means, &Source::look(path).unwrap()).unwrap()
+        load(&means, &SourceFile::look(path).unwrap()).unwrap()
     }
 
     /// All that can be seen of the index, as the original would print it.
@@ -130,7 +130,7 @@ fn the_pages_of_the_original_make_its_index() {
     }
     let scene = Scene::new();
     let loaded = scene.load(path, How { policy: LinkPolicy::Webindex, ..WHOLE });
-    assert_eq!(loaded.ended, Ended::Finished);
+    assert_eq!(loaded.ended, LoadOutcome::Finished);
     let Read { records, pages, unreadable, gone, .. } = loaded.read;
     assert_eq!((records, pages, unreadable, gone), (5, 5, 0, 0));
     let cells = scene.cells();
@@ -222,10 +222,10 @@ fn a_load_that_was_cut_off_goes_on_and_comes_to_the_same() {
             assert_eq!(loaded.before, done, "division {division}: no record twice, none left out");
             done += loaded.read.records;
             runs += 1;
-            if loaded.ended == Ended::Finished {
+            if loaded.ended == LoadOutcome::Finished {
                 break;
             }
-            assert_eq!((loaded.ended, loaded.applied.told), (Ended::Stopped, 14));
+            assert_eq!((loaded.ended, loaded.applied.told), (LoadOutcome::Stopped, 14));
         }
         assert_eq!((done, runs), (41, 3), "division {division}");
         assert_eq!(scene.cells(), whole.cells(), "division {division}");
@@ -239,7 +239,7 @@ fn a_file_is_loaded_once_until_it_changes_or_somebody_asks() {
     let path = scene.write("a.warc", &plain(std::slice::from_ref(&page)));
     let records = |how: How| {
         let loaded = scene.load(&path, how);
-        (loaded.read.records, loaded.ended == Ended::Already)
+        (loaded.read.records, loaded.ended == LoadOutcome::Already)
     };
     assert_eq!(records(WHOLE), (1, false));
     assert_eq!(records(WHOLE), (0, true));
@@ -252,7 +252,7 @@ fn a_file_is_loaded_once_until_it_changes_or_somebody_asks() {
     assert_eq!(records(WHOLE), (2, false), "it is another file now");
     let link = scene.folder.path().join("link.warc");
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    assert_eq!(scene.load(&link, WHOLE).ended, Ended::Already, "it is the same file");
+    assert_eq!(scene.load(&link, WHOLE).ended, LoadOutcome::Already, "it is the same file");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn what_is_before_the_damage_is_loaded_and_the_damage_is_told() {
         for before in [0, 1] {
             let loaded = scene.load(&path, WHOLE);
             assert_eq!((loaded.before, loaded.read.records), (before, 1 - before));
-            let Ended::Failed(error) = loaded.ended else { panic!("{name}: it is damaged") };
+            let LoadOutcome::Failed(error) = loaded.ended else { panic!("{name}: it is damaged") };
             let place = format!("record 2, at byte {first}, cannot be read: ");
             assert!(error.starts_with(&place) && error.contains("whole copy"), "{name}: {error}");
         }
@@ -281,7 +281,7 @@ fn what_is_before_the_damage_is_loaded_and_the_damage_is_told() {
     }
     let scene = Scene::new();
     let noise = scene.write("noise.warc.gz", &[&[0x1f, 0x8b][..], &[7; 100]].concat());
-    let Ended::Failed(error) = scene.load(&noise, WHOLE).ended else { panic!("it is noise") };
+    let LoadOutcome::Failed(error) = scene.load(&noise, WHOLE).ended else { panic!("it is noise") };
     assert!(error.starts_with("record 1, at byte 0,"), "{error}");
 }
 
@@ -344,7 +344,7 @@ fn a_summary_tells_what_came_of_a_file() {
     let scene = Scene::new();
     let text = format!("{{\"url\": \"{ONE}\", \"outboundLinks\": [{{\"url\": \"{TWO}\"}}]}}\nx\n");
     let path = scene.write("p\u{1b}.txt", text.as_bytes());
-    let source = Source::look(&path).unwrap();
+    let source = SourceFile::look(&path).unwrap();
     let loaded = scene.load(&path, WHOLE);
     let told = show::lines(&source, &loaded);
     assert!(told[0].ends_with("p\\u{1b}.txt: 2 records, 1 page with 1 link, 0 gone, 1 unreadable"));
@@ -353,7 +353,7 @@ fn a_summary_tells_what_came_of_a_file() {
     assert_eq!((&json["ended"], &json["links_new"]), (&json!("loaded"), &json!(1)));
     let again = show::lines(&source, &scene.load(&path, WHOLE));
     assert!(again[0].contains("already loaded; --again"), "{again:?}");
-    let cut = Loaded { before: 3, ended: Ended::Stopped, ..loaded };
+    let cut = LoadedFile { before: 3, ended: LoadOutcome::Stopped, ..loaded };
     let told = show::lines(&source, &cut).join("\n");
     assert!(told.contains("behind 3 records") && told.contains("same command"), "{told}");
 }

@@ -1,12 +1,12 @@
 //! Third step: the web changes.
 
-use super::stage::Stage;
-use crate::demo_site::{self, Changed, FAILING, MOVED_LINK};
+use super::stage::DemoStage;
+use crate::demo_site::{self, FAILING, MOVED_LINK, SiteChange};
 use serde_json::json;
 use std::collections::BTreeMap;
 
 /// Changes the web, and tells what is different.
-pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
+pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     stage.site.change();
     let changes = demo_site::changes();
     stage.title("The web changes");
@@ -23,12 +23,12 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
         .iter()
         .map(|it| json!({"host": it.host, "path": it.path, "what": it.what}))
         .collect();
-    stage.tell("changes", changes.into());
+    stage.record("changes", changes.into());
     Ok(())
 }
 
 /// What happens at a host, each kind with its paths.
-fn by_what(changes: &[Changed], host: &str) -> BTreeMap<String, Vec<String>> {
+fn by_what(changes: &[SiteChange], host: &str) -> BTreeMap<String, Vec<String>> {
     let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for change in changes.iter().filter(|change| change.host == host) {
         kinds.entry(change.what.clone()).or_default().push(change.path.to_owned());

@@ -5,7 +5,7 @@
 //! crawler's own account.
 
 use super::round::JOB;
-use super::stage::Stage;
+use super::stage::DemoStage;
 use crate::demo_site::Fate;
 use crate::verbs::jobs::documents::{DocumentLine, Documents, DocumentsRequest};
 use crate::verbs::jobs::why::{Why, WhyRequest};
@@ -38,7 +38,7 @@ pub struct FoundUrl {
 }
 
 /// Reads what a run did.
-pub fn read(stage: &Stage, begun: &Begun) -> anyhow::Result<BTreeMap<String, FoundUrl>> {
+pub fn read(stage: &DemoStage, begun: &Begun) -> anyhow::Result<BTreeMap<String, FoundUrl>> {
     let mut records = changes(&stage.held.db, &stage.held.objects, begun)?;
     let limit = LIST_LIMIT_MAX;
     let request =
@@ -107,7 +107,7 @@ fn changes(
 }
 
 /// A document that outputs hear of.
-fn changed(stage: &Stage, record: &DocumentRecord, known: Option<&FoundUrl>) -> FoundUrl {
+fn changed(stage: &DemoStage, record: &DocumentRecord, known: Option<&FoundUrl>) -> FoundUrl {
     let status = record.fetch.as_ref().map_or(0, |fetch| fetch.status);
     let facts = record.facts.as_ref();
     let links = match (facts, known) {
@@ -192,7 +192,7 @@ fn unchanged(row: &DocumentLine, known: Option<&FoundUrl>, run: i64) -> FoundUrl
 }
 
 /// The page that named a document first.
-fn linked_from(stage: &Stage, url: &str) -> anyhow::Result<String> {
+fn linked_from(stage: &DemoStage, url: &str) -> anyhow::Result<String> {
     let request = WhyRequest { url: url.to_owned(), job: Some(JOB.to_owned()) };
     let answers = stage.ask::<Why>(request)?.answers;
     let details = answers.first().map_or(&[][..], |reason| &reason.details);

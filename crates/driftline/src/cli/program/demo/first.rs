@@ -1,7 +1,7 @@
 //! Second step: the first crawl, with an example of everything that it met.
 
 use super::round::{self, Round};
-use super::stage::Stage;
+use super::stage::DemoStage;
 use crate::demo_site::Fate;
 use crate::text::size;
 use crate::verbs::jobs::why::{Why, WhyRequest};
@@ -18,7 +18,7 @@ const FATES: [(Fate, &str); 7] = [
 ];
 
 /// Crawls, and tells what was met.
-pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
+pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     stage.title("The first crawl");
     round::crawl(stage)?;
     let Some(round) = stage.rounds.last() else { return Ok(()) };
@@ -41,7 +41,7 @@ pub fn cost(round: &Round) -> String {
     )
 }
 
-fn example(stage: &Stage, round: &Round, fate: Fate, path: &str) -> anyhow::Result<()> {
+fn example(stage: &DemoStage, round: &Round, fate: Fate, path: &str) -> anyhow::Result<()> {
     let of_fate: Vec<&String> =
         round.found.iter().filter(|(_, found)| found.fate == fate).map(|(url, _)| url).collect();
     let telling = of_fate.iter().find(|url| url.contains(path)).or(of_fate.first());

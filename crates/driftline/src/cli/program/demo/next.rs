@@ -1,6 +1,6 @@
 //! Last step: what to type next.
 
-use super::stage::Stage;
+use super::stage::DemoStage;
 use serde_json::Value as Json;
 
 /// Commands for a crawl of one's own.
@@ -11,7 +11,7 @@ const COMMANDS: [(&str, &str); 4] = [
     ("driftline why https://example.com/page", "why a page is stored, or is not"),
 ];
 
-pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
+pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     if stage.kept.is_some() {
         let flags = stage.flags();
         stage.title("The data directory is kept; look around in it");
@@ -24,6 +24,6 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
         stage.say(&format!("  {command:<39} {what}"));
     }
     let data = stage.kept.as_ref().map(|kept| kept.display().to_string());
-    stage.tell("data", data.map_or(Json::Null, Json::from));
+    stage.record("data", data.map_or(Json::Null, Json::from));
     Ok(())
 }

@@ -6,9 +6,9 @@
 //! not have is not resolved, so nothing leaves the machine.
 
 use super::fates::{self, FoundUrl};
-use super::stage::Stage;
-use crate::cli::crawls::crawl::show::Summary;
-use crate::cli::crawls::crawl::work::{Work, Worked};
+use super::stage::DemoStage;
+use crate::cli::crawls::crawl::show::CrawlSummary;
+use crate::cli::crawls::crawl::work::{CrawlWork, CrawlWorkDone};
 use crate::demo_site;
 use crate::loopback_web::Visit;
 use ::crawl::definitions::WebSpec;
@@ -35,9 +35,9 @@ pub struct Round {
     /// How long it took.
     pub took: Duration,
     /// What `driftline crawl` would say.
-    pub summary: Summary,
+    pub summary: CrawlSummary,
     /// What the crawler counted.
-    pub worked: Worked,
+    pub worked: CrawlWorkDone,
     /// What the web's server saw.
     pub visits: Vec<Visit>,
     /// What became of each URL.
@@ -45,7 +45,7 @@ pub struct Round {
 }
 
 /// Crawls once. When somebody stops it, the stage knows, and has no further crawl.
-pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
+pub fn crawl(stage: &mut DemoStage) -> anyhow::Result<()> {
     let began = Instant::now();
     stage.site.web().take_visits();
     let spec = WebSpec {
@@ -65,7 +65,7 @@ pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
         let is_known = demo_site::names().contains(&name);
         is_known.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)).into_iter().collect()
     }));
-    let work = Work {
+    let work = CrawlWork {
         held: &stage.held,
         own: Vec::new(),
         name: JOB,
@@ -81,7 +81,7 @@ pub fn crawl(stage: &mut Stage) -> anyhow::Result<()> {
         Ended::Replaced => anyhow::bail!("another process works on the demo's directory"),
     }
     let found = fates::read(stage, &worked.begun)?;
-    let summary = Summary::read(&stage.held.db, JOB, &worked)?;
+    let summary = CrawlSummary::read(&stage.held.db, JOB, &worked)?;
     let visits = stage.site.web().take_visits();
     stage.rounds.push(Round { took, summary, worked, visits, found });
     Ok(())

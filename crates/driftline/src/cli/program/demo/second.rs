@@ -3,7 +3,7 @@
 use super::fates::FoundUrl;
 use super::first::cost;
 use super::round;
-use super::stage::Stage;
+use super::stage::DemoStage;
 use crate::demo_site::{self, Fate};
 use page::url::{host_of, path_of};
 use serde_json::json;
@@ -32,14 +32,14 @@ struct MovedLink {
 }
 
 /// Crawls again, and tells what came of it.
-pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
+pub fn step(stage: &mut DemoStage) -> anyhow::Result<()> {
     stage.title("The second crawl looks again at all it knows");
     round::crawl(stage)?;
     let [first, second] = stage.rounds.as_slice() else { return Ok(()) };
     stage.say(&cost(second));
     stage.wrapped(&format!("  {}", totals(&second.found)));
     for host in demo_site::names() {
-        tell_host(stage, &second.found, host);
+        print_host(stage, &second.found, host);
     }
     let moved = moved_links(&first.found, &second.found);
     for link in &moved {
@@ -53,8 +53,8 @@ pub fn step(stage: &mut Stage) -> anyhow::Result<()> {
         .map(|link| json!({"target": link.target, "from": link.from, "to": link.to}))
         .collect();
     let crawls = [first.json()?, second.json()?];
-    stage.tell("crawls", crawls.to_vec().into());
-    stage.tell("moved_links", moved.into());
+    stage.record("crawls", crawls.to_vec().into());
+    stage.record("moved_links", moved.into());
     Ok(())
 }
 
@@ -73,7 +73,7 @@ fn totals(found: &BTreeMap<String, FoundUrl>) -> String {
     )
 }
 
-fn tell_host(stage: &Stage, found: &BTreeMap<String, FoundUrl>, host: &str) {
+fn print_host(stage: &DemoStage, found: &BTreeMap<String, FoundUrl>, host: &str) {
     let of_host = || found.iter().filter(|(url, _)| host_of(url) == host);
     stage.say(&format!("  {host}"));
     for (fate, word) in TOLD {

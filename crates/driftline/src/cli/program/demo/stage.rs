@@ -8,7 +8,7 @@
 use super::round::Round;
 use crate::cli::say;
 use crate::demo_site::DemoSite;
-use crate::place::Held;
+use crate::place::OpenPlace;
 use crate::text::{quoted, shown};
 use crate::verbs::access::Asker;
 use crate::verbs::{self, Verb};
@@ -25,9 +25,9 @@ use tempfile::TempDir;
 /// Columns that a line should fit into.
 const COLUMNS: usize = 80;
 
-pub struct Stage {
+pub struct DemoStage {
     /// The data directory. It is closed before it goes.
-    pub held: Held,
+    pub held: OpenPlace,
     pub site: DemoSite,
     /// The crawls so far.
     pub rounds: Vec<Round>,
@@ -38,9 +38,9 @@ pub struct Stage {
     folder: Option<TempDir>,
 }
 
-impl Stage {
+impl DemoStage {
     /// Serves the web and makes the directory.
-    pub fn open(keep: Option<PathBuf>, json: bool) -> anyhow::Result<Stage> {
+    pub fn open(keep: Option<PathBuf>, json: bool) -> anyhow::Result<DemoStage> {
         // From now on, so that the directory is taken away whenever it comes.
         let stopped = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
@@ -64,8 +64,8 @@ impl Stage {
             (None, None) => unreachable!("without --keep there is a folder"),
         };
         let site = DemoSite::start().context("cannot serve the demo's web on 127.0.0.1")?;
-        Ok(Stage {
-            held: Held::open(&root, settings::PARTS_DEFAULT)?,
+        Ok(DemoStage {
+            held: OpenPlace::open(&root, settings::PARTS_DEFAULT)?,
             site,
             rounds: Vec::new(),
             kept: keep,
@@ -103,7 +103,7 @@ impl Stage {
         wrap(line).iter().for_each(|line| self.say(line));
     }
 
-    pub fn tell(&mut self, name: &str, value: Json) {
+    pub fn record(&mut self, name: &str, value: Json) {
         if let Some(answer) = &mut self.json {
             answer.insert(name.to_owned(), value);
         }
@@ -131,7 +131,7 @@ impl Stage {
     /// Ends the demo: gives the answer and takes away what is not kept.
     pub fn close(self) -> anyhow::Result<ExitCode> {
         let is_stopped = self.is_stopped();
-        let Stage { held, site, json, folder, .. } = self;
+        let DemoStage { held, site, json, folder, .. } = self;
         drop(site);
         drop(held);
         if let Some(folder) = folder {

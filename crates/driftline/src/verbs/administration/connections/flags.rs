@@ -5,7 +5,7 @@
 
 use crate::catalog::typed;
 use crate::definitions::{ConnectionForm, ThrottleForm};
-use crate::refusal::{Judged, OrRefuse, refuse};
+use crate::refusal::{OrRefuse, OrRefused, refuse};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use store::catalog::Connector;

@@ -5,7 +5,7 @@
 
 use super::{ConnectionName, find};
 use crate::text::shown;
-use crate::verbs::changes::{ChangeContext, Changed};
+use crate::verbs::changes::{ChangeContext, ChangeResult};
 use store::Tx;
 use store::tables::connections::{Connection, Kind};
 use store::tables::history;
@@ -20,7 +20,7 @@ pub(super) fn piece(
     context: &ChangeContext,
     one: ConnectionName,
     before_ms: i64,
-) -> anyhow::Result<Changed> {
+) -> anyhow::Result<ChangeResult> {
     let it = context.db.read(move |tx| repository(tx, &one))?;
     let (mut cleared, mut more) = (0, false);
     for _ in 0..STEPS_MAX {
@@ -31,7 +31,7 @@ pub(super) fn piece(
             break;
         }
     }
-    Ok(Changed { more, ..Changed::done(vec![cleared.to_string()]) })
+    Ok(ChangeResult { more, ..ChangeResult::done(vec![cleared.to_string()]) })
 }
 
 /// The repository connection of a name.

@@ -18,7 +18,7 @@ const WALKED_MAX: u64 = 200_000;
 const PAGE: u32 = 1_000;
 
 /// Hosts in their order.
-pub struct Ranked {
+pub struct RankedHosts {
     pub bins: Vec<(Part, Bin)>,
     /// How many were compared.
     pub walked: u64,
@@ -28,42 +28,42 @@ pub struct Ranked {
     pub cursor: Option<String>,
 }
 
-impl Ranked {
+impl RankedHosts {
     /// One host, or none.
-    pub fn one(bin: Option<(Part, Bin)>) -> Ranked {
-        Ranked { bins: bin.into_iter().collect(), walked: 1, more: false, cursor: None }
+    pub fn one(bin: Option<(Part, Bin)>) -> RankedHosts {
+        RankedHosts { bins: bin.into_iter().collect(), walked: 1, more: false, cursor: None }
     }
 }
 
 /// A host's place in the order: its figure first, its key to tell equals apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Place(i64, i64, i64);
+struct RankKey(i64, i64, i64);
 
 /// The mean time an answer takes.
 pub fn mean_ms(bin: &Bin) -> Option<i64> {
     bin.busy_ms.checked_div(bin.fetches)
 }
 
-fn place(by: HostOrder, part: Part, bin: &Bin) -> Place {
+fn place(by: HostOrder, part: Part, bin: &Bin) -> RankKey {
     let figure = match by {
         HostOrder::Documents => bin.documents,
         HostOrder::Errors => bin.errors,
         HostOrder::Slowest => mean_ms(bin).unwrap_or(0),
     };
     // The most come first, so the place is the negative; equals come in key order.
-    Place(figure.saturating_neg(), part.0, bin.bin.0)
+    RankKey(figure.saturating_neg(), part.0, bin.bin.0)
 }
 
 /// Finds the first hosts behind the cursor.
-pub fn rank(db: &Db, job: Option<JobId>, request: &HostsRequest) -> anyhow::Result<Ranked> {
-    let behind: Option<Place> = match &request.cursor {
+pub fn rank(db: &Db, job: Option<JobId>, request: &HostsRequest) -> anyhow::Result<RankedHosts> {
+    let behind: Option<RankKey> = match &request.cursor {
         Some(text) => Some(read_cursor(text)?),
         None => None,
     };
     let mut best =
-        Best { limit: request.limit as usize, by: request.by, behind, found: Vec::new() };
+        BestHosts { limit: request.limit as usize, by: request.by, behind, found: Vec::new() };
     let mut walked = 0;
-    let mut walk = Walk::start(db, job)?;
+    let mut walk = HostScan::start(db, job)?;
     while walked < WALKED_MAX {
         let page = walk.next(db)?;
         if page.is_empty() {
@@ -82,18 +82,18 @@ pub fn rank(db: &Db, job: Option<JobId>, request: &HostsRequest) -> anyhow::Resu
         _ => None,
     };
     let bins = best.found.into_iter().map(|(_, part, bin)| (part, bin)).collect();
-    Ok(Ranked { bins, walked, more: walked >= WALKED_MAX, cursor })
+    Ok(RankedHosts { bins, walked, more: walked >= WALKED_MAX, cursor })
 }
 
 /// The best so far, and one more, which tells whether there are more.
-struct Best {
+struct BestHosts {
     limit: usize,
     by: HostOrder,
-    behind: Option<Place>,
-    found: Vec<(Place, Part, Bin)>,
+    behind: Option<RankKey>,
+    found: Vec<(RankKey, Part, Bin)>,
 }
 
-impl Best {
+impl BestHosts {
     fn offer(&mut self, part: Part, bin: Bin) {
         let place = place(self.by, part, &bin);
         if self.behind.is_some_and(|behind| place <= behind) {
@@ -112,26 +112,26 @@ impl Best {
 }
 
 /// A walk over all hosts, or over those of a job.
-enum Walk {
+enum HostScan {
     All((Part, BinId)),
     OfJob { job: JobId, parts: Vec<Part>, after: BinId },
 }
 
 const BEFORE_ALL: BinId = BinId(-1);
 
-impl Walk {
-    fn start(db: &Db, job: Option<JobId>) -> store::Result<Walk> {
-        let Some(job) = job else { return Ok(Walk::All((Part(-1), BEFORE_ALL))) };
+impl HostScan {
+    fn start(db: &Db, job: Option<JobId>) -> store::Result<HostScan> {
+        let Some(job) = job else { return Ok(HostScan::All((Part(-1), BEFORE_ALL))) };
         let mut parts =
             db.read(move |tx| counters::parts_of(tx, job, Part(0), settings::PARTS_MAX))?;
         parts.reverse();
-        Ok(Walk::OfJob { job, parts, after: BEFORE_ALL })
+        Ok(HostScan::OfJob { job, parts, after: BEFORE_ALL })
     }
 
     /// The next page; empty at the end.
     fn next(&mut self, db: &Db) -> store::Result<Vec<(Part, Bin)>> {
         match self {
-            Walk::All(after) => {
+            HostScan::All(after) => {
                 let (part, bin) = *after;
                 let page = db.read(move |tx| bins::list_all(tx, part, bin, PAGE))?;
                 if let Some((part, bin)) = page.last() {
@@ -139,7 +139,7 @@ impl Walk {
                 }
                 Ok(page)
             }
-            Walk::OfJob { job, parts, after } => {
+            HostScan::OfJob { job, parts, after } => {
                 while let Some(part) = parts.last().copied() {
                     let (job, from) = (*job, *after);
                     let page = db.read(move |tx| bins::list_of_job(tx, part, job, from, PAGE))?;
@@ -156,15 +156,15 @@ impl Walk {
     }
 }
 
-fn write_cursor(place: Place) -> String {
+fn write_cursor(place: RankKey) -> String {
     // Without a minus, which would look like another flag.
     format!("{}.{}.{}", place.0.unsigned_abs(), place.1, place.2)
 }
 
-fn read_cursor(text: &str) -> anyhow::Result<Place> {
+fn read_cursor(text: &str) -> anyhow::Result<RankKey> {
     let numbers: Option<Vec<i64>> = text.split('.').map(|word| word.parse().ok()).collect();
     let place = match numbers.as_deref() {
-        Some([figure, part, bin]) => Some(Place(figure.saturating_neg(), *part, *bin)),
+        Some([figure, part, bin]) => Some(RankKey(figure.saturating_neg(), *part, *bin)),
         _ => None,
     };
     let why = "the cursor cannot be read; copy it whole, or begin again without --cursor";

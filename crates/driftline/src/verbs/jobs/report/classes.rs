@@ -2,7 +2,7 @@
 //!
 //! Invariant: an expression is bounded in size and matches in linear time (T28).
 
-use crate::refusal::Judged;
+use crate::refusal::OrRefused;
 use anyhow::Context;
 use regex::{Regex, RegexBuilder};
 

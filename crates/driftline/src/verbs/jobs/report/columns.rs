@@ -25,7 +25,7 @@ pub enum Report {
 
 /// How a column is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     Text,
     Count,
     /// A moment, in milliseconds.
@@ -44,66 +44,66 @@ pub struct Column {
     pub name: &'static str,
     pub title: &'static str,
     /// How it is read.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }
 
-const fn column(name: &'static str, title: &'static str, kind: Kind) -> Column {
+const fn column(name: &'static str, title: &'static str, kind: ColumnKind) -> Column {
     Column { name, title, kind }
 }
 
 const HISTORY: &[Column] = &[
-    column("start_ms", "start", Kind::Time),
-    column("activity", "activity", Kind::Text),
-    column("result", "result", Kind::Text),
-    column("bytes", "bytes", Kind::Bytes),
-    column("time_ms", "time", Kind::Span),
-    column("job", "job", Kind::Text),
-    column("identifier", "identifier", Kind::Text),
-    column("description", "description", Kind::Text),
+    column("start_ms", "start", ColumnKind::Time),
+    column("activity", "activity", ColumnKind::Text),
+    column("result", "result", ColumnKind::Text),
+    column("bytes", "bytes", ColumnKind::Bytes),
+    column("time_ms", "time", ColumnKind::Span),
+    column("job", "job", ColumnKind::Text),
+    column("identifier", "identifier", ColumnKind::Text),
+    column("description", "description", ColumnKind::Text),
 ];
 const ACTIVITY: &[Column] = &[
-    column("class", "class", Kind::Text),
-    column("start_ms", "start", Kind::Time),
-    column("end_ms", "end", Kind::Time),
-    column("activities", "activities", Kind::Count),
-    column("per_minute", "per minute", Kind::Rate),
+    column("class", "class", ColumnKind::Text),
+    column("start_ms", "start", ColumnKind::Time),
+    column("end_ms", "end", ColumnKind::Time),
+    column("activities", "activities", ColumnKind::Count),
+    column("per_minute", "per minute", ColumnKind::Rate),
 ];
 const BANDWIDTH: &[Column] = &[
-    column("class", "class", Kind::Text),
-    column("start_ms", "start", Kind::Time),
-    column("end_ms", "end", Kind::Time),
-    column("bytes", "bytes", Kind::Bytes),
-    column("bytes_per_s", "bytes/s", Kind::Rate),
+    column("class", "class", ColumnKind::Text),
+    column("start_ms", "start", ColumnKind::Time),
+    column("end_ms", "end", ColumnKind::Time),
+    column("bytes", "bytes", ColumnKind::Bytes),
+    column("bytes_per_s", "bytes/s", ColumnKind::Rate),
 ];
 const RESULTS: &[Column] = &[
-    column("class", "class", Kind::Text),
-    column("result", "result", Kind::Text),
-    column("activities", "activities", Kind::Count),
+    column("class", "class", ColumnKind::Text),
+    column("result", "result", ColumnKind::Text),
+    column("activities", "activities", ColumnKind::Count),
 ];
 const DOCUMENTS: &[Column] = &[
-    column("job", "job", Kind::Text),
-    column("state", "state", Kind::Text),
-    column("status", "status", Kind::Text),
-    column("scheduled_ms", "scheduled", Kind::Time),
-    column("action", "action", Kind::Text),
-    column("retries", "retries", Kind::Count),
-    column("retry_until_ms", "retry until", Kind::Time),
-    column("reason", "reason", Kind::Text),
-    column("identifier", "identifier", Kind::Text),
+    column("job", "job", ColumnKind::Text),
+    column("state", "state", ColumnKind::Text),
+    column("status", "status", ColumnKind::Text),
+    column("scheduled_ms", "scheduled", ColumnKind::Time),
+    column("action", "action", ColumnKind::Text),
+    column("retries", "retries", ColumnKind::Count),
+    column("retry_until_ms", "retry until", ColumnKind::Time),
+    column("reason", "reason", ColumnKind::Text),
+    column("identifier", "identifier", ColumnKind::Text),
 ];
 const QUEUE: &[Column] = &[
-    column("class", "class", Kind::Text),
-    column("inactive", "inactive", Kind::Count),
-    column("processing", "processing", Kind::Count),
-    column("expiring", "expiring", Kind::Count),
-    column("deleting", "deleting", Kind::Count),
-    column("ready_for_processing", "ready", Kind::Count),
-    column("ready_for_expiration", "ready to expire", Kind::Count),
-    column("waiting_for_processing", "waiting", Kind::Count),
-    column("waiting_for_expiration", "waiting to expire", Kind::Count),
-    column("waiting_forever", "forever", Kind::Count),
-    column("hopcount_exceeded", "too far", Kind::Count),
-    column("documents", "documents", Kind::Count),
+    column("class", "class", ColumnKind::Text),
+    column("inactive", "inactive", ColumnKind::Count),
+    column("processing", "processing", ColumnKind::Count),
+    column("expiring", "expiring", ColumnKind::Count),
+    column("deleting", "deleting", ColumnKind::Count),
+    column("ready_for_processing", "ready", ColumnKind::Count),
+    column("ready_for_expiration", "ready to expire", ColumnKind::Count),
+    column("waiting_for_processing", "waiting", ColumnKind::Count),
+    column("waiting_for_expiration", "waiting to expire", ColumnKind::Count),
+    column("waiting_forever", "forever", ColumnKind::Count),
+    column("hopcount_exceeded", "too far", ColumnKind::Count),
+    column("documents", "documents", ColumnKind::Count),
 ];
 
 impl Report {
@@ -133,7 +133,7 @@ impl Report {
 
     /// A column that it can be ordered by.
     pub fn column(self, name: &str) -> Option<&'static Column> {
-        self.columns().iter().find(|it| it.name == name && it.kind != Kind::Rate)
+        self.columns().iter().find(|it| it.name == name && it.kind != ColumnKind::Rate)
     }
 
     /// Whether it is about what was done in a time.

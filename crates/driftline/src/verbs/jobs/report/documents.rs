@@ -4,8 +4,8 @@
 //! Invariant: in order of arrival, an answer looks at a bounded number of rows and has a
 //! cursor to go on with, however long the queue is.
 
-use super::selection::{Cell, Key, Row, RowPage};
-use super::source::{PAGE, Source, TimeRange};
+use super::selection::{Key, Row, RowPage, SortValue};
+use super::source::{PAGE, ReportQuery, TimeRange};
 use super::{ROWS_MAX, ReportResponse};
 use crate::refusal::OrRefuse;
 use serde_json::json;
@@ -14,7 +14,7 @@ use store::tables::settings;
 use store::tables::standings::{self, Shape, Standing, Status};
 
 /// Documents, as they were asked for.
-pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
+pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     if source.order()?.0.is_none() {
         return by_arrival(source);
     }
@@ -29,7 +29,7 @@ pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
 
 /// Hands over every document that was asked for. Returns how many were looked at.
 pub fn each(
-    source: &Source<'_>,
+    source: &ReportQuery<'_>,
     mut take: impl FnMut(&Standing) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let now_ms = source.now_ms.saturating_add(source.request.after_span_ms);
@@ -55,7 +55,7 @@ pub fn each(
 }
 
 /// The status of documents of a job and a shape, if they were asked for.
-pub fn wanted(source: &Source<'_>, job: JobId, shape: &Shape) -> Option<Status> {
+pub fn status_if_requested(source: &ReportQuery<'_>, job: JobId, shape: &Shape) -> Option<Status> {
     let job = source.jobs.get(&job).filter(|job| job.wanted)?;
     let status = shape.status(job.ground);
     let among = |wanted: &[String], name| wanted.is_empty() || wanted.iter().any(|it| it == name);
@@ -65,16 +65,16 @@ pub fn wanted(source: &Source<'_>, job: JobId, shape: &Shape) -> Option<Status> 
 }
 
 /// Whether a document was asked for.
-fn takes(source: &Source<'_>, it: &Standing) -> bool {
-    wanted(source, it.job, &it.shape).is_some() && source.takes_identifier(&it.docid)
+fn takes(source: &ReportQuery<'_>, it: &Standing) -> bool {
+    status_if_requested(source, it.job, &it.shape).is_some() && source.takes_identifier(&it.docid)
 }
 
 /// What tells documents apart, in order of arrival.
-fn place(it: &Standing) -> [Cell; 2] {
-    [Cell::Int(it.part.0), Cell::Int(it.id.0)]
+fn place(it: &Standing) -> [SortValue; 2] {
+    [SortValue::Int(it.part.0), SortValue::Int(it.id.0)]
 }
 
-fn row(source: &Source<'_>, it: &Standing) -> Row {
+fn row(source: &ReportQuery<'_>, it: &Standing) -> Row {
     let job = source.jobs.get(&it.job);
     let status = job.map(|job| it.shape.status(job.ground).name());
     Row::from_iter([
@@ -90,7 +90,7 @@ fn row(source: &Source<'_>, it: &Standing) -> Row {
     ])
 }
 
-fn by_arrival(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
+fn by_arrival(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     let from = source.from();
     let backward = from.as_ref().is_some_and(|(_, backward)| *backward);
     let falls = source.order()?.1 != backward;
@@ -128,16 +128,16 @@ fn by_arrival(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
             break;
         }
     }
-    let reached: Key = vec![Cell::Int(at.0), Cell::Int(at.1)];
+    let reached: Key = vec![SortValue::Int(at.0), SortValue::Int(at.1)];
     let near = found.first().map(|it| Key::from(place(it)));
     let rows: Vec<Row> = found.iter().map(|it| row(source, it)).collect();
     let page = RowPage::walked(rows, from, near, more.then_some(reached));
     source.answer(page, TimeRange::ALWAYS, walked)
 }
 
-fn place_of(key: &[Cell]) -> Option<(i64, i64)> {
+fn place_of(key: &[SortValue]) -> Option<(i64, i64)> {
     match key {
-        [Cell::Int(part), Cell::Int(id)] => Some((*part, *id)),
+        [SortValue::Int(part), SortValue::Int(id)] => Some((*part, *id)),
         _ => None,
     }
 }

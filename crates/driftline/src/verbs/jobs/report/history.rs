@@ -3,15 +3,15 @@
 //! Invariant: by time, a page costs the rows that are looked at on the way to it, however
 //! long the history is; when that is much, the answer ends early and has a cursor.
 
-use super::selection::{Cell, Key, Row, RowPage};
-use super::source::{PAGE, Source};
+use super::selection::{Key, Row, RowPage, SortValue};
+use super::source::{PAGE, ReportQuery};
 use super::{ROWS_MAX, ReportResponse};
 use crate::refusal::OrRefuse;
 use serde_json::json;
 use store::tables::history::{self, Activity, Walk};
 
 /// Activities, as they were asked for.
-pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
+pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     let (column, descending) = source.order()?;
     if column.is_none_or(|column| column.name == "start_ms") {
         return by_time(source, descending);
@@ -32,26 +32,27 @@ pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
 }
 
 /// What tells activities apart, in the order of time.
-fn place(it: &Activity) -> [Cell; 2] {
-    [Cell::Int(it.start_ms), Cell::Int(it.id)]
+fn place(it: &Activity) -> [SortValue; 2] {
+    [SortValue::Int(it.start_ms), SortValue::Int(it.id)]
 }
 
 /// What a column says of an activity, without making a row of it.
-fn cell(source: &Source<'_>, it: &Activity, column: &str) -> Cell {
-    let text = |text: Option<&str>| text.map_or(Cell::None, |text| Cell::Text(text.to_owned()));
+fn cell(source: &ReportQuery<'_>, it: &Activity, column: &str) -> SortValue {
+    let text =
+        |text: Option<&str>| text.map_or(SortValue::None, |text| SortValue::Text(text.to_owned()));
     match column {
         "activity" => text(Some(&it.kind)),
         "identifier" => text(Some(&it.entity)),
         "result" => text(it.result.as_deref()),
-        "bytes" => it.bytes.map_or(Cell::None, Cell::Int),
-        "time_ms" => Cell::Int(it.end_ms.saturating_sub(it.start_ms)),
+        "bytes" => it.bytes.map_or(SortValue::None, SortValue::Int),
+        "time_ms" => SortValue::Int(it.end_ms.saturating_sub(it.start_ms)),
         "description" => text(it.description.as_deref()),
         "job" => text(source.job_name(it.job)),
-        _ => Cell::Int(it.start_ms),
+        _ => SortValue::Int(it.start_ms),
     }
 }
 
-fn row(source: &Source<'_>, it: &Activity) -> Row {
+fn row(source: &ReportQuery<'_>, it: &Activity) -> Row {
     let row = json!({
         "start_ms": it.start_ms,
         "activity": it.kind,
@@ -68,7 +69,7 @@ fn row(source: &Source<'_>, it: &Activity) -> Row {
     }
 }
 
-fn by_time(source: &Source<'_>, descending: bool) -> anyhow::Result<ReportResponse> {
+fn by_time(source: &ReportQuery<'_>, descending: bool) -> anyhow::Result<ReportResponse> {
     let range = source.asked_range();
     let from = source.from();
     let backward = from.as_ref().is_some_and(|(_, backward)| *backward);
@@ -110,16 +111,16 @@ fn by_time(source: &Source<'_>, descending: bool) -> anyhow::Result<ReportRespon
         }
         size = PAGE;
     }
-    let reached: Key = vec![Cell::Int(after.0), Cell::Int(after.1)];
+    let reached: Key = vec![SortValue::Int(after.0), SortValue::Int(after.1)];
     let near = found.first().map(|it| Key::from(place(it)));
     let rows: Vec<Row> = found.iter().map(|it| row(source, it)).collect();
     source.answer(RowPage::walked(rows, from, near, more.then_some(reached)), range, walked)
 }
 
-fn time_of(key: &[Cell]) -> Option<(i64, i64)> {
+fn time_of(key: &[SortValue]) -> Option<(i64, i64)> {
     // Ordered by its start, a row has it twice in its key: it may be either.
     match key {
-        [.., Cell::Int(start_ms), Cell::Int(id)] => Some((*start_ms, *id)),
+        [.., SortValue::Int(start_ms), SortValue::Int(id)] => Some((*start_ms, *id)),
         _ => None,
     }
 }

@@ -4,8 +4,8 @@
 //! it.
 //! Invariant: both ways count the same, and exactly, however many documents there are.
 
-use super::selection::{Cell, Row};
-use super::source::{Source, TimeRange};
+use super::selection::{Row, SortValue};
+use super::source::{ReportQuery, TimeRange};
 use super::windows::CLASSES_MAX;
 use super::{ReportResponse, documents};
 use crate::refusal::require;
@@ -21,7 +21,7 @@ use store::tables::{counters, settings};
 type Counts = BTreeMap<Status, i64>;
 
 /// The counts, as they were asked for.
-pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
+pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     let mut classes: BTreeMap<String, Counts> = BTreeMap::new();
     let by_row = source.classes.are_told_apart() || source.request.matching.is_some();
     let walked = match by_row {
@@ -48,12 +48,12 @@ pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
     let mut selection = source.selection()?;
     for (class, counts) in classes {
         let row = row(&class, &counts);
-        selection.offer(source.key(&row, [Cell::Text(class)])?, row);
+        selection.offer(source.key(&row, [SortValue::Text(class)])?, row);
     }
     source.answer(selection.page(), TimeRange::ALWAYS, walked)
 }
 
-fn counted(source: &Source<'_>) -> anyhow::Result<Counts> {
+fn counted(source: &ReportQuery<'_>) -> anyhow::Result<Counts> {
     let now_ms = source.now_ms.saturating_add(source.request.after_span_ms);
     let mut counts = Counts::new();
     for (job, of) in source.jobs.iter().filter(|(_, of)| of.wanted) {
@@ -66,7 +66,7 @@ fn counted(source: &Source<'_>) -> anyhow::Result<Counts> {
                 move |tx: &mut Tx<'_>| standings::counts(tx, place, ground, run, now_ms);
             let found = source.db.read(counts_of)?;
             for (shape, count) in found {
-                if let Some(status) = documents::wanted(source, job, &shape) {
+                if let Some(status) = documents::status_if_requested(source, job, &shape) {
                     *counts.entry(status).or_default() += count;
                 }
             }

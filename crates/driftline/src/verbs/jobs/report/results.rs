@@ -6,8 +6,8 @@
 
 use super::ReportResponse;
 use super::classes::Classes;
-use super::selection::{Cell, Row};
-use super::source::{Source, TimeRange};
+use super::selection::{Row, SortValue};
+use super::source::{ReportQuery, TimeRange};
 use super::windows::CLASSES_MAX;
 use crate::refusal::require;
 use serde_json::json;
@@ -41,7 +41,7 @@ impl Histogram {
 }
 
 /// The results, as they were asked for.
-pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
+pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     let classes = Classes::new("--result-class", source.request.result_class.as_deref())?;
     let mut histogram = Histogram { classes, counts: BTreeMap::new() };
     let by_rows = source.classes.are_told_apart() || source.request.matching.is_some();
@@ -62,12 +62,16 @@ pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
             ("result".to_owned(), json!(result)),
             ("activities".to_owned(), json!(count)),
         ]);
-        selection.offer(source.key(&row, [Cell::Text(class), Cell::Text(result)])?, row);
+        selection.offer(source.key(&row, [SortValue::Text(class), SortValue::Text(result)])?, row);
     }
     source.answer(selection.page(), range, walked)
 }
 
-fn by_row(source: &Source<'_>, range: TimeRange, histogram: &mut Histogram) -> anyhow::Result<u64> {
+fn by_row(
+    source: &ReportQuery<'_>,
+    range: TimeRange,
+    histogram: &mut Histogram,
+) -> anyhow::Result<u64> {
     source.each_activity(range, |it| {
         let result = it.result.as_deref().unwrap_or_default();
         histogram.add(source.classes.of(&it.entity), result, 1)
@@ -75,7 +79,7 @@ fn by_row(source: &Source<'_>, range: TimeRange, histogram: &mut Histogram) -> a
 }
 
 fn by_hour(
-    source: &Source<'_>,
+    source: &ReportQuery<'_>,
     range: TimeRange,
     histogram: &mut Histogram,
 ) -> anyhow::Result<u64> {

@@ -19,23 +19,23 @@ const CURSOR_BYTES_MAX: usize = 16_384;
 /// A value that rows are ordered by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Cell {
+pub enum SortValue {
     None,
     Int(i64),
     Text(String),
 }
 
-impl From<&Json> for Cell {
-    fn from(value: &Json) -> Cell {
+impl From<&Json> for SortValue {
+    fn from(value: &Json) -> SortValue {
         match value {
-            Json::String(text) => Cell::Text(text.clone()),
-            value => value.as_i64().map_or(Cell::None, Cell::Int),
+            Json::String(text) => SortValue::Text(text.clone()),
+            value => value.as_i64().map_or(SortValue::None, SortValue::Int),
         }
     }
 }
 
 /// A place in the order: the column that it is ordered by, and what tells rows apart.
-pub type Key = Vec<Cell>;
+pub type Key = Vec<SortValue>;
 
 /// Where a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ impl Selection {
     }
 
     /// Whether a row of this key can be in the page, as far as is known.
-    pub fn wants(&self, key: &[Cell]) -> bool {
+    pub fn wants(&self, key: &[SortValue]) -> bool {
         let falls = self.falls();
         let is_beyond = match &self.from {
             Some((from, _)) if falls => key < from.as_slice(),
@@ -195,7 +195,7 @@ mod tests {
         let mut selection = Selection::new(3, descending, from);
         // In an order that is none.
         for number in [4, 9, 1, 7, 0, 3, 8, 2, 6, 5] {
-            selection.offer(vec![Cell::Int(number)], row(number));
+            selection.offer(vec![SortValue::Int(number)], row(number));
         }
         selection.page()
     }
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back_and_belongs_to_its_question() {
-        let key = vec![Cell::None, Cell::Int(-5), Cell::Text("é".into())];
+        let key = vec![SortValue::None, SortValue::Int(-5), SortValue::Text("é".into())];
         let cursor =
             Cursor { question: "q".into(), key, backward: true, since_ms: i64::MIN, until_ms: 7 };
         let text = cursor.write().unwrap();

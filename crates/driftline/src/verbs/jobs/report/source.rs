@@ -4,8 +4,8 @@
 //! read in pages, each a short transaction, so that no report holds up who writes.
 
 use super::classes::{Classes, expression};
-use super::columns::{Column, Kind as ColumnKind};
-use super::selection::{Cell, Cursor, Key, Row, RowPage, Selection};
+use super::columns::{Column, ColumnKind};
+use super::selection::{Cursor, Key, Row, RowPage, Selection, SortValue};
 use super::{ROWS_MAX, ReportRequest, ReportResponse, RowOrder};
 use crate::refusal::{OrRefuse, refuse};
 use crate::text::shown;
@@ -40,7 +40,7 @@ pub struct Of {
 }
 
 /// A question with what it is about.
-pub struct Source<'a> {
+pub struct ReportQuery<'a> {
     pub db: &'a Db,
     pub request: &'a ReportRequest,
     /// When it is answered.
@@ -67,12 +67,12 @@ impl TimeRange {
     pub const ALWAYS: TimeRange = TimeRange { since_ms: i64::MIN, until_ms: i64::MAX };
 }
 
-impl Source<'_> {
+impl ReportQuery<'_> {
     pub fn open<'a>(
         db: &'a Db,
         request: &'a ReportRequest,
         now_ms: i64,
-    ) -> anyhow::Result<Source<'a>> {
+    ) -> anyhow::Result<ReportQuery<'a>> {
         let connection = connection(db, request)?;
         let jobs = jobs_of(db, &connection, &request.job)?;
         let question = question(connection.id, request);
@@ -81,7 +81,7 @@ impl Source<'_> {
         let compiled = |flag, text: &Option<String>| -> anyhow::Result<Option<Regex>> {
             text.as_deref().map(|text| expression(flag, text)).transpose()
         };
-        Ok(Source {
+        Ok(ReportQuery {
             db,
             request,
             now_ms,
@@ -121,10 +121,10 @@ impl Source<'_> {
     }
 
     /// A row's place in the order that was asked for.
-    pub fn key(&self, row: &Row, ties: impl IntoIterator<Item = Cell>) -> anyhow::Result<Key> {
+    pub fn key(&self, row: &Row, ties: impl IntoIterator<Item = SortValue>) -> anyhow::Result<Key> {
         let mut key = Key::new();
         if let Some(column) = self.order()?.0 {
-            key.push(row.get(column.name).map_or(Cell::None, Cell::from));
+            key.push(row.get(column.name).map_or(SortValue::None, SortValue::from));
         }
         key.extend(ties);
         Ok(key)

@@ -7,8 +7,8 @@
 
 use super::ReportResponse;
 use super::columns::Report;
-use super::selection::{Cell, Row};
-use super::source::Source;
+use super::selection::{Row, SortValue};
+use super::source::ReportQuery;
 use crate::refusal::refuse;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
@@ -32,12 +32,12 @@ struct Track {
     /// Moments with their amounts, the oldest first.
     held: VecDeque<(i64, i64)>,
     sum: i64,
-    best: Option<Best>,
+    best: Option<BusiestWindow>,
 }
 
 /// The window with the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Best {
+pub struct BusiestWindow {
     pub amount: i64,
     pub start_ms: i64,
 }
@@ -87,7 +87,7 @@ impl Windows {
         track.sum = track.sum.saturating_add(amount);
         if track.best.is_none_or(|best| track.sum > best.amount) {
             let start_ms = track.held.front().map_or(at_ms, |(first_ms, _)| *first_ms);
-            track.best = Some(Best { amount: track.sum, start_ms });
+            track.best = Some(BusiestWindow { amount: track.sum, start_ms });
         }
         if self.held > held_max {
             self.make_room(at_ms)?;
@@ -111,13 +111,13 @@ impl Windows {
     }
 
     /// The best window of each class.
-    pub fn best(&self) -> impl Iterator<Item = (&str, Best)> {
+    pub fn best(&self) -> impl Iterator<Item = (&str, BusiestWindow)> {
         self.classes.iter().filter_map(|(class, track)| Some((class.as_str(), track.best?)))
     }
 }
 
 /// The windows, as they were asked for.
-pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
+pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     let (range, by_bytes) = (source.bounded_range()?, source.request.report == Report::Bandwidth);
     let mut windows = Windows::new(source.request.window_ms);
     let walked = source.each_activity(range, |it| {
@@ -127,12 +127,12 @@ pub fn answer(source: &Source<'_>) -> anyhow::Result<ReportResponse> {
     let mut selection = source.selection()?;
     for (class, best) in windows.best() {
         let row = row(class, best, windows.window_ms, by_bytes);
-        selection.offer(source.key(&row, [Cell::Text(class.to_owned())])?, row);
+        selection.offer(source.key(&row, [SortValue::Text(class.to_owned())])?, row);
     }
     source.answer(selection.page(), range, walked)
 }
 
-fn row(class: &str, best: Best, window_ms: i64, by_bytes: bool) -> Row {
+fn row(class: &str, best: BusiestWindow, window_ms: i64, by_bytes: bool) -> Row {
     let (unit_ms, amount, rate) = match by_bytes {
         true => (1_000.0, "bytes", "bytes_per_s"),
         false => (60_000.0, "activities", "per_minute"),
@@ -163,12 +163,15 @@ mod tests {
             windows.take("a", at_ms, amount).unwrap();
         }
         // From 0 to 9 are two, from 5 to 14 three, from 24 on nine.
-        assert_eq!(windows.best().collect::<Vec<_>>(), [("a", Best { amount: 9, start_ms: 24 })]);
+        assert_eq!(
+            windows.best().collect::<Vec<_>>(),
+            [("a", BusiestWindow { amount: 9, start_ms: 24 })]
+        );
         let mut equal = Windows::new(10);
         for at_ms in [0, 1, 20, 21] {
             equal.take("a", at_ms, 1).unwrap();
         }
-        assert_eq!(equal.best().next(), Some(("a", Best { amount: 2, start_ms: 0 })));
+        assert_eq!(equal.best().next(), Some(("a", BusiestWindow { amount: 2, start_ms: 0 })));
     }
 
     #[test]

@@ -5,8 +5,8 @@
 //! say what is the case, then what to do.
 
 use super::cause::{Because, Cause};
-use super::look::{JobLook, LookedUp};
-use super::settled::{done, failed, removed, words_of};
+use super::lookup::{JobLook, LookedUp};
+use super::outcomes::{done, failed, removed, words_of};
 use crate::text::{count, counted, quoted, span, when};
 use crawl::budget::{Closed, Rule};
 use crawl::definitions::WebSpec;

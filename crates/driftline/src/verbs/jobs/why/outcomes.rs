@@ -1,0 +1,171 @@
+//! What became of documents that were asked for: given up, stored, led elsewhere, gone.
+//!
+//! The other half of `judge`, and as pure.
+
+use super::cause::{Because, Cause};
+use super::judge::{crawl, noindex, robots, robots_unreachable};
+use super::lookup::{JobLook, LookedUp};
+use crate::text::{quoted, when};
+use ::crawl::extract;
+use ::crawl::fetch::sentences;
+use store::tables::overview::Standing;
+use store::tables::queue::list::Listed;
+
+/// What to do about trouble on the other side.
+const MENDED: &str = "When that is mended, the next run asks again";
+
+pub fn failed(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
+    let code = row.reason.as_deref().unwrap_or_default();
+    if code == "gone" {
+        return gone(looked);
+    }
+    if code == "robots-unreachable" {
+        return robots_unreachable(looked, job);
+    }
+    let sentence = format!("It was given up: {}.", words_of(row));
+    if sentences::REFUSED.contains(&code) {
+        let flags = match code {
+            code if sentences::PRIVATE.contains(&code) => "--allow-private",
+            _ => return Because::new(Cause::Refused, sentence),
+        };
+        return Because::new(Cause::Refused, sentence)
+            .run("If it is your own network", crawl(job, flags));
+    }
+    if code.starts_with("tls-") {
+        return Because::new(Cause::Insecure, sentence).run(MENDED, crawl(job, ""));
+    }
+    let because = Because::new(Cause::Failed, sentence);
+    match code {
+        "dns" => because
+            .run("Check the host's name, and the resolver of this machine; then", crawl(job, "")),
+        "http-401" | "http-403" => because
+            .next("The server wants to know who asks, or does not want crawlers; ask its owner."),
+        _ => because.run(MENDED, crawl(job, "")),
+    }
+}
+
+fn gone(looked: &LookedUp) -> Because {
+    let status = looked.document.as_ref().and_then(|document| document.http_status);
+    let status = status.map_or(String::new(), |status| format!(" (status {status})"));
+    Because::new(Cause::Gone, format!("The server says that there is no such page{status}."))
+}
+
+pub fn done(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
+    if let Some(removed) = removed(looked, job) {
+        return removed;
+    }
+    let run = row.done_run.map_or(0, |run| run.0);
+    if job.standing == Standing::Running && run < job.run.0 {
+        let sentence = format!(
+            "It was processed in run {run}; run {} is under way and will look at it again.",
+            job.run
+        );
+        return Because::new(Cause::Recheck, sentence);
+    }
+    let Some(document) = &looked.document else {
+        let sentence = format!("It was processed in run {run}, and nothing of it is stored.");
+        return Because::new(Cause::Done, sentence);
+    };
+    if let Some(original) = &looked.original {
+        return Because::new(Cause::Duplicate, format!("It is a copy of {original}."))
+            .run("Ask about that one", format!("driftline why {}", quoted(original)));
+    }
+    let live = document.chunk.is_some();
+    let seen = when(document.checked_ms, looked.now_ms);
+    match document.outcome.as_str() {
+        "redirect" => redirect(looked),
+        "noindex" => noindex(job),
+        "robots" => robots(looked, job, &row.docid),
+        "gone" if !live => gone(looked),
+        "not modified" if live => Because::new(
+            Cause::Unchanged,
+            format!("It is stored; the last look {seen} found it unchanged."),
+        ),
+        "ok" | "not modified" => {
+            let sentence = format!("It is stored; it was last fetched {seen}, in run {run}.");
+            Because::new(Cause::Stored, sentence)
+                .run("The next run looks at it again", crawl(job, ""))
+        }
+        code if live && extract::words_of(code).is_some() => unread(code, job),
+        code if live => {
+            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
+            let sentence = format!("It is stored; the last look {seen} failed: {words}.");
+            Because::new(Cause::Stored, sentence)
+        }
+        code => {
+            let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
+            Because::new(Cause::Failed, format!("It could not be had: {words}."))
+                .run("The next run asks again", crawl(job, ""))
+        }
+    }
+}
+
+/// It is there, but nobody knows what it says.
+fn unread(code: &str, job: &JobLook) -> Because {
+    let words = extract::words_of(code).unwrap_or_default();
+    let sentence = format!("It is stored, but its text is not known: {words}.");
+    let because = Because::new(Cause::Unread, sentence);
+    match code {
+        "unread-program" => because.run("The next run reads it again", crawl(job, "")),
+        _ => because.next("When it changes, it is read again."),
+    }
+}
+
+fn redirect(looked: &LookedUp) -> Because {
+    let Some(last) = looked.redirects.last() else {
+        let sentence = "It leads to a page that the job does not know: one outside its scope.";
+        return Because::new(Cause::Redirect, sentence);
+    };
+    if let Some(sentence) = circle(looked) {
+        return Because::new(Cause::RedirectLoop, sentence)
+            .next("There is no page behind it until the site mends its redirects.");
+    }
+    let way = match looked.redirects.len() {
+        1 => String::new(),
+        hops => format!(" over {hops} redirects"),
+    };
+    Because::new(Cause::Redirect, format!("It leads{way} to {last}."))
+        .run("Ask about that one", format!("driftline why {}", quoted(last)))
+}
+
+/// The redirects that lead back to where they have been, if they do.
+fn circle(looked: &LookedUp) -> Option<String> {
+    let url = looked.url.as_ref().ok()?;
+    let way: Vec<&str> =
+        std::iter::once(url).chain(&looked.redirects).map(String::as_str).collect();
+    let (last, before) = way.split_last()?;
+    before.contains(last).then(|| format!("Its redirects go in a circle: {}.", way.join(" -> ")))
+}
+
+/// It was stored once. What took it away is told by its own cause where there is one.
+pub fn removed(looked: &LookedUp, job: &JobLook) -> Option<Because> {
+    let document = looked.document.as_ref()?;
+    let removed_ms = document.removed_ms?;
+    let reason = document.reason.as_deref().unwrap_or("an unknown reason");
+    if reason == "redirected" {
+        return Some(redirect(looked));
+    }
+    let words = match reason {
+        "gone" => "the server says that there is no such page any more",
+        "out of scope" => "the job's rules no longer take it in",
+        "robots" => "robots.txt or the page itself asks not to keep it",
+        "expired" => "its time to live was over",
+        "hop limit" => "it is now more links from the seeds than allowed",
+        "unreachable" => "no page leads to it any more",
+        "job deleted" => "its job was deleted",
+        "operator" => "an operator removed it",
+        other => other,
+    };
+    let sentence = format!("It was removed {}: {words}.", when(removed_ms, looked.now_ms));
+    let because = Because::new(Cause::Removed, sentence);
+    Some(because.run("If it comes back, the next run takes it in again", crawl(job, "")))
+}
+
+/// The reason in words: those it was stored with, or those of its code.
+pub fn words_of(row: &Listed) -> String {
+    let code = row.reason.as_deref().unwrap_or("for an unknown reason");
+    match &row.detail {
+        Some(detail) => detail.trim_end_matches('.').to_owned(),
+        None => sentences::of(code).unwrap_or_else(|| code.to_owned()),
+    }
+}
