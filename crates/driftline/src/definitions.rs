@@ -44,7 +44,6 @@ pub struct Definitions {
     pub authdomains: BTreeMap<String, DescribedOnly>,
     /// Connections by kind and name.
     pub connections: Connections,
-    /// Jobs by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, JobForm>,
 }
@@ -64,7 +63,7 @@ pub struct DescribedOnly {
     pub description: String,
 }
 
-/// Connections by kind.
+/// The connections of each kind, by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Connections {
@@ -108,7 +107,7 @@ impl Connections {
     }
 }
 
-/// A connection.
+/// A connection as the document of definitions has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionForm {
@@ -175,7 +174,7 @@ pub struct ThrottleForm {
     pub bytes_per_s: Option<i64>,
 }
 
-/// A job.
+/// A job as the document of definitions has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 // tidy: wide every field is a key of a job in the document of definitions

@@ -113,7 +113,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Text from outside, fit for a terminal: control characters and those that
-/// turn the direction of writing are shown as escapes (T24).
+/// turn the direction of writing are shown as escapes.
 pub fn shown(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         if is_harmless(c) {

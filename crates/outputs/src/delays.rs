@@ -34,7 +34,7 @@ impl Delays {
         self.counts.iter().sum()
     }
 
-    /// The longest.
+    /// The longest delay since the start, in milliseconds.
     pub fn longest_ms(&self) -> u64 {
         self.longest_ms
     }

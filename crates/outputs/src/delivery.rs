@@ -31,7 +31,7 @@ use store::tables::leases::Lease;
 use store::tables::outlets::{self, Opening};
 use store::{Db, Error, Result};
 
-/// Threads that carry.
+/// Threads that deliver at the same time, so that one slow output does not stop all.
 pub const CARRIERS: usize = 4;
 /// Events that may wait for the desk beyond what is carried.
 const EVENTS_SPARE: usize = 16;
@@ -120,7 +120,7 @@ impl PreparedDeliveries {
         self.wakeup.clone()
     }
 
-    /// Begins.
+    /// Starts the threads; `listener` hears of outages and deliveries.
     pub fn start(self, context: DeliveryContext, listener: Arc<dyn Listener>) -> Result<Delivery> {
         let stop = Arc::new(AtomicBool::new(false));
         let (loads, incoming) = sync_channel::<Load>(CARRIERS);

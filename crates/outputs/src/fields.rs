@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 use store::chunkfile::document::Field;
 
-/// Values by field.
+/// The values of a document's fields, by the name of the field.
 pub type Fields = BTreeMap<String, Vec<String>>;
 
 /// What an output says of every document beside its fields.

@@ -38,7 +38,7 @@ const LEFT_OUT_TOLD_MAX: usize = 5;
 /// How long a follower tends what is left to do before it ends.
 const LAST_MS_MAX: i64 = 10_000;
 
-/// What consumes chunks.
+/// An index that takes the committed chunks of each part in their order.
 pub trait Consumer: Send + 'static {
     /// What the leases and the cursor are called.
     fn role(&self) -> &'static str;
@@ -93,7 +93,7 @@ pub struct AppliedBatch {
 #[allow(missing_docs)]
 pub struct LeftOut {
     pub docid: String,
-    /// What went wrong.
+    /// The error in a sentence.
     pub why: String,
 }
 
@@ -116,7 +116,7 @@ pub struct Wakeup {
 }
 
 impl Wakeup {
-    /// Something was committed.
+    /// Wakes the follower because a chunk was committed.
     pub fn wake(&self) {
         // One that waits already is enough.
         let _ = self.sender.try_send(());
@@ -141,7 +141,7 @@ impl PreparedFollower {
         self.wakeup.clone()
     }
 
-    /// Begins.
+    /// Starts the thread that follows for `consumer`.
     pub fn start(
         self,
         context: FollowContext,

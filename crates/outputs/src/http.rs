@@ -50,10 +50,10 @@ pub struct ServerOptions<'a> {
     pub timeout_ms: i64,
 }
 
-/// Who asks.
+/// The credentials of requests to a server.
 #[derive(Clone, Default)]
 pub enum Login {
-    /// Nobody in particular.
+    /// No credentials.
     #[default]
     None,
     /// Somebody with a password.
@@ -75,15 +75,13 @@ pub struct ServerClient {
     login: Login,
 }
 
-/// What is asked.
+/// A request to the server of an output or a notification.
 #[allow(missing_docs)]
 pub struct ServerRequest<'a> {
     pub method: Method,
-    /// Of what.
     pub url: Url,
     /// The type of what is sent.
     pub content_type: &'a str,
-    /// What is sent.
     pub body: Vec<u8>,
     /// What else the head says.
     pub headers: Vec<(&'static str, String)>,
@@ -108,7 +106,6 @@ pub struct ServerResponse {
     pub status: u16,
     /// After how long it wants to be asked again.
     pub retry_ms: Option<i64>,
-    /// What it says.
     pub body: Vec<u8>,
 }
 
@@ -198,7 +195,7 @@ impl ServerClient {
         url
     }
 
-    /// Its address.
+    /// The address that the paths of requests are joined to.
     pub fn base(&self) -> &Url {
         &self.base
     }

@@ -22,24 +22,21 @@ pub trait Notification: Send {
     /// Whether it is told on an occasion.
     fn wants(&self, occasion: Occasion) -> bool;
 
-    /// Tells it.
+    /// Sends the notice; an error means that it is tried again later.
     fn send(&mut self, notice: &Notice) -> Result<(), Unavailable>;
 }
 
-/// What is told.
+/// What a notification is sent about: the occasion, and the run that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Notice {
-    /// What has happened.
     pub occasion: Occasion,
-    /// The job's name.
     pub job: String,
     /// What people say of it.
     pub description: String,
     pub run: i64,
     /// When the run began.
     pub started_ms: Option<i64>,
-    /// When it happened.
     pub at_ms: i64,
     /// Why the run was aborted.
     pub error: Option<String>,

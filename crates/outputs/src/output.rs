@@ -33,7 +33,6 @@ pub trait Output: Send {
 #[allow(missing_docs)]
 pub enum Wants {
     Name,
-    /// What it says.
     Facts,
     Bytes,
 }
@@ -69,7 +68,7 @@ pub struct Content {
 /// What came of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is done.
+    /// The output has the document, or has removed it.
     Taken,
     /// The document is not wanted, and nothing of it is there.
     Rejected {

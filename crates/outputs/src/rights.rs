@@ -32,7 +32,7 @@ struct Right {
     is_new: bool,
 }
 
-/// The leases.
+/// The leases of a role that are held, and when each was last used.
 pub(crate) struct Rights {
     context: Claimant,
     role: &'static str,
@@ -85,7 +85,7 @@ impl Rights {
         }
     }
 
-    /// What is held.
+    /// The leases that are held now.
     pub fn leases(&self) -> Vec<Lease> {
         self.held.values().map(|right| right.lease.clone()).collect()
     }
@@ -118,7 +118,7 @@ impl Rights {
         }
     }
 
-    /// Gives everything back.
+    /// Gives all leases back.
     pub fn end(&mut self) {
         let parts: Vec<Part> = self.held.keys().copied().collect();
         for part in parts {

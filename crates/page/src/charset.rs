@@ -36,7 +36,7 @@ pub enum EncodingSource {
     Header,
     /// A declaration in the first bytes of the document.
     Meta,
-    /// The bytes themselves.
+    /// Guessed from the body's bytes, as nothing names it.
     Guess,
 }
 

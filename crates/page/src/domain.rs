@@ -31,17 +31,16 @@ pub const LIST_BYTES_MAX: usize = 8 << 20;
 
 /// Why a text is not a public suffix list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum Error {
-    /// Larger than [`LIST_BYTES_MAX`].
     #[error("public suffix list has {0} bytes, more than {LIST_BYTES_MAX}")]
     TooLong(usize),
-    /// Not UTF-8.
     #[error("public suffix list is not UTF-8")]
     NotUtf8,
     /// A line that is no rule.
     #[error("public suffix list line {line} is not a rule")]
     Rule {
-        /// Counted from 1.
+        /// The line's number, from 1.
         line: usize,
     },
     /// Nothing but comments: a truncated download, most likely.

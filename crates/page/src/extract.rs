@@ -3,7 +3,7 @@
 //!
 //! PDF is read by a library that was not made for hostile input: it panics, recurses and
 //! unpacks without end. Whoever calls [`extract`] therefore does it in a process of its own
-//! with limits of the system (T30). What can be kept from within is kept here. Invariants:
+//! with limits of the system. What can be kept from within is kept here. Invariants:
 //! what leaves [`extract`] and [`reply`] is within the limits below, white space collapsed;
 //! a panic of a library is an answer and not a panic of ours.
 
@@ -38,6 +38,7 @@ const PDF_MARK_WITHIN: usize = 1_024;
 /// What a document says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(missing_docs)]
 pub struct Extract {
     /// Its title, if it names one.
     pub title: String,
@@ -47,7 +48,6 @@ pub struct Extract {
     pub text: String,
     /// Its language, as it says.
     pub language: Option<String>,
-    /// Who wrote it.
     pub authors: Vec<String>,
     /// When it was written.
     pub created_ms: Option<i64>,
@@ -104,8 +104,8 @@ pub type Reply = Result<Extract, Unreadable>;
 
 /// How a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Format {
-    /// As a PDF.
     Pdf,
     /// As an archive of XML.
     Archive,
@@ -134,7 +134,7 @@ pub fn format_of(kind: ContentKind, bytes: &[u8]) -> Result<Format, Unreadable> 
     }
 }
 
-/// Reads a document.
+/// Takes text, metadata and links out of a document that is not HTML.
 pub fn extract(kind: ContentKind, bytes: &[u8]) -> Reply {
     let read = match format_of(kind, bytes)? {
         Format::Pdf => pdf::read,

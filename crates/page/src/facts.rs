@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A page may name this many links; what follows is counted, not kept (T14).
+/// A page may name this many links; what follows is counted, not kept.
 pub const LINKS_MAX: usize = 10_000;
 /// Headings kept per page.
 pub const HEADINGS_MAX: usize = 500;
@@ -26,9 +26,9 @@ pub struct Facts {
     pub charset: String,
     /// Language tag as the page declares it, such as `en` or `pt-BR`.
     pub language: Option<String>,
-    /// The document's title.
+    /// Empty if there is no `<title>`.
     pub title: String,
-    /// The meta description.
+    /// The content of `<meta name=description>`.
     pub description: String,
     /// Headings in document order.
     pub headings: Vec<Heading>,
@@ -50,10 +50,10 @@ pub struct Facts {
     pub truncated: Truncated,
 }
 
-/// One heading.
+/// A heading and where it stands in the outline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heading {
-    /// 1 to 6.
+    /// From 1 for `<h1>` to 6 for `<h6>`.
     pub level: u8,
     /// Its text, white space collapsed.
     pub text: String,
@@ -68,7 +68,7 @@ pub struct Link {
     pub anchor: String,
     /// How the page names it.
     pub kind: LinkKind,
-    /// Its `rel` promises.
+    /// The link's `nofollow`, `ugc` and `sponsored`.
     pub rel: Rel,
 }
 
@@ -97,9 +97,9 @@ pub struct Rel(pub u8);
 impl Rel {
     /// `rel=nofollow`, or a page-wide `nofollow`.
     pub const NOFOLLOW: Rel = Rel(1);
-    /// `rel=ugc`.
+    /// Written by users of the site.
     pub const UGC: Rel = Rel(2);
-    /// `rel=sponsored`.
+    /// An advertisement, or paid for.
     pub const SPONSORED: Rel = Rel(4);
 
     /// Whether all bits of `other` are set.
@@ -107,7 +107,7 @@ impl Rel {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets together.
+    /// The union of two sets.
     #[must_use]
     pub fn with(self, other: Rel) -> Rel {
         Rel(self.0 | other.0)
@@ -143,11 +143,11 @@ impl Directives {
 /// What was cut because a limit was reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Truncated {
-    /// Links beyond `LINKS_MAX`.
+    /// There are more than `LINKS_MAX` links.
     pub links: bool,
-    /// Text beyond `TEXT_BYTES_MAX`.
+    /// There is more than `TEXT_BYTES_MAX` of text.
     pub text: bool,
-    /// Headings beyond `HEADINGS_MAX`.
+    /// There are more than `HEADINGS_MAX` headings.
     pub headings: bool,
     /// Reading stopped before the end: drawings or formulas in each other beyond any honest page.
     pub parse: bool,

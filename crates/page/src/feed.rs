@@ -34,16 +34,15 @@ const MARKUP_BYTES_MAX: usize = 16 << 10;
 
 /// The flavour of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum FeedKind {
     /// RSS of any version, RDF included.
     Rss,
-    /// Atom.
     Atom,
-    /// JSON Feed.
     Json,
 }
 
-/// A feed.
+/// A parsed feed: its format, its title and the pages that it announces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Feed {
@@ -62,7 +61,7 @@ pub struct Feed {
     pub malformed: bool,
 }
 
-/// One announced page.
+/// A page that a feed announces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedEntry {
     /// Its address, as written.

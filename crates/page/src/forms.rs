@@ -14,7 +14,7 @@ pub const FIELDS_MAX: usize = 1_000;
 /// Bytes of a name or a value.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// A form.
+/// A `<form>` with the values that a browser would send.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Form {
     /// Its `name`, or else its `id`.

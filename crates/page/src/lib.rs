@@ -8,7 +8,7 @@
 //! [`sniff`], decoded by [`charset`], read by [`html`] (or [`sitemap`], [`feed`], [`wat`],
 //! [`extract`]) into [`facts`], and recognised again by [`fingerprint`]. [`forms`] is what
 //! a login needs. For the link index, [`uri`] is the row form that it sorts by, [`outlinks`]
-//! says which links count, and [`webindex`] reads pages as the original stored them. [`bytesize`]
+//! says which links count, and [`webindex`] reads pages as Webindex stored them. [`bytesize`]
 //! writes numbers of bytes for people.
 
 pub mod bytesize;

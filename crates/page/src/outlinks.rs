@@ -16,7 +16,7 @@ use crate::facts::{LINKS_MAX, Link, LinkKind, Rel};
 use crate::uri::{SEPARATOR, Uri, canonical_path};
 use crate::url::{URL_BYTES_MAX, origin_of};
 
-/// Which links count.
+/// Which links of a page the link index counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkPolicy {
@@ -25,7 +25,7 @@ pub enum LinkPolicy {
     All,
     /// Those that lead to another domain.
     External,
-    /// Those that the original link index counted, by its own rules for URLs.
+    /// Those that Webindex counted, by its own rules for URLs.
     Webindex,
 }
 
@@ -57,12 +57,12 @@ pub mod setting {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// Writes it.
+    /// Writes the policy's name, or nothing.
     pub fn serialize<S: Serializer>(links: &Option<LinkPolicy>, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(links.map_or(OFF, LinkPolicy::name))
     }
 
-    /// Reads it.
+    /// Reads a policy's name; an unknown one is an error.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LinkPolicy>, D::Error> {
         match Option::<String>::deserialize(from)?.as_deref() {
             None | Some(OFF) => Ok(None),
@@ -84,7 +84,7 @@ pub struct OutLink {
     pub anchor: String,
     /// How the page names it.
     pub kind: LinkKind,
-    /// Its `rel` promises.
+    /// The link's `nofollow`, `ugc` and `sponsored`.
     pub rel: Rel,
 }
 
@@ -175,10 +175,10 @@ pub(crate) struct WrittenLink<'a> {
     pub(crate) rel: Rel,
 }
 
-/// What the original kept of the links of a page: those that have a row, and not in the page's
+/// What Webindex kept of the links of a page: those that have a row, and not in the page's
 /// own domain. Of several to one row the first counts, with its anchor even if that is empty.
 ///
-/// The original knew no limit; of more than [`LINKS_MAX`] the first by row are kept here.
+/// Webindex knew no limit; of more than [`LINKS_MAX`] the first by row are kept here.
 pub(crate) fn original_links<'a>(
     page: &str,
     links: impl Iterator<Item = WrittenLink<'a>>,
@@ -198,7 +198,7 @@ pub(crate) fn original_links<'a>(
 }
 
 /// The row, unless it is longer than that of any URL of ours, or contains NUL, which no table
-/// can hold. The original knew neither limit.
+/// can hold. Webindex knew neither limit.
 pub(crate) fn original_row(uri: &Uri<'_>) -> Option<String> {
     Some(uri.to_uri()).filter(|row| row.len() <= URL_BYTES_MAX && !row.contains('\0'))
 }

@@ -26,7 +26,7 @@ pub const LINE_BYTES_MAX: usize = 2_083 * 8 - 1;
 /// A longer `Crawl-delay` is taken as this one: a day.
 pub const CRAWL_DELAY_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 
-/// A parsed robots.txt.
+/// A robots.txt, parsed: its groups of rules, crawl delays and sitemaps.
 #[derive(Debug, Clone, Default)]
 pub struct Robots {
     /// Rule lines as written, and patterns that had to be escaped, end to end.
@@ -89,12 +89,12 @@ pub enum RuleKind {
 
 /// The line that decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub struct Rule<'a> {
     /// Its number in the file, from 1.
     pub line: u32,
     /// The line as written, without comment and surrounding white space.
     pub text: Cow<'a, str>,
-    /// Allow or disallow.
     pub kind: RuleKind,
     /// The agent by whose name the group applies: a product token or `*`.
     pub agent: &'a str,

@@ -24,11 +24,11 @@ pub const LOC_BYTES_MAX: usize = 4_096;
 /// What kind of list it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SitemapKind {
-    /// `<urlset>`: pages.
+    /// A `<urlset>`, which lists pages.
     UrlSet,
-    /// `<sitemapindex>`: further sitemaps.
+    /// A `<sitemapindex>`, which lists further sitemaps.
     Index,
-    /// Plain text: pages.
+    /// Plain text with the URL of a page on each line.
     Text,
     /// An RSS feed: pages.
     Rss,
@@ -40,8 +40,8 @@ pub enum SitemapKind {
 
 /// A sitemap, as far as it could be read.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub struct Sitemap {
-    /// What it lists.
     pub kind: SitemapKind,
     /// Its entries, in its own order.
     pub entries: Vec<SitemapEntry>,
@@ -57,7 +57,7 @@ pub struct Sitemap {
     pub bytes: usize,
 }
 
-/// One entry.
+/// A page or a further sitemap, and what the list says of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SitemapEntry {
     /// The address as written, trimmed.

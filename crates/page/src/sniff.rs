@@ -99,29 +99,24 @@ fn is_token(text: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum ContentKind {
-    /// HTML or XHTML.
     Html,
     /// RSS, Atom or JSON Feed.
     Feed,
     /// XML of another kind.
     Xml,
-    /// JSON.
     Json,
     /// Text of another kind.
     Text,
-    /// PDF.
     Pdf,
     /// An office document or e-book.
     Office,
     /// A compressed file or archive.
     Archive,
     Image,
-    /// Sound.
     Audio,
-    /// Moving pictures.
     Video,
     Font,
-    /// Anything else.
+    /// Anything else, which is not parsed.
     Binary,
 }
 

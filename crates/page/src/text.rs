@@ -42,7 +42,7 @@ impl CollapsedText {
         CollapsedText { text, ..CollapsedText::new(bytes_max) }
     }
 
-    /// Appends `piece`.
+    /// Appends a piece; white space at its ends joins that of its neighbours.
     pub fn push(&mut self, piece: &str) {
         let bytes = piece.as_bytes();
         let class = |at: usize| bytes.get(at).map(|&byte| CLASS[usize::from(byte)]);
@@ -96,7 +96,7 @@ impl CollapsedText {
         &self.text
     }
 
-    /// The finished text.
+    /// The text, without white space at its end.
     pub fn into_string(self) -> String {
         self.text
     }

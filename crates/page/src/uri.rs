@@ -5,7 +5,7 @@
 //! `https://a.b.com:8329/x` is `com.b>.a>s8329>/x`. `o` is http, `s` is https, and a port
 //! is written only if it is not the scheme's own. Addresses are not reversed.
 //!
-//! There are two ways in. [`Uri::webindex`] keeps the rules of the original link index,
+//! There are two ways in. [`Uri::webindex`] keeps the rules of Webindex,
 //! which are its own and not WHATWG's: it demands a listed public suffix and changes
 //! nothing but the case of the host. [`Uri::canonical`] takes URLs made by
 //! `url::canonical`, any host. Relies on `domain` for where a host is cut.
@@ -23,7 +23,7 @@ use crate::url;
 /// Stands between the parts of a row, and so nowhere within one.
 pub const SEPARATOR: char = '>';
 
-/// The shortest text the original took for a URL: `http://` and a letter.
+/// The shortest text Webindex took for a URL: `http://` and a letter.
 const WEBINDEX_BYTES_MIN: usize = 8;
 /// Limits of a DNS name, and of the labels in it.
 const HOST_BYTES_MAX: usize = 253;
@@ -60,13 +60,13 @@ pub struct Uri<'a> {
     host: Cow<'a, str>,
     /// The domain is that many bytes at the end of the host.
     domain_bytes: usize,
-    /// Only if it is not the scheme's own. The original checked no range.
+    /// Only if it is not the scheme's own. Webindex checked no range.
     port: Option<i32>,
     path: Cow<'a, str>,
 }
 
 impl<'a> Uri<'a> {
-    /// Reads a URL by the rules of the original link index.
+    /// Reads a URL by the rules of Webindex.
     ///
     /// Two things differ from it on purpose, because a row could not be read back: a
     /// host with a trailing dot is invalid, and a port has ASCII digits.
@@ -110,7 +110,7 @@ impl<'a> Uri<'a> {
         Ok(Uri { secure, host: Cow::Borrowed(host), domain_bytes, port, path })
     }
 
-    /// Reads a row.
+    /// Reads a URI in its row form.
     pub fn from_uri(row: &'a str) -> Result<Uri<'a>, Invalid> {
         let mut parts = row.split(SEPARATOR);
         let mut part = || parts.next().ok_or(Invalid::Row);
@@ -129,7 +129,7 @@ impl<'a> Uri<'a> {
         &self.host[self.host.len() - self.domain_bytes..]
     }
 
-    /// The whole host.
+    /// The host in its usual order, with all its labels.
     pub fn host(&self) -> &str {
         &self.host
     }
@@ -141,14 +141,14 @@ impl<'a> Uri<'a> {
         row
     }
 
-    /// The row.
+    /// The URI in its row form.
     pub fn to_uri(&self) -> String {
         let mut out = String::with_capacity(self.host.len() + self.path.len() + 10);
         self.write_uri(&mut out);
         out
     }
 
-    /// Appends the row.
+    /// Appends the row form.
     pub fn write_uri(&self, out: &mut String) {
         let domain = self.domain();
         if is_ip(domain) {
@@ -169,7 +169,7 @@ impl<'a> Uri<'a> {
         out.push_str(&self.path);
     }
 
-    /// The URL.
+    /// The URL that the row stands for.
     pub fn to_url(&self) -> String {
         let mut out = String::with_capacity(self.host.len() + self.path.len() + 14);
         out.push_str(if self.secure { "https://" } else { "http://" });
@@ -228,7 +228,7 @@ fn webindex_domain<'h>(host: &'h str, list: &SuffixList) -> Result<&'h str, Inva
     list.listed_domain(host).ok_or(Invalid::Suffix)
 }
 
-/// As the original's library checked it: letters, digits, `-` and `_` (these two not at
+/// As Webindex's library checked it: letters, digits, `-` and `_` (these two not at
 /// the ends of a label), anything beyond ASCII, and no digit first in the last label.
 fn is_dns_name(host: &str) -> bool {
     let is_dash = |c: char| matches!(c, '-' | '_');

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use ::url::{ParseError, Url};
 use serde::{Deserialize, Serialize};
 
-/// A canonical URL is at most this long; a longer one is refused (T19).
+/// A canonical URL is at most this long; a longer one is refused.
 pub const URL_BYTES_MAX: usize = 4_096;
 
 /// What a page wrote is not even parsed beyond this: four times the limit leaves
@@ -72,6 +72,7 @@ impl Policy {
 
 /// Why a text is not a URL that can be crawled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[allow(missing_docs)]
 pub enum UrlRefusal {
     /// Not a URL, or a relative one with nothing to resolve it against.
     #[error("not a URL")]
@@ -82,7 +83,6 @@ pub enum UrlRefusal {
     /// No host, or one that neither DNS nor IP could know.
     #[error("host is not a name or an address")]
     Host,
-    /// Longer than [`URL_BYTES_MAX`].
     #[error("URL is longer than {URL_BYTES_MAX} bytes")]
     TooLong,
 }

@@ -1,4 +1,4 @@
-//! Pages as the original link index, Webindex, read and stored them.
+//! Pages as Webindex read and stored them.
 //!
 //! It read WAT records and kept a page as one line of JSON. Its rules are its own: a link
 //! counts if it is an `<a href>` that leads to another domain, as written and never resolved;
@@ -26,7 +26,7 @@ use crate::wat;
 /// Bytes of a page's JSON. It names a link twice, as URL and as row, where WAT does so once.
 pub const JSON_BYTES_MAX: usize = 2 * wat::BYTES_MAX;
 
-/// A page.
+/// A crawled page as the interface of `webindex` shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct WebindexPage {
@@ -35,7 +35,7 @@ pub struct WebindexPage {
     pub uri: String,
     /// When it was crawled, as the archive says it; see [`date_ms`].
     pub crawl_date: Option<String>,
-    /// What served it.
+    /// The `Server` header of its answer.
     pub server: Option<String>,
     /// Its title as written, entities and white space included.
     pub title: Option<String>,
@@ -46,11 +46,11 @@ pub struct WebindexPage {
 /// A page as its line gives it, before any rule about links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenPage {
-    /// Its URL, canonical.
+    /// The canonical URL.
     pub url: String,
     /// When it was crawled, as the line says it; see [`date_ms`].
     pub crawl_date: Option<String>,
-    /// What served it.
+    /// The `Server` header of its answer.
     pub server: Option<String>,
     /// Its title as written.
     pub title: Option<String>,
@@ -104,7 +104,7 @@ pub fn from_wat(
     list: &SuffixList,
 ) -> Option<WebindexPage> {
     let block = Some(block).filter(|block| block.len() <= wat::BYTES_MAX)?;
-    // The original passed over what is missing or of another type wherever it stands, and took
+    // Webindex passed over what is missing or of another type wherever it stands, and took
     // bytes that are not UTF-8. `wat::read` refuses such records, so its types do not serve.
     let root: Map<String, Json> = serde_json::from_str(&String::from_utf8_lossy(block)).ok()?;
     let response = root.get("Envelope").and_then(|it| it.pointer(RESPONSE)).unwrap_or(&Json::Null);
@@ -178,7 +178,7 @@ fn short(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "")) } else { Cow::Borrowed(text) }
 }
 
-/// Its fields stand in the order in which the original wrote them.
+/// Its fields stand in the order in which Webindex wrote them.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PageJson<'a> {

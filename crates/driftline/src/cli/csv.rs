@@ -1,6 +1,6 @@
 //! Comma-separated values (RFC 4180): cells, and where they are written.
 //!
-//! Invariant: no text from outside is a formula to a spreadsheet (T21): what could begin one
+//! Invariant: no text from outside is a formula to a spreadsheet: what could begin one
 //! gets an apostrophe before it.
 
 use anyhow::Context;

@@ -22,7 +22,7 @@ impl Differences {
         Differences { is_json, count: 0, named: Vec::new() }
     }
 
-    /// Takes one up.
+    /// Counts a difference and prints or collects it; beyond `SHOWN_MAX` it is only counted.
     pub fn push(&mut self, difference: &str) {
         self.count += 1;
         match self.is_json {

@@ -156,7 +156,6 @@ fn located(to: &str, host: &DemoHost, port: u16) -> String {
     linked(to, port)
 }
 
-/// `http://host:port`.
 pub fn origin(host: &DemoHost, port: u16) -> String {
     format!("http://{}:{port}", host.name)
 }

@@ -82,7 +82,7 @@ pub enum RouteAnswer {
 /// What was given for parameters, checked.
 pub type Values = Map<String, Json>;
 
-/// No parameters.
+/// The parameters of a route that has none.
 #[derive(Deserialize, JsonSchema)]
 pub struct NoParams {}
 

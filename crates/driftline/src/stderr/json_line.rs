@@ -1,7 +1,7 @@
 //! Lines of a log that programs read: each one JSON object.
 //!
 //! Invariant: a line has no control character and none that turns the direction of writing;
-//! both are escapes in it, so that it reads the same wherever it is shown (T24).
+//! both are escapes in it, so that it reads the same wherever it is shown.
 
 use crate::text::is_harmless;
 use serde_json::{Map, Value as Json, json};

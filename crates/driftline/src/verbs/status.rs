@@ -65,7 +65,6 @@ pub struct Holder {
 pub struct StatusSummary {
     /// Parts of the database.
     pub parts: u32,
-    /// The schema's version.
     pub schema: i64,
     /// Commits over all parts.
     pub commits: i64,
@@ -93,7 +92,7 @@ pub struct StatusSummary {
 pub struct NodeSummary {
     pub id: i64,
     pub name: String,
-    /// What it does.
+    /// The roles of the process, separated by commas.
     pub roles: String,
     /// When it was last heard of.
     pub heartbeat_ms: i64,

@@ -36,12 +36,12 @@ impl FilesConfig {
     }
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::FilesOutput::open(config)?))
 }
 
-/// The connector.
+/// Registers the output with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[Setting {
         name: "directory",

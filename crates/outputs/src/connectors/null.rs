@@ -5,7 +5,7 @@ use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use store::catalog::Connector;
 use store::tables::connections::Kind;
 
-/// Opens it.
+/// Opens an output that takes everything and keeps nothing.
 pub fn open(_config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(Null))
 }
@@ -27,6 +27,6 @@ impl Output for Null {
     }
 }
 
-/// The connector.
+/// Registers the output, which has no settings.
 pub const CONNECTOR: Connector =
     base(Kind::Output, "null", "takes documents and keeps nothing, to try a job or to measure one");

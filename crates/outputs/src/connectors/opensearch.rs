@@ -67,7 +67,7 @@ impl OpenSearchConfig {
     }
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::OpenSearch::open(config)?))
 }
@@ -107,7 +107,7 @@ const SETTINGS: &[Setting] = &[
     TIMEOUT,
 ];
 
-/// The connector.
+/// Registers the output with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["index", "refresh", "timeout_ms"],

@@ -83,7 +83,6 @@ pub(crate) const USER: Setting = Setting {
     kind: SettingKind::Text,
 };
 
-/// The user's password.
 pub(crate) const PASSWORD: Setting = Setting {
     name: "password",
     about: "the user's password",

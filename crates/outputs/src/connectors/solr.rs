@@ -54,7 +54,7 @@ impl SolrConfig {
     }
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::Solr::open(config)?))
 }
@@ -94,7 +94,7 @@ const SETTINGS: &[Setting] = &[
     TIMEOUT,
 ];
 
-/// The connector.
+/// Registers the output with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["id_field", "commit_within_ms", "commit", "timeout_ms"],

@@ -19,7 +19,7 @@ pub const URI: &str = "{uri}";
 /// Stands for a hash of the document's URI in an address.
 pub const ID: &str = "{id}";
 
-/// A webhook's configuration.
+/// The settings of the webhook output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -78,7 +78,7 @@ impl WebhookConfig {
     }
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::Webhook::open(config)?))
 }
@@ -122,7 +122,7 @@ const SETTINGS: &[Setting] = &[
     TIMEOUT,
 ];
 
-/// The connector.
+/// Registers the output with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["method", "batch", "removal", "timeout_ms"],

@@ -39,7 +39,7 @@ pub(super) enum CarriedLoad {
     StoreUnavailable(Unavailable),
 }
 
-/// One who carries.
+/// A thread that delivers the loads which the desk gives out.
 pub(super) struct Carrier {
     context: DeliveryContext,
     listener: Arc<dyn Listener>,

@@ -32,7 +32,7 @@ const IDLE_MS: i64 = 20;
 const GATHER_MS: i64 = 200;
 /// How long an output rests that could not be reached; it doubles up to [`REST_MS_MAX`].
 const REST_MS: i64 = 500;
-/// The longest rest.
+/// How long an output that cannot be reached rests at most before it is tried again.
 const REST_MS_MAX: i64 = 60_000;
 
 const FIRST: Due = Due { part: Part(i64::MIN), output: ConnectionId(i64::MIN) };
@@ -96,7 +96,7 @@ fn look_at(tx: &mut Tx<'_>, now_ms: i64) -> Result<DueDeliveries> {
     Ok(DueDeliveries { due: found, next_ms, waited_for: is_whole.then_some(waited_for) })
 }
 
-/// The desk.
+/// The thread that finds what is due and gives it to the carriers.
 pub(super) struct Desk {
     context: DeliveryContext,
     loads: Option<SyncSender<Load>>,

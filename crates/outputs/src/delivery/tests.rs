@@ -270,7 +270,7 @@ impl Output for Over {
     }
 }
 
-/// The original stops at the first that answers.
+/// ManifoldCF stops at the first that answers.
 #[test]
 fn every_output_is_told_that_a_run_is_over_although_one_cannot_be() {
     let told = Arc::new(AtomicUsize::new(0));

@@ -87,7 +87,7 @@ fn a_server_that_says_nothing_is_given_up_in_time() {
     assert!(unavailable.why.contains("in time"), "{}", unavailable.why);
 }
 
-/// T26: neither a document nor a login goes where nobody sent it.
+/// Neither a document nor a login goes where nobody sent it.
 #[test]
 fn no_redirect_is_followed() {
     let trap = Fake::start(|_| panic!("nobody asks here"));

@@ -41,38 +41,27 @@ const LINK: u8 = 1;
 #[allow(missing_docs)]
 pub enum BulkEvent<'a> {
     /// Somebody links to a URI.
-    Inlink {
-        /// The URI's hash.
-        hash: DocHash,
-        source: PageRef,
-        link: Inlink,
-    },
+    Inlink { hash: DocHash, source: PageRef, link: Inlink },
     /// A URI, after its in-links. Where they are is not for this to say.
-    Node {
-        hash: DocHash,
-        /// What is counted.
-        node: &'a Node,
-    },
+    Node { hash: DocHash, node: &'a Node },
     /// A row of a ranking or a domain.
     Row(Row),
     /// The part has no more.
     End,
 }
 
-/// What was computed.
+/// How much there is in the index, as computed from its pages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct ComputedCounts {
     /// Pages that are there.
     pub pages: u64,
-    /// Links.
     pub links: u64,
-    /// URIs that count.
     pub uris: u64,
-    /// Domains.
     pub domains: u64,
 }
 
-/// Whoever is told.
+/// Receives the events of each part in their order.
 pub type EventSink<'a> = dyn FnMut(Part, BulkEvent<'_>) -> Result<()> + 'a;
 
 /// Computes everything, with files in a directory, and tells each part's events in order.

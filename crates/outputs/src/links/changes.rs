@@ -24,7 +24,7 @@ pub enum Mark {
     /// The crawl's commits of a part.
     Cursor {
         part: Part,
-        /// The last commit.
+        /// The number of the last commit that is in the index.
         seq: i64,
     },
     /// A file that is loaded.
@@ -58,7 +58,7 @@ pub struct PageChange {
     pub what: What,
 }
 
-/// What happened.
+/// What became of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// It is there, and says this.

@@ -47,14 +47,14 @@ impl<'a> ByteReader<'a> {
         self.rest.len()
     }
 
-    /// One byte.
+    /// Reads one byte; fails at the end of the row.
     pub fn byte(&mut self) -> Result<u8> {
         let (first, rest) = self.rest.split_first().ok_or_else(|| self.broken("it is cut"))?;
         self.rest = rest;
         Ok(*first)
     }
 
-    /// A number.
+    /// Reads a number of variable length.
     pub fn number(&mut self) -> Result<u64> {
         let mut number = 0u64;
         for shift in (0..64).step_by(7) {
@@ -80,7 +80,7 @@ impl<'a> ByteReader<'a> {
         fits.ok_or_else(|| self.broken("it names more than it holds"))
     }
 
-    /// So many bytes.
+    /// Reads `count` bytes, without copying them.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         if count > self.rest.len() {
             return Err(self.broken("it is cut"));

@@ -1,6 +1,6 @@
 //! Numbers that sort from the largest to the smallest.
 //!
-//! Our own rows have the complement in five bytes. [`encoded`] is how the original wrote
+//! Our own rows have the complement in five bytes. [`encoded`] is how Webindex wrote
 //! the same, for `links dump`: a length and the minimal bytes, escaped, ended, complemented,
 //! in hex. Invariant: a larger number sorts first, in both.
 
@@ -25,7 +25,7 @@ pub fn read(bytes: &[u8]) -> Option<u64> {
     Some(MAX - u64::from_be_bytes(wide))
 }
 
-/// A number as the original wrote it into its rows (spec 2.5).
+/// A number as Webindex wrote it into its rows (spec 2.5).
 pub fn encoded(count: u64) -> String {
     use std::fmt::Write;
     let bytes = count.to_be_bytes();

@@ -1,4 +1,4 @@
-//! The index as the query table of the original: lines `row|family|qualifier|value`.
+//! The index as the query table of Webindex: lines `row|family|qualifier|value`.
 //!
 //! URIs lie by the hashes of their names, and an in-link knows its page by number; so lines
 //! are sorted, and in-links meet the URIs of their pages by being sorted too (`join`).
@@ -44,7 +44,7 @@ const END: u8 = 0;
 /// How rows are laid out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// As the original wrote them at last: ranks have rows of their own.
+    /// As Webindex wrote them at last: ranks have rows of their own.
     #[default]
     Webindex,
     /// As its documentation of tables has them: ranks are columns of their domain.
@@ -54,7 +54,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// All of them.
+    /// All layouts, in the order in which help lists them.
     pub const ALL: [Layout; 3] = [Layout::Webindex, Layout::Seed003, Layout::Seed000];
 
     /// What it is called.

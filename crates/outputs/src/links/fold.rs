@@ -275,7 +275,7 @@ pub fn encode_domain(pages: u64, seq: u64) -> Vec<u8> {
     out
 }
 
-/// Reads it.
+/// Reads the row of a domain: its pages, and the change that counted them.
 pub fn decode_domain(bytes: &[u8]) -> Result<(u64, u64)> {
     let mut reader = codec::ByteReader::new("domains", bytes);
     Ok((reader.number()?, reader.number()?))

@@ -49,7 +49,7 @@ pub struct AppliedChanges {
 }
 
 impl AppliedChanges {
-    /// Both together.
+    /// The sum of two batches.
     #[must_use]
     pub fn with(self, other: AppliedChanges) -> AppliedChanges {
         AppliedChanges {
@@ -82,7 +82,7 @@ impl LinkIndex {
         LinkIndex { map, planning: Arc::new(Mutex::new(Parts::new(parts))), count: parts }
     }
 
-    /// The map.
+    /// The sorted map that holds the index.
     pub fn map(&self) -> &Arc<dyn SortedMap> {
         &self.map
     }

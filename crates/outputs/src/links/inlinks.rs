@@ -99,7 +99,7 @@ pub fn encode(edits: &[Edit]) -> Vec<u8> {
     out
 }
 
-/// Reads a block.
+/// Reads the changes of in-links that one row holds.
 pub fn decode(bytes: &[u8]) -> Result<Vec<Edit>> {
     let mut reader = ByteReader::new("inlinks", bytes);
     let count = reader.count()?;

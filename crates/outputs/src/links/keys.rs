@@ -22,24 +22,24 @@ use page::outlinks::domain_of;
 use store::ids::Part;
 use store::sorted::{Family, Habit};
 
-/// Pages.
+/// What each crawled page says: its row, title and links.
 pub const PAGES: Family = Family { byte: b'p', name: "pages", habit: Habit::Kept };
-/// Last sightings.
+/// When each page was last seen.
 pub const SEEN: Family = Family { byte: b's', name: "seen", habit: Habit::Looked };
-/// URIs.
+/// The counts of each URI that is linked to or crawled.
 pub const NODES: Family = Family { byte: b'n', name: "nodes", habit: Habit::Looked };
-/// In-links.
+/// The in-links of each URI, in blocks.
 pub const INLINKS: Family = Family { byte: b'i', name: "inlinks", habit: Habit::Ranked };
-/// In-links that were.
+/// In-links that were lost, kept for a while.
 pub const LOST: Family = Family { byte: b'l', name: "lost", habit: Habit::Ranked };
-/// Rankings of URIs.
+/// URIs in the order of their scores.
 pub const RANKS: Family = Family { byte: b'r', name: "ranks", habit: Habit::Ranked };
 /// Domains and their ranking.
 pub const DOMAINS: Family = Family { byte: b'd', name: "domains", habit: Habit::Looked };
 /// How far the part is.
 pub const META: Family = Family { byte: b'm', name: "meta", habit: Habit::Looked };
 
-/// All of them.
+/// All families of the link index.
 pub const FAMILIES: &[Family] = &[PAGES, SEEN, NODES, INLINKS, LOST, RANKS, DOMAINS, META];
 /// Those that can be computed from pages.
 pub const DERIVED: &[Family] = &[NODES, INLINKS, RANKS, DOMAINS];
@@ -56,7 +56,7 @@ pub fn part_bytes(part: Part) -> [u8; PART_BYTES] {
     u16::try_from(part.0).unwrap_or(u16::MAX).to_be_bytes()
 }
 
-/// Reads it.
+/// Reads a part's number as keys have it.
 pub fn read_part(bytes: [u8; PART_BYTES]) -> Part {
     Part(u16::from_be_bytes(bytes).into())
 }
@@ -104,7 +104,7 @@ pub fn hash(uri: &str) -> DocHash {
     DocHash::of(uri)
 }
 
-/// A page.
+/// The key of a page by its number.
 pub fn page(page: u64) -> Vec<u8> {
     [&[PAGES.byte][..], &number(page)].concat()
 }
@@ -114,7 +114,7 @@ pub fn seen(page: u64) -> Vec<u8> {
     [&[SEEN.byte][..], &number(page)].concat()
 }
 
-/// A URI.
+/// The key of a URI by its hash.
 pub fn node(hash: DocHash) -> Vec<u8> {
     [&[NODES.byte][..], &hash.0].concat()
 }
@@ -169,7 +169,7 @@ pub fn lost_of(hash: DocHash) -> Vec<u8> {
     [&[LOST.byte][..], &hash.0].concat()
 }
 
-/// A lost in-link.
+/// The key of a lost in-link; those of one target lie latest first.
 pub fn lost(hash: DocHash, lost_s: u64, source: PageRef) -> Vec<u8> {
     [&lost_of(hash)[..], &counts::descending(lost_s), &source.bytes()].concat()
 }
@@ -188,15 +188,15 @@ pub fn target_of(key: &[u8]) -> &[u8] {
 
 /// Which of the two lists of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum RankingList {
-    /// Only linked to.
+    /// URIs that were never crawled.
     Linked = 0,
-    /// Crawled.
     Crawled = 1,
 }
 
 impl RankingList {
-    /// Both.
+    /// Both lists, in the order of their numbers.
     pub const BOTH: [RankingList; 2] = [RankingList::Linked, RankingList::Crawled];
 
     /// The list a URI is in.

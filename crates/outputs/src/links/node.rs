@@ -13,10 +13,10 @@ const CRAWLED: u8 = 2;
 const WIDE: u8 = 4;
 const BLOCKS: u8 = 8;
 
-/// A URI.
+/// A URI with its counts, as the index stores it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Its row form.
+    /// The URI in its row form.
     pub uri: String,
     /// How many pages link to it.
     pub incount: u64,
@@ -48,7 +48,7 @@ impl Default for Inlinks {
 }
 
 impl Node {
-    /// Whether it counts.
+    /// Whether the URI is linked to or crawled.
     pub fn counts(&self) -> bool {
         self.incount > 0 || self.crawled
     }
@@ -67,7 +67,7 @@ impl Node {
         of_all.into_iter().chain(of_domain)
     }
 
-    /// As a row.
+    /// The bytes of the row.
     pub fn encode(&self) -> Vec<u8> {
         let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
         let (form, here) = match &self.inlinks {
@@ -94,7 +94,7 @@ impl Node {
         out
     }
 
-    /// Reads a row.
+    /// Reads the bytes of a row.
     pub fn decode(bytes: &[u8]) -> Result<Node> {
         let mut reader = ByteReader::new("nodes", bytes);
         let flags = reader.byte()?;

@@ -12,11 +12,11 @@ use store::Result;
 /// The owner of pages that were loaded from archives; jobs have larger numbers.
 pub const LOADED: i64 = 0;
 
-/// A page.
+/// A page as the index stores it: who told of it, and its links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Page {
-    /// Its row form.
+    /// The URI in its row form.
     pub uri: String,
     /// When this version was fetched.
     pub date_ms: i64,
@@ -43,7 +43,7 @@ pub struct Page {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct PageLink {
-    /// Where it leads.
+    /// The target in its row form.
     pub uri: String,
     pub anchor: String,
     /// How the page names it.
@@ -60,7 +60,7 @@ impl PageLink {
         PageLink { uri, anchor, kind, rel, first_s }
     }
 
-    /// The link alone.
+    /// The link without the times at which it was seen.
     pub fn into_link(self) -> OutLink {
         OutLink { uri: self.uri, anchor: self.anchor, kind: self.kind, rel: self.rel }
     }
@@ -72,7 +72,7 @@ impl Page {
         !self.owners.is_empty()
     }
 
-    /// As a row.
+    /// The bytes of the row.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.uri.len() + self.links.len() * 40);
         codec::put_text(&mut out, &self.uri);
@@ -100,7 +100,7 @@ impl Page {
         out
     }
 
-    /// Reads a row.
+    /// Reads the bytes of a row.
     pub fn decode(bytes: &[u8]) -> Result<Page> {
         let mut reader = ByteReader::new("pages", bytes);
         let mut page = Page::read_head(&mut reader)?;
@@ -196,7 +196,7 @@ pub fn attributes(kind: LinkKind, rel: Rel) -> u8 {
     place as u8 | (rel.0 & 7) << 4
 }
 
-/// Reads that byte.
+/// Reads the byte that `attributes` makes; `None` if no link has it.
 pub fn read_attributes(byte: u8) -> Option<(LinkKind, Rel)> {
     Some((*KINDS.get(usize::from(byte & 15))?, Rel(byte >> 4 & 7)))
 }

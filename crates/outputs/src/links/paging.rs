@@ -15,7 +15,7 @@ const KEY_BYTES_MAX: usize = 16 << 10;
 /// Where a page begins, and how long it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paging {
-    /// Entries of it.
+    /// The most entries that a page has.
     pub limit: usize,
     /// From here; from the beginning if nothing is said.
     pub at: Option<At>,

@@ -30,10 +30,10 @@ pub struct BatchPlan {
 
 /// A page of the batch.
 #[derive(Debug)]
+#[allow(missing_docs)]
 pub struct PlannedPage {
     /// The hash of its URI.
     pub hash: DocHash,
-    /// Where it is.
     pub source: PageRef,
     /// As it was; `None` if it was never known.
     pub before: Option<Page>,
@@ -49,7 +49,6 @@ pub struct PlannedPage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Edit {
-    /// The target's part.
     pub part: Part,
     pub target: DocHash,
     pub source: PageRef,
@@ -60,14 +59,14 @@ pub struct Edit {
     pub what: Differs,
 }
 
-/// What differs.
+/// How a link of a page differs from before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
 pub enum Differs {
     /// The link is new.
     Added,
     /// It says something else.
     Changed,
-    /// It is lost.
     Lost(LossReason),
 }
 
@@ -87,7 +86,7 @@ impl LossReason {
     pub const ALL: [LossReason; 3] =
         [LossReason::PageChanged, LossReason::PageGone, LossReason::TargetChanged];
 
-    /// In words.
+    /// The reason as answers name it.
     pub fn name(self) -> &'static str {
         match self {
             LossReason::PageChanged => "page changed",

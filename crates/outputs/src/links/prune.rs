@@ -32,7 +32,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 pub struct Bounds {
     /// Lost at this second or later.
     from_s: u64,
-    /// Of one target.
+    /// The most lost links of one target.
     per_target: u64,
 }
 

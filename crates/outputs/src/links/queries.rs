@@ -27,7 +27,6 @@ pub const LOOKED_MAX: usize = 100_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct KnownUri {
-    /// Where it lives.
     pub part: Part,
     pub hash: DocHash,
     /// What is counted of it.
@@ -66,7 +65,7 @@ pub struct ShownInlink {
     pub kind: LinkKind,
     /// Whether it asks not to be followed.
     pub nofollow: bool,
-    /// All its promises.
+    /// The bits of its `nofollow`, `ugc` and `sponsored`.
     pub rel: u8,
     /// When it was first seen, in milliseconds.
     pub first_seen_ms: i64,

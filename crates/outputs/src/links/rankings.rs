@@ -36,7 +36,7 @@ pub enum By {
 #[allow(missing_docs)]
 pub struct RankedUri {
     pub url: String,
-    /// Its row form.
+    /// The URI in its row form.
     pub uri: String,
     /// How many pages link to it.
     pub incount: u64,

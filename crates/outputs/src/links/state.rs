@@ -32,7 +32,7 @@ impl PartState {
         })
     }
 
-    /// As a row.
+    /// The row of the map that holds it.
     pub fn row(&self, part: Part) -> Row {
         let mut value = Vec::new();
         codec::put_number(&mut value, self.seq);

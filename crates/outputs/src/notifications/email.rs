@@ -25,7 +25,7 @@ use store::tables::notifications::Occasion;
 const RECIPIENTS_MAX: usize = 100;
 const SECURITIES: &[&str] = &["starttls", "tls", "plain"];
 
-/// Its configuration.
+/// The settings of notifications by mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -269,7 +269,7 @@ const SETTINGS: &[Setting] = &[
     TIMEOUT,
 ];
 
-/// The connector.
+/// Registers notifications by mail with their settings and checks.
 pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["from", "to", "events", "timeout_ms"],

@@ -99,12 +99,12 @@ pub fn ready() -> PreparedNotifier {
 }
 
 impl PreparedNotifier {
-    /// The board.
+    /// The board on which others leave notes for this notifier.
     pub fn board(&self) -> Board {
         self.board.clone()
     }
 
-    /// Begins.
+    /// Starts the thread that sends notices.
     pub fn start(self, context: NotifierContext) -> Result<Notifier> {
         let incoming = self.incoming;
         let thread = std::thread::Builder::new()

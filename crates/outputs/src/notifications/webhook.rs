@@ -14,7 +14,7 @@ use store::clock;
 use store::tables::connections::Kind;
 use store::tables::notifications::Occasion;
 
-/// Its configuration.
+/// The settings of notifications by webhook.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -47,7 +47,7 @@ struct Webhook {
     config: WebhookConfig,
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
     let config = WebhookConfig::parse(config)?;
     let server = config.request.server(&config.url, config.login.login())?;
@@ -92,7 +92,7 @@ const SETTINGS: &[Setting] = &[
     TIMEOUT,
 ];
 
-/// The connector.
+/// Registers notifications by webhook with their settings and checks.
 pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["events", "timeout_ms"],

@@ -131,7 +131,7 @@ impl HitRange {
 }
 
 impl IndexSearcher<'_> {
-    /// Answers a question.
+    /// Answers a question with a page of hits, its facets and how far the index is behind.
     pub fn answer(&self, question: &Question) -> Result<Answer, AnswerFailure> {
         self.answer_within(question, SearchLimits::default())
     }

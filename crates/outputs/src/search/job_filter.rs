@@ -15,7 +15,7 @@ pub fn is_for_readers(facts: &Facts) -> bool {
     !(lists_pages && facts.title.is_empty() && facts.text.is_empty())
 }
 
-/// What jobs say.
+/// Which jobs want their documents in the search index, read once for each version of a job.
 #[derive(Default)]
 pub struct JobFilter {
     known: PerJob<bool>,

@@ -26,7 +26,7 @@ pub const CONNECTION: &str = "connection";
 /// Bytes of headings that are indexed.
 const HEADINGS_BYTES_MAX: usize = 16 * 1024;
 
-/// The fields.
+/// The fields of the index, as the library numbers them.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
 // tidy: wide the fields of the index
@@ -132,7 +132,7 @@ impl DocumentKey {
         Some(DocumentKey { connection: ConnectionId(connection), hash })
     }
 
-    /// As a term.
+    /// The term by which the index finds the document.
     pub fn term(self, fields: &Fields) -> Term {
         Term::from_field_bytes(fields.key, &self.bytes())
     }
@@ -142,7 +142,7 @@ impl DocumentKey {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct AnchorText {
-    /// In-links.
+    /// The number of in-links.
     pub links: u64,
     pub anchors: Vec<String>,
     /// Where the link index has it, if it is a page of the web.
@@ -157,9 +157,8 @@ pub struct IndexedDocument<'a> {
     pub place: (Part, ChunkId),
     /// What the chunk says.
     pub record: &'a DocumentRecord,
-    /// What it holds.
     pub facts: &'a Facts,
-    /// What others say.
+    /// The words of links to it, and their number.
     pub anchor_text: &'a AnchorText,
 }
 

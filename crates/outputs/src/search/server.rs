@@ -80,7 +80,7 @@ pub struct ServedIndex {
     pub lag: Lag,
 }
 
-/// Serves searches.
+/// Opens published shards, keeps them up to date and answers questions from them.
 #[allow(missing_docs)]
 pub struct SearchServer {
     pub fields: Fields,

@@ -37,7 +37,6 @@ const MERGES_MAX: usize = 20;
 #[derive(Clone)]
 #[allow(missing_docs)]
 pub struct PublishContext {
-    /// Who it is.
     pub claimant: Claimant,
     pub objects: Objects,
     /// Where writers have their directories.
@@ -93,7 +92,7 @@ pub enum MergeResult {
     Nothing,
     /// One is under way.
     Later,
-    /// It was published.
+    /// What they made was published.
     Published,
 }
 

@@ -33,12 +33,12 @@ const STEP: u32 = 1_000;
 
 /// What a comparison found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
 pub struct ShardVerifyResult {
     /// Documents that should be found, and are.
     pub documents: u64,
     /// Documents in the index.
     pub indexed: u64,
-    /// Differences.
     pub differences: u64,
     /// Files that are not what was published; nothing else is compared then.
     pub damaged_files: u64,
@@ -50,13 +50,11 @@ pub struct ShardVerifyResult {
     pub compared: u64,
 }
 
-/// What is compared.
+/// The rows, facts and shards that a comparison reads.
 #[allow(missing_docs)]
 pub struct VerifyContext<'a> {
     pub db: &'a Db,
-    /// Where facts are.
     pub objects: &'a Objects,
-    /// What is published.
     pub shards: &'a Shards,
     pub fields: &'a Fields,
 }

@@ -99,7 +99,7 @@ pub struct CommittedSegments {
     pub documents: i64,
 }
 
-/// A shard's writer.
+/// Writes the segments of a shard in a directory of its own.
 #[allow(missing_docs)]
 pub struct Writer {
     home: PathBuf,

@@ -1,7 +1,7 @@
 //! Allowed documents: what kinds of documents are sent, by type, name, size and address.
 //!
 //! A document that is not allowed is removed from the output, and the history says why
-//! with the original's words. Invariant: an expression is matched in linear time.
+//! with ManifoldCF's words. Invariant: an expression is matched in linear time.
 
 use super::{Refusal, Transformation};
 use crate::connectors::{base, read, written};
@@ -13,7 +13,7 @@ use store::tables::connections::Kind;
 
 /// Entries of one list.
 const ENTRIES_MAX: usize = 1_000;
-/// Bytes that a compiled expression may take (T28).
+/// Bytes that a compiled expression may take.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
 /// Its configuration. Empty lists allow everything, 0 is no limit.
@@ -35,7 +35,7 @@ struct AllowedTransformation {
     exclude: Vec<Regex>,
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Transformation>, String> {
     Ok(Box::new(AllowedTransformation::read(read(config)?)?))
 }
@@ -127,7 +127,7 @@ const fn bytes(name: &'static str, about: &'static str, example: &'static str) -
     Setting { name, about, example, default: Some("0"), kind }
 }
 
-/// The connector.
+/// Registers the filter with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[
         list("types", "a media type that is allowed, such as text/html or text/*", "text/*"),

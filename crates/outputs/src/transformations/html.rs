@@ -2,7 +2,7 @@
 //!
 //! Without `main` the text stays as it was read. With it the page's bytes are read again
 //! by a library that builds a tree, on a thread of its own with a large stack, and only if
-//! the page is neither too large nor too deep (T14). Invariant: whatever the page, there
+//! the page is neither too large nor too deep. Invariant: whatever the page, there
 //! is a text afterwards; where no main text is found, it is the one there was.
 
 use super::{Refusal, Transformation};
@@ -26,7 +26,7 @@ const DEPTH_MAX: usize = 500;
 /// Enough for a tree of that depth, whatever a step of the recursion takes.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Its configuration.
+/// The settings of the extractor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HtmlConfig {
@@ -34,7 +34,7 @@ pub struct HtmlConfig {
     pub main: bool,
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Transformation>, String> {
     Ok(Box::new(read::<HtmlConfig>(config)?))
 }
@@ -108,7 +108,7 @@ fn is_too_deep(page: &str) -> bool {
     }
 }
 
-/// The connector.
+/// Registers the extractor with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[Setting {
         name: "main",

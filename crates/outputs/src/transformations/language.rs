@@ -15,7 +15,7 @@ use whatlang::detect;
 /// Bytes of text that are looked at: more changes nothing.
 const LOOKED_AT_BYTES: usize = 8 << 10;
 
-/// Its configuration.
+/// The settings of the language detection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -39,7 +39,7 @@ impl LanguageConfig {
     }
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Transformation>, String> {
     Ok(Box::new(read::<LanguageConfig>(config)?.check()?))
 }
@@ -142,7 +142,7 @@ const CODES: &[(&str, &str)] = &[
     ("zul", "zu"),
 ];
 
-/// The connector.
+/// Registers the detection with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[
         Setting {

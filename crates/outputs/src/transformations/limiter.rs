@@ -21,7 +21,7 @@ pub struct LimiterConfig {
     pub max_chars: u64,
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Transformation>, String> {
     Ok(Box::new(read::<LimiterConfig>(config)?))
 }
@@ -43,7 +43,7 @@ impl Transformation for LimiterConfig {
     }
 }
 
-/// The connector.
+/// Registers the limiter with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[
         Setting {

@@ -16,7 +16,7 @@ const RULES_MAX: usize = 200;
 /// Bytes of a value that a template makes.
 const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// Its configuration.
+/// The settings of the metadata adjuster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
@@ -27,7 +27,7 @@ pub struct MetadataConfig {
     pub remove: Vec<String>,
 }
 
-/// The adjuster, open.
+/// The metadata adjuster with its templates parsed.
 struct Metadata {
     set: Vec<(String, Vec<TemplatePart>)>,
     add: Vec<(String, Vec<TemplatePart>)>,
@@ -43,7 +43,7 @@ enum TemplatePart {
     Field(String),
 }
 
-/// Opens it.
+/// Reads the configuration; the error says which setting is wrong.
 pub fn open(config: &str) -> Result<Box<dyn Transformation>, String> {
     Ok(Box::new(Metadata::read(&read(config)?)?))
 }
@@ -197,7 +197,7 @@ const fn rules(name: &'static str, about: &'static str, example: &'static str) -
     Setting { name, about, example, default: Some(""), kind: SettingKind::List }
 }
 
-/// The connector.
+/// Registers the adjuster with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[
         rules(

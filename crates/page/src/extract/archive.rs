@@ -15,7 +15,7 @@ pub(super) const BYTES_MAX: u64 = 64 << 20;
 /// Files of an archive.
 pub(super) const FILES_MAX: usize = 10_000;
 
-/// An archive.
+/// A ZIP archive in memory.
 pub(super) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
     /// The names of its files, in an order that counts numbers as numbers.

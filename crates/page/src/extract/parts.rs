@@ -46,7 +46,6 @@ const OFFICE: Inside = &["t"];
 const OPEN_DOCUMENT: Inside = &["p", "h"];
 const BOOK: Inside = &["body"];
 
-/// Reads a document.
 pub(super) fn read(bytes: &[u8]) -> Result<Extract, Unreadable> {
     let mut archive = Archive::open(bytes)?;
     let mut extracted = ExtractedText {

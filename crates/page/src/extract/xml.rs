@@ -12,11 +12,9 @@ use std::ops::ControlFlow;
 
 /// What comes next in a file.
 pub(super) enum XmlEvent<'a> {
-    /// An element begins.
     Start(&'a BytesStart<'a>),
     /// An element ends, by its local name.
     End(&'a str),
-    /// Text.
     Text(&'a str),
 }
 

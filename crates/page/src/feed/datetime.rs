@@ -83,7 +83,6 @@ fn zone_minutes(text: &str) -> Option<i64> {
     Some(sign * (hours * 60 + minutes))
 }
 
-/// Exactly `count` digits.
 fn digits(text: &str, count: usize) -> Option<i64> {
     let right = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     right.then(|| text.parse().ok()).flatten()

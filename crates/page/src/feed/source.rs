@@ -15,7 +15,7 @@ use flate2::bufread::MultiGzDecoder;
 const CHUNK_BYTES: usize = 16 << 10;
 /// A declaration of the encoding stands within this many bytes.
 const DECLARATION_BYTES_MAX: usize = 256;
-/// Unpacked bytes for each packed one, once there are `RATIO_FREE_BYTES` (T8).
+/// Unpacked bytes for each packed one, once there are `RATIO_FREE_BYTES`.
 const RATIO_MAX: usize = 200;
 const RATIO_FREE_BYTES: usize = 1 << 20;
 /// One tag, text, comment or declaration: an XML reader holds it whole.

@@ -1,4 +1,4 @@
-//! Each flavour, each mistake, and feeds made to hurt (T18).
+//! Each flavour, each mistake, and feeds made to hurt.
 
 use super::*;
 

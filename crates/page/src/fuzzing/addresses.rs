@@ -97,7 +97,7 @@ pub(super) fn is_canonical(url: &str, policy: &Policy) {
     assert!(!url::host_of(url).is_empty(), "{url:?}");
 }
 
-/// Each line is taken as a URL of the original link index, as a canonical URL,
+/// Each line is taken as a URL of Webindex, as a canonical URL,
 /// and as a row.
 pub(super) fn uri(input: &[u8]) {
     let list = SuffixList::bundled();

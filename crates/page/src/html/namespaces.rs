@@ -24,7 +24,7 @@ enum Namespace {
 /// The namespaces that are open.
 pub(super) struct Namespaces {
     current: Namespace,
-    /// Those around it.
+    /// The namespaces of the elements around it.
     outer: Vec<Namespace>,
 }
 

@@ -286,7 +286,6 @@ impl<'d, S: Sink<'d>> Emitter for Reporter<'d, '_, S> {
         self.raw.is_some_and(|(_, name)| self.name().eq_ignore_ascii_case(name))
     }
 
-    /// Asked behind `<![CDATA[`.
     fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
         let allowed = self.namespaces.allow_cdata();
         if allowed {

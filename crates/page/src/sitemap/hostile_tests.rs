@@ -1,4 +1,4 @@
-//! Sitemaps made to hurt (T17). None of these may take long, fill the memory or
+//! Sitemaps made to hurt. None of these may take long, fill the memory or
 //! bring in anything from outside.
 
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! The row form against the original's own cases and both ways.
+//! The row form against Webindex's own cases and both ways.
 
 use proptest::prelude::*;
 

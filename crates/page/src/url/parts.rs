@@ -16,7 +16,7 @@ fn port_colon(authority: &str) -> Option<usize> {
     authority.rfind(':').filter(|colon| !authority[*colon..].contains(']'))
 }
 
-/// `http` or `https`.
+/// The scheme of a canonical URL, `http` or `https`.
 pub fn scheme_of(url: &str) -> &str {
     split(url).0
 }

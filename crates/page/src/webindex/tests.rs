@@ -1,4 +1,4 @@
-//! The rules of the original, row by row of its description, and its own pages.
+//! The rules of Webindex, row by row of its description, and its own pages.
 
 use super::*;
 use crate::outlinks::domain_of;

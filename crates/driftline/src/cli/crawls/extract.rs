@@ -1,4 +1,4 @@
-//! `driftline extract`: reads one document, in a process that can do nothing else (T30).
+//! `driftline extract`: reads one document, in a process that can do nothing else.
 //!
 //! The crawl starts it for every document that is neither HTML nor text; it is no verb for
 //! people. It takes rights away from itself before it reads a byte. Invariants: it gets no

@@ -1,7 +1,7 @@
 //! `driftline load`: archives and pages that others have crawled, straight into the link
 //! index.
 //!
-//! WARC and WAT archives, and page JSON as the original link index kept it. Invariants: a
+//! WARC and WAT archives, and page JSON as Webindex kept it. Invariants: a
 //! file that is not there, or is of no such kind, is told before anything is made; an older
 //! capture never replaces a newer one, whatever the order of files; however a load ends,
 //! the next one goes on behind the last batch, since how far a file is comes with its effect.

@@ -23,7 +23,6 @@ const MONITORING: Gate = Gate::Needs(Needs::viewer(Area::Monitoring));
 #[serde(deny_unknown_fields)]
 struct VerbCall {
     verb: String,
-    /// The request.
     #[serde(default)]
     args: Json,
 }

@@ -139,7 +139,7 @@ struct PageLinks {
     links: Vec<WebindexLink>,
 }
 
-/// A link.
+/// A link in the answers of `webindex`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WebindexLink {
@@ -148,7 +148,7 @@ struct WebindexLink {
     anchor_text: String,
 }
 
-/// A page.
+/// A page in the answers of `webindex`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct WebindexPage {

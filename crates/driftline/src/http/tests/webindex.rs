@@ -38,7 +38,7 @@ fn answers_have_the_original_forms() {
 fn nothing_that_a_caller_writes_breaks_it() {
     let (_scene, api) = api();
     for (path, expected) in [
-        // Behind the end the original failed.
+        // Behind the end Webindex failed.
         ("/api/top?pageNum=7", 200),
         ("/api/top?pageNum=41", 400),
         ("/api/top?pageNum=x", 400),

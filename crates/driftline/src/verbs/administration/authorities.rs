@@ -51,7 +51,7 @@ impl AuthorityKind {
 pub struct AuthorityRequest {
     pub kind: AuthorityKind,
     pub name: String,
-    /// `None` deletes it.
+    /// The new description; nothing deletes the group.
     pub description: Option<String>,
 }
 

@@ -47,7 +47,6 @@ pub struct NewToken {
 /// A token that was made.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct MadeToken {
-    /// What was done.
     pub changes: Vec<String>,
     /// That it was done.
     pub applied: bool,
@@ -58,7 +57,6 @@ pub struct MadeToken {
 /// A token, as it is listed.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct TokenLine {
-    /// Its name.
     pub name: String,
     /// What it may do.
     pub role: Role,

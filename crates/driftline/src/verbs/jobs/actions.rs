@@ -116,7 +116,6 @@ impl JobAction {
 /// What an action came to.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ActionResult {
-    /// The job.
     pub job: String,
     /// The name of its state before.
     pub before: String,

@@ -2,7 +2,7 @@
 //! documents, and whether somebody works on them.
 //!
 //! Relies on counters, so it costs the same however many documents there are. Invariant:
-//! the words are those of the original's interface, so that whoever knows one knows both.
+//! the words are those of ManifoldCF's interface, so that whoever knows one knows both.
 
 use super::find;
 use crate::place::holder::{DOING_CRAWL, DOING_SERVE, DOING_WORK};
@@ -32,7 +32,6 @@ const JOBS_MAX: u32 = 10_000;
 /// How a job stands.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct JobLine {
-    /// Its name.
     pub name: String,
     /// Where its documents come from.
     pub connection: String,
@@ -164,7 +163,7 @@ fn line(job: Job, connection: &str, counters: &BTreeMap<String, i64>, state: &St
     }
 }
 
-/// A state in the word that the original's interface has for it.
+/// A state in the word that ManifoldCF's interface has for it.
 pub fn word(state: &State) -> &'static str {
     match state.phase {
         Phase::Inactive if state.error.is_some() => "error",

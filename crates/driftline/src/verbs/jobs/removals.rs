@@ -74,7 +74,7 @@ pub struct RemovalsResponse {
     pub lost: i64,
     /// Documents that are to leave, by cause.
     pub leaving: BTreeMap<String, i64>,
-    /// Some of them.
+    /// The first of the documents.
     pub listed: Vec<LeavingDocument>,
 }
 
@@ -100,7 +100,7 @@ pub struct DecidedRemovals {
 /// Removals that are held, in a few words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldRemovals {
-    /// Since when.
+    /// When the removals were held first.
     pub since_ms: i64,
     /// How many documents, by cause.
     pub leaving: BTreeMap<String, i64>,

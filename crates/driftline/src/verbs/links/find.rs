@@ -87,7 +87,7 @@ fn rows(asked: &str, list: &SuffixList) -> anyhow::Result<Vec<String>> {
             .filter_map(|url| Uri::canonical(url, list).ok())
             .for_each(|it| add(it.to_uri()));
     }
-    // The original index changed nothing of a URL but the case of its host.
+    // Webindex changed nothing of a URL but the case of its host.
     for scheme in ["", "https://", "http://"] {
         if let Ok(uri) = Uri::webindex(&format!("{scheme}{asked}"), list) {
             add(uri.to_uri());
@@ -161,7 +161,7 @@ mod tests {
         for (asked, expected) in cases {
             assert_eq!(rows_of(asked), expected, "{asked}");
         }
-        // What the original kept as it was written comes last.
+        // What Webindex kept as it was written comes last.
         let odd = rows_of("http://example.com/a b/../c");
         assert_eq!(odd.first().map(String::as_str), Some("com.example>>o>/c"));
         assert_eq!(odd.last().map(String::as_str), Some("com.example>>o>/a b/../c"));

@@ -21,9 +21,7 @@ const JOBS_MAX: u32 = 100;
 /// A pattern that is followed no further.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Endless {
-    /// The job.
     pub job: String,
-    /// The pattern.
     pub pattern: String,
     /// The code of the rule.
     pub rule: String,

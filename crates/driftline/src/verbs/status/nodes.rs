@@ -26,11 +26,11 @@ pub struct NodeLine {
     id: i64,
     /// The process's name among those that share a database.
     name: String,
-    /// What it does.
+    /// The roles of the process, separated by commas.
     roles: String,
     /// The version of its program.
     version: String,
-    /// Whether it runs.
+    /// Whether the process runs, was stopped, or is gone.
     state: String,
     health: String,
     started_ms: i64,

@@ -1,7 +1,7 @@
 //! The file that a document is kept in: its URI, readable, as a path.
 //!
 //! `https://a.example/b/c?d` is `https/a.example/b/c?d`. Invariants: different URIs have
-//! different paths; a path never leaves its directory, whatever the URI says (T20); no
+//! different paths; a path never leaves its directory, whatever the URI says; no
 //! component is longer than a file system takes. A percent sign before two hexadecimal
 //! digits stands for a byte, as in the URI; before a letter that is no such digit it is a
 //! mark of ours: `%index` is what a URI that ends with a slash says, `%nil` a component

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Bytes of a request, beyond one document: servers take 100 MiB, and less is kinder.
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 
-/// One action.
+/// An action of a bulk request: its lines, and what it does.
 pub struct BulkAction {
     /// Its lines, each with its end.
     pub lines: String,
@@ -19,14 +19,14 @@ pub struct BulkAction {
 }
 
 impl BulkAction {
-    /// Puts a document.
+    /// The action that indexes a document under its URI.
     pub fn index(uri: &str, content: &Content) -> BulkAction {
         let head = json!({"index": {"_id": id_of(uri)}});
         let document = Json::Object(crate::fields::to_json(uri, content));
         BulkAction { lines: format!("{head}\n{document}\n"), is_delete: false }
     }
 
-    /// Removes one.
+    /// The action that deletes the document of a URI.
     pub fn delete(uri: &str) -> BulkAction {
         let head = json!({"delete": {"_id": id_of(uri)}});
         BulkAction { lines: format!("{head}\n"), is_delete: true }

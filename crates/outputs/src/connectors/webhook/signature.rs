@@ -15,7 +15,7 @@ pub const TIMESTAMP: &str = "x-driftline-timestamp";
 /// Says `sha256=` and the signature in hex.
 pub const SIGNATURE: &str = "x-driftline-signature";
 
-/// Signs a request.
+/// Adds the time and the signature of time, method, target and body to the headers.
 pub fn sign(request: &mut ServerRequest<'_>, secret: &str, now_ms: i64) {
     let seconds = (now_ms / 1_000).to_string();
     let target = match request.url.query() {

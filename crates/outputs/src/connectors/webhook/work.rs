@@ -22,7 +22,7 @@ use url::form_urlencoded::byte_serialize;
 /// Bytes of one message, beyond one document.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
 
-/// A webhook, open.
+/// An output that posts batches of changes to a URL.
 pub struct Webhook {
     server: ServerClient,
     config: WebhookConfig,

@@ -87,7 +87,7 @@ impl Sorter {
         Ok(Sorter { buffer: Buffer::default(), bytes_max, full, writing })
     }
 
-    /// Takes a record.
+    /// Adds a record; writes a sorted run out when memory is full.
     pub fn push(&mut self, record: &[u8]) -> Result<()> {
         if self.buffer.bytes.len() + record.len() > self.bytes_max && !self.buffer.places.is_empty()
         {

@@ -20,10 +20,8 @@ use store::{Error, Result};
 #[allow(missing_docs)]
 pub struct QueryTableCell<'a> {
     pub row: &'a str,
-    /// Its column family.
     pub family: &'a str,
     pub qualifier: &'a str,
-    /// What it holds.
     pub value: &'a str,
     /// Whether that is foreign text, which is escaped.
     pub is_text: bool,
@@ -31,7 +29,7 @@ pub struct QueryTableCell<'a> {
     pub seq: u64,
 }
 
-/// Takes cells.
+/// Receives the cells of the table in the order of its rows.
 pub type Put<'a> = dyn FnMut(&QueryTableCell<'_>) -> Result<()> + 'a;
 
 /// A number, and the change that counted it.
@@ -116,7 +114,7 @@ pub fn of_page(layout: Layout, page: Page, put: &mut Put<'_>) -> Result<()> {
     })
 }
 
-/// As the original kept pages. The date is that of the version: a page that is seen again
+/// As Webindex kept pages. The date is that of the version: a page that is seen again
 /// and says the same is the same cell.
 fn original_json(page: Page) -> String {
     let text = |text: String| Some(text).filter(|text| !text.is_empty());
@@ -173,7 +171,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What was escaped.
+    /// The text behind the escapes of `escape`.
     fn plain(text: &str) -> String {
         let (mut out, mut rest) = (String::new(), text.chars());
         while let Some(c) = rest.next() {

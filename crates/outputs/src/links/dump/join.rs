@@ -22,7 +22,6 @@ pub struct InlinkJoiner {
 }
 
 impl InlinkJoiner {
-    /// Nothing yet.
     pub fn new(sorter: Sorter) -> InlinkJoiner {
         InlinkJoiner { sorter, record: Vec::new() }
     }

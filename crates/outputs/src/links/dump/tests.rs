@@ -122,7 +122,7 @@ fn what_is_sorted_in_files_is_printed_as_what_is_sorted_in_memory() {
 #[test]
 fn whatever_pages_say_a_line_is_one_line_and_a_field_one_field() {
     let (_folder, index) = index();
-    // The original takes URLs as they are written. `|` and `%7C` are two of them, and so are
+    // Webindex takes URLs as they are written. `|` and `%7C` are two of them, and so are
     // a line's end and the letters that stand for it.
     let targets = ["/a%7Cb", "/a\\nb", "/a\nb", "/a|b"];
     let mut links: Vec<OutLink> = targets

@@ -28,12 +28,12 @@ const OF_THE_WEB: [&str; 2] = ["web", "feed"];
 /// Why a page is gone that redirected once, and which no job asks for any more.
 const LEFT_OUT: &str = "left out";
 
-/// Reads chunks.
+/// Turns committed chunks into changes of pages.
 pub struct Chunks {
     db: Db,
     objects: Objects,
     list: Arc<SuffixList>,
-    /// Policies of jobs.
+    /// Which jobs feed the index, by their definitions.
     policies: PerJob<JobUse>,
     /// Faults that tests inject.
     pub faults: Faults,
@@ -78,7 +78,7 @@ impl Chunks {
         Ok(Chunks { db, objects, list, policies, faults })
     }
 
-    /// The rows.
+    /// The database that chunks are read from.
     pub fn db(&self) -> &Db {
         &self.db
     }
@@ -191,7 +191,7 @@ impl Chunks {
             (_, Some(facts)) => {
                 let page = outlinks::of(url, &facts.links, policy, &self.list)?;
                 if policy == LinkPolicy::Webindex && page.links.is_empty() {
-                    // The original had no such pages, but kept the links they used to have.
+                    // Webindex had no such pages, but kept the links they used to have.
                     let what = What::Gone("no links".to_owned());
                     return Some(PageChange {
                         uri: page.uri,
@@ -221,7 +221,7 @@ impl Chunks {
         wanted: JobUse,
         policy: LinkPolicy,
     ) -> Option<(String, What)> {
-        // The original knew no redirects, and no pages without links.
+        // Webindex knew no redirects, and no pages without links.
         let shows_answers = matches!(wanted, JobUse::Links(_)) && policy != LinkPolicy::Webindex;
         let fetch = record.fetch.as_ref().filter(|_| shows_answers);
         if let Some(fetch) = fetch

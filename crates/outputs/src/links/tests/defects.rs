@@ -1,4 +1,4 @@
-//! What the original link index did wrong, one test each: D1 to D12 of the specification,
+//! What Webindex did wrong, one test each: D1 to D12 of the specification,
 //! of which D8 and D9 stand in [`readers`].
 
 mod readers;
@@ -147,7 +147,7 @@ fn d4_a_page_that_says_the_same_again_changes_no_cell() {
 fn d5_a_page_that_loses_all_its_links_loses_them_in_the_index() {
     each_engine(|map| {
         let index = LinkIndex::new(map, PARTS);
-        // By the original's policy a page without links is none, and whoever loads it says so.
+        // By Webindex's policy a page without links is none, and whoever loads it says so.
         apply(&index, vec![page(1_000, A, &[B, C], "x"), gone(2_000, A, "no links")]);
         assert_eq!(Cells::of(&index), Cells::default());
         // By the others it is a page, which links to nothing.

@@ -42,12 +42,12 @@ const ROW: u8 = 3;
 
 /// What came of a comparison with facts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[allow(missing_docs)]
 pub struct FactsVerified {
     /// Pages that were compared with facts.
     pub compared: u64,
     /// URIs that commits are about which the index has still to follow.
     pub waiting: u64,
-    /// Differences.
     pub differences: u64,
 }
 

@@ -13,17 +13,17 @@ use store::Error;
 /// Values that are shown of a facet.
 const FACET_VALUES: usize = 10;
 
-/// A question.
+/// A search request: the text, the page of hits, and who reads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(missing_docs)]
 pub struct Question {
-    /// What is asked.
+    /// The text as a person typed it, with filters and operators.
     pub text: String,
     /// Hits of a page.
     pub limit: usize,
     /// Where to go on.
     pub cursor: Option<String>,
-    /// What comes first.
     pub order: SortOrder,
     /// Whether facets are counted.
     pub facets: bool,
@@ -40,7 +40,7 @@ impl Default for Question {
     }
 }
 
-/// An answer.
+/// A page of hits with their number, facets and a correction of the spelling.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Answer {
     /// Documents that were found.
@@ -112,7 +112,7 @@ pub enum AnswerFailure {
     /// The question cannot be answered.
     #[error("{0}")]
     Refused(#[from] QuestionRefusal),
-    /// Something went wrong.
+    /// An error of the database, the object store or the index.
     #[error("{0}")]
     Store(#[from] Error),
 }

@@ -1,8 +1,8 @@
 //! The time a question has, and queries that keep to it.
 //!
 //! [`DeadlineQuery`] ends a whole query, [`DeadlineClause`] does not begin a clause that takes
-//! long to set
-//! up, [`DeadlineAutomaton`] ends a walk through words. Invariants: what is found until then counts, and
+//! long to set up, [`DeadlineAutomaton`] ends a walk through words. Invariants: what is found
+//! until then counts, and
 //! the answer says that it is not all; a segment in which any clause was cut off finds
 //! nothing, so a document that a cut clause would have left out is never shown.
 

@@ -14,7 +14,7 @@ const VALUES_MAX: usize = 100_000;
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-/// What comes first.
+/// What hits are ordered by, the most relevant, newest or most linked first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -36,7 +36,7 @@ pub struct FoundDocument {
     pub at: DocAddress,
 }
 
-/// What was found.
+/// What a shard has for a question: the number of hits, the best of them, and facets.
 #[derive(Debug, Clone, Default)]
 pub struct GatheredDocuments {
     /// How many there are.
@@ -49,11 +49,11 @@ pub struct GatheredDocuments {
     pub days: HashMap<i64, u64>,
 }
 
-/// Gathers.
+/// Collects the best hits and counts facets.
+#[allow(missing_docs)]
 pub struct Gather {
     /// How many of the best are wanted.
     pub window: usize,
-    /// What comes first.
     pub order: SortOrder,
     /// What ten times as many in-links are worth.
     pub links: f32,
@@ -120,7 +120,7 @@ impl GatheredDocuments {
         }
     }
 
-    /// Keeps the best.
+    /// Sorts what was found and keeps the best `window`.
     pub fn keep(&mut self, window: usize) {
         sort(&mut self.best);
         self.best.truncate(window);

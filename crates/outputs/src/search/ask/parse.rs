@@ -18,14 +18,13 @@ pub const DEPTH_MAX: usize = 16;
 /// Letters before a `*`.
 pub const BEGINNING_MIN: usize = 2;
 
-/// A question.
+/// A parsed question.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
 pub enum QueryNode {
-    /// All of these.
     All(Vec<QueryNode>),
     /// At least one of these.
     Any(Vec<QueryNode>),
-    /// Not this.
     Not(Box<QueryNode>),
     /// Words that follow each other.
     Words(FieldScope, Vec<String>),
@@ -83,7 +82,6 @@ pub enum QuestionRefusal {
     #[error("{name}:{value} is not understood; write {example}")]
     BadFilter {
         name: String,
-        /// What was written.
         value: String,
         /// What could be written.
         example: &'static str,
@@ -94,15 +92,13 @@ pub enum QuestionRefusal {
     /// A cursor that is not of this question.
     #[error("this cursor is not of this question; begin without one")]
     BadCursor,
-    /// Too far down.
     #[error("answers go to {0} at most; narrow the question down")]
     TooFar(usize),
-    /// Too many tokens.
     #[error("a reader has at most {0} access tokens")]
     TooManyTokens(usize),
 }
 
-/// Reads a question.
+/// Parses the text of a question within its limits of length, clauses and depth.
 pub fn parse(text: &str) -> Result<QueryNode, QuestionRefusal> {
     if text.len() > QUESTION_BYTES_MAX {
         return Err(QuestionRefusal::TooLong);
@@ -154,7 +150,7 @@ impl<'a> Parser<'a> {
         ends
     }
 
-    /// Alternatives.
+    /// Reads clauses joined by `OR`.
     fn any(&mut self, depth: usize) -> Result<Option<QueryNode>, QuestionRefusal> {
         let mut nodes = Vec::new();
         loop {

@@ -30,8 +30,8 @@ const HITS_A_LOOK: usize = 512;
 
 /// A hit in its order.
 #[derive(Debug, Clone)]
+#[allow(missing_docs)]
 pub struct RankedHit {
-    /// Where it is.
     pub candidate: Candidate,
     /// What it is ordered by.
     rank: f64,
@@ -45,8 +45,8 @@ pub struct RankedHit {
 }
 
 /// How hits are ordered.
+#[allow(missing_docs)]
 pub struct RankingRules<'a> {
-    /// What comes first.
     pub order: SortOrder,
     /// What ten times as many in-links are worth.
     pub links_weight: f32,

@@ -22,8 +22,8 @@ const BEGINNINGS_MAX: usize = 50;
 
 /// A piece of a snippet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[allow(missing_docs)]
 pub struct SnippetFragment {
-    /// What it says.
     pub text: String,
     /// Whether it was asked for.
     pub hit: bool,

@@ -1,4 +1,4 @@
-//! The walls of the process that reads a document: what it takes away from itself (T30).
+//! The walls of the process that reads a document: what it takes away from itself.
 //!
 //! Limits bound what reading may cost. Walls bound what code can do that takes the reader over.
 //! They are raised one after the other, the filter of system calls last, because raising the

@@ -77,7 +77,6 @@ pub struct WorkSummary {
 struct EndedRun {
     job: String,
     run: i64,
-    /// `done` or `aborted`.
     outcome: Option<String>,
     error: Option<String>,
     /// Whether an error aborted it, or nothing of what it tried could be had.

@@ -2,7 +2,7 @@
 //!
 //! Pure. The status of an answer decides whether its page is there; its links are those the
 //! policy counts. Invariants: what failed, and what tells of no answer, changes nothing; a
-//! page that is not there any more, or has no link left that the original would keep, is a
+//! page that is not there any more, or has no link left that Webindex would keep, is a
 //! change of its own, so that its old links go.
 
 use super::source::SourceItem;
@@ -16,7 +16,7 @@ use store::chunkfile::warc::Record;
 
 /// The status of a page that was there.
 const OK: u16 = 200;
-/// Why a page is gone of which the original would have kept nothing.
+/// Why a page is gone of which Webindex would have kept nothing.
 const NO_LINKS: &str = "no links";
 
 /// By which rules records are judged.
@@ -70,7 +70,7 @@ impl ConversionRules<'_> {
         change(page.uri, date_ms(crawl_date.as_deref()), what)
     }
 
-    /// A record of a WAT archive, as the original read it: it did not look at the status.
+    /// A record of a WAT archive, as Webindex read it: it did not look at the status.
     /// Only where it would have kept nothing the status says whether that means something.
     fn original_extract(&self, record: &Record) -> RecordMeaning {
         let Some(target) = record.target_uri().filter(|_| stream::is_extract(record)) else {

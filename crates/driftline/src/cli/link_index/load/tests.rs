@@ -17,7 +17,7 @@ const ONE: &str = "https://a.com/1";
 const TWO: &str = "https://a.com/2";
 const OLD_MS: i64 = 1_500_000_000_000;
 const NEW_MS: i64 = 1_600_000_000_000;
-/// The pages of the original, where they are at hand.
+/// The pages of Webindex, where they are at hand.
 const ORIGINAL: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/oracles/linkindex/5-pages.txt");
 
@@ -105,7 +105,7 @@ impl Scene {
         load(&means, &SourceFile::look(path).unwrap()).unwrap()
     }
 
-    /// All that can be seen of the index, as the original would print it.
+    /// All that can be seen of the index, as Webindex would print it.
     fn cells(&self) -> Vec<String> {
         let mut cells = Vec::new();
         let mut take = |line: &str| {

@@ -21,7 +21,7 @@ pub struct HostThrottle {
     stopped_by: Option<String>,
     /// From the start of one document to the next.
     interval_ms: Option<i64>,
-    /// Requests at once.
+    /// The most requests at once.
     requests: Option<usize>,
     bytes_per_s: Option<u64>,
 }

@@ -1,6 +1,6 @@
 //! Classes of identifiers and of results: what an expression finds in them.
 //!
-//! Invariant: an expression is bounded in size and matches in linear time (T28).
+//! Invariant: an expression is bounded in size and matches in linear time.
 
 use crate::refusal::OrRefused;
 use anyhow::Context;

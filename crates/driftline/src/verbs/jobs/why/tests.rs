@@ -1,7 +1,7 @@
 //! Every cause is made in a database, as a crawl makes it, and asked about.
 //!
 //! A cause that no case here leads to fails the test: there is an answer for every
-//! reason, and each was seen (F8).
+//! reason, and each was seen.
 
 mod spelling;
 

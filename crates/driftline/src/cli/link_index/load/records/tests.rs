@@ -94,7 +94,7 @@ fn a_page_that_is_not_there_is_gone_and_a_failure_means_nothing() {
             assert_eq!(words(policy, &extract(status, "")), expected, "{policy:?} {status}");
         }
     }
-    // The original did not look at the status of what has links.
+    // Webindex did not look at the status of what has links.
     let found = words(LinkPolicy::Webindex, &extract(404, TOLD));
     assert_eq!(found, format!("{ROW} 404 T: {OTHER}"));
 }
