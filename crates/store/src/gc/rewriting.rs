@@ -15,7 +15,7 @@ use crate::chunkfile::document::{Body, Change, DocumentRecord};
 use crate::chunkfile::facts::{self, FactsFile, InObject};
 use crate::chunkfile::warc_reader::Place;
 use crate::collect::{self, NewObject, Written};
-use crate::ids::{ChunkId, IdMaker, ObjectId, Part};
+use crate::ids::{ChunkId, CommitNumber, IdMaker, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::pack::{self, PACK_BYTES_MAX};
 use crate::tables::chunk_storage::{self, NewBodies, Pointing, Rewritten, Settled, Stored};
@@ -54,7 +54,7 @@ impl Rewriting<'_> {
     /// Rewrites what is due among the part's settled chunks, within what may be written.
     pub fn run(&self, report: &mut Report) -> Result<()> {
         let (part, settled) = (self.part(), self.settled);
-        let mut after = 0;
+        let mut after = CommitNumber::NONE;
         while report.rewritten_bytes < self.until_bytes {
             let page = self
                 .db()

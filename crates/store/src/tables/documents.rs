@@ -15,7 +15,8 @@ pub use looks::note_looks;
 
 use crate::checksums::declared::DOCUMENTS;
 use crate::checksums::{Judged, Places};
-use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, Part, Run};
+use crate::ids::{ChunkId, CommitNumber, ConnectionId, DocumentId, JobId, Part, Run};
+use crate::tx::overwritten;
 use crate::value::{Raw, Row, column};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -419,7 +420,7 @@ pub struct Live {
     pub chunk: ChunkId,
     /// The job that committed the chunk, and the number of that commit.
     pub job: Option<JobId>,
-    pub seq: Option<i64>,
+    pub seq: Option<CommitNumber>,
 }
 
 /// Documents of a part that are there and have content, after one.

@@ -18,7 +18,7 @@ pub use whole::{Undelivered, count_rows, forget, given_up, kept_after, retry};
 
 use crate::checksums::Places;
 use crate::checksums::declared::INGESTS;
-use crate::ids::{ConnectionId, JobId, Part};
+use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
 use crate::tables::counters;
 use crate::value::{Raw, Row, column};
 use crate::{Error, Result, Tx, Value};
@@ -71,7 +71,7 @@ pub struct Pending {
     /// What it is.
     pub decision: Decision,
     /// The commit that decided it.
-    pub seq: i64,
+    pub seq: CommitNumber,
     /// The job whose commit that was.
     pub job: JobId,
     /// A number of its own if it is to be delivered again ([`resend`]).
@@ -88,7 +88,7 @@ pub struct Pending {
 
 impl Pending {
     /// A decision that nobody has tried to deliver.
-    pub fn new(decision: Decision, seq: i64, job: JobId) -> Pending {
+    pub fn new(decision: Decision, seq: CommitNumber, job: JobId) -> Pending {
         let (resent, check_ms, failcount, failtime, error) = (None, None, None, None, None);
         Pending { decision, seq, job, resent, check_ms, failcount, failtime, error }
     }
@@ -126,7 +126,7 @@ pub struct Ingest {
     /// What the output must still hear.
     pub pending: Option<Pending>,
     /// The last decision that the output has.
-    pub delivered_seq: Option<i64>,
+    pub delivered_seq: Option<CommitNumber>,
     /// The ids of the jobs that send it there, in the order their ways are tried
     /// ([`Ingest::way_jobs`]). `None` if it was decided before this was kept.
     pub ways: Option<String>,

@@ -286,7 +286,7 @@ pub fn run_totals(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<RunTotals> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{ConnectionId, NodeId, Part};
+    use crate::ids::{CommitNumber, ConnectionId, NodeId, Part};
     use crate::objects::{Location, Objects};
     use crate::tables::connections::{self, Connection, Kind};
     use crate::tables::leases::{self, Asking};
@@ -326,7 +326,7 @@ mod tests {
                 jobs::save(tx, &jobs::Job::new(JobId(1), "a", ConnectionId(1)), 0)
             })?;
             assert_eq!(links()?, Some(Lag { behind_chunks: 1, behind_ms: 5_000 }));
-            db.write(|tx| cursors::set(tx, Part(0), LINKS, 1, 0))?;
+            db.write(|tx| cursors::set(tx, Part(0), LINKS, CommitNumber(1), 0))?;
             db.write(|tx| jobs::delete(tx, JobId(1)))?;
             assert_eq!(links()?, Some(Lag::default()), "its cursor is there still");
             Ok(())

@@ -9,7 +9,7 @@ mod sweeping;
 
 use super::*;
 use crate::dialect::Dialect;
-use crate::ids::NodeId;
+use crate::ids::{CommitNumber, NodeId};
 use crate::tables::leases::{self, Asking, Lease};
 use crate::tables::{bins, chunks};
 use crate::testing::{self, both_databases, each_case};
@@ -113,7 +113,7 @@ struct Model {
     run: i64,
     now_ms: i64,
     next_id: i64,
-    commits: i64,
+    commits: CommitNumber,
     starts: i64,
 }
 
@@ -135,7 +135,7 @@ fn drive(db: &Db, part: Part, steps: &[Step]) -> Result<()> {
         run: 1,
         now_ms: 1_000,
         next_id: 1,
-        commits: 0,
+        commits: CommitNumber::NONE,
     };
     for step in steps {
         match step {
@@ -263,7 +263,7 @@ impl Model {
             chunks::commit(tx, &lease, chunk, seq, &summary, now_ms)?;
             Ok(seq)
         })?;
-        self.commits += 1;
+        self.commits = self.commits.next();
         assert_eq!(seq, self.commits, "commits are numbered without gaps");
         Ok(())
     }

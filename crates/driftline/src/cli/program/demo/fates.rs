@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::chunkfile::facts::FactsStream;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::objects::ChunkKey;
 use store::tables::{chunks, settings};
 use store::{Db, objects::Objects, pack};
@@ -80,7 +80,7 @@ fn changes(
     let mut records = BTreeMap::new();
     let parts = db.read(settings::parts)?;
     for part in (0..i64::from(parts)).map(Part) {
-        let mut seq = 0;
+        let mut seq = CommitNumber::NONE;
         loop {
             let page = db.read(move |tx| chunks::after(tx, part, seq, CHUNKS))?;
             let Some(last) = page.last() else { break };
