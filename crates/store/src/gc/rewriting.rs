@@ -20,6 +20,7 @@ use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::pack::{self, PACK_BYTES_MAX};
 use crate::tables::chunk_storage::{self, NewBodies, Pointing, Rewritten, Settled, Stored};
 use crate::tables::chunks::Facts;
+use crate::tables::documents::LookOutcome;
 use crate::tables::objects::{self as rows, Kind};
 use crate::{Db, Error, Result};
 use page::ids::DocHash;
@@ -309,8 +310,11 @@ fn is_last_answer(record: &DocumentRecord, row: &Pointing) -> bool {
     let Some(fetch) = record.fetch.as_ref().filter(|_| record.change == Change::NoContent) else {
         return false;
     };
-    let outcome = if fetch.final_url.is_some() { "redirect" } else { "gone" };
-    !is_live && row.outcome == outcome && row.http_status == Some(fetch.status.into())
+    let outcome = match fetch.final_url {
+        Some(_) => LookOutcome::Redirect,
+        None => LookOutcome::Gone,
+    };
+    !is_live && row.outcome == outcome.name() && row.http_status == Some(fetch.status.into())
 }
 
 fn last_record<S: facts::RangeSource>(file: &FactsFile<S>) -> Result<Option<DocumentRecord>> {

@@ -9,9 +9,11 @@
 //! it is about; one that names another counts for nothing.
 
 mod looks;
+mod outcome;
 
 pub(super) use looks::LAST_LOOK;
 pub use looks::note_looks;
+pub use outcome::LookOutcome;
 
 use crate::checksums::declared::DOCUMENTS;
 use crate::checksums::{Judged, Places};

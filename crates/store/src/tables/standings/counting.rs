@@ -24,7 +24,7 @@ pub fn counts(
 ) -> Result<Vec<(Shape, i64)>> {
     let kept = counters::in_part(tx, place.part, place.job)?;
     let mut found = Vec::new();
-    for state in queue::State::ALL {
+    for &state in queue::State::ALL {
         let count = kept.iter().find(|it| it.0 == state.name()).map_or(0, |it| it.1);
         match state {
             _ if count == 0 => {}
