@@ -77,6 +77,7 @@ pub(crate) const fn base(kind: Kind, name: &'static str, about: &'static str) ->
         takes_bodies: false,
         check_config: check_nothing,
         check_spec: check_nothing,
+        check_job: None,
         install: None,
         deinstall: None,
     }

@@ -44,6 +44,7 @@ pub const WEB: Connector = Connector {
     takes_bodies: false,
     check_config: |text| Ok(text.to_owned()),
     check_spec: |text| Ok(text.to_owned()),
+    check_job: None,
     install: Some(|tx| owned::WEB.install(tx)),
     deinstall: Some(|tx| owned::WEB.deinstall(tx)),
 };

@@ -160,16 +160,11 @@ pub fn save<'a>(
 ) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> =
         documents.into_iter().map(|document| document.to_row(part, connection)).collect();
-    let changed: Vec<String> = COLUMNS
-        .split(", ")
-        .chain(["checksum"])
-        .filter(|column| !matches!(*column, "id" | "dochash"))
-        .map(|column| format!("{column} = excluded.{column}"))
-        .collect();
+    let changed = overwritten(COLUMNS, &["id", "dochash"]);
     tx.insert_rows(
         &format!("INSERT INTO documents (part, connectionid, {COLUMNS}, checksum)"),
         &rows,
-        &format!("ON CONFLICT (part, dochash, connectionid) DO UPDATE SET {}", changed.join(", ")),
+        &format!("ON CONFLICT (part, dochash, connectionid) DO UPDATE SET {changed}"),
     )?;
     Ok(())
 }

@@ -20,6 +20,7 @@ use crate::checksums::Places;
 use crate::checksums::declared::INGESTS;
 use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
 use crate::tables::counters;
+use crate::tx::overwritten;
 use crate::value::{Raw, Row, column};
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
@@ -217,18 +218,13 @@ pub fn save(tx: &mut Tx<'_>, part: Part, output: ConnectionId, moves: &[Move]) -
         .filter_map(|it| it.after.as_ref())
         .map(|ingest| WRITTEN.with_checksum(ingest.to_row(part, output)))
         .collect();
-    let changed: Vec<String> = COLUMNS
-        .split(", ")
-        .chain(["checksum"])
-        .filter(|it| !matches!(*it, "id" | "connectionid" | "dochash" | "componenthash"))
-        .map(|column| format!("{column} = excluded.{column}"))
-        .collect();
+    let changed = overwritten(COLUMNS, &["id", "connectionid", "dochash", "componenthash"]);
     tx.insert_rows(
         &format!("INSERT INTO ingests (part, outputid, {COLUMNS}, checksum)"),
         &rows,
         &format!(
-            "ON CONFLICT (part, outputid, dochash, connectionid, componenthash) DO UPDATE SET {}",
-            changed.join(", ")
+            "ON CONFLICT (part, outputid, dochash, connectionid, componenthash)
+             DO UPDATE SET {changed}"
         ),
     )?;
     count(tx, part, moves)

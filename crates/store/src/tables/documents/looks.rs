@@ -8,7 +8,8 @@ use super::{Document, LOOK};
 use crate::checksums::Places;
 use crate::checksums::declared::LOOKS;
 use crate::ids::Part;
-use crate::value::{Raw, Row};
+use crate::tx::overwritten;
+use crate::value::{Raw, Row, column};
 use crate::{Result, Tx, Value};
 use std::sync::LazyLock;
 
@@ -38,16 +39,11 @@ pub fn note_looks<'a>(
 ) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> =
         documents.into_iter().map(|document| document.to_look(part)).collect();
-    let changed: Vec<String> = COLUMNS
-        .split(", ")
-        .chain(["checksum"])
-        .filter(|column| !matches!(*column, "part" | "id"))
-        .map(|column| format!("{column} = excluded.{column}"))
-        .collect();
+    let changed = overwritten(COLUMNS, &["part", "id"]);
     tx.insert_rows(
         &format!("INSERT INTO looks ({COLUMNS}, checksum)"),
         &rows,
-        &format!("ON CONFLICT (part, id) DO UPDATE SET {}", changed.join(", ")),
+        &format!("ON CONFLICT (part, id) DO UPDATE SET {changed}"),
     )?;
     Ok(())
 }
