@@ -21,8 +21,11 @@ const NODES_MAX: i64 = 100;
 /// Blocked bins that are counted.
 const BLOCKED_MAX: i64 = 100_000;
 
-/// What there is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+/// What there is. What an older process does not tell is missing.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "Summary")]
 pub struct Overview {
     /// Parts of the database.
     pub parts: u32,
@@ -30,26 +33,33 @@ pub struct Overview {
     pub schema: i64,
     /// Commits over all parts.
     pub commits: i64,
-    /// Bins whose breaker is open.
+    /// Hosts that are left alone after trouble.
+    #[serde(default)]
     pub hosts_blocked: i64,
     /// How far the link index is behind the crawl, where there is or will be one.
+    #[serde(default)]
     pub links: Option<Lag>,
     /// What archives have brought into the link index, if anything.
+    #[serde(default)]
     pub loaded: Option<LoadedArchives>,
     /// How far the search index is behind, if anything was committed.
+    #[serde(default)]
     pub search: Option<Lag>,
     /// Processes that hold a lease.
+    #[serde(default)]
     pub nodes: Vec<NodeOverview>,
     /// Jobs with their documents by state.
     pub jobs: Vec<JobOverview>,
 }
 
 /// A process that holds a lease.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "NodeSummary")]
 #[allow(missing_docs)]
 pub struct NodeOverview {
     pub id: i64,
-    /// The node's name.
     pub name: String,
     /// What it does.
     pub roles: String,
@@ -57,14 +67,16 @@ pub struct NodeOverview {
     pub heartbeat_ms: i64,
 }
 
-/// One job: where it stands, its documents by state, and what its last run changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+/// How one job stands, its documents by state, and what its last run changed.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "JobSummary")]
 #[allow(missing_docs)]
 pub struct JobOverview {
     pub id: i64,
-    /// Its name, if it is defined.
+    /// `null` if it is not defined any more.
     pub name: Option<String>,
-    /// Where it stands.
     pub standing: Standing,
     /// The current or last run; 0 before the first.
     pub run: i64,
