@@ -18,7 +18,7 @@ use super::state::State;
 use page::outlinks::domain_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::sorted::{Row, SortedMap, View};
 use store::tables::leases::Lease;
 use store::{Error, Result};
@@ -105,7 +105,7 @@ impl LinkIndex {
     }
 
     /// The last commit of the crawl in a part that is in the index.
-    pub fn cursor(&self, part: Part) -> Result<i64> {
+    pub fn cursor(&self, part: Part) -> Result<CommitNumber> {
         self.read(move |view| Ok(State::load(view, part)?.cursor))
     }
 

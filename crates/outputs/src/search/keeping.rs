@@ -7,7 +7,7 @@ use super::follow::Search;
 use super::shard::Means;
 use crate::follow::{Consumer, Work};
 use store::Result;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::tables::leases::{self, Lease};
 use store::tables::shards;
 
@@ -27,8 +27,8 @@ pub(super) fn rebuild_with(mut search: Search, means: &Means, leases: &[Lease]) 
         for lease in leases.iter().filter(|it| means.shard_of(it.part) == home) {
             let part = lease.part;
             let head = db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
-            if head > 0 {
-                work.push(Work { lease: lease.clone(), at: 0, head });
+            if head > CommitNumber::NONE {
+                work.push(Work { lease: lease.clone(), at: CommitNumber::NONE, head });
             }
         }
         if !work.is_empty() {

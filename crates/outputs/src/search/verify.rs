@@ -17,7 +17,7 @@ use super::writer::{Cursors, failed};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
-use store::ids::{ChunkId, DocumentId, JobId, Part};
+use store::ids::{ChunkId, CommitNumber, DocumentId, JobId, Part};
 use store::objects::Objects;
 use store::tables::documents::{self, Live};
 use store::tables::settings::{self, PARTS_MAX};
@@ -62,7 +62,7 @@ pub struct Verifying<'a> {
 }
 
 /// How far the index is in each part, and how far the crawl was.
-type Reached = HashMap<Part, (i64, i64)>;
+type Reached = HashMap<Part, (CommitNumber, CommitNumber)>;
 
 impl Verifying<'_> {
     /// Compares, with the stored facts too if that is wanted, and tells every difference.
@@ -75,12 +75,12 @@ impl Verifying<'_> {
         };
         let parts = self.db.read(settings::parts)?;
         let reached = self.reached(parts)?;
-        let behind = reached.values().map(|(at, head)| head.saturating_sub(*at).max(0));
+        let behind = reached.values().map(|(at, head)| at.behind(*head));
         verified.behind_chunks = behind.map(i64::unsigned_abs).sum();
         let mut jobs = Jobs::default();
         let mut met = 0;
         for part in (0..i64::from(parts)).map(Part) {
-            let at = reached.get(&part).map_or(0, |it| it.0);
+            let at = reached.get(&part).map_or(CommitNumber::NONE, |it| it.0);
             let mut after = DocumentId(i64::MIN);
             loop {
                 let rows = self.db.read(move |tx| documents::live_after(tx, part, after, STEP))?;
@@ -139,7 +139,7 @@ impl Verifying<'_> {
         let mut reached = Reached::new();
         for part in (0..i64::from(parts)).map(Part) {
             let head = self.db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
-            reached.insert(part, (0, head));
+            reached.insert(part, (CommitNumber::NONE, head));
         }
         for (shard, _) in self.db.read(|tx| shards::versions(tx, PARTS_MAX))? {
             let (current, rows) = self
