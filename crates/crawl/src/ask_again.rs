@@ -9,17 +9,14 @@
 
 use crate::definitions::WebSpec;
 use crate::fetch::sentences;
-use crate::worker::finish::GIVEN_UP;
 use store::ids::{JobId, Part, QueueId, Run};
 use store::tables::bins;
 use store::tables::job_states::{self, Phase};
 use store::tables::jobs::Job;
-use store::tables::queue::{self, Place, retry};
+use store::tables::queue::{self, Place, ReasonCode, retry};
 use store::tables::settings;
 use store::{Db, Result};
 
-/// The code of documents whose robots.txt cannot be had.
-pub const ROBOTS_UNREACHABLE: &str = "robots-unreachable";
 /// Documents that are changed in one transaction.
 const STEP: u32 = 500;
 
@@ -37,10 +34,11 @@ pub fn unblock_hosts(db: &Db, job: &Job, now_ms: i64) -> Result<()> {
 /// Makes documents of a run that goes on ready again: those that nobody answered for, and
 /// those that were refused for a reason that the job's settings lift.
 pub fn retry_documents(db: &Db, job: JobId, run: Run, spec: &WebSpec, now_ms: i64) -> Result<()> {
+    let named = |code: ReasonCode| code.name().to_owned();
     let waiting: Vec<String> =
-        sentences::no_answer().chain([ROBOTS_UNREACHABLE.to_owned()]).collect();
+        sentences::no_answer().chain([named(ReasonCode::RobotsUnreachable)]).collect();
     let lifted = sentences::PRIVATE.iter().filter(|_| spec.allow_private);
-    let lifted = lifted.chain([&GIVEN_UP]).map(|code| (*code).to_owned());
+    let lifted = lifted.map(|code| (*code).to_owned()).chain([named(ReasonCode::HostLeftAlone)]);
     let failed: Vec<String> = waiting.iter().cloned().chain(lifted).collect();
     for part in parts(db)? {
         let place = Place { part, job };

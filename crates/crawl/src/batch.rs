@@ -12,7 +12,6 @@ mod parts;
 
 pub use parts::{Counts, Had, HostRows, JobChanges, KeptBody, LinkGraph, Links, Unread};
 
-use crate::budget::Closed;
 use crate::connectors::web::LINK;
 use crate::job::{JobWork, LinkOrigin};
 use known_links::KnownLinks;
@@ -25,7 +24,7 @@ use store::tables::carrydown::{Data, limited};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::hops::Leads;
-use store::tables::queue::{self, Settled, Settlement};
+use store::tables::queue::{self, ReasonCode, Settled, Settlement};
 use store::tables::removals::Presence;
 
 /// Bytes that the facts and bodies of a batch may take before it is committed.
@@ -232,8 +231,8 @@ impl Batch {
     }
 }
 
-fn is_closed(cut: Option<&str>) -> bool {
-    cut == Some(Closed::CODE)
+fn is_closed(cut: Option<ReasonCode>) -> bool {
+    cut == Some(ReasonCode::Budget)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use store::chunkfile::document::DocumentRecord;
 use store::chunkfile::facts::FactsStream;
-use store::ids::{ChunkId, ConnectionId, JobId, Part, QueueId, Run};
+use store::ids::{ChunkId, CommitNumber, ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
 use store::panics::Faults;
 use store::tables::connections::{self, Connection, Kind};
@@ -331,7 +331,7 @@ fn add(
 fn judge_again(at: &JobContext, work: &Arc<JobWork>) -> Result<u64> {
     let mut let_in = 0;
     for part in (0..i64::from(work.shared.parts)).map(Part) {
-        let mut seq = 0;
+        let mut seq = CommitNumber::NONE;
         loop {
             let found = at.db.read(move |tx| chunks::after(tx, part, seq, CHUNKS))?;
             let Some(last) = found.last() else { break };

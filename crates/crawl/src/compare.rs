@@ -13,15 +13,12 @@ use page::facts::Facts;
 use page::ids::{DocHash, hash128};
 use store::chunkfile::document::{Change, Field, RemoveReason};
 use store::ids::{ChunkId, DocumentId, Part, Run};
-use store::tables::documents::{Document, Trust};
+use store::tables::documents::{Document, LookOutcome, Trust};
+use store::tables::queue::ReasonCode;
 
 /// A second look at a missing document comes at least this much later, if it comes
 /// in the same run.
 pub const CONFIRM_MS: i64 = 1_000;
-
-/// The outcome of a document that is elsewhere now, and of one that is missing.
-const REDIRECT: &str = "redirect";
-const GONE: &str = "gone";
 
 /// What came back, after parsing.
 #[derive(Debug, Clone)]
@@ -41,11 +38,12 @@ pub enum Seen<'a> {
     },
     /// The rules say that it may not be kept: robots.txt, the page itself, the scope.
     Forbidden {
-        /// A word for the tables.
-        code: &'static str,
+        code: ReasonCode,
         /// Why it is removed, if it is there.
         reason: RemoveReason,
     },
+    /// It leaves its job without being looked at.
+    Swept { reason: RemoveReason },
     /// It could not be had: a timeout, a server error, a refused connection.
     Trouble {
         /// The status, if there was an answer.
@@ -135,11 +133,12 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
         Seen::Content(content) => with_content(document, content, looked),
         Seen::NotModified(validators) => not_modified(document, validators),
         Seen::Missing { status } => {
-            missing(document, *status, has_said(known, GONE, *status), looked)
+            missing(document, *status, has_said(known, LookOutcome::Gone, *status), looked)
         }
         Seen::Moved { status, to } => {
-            let is_said = has_said(known, REDIRECT, *status) && known.redirect == Some(*to);
-            document.outcome = REDIRECT.into();
+            let is_said =
+                has_said(known, LookOutcome::Redirect, *status) && known.redirect == Some(*to);
+            document.outcome = LookOutcome::Redirect.name().into();
             document.http_status = Some(*status);
             document.redirect = Some(*to);
             found(&mut document);
@@ -149,15 +148,8 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
             }
             compared
         }
-        Seen::Forbidden { code, reason } => {
-            document.outcome = (*code).to_owned();
-            let mut compared = remove(document, *reason, looked.now_ms);
-            if known.redirect.is_some() && known.outcome != *code {
-                // Where it led is in the link index, and counts no more.
-                compared.change.get_or_insert(Change::NoContent);
-            }
-            compared
-        }
+        Seen::Forbidden { code, reason } => exclude(known, document, code.name(), *reason, looked),
+        Seen::Swept { reason } => exclude(known, document, reason.name(), *reason, looked),
         Seen::Trouble { status, code } => {
             document.outcome = code.clone();
             document.http_status = *status;
@@ -175,7 +167,7 @@ fn replace_doubtful(document: &mut Document, seen: &Seen<'_>) {
         _ if document.trust == Trust::Whole => {}
         Seen::Content(_) => document.trust = Trust::Whole,
         Seen::NotModified(_) | Seen::Trouble { .. } => {}
-        Seen::Missing { .. } | Seen::Moved { .. } | Seen::Forbidden { .. } => {
+        Seen::Missing { .. } | Seen::Moved { .. } | Seen::Forbidden { .. } | Seen::Swept { .. } => {
             if !is_live(document) {
                 (document.chunk, document.ordinal, document.body_chunk) = (None, None, None);
                 document.trust = Trust::Whole;
@@ -187,9 +179,9 @@ fn replace_doubtful(document: &mut Document, seen: &Seen<'_>) {
 /// Whether a document without content gave the same answer the last time: then the record of
 /// that answer is what counts, and garbage collection keeps it. The look that removed a document
 /// told of the removal, and not of the answer.
-fn has_said(known: &Document, outcome: &str, status: i64) -> bool {
+fn has_said(known: &Document, outcome: LookOutcome, status: i64) -> bool {
     let is_told = known.removed_ms.is_none_or(|removed_ms| known.checked_ms > removed_ms);
-    let is_same = known.outcome == outcome && known.http_status == Some(status);
+    let is_same = known.outcome == outcome.name() && known.http_status == Some(status);
     !is_live(known) && is_told && is_same
 }
 
@@ -230,7 +222,7 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
     let facts = content.facts;
     let live = is_live(&document);
     let same = live && is_same(&document, content);
-    document.outcome = content.unread.unwrap_or("ok").into();
+    document.outcome = content.unread.unwrap_or(LookOutcome::Ok.name()).into();
     document.http_status = Some(content.status);
     document.fetched_ms = Some(looked.now_ms);
     document.redirect = None;
@@ -263,7 +255,7 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
 fn not_modified(mut document: Document, validators: &Validators) -> Compared {
     // A text that could not be read is no better known than it was.
     if extract::words_of(&document.outcome).is_none() {
-        document.outcome = "not modified".into();
+        document.outcome = LookOutcome::NotModified.name().into();
     }
     document.http_status = Some(304);
     take_validators(&mut document, validators);
@@ -292,7 +284,7 @@ fn found(document: &mut Document) {
 }
 
 fn missing(mut document: Document, status: i64, is_said: bool, looked: Looked) -> Compared {
-    document.outcome = GONE.into();
+    document.outcome = LookOutcome::Gone.name().into();
     document.http_status = Some(status);
     let first_ms = *document.missing_ms.get_or_insert(looked.now_ms);
     let first_run = *document.missing_run.get_or_insert(looked.run);
@@ -309,6 +301,23 @@ fn missing(mut document: Document, status: i64, is_said: bool, looked: Looked) -
         return Compared { change: None, document, confirm_ms };
     }
     remove(document, RemoveReason::Gone, looked.now_ms)
+}
+
+/// It is not kept, whatever it says.
+fn exclude(
+    known: &Document,
+    mut document: Document,
+    outcome: &str,
+    reason: RemoveReason,
+    looked: Looked,
+) -> Compared {
+    document.outcome = outcome.to_owned();
+    let mut compared = remove(document, reason, looked.now_ms);
+    if known.redirect.is_some() && known.outcome != outcome {
+        // Where it led is in the link index, and counts no more.
+        compared.change.get_or_insert(Change::NoContent);
+    }
+    compared
 }
 
 /// Makes a tombstone of a live document; of another, only what was seen is noted.

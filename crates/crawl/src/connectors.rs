@@ -75,17 +75,9 @@ pub fn repository(
 /// Refuses a job's specification, which has been checked by itself, that its connection does
 /// not allow. The error is a sentence that names the field.
 pub fn check_job(connector: &str, config: &str, docspec: &str) -> Result<(), String> {
-    match connector {
-        _ if is_web(connector) => web::config(config)?.check_job(&read(docspec)?),
-        "files" => {
-            let spec: files::FilesSpec = read(docspec)?;
-            read::<files::FilesConfig>(config)?.roots.check_job("roots", &spec.roots)
-        }
-        "warc" => {
-            let spec: warc::WarcSpec = read(docspec)?;
-            read::<warc::WarcConfig>(config)?.roots.check_job("paths", &spec.paths)
-        }
-        _ => Ok(()),
+    match ALL.iter().find(|it| it.0.name == connector).and_then(|it| it.0.check_job) {
+        Some(check) => check(config, docspec),
+        None => Ok(()),
     }
 }
 

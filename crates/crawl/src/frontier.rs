@@ -388,6 +388,11 @@ impl<T> Frontier<T> {
         start.into_iter().chain(self.next_slot()).min()
     }
 
+    /// Whether a request is under way, or one that waits for its host alone begins by `until_ms`.
+    pub fn is_busy(&self, until_ms: i64) -> bool {
+        self.in_flight() > 0 || self.next_start().is_some_and(|start_ms| start_ms <= until_ms)
+    }
+
     /// When the first host that has or may have work of a job may be asked; `None` if
     /// there is none.
     pub fn next_host(&self, job: JobId) -> Option<NextHost> {

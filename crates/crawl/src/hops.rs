@@ -16,11 +16,8 @@ use store::ids::BinId;
 use store::tables::hopfilters::HopFilters;
 use store::tables::hops::{self, Distance, Graphs, Moved, NOWHERE, SEED_LINK, Says, Told};
 use store::tables::jobs::HopcountMode;
-use store::tables::queue::{self, Adding, Candidate, Place};
+use store::tables::queue::{self, Adding, Candidate, Place, ReasonCode};
 use store::{Result, Tx};
-
-/// The code of a document that is too far from every seed.
-pub const CODE: &str = "hops";
 
 /// The filters of a job that has some.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +96,7 @@ impl HopRules {
         let far: HashSet<DocHash> =
             self.too_far_among(tx, place, &keys)?.into_iter().map(|it| it.0).collect();
         for candidate in candidates.iter_mut().filter(|it| far.contains(&it.dochash)) {
-            candidate.cut.get_or_insert(CODE);
+            candidate.cut.get_or_insert(ReasonCode::Hops);
         }
         self.let_in(tx, adding, &moved)
     }

@@ -13,7 +13,7 @@ mod batches;
 pub use batches::commit;
 
 use page::ids::DocHash;
-use store::ids::{ConnectionId, IdMaker, JobId, Part};
+use store::ids::{CommitNumber, ConnectionId, IdMaker, JobId, Part};
 use store::tables::ingests::{Decision, Ingest, Ownership, Pending};
 use store::tables::outlets::Route;
 
@@ -28,7 +28,7 @@ pub struct Committing<'a> {
     pub ids: &'a IdMaker,
     pub part: Part,
     /// The number of the commit.
-    pub seq: i64,
+    pub seq: CommitNumber,
     pub now_ms: i64,
 }
 
@@ -58,7 +58,7 @@ pub struct Sent<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Deciding {
-    pub seq: i64,
+    pub seq: CommitNumber,
     pub job: JobId,
     pub now_ms: i64,
 }

@@ -26,7 +26,7 @@ use store::tables::job_states::{self, Attended, Phase, RemovalRounds, RunKind, S
 use store::tables::jobs::Job;
 use store::tables::outlets::Outlet;
 use store::tables::queue::sweep::Sweep;
-use store::tables::queue::{self, Added, Adding, Candidate, Entry, Place};
+use store::tables::queue::{self, Added, Adding, Candidate, Entry, Place, ReasonCode};
 use store::tables::removals::Period;
 use store::tables::{counters, events};
 use store::{Error, Tx};
@@ -368,7 +368,7 @@ pub struct LinkOrigin {
     /// By which of the connector's kinds of links.
     pub link: &'static str,
     /// Why it is known but not to be fetched.
-    pub cut: Option<&'static str>,
+    pub cut: Option<ReasonCode>,
     /// Lists that lead to it, if it is a list that an index or a robots.txt names.
     pub list_depth: u8,
 }

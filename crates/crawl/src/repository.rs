@@ -9,6 +9,7 @@ use crate::lifecycle::Model;
 use bytes::Bytes;
 use page::facts::Facts;
 use store::tables::carrydown::Data;
+use store::tables::queue::ReasonCode;
 
 /// A connector with a job's specification.
 pub trait Repository: Send + Sync {
@@ -49,7 +50,7 @@ pub trait Repository: Send + Sync {
     }
 
     /// Why a document does not belong to the job any more.
-    fn unwanted(&self, _docid: &str) -> Option<(&'static str, String)> {
+    fn unwanted(&self, _docid: &str) -> Option<(ReasonCode, String)> {
         None
     }
 

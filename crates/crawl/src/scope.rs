@@ -14,6 +14,7 @@ use regex::{RegexSet, RegexSetBuilder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::tables::queue::ReasonCode;
 
 /// Bytes a compiled set of expressions may take.
 const PATTERNS_BYTES_MAX: usize = 1 << 20;
@@ -92,10 +93,10 @@ pub enum Cut {
 impl Cut {
     /// The reason as the queue keeps it. What a wider setting or a shorter path can
     /// lift is told apart from what it cannot.
-    pub fn code(self) -> &'static str {
+    pub fn code(self) -> ReasonCode {
         match self {
-            Cut::Reach | Cut::NotIncluded | Cut::Excluded(_) => "scope",
-            Cut::Trap(_) => "trap",
+            Cut::Reach | Cut::NotIncluded | Cut::Excluded(_) => ReasonCode::Scope,
+            Cut::Trap(_) => ReasonCode::Trap,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::scope::Cut;
 use page::facts::{Facts, Link, LinkKind, Rel};
 use page::ids::DocHash;
 use store::tables::carrydown::Data;
+use store::tables::queue::ReasonCode;
 
 /// A link that belongs to the crawl.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub struct Target {
     /// The key of that URL.
     pub dochash: DocHash,
     /// Why it is not to be fetched, if it is not.
-    pub cut: Option<&'static str>,
+    pub cut: Option<ReasonCode>,
     /// What it is handed.
     pub data: Data,
     /// Lists that lead to it, if it is a list that an index names; 0 if it is none.

@@ -3,6 +3,7 @@
 //! Help, checks, forms and documents come from this list; a test of the program loops
 //! over it. Invariant: what a connector says of its fields is what its struct has.
 
+pub(crate) mod choice;
 pub mod files;
 mod isolation;
 pub mod null;
@@ -76,16 +77,9 @@ pub(crate) const fn base(kind: Kind, name: &'static str, about: &'static str) ->
         takes_bodies: false,
         check_config: check_nothing,
         check_spec: check_nothing,
+        check_job: None,
         install: None,
         deinstall: None,
-    }
-}
-
-/// Refuses a word that is none of those there are.
-pub(crate) fn check_choice(field: &str, word: &str, choices: &[&str]) -> Result<(), String> {
-    match choices.contains(&word) {
-        true => Ok(()),
-        false => Err(format!("{field}: one of {}, not {word:?}", choices.join(", "))),
     }
 }
 

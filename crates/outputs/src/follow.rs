@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::panics::caught;
 use store::tables::leases::Lease;
 use store::tables::{cursors, leases, settings};
@@ -53,7 +53,7 @@ pub trait Consumer: Send + 'static {
 
     /// Takes up a part that somebody else may have served: finishes what was left, and
     /// returns the number of the last commit that is in.
-    fn take_up(&mut self, lease: &Lease) -> Result<i64>;
+    fn take_up(&mut self, lease: &Lease) -> Result<CommitNumber>;
 
     /// Applies chunks behind where each part is, as many as a batch has room for, and says
     /// how far each part is then.
@@ -72,16 +72,16 @@ pub struct PartWork {
     /// The right to it.
     pub lease: Lease,
     /// The last commit that is in.
-    pub at: i64,
+    pub at: CommitNumber,
     /// The last commit there is.
-    pub head: i64,
+    pub head: CommitNumber,
 }
 
 /// What a batch came to.
 #[derive(Debug, Default)]
 pub struct AppliedBatch {
     /// The last commit that is in, of each part.
-    pub reached: Vec<(Part, i64)>,
+    pub reached: Vec<(Part, CommitNumber)>,
     /// When the chunks were committed that are in now.
     pub committed_ms: Vec<i64>,
     /// Documents on which the consumer itself fails, and why: it goes on without them.
@@ -194,9 +194,9 @@ struct FollowerLoop {
     parts: u32,
     rights: Rights,
     /// The last commit that is in, of parts whose lease is held.
-    at: BTreeMap<Part, i64>,
+    at: BTreeMap<Part, CommitNumber>,
     /// What the `cursors` table was told, and when.
-    reported: BTreeMap<Part, i64>,
+    reported: BTreeMap<Part, CommitNumber>,
     told_ms: i64,
     /// The part that was served last, where parts are served in turn.
     served: Option<Part>,
@@ -317,11 +317,12 @@ impl FollowerLoop {
         let parts = self.parts;
         let db = &self.context.claimant.db;
         let heads = db.read(move |tx| leases::last_commits(tx, FOLLOWED, parts))?;
-        let heads: Vec<(Part, i64)> = heads.into_iter().filter(|(_, head)| *head > 0).collect();
-        let is_behind = |part: &Part, head: i64| {
+        let heads: Vec<(Part, CommitNumber)> =
+            heads.into_iter().filter(|(_, head)| *head > CommitNumber::NONE).collect();
+        let is_behind = |part: &Part, head: CommitNumber| {
             !done.contains(part) && self.at.get(part).is_none_or(|at| *at < head)
         };
-        let behind: Vec<(Part, i64)> =
+        let behind: Vec<(Part, CommitNumber)> =
             heads.iter().copied().filter(|(part, head)| is_behind(part, *head)).collect();
         let mut work = Vec::new();
         if !behind.is_empty() && self.consumer.spans_parts() && !self.has_all(&heads)? {
@@ -358,7 +359,7 @@ impl FollowerLoop {
 
     /// Whether the leases of all parts with commits are held: what spans parts is shown for all
     /// of them at once, by one process.
-    fn has_all(&mut self, heads: &[(Part, i64)]) -> Result<bool> {
+    fn has_all(&mut self, heads: &[(Part, CommitNumber)]) -> Result<bool> {
         for (part, _) in heads {
             match self.rights.claim(*part)? {
                 Some(lease) => self.rights.done(&lease, false),
@@ -377,7 +378,7 @@ impl FollowerLoop {
         if !is_idle && now_ms - self.told_ms < TELL_MS {
             return Ok(());
         }
-        let news: Vec<(Part, i64)> = self
+        let news: Vec<(Part, CommitNumber)> = self
             .at
             .iter()
             .filter(|(part, at)| self.reported.get(part) != Some(at))

@@ -34,6 +34,8 @@ pub struct Connector {
     pub check_config: Check,
     /// Checks a specification, likewise.
     pub check_spec: Check,
+    /// Refuses a job that its connection does not allow; `None` allows all.
+    pub check_job: Option<CheckJob>,
     /// Makes the connector's own tables, if they are not there.
     pub install: Option<Installing>,
     /// Drops them.
@@ -43,6 +45,9 @@ pub struct Connector {
 /// Checks JSON of a connector and fills in what it leaves out. The error is a sentence
 /// that names the field.
 pub type Check = fn(&str) -> std::result::Result<String, String>;
+/// Checks the JSON of a configuration and, behind it, of a job's specification, each of which has
+/// been checked by itself. The error is a sentence that names the field.
+pub type CheckJob = fn(&str, &str) -> std::result::Result<(), String>;
 /// Makes or drops what a connector keeps for itself.
 pub type Installing = fn(&mut Tx<'_>) -> Result<()>;
 

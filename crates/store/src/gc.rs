@@ -20,7 +20,7 @@ mod tests;
 pub use orphans::{ORPHANS_SHOWN_MAX, Orphans};
 
 use crate::collect::{self, Grace};
-use crate::ids::{IdMaker, Part};
+use crate::ids::{CommitNumber, IdMaker, Part};
 use crate::objects::Objects;
 use crate::tables::chunk_storage::{self, Settled, Step};
 use crate::tables::leases::{self, Asking, Lease};
@@ -269,7 +269,7 @@ struct Held<'a> {
 
 /// One step of a walk over a part's chunks: the part, from and to which number, how
 /// many chunks, and the time.
-type WalkStep = fn(&mut Tx<'_>, Part, i64, Settled, u32, i64) -> Result<Step>;
+type WalkStep = fn(&mut Tx<'_>, Part, CommitNumber, Settled, u32, i64) -> Result<Step>;
 
 impl Held<'_> {
     /// Runs a step in a transaction that fails if the lease is lost.
@@ -288,7 +288,7 @@ impl Held<'_> {
     /// Walks the part's chunks up to a number; returns the sum of its steps.
     fn walk(&self, walk_step: WalkStep, settled: Settled) -> Result<Step> {
         let part = self.lease.part;
-        let mut sum = Step { next: Some(0), ..Step::default() };
+        let mut sum = Step { next: Some(CommitNumber::NONE), ..Step::default() };
         while let Some(after) = sum.next {
             let done = self
                 .step(move |tx, now_ms| walk_step(tx, part, after, settled, CHUNKS_STEP, now_ms))?;

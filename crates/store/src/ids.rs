@@ -58,12 +58,32 @@ ids! {
     DocumentId;
     /// An object in the object store.
     ObjectId;
+    /// The place of a commit in its part's order, counted from 1 without a gap.
+    #[derive(Default, serde::Serialize, serde::Deserialize)]
+    CommitNumber;
 }
 
 impl Part {
     /// The parts of a database that has so many.
     pub fn all(count: u32) -> impl Iterator<Item = Part> + Clone {
         (0..i64::from(count)).map(Part)
+    }
+}
+
+impl CommitNumber {
+    /// Before the first commit of a part: where one stands who has applied nothing.
+    pub const NONE: CommitNumber = CommitNumber(0);
+    /// Behind every commit that there can be.
+    pub const LAST: CommitNumber = CommitNumber(i64::MAX);
+
+    /// The number of the commit after this one.
+    pub fn next(self) -> CommitNumber {
+        CommitNumber(self.0 + 1)
+    }
+
+    /// How many commits one who stands here lacks up to `head`.
+    pub fn behind(self, head: CommitNumber) -> i64 {
+        (head.0 - self.0).max(0)
     }
 }
 

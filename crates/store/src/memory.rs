@@ -22,7 +22,7 @@ pub const SQLITE_READERS: usize = 2;
 pub const LINK_CACHE_BYTES: usize = 96 << 20;
 /// The newest rows of one tree of a small link index, before they are written out. A larger index
 /// has a sixteenth of its size for each, so that less is merged, up to the second number.
-pub const LINK_TREE_BYTES: usize = 10 << 20;
+pub const LINK_TREE_BYTES: usize = 8 << 20;
 /// The same of a large one, which is what the sum below counts with.
 pub const LINK_TREE_BYTES_MAX: usize = 32 << 20;
 /// Trees of the link index that are written to at full speed: pages, URIs, in-links, ranks.

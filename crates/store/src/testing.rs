@@ -13,7 +13,7 @@ use crate::chunkfile::bodies::BodiesWriter;
 use crate::chunkfile::document::{Body, Change, DocumentRecord};
 use crate::chunkfile::facts;
 use crate::chunkfile::warc::{self, Capture, RecordId};
-use crate::ids::{BinId, ChunkId, JobId, NodeId, ObjectId, Part, QueueId, Run};
+use crate::ids::{BinId, ChunkId, CommitNumber, JobId, NodeId, ObjectId, Part, QueueId, Run};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::sealing::Keys;
 use crate::tables::connections::Kind;
@@ -44,6 +44,7 @@ pub const WEB: Connector = Connector {
     takes_bodies: false,
     check_config: |text| Ok(text.to_owned()),
     check_spec: |text| Ok(text.to_owned()),
+    check_job: None,
     install: Some(|tx| owned::WEB.install(tx)),
     deinstall: Some(|tx| owned::WEB.deinstall(tx)),
 };
@@ -184,7 +185,7 @@ pub const SAMPLE_JOB: JobId = JobId(1);
 /// Queues three documents in a part and commits two of them as a chunk whose facts
 /// are in its row and whose bodies are an object, as a crawl does. Each `round`
 /// makes another chunk. Returns its number.
-pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result<i64> {
+pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result<CommitNumber> {
     db.write(|tx| settings::freeze(tx, 4))?;
     let place = Place { part, job: SAMPLE_JOB };
     let first = (part.0 + 1) * 1_000_000 + round * 1_000;

@@ -345,3 +345,12 @@ fn prepared(
     statements.insert(sql.into(), statement.clone());
     Ok(statement)
 }
+
+/// What follows `DO UPDATE SET` in an upsert that overwrites a row with a checksum: all columns
+/// of a list but the keys, and the checksum.
+pub(crate) fn overwritten(columns: &str, keys: &[&str]) -> String {
+    let changed = columns.split(", ").chain(["checksum"]).filter(|column| !keys.contains(column));
+    let changed: Vec<String> =
+        changed.map(|column| format!("{column} = excluded.{column}")).collect();
+    changed.join(", ")
+}

@@ -10,7 +10,7 @@ mod uri_claims;
 
 use crate::chunkfile::facts::FactsStream;
 use crate::dialect::Dialect;
-use crate::ids::{ChunkId, ObjectId, Part};
+use crate::ids::{ChunkId, CommitNumber, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::history::counts;
 use crate::tables::objects::{self, Published};
@@ -179,10 +179,10 @@ fn check_chunks(db: &Db, part: Part, report: &mut Report) -> Result<()> {
     let passed = match db.read(move |tx| chunk_storage::settled(tx, part, i64::MAX)) {
         Ok(settled) => settled.seq,
         // The check of rows names it; what it says is not believed.
-        Err(Error::Corrupt { .. }) => 0,
+        Err(Error::Corrupt { .. }) => CommitNumber::NONE,
         Err(error) => return Err(error),
     };
-    let mut seq = 0;
+    let mut seq = CommitNumber::NONE;
     loop {
         let page = db.read(move |tx| chunks::after(tx, part, seq, PAGE))?;
         if page.is_empty() {
@@ -190,7 +190,7 @@ fn check_chunks(db: &Db, part: Part, report: &mut Report) -> Result<()> {
         }
         for chunk in page {
             report.chunks += 1;
-            if chunk.seq != seq + 1 && chunk.seq > passed + 1 {
+            if chunk.seq != seq.next() && chunk.seq > passed.next() {
                 report.find(
                     format!("part {part}"),
                     format!("its commits jump from {seq} to {}", chunk.seq),

@@ -217,9 +217,6 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// The reason as the queue keeps it.
-    pub const CODE: &'static str = "budget";
-
     /// What a stored tally says to people; `None` if it is open.
     pub fn of(row: &TrapRow) -> Option<Closed> {
         let rule = row.rule.as_deref().and_then(Rule::from_code)?;

@@ -133,7 +133,7 @@ fn what_was_never_there_is_told_with_its_answer_and_is_no_removal() {
     let trouble = Seen::Trouble { status: None, code: "timeout".into() };
     let trouble = compare(&moved.document, &trouble, looked(2, 200));
     assert_eq!(trouble.change, None);
-    let swept = Seen::Forbidden { code: "unreachable", reason: RemoveReason::Unreachable };
+    let swept = Seen::Swept { reason: RemoveReason::Unreachable };
     let gone = compare(&trouble.document, &swept, looked(3, 300));
     assert_eq!(gone.change, Some(Change::NoContent), "where it led counts no more");
     assert_eq!(compare(&new(), &swept, looked(3, 300)).change, None, "it never led anywhere");
@@ -217,7 +217,9 @@ proptest! {
                 Answer::NotModified => Seen::NotModified(Validators::default()),
                 Answer::Missing => Seen::Missing { status: 410 },
                 Answer::Moved => Seen::Moved { status: 302, to: (Part(1), DocHash::of("x")) },
-                Answer::Forbidden => Seen::Forbidden { code: "noindex", reason: RemoveReason::Robots },
+                Answer::Forbidden => {
+                    Seen::Forbidden { code: ReasonCode::Noindex, reason: RemoveReason::Robots }
+                },
                 Answer::Trouble => Seen::Trouble { status: None, code: "timeout".into() },
             };
             let before = held;

@@ -139,6 +139,7 @@ pub const CONNECTOR: Connector = Connector {
     takes_bodies: false,
     check_config: |text| written(&read::<Config>(text)?),
     check_spec: |text| written(&read::<Spec>(text)?.check()?),
+    check_job: None,
     install: None,
     deinstall: None,
 };

@@ -179,6 +179,10 @@ pub const CONNECTOR: Connector = Connector {
         written(&FilesConfig { roots: config.roots.check()? })
     },
     check_spec: |text| written(&read::<FilesSpec>(text)?.check()?),
+    check_job: Some(|config, docspec| {
+        let spec: FilesSpec = read(docspec)?;
+        read::<FilesConfig>(config)?.roots.check_job("roots", &spec.roots)
+    }),
     install: None,
     deinstall: None,
 };

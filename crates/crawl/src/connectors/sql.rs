@@ -147,6 +147,7 @@ pub const CONNECTOR: Connector = Connector {
     takes_bodies: false,
     check_config: |text| written(&read::<SqlConfig>(text)?.check()?),
     check_spec: |text| written(&read::<SqlSpec>(text)?.check()?),
+    check_job: None,
     install: None,
     deinstall: None,
 };

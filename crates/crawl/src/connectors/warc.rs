@@ -86,6 +86,10 @@ pub const CONNECTOR: Connector = Connector {
         written(&WarcConfig { roots: config.roots.check()? })
     },
     check_spec: |text| written(&read::<WarcSpec>(text)?.check()?),
+    check_job: Some(|config, docspec| {
+        let spec: WarcSpec = read(docspec)?;
+        read::<WarcConfig>(config)?.roots.check_job("paths", &spec.paths)
+    }),
     install: None,
     deinstall: None,
 };

@@ -96,6 +96,7 @@ pub const CONNECTOR: Connector = Connector {
     takes_bodies: false,
     check_config: |text| written(&config(text)?.check()?),
     check_spec,
+    check_job: Some(|text, docspec| config(text)?.check_job(&read(docspec)?)),
     install: Some(|tx| owned::WEB.install(tx)),
     deinstall: Some(|tx| owned::WEB.deinstall(tx)),
 };

@@ -4,9 +4,22 @@
 
 use super::outcome::Reason;
 
-/// Codes of reasons for which a URL is never asked for.
-pub const REFUSED: [&str; 8] =
-    ["url", "port", "address", "localhost", "metadata", "own-address", "hop-scope", "hop-robots"];
+/// What a reason means for whoever wants the document nevertheless.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The URL is not asked for unless the job says `allow_private`.
+    Private,
+    /// The URL is never asked for.
+    Refused,
+    /// There is no secure connection.
+    Insecure,
+    /// The host has no address.
+    Unresolved,
+    /// The server does not let us in.
+    Denied,
+    /// Anything else.
+    Other,
+}
 
 /// Codes of refusals that a job lifts with `allow_private`.
 pub const PRIVATE: [&str; 2] = ["address", "localhost"];
@@ -14,6 +27,34 @@ pub const PRIVATE: [&str; 2] = ["address", "localhost"];
 /// Codes of reasons that mean that nobody answered ([`Reason::is_no_answer`]).
 pub fn no_answer() -> impl Iterator<Item = String> {
     PLAIN.iter().filter(|it| it.is_no_answer()).map(|it| it.code().into_owned())
+}
+
+/// What a stored code means.
+pub fn trouble(code: &str) -> Trouble {
+    if PRIVATE.contains(&code) {
+        return Trouble::Private;
+    }
+    match reason_of(code) {
+        Some(
+            Reason::Url
+            | Reason::Port(_)
+            | Reason::Metadata
+            | Reason::OwnAddress
+            | Reason::HopScope
+            | Reason::HopRobots,
+        ) => Trouble::Refused,
+        Some(reason) if reason.is_tls() => Trouble::Insecure,
+        Some(Reason::Dns) => Trouble::Unresolved,
+        Some(Reason::Status(401 | 403)) => Trouble::Denied,
+        _ => Trouble::Other,
+    }
+}
+
+/// The reason of a code; what the code does not say of it is left empty.
+fn reason_of(code: &str) -> Option<Reason> {
+    let status = || code.strip_prefix("http-")?.parse().ok().map(Reason::Status);
+    let others = [Reason::Port(0), Reason::Address("")];
+    PLAIN.into_iter().chain(others).find(|it| it.code() == code).or_else(status)
 }
 
 /// Reasons whose sentence needs nothing but their code.
@@ -58,14 +99,11 @@ const PLAIN: [Reason; 36] = [
 
 /// The sentence of a stored code; `None` for one that no reason has.
 pub fn of(code: &str) -> Option<String> {
-    match code {
-        "port" => Some("its port is not one where web pages are fetched".to_owned()),
-        "address" => Some("the address is not on the public internet".to_owned()),
-        _ => match code.strip_prefix("http-").and_then(|status| status.parse().ok()) {
-            Some(status) => Some(Reason::Status(status).to_string()),
-            None => PLAIN.iter().find(|it| it.code() == code).map(ToString::to_string),
-        },
-    }
+    Some(match reason_of(code)? {
+        Reason::Port(_) => "its port is not one where web pages are fetched".to_owned(),
+        Reason::Address(_) => "the address is not on the public internet".to_owned(),
+        reason => reason.to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -78,10 +116,18 @@ mod tests {
             assert_eq!(of(&reason.code()), Some(reason.to_string()));
         }
         assert_eq!(of("http-418"), Some(Reason::Status(418).to_string()));
-        for code in REFUSED {
+        for code in ["port", "address"] {
             assert!(of(code).is_some(), "{code}");
         }
         assert_eq!((of("http-x"), of("dance")), (None, None));
+        assert_eq!(PRIVATE.map(trouble), [Trouble::Private; 2]);
+        let refused = ["url", "port", "metadata", "own-address", "hop-scope", "hop-robots"];
+        assert_eq!(refused.map(trouble), [Trouble::Refused; 6]);
+        let others = ["tls-expired", "tls-protocol", "dns", "http-403", "http-503", "dance"];
+        let [insecure, denied] = [Trouble::Insecure, Trouble::Denied];
+        let meant =
+            [insecure, insecure, Trouble::Unresolved, denied, Trouble::Other, Trouble::Other];
+        assert_eq!(others.map(trouble), meant);
         assert!(no_answer().any(|code| code == "connect-refused") && no_answer().count() == 8);
     }
 }

@@ -243,6 +243,19 @@ fn what_a_crash_would_repeat_is_bounded_however_much_waits() {
 }
 
 #[test]
+fn a_crawl_that_waits_for_its_host_is_busy_until_then_and_one_that_waits_for_a_commit_is_not() {
+    let mut frontier = with_two(100);
+    assert!(matches!(frontier.next(0), Next::Fetch(..)));
+    assert!(frontier.is_busy(0), "a request is under way");
+    frontier.finished(spot(key(1), JOB), pause(10, 100, 0));
+    assert_eq!(frontier.next(10), Next::WaitUntil(110));
+    assert!(frontier.is_busy(110) && !frontier.is_busy(109));
+    assert!(matches!(frontier.next(110), Next::Fetch(..)));
+    frontier.finished(spot(key(1), JOB), pause(120, 100, 0));
+    assert!(!frontier.is_busy(i64::MAX), "all that was claimed has been asked for");
+}
+
+#[test]
 fn what_is_put_off_comes_first_again_and_is_returned_if_its_host_was_forgotten() {
     let mut frontier = with_two(0);
     let Next::Fetch(host, document) = frontier.next(0) else { panic!("there are two") };

@@ -21,7 +21,7 @@ fn on(known: Option<&Ingest>, version: &str, seq: i64) -> RowChange {
 }
 
 fn at(seq: i64) -> Deciding {
-    Deciding { seq, job: JOB, now_ms: 10 * seq }
+    Deciding { seq: CommitNumber(seq), job: JOB, now_ms: 10 * seq }
 }
 
 /// What the output has after the first delivery of version `v1`.
@@ -32,7 +32,7 @@ fn taken() -> Ingest {
 
 fn acknowledged(mut row: Ingest, seq: i64) -> Ingest {
     row.pending = None;
-    row.delivered_seq = Some(seq);
+    row.delivered_seq = Some(CommitNumber(seq));
     row.ownership = Some(Ownership::Owned);
     row
 }
@@ -83,12 +83,12 @@ fn what_is_pending_is_replaced_by_what_is_newer() {
     assert_eq!(on(Some(&fresh), "v1", 2), RowChange::Keep, "it is on its way");
     let newer = saved(on(Some(&fresh), "v2", 3));
     let newer = newer.expect("it is different");
-    let expected = Some(Pending::new(Decision::Add, 3, JOB));
+    let expected = Some(Pending::new(Decision::Add, CommitNumber(3), JOB));
     assert_eq!(newer.pending, expected, "the output may not have it yet");
     // It may have it all the same: the acknowledgement may be lost.
     let removed = saved(decide(Some(&newer), Offer::Gone, at(4)));
     let removed = removed.expect("the output is told");
-    assert_eq!(removed.pending, Some(Pending::new(Decision::Remove, 4, JOB)));
+    assert_eq!(removed.pending, Some(Pending::new(Decision::Remove, CommitNumber(4), JOB)));
     assert_eq!(decide(Some(&removed), Offer::Gone, at(5)), RowChange::Keep);
     let back = on(Some(&removed), "v2", 6);
     assert_eq!(pending(back), Some(Decision::Add), "though its version is the same");
@@ -98,13 +98,13 @@ fn what_is_pending_is_replaced_by_what_is_newer() {
 #[test]
 fn what_was_given_up_is_tried_anew_by_the_next_look() {
     let mut known = taken();
-    let mut given_up = Pending::new(Decision::Update, 2, JobId(8));
+    let mut given_up = Pending::new(Decision::Update, CommitNumber(2), JobId(8));
     given_up.check_ms = Some(ingests::NEVER_MS);
     given_up.error = Some("full".into());
     known.pending = Some(given_up);
     let again = saved(on(Some(&known), "v1", 7));
     let again = again.expect("it is tried again");
-    assert_eq!(again.pending, Some(Pending::new(Decision::Update, 7, JOB)));
+    assert_eq!(again.pending, Some(Pending::new(Decision::Update, CommitNumber(7), JOB)));
     assert_eq!(again.changes, known.changes, "the document has not changed");
 }
 
@@ -113,7 +113,7 @@ fn what_was_given_up_is_tried_anew_by_the_next_look() {
 fn what_was_delivered_before_there_were_claims_is_claimed_by_the_next_look() {
     let old = Ingest { ownership: None, ..taken() };
     let next = saved(on(Some(&old), "v1", 2)).expect("its claim is to be written");
-    assert_eq!(next.pending, Some(Pending::new(Decision::Update, 2, JOB)));
+    assert_eq!(next.pending, Some(Pending::new(Decision::Update, CommitNumber(2), JOB)));
     assert_eq!((next.ownership, next.changes), (Some(Ownership::Unclaimed), old.changes));
     assert_eq!(on(Some(&next), "v1", 3), RowChange::Keep, "that is on its way");
     let changed = saved(on(Some(&next), "v2", 4)).expect("it is different");
@@ -205,7 +205,7 @@ proptest! {
                 (it.version.clone().unwrap_or_default(), it.output_version.clone().unwrap_or_default())
             });
             if heard {
-                *row = (!removes).then(|| acknowledged(it, pending.seq));
+                *row = (!removes).then(|| acknowledged(it, pending.seq.0));
             }
         };
         for (seq, it) in (1..).zip(story) {

@@ -45,11 +45,11 @@ fn every_cut_has_a_code_and_a_sentence() {
     let url = |path: &str| format!("https://docs.example.co.uk{path}");
     let cases = [
         (url("/guide/a.html"), 2, None, ""),
-        (url("/guide/private/x"), 1, Some("scope"), "--exclude \"private\""),
-        (url("/guide/a.pdf"), 1, Some("scope"), "--exclude \"\\\\.pdf$\""),
-        (url("/blog/"), 1, Some("scope"), "no --include"),
-        ("https://elsewhere.org/guide/".into(), 1, Some("scope"), "stays within"),
-        (url("/guide/a/a/a/a/"), 1, Some("trap"), "repeats"),
+        (url("/guide/private/x"), 1, Some(ReasonCode::Scope), "--exclude \"private\""),
+        (url("/guide/a.pdf"), 1, Some(ReasonCode::Scope), "--exclude \"\\\\.pdf$\""),
+        (url("/blog/"), 1, Some(ReasonCode::Scope), "no --include"),
+        ("https://elsewhere.org/guide/".into(), 1, Some(ReasonCode::Scope), "stays within"),
+        (url("/guide/a/a/a/a/"), 1, Some(ReasonCode::Trap), "repeats"),
     ];
     for (url, hops, code, words) in cases {
         let verdict = scope.judge(&url, hops);
@@ -83,5 +83,5 @@ fn an_expression_that_takes_others_for_ever_is_matched() {
     let nested = scope(Rules { exclude: vec!["/(a+)+$".into()], ..Rules::default() });
     let url = |end: &str| format!("https://docs.example.co.uk/{}{end}", "a".repeat(3_000));
     assert_eq!(nested.judge(&url("b"), 1), Ok(()));
-    assert_eq!(nested.judge(&url(""), 1).map_err(Cut::code), Err("scope"));
+    assert_eq!(nested.judge(&url(""), 1).map_err(Cut::code), Err(ReasonCode::Scope));
 }

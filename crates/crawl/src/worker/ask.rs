@@ -15,7 +15,6 @@ pub mod throttling;
 
 use crate::definitions::RobotsFor;
 use crate::frontier::{HostKey, Next, Pause};
-use crate::hops;
 use crate::job::{JobWork, Source};
 use crate::login::session::Session;
 use crate::repository::Repository;
@@ -30,7 +29,7 @@ use store::chunkfile::document::RemoveReason;
 use store::clock::Moment;
 use store::ids::Part;
 use store::tables::job_states::RunKind;
-use store::tables::queue::Reason;
+use store::tables::queue::{Reason, ReasonCode};
 use store::{Result, clock};
 
 /// A host that is left alone for longer than this gives its documents back.
@@ -68,7 +67,7 @@ impl Worker {
                 finish::stale(at, batch, &work, &claimed.entry)
             });
         } else if let Some(detail) = claimed.too_far.clone() {
-            let (code, reason) = (hops::CODE, RemoveReason::HopLimit);
+            let (code, reason) = (ReasonCode::Hops, RemoveReason::HopLimit);
             self.exclude(host, &work, claimed, Exclusion { code, detail: &detail, reason });
         } else if work.ends(entry) {
             self.skip(host, &work, claimed, |at, batch, claimed| {
@@ -122,7 +121,7 @@ impl Worker {
                 return Ok(());
             }
             Ok(Access::Failed(failure)) => {
-                let reason = Reason::new("login", Some(&failure.why));
+                let reason = Reason::known(ReasonCode::Login, Some(&failure.why));
                 let why = LeftForLater { reason, until_ms: failure.until_ms };
                 self.skip(host, &job, claimed, |at, batch, claimed| {
                     finish::later(at, batch, &job, claimed, why)

@@ -68,8 +68,10 @@ impl Worker {
             documents_max: self.places.documents_max(place, self.settings.chunk_documents),
             chunk_ms: self.settings.chunk_ms,
             is_hungry,
-            // Documents may wait for room.
-            is_starving: self.frontier.in_flight() == 0 || self.frontier.is_full(),
+            // Documents may wait for room. One whose host is asked again before long does not: a
+            // slow crawl of one host makes no commit for each document.
+            is_starving: !self.frontier.is_busy(now_ms + self.settings.chunk_ms)
+                || self.frontier.is_full(),
             now_ms,
         };
         self.places.is_to_commit(place, terms)

@@ -19,18 +19,16 @@ mod web_answer;
 pub(crate) use exclusion::{Exclusion, LeftForLater, forbidden, internal_error, later};
 pub(crate) use exclusion::{login_activity, refused, unwanted};
 pub(crate) use repository_look::looked;
-pub use sweep::{GIVEN_UP, THROTTLED};
+pub use sweep::GIVEN_UP;
 pub(crate) use sweep::{LeftAlone, expired, given_up, leave, stale, swept};
 pub(crate) use web_answer::document;
 
-use self::exclusion::{EXCLUDED_CONTENT, NOINDEX};
 use self::next_look::again;
 use self::removal::{admit, presence};
 use crate::batch::known_links::KnownLinks;
 use crate::batch::{Batch, LinkContext, Unread};
 use crate::compare::{self, Looked, Seen, compare};
 use crate::fetch;
-use crate::hops;
 use crate::job::JobWork;
 use crate::refetch::Allowance;
 use crate::worker::ask::tasks::Claimed;
@@ -40,7 +38,7 @@ use std::cell::RefCell;
 use store::chunkfile::document::{Change, DocumentRecord, Fetch, RemoveReason};
 use store::ids::{ChunkId, DocumentId, IdMaker, Part};
 use store::tables::documents::Document;
-use store::tables::queue::{Entry, Reason, Settlement};
+use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 
 /// Where and when documents are finished.
 #[derive(Clone, Copy)]
@@ -88,12 +86,34 @@ pub enum Class {
     /// Not there, and never was.
     Missing,
     /// robots.txt, the page or the scope forbid it.
-    Forbidden(&'static str),
+    Forbidden(Forbidding),
     /// It will be looked at again in this run: to confirm that it is gone, or after
     /// trouble.
     Again(String),
     /// Given up for this run.
     Failed(Reason),
+}
+
+/// What forbids a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forbidding {
+    /// A rule of its site, of its job or of its connection.
+    Rule(ReasonCode),
+    /// The run has not found it again.
+    Stale,
+    /// It leaves the job, and another one keeps it.
+    Shared,
+}
+
+impl Forbidding {
+    /// Its name in a summary.
+    pub fn name(self) -> &'static str {
+        match self {
+            Forbidding::Rule(code) => code.name(),
+            Forbidding::Stale => "stale",
+            Forbidding::Shared => "shared",
+        }
+    }
 }
 
 /// What was seen of a document, and where it goes because of it.
@@ -130,7 +150,10 @@ fn settle(
             check_ms: check_ms.max(at.not_before_ms),
             failcount: entry.failcount,
             failtime: entry.failtime,
-            reason: Reason::new("gone", Some("it is missing; a second look will confirm that")),
+            reason: Reason::known(
+                ReasonCode::Gone,
+                Some("it is missing; a second look will confirm that"),
+            ),
         },
         None => to,
     };
@@ -139,7 +162,7 @@ fn settle(
         None => class_of(&to, &seen, compared.change),
     };
     let is_gone = matches!(seen, Seen::Missing { .. }) && to == Settlement::Done;
-    let leads_on = [NOINDEX, EXCLUDED_CONTENT, hops::CODE];
+    let leads_on = [ReasonCode::Noindex, ReasonCode::ExcludedContent, ReasonCode::Hops];
     if is_gone || matches!(seen, Seen::Forbidden { code, .. } if !leads_on.contains(&code)) {
         // It leads nowhere any more.
         batch.clear_references(job, entry.dochash);
@@ -170,7 +193,7 @@ fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {
         (_, Some(Change::Remove(reason)), _) => Class::Removed(reason),
         (_, _, Seen::Moved { .. }) => Class::Redirected,
         (_, _, Seen::Missing { .. }) => Class::Missing,
-        (_, _, Seen::Forbidden { code, .. }) => Class::Forbidden(code),
+        (_, _, Seen::Forbidden { code, .. }) => Class::Forbidden(Forbidding::Rule(*code)),
         _ => Class::Kept { not_modified: true },
     }
 }

@@ -221,8 +221,8 @@ impl Progress {
             Class::Leaving => {}
             Class::Redirected => counted.redirected += 1,
             Class::Missing => counted.missing += 1,
-            Class::Forbidden(code) => {
-                *counted.forbidden.entry(Cow::Borrowed(code)).or_default() += 1;
+            Class::Forbidden(by) => {
+                *counted.forbidden.entry(Cow::Borrowed(by.name())).or_default() += 1;
             }
             Class::Again(_) => counted.again += 1,
             Class::Failed(reason) => {

@@ -292,7 +292,7 @@ pub fn run_end(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<Option<Ended>> {
 fn given_up(tx: &mut Tx<'_>, job: JobId, run: Run, parts: u32) -> Result<i64> {
     let mut count = 0;
     for part in (0..i64::from(parts)).map(Part) {
-        for reason in [finish::GIVEN_UP, finish::THROTTLED] {
+        for reason in finish::GIVEN_UP {
             count += sweep::given_up(tx, Place { part, job }, run, reason)?;
         }
     }

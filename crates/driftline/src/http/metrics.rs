@@ -3,11 +3,12 @@
 //! Invariant: its size is fixed but for a line for each job and state, and a few for each
 //! connection that cannot be reached.
 
-use crate::verbs::status::{StatusResponse, StatusSummary};
+use crate::verbs::status::StatusResponse;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use store::tables::outages::{Outage, OutageKind};
+use store::tables::overview::Overview;
 use store::tables::removals;
 
 /// Upper bounds of the times of requests, in milliseconds.
@@ -82,7 +83,7 @@ fn head(out: &mut String, name: &str, kind: &str, about: &str) {
 }
 
 /// Single numbers that the status has.
-fn gauges(out: &mut String, overview: &StatusSummary) {
+fn gauges(out: &mut String, overview: &Overview) {
     let links = overview.links.clone().unwrap_or_default();
     let search = overview.search.clone().unwrap_or_default();
     let seconds = |ms: i64| ms as f64 / 1e3;

@@ -3,10 +3,11 @@
 pub mod signature;
 pub mod work;
 
+use super::choice::choice;
 use super::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, SECRET, TIMEOUT, USER, read_flattened,
 };
-use super::{base, check_choice, written};
+use super::{base, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
 use store::catalog::{Connector, Setting, SettingKind};
@@ -19,15 +20,35 @@ pub const URI: &str = "{uri}";
 /// Stands for a hash of the document's URI in an address.
 pub const ID: &str = "{id}";
 
+/// How messages are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SendMethod {
+    Post,
+    Put,
+}
+
+choice!(SendMethod of "method" { Post = "post", Put = "put" });
+
+/// How a removal is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Removal {
+    Message,
+    Delete,
+}
+
+choice!(Removal of "removal" { Message = "message", Delete = "delete" });
+
 /// The settings of the webhook output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct WebhookConfig {
     pub url: String,
-    pub method: String,
+    pub method: SendMethod,
     pub batch: i64,
-    pub removal: String,
+    pub removal: Removal,
     pub secret: Option<String>,
     #[serde(flatten)]
     pub login: LoginSettings,
@@ -39,9 +60,9 @@ impl Default for WebhookConfig {
     fn default() -> WebhookConfig {
         WebhookConfig {
             url: String::new(),
-            method: "post".to_owned(),
+            method: SendMethod::Post,
             batch: 1,
-            removal: "message".to_owned(),
+            removal: Removal::Message,
             secret: None,
             login: LoginSettings::default(),
             request: RequestSettings::default(),
@@ -58,15 +79,13 @@ impl WebhookConfig {
     /// Refuses what cannot be used, with a sentence that names the field.
     fn check(self) -> Result<WebhookConfig, String> {
         self.request.check(&self.url)?;
-        check_choice("method", &self.method, METHODS)?;
-        check_choice("removal", &self.removal, REMOVALS)?;
         if !(1..=BATCH_MAX).contains(&self.batch) {
             return Err(format!("batch: 1 to {BATCH_MAX} documents, not {}", self.batch));
         }
         if self.batch > 1 && self.names_documents() {
             return Err(format!("url: {URI} and {ID} are for one document; set batch to 1"));
         }
-        if self.batch > 1 && self.removal == "delete" {
+        if self.batch > 1 && self.removal == Removal::Delete {
             return Err("removal: delete is for one document; set batch to 1".to_owned());
         }
         Ok(self)
@@ -83,9 +102,6 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::Webhook::open(config)?))
 }
 
-const METHODS: &[&str] = &["post", "put"];
-const REMOVALS: &[&str] = &["message", "delete"];
-
 const SETTINGS: &[Setting] = &[
     Setting {
         name: "url",
@@ -99,7 +115,7 @@ const SETTINGS: &[Setting] = &[
         about: "how messages are sent",
         example: "put",
         default: Some("post"),
-        kind: SettingKind::Choice(METHODS),
+        kind: SettingKind::Choice(SendMethod::WORDS),
     },
     Setting {
         name: "batch",
@@ -113,7 +129,7 @@ const SETTINGS: &[Setting] = &[
         about: "how a removal is told: as a message, or by DELETE",
         example: "message",
         default: Some("message"),
-        kind: SettingKind::Choice(REMOVALS),
+        kind: SettingKind::Choice(Removal::WORDS),
     },
     SECRET,
     USER,

@@ -9,7 +9,7 @@ use std::sync::Condvar;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use store::clock;
-use store::ids::{ConnectionId, DocumentId, IdMaker, Part};
+use store::ids::{CommitNumber, ConnectionId, DocumentId, IdMaker, Part};
 use store::objects::Location;
 use store::panics::Faults;
 use store::tables::connections::{self, Connection, Kind};
@@ -82,7 +82,7 @@ fn decide(db: &Db, ids: &IdMaker) -> Result<()> {
         let row = Ingest {
             uri_hash: Some(dochash.0.to_vec()),
             uri: Some(docid.clone()),
-            pending: Some(Pending::new(Decision::Add, number / 100 + 1, JOB)),
+            pending: Some(Pending::new(Decision::Add, CommitNumber(number / 100 + 1), JOB)),
             ..Ingest::new(ids.next(), REPOSITORY, dochash)
         };
         let document = Document::new(DocumentId(ids.next()), dochash, docid, 1);
@@ -221,7 +221,7 @@ fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
     let trouble = Outcome::Trouble { code: "IO", detail: "full".into() };
     let mut times = Vec::new();
     for decision in [Decision::Add, Decision::Remove] {
-        let mut pending = Pending::new(decision, 1, JOB);
+        let mut pending = Pending::new(decision, CommitNumber(1), JOB);
         let mut now_ms = 100;
         for _ in 0..5 {
             let fate = fate(&pending, &trouble, patience, now_ms);
@@ -236,14 +236,14 @@ fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
     }
     assert_eq!(times, [110, 130, NEVER_MS, 110, 130, 170, 210, 250]);
     let slow = Patience { retries: 50, retry_ms: 600, most_ms: 1_000 };
-    let pending = Pending::new(Decision::Add, 1, JOB);
+    let pending = Pending::new(Decision::Add, CommitNumber(1), JOB);
     let first = fate(&pending, &trouble, slow, 0);
     let Fate::Again { check_ms: 600, failcount, failtime, .. } = first else { panic!() };
     let second = Pending { failcount, failtime, ..pending };
     let second = fate(&second, &trouble, slow, 600);
     assert!(matches!(second, Fate::Again { check_ms: NEVER_MS, .. }), "1,800 is too late");
     let rejected = Outcome::Rejected { code: "NOBYTES", detail: String::new() };
-    let pending = Pending::new(Decision::Add, 1, JOB);
+    let pending = Pending::new(Decision::Add, CommitNumber(1), JOB);
     assert_eq!(fate(&pending, &rejected, patience, 0), Fate::Rejected);
     assert_eq!(fate(&pending, &Outcome::Taken, patience, 0), Fate::Taken);
 }

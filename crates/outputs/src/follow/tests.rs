@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 use store::Db;
-use store::ids::{IdMaker, NodeId};
+use store::ids::{CommitNumber, IdMaker, NodeId};
 use store::tables::leases::Asking;
 use store::testing::both_databases;
 
@@ -31,8 +31,8 @@ impl Consumer for Panicking {
         1
     }
 
-    fn take_up(&mut self, _lease: &Lease) -> Result<i64> {
-        Ok(0)
+    fn take_up(&mut self, _lease: &Lease) -> Result<CommitNumber> {
+        Ok(CommitNumber::NONE)
     }
 
     fn apply(&mut self, work: &[PartWork]) -> Result<AppliedBatch> {
@@ -102,7 +102,7 @@ fn a_consumer_that_spans_parts_applies_nothing_without_the_leases_of_all_of_them
         db.write(move |tx| leases::release(tx, &held, true))?;
         for part in [Part(0), Part(1)] {
             let cursor = || db.read(move |tx| cursors::get(tx, part, cursors::LINKS));
-            wait_until(|| Ok(cursor()? == 3), "it never caught up")?;
+            wait_until(|| Ok(cursor()? == CommitNumber(3)), "it never caught up")?;
         }
         follower.stop();
         Ok(())
@@ -118,7 +118,7 @@ fn an_index_that_panics_is_tried_again_and_says_so_and_is_not_given_up() {
         let listener: Listener = Arc::new(move |why| heard.lock().unwrap().push(why));
         let follower = ready().start(made(db, 1)?, Box::new(consumer), listener)?;
         let began = Instant::now();
-        while db.read(|tx| cursors::get(tx, PART, cursors::LINKS))? != 3 {
+        while db.read(|tx| cursors::get(tx, PART, cursors::LINKS))? != CommitNumber(3) {
             assert!(began.elapsed() < PATIENCE, "it never caught up");
             std::thread::park_timeout(Duration::from_millis(5));
         }

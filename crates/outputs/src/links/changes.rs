@@ -6,7 +6,7 @@ use super::codec::{self, ByteReader};
 use super::pages::{Page, PageLink};
 use page::outlinks::OutLink;
 use store::Result;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 
 /// Changes that are applied together, and how far they bring their origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub enum Mark {
     /// The crawl's commits of a part.
     Cursor {
         part: Part,
-        /// The number of the last commit that is in the index.
-        seq: i64,
+        /// The last commit.
+        seq: CommitNumber,
     },
     /// A file that is loaded.
     File {
@@ -103,7 +103,7 @@ impl ChangeBatch {
                 Mark::Cursor { part, seq } => {
                     out.push(0);
                     codec::put_signed(&mut out, part.0);
-                    codec::put_signed(&mut out, *seq);
+                    codec::put_signed(&mut out, seq.0);
                 }
                 Mark::File { key, value } => {
                     out.push(1);
@@ -127,7 +127,10 @@ impl ChangeBatch {
         let mut batch = ChangeBatch::default();
         for _ in 0..reader.count()? {
             batch.marks.push(match reader.byte()? {
-                0 => Mark::Cursor { part: Part(reader.signed()?), seq: reader.signed()? },
+                0 => Mark::Cursor {
+                    part: Part(reader.signed()?),
+                    seq: CommitNumber(reader.signed()?),
+                },
                 _ => {
                     let key = reader.piece()?.to_vec();
                     Mark::File { key, value: reader.piece()?.to_vec() }
@@ -222,7 +225,7 @@ mod tests {
                 PageChange { in_order: false, ..change(What::Seen) },
             ],
             marks: vec![
-                Mark::Cursor { part: Part(3), seq: 9 },
+                Mark::Cursor { part: Part(3), seq: CommitNumber(9) },
                 Mark::File { key: vec![1], value: vec![2, 3] },
             ],
         };

@@ -19,7 +19,7 @@ use crate::follow::{AppliedBatch, Consumer, PartWork};
 use chunk_changes::Chunks;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::objects::Objects;
 use store::panics::Faults;
 use store::tables::leases::Lease;
@@ -46,7 +46,7 @@ pub struct LinkIndexConsumer {
     chunks: Chunks,
     /// Chunks that were passed over behind the cursors in the index, and where that led.
     passed: usize,
-    ahead: BTreeMap<Part, i64>,
+    ahead: BTreeMap<Part, CommitNumber>,
     /// When it was last looked whether something is to be pruned or tidied.
     kept_up: Option<Instant>,
 }
@@ -70,7 +70,7 @@ impl LinkIndexConsumer {
         it: &PartWork,
         batch: &mut ChangeBatch,
         out: &mut FilledBatch,
-    ) -> Result<i64> {
+    ) -> Result<CommitNumber> {
         let (part, mut at) = (it.lease.part, it.at);
         let had_pages = self.index.has_pages(part)?;
         while at < it.head && out.has_room(batch) {
@@ -103,7 +103,7 @@ impl LinkIndexConsumer {
         let (ours, others) =
             std::mem::take(&mut self.ahead).into_iter().partition(|(part, _)| is_ours(*part));
         (self.ahead, self.passed) = (others, 0);
-        let ours: BTreeMap<Part, i64> = ours;
+        let ours: BTreeMap<Part, CommitNumber> = ours;
         let marks: Vec<Mark> =
             ours.into_iter().map(|(part, seq)| Mark::Cursor { part, seq }).collect();
         if !marks.is_empty() {
@@ -156,7 +156,7 @@ impl Consumer for LinkIndexConsumer {
         GATHER_MS
     }
 
-    fn take_up(&mut self, lease: &Lease) -> Result<i64> {
+    fn take_up(&mut self, lease: &Lease) -> Result<CommitNumber> {
         self.ahead.remove(&lease.part);
         self.index.recover(lease.part, Some(lease))?;
         self.index.cursor(lease.part)

@@ -18,7 +18,7 @@ use super::state::PartState;
 use page::outlinks::domain_of;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::sorted::{Row, SortedMap, View};
 use store::tables::leases::Lease;
 use store::{Error, Result};
@@ -106,7 +106,7 @@ impl LinkIndex {
     }
 
     /// The last commit of the crawl in a part that is in the index.
-    pub fn cursor(&self, part: Part) -> Result<i64> {
+    pub fn cursor(&self, part: Part) -> Result<CommitNumber> {
         self.read(move |view| Ok(PartState::load(view, part)?.cursor))
     }
 

@@ -3,7 +3,7 @@
 use super::codec::{self, ByteReader};
 use super::keys;
 use store::Result;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::sorted::{Row, View};
 
 /// How far a part is.
@@ -16,7 +16,7 @@ pub struct PartState {
     /// The number that its next page gets.
     pub next_page: u64,
     /// The last commit of the crawl that is in the index.
-    pub cursor: i64,
+    pub cursor: CommitNumber,
 }
 
 impl PartState {
@@ -28,7 +28,7 @@ impl PartState {
             seq: reader.number()?,
             batch: reader.number()?,
             next_page: reader.number()?,
-            cursor: reader.signed()?,
+            cursor: CommitNumber(reader.signed()?),
         })
     }
 
@@ -38,7 +38,7 @@ impl PartState {
         codec::put_number(&mut value, self.seq);
         codec::put_number(&mut value, self.batch);
         codec::put_number(&mut value, self.next_page);
-        codec::put_signed(&mut value, self.cursor);
+        codec::put_signed(&mut value, self.cursor.0);
         Row { part, key: keys::state(), value: Some(value) }
     }
 }

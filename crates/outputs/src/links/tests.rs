@@ -21,7 +21,7 @@ use store::testing::both_databases;
 use super::changes::{ChangeBatch, Mark, PageChange, PageContent, What};
 use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 
 /// Parts of the databases of these tests: few, so that links cross them often.
 pub(super) const PARTS: u32 = 3;
@@ -135,14 +135,16 @@ fn the_index_equals_a_computation_from_scratch_whatever_happens() {
 fn a_cursor_comes_with_its_effect_and_never_goes_back() {
     each_engine(|map| {
         let index = LinkIndex::new(map, PARTS);
-        let at =
-            |seq| ChangeBatch { changes: vec![], marks: vec![Mark::Cursor { part: Part(1), seq }] };
-        assert_eq!(index.cursor(Part(1)).unwrap(), 0);
+        let at = |seq| {
+            let mark = Mark::Cursor { part: Part(1), seq: CommitNumber(seq) };
+            ChangeBatch { changes: vec![], marks: vec![mark] }
+        };
+        assert_eq!(index.cursor(Part(1)).unwrap(), CommitNumber::NONE);
         for (seq, expected) in [(3, 3), (7, 7), (5, 7)] {
             index.apply(at(seq), &[]).unwrap();
-            assert_eq!(index.cursor(Part(1)).unwrap(), expected);
+            assert_eq!(index.cursor(Part(1)).unwrap(), CommitNumber(expected));
         }
-        assert_eq!(index.cursor(Part(0)).unwrap(), 0);
+        assert_eq!(index.cursor(Part(0)).unwrap(), CommitNumber::NONE);
         let file = Mark::File { key: b"a".to_vec(), value: b"9".to_vec() };
         index.apply(ChangeBatch { changes: vec![], marks: vec![file] }, &[]).unwrap();
         assert_eq!(index.file_mark(b"a").unwrap().as_deref(), Some(&b"9"[..]));

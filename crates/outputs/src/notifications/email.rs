@@ -4,10 +4,11 @@
 //! nor the login, and a server whose certificate is not good hears nothing.
 
 use super::{EVENTS, Notice, Notification, check_events, is_among, time};
+use crate::connectors::choice::choice;
 use crate::connectors::server_settings::{
     CA_FILE, LoginSettings, PASSWORD, RequestSettings, TIMEOUT, USER, read_flattened,
 };
-use crate::connectors::{base, check_choice, written};
+use crate::connectors::{base, written};
 use crate::http::{self, Login};
 use crate::output::Unavailable;
 use lettre::message::header::ContentType;
@@ -23,7 +24,19 @@ use store::tables::notifications::Occasion;
 
 /// Who may be written to at once.
 const RECIPIENTS_MAX: usize = 100;
-const SECURITIES: &[&str] = &["starttls", "tls", "plain"];
+
+/// How the server is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// Secretly after a first word.
+    StartTls,
+    /// Secretly from the start.
+    Tls,
+    /// In the open.
+    Plain,
+}
+
+choice!(Security of "security" { StartTls = "starttls", Tls = "tls", Plain = "plain" });
 
 /// The settings of notifications by mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +45,7 @@ const SECURITIES: &[&str] = &["starttls", "tls", "plain"];
 pub struct EmailConfig {
     pub server: String,
     pub port: u16,
-    pub security: String,
+    pub security: Security,
     pub from: String,
     pub to: Vec<String>,
     pub events: Vec<String>,
@@ -47,7 +60,7 @@ impl Default for EmailConfig {
         EmailConfig {
             server: String::new(),
             port: 0,
-            security: "starttls".to_owned(),
+            security: Security::StartTls,
             from: String::new(),
             to: Vec::new(),
             events: Vec::new(),
@@ -68,7 +81,6 @@ impl EmailConfig {
         if self.server.is_empty() || self.server.contains(['/', ':', '@', ' ']) {
             return Err("server: name the mail server, such as mail.example.com".to_owned());
         }
-        check_choice("security", &self.security, SECURITIES)?;
         http::check_timeout(self.request.timeout_ms)?;
         check_events(&self.events)?;
         mailbox("from", &self.from)?;
@@ -82,10 +94,10 @@ impl EmailConfig {
     }
 
     fn port(&self) -> u16 {
-        match (self.port, self.security.as_str()) {
-            (0, "tls") => 465,
-            (0, "plain") => 25,
-            (0, _) => 587,
+        match (self.port, self.security) {
+            (0, Security::Tls) => 465,
+            (0, Security::Plain) => 25,
+            (0, Security::StartTls) => 587,
             (port, _) => port,
         }
     }
@@ -105,10 +117,10 @@ struct Email {
 /// Opens it; nothing is asked yet.
 pub fn open(config: &str) -> Result<Box<dyn Notification>, String> {
     let config = EmailConfig::parse(config)?;
-    let tls = match config.security.as_str() {
-        "plain" => Tls::None,
-        "tls" => Tls::Wrapper(trust(&config)?),
-        _ => Tls::Required(trust(&config)?),
+    let tls = match config.security {
+        Security::Plain => Tls::None,
+        Security::Tls => Tls::Wrapper(trust(&config)?),
+        Security::StartTls => Tls::Required(trust(&config)?),
     };
     let timeout = Duration::from_millis(config.request.timeout_ms.unsigned_abs());
     let mut builder = SmtpTransport::builder_dangerous(&config.server)
@@ -246,7 +258,7 @@ const SETTINGS: &[Setting] = &[
         about: "whether it is spoken to secretly after a first word, from the start, or never",
         example: "tls",
         default: Some("starttls"),
-        kind: SettingKind::Choice(SECURITIES),
+        kind: SettingKind::Choice(Security::WORDS),
     },
     Setting {
         name: "from",

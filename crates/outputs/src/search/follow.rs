@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
-use store::ids::{ChunkId, DocumentId, Part};
+use store::ids::{ChunkId, CommitNumber, DocumentId, Part};
 use store::panics::{FaultPoint, Faults, caught};
 use store::tables::chunks::{self, Head, Task};
 use store::tables::documents::{self, Pointer};
@@ -340,7 +340,7 @@ impl Consumer for SearchIndexConsumer {
         GATHER_MS
     }
 
-    fn take_up(&mut self, lease: &Lease) -> Result<i64> {
+    fn take_up(&mut self, lease: &Lease) -> Result<CommitNumber> {
         let part = self.context.shard_of(lease.part);
         // A shard that covers all parts is this process's as long as it has the directory.
         if !self.context.spans_parts {

@@ -7,7 +7,7 @@ use super::follow::SearchIndexConsumer;
 use super::shard::PublishContext;
 use crate::follow::{Consumer, PartWork};
 use store::Result;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::tables::leases::{self, Lease};
 use store::tables::shards;
 
@@ -31,8 +31,8 @@ pub(super) fn rebuild_with(
         for lease in leases.iter().filter(|it| context.shard_of(it.part) == home) {
             let part = lease.part;
             let head = db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
-            if head > 0 {
-                work.push(PartWork { lease: lease.clone(), at: 0, head });
+            if head > CommitNumber::NONE {
+                work.push(PartWork { lease: lease.clone(), at: CommitNumber::NONE, head });
             }
         }
         if !work.is_empty() {

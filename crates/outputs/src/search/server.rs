@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::objects::{ObjectPath, Objects};
 use store::panics::caught;
 use store::tables::cursors::{self, Lag};
@@ -60,7 +60,7 @@ impl Shards {
     }
 
     /// The last commit of each part that is in.
-    fn reached(&self) -> BTreeMap<Part, i64> {
+    fn reached(&self) -> BTreeMap<Part, CommitNumber> {
         self.opened.values().flat_map(|it| it.cursors.parts()).collect()
     }
 

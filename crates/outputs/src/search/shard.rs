@@ -16,7 +16,7 @@ use crate::links::LinkIndex;
 use crate::rights::Claimant;
 use std::fs;
 use std::path::{Path, PathBuf};
-use store::ids::{ChunkId, ObjectId, Part};
+use store::ids::{ChunkId, CommitNumber, ObjectId, Part};
 use store::objects::{ObjectPath, Objects};
 use store::tables::chunks::{self, Task};
 use store::tables::cursors;
@@ -179,7 +179,7 @@ impl Shard {
         })
     }
 
-    fn reached(&self, leases: &[Lease]) -> Vec<(Part, i64)> {
+    fn reached(&self, leases: &[Lease]) -> Vec<(Part, CommitNumber)> {
         leases.iter().map(|lease| (lease.part, self.writer.cursors.of(lease.part))).collect()
     }
 

@@ -10,7 +10,7 @@ mod world;
 use page::facts::{Link, LinkKind, Rel};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::testing::both_databases;
 use store::{Db, Result};
 use world::{Doc, World};
@@ -113,13 +113,17 @@ fn a_job_without_search_costs_the_search_index_nothing() {
             world.commit_unreadable(Part(0))?;
         }
         world.follow()?;
-        assert_eq!(world.progress(Part(0))?, (50, 50), "it is up to date");
+        assert_eq!(
+            world.progress(Part(0))?,
+            (CommitNumber(50), CommitNumber(50)),
+            "it is up to date"
+        );
         assert_eq!(world.published()?, Some(1), "there is one, which is empty");
         // Another process begins where that one ended.
         world.crash(true)?;
         world.commit_unreadable(Part(0))?;
         world.follow()?;
-        assert_eq!(world.progress(Part(0))?, (51, 51));
+        assert_eq!(world.progress(Part(0))?, (CommitNumber(51), CommitNumber(51)));
         world.end()?;
         assert_eq!(world.published()?, Some(1), "no version is made for it");
         // What is wanted is found, and then what is not is still not read.
@@ -133,7 +137,7 @@ fn a_job_without_search_costs_the_search_index_nothing() {
         }
         world.follow()?;
         world.end()?;
-        assert_eq!(world.progress(Part(0))?, (102, 102));
+        assert_eq!(world.progress(Part(0))?, (CommitNumber(102), CommitNumber(102)));
         assert_eq!(world.published()?, Some(2), "no version is made for it");
         assert_eq!(world.found("common"), ["https://example.com/0"]);
         // What it removes goes.

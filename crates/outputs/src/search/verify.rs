@@ -17,7 +17,7 @@ use super::writer::{Cursors, failed};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::path::Path;
-use store::ids::{ChunkId, DocumentId, JobId, Part};
+use store::ids::{ChunkId, CommitNumber, DocumentId, JobId, Part};
 use store::objects::Objects;
 use store::tables::documents::{self, Live};
 use store::tables::settings::{self, PARTS_MAX};
@@ -60,7 +60,7 @@ pub struct VerifyContext<'a> {
 }
 
 /// How far the index is in each part, and how far the crawl was.
-type VerifyPositions = HashMap<Part, (i64, i64)>;
+type VerifyPositions = HashMap<Part, (CommitNumber, CommitNumber)>;
 
 impl VerifyContext<'_> {
     /// Compares, with the stored facts too if that is wanted, and tells every difference.
@@ -73,12 +73,12 @@ impl VerifyContext<'_> {
         };
         let parts = self.db.read(settings::parts)?;
         let reached = self.reached(parts)?;
-        let behind = reached.values().map(|(at, head)| head.saturating_sub(*at).max(0));
+        let behind = reached.values().map(|(at, head)| at.behind(*head));
         verified.behind_chunks = behind.map(i64::unsigned_abs).sum();
         let mut jobs = Jobs::default();
         let mut met = 0;
         for part in (0..i64::from(parts)).map(Part) {
-            let at = reached.get(&part).map_or(0, |it| it.0);
+            let at = reached.get(&part).map_or(CommitNumber::NONE, |it| it.0);
             let mut after = DocumentId(i64::MIN);
             loop {
                 let rows = self.db.read(move |tx| documents::live_after(tx, part, after, STEP))?;
@@ -137,7 +137,7 @@ impl VerifyContext<'_> {
         let mut reached = VerifyPositions::new();
         for part in (0..i64::from(parts)).map(Part) {
             let head = self.db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
-            reached.insert(part, (0, head));
+            reached.insert(part, (CommitNumber::NONE, head));
         }
         for (shard, _) in self.db.read(|tx| shards::versions(tx, PARTS_MAX))? {
             let (current, rows) = self

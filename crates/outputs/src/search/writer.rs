@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::{Error, Result, disk, memory};
 use tantivy::directory::MmapDirectory;
 use tantivy::directory::error::{LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
@@ -45,17 +45,17 @@ pub fn make(spans_parts: bool) -> String {
 /// How far a writer is: the last commit of each part that is in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursors {
-    parts: BTreeMap<String, i64>,
+    parts: BTreeMap<String, CommitNumber>,
 }
 
 impl Cursors {
     /// The last commit of a part that is in.
-    pub fn of(&self, part: Part) -> i64 {
-        self.parts.get(&part.0.to_string()).copied().unwrap_or(0)
+    pub fn of(&self, part: Part) -> CommitNumber {
+        self.parts.get(&part.0.to_string()).copied().unwrap_or(CommitNumber::NONE)
     }
 
     /// The last commits of all parts that are in.
-    pub fn parts(&self) -> impl Iterator<Item = (Part, i64)> {
+    pub fn parts(&self) -> impl Iterator<Item = (Part, CommitNumber)> {
         self.parts.iter().filter_map(|(part, seq)| Some((Part(part.parse().ok()?), *seq)))
     }
 
@@ -67,12 +67,12 @@ impl Cursors {
     }
 
     /// A part is further.
-    pub fn set(&mut self, part: Part, seq: i64) {
+    pub fn set(&mut self, part: Part, seq: CommitNumber) {
         self.parts.insert(part.0.to_string(), seq);
     }
 
     /// A part is as far as this at least.
-    pub fn raise(&mut self, part: Part, seq: i64) {
+    pub fn raise(&mut self, part: Part, seq: CommitNumber) {
         self.set(part, self.of(part).max(seq));
     }
 

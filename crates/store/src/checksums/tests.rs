@@ -5,7 +5,7 @@ use super::*;
 use crate::copy::schema;
 use crate::db::Db;
 use crate::dialect::Kind;
-use crate::ids::{ConnectionId, DocumentId, JobId, ObjectId, Part, Run};
+use crate::ids::{CommitNumber, ConnectionId, DocumentId, JobId, ObjectId, Part, Run};
 use crate::objects::{Location, Objects};
 use crate::tables::chunk_storage::{Packed, set_packed};
 use crate::tables::connections::{self, Connection};
@@ -50,9 +50,9 @@ fn fill_tables(db: &Db, objects: &Path) -> Result<Objects> {
         (ingest.uri, ingest.version) = (Some("https://example.com/".into()), Some("v1".into()));
         let moved = Move { before: None, after: Some(ingest) };
         ingests::save(tx, Part(0), ConnectionId(3), &[moved])?;
-        cursors::advance(tx, Part(0), cursors::LINKS, 0, 1, 7)?;
-        cursors::advance(tx, Part(0), cursors::LINKS, 1, 2, 8)?;
-        cursors::set(tx, Part(0), cursors::SEARCH, 2, 8)?;
+        cursors::advance(tx, Part(0), cursors::LINKS, CommitNumber(0), CommitNumber(1), 7)?;
+        cursors::advance(tx, Part(0), cursors::LINKS, CommitNumber(1), CommitNumber(2), 8)?;
+        cursors::set(tx, Part(0), cursors::SEARCH, CommitNumber(2), 8)?;
         define(tx)
     })?;
     Ok(store)
@@ -332,7 +332,7 @@ fn a_change_of_a_part_of_a_damaged_row_leaves_it_damaged() {
         damages_rows();
         let place = tempfile::tempdir().expect("a temporary directory can be made");
         let store = fill_tables(db, place.path())?;
-        let chunk = db.read(|tx| chunks::after(tx, Part(0), 0, 1))?.remove(0);
+        let chunk = db.read(|tx| chunks::after(tx, Part(0), CommitNumber::NONE, 1))?.remove(0);
         let chunks::Facts::Inline(facts) = chunk.facts else { panic!("inline facts") };
         let piece = Packed { id: chunk.id, offset: 0, len: facts.len() as i64 };
         db.write(|tx| tx.execute("UPDATE chunks SET run = 9", &[]))?;
@@ -397,7 +397,8 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
         assert_eq!(migrate::migrate(db, 0)?, [6, 7, 8]);
         assert_eq!(findings(db, &store), []);
         assert!(verify(db, &store, false)?.rows > 2_500);
-        db.read(|tx| cursors::get(tx, Part(0), cursors::LINKS)).map(|seq| assert_eq!(seq, 2))
+        db.read(|tx| cursors::get(tx, Part(0), cursors::LINKS))
+            .map(|seq| assert_eq!(seq, CommitNumber(2)))
     });
 }
 

@@ -15,11 +15,12 @@ use crate::chunkfile::document::{Body, Change, DocumentRecord};
 use crate::chunkfile::facts::{self, FactsFile, InObject};
 use crate::chunkfile::warc_reader::Place;
 use crate::collect::{self, NewObject, Written};
-use crate::ids::{ChunkId, IdMaker, ObjectId, Part};
+use crate::ids::{ChunkId, CommitNumber, IdMaker, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::pack::{self, PACK_BYTES_MAX};
 use crate::tables::chunk_storage::{self, NewBodies, Pointing, Rewritten, Settled, Stored};
 use crate::tables::chunks::Facts;
+use crate::tables::documents::LookOutcome;
 use crate::tables::objects::{self as rows, Kind};
 use crate::{Db, Error, Result};
 use page::ids::DocHash;
@@ -54,7 +55,7 @@ impl Rewriting<'_> {
     /// Rewrites what is due among the part's settled chunks, within what may be written.
     pub fn run(&self, report: &mut Report) -> Result<()> {
         let (part, settled) = (self.part(), self.settled);
-        let mut after = 0;
+        let mut after = CommitNumber::NONE;
         while report.rewritten_bytes < self.until_bytes {
             let page = self
                 .db()
@@ -309,8 +310,11 @@ fn is_last_answer(record: &DocumentRecord, row: &Pointing) -> bool {
     let Some(fetch) = record.fetch.as_ref().filter(|_| record.change == Change::NoContent) else {
         return false;
     };
-    let outcome = if fetch.final_url.is_some() { "redirect" } else { "gone" };
-    !is_live && row.outcome == outcome && row.http_status == Some(fetch.status.into())
+    let outcome = match fetch.final_url {
+        Some(_) => LookOutcome::Redirect,
+        None => LookOutcome::Gone,
+    };
+    !is_live && row.outcome == outcome.name() && row.http_status == Some(fetch.status.into())
 }
 
 fn last_record<S: facts::RangeSource>(file: &FactsFile<S>) -> Result<Option<DocumentRecord>> {

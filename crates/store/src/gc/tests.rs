@@ -32,7 +32,7 @@ const KEEP: Keep = Keep {
     orphans: OnOrphans::Report,
 };
 
-const SETTLED: Settled = Settled { seq: 3, before_ms: THEN_MS };
+const SETTLED: Settled = Settled { seq: CommitNumber(3), before_ms: THEN_MS };
 
 /// A part of a database and a store.
 struct Store<'a> {
@@ -118,7 +118,7 @@ impl<'a> Store<'a> {
     /// The chunks that still have facts; all of them are read.
     fn with_facts(&self) -> Result<Vec<i64>> {
         let (mut found, part) = (Vec::new(), self.part);
-        for chunk in self.db.read(move |tx| chunks::after(tx, part, 0, 1_000))? {
+        for chunk in self.db.read(move |tx| chunks::after(tx, part, CommitNumber::NONE, 1_000))? {
             let Some(facts) = read_facts(self.db, self.objects, part, chunk.facts)? else {
                 continue;
             };
@@ -156,8 +156,12 @@ fn facts_stay_while_a_document_points_to_them_or_a_consumer_has_not_passed() {
         store.commit_object(4)?;
         store.point_to(2)?;
         // The commits are 1, 2, 5, 6, 3, 4 in this order; 4 is not read by all.
-        store.db.write(|tx| cursors::advance(tx, PART, "links", 0, 5, 0))?;
-        store.db.write(|tx| cursors::advance(tx, PART, "search", 0, 6, 0))?;
+        store
+            .db
+            .write(|tx| cursors::advance(tx, PART, "links", CommitNumber(0), CommitNumber(5), 0))?;
+        store.db.write(|tx| {
+            cursors::advance(tx, PART, "search", CommitNumber(0), CommitNumber(6), 0)
+        })?;
         let keep = Keep { pack_chunks_min: 100, ..KEEP };
         let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!(store.with_facts()?, [2, 4]);
@@ -169,7 +173,9 @@ fn facts_stay_while_a_document_points_to_them_or_a_consumer_has_not_passed() {
         assert_eq!((later.facts_dropped, later.collected), (0, 1));
         assert_eq!(later.object_bytes_freed, store.facts(3).len() as u64);
         assert_eq!(store.stored_paths()?, ["chunks/1/4.facts"]);
-        store.db.write(|tx| cursors::advance(tx, PART, "links", 5, 6, 0))?;
+        store
+            .db
+            .write(|tx| cursors::advance(tx, PART, "links", CommitNumber(5), CommitNumber(6), 0))?;
         assert_eq!(store.gc(&keep, || NOW_MS)?.facts_dropped, 1, "now all have passed");
         assert_eq!(store.with_facts()?, [2]);
         assert_eq!(verify(store.db, store.objects, true)?.findings, []);
@@ -198,7 +204,8 @@ fn a_pack_goes_with_the_last_facts_in_it_and_a_late_reader_still_reads_it() {
             store.point_to(id)?;
         }
         assert_eq!(store.gc(&keep, || NOW_MS)?.packed, 3);
-        let looked_up = store.db.read(|tx| chunks::after(tx, PART, 0, 1))?.remove(0).facts;
+        let looked_up =
+            store.db.read(|tx| chunks::after(tx, PART, CommitNumber::NONE, 1))?.remove(0).facts;
         assert!(matches!(looked_up, Facts::Object { range: Some(_), .. }));
         let forget = |chunk: i64| {
             let sql = "UPDATE documents SET chunk = NULL WHERE chunk = $1";
@@ -247,8 +254,8 @@ const STEPS: [LifeStep; 9] = [
             chunk_storage::set_packed(tx, part, PACK, &[piece(1, 0), piece(2, len)])
         })
     },
-    |store| drop_one(store, 0),
-    |store| drop_one(store, 1),
+    |store| drop_one(store, CommitNumber::NONE),
+    |store| drop_one(store, CommitNumber(1)),
     |store| store.objects.delete(&pack_path(store)),
 ];
 
@@ -260,7 +267,7 @@ fn packed(store: &Store<'_>) -> Vec<u8> {
     [store.facts(1), store.facts(2)].concat()
 }
 
-fn drop_one(store: &Store<'_>, after: i64) -> Result<()> {
+fn drop_one(store: &Store<'_>, after: CommitNumber) -> Result<()> {
     let lease = store.lease.clone();
     store.db.write(move |tx| {
         leases::fence(tx, &lease)?;
@@ -336,7 +343,9 @@ fn rows_of_chunks_that_nothing_needs_go_and_those_of_a_jobs_last_run_stay() {
             let findings = verify(store.db, store.objects, true)?.findings;
             Ok(findings.into_iter().map(|it| it.problem).collect())
         };
-        store.db.write(move |tx| cursors::advance(tx, part, cursors::LINKS, 0, 3, 0))?;
+        store.db.write(move |tx| {
+            cursors::advance(tx, part, cursors::LINKS, CommitNumber(0), CommitNumber(3), 0)
+        })?;
         assert_eq!(forget()?, 0, "they are of the job's last run, which is told as their sum");
         store.db.write(|tx| {
             job_states::end_run(tx, JobId(1), Run(1), 1)?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::chunkfile::facts::{FactsStream, encode};
 use crate::chunkfile::{Change, DocumentRecord};
 use crate::collect::Grace;
-use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, NodeId, Run};
+use crate::ids::{ChunkId, CommitNumber, ConnectionId, DocumentId, JobId, NodeId, Run};
 use crate::objects::Location;
 use crate::tables::chunk_storage::Settled;
 use crate::tables::chunks::{self, Summary};
@@ -59,7 +59,7 @@ fn commit_inline(db: &Db, lease: &Lease, ids: impl IntoIterator<Item = i64>) -> 
 
 /// Every committed chunk's facts, read from wherever they are.
 fn read_all(db: &Db, objects: &Objects) -> Result<Vec<i64>> {
-    let committed = db.read(|tx| chunks::after(tx, PART, 0, 1_000))?;
+    let committed = db.read(|tx| chunks::after(tx, PART, CommitNumber::NONE, 1_000))?;
     let mut read = Vec::new();
     for chunk in committed {
         let key = ChunkKey::new(PART, chunk.id)?;
@@ -132,7 +132,7 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
         db.write(move |tx| {
             documents::save(tx, PART, ConnectionId(1), std::slice::from_ref(&document))
         })?;
-        let settled = Settled { seq: 3, before_ms: 0 };
+        let settled = Settled { seq: CommitNumber(3), before_ms: 0 };
         let walk = |after| {
             let lease = lease.clone();
             db.write(move |tx| {
@@ -141,10 +141,13 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
             })
         };
         let one = chunk_storage::Step { chunks: 1, condemned: 1, ..Default::default() };
-        assert_eq!(walk(0)?, chunk_storage::Step { next: Some(2), ..one });
-        assert_eq!(walk(2)?, one);
-        assert_eq!(walk(0)?.condemned, 0, "once");
-        let committed = db.read(|tx| chunks::after(tx, PART, 0, 10))?;
+        assert_eq!(
+            walk(CommitNumber::NONE)?,
+            chunk_storage::Step { next: Some(CommitNumber(2)), ..one }
+        );
+        assert_eq!(walk(CommitNumber(2))?, one);
+        assert_eq!(walk(CommitNumber::NONE)?.condemned, 0, "once");
+        let committed = db.read(|tx| chunks::after(tx, PART, CommitNumber::NONE, 10))?;
         let kept: Vec<_> = committed.iter().map(|chunk| chunk.bodies_object).collect();
         assert_eq!(kept, [None, Some(ObjectId(2)), None, Some(ObjectId(4))]);
         let grace = Grace { staged_ms: 0, condemned_ms: 0 };

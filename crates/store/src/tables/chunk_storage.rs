@@ -14,7 +14,7 @@ pub use needed::{
     sparse_packs, stored,
 };
 
-use crate::ids::{ChunkId, ObjectId, Part};
+use crate::ids::{ChunkId, CommitNumber, ObjectId, Part};
 use crate::tables::chunks::{self, Facts};
 use crate::tables::{cursors, objects};
 use crate::{Error, Result, Tx};
@@ -88,7 +88,7 @@ pub fn set_packed(tx: &mut Tx<'_>, part: Part, pack: ObjectId, pieces: &[Packed]
 pub struct StoredBodies {
     pub id: ChunkId,
     /// Its number in the part's order.
-    pub seq: i64,
+    pub seq: CommitNumber,
     /// The object's path.
     pub path: String,
     /// BLAKE3 of the object's bytes.
@@ -99,7 +99,7 @@ pub struct StoredBodies {
 pub fn stored_bodies(
     tx: &mut Tx<'_>,
     part: Part,
-    after: i64,
+    after: CommitNumber,
     limit: u32,
 ) -> Result<Vec<StoredBodies>> {
     tx.query(
@@ -120,19 +120,19 @@ pub fn stored_bodies(
 }
 
 /// The number up to which a part is settled: every consumer has passed it, and it
-/// was committed before a time. 0 when nothing is.
+/// was committed before a time. [`CommitNumber::NONE`] when nothing is.
 ///
 /// A consumer that begins later finds the facts of every document that is there,
 /// and of chunks behind this number only those.
 pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<Settled> {
-    let old: Option<i64> = tx.query_opt(
+    let old: Option<CommitNumber> = tx.query_opt(
         "SELECT seq FROM chunks
          WHERE part = $1 AND state = 'crawled' AND committed_ms < $2 ORDER BY seq DESC LIMIT 1",
         &[part.into(), committed_before_ms.into()],
         |row| row.get(0),
     )?;
     let passed = cursors::slowest(tx, part)?;
-    let seq = old.unwrap_or(0).min(passed.unwrap_or(i64::MAX));
+    let seq = old.unwrap_or(CommitNumber::NONE).min(passed.unwrap_or(CommitNumber::LAST));
     Ok(Settled { seq, before_ms: committed_before_ms })
 }
 
@@ -159,7 +159,7 @@ pub fn places(
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
     /// The last chunk number looked at; `None` when the walk is at its end.
-    pub next: Option<i64>,
+    pub next: Option<CommitNumber>,
     /// Chunks that lost something.
     pub chunks: u64,
     /// Objects condemned.
@@ -171,7 +171,7 @@ pub struct Step {
 /// A committed chunk as a walk sees it.
 struct Looked {
     id: ChunkId,
-    seq: i64,
+    seq: CommitNumber,
     object: Option<ObjectId>,
     row_bytes: Option<i64>,
     needed: bool,
@@ -192,7 +192,7 @@ fn step_over(looked_at: &[Looked], limit: u32) -> Step {
 pub fn condemn_bodies(
     tx: &mut Tx<'_>,
     part: Part,
-    after: i64,
+    after: CommitNumber,
     settled: Settled,
     limit: u32,
     now_ms: i64,
@@ -235,7 +235,7 @@ pub fn condemn_bodies(
 pub fn drop_facts(
     tx: &mut Tx<'_>,
     part: Part,
-    after: i64,
+    after: CommitNumber,
     settled: Settled,
     limit: u32,
     now_ms: i64,

@@ -12,7 +12,7 @@ pub use committed::{Committed, Facts, Head, after, changes_after, facts_of, head
 pub use tasks::{Task, mark_task, move_tasks};
 
 use crate::checksums::declared::CHUNKS;
-use crate::ids::{ChunkId, JobId, ObjectId, Part, Run};
+use crate::ids::{ChunkId, CommitNumber, JobId, ObjectId, Part, Run};
 use crate::names::names;
 use crate::tables::leases::Lease;
 use crate::tables::queue::{self, Place};
@@ -117,7 +117,7 @@ pub fn commit(
     tx: &mut Tx<'_>,
     lease: &Lease,
     chunk: ChunkId,
-    seq: i64,
+    seq: CommitNumber,
     summary: &Summary,
     now_ms: i64,
 ) -> Result<()> {

@@ -5,7 +5,7 @@
 //! step is refused instead of applied twice.
 
 use crate::checksums::declared::CURSORS;
-use crate::ids::Part;
+use crate::ids::{CommitNumber, Part};
 use crate::tables::settings::PARTS_MAX;
 use crate::{Error, Result, Tx, Value};
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub fn title(consumer: &str) -> String {
 }
 
 /// The number of the last commit that `consumer` has applied; 0 before the first.
-pub fn get(tx: &mut Tx<'_>, part: Part, consumer: &str) -> Result<i64> {
+pub fn get(tx: &mut Tx<'_>, part: Part, consumer: &str) -> Result<CommitNumber> {
     let places = CURSORS.places(SELECTED);
     let found = tx.query_opt(
         &format!("SELECT {SELECTED} FROM cursors WHERE part = $1 AND consumer = $2"),
@@ -39,7 +39,7 @@ pub fn get(tx: &mut Tx<'_>, part: Part, consumer: &str) -> Result<i64> {
         |row| if places.is_whole(row)? { row.get(2).map(Some) } else { Ok(None) },
     )?;
     match found {
-        None => Ok(0),
+        None => Ok(CommitNumber::NONE),
         Some(Some(seq)) => Ok(seq),
         Some(None) => Err(damaged(part, consumer)),
     }
@@ -55,14 +55,14 @@ fn damaged(part: Part, consumer: &str) -> Error {
 
 /// The commit that every consumer of a part has applied, or `None` when there is no
 /// consumer. One that has applied nothing yet has no cursor and does not count.
-pub fn slowest(tx: &mut Tx<'_>, part: Part) -> Result<Option<i64>> {
+pub fn slowest(tx: &mut Tx<'_>, part: Part) -> Result<Option<CommitNumber>> {
     let places = CURSORS.places(SELECTED);
     let found = tx.query(
         &format!("SELECT {SELECTED} FROM cursors WHERE part = $1 ORDER BY consumer LIMIT $2"),
         &[part.into(), CONSUMERS_MAX.into()],
         |row| if places.is_whole(row)? { row.get(2).map(Ok) } else { row.get(1).map(Err) },
     )?;
-    let mut slowest: Option<i64> = None;
+    let mut slowest: Option<CommitNumber> = None;
     for it in found {
         let seq = it.map_err(|consumer: String| damaged(part, &consumer))?;
         slowest = Some(slowest.map_or(seq, |slowest| slowest.min(seq)));
@@ -75,13 +75,13 @@ pub fn advance(
     tx: &mut Tx<'_>,
     part: Part,
     consumer: &str,
-    from: i64,
-    to: i64,
+    from: CommitNumber,
+    to: CommitNumber,
     now_ms: i64,
 ) -> Result<()> {
     assert!(from < to, "a cursor moves forward");
     let row = row(part, consumer, to, now_ms);
-    let touched = if from == 0 {
+    let touched = if from == CommitNumber::NONE {
         tx.execute(
             "INSERT INTO cursors (part, consumer, seq, changed_ms, checksum)
              VALUES ($1, $2, $3, $4, $5)
@@ -106,14 +106,20 @@ pub fn advance(
 }
 
 /// The values of a cursor's row, its checksum behind them.
-fn row<'a>(part: Part, consumer: &'a str, seq: i64, now_ms: i64) -> Vec<Value<'a>> {
+fn row<'a>(part: Part, consumer: &'a str, seq: CommitNumber, now_ms: i64) -> Vec<Value<'a>> {
     let values = vec![part.into(), consumer.into(), seq.into(), now_ms.into()];
     CURSORS.places(CURSORS.covered).with_checksum(values)
 }
 
 /// Tells how far a consumer is that keeps its cursor with its own effect; this is only what
 /// others are told of it. It never goes back.
-pub fn set(tx: &mut Tx<'_>, part: Part, consumer: &str, seq: i64, now_ms: i64) -> Result<()> {
+pub fn set(
+    tx: &mut Tx<'_>,
+    part: Part,
+    consumer: &str,
+    seq: CommitNumber,
+    now_ms: i64,
+) -> Result<()> {
     tx.execute(
         "INSERT INTO cursors (part, consumer, seq, changed_ms, checksum)
          VALUES ($1, $2, $3, $4, $5)
@@ -212,17 +218,21 @@ pub fn lag(tx: &mut Tx<'_>, consumer: &str, now_ms: i64) -> Result<Lag> {
 
 /// How far something is behind the crawl that has all commits of parts up to these, such as a
 /// version that was published earlier. Of a part that is not among them it has none.
-pub fn lag_behind(tx: &mut Tx<'_>, reached: &BTreeMap<Part, i64>, now_ms: i64) -> Result<Lag> {
-    let heads: Vec<(Part, i64)> = tx.query(
+pub fn lag_behind(
+    tx: &mut Tx<'_>,
+    reached: &BTreeMap<Part, CommitNumber>,
+    now_ms: i64,
+) -> Result<Lag> {
+    let heads: Vec<(Part, CommitNumber)> = tx.query(
         "SELECT part, seq FROM leases WHERE role = 'crawl' AND seq > 0 ORDER BY part LIMIT $1",
         &[PARTS_MAX.into()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let mut behind: Vec<(i64, Part, i64)> = Vec::new();
+    let mut behind: Vec<(i64, Part, CommitNumber)> = Vec::new();
     for (part, head) in heads {
-        let seq = reached.get(&part).copied().unwrap_or(0);
+        let seq = reached.get(&part).copied().unwrap_or(CommitNumber::NONE);
         if seq < head {
-            behind.push((head - seq, part, seq));
+            behind.push((seq.behind(head), part, seq));
         }
     }
     behind.sort_unstable_by_key(|(chunks, part, _)| (-chunks, *part));
@@ -251,20 +261,25 @@ mod tests {
     use crate::tables::leases::{self, Asking};
     use crate::testing::{both_databases, commit_sample};
 
+    fn at(seq: i64) -> CommitNumber {
+        CommitNumber(seq)
+    }
+
     #[test]
     fn a_cursor_moves_only_from_where_it_is() {
         both_databases(|db| {
-            let step = |from, to| db.write(move |tx| advance(tx, Part(3), "links", from, to, 0));
+            let step =
+                |from, to| db.write(move |tx| advance(tx, Part(3), "links", at(from), at(to), 0));
             assert!(step(1, 2).is_err(), "nothing was applied yet");
             step(0, 2)?;
             assert!(step(0, 2).is_err(), "a repeated step is refused");
             assert!(step(1, 3).is_err(), "a stale step is refused");
             step(2, 5)?;
-            assert_eq!(db.read(|tx| get(tx, Part(3), "links"))?, 5);
-            assert_eq!(db.read(|tx| get(tx, Part(3), "search"))?, 0);
+            assert_eq!(db.read(|tx| get(tx, Part(3), "links"))?, at(5));
+            assert_eq!(db.read(|tx| get(tx, Part(3), "search"))?, CommitNumber::NONE);
             assert_eq!(db.read(|tx| slowest(tx, Part(4)))?, None);
-            db.write(|tx| advance(tx, Part(3), "search", 0, 3, 0))?;
-            assert_eq!(db.read(|tx| slowest(tx, Part(3)))?, Some(3));
+            db.write(|tx| advance(tx, Part(3), "search", at(0), at(3), 0))?;
+            assert_eq!(db.read(|tx| slowest(tx, Part(3)))?, Some(at(3)));
             Ok(())
         });
     }
@@ -273,8 +288,8 @@ mod tests {
     fn what_others_are_told_never_goes_back() {
         both_databases(|db| {
             for (seq, expected) in [(3, 3), (9, 9), (5, 9)] {
-                db.write(move |tx| set(tx, Part(1), "links", seq, 7))?;
-                assert_eq!(db.read(|tx| get(tx, Part(1), "links"))?, expected);
+                db.write(move |tx| set(tx, Part(1), "links", at(seq), 7))?;
+                assert_eq!(db.read(|tx| get(tx, Part(1), "links"))?, at(expected));
             }
             Ok(())
         });
@@ -297,8 +312,8 @@ mod tests {
                 |over, now_ms| db.read(move |tx| behind(tx, &[Part(0), Part(1)], over, now_ms, 9));
             db.write(|tx| leases::take(tx, Part(1), "links", &asking(1_000)))?;
             assert_eq!(behind(0, 1_000)?, [], "it has no cursor yet");
-            db.write(|tx| set(tx, Part(1), "links", 1, 0))?;
-            db.write(|tx| set(tx, Part(1), "search", 1, 0))?;
+            db.write(|tx| set(tx, Part(1), "links", at(1), 0))?;
+            db.write(|tx| set(tx, Part(1), "search", at(1), 0))?;
             // Samples are committed at 0.
             let (consumer, since_ms) = ("links".into(), Some(0));
             let links = Behind { part: Part(1), consumer, chunks: 2, since_ms, moved_ms: 0 };
@@ -322,15 +337,15 @@ mod tests {
             }
             assert_eq!(lag()?, Lag { behind_chunks: 3, behind_ms: 5_000 });
             for (part, seq, behind_chunks) in [(1, 1, 2), (2, 1, 1)] {
-                db.write(move |tx| set(tx, Part(part), "links", seq, 0))?;
+                db.write(move |tx| set(tx, Part(part), "links", at(seq), 0))?;
                 assert_eq!(lag()?, Lag { behind_chunks, behind_ms: 5_000 });
             }
-            db.write(|tx| set(tx, Part(1), "links", 2, 0))?;
+            db.write(|tx| set(tx, Part(1), "links", at(2), 0))?;
             assert_eq!(lag()?, Lag::default(), "it is up to date");
             // What was there earlier is behind, whatever was reached since.
             let earlier = |reached: &[(i64, i64)]| {
-                let reached: BTreeMap<Part, i64> =
-                    reached.iter().map(|(part, seq)| (Part(*part), *seq)).collect();
+                let reached: BTreeMap<Part, CommitNumber> =
+                    reached.iter().map(|(part, seq)| (Part(*part), at(*seq))).collect();
                 db.read(move |tx| lag_behind(tx, &reached, 5_000))
             };
             assert_eq!(earlier(&[])?, Lag { behind_chunks: 3, behind_ms: 5_000 });

@@ -9,13 +9,16 @@
 //! it is about; one that names another counts for nothing.
 
 mod looks;
+mod outcome;
 
 pub(super) use looks::LAST_LOOK;
 pub use looks::note_looks;
+pub use outcome::LookOutcome;
 
 use crate::checksums::declared::DOCUMENTS;
 use crate::checksums::{Judged, Places};
-use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, Part, Run};
+use crate::ids::{ChunkId, CommitNumber, ConnectionId, DocumentId, JobId, Part, Run};
+use crate::tx::overwritten;
 use crate::value::{Raw, Row, column};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -157,16 +160,11 @@ pub fn save<'a>(
 ) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> =
         documents.into_iter().map(|document| document.to_row(part, connection)).collect();
-    let changed: Vec<String> = COLUMNS
-        .split(", ")
-        .chain(["checksum"])
-        .filter(|column| !matches!(*column, "id" | "dochash"))
-        .map(|column| format!("{column} = excluded.{column}"))
-        .collect();
+    let changed = overwritten(COLUMNS, &["id", "dochash"]);
     tx.insert_rows(
         &format!("INSERT INTO documents (part, connectionid, {COLUMNS}, checksum)"),
         &rows,
-        &format!("ON CONFLICT (part, dochash, connectionid) DO UPDATE SET {}", changed.join(", ")),
+        &format!("ON CONFLICT (part, dochash, connectionid) DO UPDATE SET {changed}"),
     )?;
     Ok(())
 }
@@ -419,7 +417,7 @@ pub struct Live {
     pub chunk: ChunkId,
     /// The job that committed the chunk, and the number of that commit.
     pub job: Option<JobId>,
-    pub seq: Option<i64>,
+    pub seq: Option<CommitNumber>,
 }
 
 /// Documents of a part that are there and have content, after one.

@@ -140,7 +140,7 @@ pub fn sample_counters(tx: &mut Tx<'_>) -> Result<Sampled> {
     for (part, job) in queues {
         let kept = counters::in_part(tx, part, job)?;
         let counted = queue::count_rows(tx, Place { part, job })?;
-        for state in queue::State::ALL {
+        for &state in queue::State::ALL {
             let value = |list: &[(String, i64)]| {
                 list.iter().find(|(name, _)| name == state.name()).map_or(0, |(_, value)| *value)
             };

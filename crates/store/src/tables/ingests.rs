@@ -18,8 +18,9 @@ pub use whole::{Undelivered, count_rows, forget, given_up, kept_after, retry};
 
 use crate::checksums::Places;
 use crate::checksums::declared::INGESTS;
-use crate::ids::{ConnectionId, JobId, Part};
+use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
 use crate::tables::counters;
+use crate::tx::overwritten;
 use crate::value::{Raw, Row, column};
 use crate::{Error, Result, Tx, Value};
 use page::ids::DocHash;
@@ -71,7 +72,7 @@ pub struct Pending {
     /// What it is.
     pub decision: Decision,
     /// The commit that decided it.
-    pub seq: i64,
+    pub seq: CommitNumber,
     /// The job whose commit that was.
     pub job: JobId,
     /// A number of its own if it is to be delivered again ([`resend`]).
@@ -88,7 +89,7 @@ pub struct Pending {
 
 impl Pending {
     /// A decision that nobody has tried to deliver.
-    pub fn new(decision: Decision, seq: i64, job: JobId) -> Pending {
+    pub fn new(decision: Decision, seq: CommitNumber, job: JobId) -> Pending {
         let (resent, check_ms, failcount, failtime, error) = (None, None, None, None, None);
         Pending { decision, seq, job, resent, check_ms, failcount, failtime, error }
     }
@@ -126,7 +127,7 @@ pub struct Ingest {
     /// What the output must still hear.
     pub pending: Option<Pending>,
     /// The last decision that the output has.
-    pub delivered_seq: Option<i64>,
+    pub delivered_seq: Option<CommitNumber>,
     /// The ids of the jobs that send it there, in the order their ways are tried
     /// ([`Ingest::way_jobs`]). `None` if it was decided before this was kept.
     pub ways: Option<String>,
@@ -217,18 +218,13 @@ pub fn save(tx: &mut Tx<'_>, part: Part, output: ConnectionId, moves: &[Move]) -
         .filter_map(|it| it.after.as_ref())
         .map(|ingest| WRITTEN.with_checksum(ingest.to_row(part, output)))
         .collect();
-    let changed: Vec<String> = COLUMNS
-        .split(", ")
-        .chain(["checksum"])
-        .filter(|it| !matches!(*it, "id" | "connectionid" | "dochash" | "componenthash"))
-        .map(|column| format!("{column} = excluded.{column}"))
-        .collect();
+    let changed = overwritten(COLUMNS, &["id", "connectionid", "dochash", "componenthash"]);
     tx.insert_rows(
         &format!("INSERT INTO ingests (part, outputid, {COLUMNS}, checksum)"),
         &rows,
         &format!(
-            "ON CONFLICT (part, outputid, dochash, connectionid, componenthash) DO UPDATE SET {}",
-            changed.join(", ")
+            "ON CONFLICT (part, outputid, dochash, connectionid, componenthash)
+             DO UPDATE SET {changed}"
         ),
     )?;
     count(tx, part, moves)

@@ -6,7 +6,7 @@
 //! reader could mistake for the future: a number is given inside the transaction
 //! that commits.
 
-use crate::ids::{NodeId, Part};
+use crate::ids::{CommitNumber, NodeId, Part};
 use crate::{Error, Result, Tx};
 
 /// A lease that was granted. It is proof only together with the database.
@@ -171,7 +171,7 @@ pub fn fence(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
 
 /// The number of the commit that this transaction is; fails if the lease is lost.
 /// The first statement of every commit.
-pub fn number_commit(tx: &mut Tx<'_>, lease: &Lease) -> Result<i64> {
+pub fn number_commit(tx: &mut Tx<'_>, lease: &Lease) -> Result<CommitNumber> {
     let seq = tx.query_opt(
         "UPDATE leases SET seq = seq + 1 WHERE part = $1 AND role = $2 AND token = $3 RETURNING seq",
         &[lease.part.into(), (&lease.role).into(), lease.token.into()],
@@ -181,17 +181,17 @@ pub fn number_commit(tx: &mut Tx<'_>, lease: &Lease) -> Result<i64> {
 }
 
 /// The number of the part's last commit in a role.
-pub fn last_commit(tx: &mut Tx<'_>, part: Part, role: &str) -> Result<i64> {
+pub fn last_commit(tx: &mut Tx<'_>, part: Part, role: &str) -> Result<CommitNumber> {
     let seq = tx.query_opt(
         "SELECT seq FROM leases WHERE part = $1 AND role = $2",
         &[part.into(), role.into()],
         |row| row.get(0),
     )?;
-    Ok(seq.unwrap_or(0))
+    Ok(seq.unwrap_or(CommitNumber::NONE))
 }
 
 /// The number of every part's last commit in a role, of up to `limit` parts.
-pub fn last_commits(tx: &mut Tx<'_>, role: &str, limit: u32) -> Result<Vec<(Part, i64)>> {
+pub fn last_commits(tx: &mut Tx<'_>, role: &str, limit: u32) -> Result<Vec<(Part, CommitNumber)>> {
     tx.query(
         "SELECT part, seq FROM leases WHERE role = $1 ORDER BY part LIMIT $2",
         &[role.into(), limit.into()],

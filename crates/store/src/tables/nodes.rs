@@ -6,6 +6,7 @@
 use crate::ids::NodeId;
 use crate::names::names;
 use crate::tables::{events, outages};
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 
 /// What a process says of itself when it starts.
@@ -167,26 +168,32 @@ fn end_of_the_gone(tx: &mut Tx<'_>) -> Result<()> {
     outages::clear_gone(tx)
 }
 
+const NODE: &str = "id, name, roles, address, version, state, health, started_ms, heartbeat_ms, \
+                    stopped_ms";
+
+impl Node {
+    fn from_row(row: &Row<'_>) -> Result<Node> {
+        Ok(Node {
+            id: row.get(column!(NODE, "id"))?,
+            name: row.get(column!(NODE, "name"))?,
+            roles: row.get(column!(NODE, "roles"))?,
+            address: row.get(column!(NODE, "address"))?,
+            version: row.get(column!(NODE, "version"))?,
+            state: row.get(column!(NODE, "state"))?,
+            health: row.get(column!(NODE, "health"))?,
+            started_ms: row.get(column!(NODE, "started_ms"))?,
+            heartbeat_ms: row.get(column!(NODE, "heartbeat_ms"))?,
+            stopped_ms: row.get(column!(NODE, "stopped_ms"))?,
+        })
+    }
+}
+
 /// Nodes from the newest start on.
 pub fn list(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<Node>> {
     tx.query(
-        "SELECT id, name, roles, address, version, state, health, started_ms, heartbeat_ms, stopped_ms
-         FROM nodes ORDER BY id DESC LIMIT $1",
+        &format!("SELECT {NODE} FROM nodes ORDER BY id DESC LIMIT $1"),
         &[Value::from(limit)],
-        |row| {
-            Ok(Node {
-                id: row.get(0)?,
-                name: row.get(1)?,
-                roles: row.get(2)?,
-                address: row.get(3)?,
-                version: row.get(4)?,
-                state: row.get(5)?,
-                health: row.get(6)?,
-                started_ms: row.get(7)?,
-                heartbeat_ms: row.get(8)?,
-                stopped_ms: row.get(9)?,
-            })
-        },
+        Node::from_row,
     )
 }
 

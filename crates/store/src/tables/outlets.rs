@@ -10,6 +10,7 @@ pub use routes::Route;
 
 use crate::ids::{ConnectionId, JobId};
 use crate::tables::pipelines::{self, STAGES_MAX, Stage, StageKind};
+use crate::value::column;
 use crate::{Result, Tx};
 use page::ids::hash128;
 
@@ -58,42 +59,54 @@ pub struct Step {
     pub spec: String,
 }
 
+/// An output of a job's pipeline, whether it takes bytes, and whether another job of the same
+/// connection has a transformation before it that does.
+const OUTLET: &str = "p.ordinal, p.connectionid, c.connectionname, c.classname, c.config, p.spec,
+    c.reindexed, COALESCE(r.bodies, 0) AS own_bodies,
+    CASE WHEN EXISTS (
+        SELECT 1 FROM jobpipelines q
+        JOIN job_definitions e ON e.id = q.ownerid
+        JOIN jobpipelines t ON t.ownerid = q.ownerid AND t.kind = 'transformation'
+        JOIN connections u ON u.id = t.connectionid
+        JOIN registrations s ON s.kind = u.kind AND s.classname = u.classname
+        WHERE q.connectionid = p.connectionid AND q.ownerid <> p.ownerid
+          AND e.connectionid = d.connectionid AND s.bodies = 1) THEN 1 ELSE 0 END AS others_bodies,
+    0 AS former";
+
 /// The outlets of a job, in the order of its pipeline, and then those it had.
 pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
     let keys = tx.keys();
     let found = tx.query(
-        "SELECT p.ordinal, p.connectionid, c.connectionname, c.classname, c.config, p.spec,
-                c.reindexed, COALESCE(r.bodies, 0), CASE WHEN EXISTS (
-                    SELECT 1 FROM jobpipelines q
-                    JOIN job_definitions e ON e.id = q.ownerid
-                    JOIN jobpipelines t ON t.ownerid = q.ownerid AND t.kind = 'transformation'
-                    JOIN connections u ON u.id = t.connectionid
-                    JOIN registrations s ON s.kind = u.kind AND s.classname = u.classname
-                    WHERE q.connectionid = p.connectionid AND q.ownerid <> p.ownerid
-                      AND e.connectionid = d.connectionid AND s.bodies = 1) THEN 1 ELSE 0 END, 0
-         FROM jobpipelines p
-         JOIN job_definitions d ON d.id = p.ownerid
-         JOIN connections c ON c.id = p.connectionid
-         LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
-         WHERE p.ownerid = $1 AND p.kind = 'output'
-         UNION ALL
-         SELECT 0, f.connectionid, c.connectionname, c.classname, c.config, '', 0, 0, 0, 1
-         FROM former_outputs f JOIN connections c ON c.id = f.connectionid
-         WHERE f.ownerid = $1
-         ORDER BY 10, 1, 2 LIMIT $2",
+        &format!(
+            "SELECT {OUTLET}
+             FROM jobpipelines p
+             JOIN job_definitions d ON d.id = p.ownerid
+             JOIN connections c ON c.id = p.connectionid
+             LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
+             WHERE p.ownerid = $1 AND p.kind = 'output'
+             UNION ALL
+             SELECT 0, f.connectionid, c.connectionname, c.classname, c.config, '', 0, 0, 0, 1
+             FROM former_outputs f JOIN connections c ON c.id = f.connectionid
+             WHERE f.ownerid = $1
+             ORDER BY 10, 1, 2 LIMIT $2"
+        ),
         &[job.into(), (2 * STAGES_MAX as i64).into()],
         |row| {
-            let texts: [String; 3] = [row.get(3)?, keys.open(row.get(4)?)?, row.get(5)?];
-            let reindexed: i64 = row.get(6)?;
+            let classname: String = row.get(column!(OUTLET, "classname"))?;
+            let config = keys.open(row.get(column!(OUTLET, "config"))?)?;
+            let spec: String = row.get(column!(OUTLET, "spec"))?;
+            let reindexed: i64 = row.get(column!(OUTLET, "reindexed"))?;
+            let own: bool = row.get(column!(OUTLET, "own_bodies"))?;
+            let others: bool = row.get(column!(OUTLET, "others_bodies"))?;
             let outlet = Outlet {
-                connection: row.get(1)?,
-                name: row.get(2)?,
-                version: short(&format!("{}\n{reindexed}", texts.join("\n"))),
+                connection: row.get(column!(OUTLET, "connectionid"))?,
+                name: row.get(column!(OUTLET, "connectionname"))?,
+                version: short(&format!("{classname}\n{config}\n{spec}\n{reindexed}")),
                 transformations: String::new(),
-                bodies: row.get::<i64>(7)? + row.get::<i64>(8)? != 0,
-                former: row.get::<i64>(9)? != 0,
+                bodies: own || others,
+                former: row.get(column!(OUTLET, "former"))?,
             };
-            Ok((row.get::<i64>(0)?, outlet))
+            Ok((row.get::<i64>(column!(OUTLET, "ordinal"))?, outlet))
         },
     )?;
     if found.is_empty() {
@@ -159,25 +172,28 @@ fn way(tx: &mut Tx<'_>, stages: &[Stage], ordinal: usize) -> Result<Vec<Leg>> {
     Ok(legs)
 }
 
+const OPENING: &str = "c.connectionname, c.classname, c.config, c.maxcount, c.version,
+    CASE WHEN r.classname IS NULL THEN 0 ELSE 1 END AS present";
+
 /// An output connection, as it is opened.
 pub fn opening(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Opening>> {
     let keys = tx.keys();
     tx.query_opt(
-        "SELECT c.connectionname, c.classname, c.config, c.maxcount, c.version,
-                CASE WHEN r.classname IS NULL THEN 0 ELSE 1 END
-         FROM connections c
-         LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
-         WHERE c.id = $1",
+        &format!(
+            "SELECT {OPENING} FROM connections c
+             LEFT JOIN registrations r ON r.kind = c.kind AND r.classname = c.classname
+             WHERE c.id = $1"
+        ),
         &[connection.into()],
         |row| {
             Ok(Opening {
                 connection,
-                name: row.get(0)?,
-                classname: row.get(1)?,
-                config: keys.open(row.get(2)?)?,
-                maxcount: row.get(3)?,
-                version: row.get(4)?,
-                present: row.get::<i64>(5)? != 0,
+                name: row.get(column!(OPENING, "connectionname"))?,
+                classname: row.get(column!(OPENING, "classname"))?,
+                config: keys.open(row.get(column!(OPENING, "config"))?)?,
+                maxcount: row.get(column!(OPENING, "maxcount"))?,
+                version: row.get(column!(OPENING, "version"))?,
+                present: row.get(column!(OPENING, "present"))?,
             })
         },
     )

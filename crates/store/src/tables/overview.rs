@@ -6,7 +6,9 @@
 
 use crate::ids::{JobId, Run};
 use crate::tables::cursors::{self, LINKS, Lag, SEARCH};
+use crate::tables::job_states::Phase;
 use crate::tables::settings::{self, LoadedArchives};
+use crate::value::column;
 use crate::{Result, Tx};
 use std::collections::BTreeMap;
 
@@ -19,8 +21,11 @@ const NODES_MAX: i64 = 100;
 /// Blocked bins that are counted.
 const BLOCKED_MAX: i64 = 100_000;
 
-/// What there is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+/// What there is. What an older process does not tell is missing.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "Summary")]
 pub struct Overview {
     /// Parts of the database.
     pub parts: u32,
@@ -28,26 +33,33 @@ pub struct Overview {
     pub schema: i64,
     /// Commits over all parts.
     pub commits: i64,
-    /// Bins whose breaker is open.
+    /// Hosts that are left alone after trouble.
+    #[serde(default)]
     pub hosts_blocked: i64,
     /// How far the link index is behind the crawl, where there is or will be one.
+    #[serde(default)]
     pub links: Option<Lag>,
     /// What archives have brought into the link index, if anything.
+    #[serde(default)]
     pub loaded: Option<LoadedArchives>,
     /// How far the search index is behind, if anything was committed.
+    #[serde(default)]
     pub search: Option<Lag>,
     /// Processes that hold a lease.
+    #[serde(default)]
     pub nodes: Vec<NodeOverview>,
     /// Jobs with their documents by state.
     pub jobs: Vec<JobOverview>,
 }
 
 /// A process that holds a lease.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "NodeSummary")]
 #[allow(missing_docs)]
 pub struct NodeOverview {
     pub id: i64,
-    /// The node's name.
     pub name: String,
     /// What it does.
     pub roles: String,
@@ -55,14 +67,16 @@ pub struct NodeOverview {
     pub heartbeat_ms: i64,
 }
 
-/// One job: where it stands, its documents by state, and what its last run changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+/// How one job stands, its documents by state, and what its last run changed.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[schemars(rename = "JobSummary")]
 #[allow(missing_docs)]
 pub struct JobOverview {
     pub id: i64,
-    /// Its name, if it is defined.
+    /// `null` if it is not defined any more.
     pub name: Option<String>,
-    /// Where it stands.
     pub standing: Standing,
     /// The current or last run; 0 before the first.
     pub run: i64,
@@ -172,44 +186,54 @@ fn links(tx: &mut Tx<'_>, now_ms: i64) -> Result<Option<Lag>> {
     concerns.map(|_| cursors::lag(tx, LINKS, now_ms)).transpose()
 }
 
+const HOLDER: &str = "id, name, roles, heartbeat_ms";
+
 /// Processes that hold a lease now.
 fn holders(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<NodeOverview>> {
     tx.query(
-        "SELECT id, name, roles, heartbeat_ms FROM nodes
-         WHERE state <> 'stopped' AND id IN (SELECT node FROM leases WHERE deadline_ms > $1)
-         ORDER BY id LIMIT $2",
+        &format!(
+            "SELECT {HOLDER} FROM nodes
+             WHERE state <> 'stopped' AND id IN (SELECT node FROM leases WHERE deadline_ms > $1)
+             ORDER BY id LIMIT $2"
+        ),
         &[now_ms.into(), NODES_MAX.into()],
         |row| {
             Ok(NodeOverview {
-                id: row.get(0)?,
-                name: row.get(1)?,
-                roles: row.get(2)?,
-                heartbeat_ms: row.get(3)?,
+                id: row.get(column!(HOLDER, "id"))?,
+                name: row.get(column!(HOLDER, "name"))?,
+                roles: row.get(column!(HOLDER, "roles"))?,
+                heartbeat_ms: row.get(column!(HOLDER, "heartbeat_ms"))?,
             })
         },
     )
 }
 
+const JOB: &str = "j.jobid, d.name, s.phase, s.run, s.starttime, s.endtime, s.errortext, s.node";
+
 fn jobs(tx: &mut Tx<'_>, nodes: &[NodeOverview]) -> Result<Vec<JobOverview>> {
     // A queue may have documents of a job whose definition is gone.
     let mut jobs: Vec<JobOverview> = tx.query(
-        "SELECT j.jobid, d.name, s.phase, s.run, s.starttime, s.endtime, s.errortext, s.node
-         FROM (SELECT jobid FROM counters WHERE jobid > 0 UNION SELECT id FROM job_definitions) j
-         LEFT JOIN job_definitions d ON d.id = j.jobid
-         LEFT JOIN job_states s ON s.jobid = j.jobid
-         ORDER BY j.jobid LIMIT $1",
+        &format!(
+            "SELECT {JOB}
+             FROM (SELECT jobid FROM counters WHERE jobid > 0
+                   UNION SELECT id FROM job_definitions) j
+             LEFT JOIN job_definitions d ON d.id = j.jobid
+             LEFT JOIN job_states s ON s.jobid = j.jobid
+             ORDER BY j.jobid LIMIT $1"
+        ),
         &[JOBS_MAX.into()],
         |row| {
-            let (phase, run): (Option<String>, Option<i64>) = (row.get(2)?, row.get(3)?);
-            let at_work = at_work(nodes, row.get(7)?);
+            let phase: Option<Phase> = row.get(column!(JOB, "phase"))?;
+            let run: Option<i64> = row.get(column!(JOB, "run"))?;
+            let at_work = at_work(nodes, row.get(column!(JOB, "node"))?);
             Ok(JobOverview {
-                id: row.get(0)?,
-                name: row.get(1)?,
-                standing: standing(phase.as_deref(), run.unwrap_or(0), at_work),
+                id: row.get(column!(JOB, "jobid"))?,
+                name: row.get(column!(JOB, "name"))?,
+                standing: standing(phase, run.unwrap_or(0), at_work),
                 run: run.unwrap_or(0),
-                start_ms: row.get(4)?,
-                end_ms: row.get(5)?,
-                error: row.get(6)?,
+                start_ms: row.get(column!(JOB, "starttime"))?,
+                end_ms: row.get(column!(JOB, "endtime"))?,
+                error: row.get(column!(JOB, "errortext"))?,
                 ..JobOverview::default()
             })
         },
@@ -228,11 +252,11 @@ fn at_work(nodes: &[NodeOverview], node: Option<i64>) -> bool {
     nodes.iter().any(|node| node.roles.contains("crawl") && is_it(node.id))
 }
 
-fn standing(phase: Option<&str>, run: i64, at_work: bool) -> Standing {
+fn standing(phase: Option<Phase>, run: i64, at_work: bool) -> Standing {
     match phase {
         None => Standing::New,
-        Some("inactive") if run == 0 => Standing::New,
-        Some("inactive") => Standing::Ended,
+        Some(Phase::Inactive) if run == 0 => Standing::New,
+        Some(Phase::Inactive) => Standing::Ended,
         Some(_) if at_work => Standing::Running,
         Some(_) => Standing::Interrupted,
     }
@@ -245,38 +269,47 @@ pub fn standing_of(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<Standing>
         "SELECT phase, run, node FROM job_states WHERE jobid = $1",
         &[job.into()],
         |row| {
-            let phase: String = row.get(0)?;
-            Ok(standing(Some(&phase), row.get(1)?, at_work(&nodes, row.get(2)?)))
+            let phase: Phase = row.get(0)?;
+            Ok(standing(Some(phase), row.get(1)?, at_work(&nodes, row.get(2)?)))
         },
     )?;
     Ok(found.unwrap_or_default())
 }
+
+const TOTALS: &str = "COUNT(*) AS chunks,
+    COALESCE(CAST(SUM(documents) AS BIGINT), 0) AS all_documents,
+    COALESCE(CAST(SUM(adds) AS BIGINT), 0) AS all_adds,
+    COALESCE(CAST(SUM(updates) AS BIGINT), 0) AS all_updates,
+    COALESCE(CAST(SUM(removes) AS BIGINT), 0) AS all_removes,
+    COALESCE(CAST(SUM(keeps) AS BIGINT), 0) AS all_keeps,
+    COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS all_errors,
+    COALESCE(CAST(SUM(bytes) AS BIGINT), 0) AS all_bytes";
 
 /// What a run of a job has committed so far.
 pub fn run_totals(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<RunTotals> {
     // The leases name the parts that have chunks; each is a range of an index. The
     // cross join keeps SQLite from walking all chunks instead.
     tx.query_one(
-        "SELECT COUNT(*), COALESCE(CAST(SUM(documents) AS BIGINT), 0),
-                COALESCE(CAST(SUM(adds) AS BIGINT), 0), COALESCE(CAST(SUM(updates) AS BIGINT), 0),
-                COALESCE(CAST(SUM(removes) AS BIGINT), 0), COALESCE(CAST(SUM(keeps) AS BIGINT), 0),
-                COALESCE(CAST(SUM(errors) AS BIGINT), 0), COALESCE(CAST(SUM(bytes) AS BIGINT), 0)
-         FROM (SELECT c.documents, c.adds, c.updates, c.removes, c.keeps, c.errors, c.bytes
-               FROM leases l CROSS JOIN chunks c
-               WHERE l.role = 'crawl' AND c.part = l.part AND c.jobid = $1 AND c.run = $2 AND c.state = 'crawled'
-               LIMIT $3) t",
+        &format!(
+            "SELECT {TOTALS}
+             FROM (SELECT c.documents, c.adds, c.updates, c.removes, c.keeps, c.errors, c.bytes
+                   FROM leases l CROSS JOIN chunks c
+                   WHERE l.role = 'crawl' AND c.part = l.part AND c.jobid = $1 AND c.run = $2
+                     AND c.state = 'crawled'
+                   LIMIT $3) t"
+        ),
         &[job.into(), run.into(), CHUNKS_MAX.into()],
         |row| {
-            let chunks = row.get(0)?;
+            let chunks = row.get(column!(TOTALS, "chunks"))?;
             Ok(RunTotals {
                 chunks,
-                documents: row.get(1)?,
-                adds: row.get(2)?,
-                updates: row.get(3)?,
-                removes: row.get(4)?,
-                keeps: row.get(5)?,
-                errors: row.get(6)?,
-                bytes: row.get(7)?,
+                documents: row.get(column!(TOTALS, "all_documents"))?,
+                adds: row.get(column!(TOTALS, "all_adds"))?,
+                updates: row.get(column!(TOTALS, "all_updates"))?,
+                removes: row.get(column!(TOTALS, "all_removes"))?,
+                keeps: row.get(column!(TOTALS, "all_keeps"))?,
+                errors: row.get(column!(TOTALS, "all_errors"))?,
+                bytes: row.get(column!(TOTALS, "all_bytes"))?,
                 more: chunks >= CHUNKS_MAX,
             })
         },
@@ -286,7 +319,7 @@ pub fn run_totals(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<RunTotals> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{ConnectionId, NodeId, Part};
+    use crate::ids::{CommitNumber, ConnectionId, NodeId, Part};
     use crate::objects::{Location, Objects};
     use crate::tables::connections::{self, Connection, Kind};
     use crate::tables::leases::{self, Asking};
@@ -326,7 +359,7 @@ mod tests {
                 jobs::save(tx, &jobs::Job::new(JobId(1), "a", ConnectionId(1)), 0)
             })?;
             assert_eq!(links()?, Some(Lag { behind_chunks: 1, behind_ms: 5_000 }));
-            db.write(|tx| cursors::set(tx, Part(0), LINKS, 1, 0))?;
+            db.write(|tx| cursors::set(tx, Part(0), LINKS, CommitNumber(1), 0))?;
             db.write(|tx| jobs::delete(tx, JobId(1)))?;
             assert_eq!(links()?, Some(Lag::default()), "its cursor is there still");
             Ok(())

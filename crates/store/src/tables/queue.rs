@@ -25,6 +25,7 @@ mod again;
 mod due;
 pub mod list;
 mod ready;
+mod reason;
 pub mod retry;
 mod settle;
 pub mod sweep;
@@ -34,20 +35,22 @@ pub use add::{Added, Adding, Candidate, add};
 pub use again::{let_in, look_again};
 pub use due::{hasten, next_due, pull_in, unschedule, wake};
 pub use ready::peek_ready;
-pub use settle::{Presences, REASON_BYTES_MAX, Reason, Settled, Settlement, settle, settle_with};
+pub use reason::{REASON_BYTES_MAX, Reason, ReasonCode};
+pub use settle::{Presences, Settled, Settlement, settle, settle_with};
 
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
+use crate::names::names;
 use crate::tables::{counters, events, removals};
 use crate::value::{Row, column};
-use crate::{Error, Result, Tx, Value};
+use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashSet};
 
 /// Groups of rows that are counted apart in a part: a job has a few dozen.
 const GROUPS_MAX: u32 = 1_000_000;
 
-/// Where a document stands.
+/// Where a document stands, in the order of its life. A name is also that of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum State {
@@ -59,28 +62,14 @@ pub enum State {
     Failed,
 }
 
-impl State {
-    /// All of them, in the order of a document's life.
-    pub const ALL: [State; 6] =
-        [State::Ready, State::Waiting, State::Active, State::Done, State::Cut, State::Failed];
-
-    /// The state of this name; `None` if there is none.
-    pub fn named(name: &str) -> Option<State> {
-        State::ALL.into_iter().find(|state| state.name() == name)
-    }
-
-    /// Its name in the table, which is also the name of its counter.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Ready => "ready",
-            State::Waiting => "waiting",
-            State::Active => "active",
-            State::Done => "done",
-            State::Cut => "cut",
-            State::Failed => "failed",
-        }
-    }
-}
+names!(State of "a row of the queue" {
+    Ready = "ready",
+    Waiting = "waiting",
+    Active = "active",
+    Done = "done",
+    Cut = "cut",
+    Failed = "failed",
+});
 
 /// A document of a job, as the frontier needs it.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,7 +119,7 @@ impl Entry {
             action: row.get(column!(ENTRY, "action"))?,
             hops: row.get(column!(ENTRY, "hops"))?,
             redirects: row.get(column!(ENTRY, "redirects"))?,
-            state: state_from(&row.get::<String>(column!(ENTRY, "state"))?)?,
+            state: row.get(column!(ENTRY, "state"))?,
             done_run: row.get(column!(ENTRY, "done_run"))?,
             generation: row.get(column!(ENTRY, "generation"))?,
             failcount: row.get(column!(ENTRY, "failcount"))?,
@@ -141,10 +130,6 @@ impl Entry {
             parent_part: row.get(column!(ENTRY, "parentpart"))?,
         })
     }
-}
-
-fn state_from(name: &str) -> Result<State> {
-    State::named(name).ok_or_else(|| Error::corrupt("a row of the queue", name))
 }
 
 /// One job's documents in one part.
@@ -341,7 +326,7 @@ pub fn active_in(tx: &mut Tx<'_>, place: Place, claim: ChunkId, limit: u32) -> R
 /// Makes everything that is active in a claim ready again. What was to be swept is what it
 /// was: that claim never happened. Returns how many documents that were.
 pub fn unclaim(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<u64> {
-    let freed: Vec<(BinId, String)> = tx.query(
+    let freed: Vec<(BinId, State)> = tx.query(
         "UPDATE queue SET chunk = NULL, claimed_state = NULL, claimed_action = NULL,
              state = COALESCE(claimed_state, CASE WHEN action IN ('clean', 'delete')
                                   AND done_run IS NOT NULL THEN 'done' ELSE 'ready' END),
@@ -354,11 +339,11 @@ pub fn unclaim(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<u64> {
     )?;
     let mut moves: BTreeMap<State, i64> = BTreeMap::new();
     for (_, state) in &freed {
-        *moves.entry(state_from(state)?).or_default() += 1;
+        *moves.entry(*state).or_default() += 1;
     }
     moves.insert(State::Active, -(freed.len() as i64));
     count_moves(tx, place, &moves.into_iter().collect::<Vec<_>>())?;
-    let is_ready = |it: &&(BinId, String)| it.1 == State::Ready.name();
+    let is_ready = |it: &&(BinId, State)| it.1 == State::Ready;
     let ready: Vec<BinId> = freed.iter().filter(is_ready).map(|it| it.0).collect();
     add::mark_bins(tx, place, ready)?;
     Ok(freed.len() as u64)

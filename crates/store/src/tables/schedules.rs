@@ -8,7 +8,7 @@
 use crate::checksums::declared::SCHEDULES;
 use crate::ids::JobId;
 use crate::tables::{job_states, jobs};
-use crate::value::{Row, Value};
+use crate::value::{Row, Value, column};
 use crate::{Error, Result, Tx, checksums};
 use std::collections::BTreeSet;
 
@@ -98,30 +98,30 @@ pub struct Schedule {
     pub minimal: bool,
 }
 
-/// The lists of the table, in the order in which they are read and written.
-const LISTS: [&str; 6] =
-    ["yearlist", "monthofyear", "dayofmonth", "dayofweek", "hourofday", "minutesofhour"];
+/// What a schedule says, in the order in which it is read and written: its lists first.
+const COLUMNS: &str = "yearlist, monthofyear, dayofmonth, dayofweek, hourofday, minutesofhour, \
+                       timezone, windowlength, requestminimum, repeat_ms";
 
 impl Schedule {
     fn from_row(row: &Row<'_>) -> Result<Schedule> {
-        let list = |index: usize| {
+        let list = |index: usize, name: &str| {
             let text: Option<String> = row.get(index)?;
             Field::from_text(text.as_deref()).ok_or_else(|| {
-                let what = format!("{} of a job's schedule", LISTS[index]);
+                let what = format!("{name} of a job's schedule");
                 Error::corrupt(what, "it is neither * nor numbers with commas between")
             })
         };
         Ok(Schedule {
-            years: list(0)?,
-            months: list(1)?,
-            dates: list(2)?,
-            days: list(3)?,
-            hours: list(4)?,
-            minutes: list(5)?,
-            timezone: row.get(6)?,
-            window_ms: row.get(7)?,
-            minimal: row.get(8)?,
-            repeat_ms: row.get(9)?,
+            years: list(column!(COLUMNS, "yearlist"), "yearlist")?,
+            months: list(column!(COLUMNS, "monthofyear"), "monthofyear")?,
+            dates: list(column!(COLUMNS, "dayofmonth"), "dayofmonth")?,
+            days: list(column!(COLUMNS, "dayofweek"), "dayofweek")?,
+            hours: list(column!(COLUMNS, "hourofday"), "hourofday")?,
+            minutes: list(column!(COLUMNS, "minutesofhour"), "minutesofhour")?,
+            timezone: row.get(column!(COLUMNS, "timezone"))?,
+            window_ms: row.get(column!(COLUMNS, "windowlength"))?,
+            minimal: row.get(column!(COLUMNS, "requestminimum"))?,
+            repeat_ms: row.get(column!(COLUMNS, "repeat_ms"))?,
         })
     }
 }
@@ -129,15 +129,13 @@ impl Schedule {
 /// The schedules of a job, in their order.
 pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Schedule>> {
     tx.query(
-        "SELECT yearlist, monthofyear, dayofmonth, dayofweek, hourofday, minutesofhour,
-             timezone, windowlength, requestminimum, repeat_ms
-         FROM schedules WHERE ownerid = $1 ORDER BY ordinal LIMIT $2",
+        &format!("SELECT {COLUMNS} FROM schedules WHERE ownerid = $1 ORDER BY ordinal LIMIT $2"),
         &[job.into(), Value::Int(SCHEDULES_MAX as i64)],
         Schedule::from_row,
     )
 }
 
-/// The lists of a schedule as the table has them, in the order of [`LISTS`].
+/// The lists of a schedule as the table has them, in the order of [`COLUMNS`].
 fn lists(it: &Schedule) -> Result<Vec<Option<String>>> {
     let lists = [&it.years, &it.months, &it.dates, &it.days, &it.hours, &it.minutes];
     lists.into_iter().map(Field::to_text).collect()
@@ -169,9 +167,7 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, schedules: &[Schedule], now_ms: i64)
     }
     tx.execute("DELETE FROM schedules WHERE ownerid = $1", &[job.into()])?;
     tx.insert_rows(
-        "INSERT INTO schedules (ownerid, ordinal, yearlist, monthofyear, dayofmonth, dayofweek,
-             hourofday, minutesofhour, timezone, windowlength, requestminimum, repeat_ms,
-             checksum)",
+        &format!("INSERT INTO schedules (ownerid, ordinal, {COLUMNS}, checksum)"),
         &rows,
         "",
     )?;

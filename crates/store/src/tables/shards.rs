@@ -4,7 +4,7 @@
 //! lease of the shard's only writer; a file that was dropped stays an object until its
 //! grace is over, so that whoever reads an older version is not disturbed.
 
-use crate::ids::{NodeId, ObjectId, Part};
+use crate::ids::{CommitNumber, NodeId, ObjectId, Part};
 use crate::tables::leases::{self, Lease};
 use crate::tables::settings::PARTS_MAX;
 use crate::tables::{cursors, objects};
@@ -54,7 +54,7 @@ pub struct New {
     /// Documents in it.
     pub documents: i64,
     /// The last commit that is in, of parts that it covers.
-    pub reached: Vec<(Part, i64)>,
+    pub reached: Vec<(Part, CommitNumber)>,
     /// The names of all its files.
     pub names: Vec<String>,
     /// Those that are new, staged and written.
@@ -114,7 +114,7 @@ fn file(row: &crate::value::Row<'_>) -> Result<File> {
 }
 
 /// How far what is published of a shard is, in each part that it covers.
-pub fn reached(tx: &mut Tx<'_>, part: Part) -> Result<Vec<(Part, i64)>> {
+pub fn reached(tx: &mut Tx<'_>, part: Part) -> Result<Vec<(Part, CommitNumber)>> {
     tx.query(
         "SELECT part, MAX(seq) FROM shards
          WHERE state = 'published' AND (part = $1 OR files = $2)
@@ -126,7 +126,11 @@ pub fn reached(tx: &mut Tx<'_>, part: Part) -> Result<Vec<(Part, i64)>> {
 
 /// Says that a published version is further without being another one: commits behind it change
 /// none of its documents. False if a part is not covered by what is published yet.
-pub fn move_on(tx: &mut Tx<'_>, leases: &[Lease], reached: &[(Part, i64)]) -> Result<bool> {
+pub fn move_on(
+    tx: &mut Tx<'_>,
+    leases: &[Lease],
+    reached: &[(Part, CommitNumber)],
+) -> Result<bool> {
     for lease in leases {
         leases::fence(tx, lease)?;
     }
@@ -174,7 +178,9 @@ pub fn publish(
     )?;
     let told = serde_json::to_string(&new.told)
         .map_err(|error| Error::corrupt("what an index says of itself", error.to_string()))?;
-    let seq = |part: Part| new.reached.iter().find(|it| it.0 == part).map_or(0, |it| it.1);
+    let seq = |part: Part| {
+        new.reached.iter().find(|it| it.0 == part).map_or(CommitNumber::NONE, |it| it.1)
+    };
     let shown = VersionRow {
         part,
         version,
@@ -198,7 +204,7 @@ struct VersionRow<'a> {
     part: Part,
     version: i64,
     /// The last commit of the part that is in.
-    seq: i64,
+    seq: CommitNumber,
     told: &'a str,
     documents: i64,
     bytes: i64,
@@ -319,7 +325,13 @@ mod tests {
     fn new(names: &[&str], added: Vec<File>) -> New {
         let names = names.iter().map(|it| (*it).to_owned()).collect();
         let told = Told { make: "1".into(), meta: "{}".into() };
-        New { told, documents: 7, reached: vec![(PART, 9), (Part(5), 4)], names, added }
+        New {
+            told,
+            documents: 7,
+            reached: vec![(PART, CommitNumber(9)), (Part(5), CommitNumber(4))],
+            names,
+            added,
+        }
     }
 
     #[test]
@@ -373,11 +385,13 @@ mod tests {
             })?;
             let moved = db.write(|tx| {
                 let lease = [lease(tx, 2)?];
-                Ok([(PART, 12), (Part(3), 1)].map(|it| move_on(tx, &lease, &[it])))
+                Ok([(PART, 12), (Part(3), 1)]
+                    .map(|(part, seq)| move_on(tx, &lease, &[(part, CommitNumber(seq))])))
             })?;
             assert!(matches!(moved, [Ok(true), Ok(false)]), "{moved:?}");
             assert_eq!(db.read(|tx| versions(tx, 9))?, [(PART, version)]);
-            assert_eq!(db.read(|tx| reached(tx, PART))?, [(PART, 12), (Part(5), 4)]);
+            let expected = [(PART, CommitNumber(12)), (Part(5), CommitNumber(4))];
+            assert_eq!(db.read(|tx| reached(tx, PART))?, expected);
             Ok(())
         });
     }

@@ -11,8 +11,8 @@ pub use counting::counts;
 use super::job_states::{Phase, RunKind};
 use super::queue;
 use crate::ids::{JobId, Part, QueueId};
-use crate::value::Row;
-use crate::{Error, Result, Tx};
+use crate::value::{Row, column};
+use crate::{Result, Tx};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
@@ -185,25 +185,30 @@ pub struct Standing {
 
 /// What a shape is made of, seen from the moment `$2` and the run `$3`.
 const SHAPE: &str = "q.state, q.action,
-    CAST(CASE WHEN q.reason = 'hops' THEN 1 ELSE 0 END AS BIGINT),
-    CAST(CASE WHEN q.done_run IS NULL THEN 0 ELSE 1 END AS BIGINT),
-    CAST(CASE WHEN q.done_run < $3 THEN 1 ELSE 0 END AS BIGINT),
-    CAST(CASE WHEN q.seen_run >= $3 THEN 1 ELSE 0 END AS BIGINT),
-    CAST(CASE WHEN q.checktime IS NULL THEN 0 WHEN q.checktime <= $2 THEN 1 ELSE 2 END AS BIGINT)";
+    CAST(CASE WHEN q.reason = 'hops' THEN 1 ELSE 0 END AS BIGINT) AS too_far,
+    CAST(CASE WHEN q.done_run IS NULL THEN 0 ELSE 1 END AS BIGINT) AS processed,
+    CAST(CASE WHEN q.done_run < $3 THEN 1 ELSE 0 END AS BIGINT) AS older,
+    CAST(CASE WHEN q.seen_run >= $3 THEN 1 ELSE 0 END AS BIGINT) AS seen,
+    CAST(CASE WHEN q.checktime IS NULL THEN 0 WHEN q.checktime <= $2 THEN 1 ELSE 2 END AS BIGINT)
+        AS due";
 
-fn shape(row: &Row<'_>, at: usize) -> Result<Shape> {
-    let name: String = row.get(at)?;
-    let is = |index: usize| row.get::<i64>(at + index).map(|value| value == 1);
-    Ok(Shape {
-        state: queue::State::named(&name)
-            .ok_or_else(|| Error::corrupt("a row of the queue", &name))?,
-        action: row.get(at + 1)?,
-        too_far: is(2)?,
-        processed: is(3)?,
-        older: is(4)?,
-        seen: is(5)?,
-        due: due(row, at + 6)?,
-    })
+/// Where columns begin that are selected behind those of a shape.
+const BEHIND_SHAPE: usize = column!(SHAPE, "due") + 1;
+
+impl Shape {
+    /// From a row that begins with [`SHAPE`].
+    fn from_row(row: &Row<'_>) -> Result<Shape> {
+        let is = |place: usize| row.get::<i64>(place).map(|value| value == 1);
+        Ok(Shape {
+            state: row.get(column!(SHAPE, "state"))?,
+            action: row.get(column!(SHAPE, "action"))?,
+            too_far: is(column!(SHAPE, "too_far"))?,
+            processed: is(column!(SHAPE, "processed"))?,
+            older: is(column!(SHAPE, "older"))?,
+            seen: is(column!(SHAPE, "seen"))?,
+            due: due(row, column!(SHAPE, "due"))?,
+        })
+    }
 }
 
 fn due(row: &Row<'_>, at: usize) -> Result<Due> {
@@ -212,6 +217,26 @@ fn due(row: &Row<'_>, at: usize) -> Result<Due> {
         1 => Due::Now,
         _ => Due::Later,
     })
+}
+
+const STANDING: &str =
+    "q.part, q.id, q.jobid, q.docid, q.reason, q.checktime, q.failcount, q.failtime";
+
+impl Standing {
+    /// From a row that is a shape and, behind it, [`STANDING`].
+    fn from_row(row: &Row<'_>) -> Result<Standing> {
+        Ok(Standing {
+            shape: Shape::from_row(row)?,
+            part: row.get(BEHIND_SHAPE + column!(STANDING, "part"))?,
+            id: row.get(BEHIND_SHAPE + column!(STANDING, "id"))?,
+            job: row.get(BEHIND_SHAPE + column!(STANDING, "jobid"))?,
+            docid: row.get(BEHIND_SHAPE + column!(STANDING, "docid"))?,
+            reason: row.get(BEHIND_SHAPE + column!(STANDING, "reason"))?,
+            check_ms: row.get(BEHIND_SHAPE + column!(STANDING, "checktime"))?,
+            failcount: row.get(BEHIND_SHAPE + column!(STANDING, "failcount"))?,
+            failtime: row.get(BEHIND_SHAPE + column!(STANDING, "failtime"))?,
+        })
+    }
 }
 
 /// The next documents of a part behind one, of all jobs, in order of arrival or against
@@ -227,26 +252,13 @@ pub fn page(
     let (than, order) = if backward { ("<", "DESC") } else { (">", "ASC") };
     tx.query(
         &format!(
-            "SELECT {}, q.part, q.id, q.jobid, q.docid, q.reason, q.checktime, q.failcount,
-                    q.failtime
+            "SELECT {}, {STANDING}
              FROM queue q JOIN job_states s ON s.jobid = q.jobid
              WHERE q.part = $1 AND q.id {than} $3 ORDER BY q.id {order} LIMIT $4",
             SHAPE.replace("$3", "s.run")
         ),
         &[part.into(), now_ms.into(), after.into(), limit.into()],
-        |row| {
-            Ok(Standing {
-                shape: shape(row, 0)?,
-                part: row.get(7)?,
-                id: row.get(8)?,
-                job: row.get(9)?,
-                docid: row.get(10)?,
-                reason: row.get(11)?,
-                check_ms: row.get(12)?,
-                failcount: row.get(13)?,
-                failtime: row.get(14)?,
-            })
-        },
+        Standing::from_row,
     )
 }
 

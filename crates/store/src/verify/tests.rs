@@ -79,7 +79,7 @@ fn an_object_with_other_bytes_is_named() {
 fn facts_with_a_flipped_bit_are_named() {
     let found = findings_after(|db, _| {
         db.write(|tx| {
-            let chunk = chunks::after(tx, Part(0), 0, 1)?.remove(0);
+            let chunk = chunks::after(tx, Part(0), CommitNumber::NONE, 1)?.remove(0);
             let chunks::Facts::Inline(mut bytes) = chunk.facts else { panic!("inline facts") };
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
@@ -129,7 +129,7 @@ fn kept(tx: &mut crate::Tx<'_>, claims: bool) -> Result<Ingest> {
         uri: Some(uri.clone()),
         uri_hash: Some(uri_hash.clone()),
         ownership: Some(Ownership::Owned),
-        delivered_seq: Some(1),
+        delivered_seq: Some(CommitNumber(1)),
         ..Ingest::new(1, ConnectionId(1), DocHash::of("kept"))
     };
     let moves = [Move { before: None, after: Some(row.clone()) }];

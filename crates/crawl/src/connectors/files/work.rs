@@ -18,6 +18,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use store::tables::carrydown::Data;
+use store::tables::queue::ReasonCode;
 
 /// How what is in a directory is linked to it.
 pub const CHILD: &str = "child";
@@ -132,15 +133,14 @@ impl Files {
 
     /// What an error says of a file or directory: it is gone, or in trouble.
     fn trouble(&self, error: &std::io::Error) -> Looked {
-        let code = match error.kind() {
+        // A disk or a share that fails may come back; a right does not come by waiting.
+        let (code, passes) = match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
                 return roots::missing(&self.spec.roots);
             }
-            ErrorKind::PermissionDenied => "permission",
-            _ => "read",
+            ErrorKind::PermissionDenied => ("permission", false),
+            _ => ("read", true),
         };
-        // A disk or a share that fails may come back; a right does not come by waiting.
-        let passes = code != "permission";
         Looked::Trouble { code, detail: format!("it cannot be read: {error}"), passes }
     }
 }
@@ -174,13 +174,13 @@ impl Repository for Files {
         url::Url::from_file_path(docid).map_or_else(|()| docid.to_owned(), String::from)
     }
 
-    fn unwanted(&self, docid: &str) -> Option<(&'static str, String)> {
+    fn unwanted(&self, docid: &str) -> Option<(ReasonCode, String)> {
         let path = Path::new(docid);
         if !self.is_inside(path) {
-            return Some(("scope", "it is under none of the job's roots".to_owned()));
+            return Some((ReasonCode::Scope, "it is under none of the job's roots".to_owned()));
         }
         if self.exclude.is_match(docid) {
-            return Some(("scope", "an expression of exclude matches it".to_owned()));
+            return Some((ReasonCode::Scope, "an expression of exclude matches it".to_owned()));
         }
         None
     }

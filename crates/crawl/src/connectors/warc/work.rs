@@ -16,6 +16,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 use store::tables::carrydown::Data;
+use store::tables::queue::ReasonCode;
 
 /// How what is in a directory, and a further part of an archive, is linked.
 pub const CHILD: &str = "child";
@@ -127,9 +128,9 @@ impl Repository for Archives {
         true
     }
 
-    fn unwanted(&self, docid: &str) -> Option<(&'static str, String)> {
+    fn unwanted(&self, docid: &str) -> Option<(ReasonCode, String)> {
         let is_outside = docid.starts_with('/') && !self.is_inside(docid);
-        is_outside.then(|| ("scope", "it is under none of the job's paths".to_owned()))
+        is_outside.then(|| (ReasonCode::Scope, "it is under none of the job's paths".to_owned()))
     }
 
     fn look(&self, docid: &str, known: Known<'_>) -> Looked {

@@ -26,13 +26,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::panics::{FaultPoint, caught, caught_async};
+use store::tables::queue::ReasonCode;
 use store::{Error, Result};
 use store::{clock, open_files};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-
-/// The code of a document on which this program itself fails.
-pub const INTERNAL_ERROR: &str = "internal-error";
 
 pub struct FetchThreads {
     tasks: Vec<mpsc::Sender<Task>>,
@@ -286,7 +284,7 @@ async fn look_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>) -> Fe
 
 /// A document on which this program fails.
 fn internal_error(detail: String) -> Looked {
-    Looked::Trouble { code: INTERNAL_ERROR, detail, passes: false }
+    Looked::Trouble { code: ReasonCode::InternalError.name(), detail, passes: false }
 }
 
 /// Has a document read that its connector cannot read, whichever it is.

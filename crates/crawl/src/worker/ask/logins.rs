@@ -16,12 +16,9 @@ use crate::worker::{Item, Worker};
 use std::sync::Arc;
 use store::ids::QueueId;
 use store::tables::history::Activity;
-use store::tables::queue::Reason;
+use store::tables::queue::{Reason, ReasonCode};
 use store::tables::sessions::{self, Stored};
 use store::{Result, clock, tables::events};
-
-/// The code of what cannot be had because there is no session.
-const CODE: &str = "login";
 
 impl Worker {
     /// How a document may be asked for now.
@@ -78,7 +75,8 @@ impl Worker {
         let (connection, id) = (job.connection, claimed.entry.id);
         let why = self.hosts.sessions_mut().refuse_login(connection, id, used, until_ms);
         if let Some(why) = why {
-            let why = LeftForLater { reason: Reason::new(CODE, Some(why)), until_ms: 0 };
+            let why =
+                LeftForLater { reason: Reason::known(ReasonCode::Login, Some(why)), until_ms: 0 };
             let class = self.settle(host.part, &job, id, 0, |at, batch| {
                 finish::later(at, batch, &job, claimed, why)
             });
@@ -157,7 +155,11 @@ impl Worker {
             Ok(session) => (Arc::new(session), None),
             Err(why) => {
                 let why = format!("logging in has failed {why}");
-                self.deps.progress.troubled(job.run_key(), CODE, &task.document);
+                self.deps.progress.troubled(
+                    job.run_key(),
+                    ReasonCode::Login.name(),
+                    &task.document,
+                );
                 (before.unwrap_or_else(|| Arc::new(Session::new(0))), Some((ended_ms, why)))
             }
         };
@@ -210,7 +212,7 @@ fn activity(id: i64, job: &JobWork, asked: &Asked, began_ms: i64) -> Activity {
         id,
         connection: job.connection,
         job: Some(job.id),
-        kind: CODE.to_owned(),
+        kind: ReasonCode::Login.name().to_owned(),
         entity: asked.url.clone(),
         bytes: None,
         result: Some(asked.result.clone()),

@@ -3,7 +3,6 @@
 //! Invariant: a job hears of an origin's sitemaps at least once in a run, and again when
 //! robots.txt has been asked for again.
 
-use crate::ask_again::ROBOTS_UNREACHABLE;
 use crate::batch::LinkContext;
 use crate::fetch::{Followed, Outcome, Reason};
 use crate::frontier::HostKey;
@@ -20,6 +19,7 @@ use store::ids::Part;
 use store::panics::caught;
 use store::tables::history::Activity;
 use store::tables::queue;
+use store::tables::queue::ReasonCode;
 use store::tables::robots::{self as stored_robots, Stored};
 use store::{Result, clock};
 
@@ -137,16 +137,17 @@ impl Worker {
             Verdict::Refused(reason) => finish::refused(at, batch, work, claimed, reason),
             Verdict::Closed { until_ms, why } => {
                 let words = format!("{CANNOT_BE_HAD}{why}");
-                let reason = queue::Reason::new(ROBOTS_UNREACHABLE, Some(&words));
+                let reason = queue::Reason::known(ReasonCode::RobotsUnreachable, Some(&words));
                 finish::later(at, batch, work, claimed, LeftForLater { reason, until_ms })
             }
             Verdict::Forbidden { rule } => {
-                let why = Exclusion { code: "robots", detail: &rule, reason: RemoveReason::Robots };
+                let reason = RemoveReason::Robots;
+                let why = Exclusion { code: ReasonCode::Robots, detail: &rule, reason };
                 finish::forbidden(at, batch, work, claimed, why)
             }
             // Nobody comes here with these; it would wait for the next look.
             Verdict::Allowed | Verdict::Unknown => {
-                let reason = queue::Reason::new(ROBOTS_UNREACHABLE, None);
+                let reason = queue::Reason::known(ReasonCode::RobotsUnreachable, None);
                 finish::later(at, batch, work, claimed, LeftForLater { reason, until_ms: 0 })
             }
         });

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use store::chunkfile::document::{Change, DocumentRecord, Fetch, Field};
 use store::tables::carrydown::Data;
 use store::tables::documents::Document;
-use store::tables::queue::{Entry, Settlement};
+use store::tables::queue::{Entry, ReasonCode, Settlement};
 use store::tables::removals::Presence;
 
 /// What was read of a document.
@@ -120,7 +120,7 @@ pub(super) struct NamedLink {
     docid: String,
     dochash: DocHash,
     link: &'static str,
-    cut: Option<&'static str>,
+    cut: Option<ReasonCode>,
     list_depth: u8,
     /// What it is handed.
     data: Data,

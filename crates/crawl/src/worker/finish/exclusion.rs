@@ -4,24 +4,22 @@
 //! Invariant: whatever leaves a document out is named by a code and a sentence.
 
 use super::web_answer::activity;
-use super::{Class, Finishing, Look, push, retry, said, settle, trouble};
+use super::{Class, Finishing, Forbidding, Look, push, retry, said, settle, trouble};
 use crate::batch::Batch;
 use crate::budget::Closed;
 use crate::compare::Seen;
 use crate::fetch::{self, Outcome};
 use crate::job::JobWork;
-use crate::worker::ask::fetch_threads::INTERNAL_ERROR;
 use crate::worker::ask::tasks::{Claimed, DocumentDone};
 use store::chunkfile::document::RemoveReason;
 use store::ids::IdMaker;
 use store::tables::history::Activity;
-use store::tables::queue::{Entry, Reason, Settlement};
+use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 
 /// A rule that forbids a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Exclusion<'a> {
-    /// A word for the tables.
-    pub code: &'static str,
+    pub code: ReasonCode,
     /// A sentence for people.
     pub detail: &'a str,
     /// Why it is removed, if it is there.
@@ -42,7 +40,7 @@ pub(crate) fn forbidden(
     claimed: Claimed,
     why: Exclusion<'_>,
 ) -> Class {
-    let to = Settlement::Cut(Reason::new(why.code, Some(why.detail)));
+    let to = Settlement::Cut(Reason::known(why.code, Some(why.detail)));
     let seen = Seen::Forbidden { code: why.code, reason: why.reason };
     settle(at, batch, job, claimed, Look { seen, to, status: None })
 }
@@ -55,15 +53,10 @@ pub(crate) fn unwanted(
     entry: &Entry,
     closed: &Closed,
 ) -> Class {
-    let reason = Reason::new(Closed::CODE, Some(&closed.explain()));
+    let reason = Reason::known(ReasonCode::Budget, Some(&closed.explain()));
     push(at, batch, job, entry, Settlement::Unwanted(reason));
-    Class::Forbidden(Closed::CODE)
+    Class::Forbidden(Forbidding::Rule(ReasonCode::Budget))
 }
-
-/// The code of a page that asks not to be indexed.
-pub(super) const NOINDEX: &str = "noindex";
-/// The code of a page that says what the job does not want.
-pub(super) const EXCLUDED_CONTENT: &str = "excluded-content";
 
 /// A page that the job does not keep for what it says; it leads on all the same. History
 /// tells of it in the words of the original.
@@ -88,8 +81,9 @@ pub(super) fn exclude_content(
         end_ms: at.now_ms,
     });
     let detail = format!("what it says matches --exclude-content {expression:?}");
-    let to = Settlement::Cut(Reason::new(EXCLUDED_CONTENT, Some(&detail)));
-    let seen = Seen::Forbidden { code: EXCLUDED_CONTENT, reason: RemoveReason::OutOfScope };
+    let to = Settlement::Cut(Reason::known(ReasonCode::ExcludedContent, Some(&detail)));
+    let seen =
+        Seen::Forbidden { code: ReasonCode::ExcludedContent, reason: RemoveReason::OutOfScope };
     settle(at, batch, job, claimed, Look { seen, to, status })
 }
 
@@ -114,8 +108,8 @@ pub(crate) fn internal_error(
 ) -> Class {
     batch.counts.errors += 1;
     let detail = format!("internal error when it was committed: {message}");
-    let to = Settlement::Failed(Reason::new(INTERNAL_ERROR, Some(&detail)));
-    let seen = Seen::Trouble { status: None, code: INTERNAL_ERROR.to_owned() };
+    let to = Settlement::Failed(Reason::known(ReasonCode::InternalError, Some(&detail)));
+    let seen = Seen::Trouble { status: None, code: ReasonCode::InternalError.name().to_owned() };
     settle(at, batch, job, claimed, Look { seen, to, status: None })
 }
 

@@ -14,7 +14,7 @@ use crate::repository::{Looked, Read};
 use crate::worker::ask::tasks::{Claimed, LookedDone};
 use store::chunkfile::document::{DocumentRecord, RemoveReason};
 use store::tables::history::Activity;
-use store::tables::queue::{Entry, Reason, Settlement};
+use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 use store::tables::removals::Presence;
 
 /// The status of what was read, as for the web.
@@ -67,7 +67,7 @@ fn gone(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, claimed: Claimed) -
         push(at, batch, job, &entry, Settlement::Deleted);
         return Class::Missing;
     };
-    let seen = Seen::Forbidden { code: "gone", reason: RemoveReason::Gone };
+    let seen = Seen::Forbidden { code: ReasonCode::Gone, reason: RemoveReason::Gone };
     let compared = compare(&known, &seen, looking(at, job, batch));
     let (compared, leaving) = admit(at, batch, job, lease, &known, compared);
     if let Some(reason) = leaving {

@@ -5,22 +5,21 @@
 //! job keeps it; what a run has not found again is only marked, and leaves once that is
 //! released.
 
-use super::{Class, Finishing, again, looking, note_unread, push};
+use super::{Class, Finishing, Forbidding, again, looking, note_unread, push};
 use crate::batch::Batch;
 use crate::compare::{self, Seen, compare};
-use crate::hops;
 use crate::job::JobWork;
 use crate::worker::ask::tasks::Claimed;
 use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
-use store::tables::queue::{Entry, Reason, Settlement};
+use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 use store::tables::removals::{Mark, Presence};
 
 /// A document that an older run queued and this one has not found: it is not looked at.
 pub(crate) fn stale(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, entry: &Entry) -> Class {
     push(at, batch, job, entry, Settlement::Stale);
-    Class::Forbidden("stale")
+    Class::Forbidden(Forbidding::Stale)
 }
 
 /// A document that leaves its job. Outputs hear of it, unless another job keeps it.
@@ -65,11 +64,11 @@ fn rule_against(
     if let Some(scope) = scope
         && let Err(cut) = scope.judge(&entry.docid, entry.hops)
     {
-        let why = Reason::new(cut.code(), Some(&scope.explain(cut)));
+        let why = Reason::known(cut.code(), Some(&scope.explain(cut)));
         return Some((why, RemoveReason::OutOfScope));
     }
     let detail = too_far?;
-    Some((Reason::new(hops::CODE, Some(&detail)), RemoveReason::HopLimit))
+    Some((Reason::known(ReasonCode::Hops, Some(&detail)), RemoveReason::HopLimit))
 }
 
 /// A document that is marked to leave its job, and whose removal was released.
@@ -127,10 +126,9 @@ fn remove(
     let Some(known) = known else {
         // Outputs that no other job sends it to lose it.
         batch.job.kept_by_others.push(entry.dochash);
-        return Class::Forbidden("shared");
+        return Class::Forbidden(Forbidding::Shared);
     };
-    let code = reason.name();
-    let compared = compare(&known, &Seen::Forbidden { code, reason }, looking(at, job, batch));
+    let compared = compare(&known, &Seen::Swept { reason }, looking(at, job, batch));
     if let Some(change) = compared.change {
         batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
         if change != Change::NoContent {
@@ -141,11 +139,8 @@ fn remove(
     Class::Removed(reason)
 }
 
-/// The code of what a run has given up because it could not wait.
-pub const GIVEN_UP: &str = "host-left-alone";
-
-/// The code of what a run has given up because a throttle lets nothing of its host start.
-pub const THROTTLED: &str = "throttled";
+/// Why a run gives up documents that it could not wait for.
+pub const GIVEN_UP: [ReasonCode; 2] = [ReasonCode::HostLeftAlone, ReasonCode::Throttled];
 
 /// Why a document cannot be looked at before the run's patience ends.
 pub(crate) enum LeftAlone {
@@ -172,14 +167,18 @@ pub(crate) fn given_up(
     }
     let (code, detail) = match why {
         LeftAlone::Throttle(throttle) => {
-            (THROTTLED, format!("throttle {throttle:?} of its connection allows it no documents"))
+            let words = format!("throttle {throttle:?} of its connection allows it no documents");
+            (ReasonCode::Throttled, words)
         }
-        LeftAlone::Because(why) => (GIVEN_UP, format!("{why}; the run does not wait that long")),
+        LeftAlone::Because(why) => {
+            (ReasonCode::HostLeftAlone, format!("{why}; the run does not wait that long"))
+        }
         LeftAlone::Unknown => {
-            (GIVEN_UP, "its host was left alone for longer than the run waits".to_owned())
+            let words = "its host was left alone for longer than the run waits";
+            (ReasonCode::HostLeftAlone, words.to_owned())
         }
     };
-    let reason = Reason::new(code, Some(&detail));
+    let reason = Reason::known(code, Some(&detail));
     push(at, batch, job, &claimed.entry, Settlement::Failed(reason.clone()));
     Class::Failed(reason)
 }

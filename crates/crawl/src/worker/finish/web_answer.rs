@@ -3,7 +3,7 @@
 //! Invariant: a redirect is no document; its target is one, with a look of its own.
 
 use super::content::{ReadDocument, name_links, settle_read};
-use super::exclusion::{NOINDEX, exclude_content};
+use super::exclusion::exclude_content;
 use super::{Class, Finishing, LeftAlone, Look, given_up, retry, said, settle, trouble};
 use crate::batch::Batch;
 use crate::carrydown;
@@ -18,7 +18,7 @@ use page::ids::DocHash;
 use page::url::host_of;
 use store::chunkfile::document::{Hop, RemoveReason};
 use store::tables::history::Activity;
-use store::tables::queue::{Entry, Reason, Settlement};
+use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 
 /// Takes the outcome of a document into the batch.
 pub(crate) fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Class {
@@ -78,7 +78,8 @@ fn look_at(
             Look { seen, to: Settlement::Done, status: Some(status) }
         }
         Outcome::Refused { reason: reason @ fetch::Reason::MediaType } => {
-            let seen = Seen::Forbidden { code: "media-type", reason: RemoveReason::OutOfScope };
+            let seen =
+                Seen::Forbidden { code: ReasonCode::MediaType, reason: RemoveReason::OutOfScope };
             Look { seen, to: Settlement::Cut(said(reason, entry)), status: None }
         }
         Outcome::Refused { reason } | Outcome::Failed { reason } => {
@@ -134,8 +135,11 @@ fn body_read(
     name_links(at, batch, job, &claimed.entry, targets.into_iter().map(Into::into));
     let status = Some(body.status);
     if noindex {
-        let seen = Seen::Forbidden { code: NOINDEX, reason: RemoveReason::Robots };
-        let to = Settlement::Cut(Reason::new(NOINDEX, Some("the page asks not to be indexed")));
+        let seen = Seen::Forbidden { code: ReasonCode::Noindex, reason: RemoveReason::Robots };
+        let to = Settlement::Cut(Reason::known(
+            ReasonCode::Noindex,
+            Some("the page asks not to be indexed"),
+        ));
         return settle(at, batch, job, claimed, Look { seen, to, status });
     }
     if let Some(expression) = excluded {
@@ -183,7 +187,7 @@ fn redirected(
     let cut = match web.scope.judge(&to, entry.hops) {
         Err(Cut::Reach | Cut::NotIncluded | Cut::Excluded(_)) => Some(None),
         Err(cut) => Some(Some(cut.code())),
-        Ok(()) if redirects > i64::from(PAGE_HOPS_MAX) => Some(Some("redirects")),
+        Ok(()) if redirects > i64::from(PAGE_HOPS_MAX) => Some(Some(ReasonCode::Redirects)),
         Ok(()) => None,
     };
     let seen = Seen::Moved { status: i64::from(status), to: (address.part, dochash) };

@@ -22,6 +22,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use store::Result;
 use store::ids::{BinId, JobId, Part};
+use store::tables::queue::ReasonCode;
 use store::tables::traps::{self, After, TrapRow};
 
 /// Tallies read at once.
@@ -160,7 +161,7 @@ impl LinkFilter {
                 target.list_depth = index.depth_below();
                 closed = closed.or_else(|| self.budgets.judge_list(index));
             }
-            target.cut = closed.map(|_| Closed::CODE);
+            target.cut = closed.map(|_| ReasonCode::Budget);
         }
     }
 

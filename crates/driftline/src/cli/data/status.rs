@@ -3,13 +3,13 @@
 use crate::cli::say;
 use crate::place::Place;
 use crate::text::{count, shown, size, span, when};
-use crate::verbs::status::{JobSummary, Status, StatusResponse, outages};
+use crate::verbs::status::{Status, StatusResponse, outages};
 use clap::Args as ClapArgs;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::clock;
 use store::tables::cursors::{self, LINKS, SEARCH};
-use store::tables::overview::Standing;
+use store::tables::overview::{JobOverview, Standing};
 use store::tables::queue::State;
 
 /// Show what there is, who works on it, and how each job stands
@@ -82,7 +82,7 @@ fn lines(found: &StatusResponse, place: &str, now_ms: i64) -> Vec<String> {
     out
 }
 
-fn job_lines(job: &JobSummary, now_ms: i64) -> Vec<String> {
+fn job_lines(job: &JobOverview, now_ms: i64) -> Vec<String> {
     let name = job.name.as_deref().map_or(format!("job {}", job.id), shown);
     let run = job.run;
     let started = |word: &str| match job.start_ms {

@@ -21,10 +21,11 @@ pub(super) fn routes() -> Vec<Route> {
             "/api/v1/status",
             "What there is, who works on it, and how each job stands",
         ),
-        of_jobs("/api/v1/jobs", "How jobs stand", |call, _: NoParams| {
+        of(Area::Jobs, "/api/v1/jobs", "How jobs stand", |call, _: NoParams| {
             call.ask::<Jobs>(JobsRequest { name: None })
         }),
-        of_jobs(
+        of(
+            Area::Jobs,
             "/api/v1/jobs/{name}",
             "A job: its definition without secrets, how it stands, its last and its next runs",
             |call, job: JobRequest| {
@@ -33,7 +34,8 @@ pub(super) fn routes() -> Vec<Route> {
             },
         )
         .or_missing(),
-        of_jobs(
+        of(
+            Area::Jobs,
             "/api/v1/jobs/{name}/failed",
             "What a job has given up, and why",
             |call, request: FailedRequest| {
@@ -42,7 +44,8 @@ pub(super) fn routes() -> Vec<Route> {
             },
         )
         .or_missing(),
-        of_jobs(
+        of(
+            Area::Jobs,
             "/api/v1/jobs/{name}/removals",
             "What a job is to lose, and whether that is held",
             |call, request: RemovalsRequest| {
@@ -51,20 +54,23 @@ pub(super) fn routes() -> Vec<Route> {
             },
         )
         .or_missing(),
-        of_links(
+        of(
+            Area::Links,
             "/api/v1/links",
             "Who links to a page, what it links to, which links it lost",
             links_of,
         )
         .or_missing(),
-        of_links("/api/v1/page", "Everything that is known of one page", page_of).or_missing(),
+        of(Area::Links, "/api/v1/page", "Everything that is known of one page", page_of)
+            .or_missing(),
     ];
     routes.extend(REPORTS.iter().map(report));
     routes
 }
 
-/// A route about jobs.
-fn of_jobs<P, R>(
+/// A route that tells what a viewer of an area may see.
+fn of<P, R>(
+    area: Area,
     path: &'static str,
     about: &'static str,
     run: fn(&Call<'_>, P) -> Result<R, Problem>,
@@ -73,20 +79,7 @@ where
     P: schemars::JsonSchema + for<'de> Deserialize<'de> + 'static,
     R: schemars::JsonSchema + serde::Serialize + 'static,
 {
-    Route::of(Method::Get, path, Gate::Needs(Needs::viewer(Area::Jobs)), about, run)
-}
-
-/// A route about the links of a page.
-fn of_links<P, R>(
-    path: &'static str,
-    about: &'static str,
-    run: fn(&Call<'_>, P) -> Result<R, Problem>,
-) -> Route
-where
-    P: schemars::JsonSchema + for<'de> Deserialize<'de> + 'static,
-    R: schemars::JsonSchema + serde::Serialize + 'static,
-{
-    Route::of(Method::Get, path, Gate::Needs(Needs::viewer(Area::Links)), about, run)
+    Route::of(Method::Get, path, Gate::Needs(Needs::viewer(area)), about, run)
 }
 
 /// The links of a page that is known.

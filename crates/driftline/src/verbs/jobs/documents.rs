@@ -120,7 +120,7 @@ impl From<Listed> for DocumentLine {
     fn from(row: Listed) -> DocumentLine {
         DocumentLine {
             url: row.docid,
-            state: row.state,
+            state: row.state.name().to_owned(),
             status: row.status,
             reason: row.reason,
             detail: row.detail,

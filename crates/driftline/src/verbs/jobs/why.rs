@@ -97,7 +97,7 @@ fn reason(looked: &LookedUp) -> WhyReason {
         sentence: because.sentence,
         next: because.next,
         command: because.command,
-        state: looked.row.as_ref().map(|row| row.state.clone()),
+        state: looked.row.as_ref().map(|row| row.state.name().to_owned()),
         reason: looked.row.as_ref().and_then(|row| row.reason.clone()),
         status: document.and_then(|document| document.http_status),
         checked_ms: document.map(|document| document.checked_ms),

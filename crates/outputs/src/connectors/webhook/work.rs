@@ -6,7 +6,7 @@
 //! version stays.
 
 use super::signature::sign;
-use super::{ID, URI, WebhookConfig};
+use super::{ID, Removal, SendMethod, URI, WebhookConfig};
 use crate::connectors::isolation::{BatchOutcome, isolate, unless_unavailable};
 use crate::connectors::worst_of_each;
 use crate::fields;
@@ -59,16 +59,16 @@ impl Webhook {
     }
 
     fn request(&self, changes: &[WebhookMessage]) -> Result<ServerRequest<'static>, Unavailable> {
-        let method = match self.config.method.as_str() {
-            "put" => Method::PUT,
-            _ => Method::POST,
+        let method = match self.config.method {
+            SendMethod::Put => Method::PUT,
+            SendMethod::Post => Method::POST,
         };
         let [one] = changes else {
             let all: Vec<&str> = changes.iter().map(|it| it.message.as_str()).collect();
             let body = format!(r#"{{"changes":[{}]}}"#, all.join(","));
             return Ok(ServerRequest::json(method, self.server.base().clone(), body.into_bytes()));
         };
-        if one.is_removal && self.config.removal == "delete" {
+        if one.is_removal && self.config.removal == Removal::Delete {
             return Ok(ServerRequest::new(Method::DELETE, self.address(&one.uri, true)?));
         }
         let body = match self.config.batch {

@@ -10,7 +10,7 @@ use page::ids::DocHash;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use store::dialect::Dialect;
-use store::ids::{ConnectionId, DocumentId, IdMaker, JobId};
+use store::ids::{CommitNumber, ConnectionId, DocumentId, IdMaker, JobId};
 use store::objects::{Location, Objects};
 use store::panics::Faults;
 use store::patience::Patience;
@@ -175,7 +175,7 @@ impl World {
             };
             let Some((uri, version)) = sent else {
                 let has_nothing = row.uri.is_none() && row.stale_uris.is_none();
-                row.pending = Some(Pending::new(Decision::Remove, seq, job));
+                row.pending = Some(Pending::new(Decision::Remove, CommitNumber(seq), job));
                 let after = Some(row).filter(|_| !has_nothing);
                 return ingests::save(tx, part, OUTPUT, &[Move { before, after }]);
             };
@@ -186,7 +186,7 @@ impl World {
             row.uri = Some(URIS[uri].to_owned());
             row.uri_hash = Some(DocHash::of(URIS[uri]).0.to_vec());
             row.ways = Some(job.0.to_string());
-            row.pending = Some(Pending::new(Decision::Update, seq, job));
+            row.pending = Some(Pending::new(Decision::Update, CommitNumber(seq), job));
             let mut document = Document::new(DocumentId(id), dochash, docid.clone(), 1);
             document.length = Some(content(number, version));
             documents::save(tx, part, connection, &[document])?;

@@ -15,7 +15,7 @@ use page::uri::Uri;
 use serde::Deserialize;
 use std::sync::Arc;
 use store::chunkfile::document::{self, DocumentRecord, Fetch};
-use store::ids::{JobId, Part};
+use store::ids::{CommitNumber, JobId, Part};
 use store::objects::Objects;
 use store::panics::{FaultPoint, Faults, caught};
 use store::tables::chunks::{self, Committed, Head};
@@ -89,7 +89,7 @@ impl Chunks {
     }
 
     /// Committed chunks behind a number.
-    pub fn after(&self, part: Part, seq: i64, limit: u32) -> Result<Vec<Head>> {
+    pub fn after(&self, part: Part, seq: CommitNumber, limit: u32) -> Result<Vec<Head>> {
         self.db.read(move |tx| chunks::heads_after(tx, part, seq, limit))
     }
 

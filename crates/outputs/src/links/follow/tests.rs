@@ -60,7 +60,7 @@ struct World {
     lease: Lease,
     links: LinkIndexConsumer,
     changes: Arc<AtomicUsize>,
-    at: i64,
+    at: CommitNumber,
     _folder: tempfile::TempDir,
 }
 
@@ -93,7 +93,15 @@ impl World {
         let map = Arc::new(CountingMap { inner, changes: changes.clone() });
         let links = LinkIndexConsumer::new(db.clone(), objects, LinkIndex::new(map, 1))?;
         let (ids, lease) = (IdMaker::new(NodeId(1))?, lease(db, cursors::LINKS)?);
-        Ok(World { db: db.clone(), ids, lease, links, changes, at: 0, _folder: folder })
+        Ok(World {
+            db: db.clone(),
+            ids,
+            lease,
+            links,
+            changes,
+            at: CommitNumber::NONE,
+            _folder: folder,
+        })
     }
 
     /// A job says which links count.
@@ -182,23 +190,24 @@ fn a_job_without_links_costs_the_link_index_nothing() {
         world.commit_page(1, 1, true)?;
         world.follow()?;
         let cursor = world.links.index.cursor(PART)?;
+        let further = |commits: i64| CommitNumber(cursor.0 + commits);
         for _ in 0..100 {
             world.commit_unreadable(2)?;
         }
         assert_eq!(world.follow()?, 0, "nothing is read, nothing is written");
-        assert_eq!(world.at, cursor + 100, "and it is up to date");
+        assert_eq!(world.at, further(100), "and it is up to date");
         // The end of a process writes how far it is, and a page that counts does.
         let leases = [world.lease.clone()];
         world.links.tend(&leases, true)?;
-        assert_eq!(world.links.index.cursor(PART)?, cursor + 100);
+        assert_eq!(world.links.index.cursor(PART)?, further(100));
         world.commit_unreadable(2)?;
         world.commit_page(1, 2, true)?;
         world.follow()?;
-        assert_eq!((world.in_links()?, world.links.index.cursor(PART)?), (2, cursor + 102));
+        assert_eq!((world.in_links()?, world.links.index.cursor(PART)?), (2, further(102)));
         // Somebody who takes the part up passes again what was only passed.
         world.commit_unreadable(2)?;
         world.follow()?;
-        assert_eq!(world.links.take_up(&world.lease.clone())?, cursor + 102);
+        assert_eq!(world.links.take_up(&world.lease.clone())?, further(102));
         // What is wanted is read.
         world.commit_unreadable(1)?;
         assert!(world.follow().is_err());
@@ -217,7 +226,8 @@ fn how_far_the_link_index_is_without_links_is_written_now_and_then() {
             world.follow()?;
         }
         assert_eq!(world.changes.load(Ordering::SeqCst), 1);
-        assert_eq!(world.links.index.cursor(PART)?, i64::try_from(PASSED_MAX).unwrap());
+        let passed = CommitNumber(i64::try_from(PASSED_MAX).unwrap());
+        assert_eq!(world.links.index.cursor(PART)?, passed);
         Ok(())
     });
 }

@@ -16,7 +16,7 @@ use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::sorted::{Look, Replaced, Sorted, SortedMap, Work};
 use store::tables::leases::Lease;
 use store::{Error, Result};
@@ -122,9 +122,10 @@ impl FaultBatch {
     /// What is left of it, when it is told to an index that may have had it.
     fn batch(&self, index: &LinkIndex) -> ChangeBatch {
         let is_new = |it: &&PageChange| {
-            !it.in_order || index.cursor(index.part_of(&it.uri)).unwrap() < self.number
+            !it.in_order || index.cursor(index.part_of(&it.uri)).unwrap().0 < self.number
         };
-        let mark = |part: u32| Mark::Cursor { part: Part(part.into()), seq: self.number };
+        let mark =
+            |part: u32| Mark::Cursor { part: Part(part.into()), seq: CommitNumber(self.number) };
         let is_followed = self.changes.iter().any(|it| it.in_order);
         let marks = if is_followed { (0..PARTS).map(mark).collect() } else { Vec::new() };
         ChangeBatch { changes: self.changes.iter().filter(is_new).cloned().collect(), marks }

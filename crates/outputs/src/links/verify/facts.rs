@@ -19,7 +19,7 @@ use super::super::parts::Parts;
 use page::facts::{LinkKind, Rel};
 use std::collections::HashSet;
 use std::path::Path;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::objects::Objects;
 use store::sorted::{Pair, Span};
 use store::tables::{chunks, documents};
@@ -125,11 +125,11 @@ type Push<'a> = dyn FnMut(u8, &str, &[u8]) -> Result<()> + 'a;
 fn push_facts(
     db: &Db,
     part: Part,
-    cursor: i64,
+    cursor: CommitNumber,
     chunks: &mut Chunks,
     push: &mut Push<'_>,
 ) -> Result<()> {
-    let mut seq = 0;
+    let mut seq = CommitNumber::NONE;
     loop {
         let some = db.read(move |tx| chunks::after(tx, part, seq, CHUNKS_STEP))?;
         let Some(last) = some.last() else { return Ok(()) };

@@ -25,7 +25,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::chunkfile::document::{Access, Change, DocumentRecord, Fetch, RemoveReason};
 use store::chunkfile::facts;
-use store::ids::{ChunkId, ConnectionId, DocumentId, IdMaker, JobId, NodeId, ObjectId, Part, Run};
+use store::ids::{
+    ChunkId, CommitNumber, ConnectionId, DocumentId, IdMaker, JobId, NodeId, ObjectId, Part, Run,
+};
 use store::objects::{ChunkKey, Location, ObjectPath, Objects};
 use store::panics::Faults;
 use store::sorted::{Embedded, Place};
@@ -294,7 +296,7 @@ impl World {
     }
 
     /// How far the index is, by what it says itself, and how far the crawl is.
-    pub fn progress(&mut self, part: Part) -> Result<(i64, i64)> {
+    pub fn progress(&mut self, part: Part) -> Result<(CommitNumber, CommitNumber)> {
         let head = self.db.read(move |tx| leases::last_commit(tx, part, "crawl"))?;
         let lease = self.leases[&part].clone();
         Ok((self.search.take_up(&lease)?, head))
@@ -406,7 +408,7 @@ impl World {
         self.search = SearchIndexConsumer::new(self.context.clone(), Box::new(|| {}))?;
         let part = Part(0);
         let mut shard = Shard::open(&self.context, part)?;
-        shard.writer.cursors.set(part, 1_000_000);
+        shard.writer.cursors.set(part, CommitNumber(1_000_000));
         shard.writer.commit()?;
         drop(shard);
         self.crash(false)

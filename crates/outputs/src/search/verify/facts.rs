@@ -10,7 +10,7 @@ use crate::search::schema::{AnchorText, DocumentKey, IndexedDocument};
 use page::domain::SuffixList;
 use std::collections::BTreeMap;
 use store::chunkfile::document::DocumentRecord;
-use store::ids::{ChunkId, Part};
+use store::ids::{ChunkId, CommitNumber, Part};
 use store::tables::chunks::{self, Committed};
 use store::tables::{documents, settings};
 use store::{Result, pack};
@@ -40,7 +40,7 @@ impl FactsComparison<'_> {
         let mut parts: Vec<_> = reached.iter().collect();
         parts.sort();
         for (part, (until, _)) in parts {
-            let (part, mut seq) = (*part, 0);
+            let (part, mut seq) = (*part, CommitNumber::NONE);
             while seq < *until {
                 let chunks =
                     db.read(move |tx| chunks::changes_after(tx, part, seq, CHUNKS_STEP))?;

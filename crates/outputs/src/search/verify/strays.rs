@@ -7,7 +7,7 @@
 use super::{VerifyContext, VerifyPositions, broken, live};
 use crate::search::schema::DocumentKey;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::tables::{chunks, documents};
 use store::{Result, pack};
 use tantivy::schema::{Field, IndexRecordOption, Value};
@@ -129,7 +129,7 @@ fn settle(
     for (part, some) in strays {
         let mut by_hash: HashMap<_, Vec<Stray<'_>>> = HashMap::new();
         some.into_iter().for_each(|it| by_hash.entry(it.key.hash).or_default().push(it));
-        let mut seq = reached.get(&part).map_or(0, |it| it.0);
+        let mut seq = reached.get(&part).map_or(CommitNumber::NONE, |it| it.0);
         while !by_hash.is_empty() {
             let chunks = of.db.read(move |tx| chunks::after(tx, part, seq, CHUNKS_STEP))?;
             let Some(last) = chunks.last() else { break };

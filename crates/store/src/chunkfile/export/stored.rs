@@ -9,7 +9,7 @@ use std::io::Write;
 
 use super::WarcGzWriter;
 use crate::chunkfile::{bodies, warc::Record};
-use crate::ids::Part;
+use crate::ids::{CommitNumber, Part};
 use crate::objects::{ObjectPath, Objects};
 use crate::tables::chunk_storage::{self, StoredBodies};
 use crate::tables::settings;
@@ -41,7 +41,7 @@ pub fn export_stored(
     writer.push(info)?;
     let mut chunks = 0;
     for part in (0..i64::from(db.read(settings::parts)?)).map(Part) {
-        let mut after = 0;
+        let mut after = CommitNumber::NONE;
         loop {
             let page = db.read(move |tx| chunk_storage::stored_bodies(tx, part, after, PAGE))?;
             let Some(last) = page.last() else { break };

@@ -202,10 +202,14 @@ fn a_chunk_whose_consumers_have_not_passed_is_not_rewritten() {
         store.point_to(50)?;
         store.commit_documents(3, &[])?;
         store.row(0, Row::Here)?;
-        store.db.write(|tx| cursors::advance(tx, PART, "search", 0, 1, 0))?;
+        store.db.write(|tx| {
+            cursors::advance(tx, PART, "search", CommitNumber(0), CommitNumber(1), 0)
+        })?;
         let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!((report.rewritten, store.left()?), (0, vec![0, 1, 2]));
-        store.db.write(|tx| cursors::advance(tx, PART, "search", 1, 2, 0))?;
+        store.db.write(|tx| {
+            cursors::advance(tx, PART, "search", CommitNumber(1), CommitNumber(2), 0)
+        })?;
         let report = store.gc(&keep, || NOW_MS)?;
         assert_eq!((report.rewritten, store.left()?), (1, vec![0]));
         Ok(())
@@ -221,7 +225,7 @@ fn a_rewriting_that_was_cut_off_changes_nothing() {
         let other = Asking { node: NodeId(2), ..asking("two", NOW_MS) };
         let taken = store.db.write(move |tx| leases::take(tx, PART, ROLE, &other))?;
         let held = Held { db: store.db, lease: &store.lease, clock: || NOW_MS };
-        let settled = Settled { seq: 1, before_ms: NOW_MS - KEEP.settled_ms };
+        let settled = Settled { seq: CommitNumber(1), before_ms: NOW_MS - KEEP.settled_ms };
         let (objects, ids, until_bytes) = (store.objects, &store.ids, u64::MAX);
         let rewriting = Rewriting { held: &held, objects, ids, settled, until_bytes };
         let lost = rewriting.run(&mut Report::default());

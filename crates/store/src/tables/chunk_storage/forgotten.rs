@@ -6,7 +6,7 @@
 //! sum of such rows. So what is missing below the slowest consumer's place was not needed.
 
 use super::{Looked, Settled, Step, step_over};
-use crate::ids::Part;
+use crate::ids::{CommitNumber, Part};
 use crate::{Result, Tx};
 
 /// Forgets chunks that nothing needs, among up to `limit` numbered after `after` and not after
@@ -15,7 +15,7 @@ use crate::{Result, Tx};
 pub fn forget(
     tx: &mut Tx<'_>,
     part: Part,
-    after: i64,
+    after: CommitNumber,
     settled: Settled,
     limit: u32,
     _now_ms: i64,

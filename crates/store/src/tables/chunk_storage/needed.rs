@@ -6,7 +6,7 @@
 //! commit of that chunk only, so of a settled chunk ever less is needed.
 
 use crate::collect::Written;
-use crate::ids::{ChunkId, ObjectId, Part};
+use crate::ids::{ChunkId, CommitNumber, ObjectId, Part};
 use crate::tables::documents::LAST_LOOK;
 use crate::tables::{chunks, objects};
 use crate::{Result, Tx, Value};
@@ -16,7 +16,7 @@ use page::ids::DocHash;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
     /// The number up to which it is.
-    pub seq: i64,
+    pub seq: CommitNumber,
     /// Documents that were removed before this time point to nothing.
     pub before_ms: i64,
 }
@@ -27,7 +27,7 @@ pub struct Settled {
 pub struct Stored {
     pub id: ChunkId,
     /// Its number in the part's order.
-    pub seq: i64,
+    pub seq: CommitNumber,
     /// Records with facts that it was committed with.
     pub written: i64,
     /// Documents that point to its facts.
@@ -42,7 +42,7 @@ pub struct Stored {
 pub fn stored(
     tx: &mut Tx<'_>,
     part: Part,
-    after: i64,
+    after: CommitNumber,
     settled: Settled,
     limit: u32,
 ) -> Result<Vec<Stored>> {

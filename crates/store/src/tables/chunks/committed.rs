@@ -1,6 +1,6 @@
 //! Committed chunks, as those read them who consume them in their order.
 
-use crate::ids::{ChunkId, JobId, ObjectId, Part, Run};
+use crate::ids::{ChunkId, CommitNumber, JobId, ObjectId, Part, Run};
 use crate::value::{Row, column};
 use crate::{Result, Tx};
 
@@ -9,7 +9,7 @@ use crate::{Result, Tx};
 #[allow(missing_docs)]
 pub struct Committed {
     pub id: ChunkId,
-    pub seq: i64,
+    pub seq: CommitNumber,
     pub job: JobId,
     pub run: Run,
     pub documents: i64,
@@ -23,7 +23,7 @@ pub struct Committed {
 #[allow(missing_docs)]
 pub struct Head {
     pub id: ChunkId,
-    pub seq: i64,
+    pub seq: CommitNumber,
     pub job: JobId,
     /// Documents settled.
     pub documents: i64,
@@ -96,7 +96,7 @@ pub enum Facts {
 }
 
 /// Committed chunks after a number, in order: what an output's cursor walks.
-pub fn after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Committed>> {
+pub fn after(tx: &mut Tx<'_>, part: Part, seq: CommitNumber, limit: u32) -> Result<Vec<Committed>> {
     tx.query(
         &format!(
             "SELECT {COMMITTED} FROM chunks
@@ -108,7 +108,12 @@ pub fn after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Co
 }
 
 /// As [`after`], without the facts of chunks that [have no news](Head::has_news).
-pub fn changes_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Committed>> {
+pub fn changes_after(
+    tx: &mut Tx<'_>,
+    part: Part,
+    seq: CommitNumber,
+    limit: u32,
+) -> Result<Vec<Committed>> {
     tx.query(
         "SELECT id, seq, jobid, run, documents, committed_ms, bodies_object,
                 CASE WHEN adds + updates + removes > 0 OR bodies_object IS NOT NULL
@@ -123,7 +128,12 @@ pub fn changes_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Resul
 }
 
 /// The same chunks as [`after`] without their facts, none of which are read on the way.
-pub fn heads_after(tx: &mut Tx<'_>, part: Part, seq: i64, limit: u32) -> Result<Vec<Head>> {
+pub fn heads_after(
+    tx: &mut Tx<'_>,
+    part: Part,
+    seq: CommitNumber,
+    limit: u32,
+) -> Result<Vec<Head>> {
     tx.query(
         &format!(
             "SELECT {HEAD} FROM chunks

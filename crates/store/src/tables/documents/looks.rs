@@ -8,7 +8,8 @@ use super::{Document, LOOK};
 use crate::checksums::Places;
 use crate::checksums::declared::LOOKS;
 use crate::ids::Part;
-use crate::value::{Raw, Row};
+use crate::tx::overwritten;
+use crate::value::{Raw, Row, column};
 use crate::{Result, Tx, Value};
 use std::sync::LazyLock;
 
@@ -38,16 +39,11 @@ pub fn note_looks<'a>(
 ) -> Result<()> {
     let rows: Vec<Vec<Value<'_>>> =
         documents.into_iter().map(|document| document.to_look(part)).collect();
-    let changed: Vec<String> = COLUMNS
-        .split(", ")
-        .chain(["checksum"])
-        .filter(|column| !matches!(*column, "part" | "id"))
-        .map(|column| format!("{column} = excluded.{column}"))
-        .collect();
+    let changed = overwritten(COLUMNS, &["part", "id"]);
     tx.insert_rows(
         &format!("INSERT INTO looks ({COLUMNS}, checksum)"),
         &rows,
-        &format!("ON CONFLICT (part, id) DO UPDATE SET {}", changed.join(", ")),
+        &format!("ON CONFLICT (part, id) DO UPDATE SET {changed}"),
     )?;
     Ok(())
 }
@@ -101,18 +97,18 @@ impl Document {
         if matches!(row.raw(LOOK)?, Raw::Null) || !SELECTED.is_whole(row)? {
             return Ok(());
         }
-        self.outcome = row.get(LOOK + 3)?;
-        self.http_status = row.get(LOOK + 4)?;
-        self.etag = row.get(LOOK + 5)?;
-        self.last_modified = row.get(LOOK + 6)?;
-        self.checked_ms = row.get(LOOK + 7)?;
-        self.fetched_ms = row.get(LOOK + 8)?;
-        self.checks = row.get(LOOK + 9)?;
-        self.quiet_ms = row.get(LOOK + 10)?;
-        self.restless_ms = row.get(LOOK + 11)?;
-        self.missing = row.get(LOOK + 12)?;
-        self.missing_run = row.get(LOOK + 13)?;
-        self.missing_ms = row.get(LOOK + 14)?;
+        self.outcome = row.get(LOOK + column!(COLUMNS, "outcome"))?;
+        self.http_status = row.get(LOOK + column!(COLUMNS, "httpstatus"))?;
+        self.etag = row.get(LOOK + column!(COLUMNS, "etag"))?;
+        self.last_modified = row.get(LOOK + column!(COLUMNS, "lastmodified"))?;
+        self.checked_ms = row.get(LOOK + column!(COLUMNS, "checked_ms"))?;
+        self.fetched_ms = row.get(LOOK + column!(COLUMNS, "fetched_ms"))?;
+        self.checks = row.get(LOOK + column!(COLUMNS, "checks"))?;
+        self.quiet_ms = row.get(LOOK + column!(COLUMNS, "quiet_ms"))?;
+        self.restless_ms = row.get(LOOK + column!(COLUMNS, "restless_ms"))?;
+        self.missing = row.get(LOOK + column!(COLUMNS, "missing"))?;
+        self.missing_run = row.get(LOOK + column!(COLUMNS, "missing_run"))?;
+        self.missing_ms = row.get(LOOK + column!(COLUMNS, "missing_ms"))?;
         Ok(())
     }
 }

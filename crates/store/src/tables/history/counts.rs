@@ -6,6 +6,7 @@
 
 use super::Activity;
 use crate::ids::{ConnectionId, JobId, Part};
+use crate::value::column;
 use crate::{Result, Tx, Value};
 use std::collections::BTreeMap;
 
@@ -106,24 +107,28 @@ pub fn between(
     limit: u32,
 ) -> Result<Vec<Count>> {
     tx.query(
-        "SELECT jobid, activitytype, resultcode, CAST(SUM(activities) AS BIGINT),
-                CAST(SUM(bytes) AS BIGINT)
-         FROM history_counts WHERE connectionid = $1 AND hour >= $2 AND hour < $3
-         GROUP BY jobid, activitytype, resultcode
-         ORDER BY jobid, activitytype, resultcode LIMIT $4",
+        &format!(
+            "SELECT {COUNT} FROM history_counts
+             WHERE connectionid = $1 AND hour >= $2 AND hour < $3
+             GROUP BY jobid, activitytype, resultcode
+             ORDER BY jobid, activitytype, resultcode LIMIT $4"
+        ),
         &[connection.into(), since_ms.into(), until_ms.into(), limit.into()],
         |row| {
-            let job = Some(row.get::<JobId>(0)?).filter(|job| job.0 != 0);
+            let job: JobId = row.get(column!(COUNT, "jobid"))?;
             Ok(Count {
-                job,
-                kind: row.get(1)?,
-                result: row.get(2)?,
-                activities: row.get(3)?,
-                bytes: row.get(4)?,
+                job: Some(job).filter(|job| job.0 != 0),
+                kind: row.get(column!(COUNT, "activitytype"))?,
+                result: row.get(column!(COUNT, "resultcode"))?,
+                activities: row.get(column!(COUNT, "all_activities"))?,
+                bytes: row.get(column!(COUNT, "all_bytes"))?,
             })
         },
     )
 }
+
+const COUNT: &str = "jobid, activitytype, resultcode,
+    CAST(SUM(activities) AS BIGINT) AS all_activities, CAST(SUM(bytes) AS BIGINT) AS all_bytes";
 
 /// A count that is not what the rows say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,34 +145,44 @@ pub struct Difference {
     pub counted: (i64, i64),
 }
 
+const DIFFERENCE: &str = "part, connectionid, hour, activitytype, resultcode,
+    CAST(SUM(kept) AS BIGINT) AS all_kept, CAST(SUM(kept_bytes) AS BIGINT) AS all_kept_bytes,
+    CAST(SUM(counted) AS BIGINT) AS all_counted,
+    CAST(SUM(counted_bytes) AS BIGINT) AS all_counted_bytes";
+
 /// Counts that are not what the rows say, of all parts: rows lie in the order of time, and one
 /// walk over them is enough.
 pub fn differences(tx: &mut Tx<'_>) -> Result<Vec<Difference>> {
     tx.query(
-        "SELECT part, connectionid, hour, activitytype, resultcode,
-                CAST(SUM(kept) AS BIGINT), CAST(SUM(kept_bytes) AS BIGINT),
-                CAST(SUM(counted) AS BIGINT), CAST(SUM(counted_bytes) AS BIGINT)
-         FROM (
-             SELECT part, connectionid, hour, jobid, activitytype, resultcode, activities AS kept,
-                    bytes AS kept_bytes, 0 AS counted, 0 AS counted_bytes
-             FROM history_counts
-             UNION ALL
-             SELECT part, connectionid, starttime - starttime % $1, COALESCE(jobid, 0),
-                    activitytype, COALESCE(resultcode, ''), 0, 0, 1, COALESCE(datasize, 0)
-             FROM history) AS sides
-         GROUP BY part, connectionid, hour, jobid, activitytype, resultcode
-         HAVING SUM(kept) <> SUM(counted) OR SUM(kept_bytes) <> SUM(counted_bytes)
-         ORDER BY part, connectionid, hour LIMIT $2",
+        &format!(
+            "SELECT {DIFFERENCE} FROM (
+                 SELECT part, connectionid, hour, jobid, activitytype, resultcode,
+                        activities AS kept, bytes AS kept_bytes, 0 AS counted, 0 AS counted_bytes
+                 FROM history_counts
+                 UNION ALL
+                 SELECT part, connectionid, starttime - starttime % $1, COALESCE(jobid, 0),
+                        activitytype, COALESCE(resultcode, ''), 0, 0, 1, COALESCE(datasize, 0)
+                 FROM history) AS sides
+             GROUP BY part, connectionid, hour, jobid, activitytype, resultcode
+             HAVING SUM(kept) <> SUM(counted) OR SUM(kept_bytes) <> SUM(counted_bytes)
+             ORDER BY part, connectionid, hour LIMIT $2"
+        ),
         &[HOUR_MS.into(), DIFFERENCES_MAX.into()],
         |row| {
             Ok(Difference {
-                part: row.get(0)?,
-                connection: row.get(1)?,
-                hour: row.get(2)?,
-                kind: row.get(3)?,
-                result: row.get(4)?,
-                kept: (row.get(5)?, row.get(6)?),
-                counted: (row.get(7)?, row.get(8)?),
+                part: row.get(column!(DIFFERENCE, "part"))?,
+                connection: row.get(column!(DIFFERENCE, "connectionid"))?,
+                hour: row.get(column!(DIFFERENCE, "hour"))?,
+                kind: row.get(column!(DIFFERENCE, "activitytype"))?,
+                result: row.get(column!(DIFFERENCE, "resultcode"))?,
+                kept: (
+                    row.get(column!(DIFFERENCE, "all_kept"))?,
+                    row.get(column!(DIFFERENCE, "all_kept_bytes"))?,
+                ),
+                counted: (
+                    row.get(column!(DIFFERENCE, "all_counted"))?,
+                    row.get(column!(DIFFERENCE, "all_counted_bytes"))?,
+                ),
             })
         },
     )

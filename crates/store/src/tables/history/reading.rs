@@ -5,6 +5,7 @@
 
 use super::Activity;
 use crate::ids::ConnectionId;
+use crate::value::{Row, column};
 use crate::{Result, Tx};
 
 /// A place in the order of time: when an activity began, and its id.
@@ -38,6 +39,26 @@ impl Walk {
     }
 }
 
+const ACTIVITY: &str = "id, connectionid, jobid, activitytype, entityid, datasize, resultcode, \
+                        resultdesc, starttime, endtime";
+
+impl Activity {
+    fn from_row(row: &Row<'_>) -> Result<Activity> {
+        Ok(Activity {
+            id: row.get(column!(ACTIVITY, "id"))?,
+            connection: row.get(column!(ACTIVITY, "connectionid"))?,
+            job: row.get(column!(ACTIVITY, "jobid"))?,
+            kind: row.get(column!(ACTIVITY, "activitytype"))?,
+            entity: row.get(column!(ACTIVITY, "entityid"))?,
+            bytes: row.get(column!(ACTIVITY, "datasize"))?,
+            result: row.get(column!(ACTIVITY, "resultcode"))?,
+            description: row.get(column!(ACTIVITY, "resultdesc"))?,
+            start_ms: row.get(column!(ACTIVITY, "starttime"))?,
+            end_ms: row.get(column!(ACTIVITY, "endtime"))?,
+        })
+    }
+}
+
 /// The next activities of a walk, behind a key.
 pub fn page(tx: &mut Tx<'_>, walk: &Walk, after: Key, limit: u32) -> Result<Vec<Activity>> {
     let (condition, order, bound_ms) = match walk.newest_first {
@@ -46,27 +67,12 @@ pub fn page(tx: &mut Tx<'_>, walk: &Walk, after: Key, limit: u32) -> Result<Vec<
     };
     tx.query(
         &format!(
-            "SELECT id, connectionid, jobid, activitytype, entityid, datasize, resultcode,
-                    resultdesc, starttime, endtime
-             FROM history
+            "SELECT {ACTIVITY} FROM history
              WHERE connectionid = $1 AND {condition}
              ORDER BY starttime {order}, id {order} LIMIT $5"
         ),
         &[walk.connection.into(), after.0.into(), after.1.into(), bound_ms.into(), limit.into()],
-        |row| {
-            Ok(Activity {
-                id: row.get(0)?,
-                connection: row.get(1)?,
-                job: row.get(2)?,
-                kind: row.get(3)?,
-                entity: row.get(4)?,
-                bytes: row.get(5)?,
-                result: row.get(6)?,
-                description: row.get(7)?,
-                start_ms: row.get(8)?,
-                end_ms: row.get(9)?,
-            })
-        },
+        Activity::from_row,
     )
 }
 

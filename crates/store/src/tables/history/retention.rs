@@ -8,6 +8,7 @@
 
 use super::{Activity, Key, NOTHING_NEW, UNCHANGED, counts, says_nothing_new};
 use crate::ids::{ConnectionId, Part};
+use crate::value::column;
 use crate::{Db, Result, Tx};
 use std::collections::BTreeSet;
 
@@ -40,16 +41,21 @@ pub(super) struct Stretch {
     pub only_nothing_new: bool,
 }
 
+/// What an activity is counted by.
+const COUNTED: &str = "id, connectionid, jobid, activitytype, datasize, resultcode, starttime";
+
 /// Forgets what a part has in a stretch, and counts it out. Returns how many there were.
 pub(super) fn remove(tx: &mut Tx<'_>, part: Part, stretch: Stretch) -> Result<u64> {
     let Stretch { connection, after, last, only_nothing_new } = stretch;
     let gone: Vec<Activity> = tx.query(
-        "DELETE FROM history
-         WHERE part = $1 AND connectionid = $2
-           AND (starttime, id) > ($3, $4) AND (starttime, id) <= ($5, $6)
-           AND (CAST($7 AS BIGINT) = 0 OR resultcode IN ($8, $9)
-                OR SUBSTR(resultdesc, 1, CAST($10 AS INTEGER)) = $11)
-         RETURNING id, connectionid, jobid, activitytype, datasize, resultcode, starttime",
+        &format!(
+            "DELETE FROM history
+             WHERE part = $1 AND connectionid = $2
+               AND (starttime, id) > ($3, $4) AND (starttime, id) <= ($5, $6)
+               AND (CAST($7 AS BIGINT) = 0 OR resultcode IN ($8, $9)
+                    OR SUBSTR(resultdesc, 1, CAST($10 AS INTEGER)) = $11)
+             RETURNING {COUNTED}"
+        ),
         &[
             part.into(),
             connection.into(),
@@ -65,15 +71,15 @@ pub(super) fn remove(tx: &mut Tx<'_>, part: Part, stretch: Stretch) -> Result<u6
         ],
         |row| {
             Ok(Activity {
-                id: row.get(0)?,
-                connection: row.get(1)?,
-                job: row.get(2)?,
-                kind: row.get(3)?,
+                id: row.get(column!(COUNTED, "id"))?,
+                connection: row.get(column!(COUNTED, "connectionid"))?,
+                job: row.get(column!(COUNTED, "jobid"))?,
+                kind: row.get(column!(COUNTED, "activitytype"))?,
                 entity: String::new(),
-                bytes: row.get(4)?,
-                result: row.get(5)?,
+                bytes: row.get(column!(COUNTED, "datasize"))?,
+                result: row.get(column!(COUNTED, "resultcode"))?,
                 description: None,
-                start_ms: row.get(6)?,
+                start_ms: row.get(column!(COUNTED, "starttime"))?,
                 end_ms: 0,
             })
         },
@@ -131,6 +137,9 @@ pub fn excess(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<i64> {
     Ok((activities - ACTIVITIES_MIN.max(documents.saturating_mul(PER_DOCUMENT_MAX))).max(0))
 }
 
+/// What shows whether an activity is a look that found nothing new.
+const LOOK: &str = "part, id, starttime, resultcode, resultdesc";
+
 /// Looks at the next `limit` activities of a connection behind a key that began before a time,
 /// and forgets those that are looks which found nothing new, at most `count` of them. Returns
 /// how far it came, and whether it came to the end.
@@ -144,15 +153,18 @@ pub fn thin(
 ) -> Result<(Key, bool)> {
     let rows: Vec<(Part, Key, bool)> = db.read(move |tx| {
         tx.query(
-            "SELECT part, id, starttime, resultcode, resultdesc FROM history
-             WHERE connectionid = $1 AND (starttime, id) > ($2, $3) AND starttime < $4
-             ORDER BY starttime, id LIMIT $5",
+            &format!(
+                "SELECT {LOOK} FROM history
+                 WHERE connectionid = $1 AND (starttime, id) > ($2, $3) AND starttime < $4
+                 ORDER BY starttime, id LIMIT $5"
+            ),
             &[connection.into(), after.0.into(), after.1.into(), before_ms.into(), limit.into()],
             |row| {
-                let (result, description): (Option<String>, Option<String>) =
-                    (row.get(3)?, row.get(4)?);
+                let result: Option<String> = row.get(column!(LOOK, "resultcode"))?;
+                let description: Option<String> = row.get(column!(LOOK, "resultdesc"))?;
                 let is_doomed = says_nothing_new(result.as_deref(), description.as_deref());
-                Ok((row.get(0)?, (row.get(2)?, row.get(1)?), is_doomed))
+                let key = (row.get(column!(LOOK, "starttime"))?, row.get(column!(LOOK, "id"))?);
+                Ok((row.get(column!(LOOK, "part"))?, key, is_doomed))
             },
         )
     })?;

@@ -8,7 +8,7 @@ use super::{
     BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Ownership, Pending, SUMMED, UNDELIVERED, save,
 };
 use crate::dialect::Kind;
-use crate::ids::{ConnectionId, JobId, Part};
+use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
 use crate::tables::counters;
 use crate::{Result, Tx, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -192,7 +192,7 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
         &keys,
         Ingest::from_row,
     )?;
-    let fates: HashMap<(i64, i64), &Met> =
+    let fates: HashMap<(i64, CommitNumber), &Met> =
         met.iter().map(|it| ((it.id, it.pending.seq), *it)).collect();
     let mut moves = Vec::with_capacity(rows.len());
     for row in rows {

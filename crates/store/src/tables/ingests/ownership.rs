@@ -5,7 +5,7 @@
 //! earlier delivery can hide it, but for one that says that the output does not want it.
 
 use super::{Decision, Ingest, Move, Pending, load, save};
-use crate::ids::{ConnectionId, JobId, Part};
+use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
 use crate::tables::claims::Claimant;
 use crate::{Result, Tx};
 use page::ids::DocHash;
@@ -100,7 +100,7 @@ fn again(row: &Ingest, resent: i64, sender: Option<JobId>) -> Option<Move> {
     };
     // Without a job there is nobody who sends it.
     let job = pending.map(|it| it.job).or(sender)?;
-    let seq = pending.map(|it| it.seq).or(row.delivered_seq).unwrap_or(0);
+    let seq = pending.map(|it| it.seq).or(row.delivered_seq).unwrap_or(CommitNumber::NONE);
     let pending = Some(Pending { resent: Some(resent), ..Pending::new(decision, seq, job) });
     // The claim is there; what is unclaimed is sent whole like everything else.
     let ownership = row.ownership.filter(|it| *it != Ownership::Unclaimed);

@@ -18,13 +18,13 @@ fn ingest(id: i64, decision: Decision, seq: i64) -> Ingest {
         last_change_ms: Some(10),
         changes: 1,
         stale_uris: Some("http://example.com/old".into()),
-        pending: Some(Pending::new(decision, seq, JOB)),
+        pending: Some(Pending::new(decision, CommitNumber(seq), JOB)),
         ..Ingest::new(id, ConnectionId(1), DocHash::of(&id.to_string()))
     }
 }
 
 fn met(id: i64, decision: Decision, seq: i64, fate: Fate) -> Met {
-    Met { id, pending: Pending::new(decision, seq, JOB), fate }
+    Met { id, pending: Pending::new(decision, CommitNumber(seq), JOB), fate }
 }
 
 fn decide(tx: &mut Tx<'_>, rows: Vec<Ingest>) -> Result<()> {
@@ -70,7 +70,10 @@ fn a_late_acknowledgement_cannot_hide_a_newer_decision() {
         let keys = [DocHash::of("1"), DocHash::of("2")];
         let kept = db.write(move |tx| load(tx, PART, OUTPUT, ConnectionId(1), &keys))?;
         assert_eq!(kept.len(), 1, "what was removed leaves no row");
-        assert_eq!((kept[0].first_ingest_ms, kept[0].delivered_seq), (Some(50), Some(1)));
+        assert_eq!(
+            (kept[0].first_ingest_ms, kept[0].delivered_seq),
+            (Some(50), Some(CommitNumber(1)))
+        );
         assert_eq!(kept[0].stale_uris, None);
         Ok(())
     });

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Db;
+use crate::ids::CommitNumber;
 use crate::tables::connections::{self, Connection, Kind};
 use crate::tables::ingests::{Decision, Ingest, Move, Pending};
 use crate::tables::jobs::{self, Job};
@@ -37,7 +38,7 @@ fn defined(db: &Db) -> Result<()> {
         pipelines::replace(tx, JOB, &[stage], 1)?;
         for number in 0..3 {
             let row = Ingest {
-                pending: Some(Pending::new(Decision::Add, 1, JOB)),
+                pending: Some(Pending::new(Decision::Add, CommitNumber(1), JOB)),
                 ..Ingest::new(number + 1, REPOSITORY, DocHash::of(&number.to_string()))
             };
             let moves = [Move { before: None, after: Some(row) }];

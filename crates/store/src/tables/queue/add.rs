@@ -7,7 +7,7 @@
 
 mod known;
 
-use super::{Place, State, count_moves};
+use super::{Place, ReasonCode, State, count_moves};
 use crate::dialect::Dialect;
 use crate::ids::{BinId, Part, QueueId, Run};
 use crate::tables::events;
@@ -39,15 +39,11 @@ pub struct Candidate {
     pub seed: bool,
     /// Who named it: the part and the key.
     pub parent: Option<(Part, DocHash)>,
-    /// Why it is known but not to be fetched: `scope`, `hops`, `limit` or another
-    /// reason; `None` lets it in.
-    pub cut: Option<&'static str>,
+    /// Why it is known but not to be fetched; `None` lets it in.
+    pub cut: Option<ReasonCode>,
     /// Events that it depends on: while one of them is in play, it waits.
     pub events: Vec<String>,
 }
-
-/// The reason of what there was no room for.
-const LIMIT: &str = "limit";
 
 /// What adding did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -134,8 +130,9 @@ fn insert_new<'a>(
         new.sort_by_key(|it| it.id);
     }
     let shut_out = without_room(&new, room);
-    let cut = |it: &Candidate| it.cut.or_else(|| shut_out.contains(&it.id).then_some(LIMIT));
-    let mut new: Vec<(&Candidate, Option<&'static str>)> =
+    let cut =
+        |it: &Candidate| it.cut.or_else(|| shut_out.contains(&it.id).then_some(ReasonCode::Limit));
+    let mut new: Vec<(&Candidate, Option<ReasonCode>)> =
         new.into_iter().map(|it| (it, cut(it))).collect();
     let rows: Vec<Vec<Value<'_>>> =
         new.iter().map(|(candidate, cut)| insert_row(adding, candidate, *cut)).collect();
@@ -171,7 +168,8 @@ fn insert_new<'a>(
     let cut = new.iter().filter(|(_, cut)| cut.is_some()).count() as i64;
     added.woken.extend(new.iter().filter(|(_, cut)| cut.is_none()).map(|(it, _)| it.bin));
     added.new += new.len() as u64;
-    added.crowded_out += new.iter().filter(|(_, cut)| *cut == Some(LIMIT)).count() as u64;
+    added.crowded_out +=
+        new.iter().filter(|(_, cut)| *cut == Some(ReasonCode::Limit)).count() as u64;
     count_moves(tx, place, &[(State::Ready, new.len() as i64 - cut), (State::Cut, cut)])?;
     count_in_bins(tx, place, &documents, adding.now_ms)?;
     Ok(lost)
@@ -187,7 +185,7 @@ fn without_room(new: &[&Candidate], room: &mut Option<i64>) -> BTreeSet<QueueId>
     wanted.into_iter().filter(|_| !take_room(room)).map(|it| it.id).collect()
 }
 
-fn insert_row<'a>(adding: Adding, it: &'a Candidate, cut: Option<&'static str>) -> Vec<Value<'a>> {
+fn insert_row<'a>(adding: Adding, it: &'a Candidate, cut: Option<ReasonCode>) -> Vec<Value<'a>> {
     let Adding { place, run, now_ms, .. } = adding;
     let state = if cut.is_some() { State::Cut } else { State::Ready };
     vec![

@@ -7,7 +7,7 @@
 //! every document that stayed where it was, once.
 
 use super::ready::depth_of;
-use super::{Action, Place, SETTLED, State};
+use super::{Action, Place, ReasonCode, SETTLED, State};
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, Part, QueueId, Run};
 use crate::tables::documents::LAST_LOOK;
 use crate::value::{Row, column};
@@ -30,10 +30,10 @@ pub struct Listed {
     /// Its identifier: for the web, the canonical URL.
     pub docid: String,
     /// Where it stands.
-    pub state: String,
+    pub state: State,
     /// What is to be done.
     pub action: Action,
-    /// Why it stands there: a short code.
+    /// Why it stands there: a short code, which may be one of [`ReasonCode`].
     pub reason: Option<String>,
     /// The reason in words.
     pub detail: Option<String>,
@@ -101,6 +101,11 @@ impl Listed {
             checked_ms: row.get(column!(LISTED, "checked_ms"))?,
             checks: row.get(column!(LISTED, "checks"))?,
         })
+    }
+
+    /// Why it stands there, if that is a reason of the program's own.
+    pub fn reason_code(&self) -> Option<ReasonCode> {
+        self.reason.as_deref().and_then(ReasonCode::parse)
     }
 
     /// Lists that lead to it, if it is a list of documents itself; 0 if it is none.
@@ -246,7 +251,7 @@ pub fn in_jobs(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Vec<List
 }
 
 /// How many documents of a job in a part are left out for a reason, up to a bound.
-pub fn count_cut(tx: &mut Tx<'_>, place: Place, reason: &str, most: i64) -> Result<i64> {
+pub fn count_cut(tx: &mut Tx<'_>, place: Place, reason: ReasonCode, most: i64) -> Result<i64> {
     tx.query_one(
         "SELECT COUNT(*) FROM (SELECT 1 AS one FROM queue
              WHERE part = $1 AND jobid = $2 AND state = 'cut' AND reason = $3 LIMIT $4) c",

@@ -5,46 +5,14 @@
 //! has of a document, and whether it is to lose it, changes here and in
 //! [`removals`](crate::tables::removals), with its counters.
 
-use super::{Action, Place, State};
+use super::{Action, Place, Reason, State};
 use crate::dialect::Kind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
 use crate::tables::removals::{self, Presence, SettledRow};
 use crate::tables::{counters, events};
+use crate::value::{Row, column};
 use crate::{Error, Result, Tx, Value};
 use std::collections::{BTreeMap, HashMap};
-
-/// Bytes of a reason's code: it is part of an index.
-pub const REASON_BYTES_MAX: usize = 64;
-/// Bytes of a reason's words.
-const DETAIL_BYTES_MAX: usize = 2_048;
-
-/// Why a document went where it went: a short code for tables, and words for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason {
-    code: String,
-    detail: Option<String>,
-}
-
-impl Reason {
-    /// The code.
-    pub fn code(&self) -> &str {
-        &self.code
-    }
-
-    /// The words for people, if there are any.
-    pub fn detail(&self) -> Option<&str> {
-        self.detail.as_deref()
-    }
-
-    /// A reason; what is too long is cut.
-    pub fn new(code: &str, detail: Option<&str>) -> Reason {
-        let cut = |text: &str, bytes| text[..text.floor_char_boundary(bytes)].to_owned();
-        Reason {
-            code: cut(code, REASON_BYTES_MAX),
-            detail: detail.map(|text| cut(text, DETAIL_BYTES_MAX)),
-        }
-    }
-}
 
 /// Where a processed document goes.
 #[derive(Debug, Clone, PartialEq)]
@@ -254,19 +222,32 @@ struct Active {
     is_new: bool,
 }
 
+const ACTIVE: &str = "id, bin, rescan, seen_run, done_run, has_document, leaving";
+
+impl Active {
+    fn from_row(row: &Row<'_>) -> Result<Active> {
+        Ok(Active {
+            bin: row.get(column!(ACTIVE, "bin"))?,
+            has_document: row.get(column!(ACTIVE, "has_document"))?,
+            leaving: row.get(column!(ACTIVE, "leaving"))?,
+            rescan: row.get(column!(ACTIVE, "rescan"))?,
+            seen_run: row.get(column!(ACTIVE, "seen_run"))?,
+            is_new: row.get::<Option<Run>>(column!(ACTIVE, "done_run"))?.is_none(),
+        })
+    }
+}
+
 /// All that is active in the claim. The rows are locked, so that no change is lost
 /// between look and update.
 fn active(tx: &mut Tx<'_>, place: Place, claim: ChunkId) -> Result<HashMap<QueueId, Active>> {
     let rows = tx.query(
-        "SELECT id, bin, rescan, seen_run, done_run, has_document, leaving FROM queue
-         WHERE part = $1 AND state = 'active' AND chunk = $2 ORDER BY id LIMIT 100000 /*for update*/",
+        &format!(
+            "SELECT {ACTIVE} FROM queue
+             WHERE part = $1 AND state = 'active' AND chunk = $2
+             ORDER BY id LIMIT 100000 /*for update*/"
+        ),
         &[place.part.into(), claim.into()],
-        |row| {
-            let is_new = row.get::<Option<Run>>(4)?.is_none();
-            let (bin, rescan, seen_run) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            let (has_document, leaving) = (row.get(5)?, row.get(6)?);
-            Ok((row.get(0)?, Active { bin, has_document, leaving, rescan, seen_run, is_new }))
-        },
+        |row| Ok((row.get(column!(ACTIVE, "id"))?, Active::from_row(row)?)),
     )?;
     Ok(rows.into_iter().collect())
 }
@@ -328,7 +309,10 @@ fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> 
         Settlement::Deleted => (Some(Action::Fetch), None, run.into(), null, null, null),
     };
     let (code, detail) = match reason {
-        Some(reason) if state != State::Ready => ((&reason.code).into(), (&reason.detail).into()),
+        Some(reason) if state != State::Ready => {
+            let (code, detail) = reason.columns();
+            (code.into(), detail.into())
+        }
         Some(_) | None => (null, null),
     };
     let check = if state == State::Ready { null } else { check };
@@ -350,7 +334,7 @@ fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> 
 /// One delta for each state, so that no counter is named twice in a statement.
 fn summed(moves: &[(State, i64)]) -> Vec<(State, i64)> {
     State::ALL
-        .into_iter()
-        .map(|state| (state, moves.iter().filter(|it| it.0 == state).map(|it| it.1).sum()))
+        .iter()
+        .map(|&state| (state, moves.iter().filter(|it| it.0 == state).map(|it| it.1).sum()))
         .collect()
 }

@@ -6,7 +6,8 @@
 //! of it; one that another job of the same connection holds is not removed for that job.
 
 use super::{
-    Action, Entry, Place, SETTLED, State, claim_to, count_moves, older_bin_text, peek_older,
+    Action, Entry, Place, ReasonCode, SETTLED, State, claim_to, count_moves, older_bin_text,
+    peek_older,
 };
 use crate::ids::{BinId, ChunkId, ConnectionId, JobId, QueueId, Run};
 use crate::tables::events;
@@ -147,7 +148,7 @@ fn peek_left(tx: &mut Tx<'_>, place: Place, horizon_ms: i64, limit: u32) -> Resu
 }
 
 /// How many documents of a part a run has given up for a reason.
-pub fn given_up(tx: &mut Tx<'_>, place: Place, run: Run, reason: &str) -> Result<i64> {
+pub fn given_up(tx: &mut Tx<'_>, place: Place, run: Run, reason: ReasonCode) -> Result<i64> {
     tx.query_one(
         "SELECT COUNT(*) FROM queue WHERE part = $1 AND jobid = $2 AND state = 'failed'
            AND done_run = $3 AND reason = $4",

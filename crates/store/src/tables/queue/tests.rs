@@ -9,7 +9,7 @@ mod sweeping;
 
 use super::*;
 use crate::dialect::Dialect;
-use crate::ids::NodeId;
+use crate::ids::{CommitNumber, NodeId};
 use crate::tables::leases::{self, Asking, Lease};
 use crate::tables::{bins, chunks};
 use crate::testing::{self, both_databases, each_case};
@@ -24,7 +24,7 @@ fn hash(document: u8) -> DocHash {
     DocHash::of(&format!("http://host{}/{document}", i64::from(document) % BINS))
 }
 
-fn candidate(id: i64, document: u8, hops: i64, cut: Option<&'static str>) -> Candidate {
+fn candidate(id: i64, document: u8, hops: i64, cut: Option<ReasonCode>) -> Candidate {
     let bin = i64::from(document) % BINS;
     let of_host =
         testing::candidate(id, format!("http://host{bin}/{document}"), &format!("host{bin}"));
@@ -113,7 +113,7 @@ struct Model {
     run: i64,
     now_ms: i64,
     next_id: i64,
-    commits: i64,
+    commits: CommitNumber,
     starts: i64,
 }
 
@@ -135,7 +135,7 @@ fn drive(db: &Db, part: Part, steps: &[Step]) -> Result<()> {
         run: 1,
         now_ms: 1_000,
         next_id: 1,
-        commits: 0,
+        commits: CommitNumber::NONE,
     };
     for step in steps {
         match step {
@@ -160,7 +160,7 @@ impl Model {
             .iter()
             .zip(first..)
             .map(|((document, hops), id)| {
-                let reason = if id % 2 == 0 { "hops" } else { "budget" };
+                let reason = if id % 2 == 0 { ReasonCode::Hops } else { ReasonCode::Budget };
                 candidate(id, *document, *hops, (*hops > 2).then_some(reason))
             })
             .collect();
@@ -251,7 +251,7 @@ impl Model {
         for (index, entry) in entries.iter().enumerate() {
             let to = self.settlement(fates[index % fates.len()]);
             self.book(entry, &to);
-            settled.push(Settled { id: entry.id, generation: self.commits, to });
+            settled.push(Settled { id: entry.id, generation: self.commits.0, to });
         }
         let (lease, place, run, now_ms) =
             (self.lease.clone(), self.place, Run(self.run), self.now_ms);
@@ -263,7 +263,7 @@ impl Model {
             chunks::commit(tx, &lease, chunk, seq, &summary, now_ms)?;
             Ok(seq)
         })?;
-        self.commits += 1;
+        self.commits = self.commits.next();
         assert_eq!(seq, self.commits, "commits are numbered without gaps");
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! in it in another way than nearly all do. Invariant: the shapes of a state add up to its
 //! counter.
 
-use super::{Due, Ground, SHAPE, Shape, due, shape};
+use super::{BEHIND_SHAPE, Due, Ground, SHAPE, Shape, due};
 use crate::ids::Run;
 use crate::tables::{counters, queue};
 use crate::{Result, Tx, Value};
@@ -24,7 +24,7 @@ pub fn counts(
 ) -> Result<Vec<(Shape, i64)>> {
     let kept = counters::in_part(tx, place.part, place.job)?;
     let mut found = Vec::new();
-    for state in queue::State::ALL {
+    for &state in queue::State::ALL {
         let count = kept.iter().find(|it| it.0 == state.name()).map_or(0, |it| it.1);
         match state {
             _ if count == 0 => {}
@@ -166,6 +166,6 @@ fn count_shapes(
             state.name()
         ),
         &[place.part.into(), now_ms.into(), run.into(), place.job.into(), SHAPES_MAX.into()],
-        |row| Ok((shape(row, 0)?, row.get(7)?)),
+        |row| Ok((Shape::from_row(row)?, row.get(BEHIND_SHAPE)?)),
     )
 }

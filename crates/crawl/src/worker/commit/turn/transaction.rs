@@ -9,7 +9,7 @@ use crate::ingest::{self, Committing};
 use crate::worker::commit::effects::Effects;
 use crate::worker::commit::prepare::Prepared;
 use std::collections::BTreeSet;
-use store::ids::{BinId, QueueId};
+use store::ids::{BinId, CommitNumber, QueueId};
 use store::objects::{ChunkKey, ObjectPath};
 use store::panics::FaultPoint;
 use store::tables::chunks::Opening;
@@ -34,7 +34,7 @@ impl Turn {
             Some(_) => leases::number_commit(tx, &self.lease)?,
             None => {
                 leases::fence(tx, &self.lease)?;
-                0
+                CommitNumber::NONE
             }
         };
         let raised = self.settle(tx, effects, done)?;

@@ -11,7 +11,7 @@ use crate::worker::{Ended, Settings, Worker, WorkerDeps};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use store::ids::{ConnectionId, IdMaker, JobId, NodeId};
+use store::ids::{CommitNumber, ConnectionId, IdMaker, JobId, NodeId};
 use store::objects::{Location, Objects};
 use store::tables::connections::{self, Connection, Kind};
 use store::tables::jobs::{self, Job};
@@ -69,7 +69,7 @@ fn made(db: &Db, folder: &std::path::Path, consumer_lease_ms: i64) -> Result<()>
                 leases::number_commit(tx, &before)?;
             }
             leases::release(tx, &before, true)?;
-            cursors::set(tx, part, cursors::LINKS, 1, 0)?;
+            cursors::set(tx, part, cursors::LINKS, CommitNumber(1), 0)?;
             let follower = asking("follower", clock::now_ms(), consumer_lease_ms);
             leases::take(tx, part, cursors::LINKS, &follower)?;
         }
@@ -120,7 +120,7 @@ fn documents(db: &Db, part: Part) -> (i64, i64) {
 
 /// The index has applied all but so many commits of the worker's time in a part.
 fn catch_up(db: &Db, part: Part, but: i64) -> Result<()> {
-    db.write(move |tx| cursors::set(tx, part, cursors::LINKS, COMMITS - but, 0))
+    db.write(move |tx| cursors::set(tx, part, cursors::LINKS, CommitNumber(COMMITS - but), 0))
 }
 
 #[test]

@@ -8,8 +8,8 @@ use page::ids::{DocHash, part_of};
 use page::url::host_of;
 use store::ids::{JobId, Part, Run};
 use store::tables::overview::{self, RunTotals};
-use store::tables::queue::Place;
 use store::tables::queue::list;
+use store::tables::queue::{Place, ReasonCode};
 use store::tables::{documents, jobs, settings};
 use store::{Result, Tx};
 
@@ -17,8 +17,6 @@ use store::{Result, Tx};
 const SEEDS_MAX: usize = 100;
 /// URLs that a limit has left out, counted in each part.
 const LEFT_OUT_MAX: i64 = 10_000;
-/// The queue's code for what `--max-pages` has left out.
-const LIMIT: &str = "limit";
 
 /// What a run came to.
 #[derive(serde::Serialize)]
@@ -79,7 +77,7 @@ impl WholeRun {
 fn stopped_at(tx: &mut Tx<'_>, job: JobId, pages: i64, parts: u32) -> Result<Option<StoppedAt>> {
     let mut left_out = 0;
     for part in (0..i64::from(parts)).map(Part) {
-        left_out += list::count_cut(tx, Place { part, job }, LIMIT, LEFT_OUT_MAX)?;
+        left_out += list::count_cut(tx, Place { part, job }, ReasonCode::Limit, LEFT_OUT_MAX)?;
     }
     Ok((left_out > 0).then_some(StoppedAt { pages, left_out }))
 }

@@ -295,7 +295,7 @@ fn a_long_history_is_looked_at_within_bounds() {
 /// Documents of two jobs, in both parts.
 fn fill_queue(db: &Db) -> store::Result<()> {
     use store::ids::{BinId, Run};
-    use store::tables::queue::{self, Adding, Candidate, Place};
+    use store::tables::queue::{self, Adding, Candidate, Place, ReasonCode};
     use store::testing::candidate;
     db.write(|tx| {
         for number in 0..90_i64 {
@@ -304,7 +304,7 @@ fn fill_queue(db: &Db) -> store::Result<()> {
                 bin: BinId(number % 4),
                 priority: 0.5,
                 hops: 1,
-                cut: [None, Some("hops"), Some("robots")][number as usize % 3],
+                cut: [None, Some(ReasonCode::Hops), Some(ReasonCode::Robots)][number as usize % 3],
                 ..candidate(number, format!("http://{host}/{number}"), &host)
             };
             let place = Place { part: Part(number % 2), job: JobId(1 + number % 5 / 4) };

@@ -17,8 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::chunkfile::facts::FactsStream;
-use store::ids::Part;
+use store::ids::{CommitNumber, Part};
 use store::objects::ChunkKey;
+use store::tables::documents::LookOutcome;
+use store::tables::queue::{ReasonCode, State};
 use store::tables::{chunks, settings};
 use store::{Db, objects::Objects, pack};
 
@@ -80,7 +82,7 @@ fn changes(
     let mut records = BTreeMap::new();
     let parts = db.read(settings::parts)?;
     for part in (0..i64::from(parts)).map(Part) {
-        let mut seq = 0;
+        let mut seq = CommitNumber::NONE;
         loop {
             let page = db.read(move |tx| chunks::after(tx, part, seq, CHUNKS))?;
             let Some(last) = page.last() else { break };
@@ -170,15 +172,22 @@ fn unchanged(row: &DocumentLine, known: Option<&FoundUrl>, run: i64) -> FoundUrl
     let was_settled = row.run == Some(run);
     let status = row.status.map_or(String::new(), |status| format!("status {status}"));
     let detail = row.detail.clone().unwrap_or_default();
-    let (state, outcome) = (row.state.as_str(), row.outcome.as_deref().unwrap_or_default());
-    let (fate, why) = match (state, row.reason.as_deref().unwrap_or(outcome)) {
-        ("cut", "robots") => (Fate::Robots, detail),
-        ("cut", "noindex") => (Fate::Noindex, detail),
-        ("cut", "trap") => (Fate::Trap, detail),
-        ("done", "redirect") if was_settled => (Fate::Redirect, status),
-        ("done", "gone") if was_settled => (Fate::Missing, status),
+    let outcome = row.outcome.as_deref().unwrap_or_default();
+    let code = row.reason.as_deref().unwrap_or(outcome);
+    let is_cut = State::parse(&row.state) == Some(State::Cut);
+    let is_done = State::parse(&row.state) == Some(State::Done);
+    let cut = ReasonCode::parse(code).filter(|_| is_cut);
+    let done = LookOutcome::parse(code).filter(|_| is_done && was_settled);
+    let (fate, why) = match (cut, done) {
+        (Some(ReasonCode::Robots), _) => (Fate::Robots, detail),
+        (Some(ReasonCode::Noindex), _) => (Fate::Noindex, detail),
+        (Some(ReasonCode::Trap), _) => (Fate::Trap, detail),
+        (_, Some(LookOutcome::Redirect)) => (Fate::Redirect, status),
+        (_, Some(LookOutcome::Gone)) => (Fate::Missing, status),
         // It was not reached in this run; what forbade it is still known.
-        _ if outcome == "robots" => (Fate::Robots, "as before".to_owned()),
+        _ if ReasonCode::parse(outcome) == Some(ReasonCode::Robots) => {
+            (Fate::Robots, "as before".to_owned())
+        }
         _ => {
             let alone = || "not asked for: its host is left alone".to_owned();
             (Fate::Failing, sentences::of(outcome).unwrap_or_else(alone))

@@ -110,7 +110,7 @@ pub fn walk(
 /// The states that are walked one after the other; `None` is all in one.
 fn steps(filter: &DocumentFilter) -> anyhow::Result<Vec<Option<State>>> {
     if let Some(name) = &filter.state {
-        let state = State::named(name).or_refuse(|| format!("there is no state {name:?}"))?;
+        let state = State::parse(name).or_refuse(|| format!("there is no state {name:?}"))?;
         return Ok(vec![Some(state)]);
     }
     let some = |states: &[State]| Ok(states.iter().copied().map(Some).collect());
@@ -118,7 +118,7 @@ fn steps(filter: &DocumentFilter) -> anyhow::Result<Vec<Option<State>>> {
         // Only these have a reason.
         (Some(_), _) => some(&[State::Waiting, State::Cut, State::Failed]),
         // An index of what is ready and one of what is settled know the host.
-        (None, Some(_)) => some(&State::ALL),
+        (None, Some(_)) => some(State::ALL),
         (None, None) => Ok(vec![None]),
     }
 }
@@ -149,7 +149,7 @@ pub fn host_name(text: &str) -> String {
 
 impl DocumentFilter {
     fn takes(&self, row: &Listed, state: Option<State>, bin: Option<BinId>) -> bool {
-        state.is_none_or(|state| state.name() == row.state)
+        state.is_none_or(|state| state == row.state)
             && bin.is_none_or(|bin| bin == row.bin)
             && (self.reason.is_none() || self.reason == row.reason)
             && (self.status.is_none() || self.status == row.status)

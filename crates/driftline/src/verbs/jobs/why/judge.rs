@@ -11,14 +11,13 @@ use crate::text::{count, counted, quoted, span, when};
 use crawl::budget::{Closed, Rule};
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
-use crawl::hops;
 use crawl::robots::CANNOT_BE_HAD;
 use crawl::scope::{Cut, Reach, Rules, Scope};
-use crawl::worker::finish::{GIVEN_UP, THROTTLED};
+use crawl::worker::finish::GIVEN_UP;
 use page::robots::{Robots, Verdict};
 use store::tables::overview::Standing;
-use store::tables::queue::Action;
 use store::tables::queue::list::Listed;
+use store::tables::queue::{Action, ReasonCode, State};
 
 /// Why the URL stands where it stands.
 pub fn because(looked: &LookedUp) -> Because {
@@ -34,17 +33,17 @@ pub fn because(looked: &LookedUp) -> Because {
             .run("Crawl it", format!("driftline crawl {}", quoted(url)));
     };
     let Some(row) = &looked.row else { return unknown(looked, job, url) };
-    match row.state.as_str() {
-        "ready" => stopped(looked).unwrap_or_else(|| ready(looked, job, row)),
-        "waiting" => waiting(looked, row),
-        "active" => active(looked),
-        "cut" => looked_at_again(job, row, cut(looked, job, row, url)),
-        "failed" => {
-            let left = row.reason.as_deref().is_some_and(|it| [GIVEN_UP, THROTTLED].contains(&it));
+    match row.state {
+        State::Ready => stopped(looked).unwrap_or_else(|| ready(looked, job, row)),
+        State::Waiting => waiting(looked, row),
+        State::Active => active(looked),
+        State::Cut => looked_at_again(job, row, cut(looked, job, row, url)),
+        State::Failed => {
+            let left = row.reason_code().is_some_and(|it| GIVEN_UP.contains(&it));
             let stopped = stopped(looked).filter(|_| left);
             stopped.unwrap_or_else(|| looked_at_again(job, row, failed(looked, job, row)))
         }
-        _ => done(looked, job, row),
+        State::Done => done(looked, job, row),
     }
 }
 
@@ -148,13 +147,12 @@ fn wider_reach(job: &JobLook, url: &str) -> Option<&'static str> {
 }
 
 fn cut(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because {
-    let code = row.reason.as_deref().unwrap_or_default();
     let verdict = || match &job.scope {
         Some(scope) => scope.judge(url, row.hops).map_err(|cut| (cut, scope.explain(cut))),
         None => Ok(()),
     };
-    match code {
-        hops::CODE => match &looked.too_far {
+    match row.reason_code() {
+        Some(code @ ReasonCode::Hops) => match &looked.too_far {
             Some(words) => {
                 let sentence = format!("It does not belong to job {}: {words}.", job.name);
                 Because::new(Cause::Hops, sentence)
@@ -162,11 +160,11 @@ fn cut(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because {
             }
             None => lifted(job, code),
         },
-        "scope" => match verdict() {
+        Some(code @ ReasonCode::Scope) => match verdict() {
             Err((cut, words)) => out_of_scope(job, url, cut, &words),
             Ok(()) => lifted(job, code),
         },
-        "limit" => match job.spec.as_ref().and_then(|spec| spec.pages_max) {
+        Some(code @ ReasonCode::Limit) => match job.spec.as_ref().and_then(|spec| spec.pages_max) {
             Some(most) if job.taken >= most => {
                 let sentence = format!(
                     "Job {} takes in at most {} (--max-pages), and has {}.",
@@ -179,16 +177,16 @@ fn cut(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because {
             }
             _ => lifted(job, code),
         },
-        "trap" => trap(row, verdict().err()),
-        Closed::CODE => budget(looked, job, row, url),
-        "robots" | "robots-unreachable" => robots(looked, job, url),
-        "redirects" => Because::new(
+        Some(ReasonCode::Trap) => trap(row, verdict().err()),
+        Some(ReasonCode::Budget) => budget(looked, job, row, url),
+        Some(ReasonCode::Robots | ReasonCode::RobotsUnreachable) => robots(looked, job, url),
+        Some(ReasonCode::Redirects) => Because::new(
             Cause::Redirects,
             "Too many redirects in a row led to it, so it was not asked for.",
         )
         .next("Look where they begin; a chain this long is mostly an error of the site."),
-        "noindex" => noindex(job),
-        "nofollow" => Because::new(
+        Some(ReasonCode::Noindex) => noindex(job),
+        Some(ReasonCode::Nofollow) => Because::new(
             Cause::Nofollow,
             "Every page that links to it asks crawlers not to follow (nofollow).",
         )
@@ -197,7 +195,8 @@ fn cut(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because {
     }
 }
 
-fn lifted(job: &JobLook, code: &str) -> Because {
+fn lifted(job: &JobLook, code: ReasonCode) -> Because {
+    let code = code.name();
     let sentence = format!(
         "It was left out ({code}) by settings that have changed since; today's settings let it in."
     );
@@ -223,7 +222,7 @@ fn budget(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because 
     match (&looked.closed, &row.detail) {
         (Some(closed), _) if closed.rule == Rule::Unlinked => {
             if host_pages == 0 || !closed.holds_with(host_pages) {
-                return lifted(job, Closed::CODE);
+                return lifted(job, ReasonCode::Budget);
             }
             let more = format!("--host-pages {}", closed.documents.saturating_mul(2));
             because(closed.explain())

@@ -19,8 +19,8 @@ use store::tables::documents::{self, Document};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::tables::overview::{self, Standing};
-use store::tables::queue::Place;
 use store::tables::queue::list::{self, Listed};
+use store::tables::queue::{Place, ReasonCode};
 use store::tables::robots::{self, Stored};
 use store::tables::{connections, counters, hopfilters, settings, throttles, traps};
 use store::{Error, Result, Tx};
@@ -207,7 +207,7 @@ impl View<'_> {
             if let Some(bin) = &looked.bin {
                 looked.stopped = stopped(tx, job.connection, &bin.name)?;
             }
-            if row.reason.as_deref() == Some(Closed::CODE) {
+            if row.reason_code() == Some(ReasonCode::Budget) {
                 let lists = self.closed_lists(tx, place, row, looked.parent.as_deref())?;
                 looked.closed = match lists {
                     Some(closed) => Some(closed),

@@ -7,8 +7,11 @@ use super::judge::{crawl, noindex, robots, robots_unreachable};
 use super::lookup::{JobLook, LookedUp};
 use crate::text::{quoted, when};
 use ::crawl::extract;
-use ::crawl::fetch::sentences;
+use ::crawl::fetch::sentences::{self, Trouble};
+use store::chunkfile::document::RemoveReason;
+use store::tables::documents::LookOutcome;
 use store::tables::overview::Standing;
+use store::tables::queue::ReasonCode;
 use store::tables::queue::list::Listed;
 
 /// What to do about trouble on the other side.
@@ -16,31 +19,24 @@ const MENDED: &str = "When that is mended, the next run asks again";
 
 pub fn failed(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
     let code = row.reason.as_deref().unwrap_or_default();
-    if code == "gone" {
-        return gone(looked);
-    }
-    if code == "robots-unreachable" {
-        return robots_unreachable(looked, job);
+    match row.reason_code() {
+        Some(ReasonCode::Gone) => return gone(looked),
+        Some(ReasonCode::RobotsUnreachable) => return robots_unreachable(looked, job),
+        _ => {}
     }
     let sentence = format!("It was given up: {}.", words_of(row));
-    if sentences::REFUSED.contains(&code) {
-        let flags = match code {
-            code if sentences::PRIVATE.contains(&code) => "--allow-private",
-            _ => return Because::new(Cause::Refused, sentence),
-        };
-        return Because::new(Cause::Refused, sentence)
-            .run("If it is your own network", crawl(job, flags));
-    }
-    if code.starts_with("tls-") {
-        return Because::new(Cause::Insecure, sentence).run(MENDED, crawl(job, ""));
-    }
-    let because = Because::new(Cause::Failed, sentence);
-    match code {
-        "dns" => because
+    let because = |cause| Because::new(cause, sentence);
+    match sentences::trouble(code) {
+        Trouble::Private => {
+            because(Cause::Refused).run("If it is your own network", crawl(job, "--allow-private"))
+        }
+        Trouble::Refused => because(Cause::Refused),
+        Trouble::Insecure => because(Cause::Insecure).run(MENDED, crawl(job, "")),
+        Trouble::Unresolved => because(Cause::Failed)
             .run("Check the host's name, and the resolver of this machine; then", crawl(job, "")),
-        "http-401" | "http-403" => because
+        Trouble::Denied => because(Cause::Failed)
             .next("The server wants to know who asks, or does not want crawlers; ask its owner."),
-        _ => because.run(MENDED, crawl(job, "")),
+        Trouble::Other => because(Cause::Failed).run(MENDED, crawl(job, "")),
     }
 }
 
@@ -72,27 +68,31 @@ pub fn done(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
     }
     let live = document.chunk.is_some();
     let seen = when(document.checked_ms, looked.now_ms);
-    match document.outcome.as_str() {
-        "redirect" => redirect(looked),
-        "noindex" => noindex(job),
-        "robots" => robots(looked, job, &row.docid),
-        "gone" if !live => gone(looked),
-        "not modified" if live => Because::new(
+    let code = document.outcome.as_str();
+    match ReasonCode::parse(code) {
+        Some(ReasonCode::Noindex) => return noindex(job),
+        Some(ReasonCode::Robots) => return robots(looked, job, &row.docid),
+        _ => {}
+    }
+    match LookOutcome::parse(code) {
+        Some(LookOutcome::Redirect) => redirect(looked),
+        Some(LookOutcome::Gone) if !live => gone(looked),
+        Some(LookOutcome::NotModified) if live => Because::new(
             Cause::Unchanged,
             format!("It is stored; the last look {seen} found it unchanged."),
         ),
-        "ok" | "not modified" => {
+        Some(LookOutcome::Ok | LookOutcome::NotModified) => {
             let sentence = format!("It is stored; it was last fetched {seen}, in run {run}.");
             Because::new(Cause::Stored, sentence)
                 .run("The next run looks at it again", crawl(job, ""))
         }
-        code if live && extract::words_of(code).is_some() => unread(code, job),
-        code if live => {
+        _ if live && extract::words_of(code).is_some() => unread(code, job),
+        _ if live => {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
             let sentence = format!("It is stored; the last look {seen} failed: {words}.");
             Because::new(Cause::Stored, sentence)
         }
-        code => {
+        _ => {
             let words = sentences::of(code).unwrap_or_else(|| code.to_owned());
             Because::new(Cause::Failed, format!("It could not be had: {words}."))
                 .run("The next run asks again", crawl(job, ""))
@@ -142,19 +142,17 @@ pub fn removed(looked: &LookedUp, job: &JobLook) -> Option<Because> {
     let document = looked.document.as_ref()?;
     let removed_ms = document.removed_ms?;
     let reason = document.reason.as_deref().unwrap_or("an unknown reason");
-    if reason == "redirected" {
-        return Some(redirect(looked));
-    }
-    let words = match reason {
-        "gone" => "the server says that there is no such page any more",
-        "out of scope" => "the job's rules no longer take it in",
-        "robots" => "robots.txt or the page itself asks not to keep it",
-        "expired" => "its time to live was over",
-        "hop limit" => "it is now more links from the seeds than allowed",
-        "unreachable" => "no page leads to it any more",
-        "job deleted" => "its job was deleted",
-        "operator" => "an operator removed it",
-        other => other,
+    let words = match RemoveReason::named(reason) {
+        Some(RemoveReason::Redirected) => return Some(redirect(looked)),
+        Some(RemoveReason::Gone) => "the server says that there is no such page any more",
+        Some(RemoveReason::OutOfScope) => "the job's rules no longer take it in",
+        Some(RemoveReason::Robots) => "robots.txt or the page itself asks not to keep it",
+        Some(RemoveReason::Expired) => "its time to live was over",
+        Some(RemoveReason::HopLimit) => "it is now more links from the seeds than allowed",
+        Some(RemoveReason::Unreachable) => "no page leads to it any more",
+        Some(RemoveReason::JobDeleted) => "its job was deleted",
+        Some(RemoveReason::Operator) => "an operator removed it",
+        None => reason,
     };
     let sentence = format!("It was removed {}: {words}.", when(removed_ms, looked.now_ms));
     let because = Because::new(Cause::Removed, sentence);

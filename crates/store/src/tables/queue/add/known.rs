@@ -7,13 +7,11 @@
 use super::{Added, Candidate, take_room};
 use crate::dialect::Kind;
 use crate::ids::{BinId, QueueId, Run};
-use crate::tables::queue::{Place, State, count_moves, state_from};
+use crate::tables::queue::{Place, ReasonCode, State, count_moves};
+use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
 use std::collections::HashMap;
-
-/// Why a document was cut that is let in again when it is named without such a reason.
-const REVIVABLE: [&str; 4] = ["scope", "hops", "limit", "budget"];
 
 /// What the queue knows of a candidate.
 pub(super) struct Known {
@@ -29,7 +27,25 @@ pub(super) struct Known {
     done_run: Option<Run>,
 }
 
+const KNOWN: &str = "dochash, id, seen_run, seed_run, hops, state, reason, done_run";
+
 impl Known {
+    fn from_row(row: &Row<'_>) -> Result<Known> {
+        let state: State = row.get(column!(KNOWN, "state"))?;
+        let reason: Option<String> = row.get(column!(KNOWN, "reason"))?;
+        let code = reason.as_deref().and_then(ReasonCode::parse);
+        Ok(Known {
+            id: row.get(column!(KNOWN, "id"))?,
+            seen_run: row.get(column!(KNOWN, "seen_run"))?,
+            seed_run: row.get(column!(KNOWN, "seed_run"))?,
+            hops: row.get(column!(KNOWN, "hops"))?,
+            revivable: state == State::Cut && code.is_some_and(ReasonCode::is_revivable),
+            state,
+            scheduled: state == State::Waiting && reason.is_none(),
+            done_run: row.get(column!(KNOWN, "done_run"))?,
+        })
+    }
+
     /// Whether naming the document again says anything new.
     pub(super) fn differs(&self, candidate: &Candidate, run: Run) -> bool {
         self.seen_run < run
@@ -52,25 +68,13 @@ pub(super) fn find_known(
 ) -> Result<HashMap<DocHash, Known>> {
     let keys: Vec<Value<'_>> = candidates.iter().map(|it| (&it.dochash).into()).collect();
     let found = tx.query_in(
-        "SELECT dochash, id, seen_run, seed_run, hops, state, reason, done_run FROM queue
-         WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)",
+        &format!(
+            "SELECT {KNOWN} FROM queue
+             WHERE part = $1 AND jobid = $2 AND dochash IN ($keys)"
+        ),
         &[place.part.into(), place.job.into()],
         &keys,
-        |row| {
-            let (state, reason): (String, Option<String>) = (row.get(5)?, row.get(6)?);
-            let lifted = reason.as_deref().is_some_and(|it| REVIVABLE.contains(&it));
-            let known = Known {
-                id: row.get(1)?,
-                seen_run: row.get(2)?,
-                seed_run: row.get(3)?,
-                hops: row.get(4)?,
-                revivable: state == State::Cut.name() && lifted,
-                state: state_from(&state)?,
-                scheduled: state == State::Waiting.name() && reason.is_none(),
-                done_run: row.get(7)?,
-            };
-            Ok((row.get(0)?, known))
-        },
+        |row| Ok((row.get(column!(KNOWN, "dochash"))?, Known::from_row(row)?)),
     )?;
     Ok(found.into_iter().collect())
 }
@@ -132,7 +136,7 @@ pub(super) fn revive(
     let keys: Vec<Value<'_>> =
         revivable.iter().copied().filter(|_| take_room(room)).map(Into::into).collect();
     added.crowded_out += (revivable.len() - keys.len()) as u64;
-    let [scope, hops, limit, budget] = REVIVABLE;
+    let [scope, hops, limit, budget] = ReasonCode::REVIVABLE;
     let revived: Vec<BinId> = tx.query_in(
         "UPDATE queue SET state = 'ready', reason = NULL, detail = NULL
          WHERE part = $1 AND state = 'cut' AND reason IN ($2, $3, $4, $5) AND id IN ($keys)

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
 const RUN: Run = Run(1);
 
-fn candidate(number: i64, cut: Option<&'static str>) -> Candidate {
+fn candidate(number: i64, cut: Option<ReasonCode>) -> Candidate {
     let host = format!("h{}.example", number % 3);
     Candidate {
         bin: BinId(number % 3),
@@ -34,8 +34,8 @@ fn adding(place: Place, now_ms: i64) -> Adding {
 /// Ten documents in each state.
 fn fill(db: &Db) -> Result<()> {
     let mut all: Vec<Candidate> = (0..50).map(|number| candidate(number, None)).collect();
-    all.extend((50..55).map(|number| candidate(number, Some("scope"))));
-    all.extend((55..60).map(|number| candidate(number, Some("hops"))));
+    all.extend((50..55).map(|number| candidate(number, Some(ReasonCode::Scope))));
+    all.extend((55..60).map(|number| candidate(number, Some(ReasonCode::Hops))));
     let asking =
         Asking { node: NodeId(1), node_name: "n".into(), now_ms: 0, lease_ms: 1_000, skew_ms: 0 };
     let lease = db
@@ -77,7 +77,7 @@ fn walked(db: &Db, walk: &Walk) -> Result<Vec<i64>> {
         let Some(last) = page.last() else { return Ok(found) };
         after = last.key(walk.state);
         let asked = |row: &&Listed| {
-            walk.state.is_none_or(|state| state.name() == row.state)
+            walk.state.is_none_or(|state| state == row.state)
                 && walk.bin.is_none_or(|bin| bin == row.bin)
                 && (walk.reason.is_none() || walk.reason == row.reason)
         };
@@ -95,7 +95,7 @@ fn every_state_is_walked_to_its_end_and_nothing_comes_twice() {
         fill(db)?;
         assert_eq!(walked(db, &walk(None))?, (0..60).collect::<Vec<i64>>());
         let mut seen = BTreeSet::new();
-        for state in State::ALL {
+        for &state in State::ALL {
             let found = walked(db, &walk(Some(state)))?;
             assert_eq!(found.len(), 10, "{state:?}");
             seen.extend(found);
@@ -124,7 +124,7 @@ fn a_walk_can_be_narrowed_to_a_bin_or_a_reason() {
 #[test]
 fn every_walk_follows_an_index_and_sorts_nothing() {
     on_sqlite(|db| {
-        let states = State::ALL.into_iter().map(Some).chain([None]);
+        let states = State::ALL.iter().copied().map(Some).chain([None]);
         for (state, narrow) in states.flat_map(|state| [(state, false), (state, true)]) {
             let (bin, reason) = (narrow.then_some(BinId(1)), narrow.then(|| "x".to_owned()));
             let walk = Walk { bin, reason, ..walk(state) };
@@ -158,7 +158,7 @@ fn a_document_is_shown_in_every_job_with_what_came_of_it() {
             add(tx, adding(place, 8), &[again]).map(|_| ())
         })?;
         let found = db.read(move |tx| in_jobs(tx, PLACE.part, hash))?;
-        let states: Vec<_> = found.iter().map(|it| (it.job.0, it.state.as_str())).collect();
+        let states: Vec<_> = found.iter().map(|it| (it.job.0, it.state.name())).collect();
         assert_eq!(states, [(1, "failed"), (2, "ready")]);
         assert_eq!(found[0].reason.as_deref(), Some("http-503"));
         assert_eq!(found[0].added_ms, 7);

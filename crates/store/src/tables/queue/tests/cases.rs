@@ -301,7 +301,12 @@ fn adding_the_same_links_at_the_same_moment_counts_each_once() {
                         let links: Vec<Candidate> = (0..60)
                             .map(|n| {
                                 let id = adder * 10_000 + run * 100 + n;
-                                candidate(id, turned(n), adder, (adder > 2).then_some("hops"))
+                                candidate(
+                                    id,
+                                    turned(n),
+                                    adder,
+                                    (adder > 2).then_some(ReasonCode::Hops),
+                                )
                             })
                             .collect();
                         let added = db.write(move |tx| add(tx, at(place, Run(run), 0), &links))?;
@@ -428,7 +433,7 @@ fn what_is_done_or_at_work_is_looked_at_again_and_what_was_too_far_let_in() {
         db.write(move |tx| settle(tx, place, ChunkId(1), Run(1), std::slice::from_ref(&gone)))?;
         assert_eq!(rows()?[1], ("ready".to_owned(), false), "it stays, to be looked at again");
         let far: Vec<Candidate> =
-            (3..6).map(|it| candidate(i64::from(it), it, 9, Some("hops"))).collect();
+            (3..6).map(|it| candidate(i64::from(it), it, 9, Some(ReasonCode::Hops))).collect();
         let keys: Vec<DocHash> = far.iter().map(|it| it.dochash).collect();
         let adding = Adding { room: Some(2), ..at(place, Run(1), 0) };
         db.write(move |tx| add(tx, adding, &far))?;

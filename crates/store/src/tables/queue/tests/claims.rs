@@ -19,7 +19,7 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
                 claim(tx, place, ChunkId(1), peeked)
             }
         })?;
-        let commit = |(chunk, seq): (ChunkId, i64), settled: QueueId, next: ChunkId| {
+        let commit = |(chunk, seq): (ChunkId, CommitNumber), settled: QueueId, next: ChunkId| {
             let held = held.clone();
             db.write(move |tx| {
                 let done = Settled { id: settled, generation: 0, to: Settlement::Done };
@@ -29,8 +29,8 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
                 chunks::open_for(tx, &held, opening, 0)
             })
         };
-        commit((ChunkId(1), 1), claimed[0].id, ChunkId(2))?;
-        commit((ChunkId(2), 2), claimed[1].id, ChunkId(3))?;
+        commit((ChunkId(1), CommitNumber(1)), claimed[0].id, ChunkId(2))?;
+        commit((ChunkId(2), CommitNumber(2)), claimed[1].id, ChunkId(3))?;
         let found = db.read(move |tx| active_in(tx, place, ChunkId(1), 10))?;
         assert_eq!(found.iter().map(|it| it.id).collect::<Vec<_>>(), [claimed[2].id]);
         let holder = db.read(move |tx| chunks::holder(tx, place.part, ChunkId(1), 0))?;

@@ -75,7 +75,7 @@ fn every_state_of_the_chapter_is_reached_and_shown_by_its_name() {
         stands(db, Phase::Active, 1, RunKind::Full)?;
         named(db, 1, 0..6)?;
         db.write(|tx| {
-            let far = candidate(90, 50, 9, Some("hops"));
+            let far = candidate(90, 50, 9, Some(ReasonCode::Hops));
             add(tx, at(PLACE, Run(1), 0), &[far]).map(|_| ())
         })?;
         is(1, "PENDING")?;

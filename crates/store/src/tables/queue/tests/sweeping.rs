@@ -95,7 +95,7 @@ fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were(
         let more = vec![
             candidate(20, 20, 0, None),
             candidate(21, 21, 0, None),
-            candidate(22, 22, 9, Some("hops")),
+            candidate(22, 22, 9, Some(ReasonCode::Hops)),
         ];
         db.write(move |tx| {
             add(tx, at(place, Run(1), 0), &more)?;
@@ -116,7 +116,7 @@ fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were(
         let before = rows(db, place)?;
         let counted = move |tx: &mut Tx<'_>| {
             let mut counted = counters::in_part(tx, place.part, place.job)?;
-            counted.retain(|it| it.1 != 0 && State::named(&it.0).is_some());
+            counted.retain(|it| it.1 != 0 && State::parse(&it.0).is_some());
             Ok((counted, count_rows(tx, place)?))
         };
         for (number, sweep) in [(3, Sweep::Clean(Run(2))), (4, Sweep::Delete)] {
@@ -144,7 +144,7 @@ fn everything_of_a_job_can_be_swept_and_what_others_hold_is_known() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
         settled(db, place)?;
-        let more = vec![candidate(70, 20, 0, None), candidate(71, 21, 9, Some("hops"))];
+        let more = vec![candidate(70, 20, 0, None), candidate(71, 21, 9, Some(ReasonCode::Hops))];
         db.write(move |tx| add(tx, at(place, Run(1), 0), &more).map(|_| ()))?;
         let mut all = Vec::new();
         while let Some(peeked) = Some(db.read(move |tx| sweep::peek(tx, place, Sweep::Delete, 5))?)

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use store::ids::{ChunkId, ConnectionId, DocumentId, JobId, NodeId, QueueId, Run};
 use store::tables::documents::{self, Document};
 use store::tables::leases::{self, Asking};
-use store::tables::queue::{self, Adding, Candidate, Reason, Settled, Settlement};
+use store::tables::queue::{self, Adding, Candidate, Reason, ReasonCode, Settled, Settlement};
 use store::tables::{chunks, jobs};
 use store::testing::{self, both_databases};
 use store::{Error, Result};
@@ -26,7 +26,7 @@ fn candidate(host: &str, number: i64, id: i64) -> Candidate {
     Candidate {
         priority: 0.5,
         hops: 1,
-        cut: (number % 6 == 4).then_some("scope"),
+        cut: (number % 6 == 4).then_some(ReasonCode::Scope),
         ..testing::candidate(id, format!("http://{host}/{number}"), host)
     }
 }
