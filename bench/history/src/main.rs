@@ -16,7 +16,7 @@ use store::datadir::Layout;
 use store::ids::{BinId, ConnectionId, IdMaker, JobId, Part, QueueId, Run};
 use store::tables::history::{self, Activity};
 use store::tables::nodes::{self, NewNode};
-use store::tables::queue::{self, Adding, Candidate, Place};
+use store::tables::queue::{self, AddContext, Candidate, Place};
 use store::tables::{jobs, settings};
 use store::{Db, clock};
 
@@ -226,7 +226,7 @@ fn queued(db: &Db, documents: usize) -> Result<()> {
         for some in all.chunks(CHUNK) {
             let some = some.to_vec();
             db.write(move |tx| {
-                let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
                 queue::add(tx, adding, &some).map(|_| ())
             })?;
         }

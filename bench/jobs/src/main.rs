@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use store::Db;
 use store::datadir::Layout;
 use store::ids::{BinId, ChunkId, IdMaker, Part, QueueId, Run};
-use store::tables::leases::{Asking, Lease};
+use store::tables::leases::{LeaseRequest, Lease};
 use store::tables::nodes::{self, NewNode};
-use store::tables::queue::{Adding, Candidate, Place, Settled, Settlement};
+use store::tables::queue::{AddContext, Candidate, Place, SettledDocument, Settlement};
 use store::tables::{chunks, job_states, jobs, leases, queue, settings};
 
 /// Documents added and settled in one transaction.
@@ -198,7 +198,7 @@ fn fill(db: &Db, name: &str, documents: usize, due_ms: Option<i64>) -> Result<()
             None => job_states::end_run(tx, job, RUN, now_ms)?,
             Some(_) => {
                 let before = job_states::state(tx, job)?;
-                let now = job_states::State { paused: true, ..before.clone() };
+                let now = job_states::JobState { paused: true, ..before.clone() };
                 job_states::save(tx, job, &before, &now, now_ms)?;
             }
         }
@@ -207,7 +207,7 @@ fn fill(db: &Db, name: &str, documents: usize, due_ms: Option<i64>) -> Result<()
     let ids = IdMaker::new(node)?;
     for part in 0..parts {
         let asking =
-            Asking { node, node_name: "bench".into(), now_ms, lease_ms: 60_000, skew_ms: 0 };
+            LeaseRequest { node, node_name: "bench".into(), now_ms, lease_ms: 60_000, skew_ms: 0 };
         let place = Place { part: Part(part.into()), job };
         let lease = db.write(move |tx| leases::take(tx, place.part, "crawl", &asking))?;
         let lease = lease.context("the lease is free")?;
@@ -237,10 +237,10 @@ fn fill_chunk(
         Some(check_ms) => Settlement::Again { check_ms, action: queue::Action::Fetch },
         None => Settlement::Done,
     };
-    let settled: Vec<Settled> =
-        keys.iter().map(|id| Settled { id: *id, generation: 1, to: to.clone() }).collect();
+    let settled: Vec<SettledDocument> =
+        keys.iter().map(|id| SettledDocument { id: *id, generation: 1, to: to.clone() }).collect();
     let (chunk, lease) = (ChunkId(ids.next()), lease.clone());
-    let adding = Adding { place, run: RUN, now_ms: 0, room: None };
+    let adding = AddContext { place, run: RUN, now_ms: 0, room: None };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, adding, &candidates)?;
@@ -248,7 +248,7 @@ fn fill_chunk(
         let peeked = queue::load(tx, place, &keys)?;
         queue::claim(tx, place, chunk, peeked)?;
         queue::settle(tx, place, chunk, RUN, &settled)?;
-        let summary = chunks::Summary { documents: settled.len() as i64, ..Default::default() };
+        let summary = chunks::ChunkSummary { documents: settled.len() as i64, ..Default::default() };
         chunks::commit(tx, &lease, chunk, seq, &summary, 0)
     })?;
     Ok(())

@@ -16,7 +16,7 @@ use outputs::links::{ChangeBatch, LinkIndex, What, index::AppliedChanges, keys, 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use store::sorted::{Embedded, Place};
+use store::sorted::{EmbeddedMap, MapLocation};
 use web::Web;
 
 /// As in the program.
@@ -43,8 +43,8 @@ fn main() -> Result<()> {
     if let Some(kept) = &kept {
         write_edges(&web, &kept.join("edges.csv"))?;
     }
-    let place = Place { path: directory.join("links"), families: keys::FAMILIES };
-    let index = LinkIndex::new(Arc::new(Embedded::open(&place)?), PARTS);
+    let place = MapLocation { path: directory.join("links"), families: keys::FAMILIES };
+    let index = LinkIndex::new(Arc::new(EmbeddedMap::open(&place)?), PARTS);
     let outcome = run(&web, &index, &directory);
     drop(index);
     std::fs::remove_dir_all(&directory)?;

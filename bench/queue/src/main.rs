@@ -14,8 +14,8 @@ use cpu_time::ProcessTime;
 use page::ids::{DocHash, bin_of};
 use store::Db;
 use store::ids::{BinId, ChunkId, IdMaker, JobId, NodeId, Part, QueueId, Run};
-use store::tables::leases::{Asking, Lease};
-use store::tables::queue::{Candidate, Entry, Place, Settled, Settlement};
+use store::tables::leases::{LeaseRequest, Lease};
+use store::tables::queue::{Candidate, Entry, Place, SettledDocument, Settlement};
 use store::tables::{chunks, leases, queue};
 
 const CHUNK: u32 = 100;
@@ -25,7 +25,7 @@ const YARDSTICK_EVERY: u64 = 1_000;
 /// Directories of a host.
 const SECTIONS: u64 = 97;
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
-const ADDING: queue::Adding = queue::Adding { place: PLACE, run: RUN, now_ms: 0, room: None };
+const ADDING: queue::AddContext = queue::AddContext { place: PLACE, run: RUN, now_ms: 0, room: None };
 const RUN: Run = Run(1);
 
 fn main() -> Result<()> {
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
 
 fn crawl(db: &Db, documents: u64, (new_links, known_links): (u64, u64)) -> Result<()> {
     let asking =
-        Asking { node: NodeId(1), node_name: "bench".into(), now_ms: 0, lease_ms: 1, skew_ms: 0 };
+        LeaseRequest { node: NodeId(1), node_name: "bench".into(), now_ms: 0, lease_ms: 1, skew_ms: 0 };
     let lease = db.write(move |tx| leases::take(tx, PLACE.part, "crawl", &asking))?;
     let lease = lease.expect("the lease is free");
     let ids = IdMaker::new(NodeId(1))?;
@@ -85,9 +85,9 @@ fn crawl(db: &Db, documents: u64, (new_links, known_links): (u64, u64)) -> Resul
         }
         let named = named.len();
         let entries: Vec<QueueId> = entries.into_iter().map(|entry| entry.id).collect();
-        let settled: Vec<Settled> = entries
+        let settled: Vec<SettledDocument> = entries
             .into_iter()
-            .map(|id| Settled { id, generation: 1, to: Settlement::Done })
+            .map(|id| SettledDocument { id, generation: 1, to: Settlement::Done })
             .collect();
         done += settled.len() as u64;
         commit(db, &lease, chunk, settled, links)?;
@@ -182,12 +182,12 @@ fn commit(
     db: &Db,
     lease: &Lease,
     chunk: ChunkId,
-    settled: Vec<Settled>,
+    settled: Vec<SettledDocument>,
     links: Vec<Candidate>,
 ) -> Result<()> {
     let lease = lease.clone();
     let summary =
-        chunks::Summary { documents: settled.len() as i64, ..chunks::Summary::default() };
+        chunks::ChunkSummary { documents: settled.len() as i64, ..chunks::ChunkSummary::default() };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;
         queue::add(tx, ADDING, &links)?;

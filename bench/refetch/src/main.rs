@@ -3,12 +3,12 @@
 //! The web and the measure are the crate's own test code, at full size. Everything follows
 //! from one seed, so the same numbers come out wherever it runs.
 
-use crawl::refetch::{Allowance, Known, Policy, Refetch, next_look, watched};
+use crawl::refetch::{Allowance, ChangeHistory, Policy, Refetch, next_look, watched};
 #[path = "../../../crates/crawl/src/refetch/simulation.rs"]
 mod simulation;
 
 use anyhow::Context;
-use simulation::{DAYS, Outcome, Web, estimate, fixed, formula};
+use simulation::{DAYS, SimulationResult, SimulatedWeb, estimate, fixed, formula};
 use std::fmt::Write as _;
 
 /// Looks at each document, on the average.
@@ -21,17 +21,17 @@ const SEED: u64 = 1;
 struct Line {
     name: &'static str,
     colour: &'static str,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<SimulationResult>,
 }
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let documents: usize = arguments.next().map_or(Ok(2_000), |text| text.parse())?;
-    let web = Web::new(documents, SEED);
+    let web = SimulatedWeb::new(documents, SEED);
     let best_formula = |looks: i64| {
         let looks_max = u64::try_from(looks).unwrap_or(0) * documents as u64;
         let outcomes = FORMULA_MOST.map(|most| web.watch_tuned(formula(looks, most), looks_max));
-        let better = |a: &Outcome, b: &Outcome| a.freshness.total_cmp(&b.freshness);
+        let better = |a: &SimulationResult, b: &SimulationResult| a.freshness.total_cmp(&b.freshness);
         outcomes.into_iter().max_by(better).unwrap_or_default()
     };
     let lines = [

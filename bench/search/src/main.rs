@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use store::datadir::DataDir;
 use store::objects::{Location, Objects};
-use store::sorted::{Embedded, Place};
+use store::sorted::{EmbeddedMap, MapLocation};
 use store::tables::settings;
 use tantivy::schema::{STORED, STRING, Schema, TEXT};
 use tantivy::{Index, IndexWriter, doc};
@@ -44,9 +44,9 @@ fn main() -> Result<()> {
     let held = DataDir::open(Path::new(&data), 16, 0)?;
     let objects = Objects::open(&Location::Directory(held.layout().objects()))?;
     let list = held.db().read(settings::suffix_list)?;
-    let place = Place { path: held.layout().links(), families: keys::FAMILIES };
+    let place = MapLocation { path: held.layout().links(), families: keys::FAMILIES };
     let parts = held.db().read(settings::parts)?;
-    let links = LinkIndex::new(Arc::new(Embedded::open(&place)?), parts);
+    let links = LinkIndex::new(Arc::new(EmbeddedMap::open(&place)?), parts);
 
     let corpus = corpus::read(held.db(), &objects)?;
     println!("{} documents, {:.1} MB of text", corpus.texts.len(), corpus.bytes() as f64 / 1e6);

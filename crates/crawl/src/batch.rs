@@ -10,7 +10,7 @@ pub mod fixture;
 pub mod known_links;
 mod parts;
 
-pub use parts::{Counts, Had, HostRows, JobChanges, KeptBody, LinkGraph, Links, Unread};
+pub use parts::{BatchLinks, Counts, Had, HostRows, JobChanges, KeptBody, LinkGraph, Unread};
 
 use crate::connectors::web::LINK;
 use crate::job::{JobWork, LinkOrigin};
@@ -24,7 +24,7 @@ use store::tables::carrydown::{Data, limited};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
 use store::tables::hops::Leads;
-use store::tables::queue::{self, ReasonCode, Settled, Settlement};
+use store::tables::queue::{self, ReasonCode, SettledDocument, Settlement};
 use store::tables::removals::Presence;
 
 /// Bytes that the facts and bodies of a batch may take before it is committed.
@@ -38,7 +38,7 @@ const LEAD_BYTES: usize = 100;
 #[derive(Default)]
 pub struct Batch {
     /// Where each document goes.
-    pub settled: Vec<Settled>,
+    pub settled: Vec<SettledDocument>,
     /// What is known of them now.
     pub documents: Vec<Document>,
     /// Those of them that are as they are stored but for what a look notes.
@@ -46,7 +46,7 @@ pub struct Batch {
     /// The chunk's records, which outputs hear of.
     pub records: Vec<DocumentRecord>,
     pub bodies: Vec<KeptBody>,
-    pub links: Links,
+    pub links: BatchLinks,
     pub graph: LinkGraph,
     pub hosts: HostRows,
     pub job: JobChanges,
@@ -89,14 +89,14 @@ impl Batch {
             self.due_ms = Some(self.due_ms.map_or(*check_ms, |due_ms| due_ms.min(*check_ms)));
         }
         self.first_ms.get_or_insert(now_ms);
-        self.settled.push(Settled { id: entry.id, generation: entry.generation + 1, to });
+        self.settled.push(SettledDocument { id: entry.id, generation: entry.generation + 1, to });
     }
 
     /// A document was not asked for after all: it is as it was.
     pub fn put_back(&mut self, entry: &queue::Entry, now_ms: i64) {
         self.first_ms.get_or_insert(now_ms);
         let to = Settlement::Back { failcount: entry.failcount, failtime: entry.failtime };
-        self.settled.push(Settled { id: entry.id, generation: entry.generation, to });
+        self.settled.push(SettledDocument { id: entry.id, generation: entry.generation, to });
     }
 
     /// Takes a link in, unless it is known to be queued, or named already.
@@ -204,7 +204,7 @@ impl Batch {
 
     /// Documents of which it says more than that they go back as they were.
     pub fn with_contents(&self) -> impl Iterator<Item = QueueId> {
-        let is_back = |it: &&Settled| matches!(it.to, Settlement::Back { .. });
+        let is_back = |it: &&SettledDocument| matches!(it.to, Settlement::Back { .. });
         self.settled.iter().filter(move |it| !is_back(it)).map(|it| it.id)
     }
 

@@ -8,8 +8,8 @@
 use crate::ask_again;
 use crate::conduct::{self, Attends, JobContext, Terms, takes_seeds};
 use crate::definitions::{CONNECTOR, WebSpec};
-use crate::job::{JobWork, LinkOrigin, Shared, Source};
-use crate::lifecycle::{Event, Model};
+use crate::job::{CrawlEnvironment, JobSource, JobWork, LinkOrigin};
+use crate::lifecycle::{JobEvent, Model};
 use crate::targets::targets_of;
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashMap};
@@ -20,8 +20,8 @@ use store::chunkfile::facts::FactsStream;
 use store::ids::{ChunkId, CommitNumber, ConnectionId, JobId, Part, QueueId, Run};
 use store::objects::ChunkKey;
 use store::panics::Faults;
-use store::tables::connections::{self, Connection, Kind};
-use store::tables::job_states::{self, Attended, Phase, RunKind, State};
+use store::tables::connections::{self, Connection, ConnectionKind};
+use store::tables::job_states::{self, AttendedJob, JobState, Phase, RunKind};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::{self, Candidate};
 use store::tables::{chunks, documents, removals, settings, traps};
@@ -56,7 +56,7 @@ pub struct Begun {
 
 /// What came of seeding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seeded {
+pub enum SeedResult {
     /// All seeds are queued. How far seeding has come.
     Done(Option<String>),
     /// The run takes none any more.
@@ -64,14 +64,14 @@ pub enum Seeded {
 }
 
 /// What all jobs of a database share. `own` are the addresses of this program.
-pub fn shared(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<Shared> {
+pub fn shared(db: &Db, own: Vec<std::net::SocketAddr>) -> Result<CrawlEnvironment> {
     let (suffixes, parts, installation) = db.read(|tx| {
         Ok((settings::suffix_list(tx)?, settings::parts(tx)?, settings::installation(tx)?))
     })?;
     store::ours::claim_installation(installation);
     let extractor = Arc::default();
     let faults = Faults::default();
-    Ok(Shared { suffixes, parts, installation, own, extractor, faults })
+    Ok(CrawlEnvironment { suffixes, parts, installation, own, extractor, faults })
 }
 
 /// Makes or edits a job, and begins its next run or goes on with the last. A job that is
@@ -100,7 +100,7 @@ pub fn begin_beside(
 }
 
 /// Whether a job can be told to go on, or stands still.
-fn rests(state: &State) -> bool {
+fn rests(state: &JobState) -> bool {
     match state.phase {
         Phase::Active => {
             let is_pausing = state.paused && state.stopping;
@@ -112,7 +112,7 @@ fn rests(state: &State) -> bool {
 }
 
 /// Whether a run can be started: one that only sweeps what was approved can, too.
-fn may_start(state: &State) -> bool {
+fn may_start(state: &JobState) -> bool {
     state.phase == Phase::Inactive || state.removals.only
 }
 
@@ -122,7 +122,7 @@ fn run(
     at: &JobContext,
     job: &Job,
     spec: &WebSpec,
-    bring: impl Fn(fn(&State) -> bool) -> Result<State>,
+    bring: impl Fn(fn(&JobState) -> bool) -> Result<JobState>,
 ) -> Result<Begun> {
     ask_again::unblock_hosts(&at.db, job, clock::now_ms())?;
     let (id, mut is_new, mut was_paused) = (job.id, false, false);
@@ -134,8 +134,8 @@ fn run(
             Phase::Inactive if is_new && state.error.is_some() => {
                 return Err(Error::Refused(state.error.unwrap_or_default()));
             }
-            _ if may_start(&state) => Event::Start { minimal: false },
-            _ if state.paused => Event::Resume,
+            _ if may_start(&state) => JobEvent::Start { minimal: false },
+            _ if state.paused => JobEvent::Resume,
             _ => {
                 if let Some(let_in) = join(at, job, spec, &state, is_new)? {
                     let (run, is_new_job) = (state.run, false);
@@ -159,7 +159,7 @@ fn join(
     at: &JobContext,
     job: &Job,
     spec: &WebSpec,
-    state: &State,
+    state: &JobState,
     is_new: bool,
 ) -> Result<Option<u64>> {
     let (id, node) = (job.id, at.ids.node());
@@ -169,18 +169,18 @@ fn join(
     }
     ask_again::retry_documents(&at.db, id, state.run, spec, clock::now_ms())?;
     let (known, state) = (job.clone(), state.clone());
-    let attended = at.db.read(move |tx| Attended::new(tx, known.clone(), state.clone()))?;
+    let attended = at.db.read(move |tx| AttendedJob::new(tx, known.clone(), state.clone()))?;
     let work =
         JobWork::new(&attended, &at.shared).map_err(|bad| Error::Refused(bad.to_string()))?;
     let work = Arc::new(work);
     let admission = spec.admission();
-    let judged = at.db.read(move |tx| job_states::judged(tx, id))?;
+    let judged = at.db.read(move |tx| job_states::admission(tx, id))?;
     let mut let_in = 0;
     if judged.as_ref() != Some(&admission) {
         let_in = judge_again(at, &work)?;
-        at.db.write(move |tx| job_states::set_judged(tx, id, &admission))?;
+        at.db.write(move |tx| job_states::set_admission(tx, id, &admission))?;
     }
-    Ok(matches!(seed(at, &work, None)?, Seeded::Done(_)).then_some(let_in))
+    Ok(matches!(seed(at, &work, None)?, SeedResult::Done(_)).then_some(let_in))
 }
 
 /// Forgets what was counted against traps, so that the next run follows again what
@@ -192,7 +192,7 @@ pub fn reopen(db: &Db, job: JobId) -> Result<()> {
             == u64::from(TALLIES_MAX)
         {}
     }
-    db.write(move |tx| job_states::set_judged(tx, job, ""))
+    db.write(move |tx| job_states::set_admission(tx, job, ""))
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -235,7 +235,7 @@ fn define_once(at: &JobContext, name: &str, spec: &WebSpec) -> Result<(Job, bool
 }
 
 fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Result<ConnectionId> {
-    if let Some(known) = connections::find(tx, Kind::Repository, CONNECTION)? {
+    if let Some(known) = connections::find(tx, ConnectionKind::Repository, CONNECTION)? {
         return Ok(known.id);
     }
     let connection = Connection {
@@ -243,13 +243,13 @@ fn web_connection(tx: &mut store::Tx<'_>, id: ConnectionId, now_ms: i64) -> Resu
         maxcount: crate::connectors::max_connections(CONNECTOR),
         ..Connection::new(id, CONNECTION, CONNECTOR)
     };
-    connections::save(tx, Kind::Repository, &connection, now_ms)?;
+    connections::save(tx, ConnectionKind::Repository, &connection, now_ms)?;
     Ok(id)
 }
 
 /// Queues the seeds; those that are there already are seen again. `since` is how far the
 /// last seeding has come.
-pub fn seed(at: &JobContext, work: &Arc<JobWork>, since: Option<&str>) -> Result<Seeded> {
+pub fn seed(at: &JobContext, work: &Arc<JobWork>, since: Option<&str>) -> Result<SeedResult> {
     let mut by_part: BTreeMap<Part, Vec<Candidate>> = BTreeMap::new();
     let (mut over, mut named) = (None, 0_u64);
     let mut name = |docid: String| {
@@ -267,11 +267,11 @@ pub fn seed(at: &JobContext, work: &Arc<JobWork>, since: Option<&str>) -> Result
     };
     let now_ms = clock::now_ms();
     let version = match &work.source {
-        Source::Web(web) => {
+        JobSource::Web(web) => {
             web.spec.seeds.iter().cloned().for_each(&mut name);
             Some(now_ms.to_string())
         }
-        Source::Other(repository) => {
+        JobSource::Other(repository) => {
             let job = work.id;
             let documents = at.db.read(move |tx| removals::documents(tx, job))?;
             repository.check_available(documents > 0)?;
@@ -284,11 +284,11 @@ pub fn seed(at: &JobContext, work: &Arc<JobWork>, since: Option<&str>) -> Result
         }
     };
     if let Some(over) = over {
-        return over.map(|()| Seeded::Over);
+        return over.map(|()| SeedResult::Over);
     }
     Ok(match add(at, work, by_part)? {
-        Some(_) => Seeded::Done(version),
-        None => Seeded::Over,
+        Some(_) => SeedResult::Done(version),
+        None => SeedResult::Over,
     })
 }
 

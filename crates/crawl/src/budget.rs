@@ -12,7 +12,7 @@
 //!
 //! Not thread-safe, no clock, no I/O. The holder of a part restores what was saved
 //! when it takes the lease and saves what has changed with each commit. Invariants:
-//! memory is bounded by [`Limits::tallies_max`] and the tables of `memory`; a link from
+//! memory is bounded by [`BudgetLimits::tallies_max`] and the tables of `memory`; a link from
 //! a seed list is never closed; tallies that were saved and restored give the same verdicts.
 
 mod distinct;
@@ -27,11 +27,15 @@ mod vocabulary;
 
 pub use lists::counted_lists;
 pub use pattern::pattern;
-pub use rules::{Closed, INDEX_DEPTH_MAX, Limits, Novelty, PAGES_PER_LINK, Rule};
-pub use seen::{Link, ListIndex, Look, NO_LIMIT, ReadList, Said, Seen};
+pub use rules::{
+    BudgetLimits, BudgetRule, ClosedPattern, INDEX_DEPTH_MAX, Novelty, PAGES_PER_LINK,
+};
+pub use seen::{
+    CandidateLink, ContentDigest, FetchedDocument, ListIndex, LookKind, NO_LIMIT, ReadList,
+};
 
 use distinct::COMBINED_MIN;
-use memory::{Memory, Met};
+use memory::{Memory, Repetition};
 use page::domain::SuffixList;
 use page::ids::{DocHash, bin_of};
 use page::url::{host_of, path_of};
@@ -40,7 +44,7 @@ use rules::Level;
 use std::sync::Arc;
 use store::ids::{BinId, JobId, Part};
 use store::tables::traps::TrapRow;
-use tallies::{Key, Tallies};
+use tallies::{Tallies, TallyKey};
 use tally::{Tally, TallyPlace};
 
 /// Links that a host has which a seed leads to by redirects: more than anybody follows.
@@ -49,7 +53,7 @@ const SEED_LINKS: i64 = 1_000_000_000;
 /// What was counted, and what it closes.
 #[derive(Debug)]
 pub struct Budgets {
-    limits: Limits,
+    limits: BudgetLimits,
     suffixes: Arc<SuffixList>,
     tallies: Tallies,
     memory: Memory,
@@ -57,16 +61,16 @@ pub struct Budgets {
 }
 
 /// The tallies of one document.
-struct Keys {
-    pattern: Key,
-    family: Option<Key>,
-    host: Key,
-    domain: Key,
+struct TallyKeys {
+    pattern: TallyKey,
+    family: Option<TallyKey>,
+    host: TallyKey,
+    domain: TallyKey,
 }
 
 /// What is counted of one document.
 #[derive(Clone, Copy)]
-struct Page {
+struct DocumentTally {
     novelty: Novelty,
     is_deep: bool,
     /// Whether it has no news, and a page without news has named it.
@@ -74,7 +78,7 @@ struct Page {
     simhash: Option<u64>,
 }
 
-impl Page {
+impl DocumentTally {
     /// In the tally of its pattern or family.
     fn count(self, tally: &mut Tally) {
         tally.count(self.novelty, self.is_deep);
@@ -95,7 +99,7 @@ impl Page {
 
 impl Budgets {
     /// Budgets that have counted nothing.
-    pub fn new(limits: Limits, suffixes: Arc<SuffixList>) -> Budgets {
+    pub fn new(limits: BudgetLimits, suffixes: Arc<SuffixList>) -> Budgets {
         Budgets {
             limits,
             suffixes,
@@ -106,21 +110,21 @@ impl Budgets {
     }
 
     /// Counts a document. Returns what it is worth as a source of links.
-    pub fn fetched(&mut self, seen: &Seen<'_>) -> Novelty {
+    pub fn fetched(&mut self, seen: &FetchedDocument<'_>) -> Novelty {
         self.shape.read(seen.url);
         let suffixes = Arc::clone(&self.suffixes);
         let domain = suffixes.grouping_domain(host_of(seen.url));
         let domain_hash = self.tallies.hash(domain);
         let keys = self.keys(seen, domain_hash);
-        let met = self.meet_text(seen, domain_hash);
-        if seen.look != Look::First {
+        let repetition = self.meet_text(seen, domain_hash);
+        if seen.look != LookKind::First {
             self.count_host(seen, &keys, |_| ());
             // Its links were judged when it was read first; if it is the same, there is
             // no reason to think better of them now.
-            let novelty = if seen.look == Look::Same { Novelty::Stale } else { Novelty::Fresh };
-            return self.worth(&keys, novelty);
+            let novelty = if seen.look == LookKind::Same { Novelty::Stale } else { Novelty::Fresh };
+            return self.effective_novelty(&keys, novelty);
         }
-        let page = self.look_at(seen, &keys, met);
+        let page = self.look_at(seen, &keys, repetition);
         let is_new_host = self.tallies.get(&keys.host).is_none();
         let is_new_pattern = self.tallies.get(&keys.pattern).is_none();
         self.count_pattern(seen, &keys, page);
@@ -142,50 +146,57 @@ impl Budgets {
                 tally.add_host(seen.bin);
             }
         });
-        self.worth(&keys, page.novelty)
+        self.effective_novelty(&keys, page.novelty)
     }
 
-    fn worth(&self, keys: &Keys, novelty: Novelty) -> Novelty {
-        self.tallies.get(&keys.pattern).map_or(novelty, |tally| tally.worth(novelty))
+    fn effective_novelty(&self, keys: &TallyKeys, novelty: Novelty) -> Novelty {
+        self.tallies.get(&keys.pattern).map_or(novelty, |tally| tally.effective_novelty(novelty))
     }
 
-    fn keys(&self, seen: &Seen<'_>, domain_hash: u64) -> Keys {
-        let Seen { job, bin, .. } = *seen;
-        let key = |name: &str| Key::Name(job, bin, self.tallies.hash(name));
+    fn keys(&self, seen: &FetchedDocument<'_>, domain_hash: u64) -> TallyKeys {
+        let FetchedDocument { job, bin, .. } = *seen;
+        let key = |name: &str| TallyKey::Name(job, bin, self.tallies.hash(name));
         let family = Some(&self.shape.family).filter(|family| !family.is_empty());
-        Keys {
+        TallyKeys {
             pattern: key(&self.shape.pattern),
             family: family.map(|family| key(family)),
-            host: Key::Host(job, bin),
-            domain: Key::Domain(job, domain_hash),
+            host: TallyKey::Host(job, bin),
+            domain: TallyKey::Domain(job, domain_hash),
         }
     }
 
-    fn meet_text(&mut self, seen: &Seen<'_>, domain_hash: u64) -> Met {
-        let hash = match seen.said {
-            Said::Words { hash, .. } | Said::Bytes(hash) => hash,
-            Said::Nothing => [0; 16],
+    fn meet_text(&mut self, seen: &FetchedDocument<'_>, domain_hash: u64) -> Repetition {
+        let hash = match seen.content {
+            ContentDigest::Words { hash, .. } | ContentDigest::Bytes(hash) => hash,
+            ContentDigest::Nothing => [0; 16],
         };
         self.memory.meet_text(domain_hash ^ seen.job.0.cast_unsigned(), hash, seen.url.len())
     }
 
-    fn look_at(&mut self, seen: &Seen<'_>, keys: &Keys, met: Met) -> Page {
-        let simhash = match seen.said {
-            Said::Words { simhash, .. } => Some(simhash),
-            Said::Bytes(_) | Said::Nothing => None,
+    fn look_at(
+        &mut self,
+        seen: &FetchedDocument<'_>,
+        keys: &TallyKeys,
+        repetition: Repetition,
+    ) -> DocumentTally {
+        let simhash = match seen.content {
+            ContentDigest::Words { simhash, .. } => Some(simhash),
+            ContentDigest::Bytes(_) | ContentDigest::Nothing => None,
         };
-        let novelty = match (met, seen.said) {
-            (Met::Again, _) => Novelty::Stale,
-            (Met::New, Said::Words { text, simhash, .. }) => self.novelty(keys, simhash, text),
-            (Met::New | Met::Shorter, _) => Novelty::Fresh,
+        let novelty = match (repetition, seen.content) {
+            (Repetition::Again, _) => Novelty::Stale,
+            (Repetition::New, ContentDigest::Words { text, simhash, .. }) => {
+                self.novelty(keys, simhash, text)
+            }
+            (Repetition::New | Repetition::Shorter, _) => Novelty::Fresh,
         };
         let is_deep = seen.hops > self.limits.deep_hops;
         let is_suspect =
             novelty == Novelty::Stale && self.memory.is_suspect(seen.job, seen.dochash);
-        Page { novelty, is_deep, is_suspect, simhash }
+        DocumentTally { novelty, is_deep, is_suspect, simhash }
     }
 
-    fn count_pattern(&mut self, seen: &Seen<'_>, keys: &Keys, page: Page) {
+    fn count_pattern(&mut self, seen: &FetchedDocument<'_>, keys: &TallyKeys, page: DocumentTally) {
         let Shape { pattern, family, parameters, .. } = &self.shape;
         let place = TallyPlace { part: seen.part, job: seen.job, bin: seen.bin };
         let make = || Tally::new(place, Level::Pattern, pattern);
@@ -200,11 +211,16 @@ impl Budgets {
         });
     }
 
-    fn count_host(&mut self, seen: &Seen<'_>, keys: &Keys, change: impl FnOnce(&mut Tally)) {
+    fn count_host(
+        &mut self,
+        seen: &FetchedDocument<'_>,
+        keys: &TallyKeys,
+        change: impl FnOnce(&mut Tally),
+    ) {
         let place = TallyPlace { part: seen.part, job: seen.job, bin: seen.bin };
         let make = || Tally::new(place, Level::Host, &host_name(host_of(seen.url)));
         let linked = self.memory.take_outside(seen.job, seen.bin);
-        let is_named_elsewhere = seen.look == Look::First && seen.is_named_elsewhere;
+        let is_named_elsewhere = seen.look == LookKind::First && seen.is_named_elsewhere;
         self.tallies.count(keys.host, make, |tally| {
             tally.host_pages = Some(seen.host_pages);
             tally.outside += linked + i64::from(is_named_elsewhere);
@@ -217,7 +233,7 @@ impl Budgets {
 
     /// Counts a link to a host from a page of another host.
     pub fn link_outside(&mut self, job: JobId, bin: BinId) {
-        let key = Key::Host(job, bin);
+        let key = TallyKey::Host(job, bin);
         match self.tallies.get(&key) {
             Some(_) => self.tallies.change(key, |tally| tally.outside += 1),
             None => self.memory.link_outside(job, bin),
@@ -226,7 +242,7 @@ impl Budgets {
 
     /// What a text says beside the last few of its pattern; if it is the first of that,
     /// of its family, or else of its host.
-    fn novelty(&mut self, keys: &Keys, simhash: u64, text: &str) -> Novelty {
+    fn novelty(&mut self, keys: &TallyKeys, simhash: u64, text: &str) -> Novelty {
         for key in [Some(keys.pattern), keys.family, Some(keys.host)].iter().flatten() {
             let tally = self.tallies.get_mut(key);
             if let Some(novelty) = tally.and_then(|tally| tally.novelty(simhash, text)) {
@@ -241,7 +257,7 @@ impl Budgets {
     /// To be asked of each link that is new or was closed before, and once more, with
     /// no source, before a document is fetched: the queue may hold thousands of a
     /// pattern that has closed since.
-    pub fn judge(&mut self, link: &Link<'_>) -> Option<Closed> {
+    pub fn judge(&mut self, link: &CandidateLink<'_>) -> Option<ClosedPattern> {
         if link.hops <= 0 {
             return None;
         }
@@ -249,7 +265,7 @@ impl Budgets {
             return Some(closed);
         }
         self.shape.read(link.url);
-        let pattern = self.tallies.get(&Key::Name(
+        let pattern = self.tallies.get(&TallyKey::Name(
             link.job,
             link.bin,
             self.tallies.hash(&self.shape.pattern),
@@ -276,60 +292,63 @@ impl Budgets {
     }
 
     /// The verdict of a pattern or a family.
-    fn closed_for(&self, link: &Link<'_>, tally: &Tally) -> Option<Closed> {
+    fn closed_for(&self, link: &CandidateLink<'_>, tally: &Tally) -> Option<ClosedPattern> {
         let rule = tally.closed?;
         let from_alike = matches!(link.from, Some(Novelty::Alike | Novelty::Stale));
         let closes = match rule {
-            Rule::Stale => true,
-            Rule::Alike => from_alike,
-            Rule::Deep => from_alike && link.hops > self.limits.deep_hops,
-            Rule::Combinations => self.shape.parameters >= COMBINED_MIN,
-            Rule::Suspects | Rule::StaleHosts | Rule::Hosts | Rule::Unlinked => false,
-            Rule::Lists | Rule::ListDepth | Rule::ListBytes => false,
+            BudgetRule::Stale => true,
+            BudgetRule::Alike => from_alike,
+            BudgetRule::Deep => from_alike && link.hops > self.limits.deep_hops,
+            BudgetRule::Combinations => self.shape.parameters >= COMBINED_MIN,
+            BudgetRule::Suspects
+            | BudgetRule::StaleHosts
+            | BudgetRule::Hosts
+            | BudgetRule::Unlinked => false,
+            BudgetRule::Lists | BudgetRule::ListDepth | BudgetRule::ListBytes => false,
         };
         closes.then(|| closed_by(tally, rule))
     }
 
-    fn judge_family(&self, link: &Link<'_>, is_proven: bool) -> Option<Closed> {
+    fn judge_family(&self, link: &CandidateLink<'_>, is_proven: bool) -> Option<ClosedPattern> {
         if self.shape.family.is_empty() {
             return None;
         }
-        let tally = self.tallies.get(&Key::Name(
+        let tally = self.tallies.get(&TallyKey::Name(
             link.job,
             link.bin,
             self.tallies.hash(&self.shape.family),
         ))?;
         // What is good in a family, such as `index.php?id`, does not
         // suffer from the rest.
-        let is_spared = is_proven && tally.closed != Some(Rule::Combinations);
+        let is_spared = is_proven && tally.closed != Some(BudgetRule::Combinations);
         if is_spared { None } else { self.closed_for(link, tally) }
     }
 
     /// The verdict of the host and the domain.
-    fn judge_place(&self, link: &Link<'_>, is_proven: bool) -> Option<Closed> {
-        let host = self.tallies.get(&Key::Host(link.job, link.bin));
+    fn judge_place(&self, link: &CandidateLink<'_>, is_proven: bool) -> Option<ClosedPattern> {
+        let host = self.tallies.get(&TallyKey::Host(link.job, link.bin));
         let may_be_suspect = !is_proven && matches!(link.from, Some(Novelty::Stale) | None);
         if host.is_some() && !may_be_suspect {
             return None;
         }
         let name = self.suffixes.grouping_domain(host_of(link.url));
-        let domain = self.tallies.get(&Key::Domain(link.job, self.tallies.hash(name)));
+        let domain = self.tallies.get(&TallyKey::Domain(link.job, self.tallies.hash(name)));
         if host.is_none()
             && let Some(domain) = domain
-            && let Some(rule @ (Rule::Hosts | Rule::StaleHosts)) = domain.closed
+            && let Some(rule @ (BudgetRule::Hosts | BudgetRule::StaleHosts)) = domain.closed
         {
             return Some(closed_by(domain, rule));
         }
         let places = [host, domain].into_iter().flatten();
         let distrustful = places.into_iter().find(|tally| tally.is_out_of_trust(&self.limits))?;
         let is_suspect = || link.from.is_some() || self.memory.is_suspect(link.job, link.dochash);
-        (may_be_suspect && is_suspect()).then(|| closed_by(distrustful, Rule::Suspects))
+        (may_be_suspect && is_suspect()).then(|| closed_by(distrustful, BudgetRule::Suspects))
     }
 
     /// The verdict of the number of pages that the host has.
-    fn judge_pages(&self, link: &Link<'_>) -> Option<Closed> {
-        let host = self.tallies.get(&Key::Host(link.job, link.bin))?;
-        host.is_unlinked(link.host_pages).then(|| closed_by(host, Rule::Unlinked))
+    fn judge_pages(&self, link: &CandidateLink<'_>) -> Option<ClosedPattern> {
+        let host = self.tallies.get(&TallyKey::Host(link.job, link.bin))?;
+        host.is_unlinked(link.host_pages).then(|| closed_by(host, BudgetRule::Unlinked))
     }
 
     /// The tallies of a part that have changed since they were last taken, to be saved
@@ -377,9 +396,9 @@ fn domain_name(domain: &str) -> String {
     format!("*.{domain}")
 }
 
-fn closed_by(tally: &Tally, rule: Rule) -> Closed {
+fn closed_by(tally: &Tally, rule: BudgetRule) -> ClosedPattern {
     let Tally { documents, outside, bytes, .. } = *tally;
-    Closed { pattern: tally.pattern.to_string(), rule, documents, outside, bytes }
+    ClosedPattern { pattern: tally.pattern.to_string(), rule, documents, outside, bytes }
 }
 
 fn query_of(url: &str) -> &str {

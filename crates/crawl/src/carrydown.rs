@@ -10,7 +10,7 @@ use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::chunkfile::document::Field;
 use store::ids::{BinId, Part};
-use store::tables::carrydown::{self, Data, Handed, Handing};
+use store::tables::carrydown::{self, ChildData, Data, HandedChildren};
 use store::tables::leases::Lease;
 use store::tables::queue::{self, Place};
 use store::{Db, Result, Tx};
@@ -49,7 +49,7 @@ pub fn fields(data: &Data) -> Vec<Field> {
 /// What is handed over by documents to those they lead to.
 #[derive(Debug, Default)]
 pub struct HandingOver {
-    outbox: Outbox<Handing, Handed>,
+    outbox: Outbox<ChildData, HandedChildren>,
 }
 
 impl HandingOver {
@@ -66,7 +66,7 @@ impl HandingOver {
         }
         let keys: Vec<DocHash> = hands.keys().copied().collect();
         let before = db.read(move |tx| carrydown::handed(tx, place, &keys))?;
-        let nothing = (Handed::new(), true);
+        let nothing = (HandedChildren::new(), true);
         for (parent, now) in hands {
             let (before, has_arrived) = before.get(parent).unwrap_or(&nothing);
             over.hand(place.part, *parent, now, before, *has_arrived);
@@ -83,21 +83,21 @@ impl HandingOver {
         own: Part,
         parent: DocHash,
         now: &Hands,
-        before: &Handed,
+        before: &HandedChildren,
         has_arrived: bool,
     ) {
         let source = (own, parent);
-        let mut handed = Handed::new();
+        let mut handed = HandedChildren::new();
         for ((part, child), data) in now.iter().filter(|(_, data)| !data.is_empty()) {
             let print = carrydown::print(data);
             handed.insert((*part, *child), print);
             if !has_arrived || before.get(&(*part, *child)) != Some(&print) {
-                let handing = Handing { parent: source, child: *child, data: data.clone() };
+                let handing = ChildData { parent: source, child: *child, data: data.clone() };
                 self.outbox.send(*part, [handing]);
             }
         }
         for (part, child) in before.keys().filter(|key| !handed.contains_key(key)) {
-            let handing = Handing { parent: source, child: *child, data: Data::new() };
+            let handing = ChildData { parent: source, child: *child, data: Data::new() };
             self.outbox.send(*part, [handing]);
         }
         if !has_arrived || handed != *before {

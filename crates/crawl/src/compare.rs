@@ -23,9 +23,9 @@ pub const CONFIRM_MS: i64 = 1_000;
 /// What came back, after parsing.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
-pub enum Seen<'a> {
+pub enum SeenDocument<'a> {
     /// A document with content.
-    Content(Content<'a>),
+    Content(ComparedContent<'a>),
     /// The server says it is as it was (304).
     NotModified(Validators),
     /// 404 or 410.
@@ -56,7 +56,7 @@ pub enum Seen<'a> {
 /// A document that was read, as far as it is compared.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
-pub struct Content<'a> {
+pub struct ComparedContent<'a> {
     pub status: i64,
     pub facts: &'a Facts,
     /// What others say of it.
@@ -80,7 +80,7 @@ pub struct Validators {
 /// Where and when it was looked at.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Looked {
+pub struct LookPosition {
     pub run: Run,
     pub now_ms: i64,
     /// The chunk that commits this, and the document's place in it.
@@ -90,7 +90,7 @@ pub struct Looked {
 
 /// What follows from the comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct Comparison {
     /// What outputs must hear; `None` is nothing at all.
     pub change: Option<Change>,
     /// The row to save.
@@ -99,17 +99,17 @@ pub struct Compared {
     pub confirm_ms: Option<i64>,
 }
 
-impl Compared {
+impl Comparison {
     /// The same, but that the document is not removed yet: outputs keep it, and it is asked
     /// for as before.
-    pub fn kept_for_now(self, known: &Document) -> Compared {
+    pub fn kept_for_now(self, known: &Document) -> Comparison {
         let mut document = self.document;
         document.removed_ms = known.removed_ms;
         document.reason.clone_from(&known.reason);
         document.redirect = known.redirect;
         document.etag.clone_from(&known.etag);
         document.last_modified.clone_from(&known.last_modified);
-        Compared { change: None, document, confirm_ms: None }
+        Comparison { change: None, document, confirm_ms: None }
     }
 }
 
@@ -124,18 +124,18 @@ pub fn unknown(id: DocumentId, docid: &str, now_ms: i64) -> Document {
 }
 
 /// Compares what came back with what is known.
-pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
+pub fn compare(known: &Document, seen: &SeenDocument<'_>, looked: LookPosition) -> Comparison {
     let mut document = known.clone();
     (document.quiet_ms, document.restless_ms) = watched(known, seen, looked.now_ms);
     document.checked_ms = looked.now_ms;
     document.checks += 1;
     let mut compared = match seen {
-        Seen::Content(content) => with_content(document, content, looked),
-        Seen::NotModified(validators) => not_modified(document, validators),
-        Seen::Missing { status } => {
+        SeenDocument::Content(content) => with_content(document, content, looked),
+        SeenDocument::NotModified(validators) => not_modified(document, validators),
+        SeenDocument::Missing { status } => {
             missing(document, *status, has_said(known, LookOutcome::Gone, *status), looked)
         }
-        Seen::Moved { status, to } => {
+        SeenDocument::Moved { status, to } => {
             let is_said =
                 has_said(known, LookOutcome::Redirect, *status) && known.redirect == Some(*to);
             document.outcome = LookOutcome::Redirect.name().into();
@@ -148,12 +148,14 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
             }
             compared
         }
-        Seen::Forbidden { code, reason } => exclude(known, document, code.name(), *reason, looked),
-        Seen::Swept { reason } => exclude(known, document, reason.name(), *reason, looked),
-        Seen::Trouble { status, code } => {
+        SeenDocument::Forbidden { code, reason } => {
+            exclude(known, document, code.name(), *reason, looked)
+        }
+        SeenDocument::Swept { reason } => exclude(known, document, reason.name(), *reason, looked),
+        SeenDocument::Trouble { status, code } => {
             document.outcome = code.clone();
             document.http_status = *status;
-            Compared { change: None, document, confirm_ms: None }
+            Comparison { change: None, document, confirm_ms: None }
         }
     };
     replace_doubtful(&mut compared.document, seen);
@@ -162,12 +164,15 @@ pub fn compare(known: &Document, seen: &Seen<'_>, looked: Looked) -> Compared {
 
 /// A row that was damaged is whole again once an answer has replaced what was kept of it:
 /// where its content is, or that it has any.
-fn replace_doubtful(document: &mut Document, seen: &Seen<'_>) {
+fn replace_doubtful(document: &mut Document, seen: &SeenDocument<'_>) {
     match seen {
         _ if document.trust == Trust::Whole => {}
-        Seen::Content(_) => document.trust = Trust::Whole,
-        Seen::NotModified(_) | Seen::Trouble { .. } => {}
-        Seen::Missing { .. } | Seen::Moved { .. } | Seen::Forbidden { .. } | Seen::Swept { .. } => {
+        SeenDocument::Content(_) => document.trust = Trust::Whole,
+        SeenDocument::NotModified(_) | SeenDocument::Trouble { .. } => {}
+        SeenDocument::Missing { .. }
+        | SeenDocument::Moved { .. }
+        | SeenDocument::Forbidden { .. }
+        | SeenDocument::Swept { .. } => {
             if !is_live(document) {
                 (document.chunk, document.ordinal, document.body_chunk) = (None, None, None);
                 document.trust = Trust::Whole;
@@ -187,24 +192,24 @@ fn has_said(known: &Document, outcome: LookOutcome, status: i64) -> bool {
 
 /// How long the document has been watched without a change, and with one, after this look.
 /// Only what outputs have can change; a gap that ended in trouble tells nothing.
-fn watched(known: &Document, seen: &Seen<'_>, now_ms: i64) -> (i64, i64) {
+fn watched(known: &Document, seen: &SeenDocument<'_>, now_ms: i64) -> (i64, i64) {
     let changed = match seen {
-        Seen::Content(content) => !is_same(known, content),
-        Seen::NotModified(_) => false,
+        SeenDocument::Content(content) => !is_same(known, content),
+        SeenDocument::NotModified(_) => false,
         _ => return (known.quiet_ms, known.restless_ms),
     };
     match is_live(known) {
-        true => refetch::watched(&refetch::Known::of(known), now_ms, changed),
+        true => refetch::watched(&refetch::ChangeHistory::of(known), now_ms, changed),
         false => (known.quiet_ms, known.restless_ms),
     }
 }
 
-fn is_same(document: &Document, content: &Content<'_>) -> bool {
+fn is_same(document: &Document, content: &ComparedContent<'_>) -> bool {
     document.content_hash.as_deref() == Some(content_of(content).as_slice())
 }
 
 /// What a document is recognised by: its bytes, and what others say of it.
-fn content_of(content: &Content<'_>) -> [u8; 16] {
+fn content_of(content: &ComparedContent<'_>) -> [u8; 16] {
     if content.fields.is_empty() {
         return content.facts.content_hash;
     }
@@ -218,7 +223,11 @@ fn content_of(content: &Content<'_>) -> [u8; 16] {
     hash128(&bytes)
 }
 
-fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -> Compared {
+fn with_content(
+    mut document: Document,
+    content: &ComparedContent<'_>,
+    looked: LookPosition,
+) -> Comparison {
     let facts = content.facts;
     let live = is_live(&document);
     let same = live && is_same(&document, content);
@@ -235,7 +244,7 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
     take_validators(&mut document, &content.validators);
     found(&mut document);
     if same {
-        return Compared { change: Some(Change::Keep), document, confirm_ms: None };
+        return Comparison { change: Some(Change::Keep), document, confirm_ms: None };
     }
     document.media_type = Some(facts.media_type.clone());
     document.language = facts.language.clone();
@@ -249,10 +258,10 @@ fn with_content(mut document: Document, content: &Content<'_>, looked: Looked) -
     document.ordinal = Some(looked.ordinal);
     let change = if live { Change::Update } else { Change::Add };
     document.changes += i64::from(live);
-    Compared { change: Some(change), document, confirm_ms: None }
+    Comparison { change: Some(change), document, confirm_ms: None }
 }
 
-fn not_modified(mut document: Document, validators: &Validators) -> Compared {
+fn not_modified(mut document: Document, validators: &Validators) -> Comparison {
     // A text that could not be read is no better known than it was.
     if extract::words_of(&document.outcome).is_none() {
         document.outcome = LookOutcome::NotModified.name().into();
@@ -262,7 +271,7 @@ fn not_modified(mut document: Document, validators: &Validators) -> Compared {
     found(&mut document);
     // Only a live document is asked for conditionally; to another it says nothing.
     let change = is_live(&document).then_some(Change::Keep);
-    Compared { change, document, confirm_ms: None }
+    Comparison { change, document, confirm_ms: None }
 }
 
 /// An answer may repeat validators of the same content or leave them out; each that it leaves
@@ -283,7 +292,7 @@ fn found(document: &mut Document) {
     document.missing_ms = None;
 }
 
-fn missing(mut document: Document, status: i64, is_said: bool, looked: Looked) -> Compared {
+fn missing(mut document: Document, status: i64, is_said: bool, looked: LookPosition) -> Comparison {
     document.outcome = LookOutcome::Gone.name().into();
     document.http_status = Some(status);
     let first_ms = *document.missing_ms.get_or_insert(looked.now_ms);
@@ -294,11 +303,11 @@ fn missing(mut document: Document, status: i64, is_said: bool, looked: Looked) -
     if !is_live(&document) {
         // Nobody has it, so there is nothing to be sure about.
         let change = (!is_said).then_some(Change::NoContent);
-        return Compared { change, document, confirm_ms: None };
+        return Comparison { change, document, confirm_ms: None };
     }
     if !confirmed {
         let confirm_ms = Some(first_ms + CONFIRM_MS);
-        return Compared { change: None, document, confirm_ms };
+        return Comparison { change: None, document, confirm_ms };
     }
     remove(document, RemoveReason::Gone, looked.now_ms)
 }
@@ -309,8 +318,8 @@ fn exclude(
     mut document: Document,
     outcome: &str,
     reason: RemoveReason,
-    looked: Looked,
-) -> Compared {
+    looked: LookPosition,
+) -> Comparison {
     document.outcome = outcome.to_owned();
     let mut compared = remove(document, reason, looked.now_ms);
     if known.redirect.is_some() && known.outcome != outcome {
@@ -321,16 +330,16 @@ fn exclude(
 }
 
 /// Makes a tombstone of a live document; of another, only what was seen is noted.
-fn remove(mut document: Document, reason: RemoveReason, now_ms: i64) -> Compared {
+fn remove(mut document: Document, reason: RemoveReason, now_ms: i64) -> Comparison {
     if !is_live(&document) {
-        return Compared { change: None, document, confirm_ms: None };
+        return Comparison { change: None, document, confirm_ms: None };
     }
     document.removed_ms = Some(now_ms);
     document.reason = Some(reason.name().to_owned());
     // A later answer must be whole: validators of what is gone would get a 304.
     document.etag = None;
     document.last_modified = None;
-    Compared { change: Some(Change::Remove(reason)), document, confirm_ms: None }
+    Comparison { change: Some(Change::Remove(reason)), document, confirm_ms: None }
 }
 
 #[cfg(test)]

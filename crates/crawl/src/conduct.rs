@@ -26,9 +26,9 @@ pub use run_end::cleans;
 pub use startup::takes_seeds;
 pub use trouble::patience;
 
-use crate::job::Shared;
-use crate::lifecycle::{Event, after};
-use garbage::Collecting;
+use crate::job::CrawlEnvironment;
+use crate::lifecycle::{JobEvent, after};
+use garbage::CollectionSchedule;
 use interrupter::Interrupter;
 use retention::Retention;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ use std::time::Duration;
 use store::ids::{IdMaker, JobId};
 use store::objects::Objects;
 use store::panics::caught;
-use store::tables::job_states::{self, AbortedFrom, Phase, State};
+use store::tables::job_states::{self, AbortedFrom, JobState, Phase};
 use store::tables::{nodes, outages};
 use store::{Db, Error, Result, Tx, clock};
 use watch::Watch;
@@ -82,7 +82,7 @@ pub struct JobContext {
     /// Makes ids for this node, which is registered.
     pub ids: Arc<IdMaker>,
     /// What all jobs share.
-    pub shared: Shared,
+    pub shared: CrawlEnvironment,
     /// Who is told of what happens.
     pub observer: Arc<dyn Observer>,
 }
@@ -99,7 +99,7 @@ pub struct Terms {
 }
 
 /// Changes where a job stands by an event. Refused events are errors that say why.
-pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result<State> {
+pub fn change(tx: &mut Tx<'_>, job: JobId, event: &JobEvent, now_ms: i64) -> Result<JobState> {
     let before = job_states::lock(tx, job)?
         .ok_or_else(|| Error::Refused("there is no such job any more".to_owned()))?;
     let next = after(&before, event, now_ms).map_err(|refused| Error::Refused(refused.0))?;
@@ -114,7 +114,12 @@ pub fn change(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result
 }
 
 /// The same, but an event that is refused is none: somebody else was faster.
-pub fn try_to(tx: &mut Tx<'_>, job: JobId, event: &Event, now_ms: i64) -> Result<Option<State>> {
+pub fn try_to(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    event: &JobEvent,
+    now_ms: i64,
+) -> Result<Option<JobState>> {
     match change(tx, job, event, now_ms) {
         Ok(state) => Ok(Some(state)),
         Err(Error::Refused(_)) => Ok(None),
@@ -143,7 +148,7 @@ impl Conductor {
             .name("conductor".into())
             .spawn(move || {
                 let mut watch = Watch::new(context.db.clone());
-                let mut collecting = Collecting::new(clock::now_ms());
+                let mut collecting = CollectionSchedule::new(clock::now_ms());
                 let mut conductor = ConductorState::new(context, terms, again);
                 while !stopped.load(Ordering::SeqCst) {
                     conductor.collect();
@@ -185,7 +190,7 @@ impl Conductor {
 }
 
 /// Work on a thread of its own, and what ends it early.
-struct Working {
+struct BackgroundWork {
     thread: JoinHandle<()>,
     interrupter: Interrupter,
 }
@@ -195,24 +200,33 @@ struct ConductorState {
     context: JobContext,
     terms: Terms,
     /// Work that takes longer, by job.
-    working: HashMap<JobId, Working>,
+    working: HashMap<JobId, BackgroundWork>,
     /// For that work, to say that it is done.
     again: SyncSender<()>,
-    timetable: HashMap<JobId, timetable::Entry>,
+    timetable: HashMap<JobId, timetable::JobSchedules>,
     /// Until when jobs are left alone that were in trouble themselves.
     resting: Arc<Mutex<HashMap<JobId, i64>>>,
     /// What is forgotten of the history.
     retention: Retention,
     /// When removals of jobs that run were last looked at, and judged.
-    judged: HashMap<JobId, removals::Judged>,
+    removal_checks: HashMap<JobId, removals::RemovalCheckTimes>,
 }
 
 impl ConductorState {
     fn new(context: JobContext, terms: Terms, again: SyncSender<()>) -> ConductorState {
         let (working, timetable, resting) = (HashMap::new(), HashMap::new(), Arc::default());
         let retention = Retention::default();
-        let judged = HashMap::new();
-        ConductorState { context, terms, working, again, timetable, resting, retention, judged }
+        let removal_checks = HashMap::new();
+        ConductorState {
+            context,
+            terms,
+            working,
+            again,
+            timetable,
+            resting,
+            retention,
+            removal_checks,
+        }
     }
 
     /// Forgets history that is not kept any longer. Returns how long to wait for more.
@@ -267,7 +281,7 @@ impl ConductorState {
                     // A bug that one job meets is its own trouble, and no other's.
                     Err(error @ Error::Internal { .. }) => {
                         let now_ms = clock::now_ms();
-                        let fails = Event::Fail(error.to_string());
+                        let fails = JobEvent::Fail(error.to_string());
                         self.context.db.write(move |tx| try_to(tx, job, &fails, now_ms))?;
                     }
                     Err(error) => return Err(error),
@@ -276,7 +290,7 @@ impl ConductorState {
         }
     }
 
-    fn change(&self, job: JobId, event: Event) -> Result<State> {
+    fn change(&self, job: JobId, event: JobEvent) -> Result<JobState> {
         let (now_ms, told) = (clock::now_ms(), event.clone());
         let state = self.context.db.write(move |tx| change(tx, job, &event, now_ms))?;
         if let Some(occasion) = observer::occasion(&told, &state) {
@@ -289,7 +303,7 @@ impl ConductorState {
     fn advance(
         &mut self,
         job: JobId,
-        state: &State,
+        state: &JobState,
         changed: &(impl Fn() + Send + Clone + 'static),
     ) -> Result<Advance> {
         if let Some(event) = self.left_behind(state)? {
@@ -306,7 +320,7 @@ impl ConductorState {
         }
         match state.phase {
             Phase::ReadyForStartup => self.spawn(job, changed, startup::run),
-            Phase::Active if state.resuming => self.moved(job, Event::Resumed),
+            Phase::Active if state.resuming => self.moved(job, JobEvent::Resumed),
             Phase::Active if state.stopping => self.quiet(job),
             Phase::Active if state.reseed_ms.is_some_and(|ms| ms <= clock::now_ms()) => {
                 match state.paused || state.waiting || state.seeding {
@@ -316,32 +330,32 @@ impl ConductorState {
             }
             Phase::Aborting => self.quiet(job),
             Phase::ShuttingDown => self.shutting_down(job, state),
-            Phase::ReadyForNotify => self.spawn(job, changed, run_end::tell),
+            Phase::ReadyForNotify => self.spawn(job, changed, run_end::notify),
             Phase::ReadyForDelete if state.outputs_present => {
-                self.change(job, Event::DeleteBegins { node: self.context.ids.node() })?;
-                self.moved(job, Event::DeletePrepared)
+                self.change(job, JobEvent::DeleteBegins { node: self.context.ids.node() })?;
+                self.moved(job, JobEvent::DeletePrepared)
             }
             Phase::Deleting if state.outputs_present => self.deleting(job),
-            Phase::ReadyForDeleteNotify => self.spawn(job, changed, run_end::tell_deletion),
+            Phase::ReadyForDeleteNotify => self.spawn(job, changed, run_end::notify_deletion),
             _ => Ok(Advance::Settled),
         }
     }
 
-    fn moved(&self, job: JobId, event: Event) -> Result<Advance> {
+    fn moved(&self, job: JobId, event: JobEvent) -> Result<Advance> {
         self.change(job, event)?;
         Ok(Advance::Moved)
     }
 
     /// What ends the work that a dead process has left behind.
-    fn left_behind(&self, state: &State) -> Result<Option<Event>> {
+    fn left_behind(&self, state: &JobState) -> Result<Option<JobEvent>> {
         let event = match state.phase {
-            Phase::StartingUp => Event::StartupReturns,
+            Phase::StartingUp => JobEvent::StartupReturns,
             Phase::Aborting if state.aborted_from == Some(AbortedFrom::StartingUp) => {
-                Event::StartupReturns
+                JobEvent::StartupReturns
             }
-            Phase::Active | Phase::Aborting if state.seeding => Event::SeedingReturns,
-            Phase::Notifying | Phase::NotifyingOfDeletion => Event::NotifyReturns,
-            Phase::DeleteStartingUp => Event::DeleteReturns,
+            Phase::Active | Phase::Aborting if state.seeding => JobEvent::SeedingReturns,
+            Phase::Notifying | Phase::NotifyingOfDeletion => JobEvent::NotifyReturns,
+            Phase::DeleteStartingUp => JobEvent::DeleteReturns,
             _ => return Ok(None),
         };
         let Some(node) = state.node else { return Ok(Some(event)) };
@@ -392,7 +406,7 @@ impl ConductorState {
                     // A job that cannot be what it is told to be is aborted, and says why;
                     // trouble that passes, or may be, is tried again.
                     Err(error) if !error.passes() && !error.is_internal() => {
-                        let (event, now_ms) = (Event::Fail(error.to_string()), clock::now_ms());
+                        let (event, now_ms) = (JobEvent::Fail(error.to_string()), clock::now_ms());
                         let _ = context.db.write(move |tx| change(tx, job, &event, now_ms));
                     }
                     Err(error) => {
@@ -406,7 +420,7 @@ impl ConductorState {
                             // A bug that it meets before it has begun would be met for ever.
                             Ok(None) if error.is_internal() => {
                                 let (event, now_ms) =
-                                    (Event::Fail(error.to_string()), clock::now_ms());
+                                    (JobEvent::Fail(error.to_string()), clock::now_ms());
                                 let _ = context.db.write(move |tx| try_to(tx, job, &event, now_ms));
                             }
                             _ => {}
@@ -417,7 +431,7 @@ impl ConductorState {
                 let _ = again.try_send(());
             })
             .map_err(|error| Error::io("startup", error))?;
-        self.working.insert(job, Working { thread, interrupter });
+        self.working.insert(job, BackgroundWork { thread, interrupter });
         Ok(Advance::Settled)
     }
 }

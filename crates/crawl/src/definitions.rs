@@ -8,7 +8,7 @@
 use crate::connectors::web::LINK;
 use crate::fetch::AddressPace;
 use crate::lifecycle::Model;
-use crate::scope::{BadRule, Rules, Scope};
+use crate::scope::{BadRule, Scope, ScopeRules};
 use page::domain::SuffixList;
 use page::outlinks::{self, LinkPolicy};
 use page::url::Policy;
@@ -61,7 +61,7 @@ pub struct WebSpec {
     /// Canonical URLs where the crawl begins.
     pub seeds: Vec<String>,
     /// What belongs to it.
-    pub scope: Rules,
+    pub scope: ScopeRules,
     /// Documents the job takes in; `None` is no limit.
     pub pages_max: Option<i64>,
     /// Pages of a host that no seed names, before pages of other hosts link to it; 0 is no limit.
@@ -112,7 +112,7 @@ impl Default for WebSpec {
     fn default() -> WebSpec {
         WebSpec {
             seeds: Vec::new(),
-            scope: Rules::default(),
+            scope: ScopeRules::default(),
             pages_max: None,
             host_pages: 10_000,
             delay_ms: 1_000,
@@ -304,7 +304,7 @@ mod tests {
         assert!(refused(WebSpec { delay_ms: -1, ..one() }).contains("--delay"));
         assert!(refused(WebSpec { concurrency: 0, ..one() }).contains("--concurrency"));
         assert!(refused(WebSpec { contact: "\n".into(), ..one() }).contains("--contact"));
-        let scope = Rules { exclude: vec!["(".into()], ..Rules::default() };
+        let scope = ScopeRules { exclude: vec!["(".into()], ..ScopeRules::default() };
         assert!(refused(WebSpec { scope, ..one() }).contains("--exclude"));
     }
 

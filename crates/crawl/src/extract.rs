@@ -84,7 +84,7 @@ pub struct Program {
 }
 
 /// What came of a document.
-pub type Said = Result<Extract, Unread>;
+pub type ExtractResult = Result<Extract, Unread>;
 
 /// Has documents read by processes of their own, a few at a time.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Extractor {
     }
 
     /// Has a document read, if it is of a kind that is. Whoever stops waiting ends it.
-    pub async fn ask(&self, media: &Media, body: &[u8], is_cut: bool) -> Option<Said> {
+    pub async fn ask(&self, media: &Media, body: &[u8], is_cut: bool) -> Option<ExtractResult> {
         let program = self.program.as_ref().filter(|_| extract::reads(media.kind))?;
         if is_cut {
             // What it needs stands at its end.
@@ -160,9 +160,14 @@ impl ExtractNotes {
 
 /// Takes what a document says into its facts: its text before what is there, its title in
 /// place of a mere name, its links if there is an address to resolve them against.
-pub fn take(said: Option<Said>, facts: &mut Facts, docid: &str, policy: &Policy) -> ExtractNotes {
+pub fn take(
+    result: Option<ExtractResult>,
+    facts: &mut Facts,
+    docid: &str,
+    policy: &Policy,
+) -> ExtractNotes {
     let mut notes = ExtractNotes::default();
-    let read = match said {
+    let read = match result {
         None => return notes,
         Some(Ok(read)) => read,
         Some(Err(unread)) => {

@@ -29,15 +29,15 @@ mod tls;
 mod watch;
 mod wire;
 
-pub use addresses::{AddressPace, Addresses, UnderWay};
+pub use addresses::{AddressPace, AddressRequest, Addresses};
 pub use bandwidth::Bandwidth;
-pub use client::{Fetcher, Settings, Unusable, user_agent};
+pub use client::{Fetcher, FetcherSettings, Unusable, user_agent};
 pub use guard::{Cidr, Guard};
 pub use limits::Limits;
 pub use memory::BodyMemory;
 pub use outcome::{Fetched, NotModified, Outcome, Reason, Redirect};
-pub use redirects::{Followed, Hop, HopVerdict, PAGE_HOPS_MAX};
-pub use request::Ask;
+pub use redirects::{FollowedChain, Hop, HopVerdict, PAGE_HOPS_MAX};
+pub use request::FetchRequest;
 pub use resolve::{GivenLookup, Lookup};
 
 pub use hyper::header::{HeaderMap, HeaderName, HeaderValue};

@@ -30,9 +30,9 @@ pub use gates::Pace;
 pub use shares::{STRIDE_MAX, stride_of};
 
 use gates::Gates;
-use host::{Host, Hunger, LineKey};
+use host::{FrontierHost, Hunger, LineKey};
 use shares::Shares;
-use slots::{Request, SLOW_MS, Slots};
+use slots::{OpenRequest, SLOW_MS, Slots};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::ids::{BinId, ConnectionId, JobId, Part};
 
@@ -55,7 +55,7 @@ pub struct Spot {
 
 /// What is at work at once.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct FrontierLimits {
     /// Requests under way that are not slow.
     pub in_flight_max: usize,
     /// Slow requests that are under way beside them.
@@ -102,7 +102,7 @@ pub struct NextHost {
 /// A host that could use documents of a job, and how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Want {
+pub struct DocumentDemand {
     pub host: HostKey,
     pub job: JobId,
     pub documents: usize,
@@ -122,8 +122,8 @@ pub enum Next<T> {
 
 /// Hosts with work, in the order they may be asked.
 pub struct Frontier<T> {
-    limits: Limits,
-    hosts: HashMap<HostKey, Host<T>>,
+    limits: FrontierLimits,
+    hosts: HashMap<HostKey, FrontierHost<T>>,
     shares: Shares,
     gates: Gates,
     /// Lines with a document waiting whose time has not come, by time.
@@ -145,7 +145,7 @@ pub struct Frontier<T> {
 
 impl<T> Frontier<T> {
     /// A frontier that knows no hosts.
-    pub fn new(limits: Limits) -> Frontier<T> {
+    pub fn new(limits: FrontierLimits) -> Frontier<T> {
         Frontier {
             limits,
             hosts: HashMap::new(),
@@ -193,7 +193,7 @@ impl<T> Frontier<T> {
         self.turns += 1;
         // A job that nobody told of is known from here on.
         let connection = self.shares.share(job).connection;
-        let known = self.hosts.entry(host).or_insert_with(|| Host::new(politeness));
+        let known = self.hosts.entry(host).or_insert_with(|| FrontierHost::new(politeness));
         known.politeness.delay_ms = known.politeness.delay_ms.max(politeness.delay_ms);
         known.line_or_new(job, self.turns).exhausted = false;
         self.set_pace(host, connection, pace);
@@ -396,9 +396,10 @@ impl<T> Frontier<T> {
     /// When the first host that has or may have work of a job may be asked; `None` if
     /// there is none.
     pub fn next_host(&self, job: JobId) -> Option<NextHost> {
-        let has = |host: &Host<T>| {
+        let has = |host: &FrontierHost<T>| {
             host.lines.iter().any(|line| {
-                line.job == job && (!line.waiting.is_empty() || !line.exhausted || line.asked > 0)
+                line.job == job
+                    && (!line.waiting.is_empty() || !line.exhausted || line.requested > 0)
             })
         };
         let hosts = self.hosts.iter().filter(|(_, host)| has(host));

@@ -8,15 +8,17 @@ mod distance_updates;
 mod spread;
 
 pub(crate) use distance_updates::{DistanceUpdates, LinkChanges};
-pub(crate) use spread::{Spread, Spreading};
+pub(crate) use spread::{Spread, SpreadContext};
 
 use page::ids::DocHash;
 use std::collections::{BTreeSet, HashSet};
 use store::ids::BinId;
 use store::tables::hopfilters::HopFilters;
-use store::tables::hops::{self, Distance, Graphs, Moved, NOWHERE, SEED_LINK, Says, Told};
+use store::tables::hops::{
+    self, Distance, DistanceMessage, Graphs, MovedDocument, NOWHERE, SEED_LINK, Says,
+};
 use store::tables::jobs::HopcountMode;
-use store::tables::queue::{self, Adding, Candidate, Place, ReasonCode};
+use store::tables::queue::{self, AddContext, Candidate, Place, ReasonCode};
 use store::{Result, Tx};
 
 /// The filters of a job that has some.
@@ -78,19 +80,19 @@ impl HopRules {
     /// Tells documents of a part what is to be told, seeds that they are seeds, and cuts
     /// candidates that are too far. Returns the bins that have something ready because of
     /// it, besides the candidates.
-    pub fn hear(
+    pub fn receive(
         &self,
         tx: &mut Tx<'_>,
-        adding: Adding,
-        told: &[Told],
+        adding: AddContext,
+        messages: &[DistanceMessage],
         candidates: &mut [Candidate],
     ) -> Result<BTreeSet<BinId>> {
         let place = adding.place;
         let seeds: Vec<DocHash> =
             candidates.iter().filter(|it| it.seed).map(|it| it.dochash).collect();
         let seeds = self.root(&seeds, Says::At(0));
-        let told: Vec<Told> = told.iter().cloned().chain(seeds).collect();
-        let moved = hops::hear(tx, self.graphs(place), &told)?;
+        let messages: Vec<DistanceMessage> = messages.iter().cloned().chain(seeds).collect();
+        let moved = hops::receive(tx, self.graphs(place), &messages)?;
         let keys: Vec<DocHash> =
             candidates.iter().filter(|it| it.cut.is_none()).map(|it| it.dochash).collect();
         let far: HashSet<DocHash> =
@@ -102,19 +104,24 @@ impl HopRules {
     }
 
     /// What documents are told that are seeds, or are none any more.
-    pub fn root(&self, keys: &[DocHash], says: Says) -> Vec<Told> {
+    pub fn root(&self, keys: &[DocHash], says: Says) -> Vec<DistanceMessage> {
         let kinds = 0..self.kinds.len();
         let all = keys.iter().flat_map(|key| kinds.clone().map(move |kind| (*key, kind)));
         let link = SEED_LINK.into();
-        let told = |(target, kind): (DocHash, usize)| {
+        let messages = |(target, kind): (DocHash, usize)| {
             let link = std::sync::Arc::clone(&link);
-            Told { target, source: NOWHERE, link, kind, says }
+            DistanceMessage { target, source: NOWHERE, link, kind, says }
         };
-        all.map(told).collect()
+        all.map(messages).collect()
     }
 
     /// Lets documents in that have come near enough.
-    fn let_in(&self, tx: &mut Tx<'_>, adding: Adding, moved: &[Moved]) -> Result<BTreeSet<BinId>> {
+    fn let_in(
+        &self,
+        tx: &mut Tx<'_>,
+        adding: AddContext,
+        moved: &[MovedDocument],
+    ) -> Result<BTreeSet<BinId>> {
         let is_in = |kind: usize, distance: Distance| distance.is_within(self.most[kind]);
         let mut nearer: Vec<DocHash> = moved
             .iter()
@@ -136,7 +143,7 @@ impl HopRules {
     fn judge_again(
         &self,
         tx: &mut Tx<'_>,
-        adding: Adding,
+        adding: AddContext,
         grown: &[DocHash],
     ) -> Result<BTreeSet<BinId>> {
         let far = self.too_far_among(tx, adding.place, grown)?;

@@ -14,7 +14,7 @@ pub use batches::commit;
 
 use page::ids::DocHash;
 use store::ids::{CommitNumber, ConnectionId, IdMaker, JobId, Part};
-use store::tables::ingests::{Decision, Ingest, Ownership, Pending};
+use store::tables::ingests::{Decision, Ingest, Ownership, PendingDecision};
 use store::tables::outlets::Route;
 
 /// Bytes of URIs that one document may leave behind in an output that hears nothing.
@@ -23,7 +23,7 @@ const STALE_BYTES_MAX: usize = 64 << 10;
 /// The commit that decides.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Committing<'a> {
+pub struct IngestCommit<'a> {
     /// Makes ids of rows.
     pub ids: &'a IdMaker,
     pub part: Part,
@@ -36,14 +36,14 @@ pub struct Committing<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer<'a> {
     /// A job sends it there.
-    There(Sent<'a>),
+    There(SentDocument<'a>),
     /// It has left, or no job sends it there.
     Gone,
 }
 
 /// A document that is sent to an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sent<'a> {
+pub struct SentDocument<'a> {
     /// Where outputs keep it.
     pub uri: &'a str,
     /// Its version; an empty one differs from itself.
@@ -57,7 +57,7 @@ pub struct Sent<'a> {
 /// The commit that a decision is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Deciding {
+pub struct DecisionContext {
     pub seq: CommitNumber,
     pub job: JobId,
     pub now_ms: i64,
@@ -75,7 +75,7 @@ pub enum RowChange {
 }
 
 /// Decides what an output must hear of a document.
-pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> RowChange {
+pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: DecisionContext) -> RowChange {
     let Offer::There(sent) = offer else {
         return known.map_or(RowChange::Keep, |known| gone(known, at));
     };
@@ -83,7 +83,7 @@ pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> RowChan
         // Whoever saves it gives it its keys.
         let mut fresh = Ingest::new(0, ConnectionId(0), DocHash([0; 16]));
         take(&mut fresh, sent);
-        fresh.pending = Some(Pending::new(Decision::Add, at.seq, at.job));
+        fresh.pending = Some(PendingDecision::new(Decision::Add, at.seq, at.job));
         (fresh.changes, fresh.last_change_ms) = (1, Some(at.now_ms));
         return RowChange::Save(Box::new(fresh));
     };
@@ -97,10 +97,10 @@ pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> RowChan
         let is_unclaimed = known.uri.is_some() && known.ownership.is_none();
         if let Some(given_up) = pending.filter(|it| it.is_given_up()) {
             // What was given up is tried anew, as by an operator.
-            next.pending = Some(Pending::new(given_up.decision, at.seq, at.job));
+            next.pending = Some(PendingDecision::new(given_up.decision, at.seq, at.job));
         } else if pending.is_none() && is_unclaimed && known.delivered_seq.is_some() {
             // The output has it from before there were claims.
-            next.pending = Some(Pending::new(Decision::Update, at.seq, at.job));
+            next.pending = Some(PendingDecision::new(Decision::Update, at.seq, at.job));
             next.ownership = Some(Ownership::Unclaimed);
         }
         return match next == *known {
@@ -116,14 +116,14 @@ pub fn decide(known: Option<&Ingest>, offer: Offer<'_>, at: Deciding) -> RowChan
         Some(_) => Decision::Update,
         None => Decision::Add,
     };
-    next.pending = Some(Pending::new(decision, at.seq, at.job));
+    next.pending = Some(PendingDecision::new(decision, at.seq, at.job));
     next.changes += 1;
     next.last_change_ms = Some(at.now_ms);
     RowChange::Save(Box::new(next))
 }
 
 /// Whether an output has something else than what is sent to it.
-fn differs(known: &Ingest, sent: Sent<'_>) -> bool {
+fn differs(known: &Ingest, sent: SentDocument<'_>) -> bool {
     sent.version.is_empty()
         || known.version.as_deref() != Some(sent.version)
         || known.authority.as_deref() != sent.authority
@@ -131,21 +131,21 @@ fn differs(known: &Ingest, sent: Sent<'_>) -> bool {
         || known.transformation_version.as_deref() != Some(&sent.route.transformations)
 }
 
-fn gone(known: &Ingest, at: Deciding) -> RowChange {
+fn gone(known: &Ingest, at: DecisionContext) -> RowChange {
     if known.uri.is_none() && known.stale_uris.is_none() {
         return RowChange::Remove;
     }
-    let is_told = |it: &&Pending| it.decision == Decision::Remove && !it.is_given_up();
+    let is_told = |it: &&PendingDecision| it.decision == Decision::Remove && !it.is_given_up();
     if known.pending.as_ref().filter(is_told).is_some() {
         return RowChange::Keep;
     }
     let mut next = known.clone();
-    next.pending = Some(Pending::new(Decision::Remove, at.seq, at.job));
+    next.pending = Some(PendingDecision::new(Decision::Remove, at.seq, at.job));
     next.last_change_ms = Some(at.now_ms);
     RowChange::Save(Box::new(next))
 }
 
-fn take(row: &mut Ingest, sent: Sent<'_>) {
+fn take(row: &mut Ingest, sent: SentDocument<'_>) {
     row.uri = Some(sent.uri.to_owned());
     row.uri_hash = Some(DocHash::of(sent.uri).0.to_vec());
     row.version = Some(sent.version.to_owned());

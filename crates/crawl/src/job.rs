@@ -8,9 +8,9 @@ pub(crate) mod fixture;
 mod settings;
 mod web;
 
-pub use address::{Address, Shared};
+pub use address::{Address, CrawlEnvironment};
 pub use settings::{Delays, JobSettings};
-pub use web::Web;
+pub use web::WebJob;
 
 use crate::connectors;
 use crate::definitions::{BadSpec, MODEL, WebSpec};
@@ -21,12 +21,12 @@ use crate::repository::Repository;
 use page::ids::{DocHash, bin_of, part_of};
 use std::sync::Arc;
 use store::ids::{BinId, ConnectionId, JobId, Part, QueueId, Run};
-use store::tables::hops::Told;
-use store::tables::job_states::{self, Attended, Phase, RemovalRounds, RunKind, State};
+use store::tables::hops::DistanceMessage;
+use store::tables::job_states::{self, AttendedJob, JobState, Phase, RemovalRounds, RunKind};
 use store::tables::jobs::Job;
 use store::tables::outlets::Outlet;
 use store::tables::queue::sweep::Sweep;
-use store::tables::queue::{self, Added, Adding, Candidate, Entry, Place, ReasonCode};
+use store::tables::queue::{self, AddContext, AddResult, Candidate, Entry, Place, ReasonCode};
 use store::tables::removals::Period;
 use store::tables::{counters, events};
 use store::{Error, Tx};
@@ -58,7 +58,7 @@ pub enum JobMode {
 }
 
 impl JobMode {
-    fn of(state: &State) -> JobMode {
+    fn of(state: &JobState) -> JobMode {
         match state.phase {
             Phase::ShuttingDown if state.removals.only => {
                 JobMode::Sweep(Sweep::Leaving(state.removals.released))
@@ -94,7 +94,7 @@ pub struct JobWork {
     pub config: String,
     pub settings: JobSettings,
     /// What it works on.
-    pub source: Source,
+    pub source: JobSource,
     /// The authority group that secures its documents.
     pub authority: Option<String>,
     /// Where its documents go, and went.
@@ -106,13 +106,13 @@ pub struct JobWork {
     /// Whether its documents hand values to those they lead to.
     pub carries: bool,
     /// What all jobs share.
-    pub shared: Shared,
+    pub shared: CrawlEnvironment,
 }
 
 /// What a job works on.
 #[allow(missing_docs)]
-pub enum Source {
-    Web(Box<Web>),
+pub enum JobSource {
+    Web(Box<WebJob>),
     /// What another connector reaches.
     Other(Arc<dyn Repository>),
 }
@@ -124,21 +124,21 @@ impl JobWork {
     }
 
     /// Compiles a job that somebody attends to.
-    pub fn new(attended: &Attended, shared: &Shared) -> Result<JobWork, BadSpec> {
+    pub fn new(attended: &AttendedJob, shared: &CrawlEnvironment) -> Result<JobWork, BadSpec> {
         let docspec = &attended.job.docspec;
         let (source, mut settings) = if connectors::is_web(&attended.connector) {
-            let web = Web::new(attended, shared)?;
+            let web = WebJob::new(attended, shared)?;
             let settings = JobSettings::of_web(&web.spec);
-            (Source::Web(Box::new(web)), settings)
+            (JobSource::Web(Box::new(web)), settings)
         } else {
             let (connector, config) = (&attended.connector, &attended.config);
             let repository =
                 connectors::repository(connector, config, docspec).map_err(BadSpec::Json)?;
-            (Source::Other(repository), JobSettings::of_others())
+            (JobSource::Other(repository), JobSettings::of_others())
         };
         let carries = match &source {
-            Source::Web(web) => web.feeds,
-            Source::Other(repository) => repository.carries(),
+            JobSource::Web(web) => web.feeds,
+            JobSource::Other(repository) => repository.carries(),
         };
         // What an output takes must be there, whatever the job would keep for itself.
         settings.bodies |= attended.outlets.iter().any(|outlet| outlet.bodies);
@@ -166,32 +166,32 @@ impl JobWork {
 
     /// Ends what its repository is at, because it stops.
     pub fn interrupt(&self) {
-        if let Source::Other(repository) = &self.source {
+        if let JobSource::Other(repository) = &self.source {
             repository.interrupt();
         }
     }
 
     /// The web that it works on, if it does.
-    pub fn web(&self) -> Option<&Web> {
+    pub fn web(&self) -> Option<&WebJob> {
         match &self.source {
-            Source::Web(web) => Some(web),
-            Source::Other(_) => None,
+            JobSource::Web(web) => Some(web),
+            JobSource::Other(_) => None,
         }
     }
 
     /// What its connector can tell of changes.
     pub fn model(&self) -> Model {
         match &self.source {
-            Source::Web(_) => MODEL,
-            Source::Other(repository) => repository.model(),
+            JobSource::Web(_) => MODEL,
+            JobSource::Other(repository) => repository.model(),
         }
     }
 
     /// Where a document lives.
     pub fn address<'a>(&self, docid: &'a str) -> Address<'a> {
         match &self.source {
-            Source::Web(_) => self.shared.address(docid),
-            Source::Other(repository) => {
+            JobSource::Web(_) => self.shared.address(docid),
+            JobSource::Other(repository) => {
                 let host = repository.bin(docid);
                 let group = Some(repository.group(docid));
                 let part = Part(part_of(group, docid, self.shared.parts).into());
@@ -209,13 +209,13 @@ impl JobWork {
     /// Where outputs keep a document.
     pub fn uri(&self, docid: &str) -> String {
         match &self.source {
-            Source::Web(_) => docid.to_owned(),
-            Source::Other(repository) => repository.uri(docid),
+            JobSource::Web(_) => docid.to_owned(),
+            JobSource::Other(repository) => repository.uri(docid),
         }
     }
 
     /// Whether a job is defined as it was when this was made.
-    pub fn is_defined_as(&self, attended: &Attended) -> bool {
+    pub fn is_defined_as(&self, attended: &AttendedJob) -> bool {
         self.definition == attended.job
             && self.removals == attended.state.removals
             && self.config == attended.config
@@ -263,7 +263,7 @@ impl JobWork {
     }
 
     /// Whether this is what is to be done for a job.
-    pub fn is(&self, attended: &Attended) -> bool {
+    pub fn is(&self, attended: &AttendedJob) -> bool {
         let state = &attended.state;
         let is_it = self.id == attended.job.id && self.connection == attended.job.connection;
         is_it && self.run == state.run && self.mode == JobMode::of(state)
@@ -272,7 +272,7 @@ impl JobWork {
     /// The event that documents wait for while somebody logs in for them, if they need that.
     pub fn login_event(&self, docid: &str) -> Option<String> {
         let login = self.web().and_then(|web| web.login_for(docid));
-        login.map(|_| events::Scope::Connection(self.connection).event("login"))
+        login.map(|_| events::EventScope::Connection(self.connection).event("login"))
     }
 
     /// The job at a host.
@@ -293,12 +293,12 @@ impl JobWork {
         part: Part,
         now_ms: i64,
         candidates: &[Candidate],
-        told: &[Told],
-    ) -> Result<Added, Error> {
+        messages: &[DistanceMessage],
+    ) -> Result<AddResult, Error> {
         let adding = self.adding(tx, part, now_ms)?;
         let Some(rules) = &self.hops else { return queue::add(tx, adding, candidates) };
         let mut candidates = candidates.to_vec();
-        let woken = rules.hear(tx, adding, told, &mut candidates)?;
+        let woken = rules.receive(tx, adding, messages, &mut candidates)?;
         // What was let in just now has taken its room.
         let adding = if woken.is_empty() { adding } else { self.adding(tx, part, now_ms)? };
         let mut added = queue::add(tx, adding, &candidates)?;
@@ -307,7 +307,7 @@ impl JobWork {
     }
 
     /// Where documents are added, and how many may be let in.
-    pub fn adding(&self, tx: &mut Tx<'_>, part: Part, now_ms: i64) -> Result<Adding, Error> {
+    pub fn adding(&self, tx: &mut Tx<'_>, part: Part, now_ms: i64) -> Result<AddContext, Error> {
         let room = match self.settings.pages_max {
             Some(most) => {
                 job_states::lock(tx, self.id)?;
@@ -315,7 +315,7 @@ impl JobWork {
             }
             None => None,
         };
-        Ok(Adding { place: self.place(part), run: self.run, now_ms, room })
+        Ok(AddContext { place: self.place(part), run: self.run, now_ms, room })
     }
 
     /// A candidate for the queue, for a URL at a distance.
@@ -343,7 +343,7 @@ impl JobWork {
 }
 
 /// How far a job goes; of one that is deleted nothing is counted any more.
-fn hop_rules(attended: &Attended) -> Option<HopRules> {
+fn hop_rules(attended: &AttendedJob) -> Option<HopRules> {
     let is_counted = JobMode::of(&attended.state) != JobMode::Sweep(Sweep::Delete);
     let mut filters = attended.hops.clone();
     if connectors::is_web(&attended.connector)

@@ -1,7 +1,7 @@
 //! The life cycle of a job: what may happen to it, and where it stands then.
 //!
-//! Pure. A job's state is a few orthogonal fields ([`State`]); the states of table 11.24
-//! are combinations of them. Whatever happens is an [`Event`]; [`State`] and event give
+//! Pure. A job's state is a few orthogonal fields ([`JobState`]); the states of table 11.24
+//! are combinations of them. Whatever happens is an [`JobEvent`]; [`JobState`] and event give
 //! the next state or the reason why the event is refused. Invariants: what is not
 //! refused leads to a state that has a name; work that returns late (a start-up, a
 //! seeding, a notification) is taken in wherever the job has got to meanwhile, so that
@@ -12,12 +12,12 @@ mod startup;
 
 use startup::{seeding, startup};
 use store::ids::NodeId;
-use store::tables::job_states::{AbortedFrom, Phase, Restart, RunKind, State};
+use store::tables::job_states::{AbortedFrom, JobState, Phase, Restart, RunKind};
 
 /// What may happen to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Event {
+pub enum JobEvent {
     /// Somebody starts the job.
     Start {
         /// Only what changed is asked for, where the connector can tell.
@@ -138,7 +138,7 @@ pub enum Model {
 
 /// What decides about a run beside the connector's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
+pub struct RunOptions {
     /// Whether the job is a continuous one.
     pub continuous: bool,
     /// Whether seeding has to begin from nothing.
@@ -148,8 +148,8 @@ pub struct Asked {
 }
 
 /// What a run means for the documents that older runs settled.
-pub fn run_kind(model: Model, asked: Asked) -> RunKind {
-    let Asked { continuous, from_beginning, minimal } = asked;
+pub fn run_kind(model: Model, options: RunOptions) -> RunKind {
+    let RunOptions { continuous, from_beginning, minimal } = options;
     match model {
         Model::AddChangeDelete | Model::ChainedAddChangeDelete if from_beginning => {
             RunKind::Incremental
@@ -171,49 +171,59 @@ pub fn run_kind(model: Model, asked: Asked) -> RunKind {
 /// Why an event is refused, in words for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refused(pub String);
+pub struct EventRefusal(pub String);
 
 /// Where a job stands after an event.
-pub fn after(state: &State, event: &Event, now_ms: i64) -> Result<State, Refused> {
+pub fn after(state: &JobState, event: &JobEvent, now_ms: i64) -> Result<JobState, EventRefusal> {
     let mut next = state.clone();
     match event {
-        Event::Start { minimal } => start(&mut next, *minimal, None)?,
-        Event::ScheduledStart { minimal, window_end_ms } => {
+        JobEvent::Start { minimal } => start(&mut next, *minimal, None)?,
+        JobEvent::ScheduledStart { minimal, window_end_ms } => {
             start(&mut next, *minimal, *window_end_ms)?;
         }
-        Event::Pause => pause(&mut next)?,
-        Event::Resume => resume(&mut next)?,
-        Event::Abort => abort(&mut next, Restart::None)?,
-        Event::Restart { minimal } => restart(&mut next, *minimal)?,
-        Event::Delete => delete(&mut next)?,
-        Event::Fail(text) => fail(&mut next, text)?,
-        Event::WindowCloses => window_closes(&mut next)?,
-        Event::WindowOpens { window_end_ms } => window_opens(&mut next, *window_end_ms)?,
-        Event::Connectors { repository, outputs } => {
+        JobEvent::Pause => pause(&mut next)?,
+        JobEvent::Resume => resume(&mut next)?,
+        JobEvent::Abort => abort(&mut next, Restart::None)?,
+        JobEvent::Restart { minimal } => restart(&mut next, *minimal)?,
+        JobEvent::Delete => delete(&mut next)?,
+        JobEvent::Fail(text) => fail(&mut next, text)?,
+        JobEvent::WindowCloses => window_closes(&mut next)?,
+        JobEvent::WindowOpens { window_end_ms } => window_opens(&mut next, *window_end_ms)?,
+        JobEvent::Connectors { repository, outputs } => {
             (next.repository_present, next.outputs_present) = (*repository, *outputs);
         }
-        Event::StartupBegins { .. } | Event::StartupDone { .. } | Event::StartupReturns => {
+        JobEvent::StartupBegins { .. }
+        | JobEvent::StartupDone { .. }
+        | JobEvent::StartupReturns => {
             startup(&mut next, event, now_ms)?;
         }
-        Event::SeedingBegins { .. } | Event::SeedingDone { .. } | Event::SeedingReturns => {
+        JobEvent::SeedingBegins { .. }
+        | JobEvent::SeedingDone { .. }
+        | JobEvent::SeedingReturns => {
             seeding(&mut next, event, now_ms)?;
         }
-        Event::Quiet | Event::Resumed | Event::QueueDone => running(&mut next, event, now_ms)?,
-        Event::RemovalsReleased
-        | Event::RemovalsHeld
-        | Event::ApproveRemovals
-        | Event::RemovalsRejected => removals::decide(&mut next, event, now_ms)?,
+        JobEvent::Quiet | JobEvent::Resumed | JobEvent::QueueDone => {
+            running(&mut next, event, now_ms)?
+        }
+        JobEvent::RemovalsReleased
+        | JobEvent::RemovalsHeld
+        | JobEvent::ApproveRemovals
+        | JobEvent::RemovalsRejected => removals::decide(&mut next, event, now_ms)?,
         _ => ending(&mut next, event, now_ms)?,
     }
     Ok(next)
 }
 
 /// Refuses an event with what it would need.
-fn refuse<T>(state: &State, needs: &str) -> Result<T, Refused> {
-    Err(Refused(format!("the job is {}; {needs}", state.name())))
+fn refuse<T>(state: &JobState, needs: &str) -> Result<T, EventRefusal> {
+    Err(EventRefusal(format!("the job is {}; {needs}", state.name())))
 }
 
-fn start(next: &mut State, minimal: bool, window_end_ms: Option<i64>) -> Result<(), Refused> {
+fn start(
+    next: &mut JobState,
+    minimal: bool,
+    window_end_ms: Option<i64>,
+) -> Result<(), EventRefusal> {
     // What was approved, and is being swept, is swept at the end of the new run.
     let only_sweeps = next.phase == Phase::ShuttingDown && next.removals.only;
     if next.phase != Phase::Inactive && !only_sweeps {
@@ -227,7 +237,7 @@ fn start(next: &mut State, minimal: bool, window_end_ms: Option<i64>) -> Result<
     Ok(())
 }
 
-fn delete(next: &mut State) -> Result<(), Refused> {
+fn delete(next: &mut JobState) -> Result<(), EventRefusal> {
     if next.phase != Phase::Inactive {
         return refuse(next, "only one that is INACTIVE can be deleted: abort it first");
     }
@@ -237,7 +247,7 @@ fn delete(next: &mut State) -> Result<(), Refused> {
     Ok(())
 }
 
-fn pause(next: &mut State) -> Result<(), Refused> {
+fn pause(next: &mut JobState) -> Result<(), EventRefusal> {
     if next.phase != Phase::Active || next.paused || next.resuming {
         return refuse(next, "only one that runs or waits for its window can be paused");
     }
@@ -247,7 +257,7 @@ fn pause(next: &mut State) -> Result<(), Refused> {
     Ok(())
 }
 
-fn resume(next: &mut State) -> Result<(), Refused> {
+fn resume(next: &mut JobState) -> Result<(), EventRefusal> {
     if next.phase != Phase::Active || !next.paused {
         return refuse(next, "only one that is paused can be resumed");
     }
@@ -259,7 +269,7 @@ fn resume(next: &mut State) -> Result<(), Refused> {
     Ok(())
 }
 
-fn abort(next: &mut State, restart: Restart) -> Result<(), Refused> {
+fn abort(next: &mut JobState, restart: Restart) -> Result<(), EventRefusal> {
     match next.phase {
         Phase::ReadyForStartup => {}
         Phase::StartingUp => next.aborted_from = Some(AbortedFrom::StartingUp),
@@ -279,7 +289,7 @@ fn abort(next: &mut State, restart: Restart) -> Result<(), Refused> {
     Ok(())
 }
 
-fn restart(next: &mut State, minimal: bool) -> Result<(), Refused> {
+fn restart(next: &mut JobState, minimal: bool) -> Result<(), EventRefusal> {
     match next.phase {
         Phase::Inactive => return refuse(next, "there is nothing to restart: start it"),
         Phase::ShuttingDown => {
@@ -290,7 +300,7 @@ fn restart(next: &mut State, minimal: bool) -> Result<(), Refused> {
     abort(next, if minimal { Restart::Minimal } else { Restart::Full })
 }
 
-fn fail(next: &mut State, text: &str) -> Result<(), Refused> {
+fn fail(next: &mut JobState, text: &str) -> Result<(), EventRefusal> {
     // The first error is the one that people need.
     if next.phase != Phase::Aborting || next.error.is_none() {
         next.error = Some(text.to_owned());
@@ -303,7 +313,7 @@ fn fail(next: &mut State, text: &str) -> Result<(), Refused> {
     abort(next, Restart::None)
 }
 
-fn window_closes(next: &mut State) -> Result<(), Refused> {
+fn window_closes(next: &mut JobState) -> Result<(), EventRefusal> {
     let pausing = next.paused && next.stopping;
     if next.phase != Phase::Active || next.waiting || next.resuming || pausing {
         return refuse(next, "a window closes for one that runs or is paused");
@@ -313,7 +323,7 @@ fn window_closes(next: &mut State) -> Result<(), Refused> {
     Ok(())
 }
 
-fn window_opens(next: &mut State, window_end_ms: Option<i64>) -> Result<(), Refused> {
+fn window_opens(next: &mut JobState, window_end_ms: Option<i64>) -> Result<(), EventRefusal> {
     if next.phase != Phase::Active || !next.waiting || next.stopping {
         return refuse(next, "a window opens for one that waits for it");
     }
@@ -323,12 +333,12 @@ fn window_opens(next: &mut State, window_end_ms: Option<i64>) -> Result<(), Refu
     Ok(())
 }
 
-fn running(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+fn running(next: &mut JobState, event: &JobEvent, now_ms: i64) -> Result<(), EventRefusal> {
     match (event, next.phase) {
-        (Event::Quiet, Phase::Active) if next.stopping => next.stopping = false,
-        (Event::Quiet, Phase::Aborting) => return aborted(next, now_ms),
-        (Event::Resumed, Phase::Active) if next.resuming => next.resuming = false,
-        (Event::QueueDone, Phase::Active) => {
+        (JobEvent::Quiet, Phase::Active) if next.stopping => next.stopping = false,
+        (JobEvent::Quiet, Phase::Aborting) => return aborted(next, now_ms),
+        (JobEvent::Resumed, Phase::Active) if next.resuming => next.resuming = false,
+        (JobEvent::QueueDone, Phase::Active) => {
             if next.paused || next.stopping || next.resuming || next.seeding {
                 return refuse(next, "it is not the time to end it");
             }
@@ -341,7 +351,7 @@ fn running(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> 
 }
 
 /// An aborted job has come to rest.
-fn aborted(next: &mut State, now_ms: i64) -> Result<(), Refused> {
+fn aborted(next: &mut JobState, now_ms: i64) -> Result<(), EventRefusal> {
     if next.aborted_from == Some(AbortedFrom::StartingUp) || next.seeding {
         return refuse(next, "its seeding has not returned");
     }
@@ -365,19 +375,19 @@ fn aborted(next: &mut State, now_ms: i64) -> Result<(), Refused> {
     Ok(())
 }
 
-fn ending(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+fn ending(next: &mut JobState, event: &JobEvent, now_ms: i64) -> Result<(), EventRefusal> {
     match (event, next.phase) {
-        (Event::CleanedUp, Phase::ShuttingDown) => {
+        (JobEvent::CleanedUp, Phase::ShuttingDown) => {
             next.phase = Phase::ReadyForNotify;
             next.removals.only = false;
             (next.end_ms, next.last_ms) = (Some(now_ms), Some(now_ms));
         }
-        (Event::MoreFound, Phase::ShuttingDown) => next.phase = Phase::Active,
-        (Event::NotifyBegins { node }, Phase::ReadyForNotify) => {
+        (JobEvent::MoreFound, Phase::ShuttingDown) => next.phase = Phase::Active,
+        (JobEvent::NotifyBegins { node }, Phase::ReadyForNotify) => {
             next.phase = Phase::Notifying;
             next.node = Some(*node);
         }
-        (Event::NotifyDone { error }, Phase::Notifying) => {
+        (JobEvent::NotifyDone { error }, Phase::Notifying) => {
             next.phase = Phase::Inactive;
             next.window_end_ms = None;
             (next.fail_ms, next.failcount) = (None, None);
@@ -385,21 +395,21 @@ fn ending(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
                 next.error.clone_from(error);
             }
         }
-        (Event::NotifyReturns, Phase::Notifying) => next.phase = Phase::ReadyForNotify,
-        (Event::DeleteBegins { node }, Phase::ReadyForDelete) if next.outputs_present => {
+        (JobEvent::NotifyReturns, Phase::Notifying) => next.phase = Phase::ReadyForNotify,
+        (JobEvent::DeleteBegins { node }, Phase::ReadyForDelete) if next.outputs_present => {
             next.phase = Phase::DeleteStartingUp;
             next.node = Some(*node);
         }
-        (Event::DeletePrepared, Phase::DeleteStartingUp) => next.phase = Phase::Deleting,
-        (Event::DeleteReturns, Phase::DeleteStartingUp) => next.phase = Phase::ReadyForDelete,
-        (Event::Deleted, Phase::Deleting) if next.outputs_present => {
+        (JobEvent::DeletePrepared, Phase::DeleteStartingUp) => next.phase = Phase::Deleting,
+        (JobEvent::DeleteReturns, Phase::DeleteStartingUp) => next.phase = Phase::ReadyForDelete,
+        (JobEvent::Deleted, Phase::Deleting) if next.outputs_present => {
             next.phase = Phase::ReadyForDeleteNotify;
         }
-        (Event::NotifyBegins { node }, Phase::ReadyForDeleteNotify) => {
+        (JobEvent::NotifyBegins { node }, Phase::ReadyForDeleteNotify) => {
             next.phase = Phase::NotifyingOfDeletion;
             next.node = Some(*node);
         }
-        (Event::NotifyReturns, Phase::NotifyingOfDeletion) => {
+        (JobEvent::NotifyReturns, Phase::NotifyingOfDeletion) => {
             next.phase = Phase::ReadyForDeleteNotify;
         }
         _ => return refuse(next, "that does not concern it now"),

@@ -84,7 +84,7 @@ impl Basic {
 
 /// How a page on the way is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LoginPageKind {
     Form,
     Link,
     Redirect,
@@ -92,8 +92,8 @@ enum Kind {
 }
 
 /// A page on the way.
-struct Page {
-    kind: Kind,
+struct LoginPage {
+    kind: LoginPageKind,
     urls: Regex,
     matches: Regex,
     /// Where it leads, if not where it says itself.
@@ -103,7 +103,7 @@ struct Page {
 /// The login of a connection, with its expressions compiled.
 pub struct Login {
     urls: Regex,
-    pages: Vec<Page>,
+    pages: Vec<LoginPage>,
     fields: Vec<(String, String)>,
     /// A hash of all that was said.
     pub hash: String,
@@ -111,7 +111,7 @@ pub struct Login {
 
 /// What is done on the way.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct LoginStep {
     /// Which page it follows from.
     page: usize,
     /// What is asked for.
@@ -134,8 +134,8 @@ impl Login {
                  and 1 to {PAGES_MAX} pages on the way to one"
             ));
         }
-        let pages: Result<Vec<Page>, String> =
-            config.pages.iter().map(|text| Page::parse(text)).collect();
+        let pages: Result<Vec<LoginPage>, String> =
+            config.pages.iter().map(|text| LoginPage::parse(text)).collect();
         let mut fields = Vec::new();
         for text in &config.fields {
             let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
@@ -166,24 +166,24 @@ impl Login {
     }
 
     /// What an answer leads to, if it is a page on the way.
-    fn next(&self, url: &str, answer: &Outcome) -> Option<Step> {
-        let mut shown: Option<Shown> = None;
+    fn next(&self, url: &str, answer: &Outcome) -> Option<LoginStep> {
+        let mut shown: Option<PageExcerpt> = None;
         let pages = self.pages.iter().enumerate().filter(|(_, page)| page.urls.is_match(url));
         for (number, page) in pages {
             let found = match (page.kind, answer) {
-                (Kind::Redirect, Outcome::Redirect(redirect)) => {
+                (LoginPageKind::Redirect, Outcome::Redirect(redirect)) => {
                     page.matches.is_match(&redirect.to).then(|| (redirect.to.clone(), None))
                 }
-                (Kind::Redirect, _) => None,
+                (LoginPageKind::Redirect, _) => None,
                 (kind, Outcome::Body(body)) => {
-                    let shown = shown.get_or_insert_with(|| Shown::of(body));
+                    let shown = shown.get_or_insert_with(|| PageExcerpt::of(body));
                     self.found_in(page, kind, url, shown)
                 }
                 _ => None,
             };
             if let Some((target, form)) = found {
-                let is_form = page.kind == Kind::Form;
-                return Some(Step { page: number, url: target, form, is_form });
+                let is_form = page.kind == LoginPageKind::Form;
+                return Some(LoginStep { page: number, url: target, form, is_form });
             }
         }
         None
@@ -191,37 +191,37 @@ impl Login {
 
     fn found_in(
         &self,
-        page: &Page,
-        kind: Kind,
+        page: &LoginPage,
+        kind: LoginPageKind,
         url: &str,
-        shown: &Shown,
+        shown: &PageExcerpt,
     ) -> Option<(String, Option<Bytes>)> {
         let target = || page.target.clone();
         match kind {
-            Kind::Content => {
+            LoginPageKind::Content => {
                 page.matches.is_match(&shown.text).then(|| Some((target()?, None))).flatten()
             }
-            Kind::Link => {
+            LoginPageKind::Link => {
                 let links =
                     html::links_only(&Input::new(shown.text.as_bytes(), url, &Policy::NOTHING));
                 let found = links.into_iter().find(|link| page.matches.is_match(&link.url))?;
                 Some((target().unwrap_or(found.url), None))
             }
-            Kind::Form => {
+            LoginPageKind::Form => {
                 let all = forms::forms(&shown.text);
                 let form = all.into_iter().find(|form| {
                     page.matches.is_match(&form.name) || page.matches.is_match(&form.action)
                 })?;
                 self.submitted(page, url, form)
             }
-            Kind::Redirect => None,
+            LoginPageKind::Redirect => None,
         }
     }
 
     /// A form as it is sent: filled in, to where it says, or where the connection says.
     fn submitted(
         &self,
-        page: &Page,
+        page: &LoginPage,
         url: &str,
         form: forms::Form,
     ) -> Option<(String, Option<Bytes>)> {
@@ -252,44 +252,45 @@ impl Login {
     }
 }
 
-impl Page {
-    fn parse(text: &str) -> Result<Page, String> {
-        let said = |why: &str| format!("login.pages: {text:?} {why}");
+impl LoginPage {
+    fn parse(text: &str) -> Result<LoginPage, String> {
+        let error = |why: &str| format!("login.pages: {text:?} {why}");
         let mut words = text.split_whitespace();
         let kind = match words.next() {
-            Some("form") => Kind::Form,
-            Some("link") => Kind::Link,
-            Some("redirect") => Kind::Redirect,
-            Some("content") => Kind::Content,
-            _ => return Err(said("does not begin with form, link, redirect or content")),
+            Some("form") => LoginPageKind::Form,
+            Some("link") => LoginPageKind::Link,
+            Some("redirect") => LoginPageKind::Redirect,
+            Some("content") => LoginPageKind::Content,
+            _ => return Err(error("does not begin with form, link, redirect or content")),
         };
         let (Some(urls), Some(matches)) = (words.next(), words.next()) else {
-            return Err(said("is not KIND URLS MATCH [TARGET]"));
+            return Err(error("is not KIND URLS MATCH [TARGET]"));
         };
         let target = words.next().map(|target| page::url::canonical(target, &Policy::NOTHING));
-        let target =
-            target.transpose().map_err(|why| said(&format!("has a target that is none: {why}")))?;
+        let target = target
+            .transpose()
+            .map_err(|why| error(&format!("has a target that is none: {why}")))?;
         if words.next().is_some() {
-            return Err(said("has more than four words; write \\s for a space in MATCH"));
+            return Err(error("has more than four words; write \\s for a space in MATCH"));
         }
-        if kind == Kind::Content && target.is_none() {
-            return Err(said("needs a target: its content does not say where to go"));
+        if kind == LoginPageKind::Content && target.is_none() {
+            return Err(error("needs a target: its content does not say where to go"));
         }
         let urls = match kind {
-            Kind::Form => whole("login.pages", urls),
+            LoginPageKind::Form => whole("login.pages", urls),
             _ => expression("login.pages", urls),
         };
-        Ok(Page { kind, urls: urls?, matches: expression("login.pages", matches)?, target })
+        Ok(LoginPage { kind, urls: urls?, matches: expression("login.pages", matches)?, target })
     }
 }
 
 /// The beginning of a page, as text.
-struct Shown {
+struct PageExcerpt {
     text: String,
 }
 
-impl Shown {
-    fn of(body: &Fetched) -> Shown {
+impl PageExcerpt {
+    fn of(body: &Fetched) -> PageExcerpt {
         let content_type = body.header("content-type");
         let bytes = &body.body[..body.body.len().min(LOOKED_BYTES_MAX)];
         let media = sniff::media_of(content_type, false, bytes);
@@ -299,7 +300,7 @@ impl Shown {
             }
             _ => String::new(),
         };
-        Shown { text }
+        PageExcerpt { text }
     }
 }
 

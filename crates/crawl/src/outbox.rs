@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
     use store::ids::NodeId;
-    use store::tables::leases::Asking;
+    use store::tables::leases::LeaseRequest;
     use store::tables::settings;
     use store::testing::both_databases;
 
@@ -102,7 +102,8 @@ mod tests {
             let lease = db.write(|tx| {
                 settings::freeze(tx, 4)?;
                 let (node, node_name) = (NodeId(1), "one".into());
-                let asking = Asking { node, node_name, now_ms: 0, lease_ms: 1_000, skew_ms: 0 };
+                let asking =
+                    LeaseRequest { node, node_name, now_ms: 0, lease_ms: 1_000, skew_ms: 0 };
                 leases::take(tx, Part(1), "crawl", &asking)
             })?;
             let lease = lease.expect("nobody has it");

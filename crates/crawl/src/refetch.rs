@@ -72,7 +72,7 @@ pub struct Bounds {
 /// What is known of a document after a look at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Known {
+pub struct ChangeHistory {
     /// When it was first seen.
     pub first_ms: i64,
     /// When it was last looked at.
@@ -103,10 +103,10 @@ pub struct Next {
     pub action: Action,
 }
 
-impl Known {
+impl ChangeHistory {
     /// What a document's row tells. Only the connector knows origin and bounds.
-    pub fn of(document: &Document) -> Known {
-        Known {
+    pub fn of(document: &Document) -> ChangeHistory {
+        ChangeHistory {
             first_ms: document.first_ms,
             checked_ms: document.checked_ms,
             changed_ms: document.changed_ms,
@@ -114,14 +114,14 @@ impl Known {
             changes: document.changes,
             quiet_ms: document.quiet_ms,
             restless_ms: document.restless_ms,
-            ..Known::default()
+            ..ChangeHistory::default()
         }
     }
 }
 
 /// The time a document was watched without and with a change, counting the look that is
 /// taking place. `known` is what was known before it.
-pub fn watched(known: &Known, now_ms: i64, changed: bool) -> (i64, i64) {
+pub fn watched(known: &ChangeHistory, now_ms: i64, changed: bool) -> (i64, i64) {
     // A clock that was set back must not take back what was watched.
     let since_ms = now_ms.saturating_sub(known.checked_ms).max(0);
     match (known.checks > 0, changed) {
@@ -135,7 +135,7 @@ pub fn watched(known: &Known, now_ms: i64, changed: bool) -> (i64, i64) {
 /// if both are at the same time.
 pub fn next_look(
     policy: &Policy,
-    known: &Known,
+    known: &ChangeHistory,
     now_ms: i64,
     allowance: Option<&Allowance>,
 ) -> Next {
@@ -169,13 +169,18 @@ fn within(bounds: Bounds, at_ms: Option<i64>) -> Option<i64> {
 /// The original's: the interval, and the mean time between changes up to the last look.
 /// It counts the first sight as a change, so an unchanging document waits as long as it
 /// has been known: twice as long each time.
-fn formula_ms(policy: &Policy, min_ms: i64, known: &Known) -> i64 {
+fn formula_ms(policy: &Policy, min_ms: i64, known: &ChangeHistory) -> i64 {
     let changes = known.changes.max(0).saturating_add(1);
     let average_ms = known.checked_ms.saturating_sub(known.first_ms).max(0) / changes;
     min_ms.saturating_add(average_ms).min(policy.max_ms.unwrap_or(i64::MAX))
 }
 
-fn estimate_ms(policy: &Policy, min_ms: i64, known: &Known, allowance: Option<&Allowance>) -> i64 {
+fn estimate_ms(
+    policy: &Policy,
+    min_ms: i64,
+    known: &ChangeHistory,
+    allowance: Option<&Allowance>,
+) -> i64 {
     let wait_ms = match allowance {
         None => Belief::of(known, Prior::of_interval(min_ms)).likely_ms(CHANCE),
         Some(allowance) => {

@@ -60,7 +60,7 @@ pub trait Repository: Send + Sync {
     }
 
     /// Looks at a document.
-    fn look(&self, docid: &str, known: Known<'_>) -> Looked;
+    fn look(&self, docid: &str, known: KnownVersion<'_>) -> LookResult;
 
     /// Ends what is under way, because the job or the process stops, and returns at once.
     /// Seedings and looks fail from now on, with trouble that passes. Who never takes long
@@ -75,7 +75,7 @@ pub trait Repository: Send + Sync {
 
 /// What is known of a document before it is looked at.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
+pub struct KnownVersion<'a> {
     /// What the connector said of it when it was read last; `None` has it read again.
     pub version: Option<&'a str>,
     /// What those that lead to it have handed it.
@@ -84,7 +84,7 @@ pub struct Known<'a> {
 
 /// What a look at a document has found.
 #[allow(missing_docs)]
-pub enum Looked {
+pub enum LookResult {
     /// There is no such document.
     Missing,
     /// It leads to others, and says nothing itself.

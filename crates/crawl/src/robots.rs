@@ -7,11 +7,11 @@
 //! opens an origin; a refusal of our own says nothing of robots.txt, so it is not stored,
 //! and counts only for jobs that may reach the same.
 
-use crate::fetch::{Followed, Guard, Outcome, Reason};
+use crate::fetch::{FollowedChain, Guard, Outcome, Reason};
 use page::robots::Robots;
 use page::robots::answer::{RobotsDecision, RobotsFetch, good_for_ms, on_status};
 use std::collections::{HashMap, VecDeque};
-use store::tables::robots::Stored;
+use store::tables::robots::StoredRobots;
 
 /// Origins whose robots.txt is kept parsed; older ones are read again from the
 /// database when they are needed.
@@ -25,7 +25,7 @@ pub const CANNOT_BE_HAD: &str = "the robots.txt of its host cannot be had: ";
 
 /// What robots.txt says of a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RobotsPermission {
     /// It may be fetched.
     Allowed,
     /// A line forbids it.
@@ -48,14 +48,14 @@ pub enum Verdict {
 
 struct Origin {
     robots: Robots,
-    stored: Stored,
+    stored: StoredRobots,
     /// Why the last request brought nothing, if this process made it.
     trouble: Option<Reason>,
     bytes: usize,
 }
 
 /// An origin that was not asked, because we refuse to.
-struct Refusal {
+struct RefusedOrigin {
     guard: Guard,
     reason: Reason,
     until_ms: i64,
@@ -64,7 +64,7 @@ struct Refusal {
 /// What is asked of robots.txt.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Question<'a> {
+pub struct RobotsQuery<'a> {
     pub url: &'a str,
     pub product: &'a str,
     /// What the job may reach.
@@ -78,7 +78,7 @@ pub struct Question<'a> {
 pub struct RobotsCache {
     origins: HashMap<String, Origin>,
     order: VecDeque<String>,
-    refusals: HashMap<String, Refusal>,
+    refusals: HashMap<String, RefusedOrigin>,
     bytes: usize,
 }
 
@@ -89,29 +89,36 @@ impl RobotsCache {
     }
 
     /// What is known of an origin says this of a URL in it.
-    pub fn verdict(&self, origin: &str, question: Question<'_>, now_ms: i64) -> Verdict {
+    pub fn verdict(
+        &self,
+        origin: &str,
+        question: RobotsQuery<'_>,
+        now_ms: i64,
+    ) -> RobotsPermission {
         let refusal = self.refusals.get(origin);
-        let counts = |it: &&Refusal| it.until_ms > now_ms && it.guard == *question.guard;
+        let counts = |it: &&RefusedOrigin| it.until_ms > now_ms && it.guard == *question.guard;
         if let Some(refusal) = refusal.filter(counts) {
-            return Verdict::Refused(refusal.reason);
+            return RobotsPermission::Refused(refusal.reason);
         }
-        let Some(known) = self.origins.get(origin) else { return Verdict::Unknown };
+        let Some(known) = self.origins.get(origin) else { return RobotsPermission::Unknown };
         let stored = &known.stored;
         if stored.expires_ms <= now_ms {
-            return Verdict::Unknown;
+            return RobotsPermission::Unknown;
         }
         if stored.body.is_none() && stored.closed {
             let is_unanswered = stored.status.is_none();
             if is_unanswered && stored.asked_ms < question.again_before_ms {
-                return Verdict::Unknown;
+                return RobotsPermission::Unknown;
             }
-            return Verdict::Closed { until_ms: stored.expires_ms, why: known.why() };
+            return RobotsPermission::Closed { until_ms: stored.expires_ms, why: known.why() };
         }
         let verdict = known.robots.verdict(question.product, question.url);
         match verdict.rule {
-            _ if verdict.allowed => Verdict::Allowed,
-            Some(rule) => Verdict::Forbidden { rule: format!("line {}: {}", rule.line, rule.text) },
-            None => Verdict::Forbidden { rule: "the whole file".to_owned() },
+            _ if verdict.allowed => RobotsPermission::Allowed,
+            Some(rule) => {
+                RobotsPermission::Forbidden { rule: format!("line {}: {}", rule.line, rule.text) }
+            }
+            None => RobotsPermission::Forbidden { rule: "the whole file".to_owned() },
         }
     }
 
@@ -136,7 +143,7 @@ impl RobotsCache {
     }
 
     /// Takes over what the database remembers.
-    pub fn restore(&mut self, stored: Stored) {
+    pub fn restore(&mut self, stored: StoredRobots) {
         let robots = match (&stored.body, stored.closed) {
             (Some(body), _) => Robots::parse(body),
             (None, true) => Robots::disallow_all(),
@@ -167,12 +174,17 @@ impl RobotsCache {
             self.refusals.clear();
         }
         let until_ms = now_ms + good_for_ms(RobotsFetch::default(), None);
-        let refusal = Refusal { guard: guard.clone(), reason, until_ms };
+        let refusal = RefusedOrigin { guard: guard.clone(), reason, until_ms };
         self.refusals.insert(origin.to_owned(), refusal);
     }
 
     /// robots.txt was asked for. Returns what to remember in the database.
-    pub fn answered(&mut self, origin: &str, followed: &Followed, now_ms: i64) -> Stored {
+    pub fn answered(
+        &mut self,
+        origin: &str,
+        followed: &FollowedChain,
+        now_ms: i64,
+    ) -> StoredRobots {
         self.refusals.remove(origin);
         let before = self.origins.get(origin).map(|known| &known.stored);
         let failing_ms = before.and_then(|it| it.failing_ms);
@@ -197,7 +209,7 @@ impl RobotsCache {
         };
         let is_good = decision == RobotsDecision::Parse && body.is_some();
         let in_trouble = matches!(decision, RobotsDecision::KeepLast | RobotsDecision::DisallowAll);
-        let stored = Stored {
+        let stored = StoredRobots {
             origin: origin.to_owned(),
             status: asked.status.map(i64::from),
             body,
@@ -228,7 +240,7 @@ impl Origin {
 
 /// The reason for which robots.txt was not asked for at all, if it is one of our own. Where
 /// it leads elsewhere first, it is about that place, and robots.txt cannot be had.
-pub fn refusal(followed: &Followed) -> Option<Reason> {
+pub fn refusal(followed: &FollowedChain) -> Option<Reason> {
     match followed.outcome {
         Outcome::Refused { reason } if followed.hops.is_empty() => Some(reason),
         _ => None,
@@ -252,7 +264,7 @@ mod tests {
     const ORIGIN: &str = "http://a.example";
     const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-    fn body(text: &'static str) -> Followed {
+    fn body(text: &'static str) -> FollowedChain {
         let fetched = Fetched {
             status: 200,
             headers: HeaderMap::new(),
@@ -264,11 +276,11 @@ mod tests {
         ended(Outcome::Body(Box::new(fetched)))
     }
 
-    fn ended(outcome: Outcome) -> Followed {
-        Followed { outcome, url: format!("{ORIGIN}/robots.txt"), hops: Vec::new() }
+    fn ended(outcome: Outcome) -> FollowedChain {
+        FollowedChain { outcome, url: format!("{ORIGIN}/robots.txt"), hops: Vec::new() }
     }
 
-    fn verdict(cache: &RobotsCache, path: &str, now_ms: i64) -> Verdict {
+    fn verdict(cache: &RobotsCache, path: &str, now_ms: i64) -> RobotsPermission {
         judged(cache, path, &Guard::default(), 0, now_ms)
     }
 
@@ -278,47 +290,51 @@ mod tests {
         guard: &Guard,
         again_before_ms: i64,
         now_ms: i64,
-    ) -> Verdict {
+    ) -> RobotsPermission {
         let url = &format!("{ORIGIN}{path}");
-        let question = Question { url, product: "driftline", guard, again_before_ms };
+        let question = RobotsQuery { url, product: "driftline", guard, again_before_ms };
         cache.verdict(ORIGIN, question, now_ms)
     }
 
     #[test]
     fn a_file_decides_for_a_day_and_is_then_asked_for_again() {
         let mut cache = RobotsCache::default();
-        assert_eq!(verdict(&cache, "/", 0), Verdict::Unknown);
+        assert_eq!(verdict(&cache, "/", 0), RobotsPermission::Unknown);
         let text = "User-agent: *\nDisallow: /x\nCrawl-delay: 2\nSitemap: http://a.example/s.xml";
         let stored = cache.answered(ORIGIN, &body(text), 0);
-        assert_eq!(verdict(&cache, "/", 1), Verdict::Allowed);
+        assert_eq!(verdict(&cache, "/", 1), RobotsPermission::Allowed);
         let rule = "line 2: Disallow: /x".to_owned();
-        assert_eq!(verdict(&cache, "/x/y", 1), Verdict::Forbidden { rule });
+        assert_eq!(verdict(&cache, "/x/y", 1), RobotsPermission::Forbidden { rule });
         assert_eq!(cache.crawl_delay_ms(ORIGIN, "driftline"), Some(2_000));
         assert!(cache.sitemaps(ORIGIN).unwrap().eq(["http://a.example/s.xml"]));
-        assert_eq!(verdict(&cache, "/", DAY_MS), Verdict::Unknown);
+        assert_eq!(verdict(&cache, "/", DAY_MS), RobotsPermission::Unknown);
         let mut restarted = RobotsCache::default();
         restarted.restore(stored);
-        assert_eq!(verdict(&restarted, "/", 1), Verdict::Allowed);
+        assert_eq!(verdict(&restarted, "/", 1), RobotsPermission::Allowed);
     }
 
     #[test]
     fn no_file_opens_and_trouble_closes_unless_there_is_a_copy() {
         let mut cache = RobotsCache::default();
         cache.answered(ORIGIN, &ended(Outcome::Gone { status: 404 }), 0);
-        assert_eq!(verdict(&cache, "/x", 1), Verdict::Allowed);
+        assert_eq!(verdict(&cache, "/x", 1), RobotsPermission::Allowed);
 
         let mut cache = RobotsCache::default();
         let stored = cache.answered(ORIGIN, &ended(Reason::ConnectRefused.outcome()), 0);
         assert!(
-            matches!(verdict(&cache, "/x", 1), Verdict::Closed { until_ms, .. } if until_ms > 1)
+            matches!(verdict(&cache, "/x", 1), RobotsPermission::Closed { until_ms, .. } if until_ms > 1)
         );
         assert_eq!(stored.failing_ms, Some(0));
 
         cache.answered(ORIGIN, &body("User-agent: *\nDisallow: /x"), DAY_MS);
         cache.answered(ORIGIN, &ended(Reason::Status(503).outcome()), 2 * DAY_MS);
         let now_ms = 2 * DAY_MS + 1;
-        assert!(matches!(verdict(&cache, "/x", now_ms), Verdict::Forbidden { .. }));
-        assert_eq!(verdict(&cache, "/y", now_ms), Verdict::Allowed, "the last copy stays in force");
+        assert!(matches!(verdict(&cache, "/x", now_ms), RobotsPermission::Forbidden { .. }));
+        assert_eq!(
+            verdict(&cache, "/y", now_ms),
+            RobotsPermission::Allowed,
+            "the last copy stays in force"
+        );
     }
 
     #[test]
@@ -328,17 +344,20 @@ mod tests {
         let stored = cache.answered(ORIGIN, &ended(Reason::ConnectRefused.outcome()), 10);
         let closed = judged(&cache, "/", &guard, 10, 11);
         assert!(
-            matches!(&closed, Verdict::Closed { why, .. } if why.contains("refused the connection")),
+            matches!(&closed, RobotsPermission::Closed { why, .. } if why.contains("refused the connection")),
             "{closed:?}"
         );
-        assert_eq!(judged(&cache, "/", &guard, 11, 12), Verdict::Unknown);
+        assert_eq!(judged(&cache, "/", &guard, 11, 12), RobotsPermission::Unknown);
         let mut restarted = RobotsCache::default();
         restarted.restore(stored);
-        assert_eq!(judged(&restarted, "/", &guard, 11, 12), Verdict::Unknown);
+        assert_eq!(judged(&restarted, "/", &guard, 11, 12), RobotsPermission::Unknown);
 
         cache.answered(ORIGIN, &ended(Reason::Status(503).outcome()), 20);
         let answered = judged(&cache, "/", &guard, 21, 22);
-        assert!(matches!(answered, Verdict::Closed { .. }), "somebody did answer: {answered:?}");
+        assert!(
+            matches!(answered, RobotsPermission::Closed { .. }),
+            "somebody did answer: {answered:?}"
+        );
     }
 
     #[test]
@@ -350,11 +369,15 @@ mod tests {
         let followed = ended(reason.outcome());
         assert_eq!(refusal(&followed), Some(reason));
         cache.refused(ORIGIN, &public, reason, 0);
-        assert_eq!(judged(&cache, "/", &public, 0, 1), Verdict::Refused(reason));
-        assert_eq!(judged(&cache, "/", &private, 0, 1), Verdict::Unknown);
-        assert_eq!(judged(&cache, "/", &public, 0, DAY_MS), Verdict::Unknown, "not for ever");
+        assert_eq!(judged(&cache, "/", &public, 0, 1), RobotsPermission::Refused(reason));
+        assert_eq!(judged(&cache, "/", &private, 0, 1), RobotsPermission::Unknown);
+        assert_eq!(
+            judged(&cache, "/", &public, 0, DAY_MS),
+            RobotsPermission::Unknown,
+            "not for ever"
+        );
         let (from, to) = (format!("{ORIGIN}/robots.txt"), "http://10.0.0.1/".to_owned());
-        let elsewhere = Followed { hops: vec![Hop { from, status: 302, to }], ..followed };
+        let elsewhere = FollowedChain { hops: vec![Hop { from, status: 302, to }], ..followed };
         assert_eq!(refusal(&elsewhere), None, "robots.txt leads there, the origin is another");
     }
 

@@ -18,9 +18,9 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use rule::Rule;
+use rule::ScheduleRule;
 pub use store::tables::jobs::StartMethod;
-pub use store::tables::schedules::{Field, Schedule};
+pub use store::tables::schedules::{Schedule, TimeField};
 pub use text::{TEXT_BYTES_MAX, parse, print};
 
 /// The longest window: ten years. A longer one says that there is none.
@@ -85,7 +85,7 @@ pub enum BadSchedule {
 /// exist (the original took GMT without a word), a window of no length, a day that no
 /// year has. What is refused here never matches below.
 pub fn check(schedule: &Schedule) -> Result<(), BadSchedule> {
-    Rule::new(schedule).map(|_| ())
+    ScheduleRule::new(schedule).map(|_| ())
 }
 
 /// The first instant after a time that a schedule names; `None` when there is no more.
@@ -95,7 +95,7 @@ pub fn check(schedule: &Schedule) -> Result<(), BadSchedule> {
 /// A schedule without a zone is read in UTC. (The original's documents say the server's
 /// zone, its code takes UTC; a job that moves between servers needs the latter.)
 pub fn next_match(schedule: &Schedule, after_ms: i64) -> Option<i64> {
-    Rule::new(schedule).ok()?.next_match(after_ms)
+    ScheduleRule::new(schedule).ok()?.next_match(after_ms)
 }
 
 /// What of a job's schedule was answered already.
@@ -138,10 +138,10 @@ pub fn decide(
     since: Since,
     now_ms: i64,
 ) -> Option<Start> {
-    let asked = Asked { method, since, now_ms };
+    let check = StartCheck { method, since, now_ms };
     let mut winner: Option<Start> = None;
-    for rule in asked.rules(schedules) {
-        let Some(at_ms) = asked.due(&rule) else { continue };
+    for rule in check.rules(schedules) {
+        let Some(at_ms) = check.due(&rule) else { continue };
         let window_end_ms = rule.window_ms.map(|window_ms| at_ms + window_ms);
         let found = Start { at_ms, window_end_ms, minimal: rule.minimal };
         if winner.is_none_or(|before| found.overrides(&before)) {
@@ -159,12 +159,12 @@ pub fn next_event(
     since: Since,
     now_ms: i64,
 ) -> Option<i64> {
-    let asked = Asked { method, since, now_ms };
-    let of_rule = |rule: Rule| match asked.due(&rule) {
+    let check = StartCheck { method, since, now_ms };
+    let of_rule = |rule: ScheduleRule| match check.due(&rule) {
         Some(at_ms) => rule.window_ms.map(|window_ms| at_ms + window_ms),
-        None => asked.opens(&rule),
+        None => check.opens(&rule),
     };
-    asked.rules(schedules).into_iter().filter_map(of_rule).min()
+    check.rules(schedules).into_iter().filter_map(of_rule).min()
 }
 
 /// When a job's next runs begin, each once and in order: at most `count` and [`RUNS_MAX`]
@@ -177,15 +177,15 @@ pub fn next_runs(
     now_ms: i64,
     count: usize,
 ) -> Vec<i64> {
-    let asked = Asked { method, since, now_ms };
-    let rules = asked.rules(schedules);
+    let check = StartCheck { method, since, now_ms };
+    let rules = check.rules(schedules);
     let count = count.min(RUNS_MAX);
     let mut runs = Vec::new();
-    if count > 0 && rules.iter().any(|rule| asked.due(rule).is_some()) {
+    if count > 0 && rules.iter().any(|rule| check.due(rule).is_some()) {
         runs.push(now_ms);
     }
-    let mut openings: Vec<(i64, &Rule)> =
-        rules.iter().filter_map(|rule| Some((asked.opens(rule)?, rule))).collect();
+    let mut openings: Vec<(i64, &ScheduleRule)> =
+        rules.iter().filter_map(|rule| Some((check.opens(rule)?, rule))).collect();
     while runs.len() < count {
         let Some(at_ms) = openings.iter().map(|(at_ms, _)| *at_ms).min() else { break };
         runs.push(at_ms);
@@ -203,29 +203,29 @@ pub fn next_runs(
 
 /// One question about a job.
 #[derive(Clone, Copy)]
-struct Asked {
+struct StartCheck {
     method: StartMethod,
     since: Since,
     now_ms: i64,
 }
 
-impl Asked {
+impl StartCheck {
     /// The records that can start it.
-    fn rules(self, schedules: &[Schedule]) -> Vec<Rule> {
+    fn rules(self, schedules: &[Schedule]) -> Vec<ScheduleRule> {
         if self.method == StartMethod::Manual {
             return Vec::new();
         }
-        schedules.iter().filter_map(|schedule| Rule::new(schedule).ok()).collect()
+        schedules.iter().filter_map(|schedule| ScheduleRule::new(schedule).ok()).collect()
     }
 
     /// Whether a record counts what came before `last_ms`: one whose window may be
     /// entered in its middle does, unless a run has ended in that window.
-    fn looks_back(self, rule: &Rule) -> bool {
+    fn looks_back(self, rule: &ScheduleRule) -> bool {
         self.method == StartMethod::WindowInside && rule.window_ms.is_some()
     }
 
     /// The first instant up to now that a record names and whose window is not over.
-    fn due(self, rule: &Rule) -> Option<i64> {
+    fn due(self, rule: &ScheduleRule) -> Option<i64> {
         let over_ms = rule.window_ms.map_or(i64::MIN, |it| self.now_ms.saturating_sub(it));
         let answered_ms = match self.looks_back(rule) {
             true if self.repeats(rule).is_some_and(|again_ms| again_ms <= self.now_ms) => i64::MIN,
@@ -237,16 +237,16 @@ impl Asked {
     }
 
     /// When a record starts the job again in a window in which a run has ended.
-    fn repeats(self, rule: &Rule) -> Option<i64> {
+    fn repeats(self, rule: &ScheduleRule) -> Option<i64> {
         Some(self.since.ran_ms?.saturating_add(rule.repeat_ms?))
     }
 
     /// The first instant after now at which a record that is not due becomes due.
-    fn opens(self, rule: &Rule) -> Option<i64> {
+    fn opens(self, rule: &ScheduleRule) -> Option<i64> {
         let known_ms = if self.looks_back(rule) { i64::MIN } else { self.since.last_ms };
         let opens_ms = rule.next_match(self.now_ms.max(known_ms));
         let again_ms = self.repeats(rule).filter(|again_ms| {
-            let is_open = || Asked { now_ms: *again_ms, ..self }.due(rule).is_some();
+            let is_open = || StartCheck { now_ms: *again_ms, ..self }.due(rule).is_some();
             self.looks_back(rule) && *again_ms > self.now_ms && is_open()
         });
         opens_ms.into_iter().chain(again_ms).min()

@@ -39,7 +39,7 @@ pub enum Reach {
 /// What a job says about its scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Rules {
+pub struct ScopeRules {
     /// How far it reaches.
     pub reach: Reach,
     /// If there are any, a URL must match one of these.
@@ -55,7 +55,7 @@ pub struct Rules {
     pub hops_max: Option<i64>,
 }
 
-impl Rules {
+impl ScopeRules {
     /// Refuses expressions that cannot be used.
     pub fn check(&self) -> Result<(), BadRule> {
         compile("--include", &self.include)?;
@@ -104,7 +104,7 @@ impl Cut {
 /// The compiled scope of a run.
 #[derive(Debug)]
 pub struct Scope {
-    rules: Rules,
+    rules: ScopeRules,
     suffixes: Arc<SuffixList>,
     /// Origins, domains or prefixes of the seeds, by the reach.
     inside: BTreeSet<String>,
@@ -126,7 +126,7 @@ pub struct BadRule {
 impl Scope {
     /// Compiles the rules for canonical seed URLs.
     pub fn new<'a>(
-        rules: &Rules,
+        rules: &ScopeRules,
         seeds: impl IntoIterator<Item = &'a str>,
         suffixes: Arc<SuffixList>,
     ) -> Result<Scope, BadRule> {

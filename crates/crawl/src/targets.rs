@@ -3,7 +3,7 @@
 //! Pure. Invariant: a target is canonical and inside the reach of its job; one that is known but
 //! not to be fetched carries the code that says why.
 
-use crate::job::Web;
+use crate::job::WebJob;
 use crate::scope::Cut;
 use page::facts::{Facts, Link, LinkKind, Rel};
 use page::ids::DocHash;
@@ -26,7 +26,13 @@ pub struct Target {
 
 /// Links of a page that the crawl may follow, each target once. `more` are those that its facts
 /// have no room for.
-pub fn targets_of(web: &Web, docid: &str, hops: i64, facts: &Facts, more: &[Link]) -> Vec<Target> {
+pub fn targets_of(
+    web: &WebJob,
+    docid: &str,
+    hops: i64,
+    facts: &Facts,
+    more: &[Link],
+) -> Vec<Target> {
     let polite = web.spec.meta_robots;
     let is_article = web.feeds && hops > 0;
     if is_article || (polite && facts.directives.nofollow) {

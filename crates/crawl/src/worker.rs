@@ -30,14 +30,14 @@ mod threads;
 
 pub use leases::keeper::ROLE;
 pub use run_end::run_end;
-pub use settings::{Late, Settings, UNCOMMITTED_MAX};
+pub use settings::{Late, UNCOMMITTED_MAX, WorkerSettings};
 pub use threads::Stopper;
 
 use crate::conduct::{self, Attends, Observer};
 use crate::frontier::Frontier;
-use crate::job::Shared;
+use crate::job::CrawlEnvironment;
 use ask::host_access::HostAccess;
-use ask::tasks::{Claimed, Fetched};
+use ask::tasks::{ClaimedDocument, FetchReport};
 use commit::places::Places;
 use control::RunControl;
 use finish::job_limits::JobLimits;
@@ -54,11 +54,11 @@ use store::ids::{IdMaker, JobId};
 use store::objects::Objects;
 use store::panics::caught;
 use store::{Db, Result};
-use threads::{Event, Threads};
+use threads::{Threads, WorkerEvent};
 
 /// How a crawl ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum CrawlEnd {
     /// The run is over.
     Finished {
         /// How many documents wait for the next run, because their hosts cannot be reached.
@@ -73,14 +73,14 @@ pub enum Ended {
 }
 
 /// A document that waits in the frontier.
-struct Item {
+struct FrontierItem {
     job: JobId,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
 }
 
-impl Item {
-    fn new(job: JobId, claimed: Claimed) -> Item {
-        Item { job, claimed }
+impl FrontierItem {
+    fn new(job: JobId, claimed: ClaimedDocument) -> FrontierItem {
+        FrontierItem { job, claimed }
     }
 }
 
@@ -94,7 +94,7 @@ pub struct WorkerDeps {
     /// Makes ids for this node, which is registered.
     pub ids: Arc<IdMaker>,
     /// What all jobs share.
-    pub shared: Shared,
+    pub shared: CrawlEnvironment,
     /// What is counted for whoever watches.
     pub progress: Arc<Progress>,
     /// Hears of what happens.
@@ -117,7 +117,7 @@ impl WorkerDeps {
 /// Works on the jobs that somebody attends to, until one of them is done.
 pub struct Worker {
     deps: WorkerDeps,
-    settings: Settings,
+    settings: WorkerSettings,
     control: RunControl,
     schedule: LookSchedule,
     jobs: JobSet,
@@ -126,7 +126,7 @@ pub struct Worker {
     limits: JobLimits,
     hosts: HostAccess,
     links: LinkFilter,
-    frontier: Frontier<Item>,
+    frontier: Frontier<FrontierItem>,
     threads: Threads,
 }
 
@@ -134,7 +134,7 @@ impl Worker {
     /// A worker that attends to one job until it is inactive, or to all. Its threads run.
     pub fn start(
         deps: WorkerDeps,
-        settings: Settings,
+        settings: WorkerSettings,
         attends: Attends,
     ) -> Result<(Worker, Stopper)> {
         let links = LinkFilter::new(deps.shared.suffixes.clone());
@@ -158,7 +158,7 @@ impl Worker {
     }
 
     /// Works until the job is done, or somebody asks to stop.
-    pub fn run(mut self) -> Result<Ended> {
+    pub fn run(mut self) -> Result<CrawlEnd> {
         // A bug in this thread ends the process in good order, and says so.
         let outcome = caught(|| self.work()).flatten();
         // Whatever happened, the threads end and the leases are given back.
@@ -167,7 +167,7 @@ impl Worker {
         outcome
     }
 
-    fn work(&mut self) -> Result<Ended> {
+    fn work(&mut self) -> Result<CrawlEnd> {
         loop {
             self.follow_clock(Moment::now());
             let has_seen_all = self.look()?;
@@ -192,23 +192,25 @@ impl Worker {
         Ok(())
     }
 
-    fn on_event(&mut self, event: Event) -> Result<()> {
+    fn on_event(&mut self, event: WorkerEvent) -> Result<()> {
         match event {
-            Event::Fetched(Fetched::Document(done)) => self.on_document(*done)?,
-            Event::Fetched(Fetched::Login(done)) => self.on_login(*done),
-            Event::Fetched(Fetched::Robots(done)) => self.on_robots_txt(*done),
-            Event::Fetched(Fetched::Looked(done)) => self.on_looked(*done),
-            Event::Fetched(Fetched::NotAsked(task)) => self.on_not_asked(task),
-            Event::Fetched(Fetched::NotYet(task, until_ms)) => self.on_not_yet(task, until_ms),
-            Event::Turned(turned) => self.on_turned(*turned)?,
-            Event::Lease(event) => self.on_lease(event),
-            Event::JobMoved => self.schedule.want(),
-            Event::Nudge => {
+            WorkerEvent::Fetched(FetchReport::Document(done)) => self.on_document(*done)?,
+            WorkerEvent::Fetched(FetchReport::Login(done)) => self.on_login(*done),
+            WorkerEvent::Fetched(FetchReport::Robots(done)) => self.on_robots_txt(*done),
+            WorkerEvent::Fetched(FetchReport::Looked(done)) => self.on_looked(*done),
+            WorkerEvent::Fetched(FetchReport::NotAsked(task)) => self.on_not_asked(task),
+            WorkerEvent::Fetched(FetchReport::NotYet(task, until_ms)) => {
+                self.on_not_yet(task, until_ms)
+            }
+            WorkerEvent::Turned(turned) => self.on_turned(*turned)?,
+            WorkerEvent::Lease(event) => self.on_lease(event),
+            WorkerEvent::JobMoved => self.schedule.want(),
+            WorkerEvent::Nudge => {
                 // What is under way of a job that is to stop is given up at once.
                 self.schedule.want();
                 self.threads.wake_conductor();
             }
-            Event::Wake => {}
+            WorkerEvent::Wake => {}
         }
         Ok(())
     }

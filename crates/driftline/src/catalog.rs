@@ -8,7 +8,7 @@ pub mod typed;
 
 use crate::refusal::{OrRefuse, refuse};
 use store::catalog::Connector;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 use store::tables::{registrations, settings};
 use store::{Db, Result};
 
@@ -21,12 +21,12 @@ pub fn all() -> impl Iterator<Item = &'static Connector> {
 }
 
 /// The connector of a kind and a name.
-pub fn find(kind: Kind, name: &str) -> Option<&'static Connector> {
+pub fn find(kind: ConnectionKind, name: &str) -> Option<&'static Connector> {
     all().find(|it| it.kind == kind && it.name == name)
 }
 
 /// The connector of a name; its kind must be given only where two share the name.
-pub fn named(kind: Option<Kind>, name: &str) -> anyhow::Result<&'static Connector> {
+pub fn named(kind: Option<ConnectionKind>, name: &str) -> anyhow::Result<&'static Connector> {
     let mut found =
         all().filter(|it| it.name == name && kind.is_none_or(|wanted| it.kind == wanted));
     let first = found.next().or_refuse(|| {
@@ -67,9 +67,9 @@ pub fn register_new(db: &Db, now_ms: i64) -> Result<()> {
 }
 
 /// A kind of connection or connector, by its name.
-pub fn kind_of(text: &str) -> std::result::Result<Kind, String> {
-    Kind::parse(text).ok_or_else(|| {
-        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+pub fn kind_of(text: &str) -> std::result::Result<ConnectionKind, String> {
+    ConnectionKind::parse(text).ok_or_else(|| {
+        let names: Vec<&str> = ConnectionKind::ALL.iter().map(|kind| kind.name()).collect();
         format!("there are these kinds: {}", names.join(", "))
     })
 }
@@ -167,7 +167,10 @@ mod tests {
         assert_eq!(named(None, "web").unwrap().name, "web");
         let two = named(None, "files").unwrap_err().to_string();
         assert!(two.contains("--kind repository") && two.contains("--kind output"), "{two}");
-        assert_eq!(named(Some(Kind::Output), "files").unwrap().kind, Kind::Output);
+        assert_eq!(
+            named(Some(ConnectionKind::Output), "files").unwrap().kind,
+            ConnectionKind::Output
+        );
         let none = named(None, "gopher").unwrap_err().to_string();
         assert!(none.contains("gopher") && none.contains("web (repository)"), "{none}");
     }
@@ -183,7 +186,7 @@ mod tests {
             register_new(db, 1)?;
             let mut all = names(db)?;
             assert_eq!(all.len(), self::all().count());
-            let web = find(Kind::Repository, "web").expect("it is there");
+            let web = find(ConnectionKind::Repository, "web").expect("it is there");
             db.write(move |tx| registrations::deregister(tx, web, 2))?;
             register_new(db, 3)?;
             all.retain(|name| name != "web");

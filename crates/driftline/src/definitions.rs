@@ -24,7 +24,7 @@ pub use usual::without_usual;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
-use store::tables::connections::{Kind, MAXCOUNT};
+use store::tables::connections::{ConnectionKind, MAXCOUNT};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 
 /// What to do where secrets cannot be sealed.
@@ -52,7 +52,7 @@ impl Definitions {
     /// Whether a connection has a secret among its settings.
     pub fn has_secrets(&self) -> bool {
         let has = |kind| self.connections.of(kind).values().any(|form| has_secrets(kind, form));
-        Kind::ALL.into_iter().any(has)
+        ConnectionKind::ALL.into_iter().any(has)
     }
 }
 
@@ -83,26 +83,26 @@ pub struct Connections {
 
 impl Connections {
     /// Those of a kind.
-    pub fn of(&self, kind: Kind) -> &BTreeMap<String, ConnectionForm> {
+    pub fn of(&self, kind: ConnectionKind) -> &BTreeMap<String, ConnectionForm> {
         match kind {
-            Kind::Repository => &self.repository,
-            Kind::Output => &self.output,
-            Kind::Transformation => &self.transformation,
-            Kind::Authority => &self.authority,
-            Kind::Mapping => &self.mapping,
-            Kind::Notification => &self.notification,
+            ConnectionKind::Repository => &self.repository,
+            ConnectionKind::Output => &self.output,
+            ConnectionKind::Transformation => &self.transformation,
+            ConnectionKind::Authority => &self.authority,
+            ConnectionKind::Mapping => &self.mapping,
+            ConnectionKind::Notification => &self.notification,
         }
     }
 
     /// Those of a kind, to be changed.
-    pub fn of_mut(&mut self, kind: Kind) -> &mut BTreeMap<String, ConnectionForm> {
+    pub fn of_mut(&mut self, kind: ConnectionKind) -> &mut BTreeMap<String, ConnectionForm> {
         match kind {
-            Kind::Repository => &mut self.repository,
-            Kind::Output => &mut self.output,
-            Kind::Transformation => &mut self.transformation,
-            Kind::Authority => &mut self.authority,
-            Kind::Mapping => &mut self.mapping,
-            Kind::Notification => &mut self.notification,
+            ConnectionKind::Repository => &mut self.repository,
+            ConnectionKind::Output => &mut self.output,
+            ConnectionKind::Transformation => &mut self.transformation,
+            ConnectionKind::Authority => &mut self.authority,
+            ConnectionKind::Mapping => &mut self.mapping,
+            ConnectionKind::Notification => &mut self.notification,
         }
     }
 }
@@ -305,9 +305,9 @@ pub struct NotificationForm {
 }
 
 /// Connections that a connector opens at once where nothing else is said.
-pub fn usual_connections(kind: Kind, connector: &str) -> i64 {
+pub fn usual_connections(kind: ConnectionKind, connector: &str) -> i64 {
     match kind {
-        Kind::Repository => crawl::connectors::max_connections(connector),
+        ConnectionKind::Repository => crawl::connectors::max_connections(connector),
         _ => MAXCOUNT,
     }
 }

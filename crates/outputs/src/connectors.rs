@@ -18,7 +18,7 @@ use crate::output::{Outcome, Output};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::catalog::Connector;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// Opens a connection with its configuration. The error is a sentence.
 pub type Open = fn(&str) -> Result<Box<dyn Output>, String>;
@@ -65,7 +65,11 @@ fn check_nothing(text: &str) -> Result<String, String> {
 }
 
 /// A connector without settings, a specification or tables: what all of them begin with.
-pub(crate) const fn base(kind: Kind, name: &'static str, about: &'static str) -> Connector {
+pub(crate) const fn base(
+    kind: ConnectionKind,
+    name: &'static str,
+    about: &'static str,
+) -> Connector {
     Connector {
         kind,
         name,

@@ -28,7 +28,7 @@ use store::panics::{Faults, caught};
 use store::patience::Patience;
 use store::tables::ingests::Due;
 use store::tables::leases::Lease;
-use store::tables::outlets::{self, Opening};
+use store::tables::outlets::{self, OutputOpening};
 use store::{Db, Error, Result};
 
 /// Threads that deliver at the same time, so that one slow output does not stop all.
@@ -78,7 +78,7 @@ enum DeskEvent {
 struct Load {
     due: Due,
     lease: Lease,
-    opening: Opening,
+    opening: OutputOpening,
     output: Option<Box<dyn Output>>,
 }
 

@@ -11,7 +11,7 @@ pub mod webhook;
 use crate::output::Unavailable;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{ConfigField, Connector, SettingKind};
 use store::tables::notifications::Occasion;
 
 /// An open notification connection.
@@ -113,7 +113,7 @@ pub fn open(class: &str, config: &str) -> Result<Box<dyn Notification>, String> 
 }
 
 /// On which occasions a connection is told.
-const EVENTS: Setting = Setting {
+const EVENTS: ConfigField = ConfigField {
     name: "events",
     about: "an occasion it is told on: end, error abort, manual abort, manual pause, schedule \
             pause, restart or removals-held; without any, on all",

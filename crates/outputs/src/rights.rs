@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::ids::{IdMaker, Part};
-use store::tables::leases::{self, Asking, Lease};
+use store::tables::leases::{self, Lease, LeaseRequest};
 use store::{Db, Error, Result, clock};
 
 /// Who asks for leases, and on what terms.
@@ -48,7 +48,7 @@ impl Rights {
     pub fn claim(&mut self, part: Part) -> Result<Option<Lease>> {
         let now_ms = clock::now_ms();
         if !self.held.contains_key(&part) {
-            let asking = Asking {
+            let asking = LeaseRequest {
                 node: self.context.ids.node(),
                 node_name: self.context.node_name.clone(),
                 now_ms,

@@ -37,7 +37,7 @@ const BUFFER: usize = 1 << 20;
 /// What was copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Copied {
+pub struct CopiedFiles {
     /// Files, the rows among them.
     pub files: u64,
     pub bytes: u64,
@@ -49,7 +49,7 @@ pub fn backup(
     source: &Layout,
     target: &Path,
     links: &mut dyn FnMut(&Path) -> Result<bool>,
-) -> Result<Copied> {
+) -> Result<CopiedFiles> {
     if !source.exists() {
         return Err(Error::Refused(format!(
             "there is no data directory at {}; name one with --data",
@@ -64,7 +64,7 @@ pub fn backup(
             target.display()
         )));
     }
-    let building = Building::start(target)?;
+    let building = UnfinishedDirectory::start(target)?;
     let copy = Layout::new(&building.path);
     let has_links = links(&copy.written_links())?;
     snapshot_rows(&source.database(), &copy.database())?;
@@ -72,7 +72,7 @@ pub fn backup(
     let manifest_path = building.path.join(MANIFEST);
     let file = File::create(&manifest_path).map_err(|error| Error::io(&manifest_path, error))?;
     let mut manifest =
-        Manifest { out: BufWriter::new(file), path: manifest_path, copied: Copied::default() };
+        Manifest { out: BufWriter::new(file), path: manifest_path, copied: CopiedFiles::default() };
     manifest.line(FORMAT)?;
     if has_links {
         manifest.entry(&hash_file(&copy.written_links())?, WRITTEN_LINKS)?;
@@ -91,10 +91,10 @@ pub fn backup(
 }
 
 /// Makes a data directory at `target` from a backup.
-pub fn restore(source: &Path, target: &Path) -> Result<Copied> {
+pub fn restore(source: &Path, target: &Path) -> Result<CopiedFiles> {
     let listed = read_manifest(source)?;
-    let building = Building::start(target)?;
-    let mut copied = Copied::default();
+    let building = UnfinishedDirectory::start(target)?;
+    let mut copied = CopiedFiles::default();
     for entry in &listed {
         let from = source.join(&entry.path);
         let to = building.path.join(&entry.path);
@@ -155,14 +155,14 @@ fn copy_objects(source: &Layout, copy: &Layout, manifest: &mut Manifest) -> Resu
 }
 
 /// A directory that gets its name only when it is whole.
-struct Building {
+struct UnfinishedDirectory {
     path: PathBuf,
     target: PathBuf,
     whole: bool,
 }
 
-impl Building {
-    fn start(target: &Path) -> Result<Building> {
+impl UnfinishedDirectory {
+    fn start(target: &Path) -> Result<UnfinishedDirectory> {
         let taken = match std::fs::read_dir(target) {
             Ok(mut entries) => entries.next().is_some(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
@@ -185,7 +185,7 @@ impl Building {
             _ => {}
         }
         make_directory(&path.join("objects"))?;
-        Ok(Building { path, target: target.to_owned(), whole: false })
+        Ok(UnfinishedDirectory { path, target: target.to_owned(), whole: false })
     }
 
     fn finish(mut self) -> Result<()> {
@@ -200,7 +200,7 @@ impl Building {
     }
 }
 
-impl Drop for Building {
+impl Drop for UnfinishedDirectory {
     fn drop(&mut self) {
         if !self.whole {
             let _ = std::fs::remove_dir_all(&self.path);
@@ -210,20 +210,20 @@ impl Drop for Building {
 
 /// A file's size and hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Hashed {
+struct FileHash {
     bytes: u64,
     hash: [u8; 32],
 }
 
-struct Entry {
-    hashed: Hashed,
+struct ManifestEntry {
+    hashed: FileHash,
     path: String,
 }
 
 struct Manifest {
     out: BufWriter<File>,
     path: PathBuf,
-    copied: Copied,
+    copied: CopiedFiles,
 }
 
 impl Manifest {
@@ -231,14 +231,14 @@ impl Manifest {
         writeln!(self.out, "{line}").map_err(|error| Error::io(&self.path, error))
     }
 
-    fn entry(&mut self, hashed: &Hashed, path: &str) -> Result<()> {
+    fn entry(&mut self, hashed: &FileHash, path: &str) -> Result<()> {
         self.copied.files += 1;
         self.copied.bytes += hashed.bytes;
         let hash = blake3::Hash::from(hashed.hash).to_hex();
         self.line(&format!("{hash} {} {path}", hashed.bytes))
     }
 
-    fn finish(mut self) -> Result<Copied> {
+    fn finish(mut self) -> Result<CopiedFiles> {
         self.line(END)?;
         let file =
             self.out.into_inner().map_err(|error| Error::io(&self.path, error.into_error()))?;
@@ -247,7 +247,7 @@ impl Manifest {
     }
 }
 
-fn read_manifest(source: &Path) -> Result<Vec<Entry>> {
+fn read_manifest(source: &Path) -> Result<Vec<ManifestEntry>> {
     let path = source.join(MANIFEST);
     let corrupt = |reason: &str| Error::Corrupt {
         what: path.display().to_string(),
@@ -282,7 +282,7 @@ fn read_manifest(source: &Path) -> Result<Vec<Entry>> {
     }
 }
 
-fn parse_entry(line: &str) -> Option<Entry> {
+fn parse_entry(line: &str) -> Option<ManifestEntry> {
     let (hash, rest) = line.split_once(' ')?;
     let (bytes, path) = rest.split_once(' ')?;
     // A manifest could be anybody's: only names that stay inside the directory.
@@ -292,14 +292,17 @@ fn parse_entry(line: &str) -> Option<Entry> {
         return None;
     }
     let hash = *blake3::Hash::from_hex(hash).ok()?.as_bytes();
-    Some(Entry { hashed: Hashed { bytes: bytes.parse().ok()?, hash }, path: path.to_owned() })
+    Some(ManifestEntry {
+        hashed: FileHash { bytes: bytes.parse().ok()?, hash },
+        path: path.to_owned(),
+    })
 }
 
-fn hash_file(path: &Path) -> Result<Hashed> {
+fn hash_file(path: &Path) -> Result<FileHash> {
     each_block(path, |_| Ok(()))
 }
 
-fn copy_file(from: &Path, to: &Path) -> Result<Hashed> {
+fn copy_file(from: &Path, to: &Path) -> Result<FileHash> {
     if let Some(parent) = to.parent() {
         make_directory(parent)?;
     }
@@ -315,7 +318,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<Hashed> {
     Ok(hashed)
 }
 
-fn each_block(path: &Path, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<Hashed> {
+fn each_block(path: &Path, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<FileHash> {
     let mut file = File::open(path).map_err(|error| Error::io(path, error))?;
     let mut hasher = blake3::Hasher::new();
     let mut block = vec![0; BUFFER];
@@ -323,7 +326,7 @@ fn each_block(path: &Path, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<
     loop {
         let read = file.read(&mut block).map_err(|error| Error::io(path, error))?;
         if read == 0 {
-            return Ok(Hashed { bytes, hash: *hasher.finalize().as_bytes() });
+            return Ok(FileHash { bytes, hash: *hasher.finalize().as_bytes() });
         }
         bytes += read as u64;
         hasher.update(&block[..read]);

@@ -24,7 +24,7 @@ pub struct Beneath {
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum FileKind {
     /// A file with bytes in it.
     File,
     Directory,
@@ -45,7 +45,7 @@ impl Beneath {
     }
 
     /// What a path stands for; `None` if there is nothing.
-    pub fn kind(&self, path: &Path) -> Result<Option<Kind>> {
+    pub fn kind(&self, path: &Path) -> Result<Option<FileKind>> {
         let found = self.parent(path, Missing::Left).and_then(|(at, name)| kind(&at, name));
         match found {
             Err(error) if is_absent(&error) => Ok(None),
@@ -149,7 +149,7 @@ fn step(at: &OwnedFd, name: &OsStr, missing: Missing) -> Result<OwnedFd> {
             }
             Ok(open()?)
         }
-        Err(Errno::NOTDIR | Errno::LOOP) if kind(at, name)? == Some(Kind::Other) => {
+        Err(Errno::NOTDIR | Errno::LOOP) if kind(at, name)? == Some(FileKind::Other) => {
             let name = name.display();
             let why =
                 format!("{name} is a symbolic link, or no file at all; links are not followed");
@@ -160,14 +160,14 @@ fn step(at: &OwnedFd, name: &OsStr, missing: Missing) -> Result<OwnedFd> {
 }
 
 /// What a name stands for in a directory, itself, and not what it points to.
-fn kind(at: &OwnedFd, name: &OsStr) -> Result<Option<Kind>> {
+fn kind(at: &OwnedFd, name: &OsStr) -> Result<Option<FileKind>> {
     match rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
         Ok(found) => Ok(Some(match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            _ => Kind::Other,
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Directory,
+            _ => FileKind::Other,
         })),
     }
 }
@@ -200,8 +200,8 @@ mod tests {
         beneath.write(one, b"1").unwrap();
         beneath.write(one, b"2").unwrap();
         assert_eq!(std::fs::read(place.path().join("root/a/b/one")).unwrap(), b"2");
-        assert_eq!(beneath.kind(one).unwrap(), Some(Kind::File));
-        assert_eq!(beneath.kind(Path::new("a/b")).unwrap(), Some(Kind::Directory));
+        assert_eq!(beneath.kind(one).unwrap(), Some(FileKind::File));
+        assert_eq!(beneath.kind(Path::new("a/b")).unwrap(), Some(FileKind::Directory));
         assert_eq!(beneath.kind(Path::new("a/b/one/more")).unwrap(), None);
         beneath.rename(one, two).unwrap();
         beneath.remove_directory(Path::new("a/b")).unwrap();

@@ -5,7 +5,7 @@
 //! list; this module knows none of them. Invariant: whatever is stored as a
 //! configuration or a specification has passed the connector's own check.
 
-use crate::tables::connections::Kind;
+use crate::tables::connections::ConnectionKind;
 use crate::{Result, Tx};
 use serde::{Deserialize, Serialize};
 
@@ -13,19 +13,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy)]
 pub struct Connector {
     /// What it connects to.
-    pub kind: Kind,
+    pub kind: ConnectionKind,
     /// Its name, unique within its kind: `connections.classname`.
     pub name: &'static str,
     /// What it is for, in a sentence without a full stop.
     pub about: &'static str,
     /// What a connection says: its configuration.
-    pub settings: &'static [Setting],
+    pub settings: &'static [ConfigField],
     /// Names of those settings that do not say where its secrets go, or how they get there. A
     /// stored secret stays only while all others stay; so one that is forgotten here costs a
     /// password that has to be given again, and never one that is led elsewhere.
     pub not_destination: &'static [&'static str],
     /// What a job says: its document or output specification.
-    pub spec: &'static [Setting],
+    pub spec: &'static [ConfigField],
     /// The kinds of links between its documents, which hop filters can limit.
     pub link_types: &'static [&'static str],
     /// Whether an output takes the bytes of documents; jobs that have it keep them.
@@ -37,9 +37,9 @@ pub struct Connector {
     /// Refuses a job that its connection does not allow; `None` allows all.
     pub check_job: Option<CheckJob>,
     /// Makes the connector's own tables, if they are not there.
-    pub install: Option<Installing>,
+    pub install: Option<Installation>,
     /// Drops them.
-    pub deinstall: Option<Installing>,
+    pub deinstall: Option<Installation>,
 }
 
 /// Checks JSON of a connector and fills in what it leaves out. The error is a sentence
@@ -49,11 +49,11 @@ pub type Check = fn(&str) -> std::result::Result<String, String>;
 /// been checked by itself. The error is a sentence that names the field.
 pub type CheckJob = fn(&str, &str) -> std::result::Result<(), String>;
 /// Makes or drops what a connector keeps for itself.
-pub type Installing = fn(&mut Tx<'_>) -> Result<()>;
+pub type Installation = fn(&mut Tx<'_>) -> Result<()>;
 
 /// One field of a configuration or a specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
+pub struct ConfigField {
     /// Its name; a field within a field is written `scope.reach`.
     pub name: &'static str,
     /// What it does, in a sentence without a full stop.
@@ -75,7 +75,7 @@ pub struct Searchable(pub bool);
 
 impl Searchable {
     /// As a person says it.
-    pub const SETTING: Setting = Setting {
+    pub const SETTING: ConfigField = ConfigField {
         name: "search",
         about: "whether its documents can be searched",
         example: "no",
@@ -86,11 +86,11 @@ impl Searchable {
     /// What a specification says of it, whatever else it says; `None` if it cannot be read.
     pub fn of(spec: &str) -> Option<Searchable> {
         #[derive(Deserialize)]
-        struct Told {
+        struct SearchableSpec {
             #[serde(default)]
             search: Searchable,
         }
-        serde_json::from_str::<Told>(spec).ok().map(|told| told.search)
+        serde_json::from_str::<SearchableSpec>(spec).ok().map(|read| read.search)
     }
 
     /// Whether nothing has to be said.

@@ -1,8 +1,8 @@
 //! Checksums of rows: a bit that flips in a row is noticed instead of believed.
 //!
-//! Every table of [`declared`] has a column `checksum`: 64 bits of BLAKE3 over the columns
+//! Every table of [`coverage`] has a column `checksum`: 64 bits of BLAKE3 over the columns
 //! that are declared as covered, in that order, each with its kind and length. Whoever writes
-//! a covered row computes it with [`Places::of`] and writes it in the same statement; where
+//! a covered row computes it with [`ColumnPositions::of`] and writes it in the same statement; where
 //! a statement changes a part of a row only, [`change`] is around it. Both databases compute
 //! the same, so a copied row keeps its checksum.
 //!
@@ -10,10 +10,10 @@
 //! it is written anew; so damage stays visible until somebody who knows better has replaced
 //! it. There is no row without a checksum: those of before got theirs with the column.
 
-pub(crate) mod declared;
+pub(crate) mod coverage;
 mod walk;
 
-pub(crate) use walk::{Place, damaged_after, fill};
+pub(crate) use walk::{ScanPosition, damaged_after, fill};
 
 use crate::value::{Raw, Row};
 use crate::{Error, Result, Tx, Value};
@@ -26,7 +26,7 @@ const ROW_BYTES: usize = 512;
 /// A table whose rows carry checksums.
 #[derive(Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub(crate) struct Summed {
+pub(crate) struct ChecksummedTable {
     pub table: &'static str,
     /// The columns that the checksum is made of, separated by a comma and a space.
     pub covered: &'static str,
@@ -36,15 +36,15 @@ pub(crate) struct Summed {
     pub remedy: &'static str,
 }
 
-impl Summed {
+impl ChecksummedTable {
     /// Where the covered columns are in a list of columns, which has all of them.
-    pub fn places(&'static self, columns: &str) -> Places {
+    pub fn places(&'static self, columns: &str) -> ColumnPositions {
         let listed: Vec<&str> = columns.split(',').map(str::trim).collect();
         let place = |name: &str| listed.iter().position(|column| *column == name);
         let covered = self.covered.split(", ").map(|name| {
             place(name).unwrap_or_else(|| panic!("{}: {name} is not in {columns}", self.table))
         });
-        Places { table: self, covered: covered.collect(), checksum: place(COLUMN) }
+        ColumnPositions { table: self, covered: covered.collect(), checksum: place(COLUMN) }
     }
 
     /// A damaged row of this table, for whoever cannot go on without it.
@@ -56,16 +56,16 @@ impl Summed {
 
 /// Where the columns of a table are that its checksum is made of.
 #[derive(Debug)]
-pub(crate) struct Places {
-    table: &'static Summed,
+pub(crate) struct ColumnPositions {
+    table: &'static ChecksummedTable,
     covered: Vec<usize>,
     checksum: Option<usize>,
 }
 
-impl Places {
+impl ColumnPositions {
     /// The checksum of a row that is to be written.
     pub fn of(&self, values: &[Value<'_>]) -> i64 {
-        let mut encoded = Encoded::new(self.table);
+        let mut encoded = EncodedValues::new(self.table);
         for place in &self.covered {
             encoded.add(values[*place].into());
         }
@@ -80,7 +80,7 @@ impl Places {
 
     /// The checksum that a row ought to have.
     fn of_row(&self, row: &Row<'_>) -> Result<i64> {
-        let mut encoded = Encoded::new(self.table);
+        let mut encoded = EncodedValues::new(self.table);
         for place in &self.covered {
             encoded.add(row.raw(*place)?);
         }
@@ -90,24 +90,24 @@ impl Places {
     /// Whether a row is as it was written. Its columns must not be read as what they should
     /// be before this is known: text that is damaged may be no text.
     pub fn is_whole(&self, row: &Row<'_>) -> Result<bool> {
-        Ok(self.judge(row)? == Judged::Whole)
+        Ok(self.judge(row)? == RowIntegrity::Whole)
     }
 
-    /// As [`Places::is_whole`], for a table that writes inverted checksums.
-    pub fn judge(&self, row: &Row<'_>) -> Result<Judged> {
+    /// As [`ColumnPositions::is_whole`], for a table that writes inverted checksums.
+    pub fn judge(&self, row: &Row<'_>) -> Result<RowIntegrity> {
         let place = self.checksum.expect("whoever reads a row selects its checksum");
         let (stored, computed) = (row.raw(place)?, self.of_row(row)?);
         Ok(match stored {
-            Raw::Int(stored) if stored == computed => Judged::Whole,
-            Raw::Int(stored) if stored == !computed => Judged::Inverted,
-            _ => Judged::Damaged,
+            Raw::Int(stored) if stored == computed => RowIntegrity::Whole,
+            Raw::Int(stored) if stored == !computed => RowIntegrity::Inverted,
+            _ => RowIntegrity::Damaged,
         })
     }
 }
 
 /// What a row's checksum says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Judged {
+pub(crate) enum RowIntegrity {
     /// The row is as it was written.
     Whole,
     /// It is as it was written, by somebody who did not believe all of it.
@@ -117,14 +117,14 @@ pub(crate) enum Judged {
 }
 
 /// Values one behind the other, in a way that no two rows share.
-struct Encoded(Vec<u8>);
+struct EncodedValues(Vec<u8>);
 
-impl Encoded {
-    fn new(table: &Summed) -> Encoded {
+impl EncodedValues {
+    fn new(table: &ChecksummedTable) -> EncodedValues {
         let mut bytes = Vec::with_capacity(ROW_BYTES);
         bytes.extend(table.table.as_bytes());
         bytes.push(0);
-        Encoded(bytes)
+        EncodedValues(bytes)
     }
 
     fn add(&mut self, value: Raw<'_>) {
@@ -163,7 +163,7 @@ fn add_long(bytes: &mut Vec<u8>, kind: u8, value: &[u8]) {
 /// how many rows the statement touched.
 pub(crate) fn change(
     tx: &mut Tx<'_>,
-    table: &'static Summed,
+    table: &'static ChecksummedTable,
     key: &[(&str, Value<'_>)],
     statement: impl FnOnce(&mut Tx<'_>) -> Result<u64>,
 ) -> Result<u64> {
@@ -183,23 +183,26 @@ pub(crate) fn change(
 
 /// The two checksums of a row.
 #[derive(Clone, Copy)]
-struct Looked {
+struct RowChecksums {
     stored: Option<i64>,
     computed: Option<i64>,
 }
 
 fn look(
     tx: &mut Tx<'_>,
-    table: &'static Summed,
+    table: &'static ChecksummedTable,
     key: &[(&str, Value<'_>)],
-) -> Result<Option<Looked>> {
+) -> Result<Option<RowChecksums>> {
     let columns = format!("{}, {COLUMN}", table.covered);
     let places = table.places(&columns);
     let values: Vec<Value<'_>> = key.iter().map(|it| it.1).collect();
     let sql =
         format!("SELECT {columns} FROM {} WHERE {} /*for update*/", table.table, condition(key));
     tx.query_opt(&sql, &values, |row| {
-        Ok(Looked { stored: row.get(places.covered.len())?, computed: Some(places.of_row(row)?) })
+        Ok(RowChecksums {
+            stored: row.get(places.covered.len())?,
+            computed: Some(places.of_row(row)?),
+        })
     })
 }
 
@@ -212,7 +215,7 @@ fn condition(key: &[(&str, Value<'_>)]) -> String {
 /// Refuses rows of a table that are damaged, of those that have this value in a column.
 pub(crate) fn require_whole(
     tx: &mut Tx<'_>,
-    table: &'static Summed,
+    table: &'static ChecksummedTable,
     column: &str,
     value: Value<'_>,
 ) -> Result<()> {
@@ -225,7 +228,7 @@ pub(crate) fn require_whole(
 /// Whether the rows of a table that have this value in a column are as they were written.
 pub(crate) fn are_whole(
     tx: &mut Tx<'_>,
-    table: &'static Summed,
+    table: &'static ChecksummedTable,
     column: &str,
     value: Value<'_>,
 ) -> Result<bool> {

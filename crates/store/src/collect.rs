@@ -8,7 +8,7 @@
 
 use crate::ids::{ObjectId, Part};
 use crate::objects::{ObjectPath, Objects};
-use crate::tables::objects::{self as rows, Kind};
+use crate::tables::objects::{self as rows, ObjectKind};
 use crate::{Db, Result, Tx};
 
 #[cfg(test)]
@@ -25,18 +25,18 @@ pub const CONDEMNED_GRACE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// An object that was written and waits to be published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Written {
+pub struct WrittenObject {
     pub key: (Part, ObjectId),
     pub bytes: u64,
     /// BLAKE3 of its bytes.
     pub hash: [u8; 32],
 }
 
-impl Written {
+impl WrittenObject {
     /// What the row of an object with these bytes will say.
-    pub fn of(part: Part, id: ObjectId, bytes: &[u8]) -> Written {
+    pub fn of(part: Part, id: ObjectId, bytes: &[u8]) -> WrittenObject {
         let key = (part, id);
-        Written { key, bytes: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
+        WrittenObject { key, bytes: bytes.len() as u64, hash: *blake3::hash(bytes).as_bytes() }
     }
 
     /// Publishes it, in the transaction of the row that points to it.
@@ -52,7 +52,7 @@ impl Written {
 pub struct NewObject<'a> {
     pub part: Part,
     pub id: ObjectId,
-    pub kind: Kind,
+    pub kind: ObjectKind,
     pub path: &'a ObjectPath,
 }
 
@@ -63,10 +63,10 @@ pub fn write(
     NewObject { part, id, kind, path }: NewObject<'_>,
     bytes: Vec<u8>,
     now_ms: i64,
-) -> Result<Written> {
+) -> Result<WrittenObject> {
     let staged = path.to_string();
     db.write(move |tx| rows::stage(tx, part, id, kind, &staged, now_ms))?;
-    let written = Written::of(part, id, &bytes);
+    let written = WrittenObject::of(part, id, &bytes);
     objects.put(path, bytes)?;
     Ok(written)
 }
@@ -89,7 +89,7 @@ impl Default for Grace {
 /// What a collection removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Collected {
+pub struct CollectedObjects {
     /// Objects.
     pub objects: u64,
     pub bytes: u64,
@@ -104,11 +104,11 @@ pub fn collect(
     grace: Grace,
     now_ms: i64,
     batches: u32,
-) -> Result<Collected> {
+) -> Result<CollectedObjects> {
     let abandoned_ms = now_ms - grace.staged_ms;
     db.write(move |tx| rows::condemn_abandoned(tx, part, abandoned_ms, now_ms))?;
     let before_ms = now_ms - grace.condemned_ms;
-    let mut removed = Collected::default();
+    let mut removed = CollectedObjects::default();
     for _ in 0..batches {
         let doomed = db.read(move |tx| rows::condemned(tx, part, before_ms, BATCH))?;
         if doomed.is_empty() {

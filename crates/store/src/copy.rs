@@ -21,8 +21,8 @@ mod tests;
 use crate::dialect::Dialect;
 use crate::ids::{ObjectId, Part};
 use crate::objects::{ObjectPath, Objects};
-use crate::owned::{self, Owned};
-use crate::tables::objects::{self, Published};
+use crate::owned::{self, OwnedTables};
+use crate::tables::objects::{self, PublishedObject};
 use crate::tables::{connections, link_rows, settings, shards};
 use crate::{Db, Error, Result, Tx, migrate};
 use schema::Table;
@@ -44,7 +44,7 @@ pub struct Home {
 /// What was copied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[allow(missing_docs)]
-pub struct Copied {
+pub struct CopySummary {
     /// Tables, empty ones among them.
     pub tables: u64,
     pub rows: u64,
@@ -62,7 +62,7 @@ pub fn copy(
     target: &Home,
     now_ms: i64,
     links: &mut dyn FnMut() -> Result<()>,
-) -> Result<Copied> {
+) -> Result<CopySummary> {
     check_source(source, now_ms)?;
     migrate::apply(&target.db, now_ms)?;
     let owned = source.db.read(owned::present)?;
@@ -71,7 +71,7 @@ pub fn copy(
     tables.retain(|table| table.name != link_rows::TABLE && !shards::TABLES.contains(&table.name));
     let mark = begin(target, &owned, now_ms)?;
 
-    let mut copied = Copied { tables: tables.len() as u64, ..Copied::default() };
+    let mut copied = CopySummary { tables: tables.len() as u64, ..CopySummary::default() };
     let writer = rows::Writer { db: target.db.clone(), mark: mark.clone(), now_ms };
     copied.rows = copy_rows(&source.db, tables, writer)?;
     let (fenced, keys) = (mark.clone(), source.db.keys().clone());
@@ -119,7 +119,7 @@ fn refuse_held(tx: &mut Tx<'_>, now_ms: i64) -> Result<()> {
 
 /// Marks an empty target, or clears one that an earlier copy left. Returns the mark.
 /// The tables of connectors are there afterwards exactly as the source has them.
-fn begin(target: &Home, owned: &[&'static Owned], now_ms: i64) -> Result<String> {
+fn begin(target: &Home, owned: &[&'static OwnedTables], now_ms: i64) -> Result<String> {
     let tables = &schema::tables(&[]);
     let left = target.db.read(settings::copying)?;
     if objects_of(left.as_deref()) != Some(target.objects_at.as_str()) {
@@ -139,7 +139,7 @@ fn begin(target: &Home, owned: &[&'static Owned], now_ms: i64) -> Result<String>
             if is_there { connectors.install(tx) } else { Ok(()) }
         })?;
     }
-    if taken == Taken::Over {
+    if taken == TargetState::Over {
         for table in tables.iter().filter(|table| table.name != settings::TABLE) {
             let (mark, sql) = (mark.clone(), format!("DELETE FROM {}", table.name));
             target.db.write(move |tx| {
@@ -173,18 +173,18 @@ fn refuse_objects(target: &Home) -> Result<()> {
 
 /// How a target was when it was marked.
 #[derive(Clone, Copy, PartialEq)]
-enum Taken {
+enum TargetState {
     Empty,
     Over,
 }
 
-fn take(target: &Home, tables: &[Table], mark: &str) -> Result<Taken> {
+fn take(target: &Home, tables: &[Table], mark: &str) -> Result<TargetState> {
     let (tables, mark, place) = (tables.to_vec(), mark.to_owned(), target.db.place().to_owned());
     target.db.write(move |tx| {
         if settings::copying(tx)?.is_some() {
             settings::clear(tx)?;
             settings::set_copying(tx, &mark)?;
-            return Ok(Taken::Over);
+            return Ok(TargetState::Over);
         }
         for table in &tables {
             let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
@@ -197,7 +197,7 @@ fn take(target: &Home, tables: &[Table], mark: &str) -> Result<Taken> {
             }
         }
         settings::set_copying(tx, &mark)?;
-        Ok(Taken::Empty)
+        Ok(TargetState::Empty)
     })
 }
 
@@ -230,7 +230,7 @@ fn copy_rows(source: &Db, tables: Vec<Table>, writer: rows::Writer) -> Result<u6
 }
 
 /// Copies the objects that the copied rows name, and reads each back.
-fn copy_objects(source: &Home, target: &Home, copied: &mut Copied) -> Result<()> {
+fn copy_objects(source: &Home, target: &Home, copied: &mut CopySummary) -> Result<()> {
     let (mut part, mut id) = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
         let page =
@@ -249,7 +249,7 @@ fn copy_objects(source: &Home, target: &Home, copied: &mut Copied) -> Result<()>
     }
 }
 
-fn check_hash(object: &Published, content: &[u8], place: &str) -> Result<()> {
+fn check_hash(object: &PublishedObject, content: &[u8], place: &str) -> Result<()> {
     if object.hash.as_deref() == Some(blake3::hash(content).as_bytes().as_slice()) {
         return Ok(());
     }

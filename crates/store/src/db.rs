@@ -59,7 +59,7 @@ struct Queues {
 }
 
 /// The threads' side of the two queues, shared by all threads of a kind.
-type Incoming = Arc<Mutex<Receiver<Box<dyn Work>>>>;
+type RequestQueues = Arc<Mutex<Receiver<Box<dyn Work>>>>;
 
 impl Db {
     /// Opens or makes a SQLite database file. The caller holds the data directory.
@@ -84,7 +84,7 @@ impl Db {
     fn start(
         dialect: Dialect,
         place: String,
-        start: impl FnOnce(Incoming, Incoming) -> Result<Threads>,
+        start: impl FnOnce(RequestQueues, RequestQueues) -> Result<Threads>,
     ) -> Result<Db> {
         let (writes, incoming_writes) = sync_channel(QUEUE_MAX);
         let (reads, incoming_reads) = sync_channel(QUEUE_MAX);
@@ -135,7 +135,7 @@ impl Db {
     {
         let (reply, answer) = sync_channel(1);
         let own = self.own.clone();
-        let request = Box::new(Request { run, own, value: None, panic: None, reply });
+        let request = Box::new(DbRequest { run, own, value: None, panic: None, reply });
         let queues = self.inner.queues.as_ref().expect("the queues close only on drop");
         let gone = || Error::Unavailable {
             what: self.inner.place.clone(),
@@ -189,7 +189,7 @@ trait Work: Send {
     fn finish(self: Box<Self>, outcome: Result<()>);
 }
 
-struct Request<T, F> {
+struct DbRequest<T, F> {
     run: F,
     own: Own,
     value: Option<T>,
@@ -197,7 +197,7 @@ struct Request<T, F> {
     reply: SyncSender<std::thread::Result<Result<T>>>,
 }
 
-impl<T, F> Work for Request<T, F>
+impl<T, F> Work for DbRequest<T, F>
 where
     T: Send,
     F: FnMut(&mut Tx<'_>) -> Result<T> + Send,
@@ -239,12 +239,12 @@ fn committable(tx: &Tx<'_>, outcome: Result<()>) -> Result<()> {
 }
 
 /// Takes the next request, or `None` when the last handle is gone.
-fn next(incoming: &Incoming) -> Option<Box<dyn Work>> {
+fn next(incoming: &RequestQueues) -> Option<Box<dyn Work>> {
     incoming.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
 /// What came of waiting for a request.
-enum Waited {
+enum WaitOutcome {
     Request(Box<dyn Work>),
     /// None came in time.
     Quiet,
@@ -253,16 +253,16 @@ enum Waited {
 }
 
 /// Takes the next request, if it comes in time.
-fn next_within(incoming: &Incoming, time: Duration) -> Waited {
+fn next_within(incoming: &RequestQueues, time: Duration) -> WaitOutcome {
     match incoming.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time) {
-        Ok(work) => Waited::Request(work),
-        Err(RecvTimeoutError::Timeout) => Waited::Quiet,
-        Err(RecvTimeoutError::Disconnected) => Waited::Ended,
+        Ok(work) => WaitOutcome::Request(work),
+        Err(RecvTimeoutError::Timeout) => WaitOutcome::Quiet,
+        Err(RecvTimeoutError::Disconnected) => WaitOutcome::Ended,
     }
 }
 
 /// Takes a request that is already there.
-fn next_now(incoming: &Incoming) -> Option<Box<dyn Work>> {
+fn next_now(incoming: &RequestQueues) -> Option<Box<dyn Work>> {
     incoming.lock().unwrap_or_else(PoisonError::into_inner).try_recv().ok()
 }
 

@@ -102,20 +102,20 @@ fn replace_words(sql: &str, words: &[(&str, &str)]) -> String {
 /// The kind of a value where a statement does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum ValueKind {
     Int,
     Real,
     Text,
     Blob,
 }
 
-impl Kind {
+impl ValueKind {
     fn name(self, dialect: Dialect) -> &'static str {
         match self {
-            Kind::Int => "BIGINT",
-            Kind::Real => "DOUBLE PRECISION",
-            Kind::Text => "TEXT",
-            Kind::Blob => match dialect {
+            ValueKind::Int => "BIGINT",
+            ValueKind::Real => "DOUBLE PRECISION",
+            ValueKind::Text => "TEXT",
+            ValueKind::Blob => match dialect {
                 Dialect::Sqlite => "BLOB",
                 Dialect::Postgres => "BYTEA",
             },
@@ -125,7 +125,12 @@ impl Kind {
 
 /// As [`values_list`], with the kinds of the columns: PostgreSQL takes them from
 /// the first row and would otherwise call everything text.
-pub fn typed_values_list(dialect: Dialect, after: usize, rows: usize, kinds: &[Kind]) -> String {
+pub fn typed_values_list(
+    dialect: Dialect,
+    after: usize,
+    rows: usize,
+    kinds: &[ValueKind],
+) -> String {
     let mut out = String::from("(");
     for (index, kind) in kinds.iter().enumerate() {
         let comma = if index == 0 { "" } else { ", " };
@@ -194,7 +199,7 @@ mod tests {
     #[test]
     fn values_lists_count_on() {
         assert_eq!(values_list(0, 2, 3), "($1, $2, $3), ($4, $5, $6)");
-        let typed = typed_values_list(Dialect::Postgres, 1, 2, &[Kind::Int, Kind::Blob]);
+        let typed = typed_values_list(Dialect::Postgres, 1, 2, &[ValueKind::Int, ValueKind::Blob]);
         assert_eq!(typed, "(CAST($2 AS BIGINT), CAST($3 AS BYTEA)), ($4, $5)");
         assert_eq!(in_list(3, 2), "($3, $4)");
     }

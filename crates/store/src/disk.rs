@@ -23,7 +23,7 @@ pub const RESERVE_BYTES: u64 = COMMIT_BYTES + CHECKPOINT_BYTES + MERGE_BYTES;
 
 /// What a file system has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct DiskSpace {
     /// Bytes that this user may still write.
     pub free_bytes: u64,
     /// All bytes.
@@ -32,7 +32,7 @@ pub struct Room {
     pub free_files: Option<u64>,
 }
 
-impl Room {
+impl DiskSpace {
     /// Free room in percent, rounded down.
     pub fn free_percent(self) -> u64 {
         self.free_bytes.saturating_mul(100).checked_div(self.bytes).unwrap_or(100)
@@ -49,10 +49,10 @@ impl Room {
 }
 
 /// The room of the file system that holds a path.
-pub fn room(path: &Path) -> Result<Room> {
+pub fn room(path: &Path) -> Result<DiskSpace> {
     let found =
         rustix::fs::statvfs(path).map_err(|error| Error::io(path, std::io::Error::from(error)))?;
-    Ok(Room {
+    Ok(DiskSpace {
         free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
         bytes: found.f_blocks.saturating_mul(found.f_frsize),
         free_files: (found.f_files > 0).then_some(found.f_favail),
@@ -115,7 +115,7 @@ mod tests {
         let room = room(&std::env::temp_dir()).unwrap();
         assert!(room.bytes > 0 && room.free_bytes <= room.bytes && room.free_percent() <= 100);
         assert!(super::room(Path::new("/no/such/place")).is_err());
-        let full = Room { free_bytes: 4, bytes: 100, free_files: None };
+        let full = DiskSpace { free_bytes: 4, bytes: 100, free_files: None };
         assert_eq!(full.free_percent(), 4);
     }
 
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_small_disk_keeps_room_for_the_log_and_a_merge() {
-        let disk = |bytes: u64| Room { free_bytes: 0, bytes, free_files: None };
+        let disk = |bytes: u64| DiskSpace { free_bytes: 0, bytes, free_files: None };
         let (small, large) = (disk(2 << 30), disk(1 << 40));
         assert_eq!(small.needed_bytes(5), RESERVE_BYTES);
         assert_eq!(large.needed_bytes(5), (1u64 << 40) / 100 * 5);

@@ -7,12 +7,12 @@
 //! [`VALUE_BYTES_MAX`] bytes.
 
 mod postgresql;
-mod running;
 mod sqlite;
+mod statements;
 
 use crate::{Error, Result};
 use postgres::{CancelToken, Config};
-use running::Running;
+use statements::RunningStatements;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl Address {
 
 /// A value that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cell {
+pub enum ForeignValue {
     /// As text, whatever its type.
     Text(String),
     /// Bytes.
@@ -91,27 +91,27 @@ pub enum Cell {
 }
 
 /// The columns of a row that are not null, with their names.
-pub type Columns = Vec<(String, Cell)>;
+pub type Columns = Vec<(String, ForeignValue)>;
 
 /// A foreign database, and connections to it that nobody uses at the moment.
 pub struct Foreign {
     address: Address,
     statement_max: Duration,
-    idle: Mutex<Vec<Open>>,
-    running: Arc<Running>,
+    idle: Mutex<Vec<ForeignReader>>,
+    running: Arc<RunningStatements>,
 }
 
-enum Open {
+enum ForeignReader {
     Sqlite(Box<sqlite::Reader>),
     Postgres(Box<postgresql::Reader>),
 }
 
-impl Open {
+impl ForeignReader {
     /// What ends a statement that a server is at.
     fn cancel_token(&self) -> Option<CancelToken> {
         match self {
-            Open::Sqlite(_) => None,
-            Open::Postgres(it) => it.cancel_token(),
+            ForeignReader::Sqlite(_) => None,
+            ForeignReader::Postgres(it) => it.cancel_token(),
         }
     }
 }
@@ -142,8 +142,8 @@ impl Foreign {
     /// Whether a query can be asked at all: for a list, or for one row by its id.
     pub fn check_query(&self, sql: &str, takes_id: bool) -> Result<()> {
         self.with(|open| match open {
-            Open::Sqlite(it) => it.check(sql, takes_id),
-            Open::Postgres(it) => it.check(sql, takes_id),
+            ForeignReader::Sqlite(it) => it.check(sql, takes_id),
+            ForeignReader::Postgres(it) => it.check(sql, takes_id),
         })
     }
 
@@ -156,32 +156,36 @@ impl Foreign {
             }
         };
         self.with(|open| match open {
-            Open::Sqlite(it) => it.ids(sql, &mut named),
-            Open::Postgres(it) => it.ids(sql, &mut named),
+            ForeignReader::Sqlite(it) => it.ids(sql, &mut named),
+            ForeignReader::Postgres(it) => it.ids(sql, &mut named),
         })
     }
 
     /// The row that a query finds for an id.
     pub fn row(&self, sql: &str, id: &str) -> Result<Option<Columns>> {
         self.with(|open| match open {
-            Open::Sqlite(it) => it.row(sql, id),
-            Open::Postgres(it) => it.row(sql, id),
+            ForeignReader::Sqlite(it) => it.row(sql, id),
+            ForeignReader::Postgres(it) => it.row(sql, id),
         })
     }
 
-    fn open(&self) -> Result<Open> {
+    fn open(&self) -> Result<ForeignReader> {
         Ok(match &self.address {
             Address::Sqlite(path) => {
                 let interrupted = self.running.flag();
-                Open::Sqlite(Box::new(sqlite::Reader::open(path, self.statement_max, interrupted)?))
+                ForeignReader::Sqlite(Box::new(sqlite::Reader::open(
+                    path,
+                    self.statement_max,
+                    interrupted,
+                )?))
             }
-            Address::Postgres(config) => {
-                Open::Postgres(Box::new(postgresql::Reader::open(config, self.statement_max)?))
-            }
+            Address::Postgres(config) => ForeignReader::Postgres(Box::new(
+                postgresql::Reader::open(config, self.statement_max)?,
+            )),
         })
     }
 
-    fn with<T>(&self, mut work: impl FnMut(&mut Open) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, mut work: impl FnMut(&mut ForeignReader) -> Result<T>) -> Result<T> {
         self.running.check()?;
         let held = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = held().pop();
@@ -197,7 +201,7 @@ impl Foreign {
             outcome = self.running.during(open.cancel_token(), || work(&mut open));
         }
         // A SQLite file may be replaced by another one, so each look opens it again.
-        let is_kept = matches!(open, Open::Postgres(_))
+        let is_kept = matches!(open, ForeignReader::Postgres(_))
             && !matches!(outcome, Err(Error::Unavailable { .. }))
             && !self.is_interrupted();
         let mut idle = held();
@@ -230,10 +234,10 @@ fn check_shape(columns: usize, parameters: usize, takes_id: bool) -> Result<()> 
     Err(Error::Statement { reason: format!("the query cannot be used: {reason}") })
 }
 
-fn sized(name: &str, cell: Cell) -> Result<Cell> {
+fn sized(name: &str, cell: ForeignValue) -> Result<ForeignValue> {
     let bytes = match &cell {
-        Cell::Text(text) => text.len(),
-        Cell::Bytes(bytes) => bytes.len(),
+        ForeignValue::Text(text) => text.len(),
+        ForeignValue::Bytes(bytes) => bytes.len(),
     };
     if bytes > VALUE_BYTES_MAX {
         let (what, max) = (format!("column {name}"), VALUE_BYTES_MAX as u64);

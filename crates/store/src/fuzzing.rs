@@ -10,7 +10,7 @@ use crate::Result;
 use crate::chunkfile::document::DocumentRecord;
 use crate::chunkfile::facts::{self, FactsFile, FactsStream};
 use crate::chunkfile::warc::Record;
-use crate::chunkfile::warc_reader::{Found, HEADER_BYTES_MAX, WarcReader};
+use crate::chunkfile::warc_reader::{FoundRecord, HEADER_BYTES_MAX, WarcReader};
 use crate::chunkfile::{bodies, http_head};
 use crate::objects::{ChunkKey, ObjectPath};
 
@@ -52,7 +52,7 @@ fn warc(input: &[u8]) {
 }
 
 /// The records of an archive, and whether it was whole.
-fn archive(bytes: &[u8]) -> (Vec<Found>, bool) {
+fn archive(bytes: &[u8]) -> (Vec<FoundRecord>, bool) {
     let mut all = Vec::new();
     let Ok(reader) = WarcReader::open("input", bytes, BLOCK_BYTES_MAX) else {
         return (all, false);

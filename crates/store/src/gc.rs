@@ -13,7 +13,7 @@
 //! process may die behind any of them, and the next run goes on from there.
 
 mod orphans;
-mod rewriting;
+mod rewrite;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +22,11 @@ pub use orphans::{ORPHANS_SHOWN_MAX, Orphans};
 use crate::collect::{self, Grace};
 use crate::ids::{CommitNumber, IdMaker, Part};
 use crate::objects::Objects;
-use crate::tables::chunk_storage::{self, Settled, Step};
-use crate::tables::leases::{self, Asking, Lease};
+use crate::tables::chunk_storage::{self, SettledChunks, StorageProgress};
+use crate::tables::leases::{self, Lease, LeaseRequest};
 use crate::tables::{chunks, settings};
 use crate::{Db, Error, Result, Tx, pack};
-use rewriting::Rewriting;
+use rewrite::RewriteContext;
 
 /// The role whose lease keeps commits and condemnations apart.
 const ROLE: &str = "crawl";
@@ -110,7 +110,7 @@ impl Default for Keep {
 
 /// What was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Report {
+pub struct GcReport {
     /// Parts that were collected.
     pub parts: u64,
     /// Parts left alone, since another process works on them.
@@ -160,8 +160,8 @@ pub fn all(
     collector: &Collector<'_>,
     keep: &Keep,
     stops: &dyn Fn() -> bool,
-) -> Result<Report> {
-    let mut report = Report::default();
+) -> Result<GcReport> {
+    let mut report = GcReport::default();
     for part in (0..i64::from(db.read(settings::parts)?)).map(Part) {
         if stops() {
             break;
@@ -171,7 +171,7 @@ pub fn all(
             continue;
         };
         let outcome = self::part(db, objects, collector, &lease, keep, &mut report);
-        if let Taken::Now { in_order } = taken {
+        if let LeaseOrigin::Now { in_order } = taken {
             // Given back as it was found: a crawl that was killed has still left no record.
             db.write(move |tx| leases::release(tx, &lease, in_order))?;
         }
@@ -186,7 +186,7 @@ pub fn all(
 
 /// How a collector has a lease.
 #[derive(Clone, Copy)]
-enum Taken {
+enum LeaseOrigin {
     /// It took it; whether its last holder gave it back in good order.
     Now { in_order: bool },
     /// The crawl of the same process holds it, and keeps it. Both write under one token, and
@@ -195,8 +195,12 @@ enum Taken {
 }
 
 /// The crawl lease of a part, if it can be had.
-fn lease_of(db: &Db, part: Part, collector: &Collector<'_>) -> Result<Option<(Lease, Taken)>> {
-    let asking = Asking {
+fn lease_of(
+    db: &Db,
+    part: Part,
+    collector: &Collector<'_>,
+) -> Result<Option<(Lease, LeaseOrigin)>> {
+    let asking = LeaseRequest {
         node: collector.ids.node(),
         node_name: collector.node_name.to_owned(),
         now_ms: (collector.clock)(),
@@ -205,11 +209,11 @@ fn lease_of(db: &Db, part: Part, collector: &Collector<'_>) -> Result<Option<(Le
     };
     db.write(move |tx| {
         if let Some(lease) = leases::held_by(tx, part, ROLE, asking.node)? {
-            return Ok(Some((lease, Taken::Before)));
+            return Ok(Some((lease, LeaseOrigin::Before)));
         }
         let in_order = leases::is_vacant(tx, part, ROLE)?;
         let lease = leases::take(tx, part, ROLE, &asking)?;
-        Ok(lease.map(|lease| (lease, Taken::Now { in_order })))
+        Ok(lease.map(|lease| (lease, LeaseOrigin::Now { in_order })))
     })
 }
 
@@ -220,11 +224,11 @@ pub fn part(
     collector: &Collector<'_>,
     lease: &Lease,
     keep: &Keep,
-    report: &mut Report,
+    report: &mut GcReport,
 ) -> Result<()> {
     let part = lease.part;
     let now_ms = (collector.clock)();
-    let held = Held { db, lease, clock: collector.clock };
+    let held = LeasedPart { db, lease, clock: collector.clock };
     let settled_ms = now_ms - keep.settled_ms;
     let settled = db.read(move |tx| chunk_storage::settled(tx, part, settled_ms))?;
     let facts = held.walk(chunk_storage::drop_facts, settled)?;
@@ -235,7 +239,7 @@ pub fn part(
     report.row_bytes_freed += facts.row_bytes;
     let until_bytes = report.rewritten_bytes.saturating_add(keep.rewrite_bytes_max);
     let ids = collector.ids;
-    let rewriting = Rewriting { held: &held, objects, ids, settled, until_bytes };
+    let rewriting = RewriteContext { held: &held, objects, ids, settled, until_bytes };
     rewriting.run(report)?;
     rewriting.repack(report)?;
     report.chunks_forgotten += held.walk(chunk_storage::forget, settled)?.chunks;
@@ -261,7 +265,7 @@ pub fn part(
 }
 
 /// A part whose lease is held, and renewed with every step.
-struct Held<'a> {
+struct LeasedPart<'a> {
     db: &'a Db,
     lease: &'a Lease,
     clock: fn() -> i64,
@@ -269,9 +273,10 @@ struct Held<'a> {
 
 /// One step of a walk over a part's chunks: the part, from and to which number, how
 /// many chunks, and the time.
-type WalkStep = fn(&mut Tx<'_>, Part, CommitNumber, Settled, u32, i64) -> Result<Step>;
+type WalkStep =
+    fn(&mut Tx<'_>, Part, CommitNumber, SettledChunks, u32, i64) -> Result<StorageProgress>;
 
-impl Held<'_> {
+impl LeasedPart<'_> {
     /// Runs a step in a transaction that fails if the lease is lost.
     fn step<T: Send + 'static>(
         &self,
@@ -286,9 +291,10 @@ impl Held<'_> {
     }
 
     /// Walks the part's chunks up to a number; returns the sum of its steps.
-    fn walk(&self, walk_step: WalkStep, settled: Settled) -> Result<Step> {
+    fn walk(&self, walk_step: WalkStep, settled: SettledChunks) -> Result<StorageProgress> {
         let part = self.lease.part;
-        let mut sum = Step { next: Some(CommitNumber::NONE), ..Step::default() };
+        let mut sum =
+            StorageProgress { next: Some(CommitNumber::NONE), ..StorageProgress::default() };
         while let Some(after) = sum.next {
             let done = self
                 .step(move |tx, now_ms| walk_step(tx, part, after, settled, CHUNKS_STEP, now_ms))?;

@@ -155,7 +155,7 @@ fn one_step(tx: &mut Tx<'_>, now_ms: i64) -> Result<Option<i64>> {
         tx.run_schema(text)?;
     }
     if next.version == CHECKSUMS_VERSION {
-        checksums::fill(tx, &checksums::declared::older())?;
+        checksums::fill(tx, &checksums::coverage::older())?;
     }
     Ok(Some(next.version))
 }

@@ -70,7 +70,7 @@ pub struct Objects {
 /// One line of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
-pub struct Listed {
+pub struct ListedObject {
     pub path: ObjectPath,
     pub bytes: u64,
     /// When it was written, by the store's clock.
@@ -213,7 +213,7 @@ impl Objects {
         prefix: &ObjectPath,
         after: Option<&ObjectPath>,
         limit: usize,
-    ) -> Result<Vec<Listed>> {
+    ) -> Result<Vec<ListedObject>> {
         let limit = limit.min(LIST_MAX);
         let (store, under) = (self.store.clone(), self.at(prefix));
         let offset = after.map(|after| self.at(after));
@@ -232,7 +232,7 @@ impl Objects {
                 // What has not one of our names is not ours to report or to delete.
                 let Ok(path) = ObjectPath::parse(text) else { continue };
                 let modified_ms = meta.last_modified.timestamp_millis();
-                smallest.insert(Listed { path, bytes: meta.size, modified_ms });
+                smallest.insert(ListedObject { path, bytes: meta.size, modified_ms });
                 if smallest.len() > limit {
                     smallest.pop_last();
                 }

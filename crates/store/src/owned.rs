@@ -3,19 +3,19 @@
 //!
 //! Their text stands with the schema's, so that a copy knows them. Invariants: such a
 //! table is there exactly while its connector is registered, because both change in one
-//! transaction; whoever uses it asks [`Owned::is_there`] first and passes what went
-//! wrong through [`Owned::explained`], so that a worker whose connector goes away in mid-run
+//! transaction; whoever uses it asks [`OwnedTables::is_there`] first and passes what went
+//! wrong through [`OwnedTables::explained`], so that a worker whose connector goes away in mid-run
 //! finds nothing instead of failing.
 
-use crate::tables::connections::Kind;
+use crate::tables::connections::ConnectionKind;
 use crate::tables::registrations;
 use crate::{Error, Result, Tx};
 
 /// The tables of one connector.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Owned {
+pub struct OwnedTables {
     /// The connector's kind.
-    pub kind: Kind,
+    pub kind: ConnectionKind,
     /// The connector's name.
     pub classname: &'static str,
     /// What makes its tables; making them again changes nothing.
@@ -24,17 +24,17 @@ pub struct Owned {
 }
 
 /// The web connector's: what robots.txt said, where names led, and sessions.
-pub static WEB: Owned = Owned {
-    kind: Kind::Repository,
+pub static WEB: OwnedTables = OwnedTables {
+    kind: ConnectionKind::Repository,
     classname: "web",
     text: include_str!("../migrations/web.sql"),
     tables: &["robots", "addresses", "sessions"],
 };
 
 /// Every connector's.
-pub(crate) static ALL: &[&Owned] = &[&WEB];
+pub(crate) static ALL: &[&OwnedTables] = &[&WEB];
 
-impl Owned {
+impl OwnedTables {
     /// Makes the tables, if they are not there.
     pub fn install(&self, tx: &mut Tx<'_>) -> Result<()> {
         tx.run_schema(self.text)
@@ -69,7 +69,7 @@ impl Owned {
 const NO_TABLE: &str = "(42P01)";
 
 /// The tables of connectors that are registered.
-pub(crate) fn present(tx: &mut Tx<'_>) -> Result<Vec<&'static Owned>> {
+pub(crate) fn present(tx: &mut Tx<'_>) -> Result<Vec<&'static OwnedTables>> {
     let mut found = Vec::new();
     for owned in ALL {
         if owned.is_there(tx)? {

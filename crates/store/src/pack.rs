@@ -9,9 +9,9 @@ use crate::chunkfile::facts::FactsStream;
 use crate::collect::{self, NewObject};
 use crate::ids::{ChunkId, IdMaker, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
-use crate::tables::chunk_storage::{self, Packed};
+use crate::tables::chunk_storage::{self, PackedChunk};
 use crate::tables::chunks::{self, Facts};
-use crate::tables::objects::{self as rows, Kind};
+use crate::tables::objects::{self as rows, ObjectKind};
 use crate::{Db, Error, Result};
 use std::io::Cursor;
 
@@ -55,12 +55,12 @@ pub fn pack_facts(
         // Another packer has been here in the meantime: let it do the work.
         let Some(facts) = facts else { return Ok(0) };
         let (offset, len) = (to_i64(pack.len()), to_i64(facts.len()));
-        pieces.push(Packed { id, offset, len });
+        pieces.push(PackedChunk { id, offset, len });
         pack.extend(facts);
     }
     let id = ObjectId(ids.next());
     let path = ObjectPath::pack(ChunkKey::new(part, waiting[0].id)?.part, id.0);
-    let new = NewObject { part, id, kind: Kind::Pack, path: &path };
+    let new = NewObject { part, id, kind: ObjectKind::Pack, path: &path };
     let written = collect::write(db, objects, new, pack, now_ms)?;
     let committed = db.write(move |tx| {
         written.publish(tx, now_ms)?;

@@ -32,33 +32,33 @@ const MAKE: &str = "od -An -vtx1 -N32 /dev/urandom | tr -d ' \\n'";
 /// The keys of a database; clones share them.
 #[derive(Clone, Default)]
 pub struct Keys {
-    source: Source,
+    source: KeySource,
 }
 
 #[derive(Clone, Default)]
-enum Source {
+enum KeySource {
     /// There are none: nothing is sealed.
     #[default]
     None,
-    Given(Arc<[Key]>),
+    Given(Arc<[SealingKey]>),
     /// Those of a file, which is made when something is sealed.
     File {
         path: Arc<Path>,
-        read: Arc<OnceLock<Vec<Key>>>,
+        read: Arc<OnceLock<Vec<SealingKey>>>,
     },
 }
 
-struct Key {
+struct SealingKey {
     /// What tells keys apart; it says nothing of the key.
     id: String,
     key: RandomizedNonceKey,
 }
 
-impl Key {
-    fn new(bytes: &[u8; KEY_BYTES]) -> Result<Key> {
+impl SealingKey {
+    fn new(bytes: &[u8; KEY_BYTES]) -> Result<SealingKey> {
         let id = blake3::derive_key("driftline 2026 key id", bytes);
         let key = RandomizedNonceKey::new(&AES_256_GCM, bytes).map_err(|_| unusable())?;
-        Ok(Key { id: HEXLOWER.encode(&id[..4]), key })
+        Ok(SealingKey { id: HEXLOWER.encode(&id[..4]), key })
     }
 }
 
@@ -77,7 +77,7 @@ impl Keys {
     pub fn of_file(path: &Path) -> Result<Keys> {
         refuse_shown(path)?;
         match read(path)? {
-            Some(keys) => Ok(Keys { source: Source::Given(keys.into()) }),
+            Some(keys) => Ok(Keys { source: KeySource::Given(keys.into()) }),
             None => Err(Error::Refused(format!(
                 "there is no file {} with the key of secrets; make one that only you can read: \
                  (umask 077; {MAKE} >{0})",
@@ -89,26 +89,26 @@ impl Keys {
     /// The keys of a file that is made when something is sealed.
     pub fn kept_in(path: &Path) -> Keys {
         let (path, read) = (path.into(), Arc::default());
-        Keys { source: Source::File { path, read } }
+        Keys { source: KeySource::File { path, read } }
     }
 
     /// Keys that every test knows.
     #[cfg(any(test, feature = "testing"))]
     pub fn of_tests() -> Keys {
-        let key = Key::new(&[7; KEY_BYTES]).expect("it is a key");
-        Keys { source: Source::Given([key].into()) }
+        let key = SealingKey::new(&[7; KEY_BYTES]).expect("it is a key");
+        Keys { source: KeySource::Given([key].into()) }
     }
 
     /// Whether what is secret can be sealed.
     pub fn can_seal(&self) -> bool {
-        !matches!(self.source, Source::None)
+        !matches!(self.source, KeySource::None)
     }
 
-    fn known(&self) -> Result<&[Key]> {
+    fn known(&self) -> Result<&[SealingKey]> {
         match &self.source {
-            Source::None => Ok(&[]),
-            Source::Given(keys) => Ok(keys),
-            Source::File { path, read: known } => {
+            KeySource::None => Ok(&[]),
+            KeySource::Given(keys) => Ok(keys),
+            KeySource::File { path, read: known } => {
                 if let Some(keys) = known.get() {
                     return Ok(keys);
                 }
@@ -123,10 +123,10 @@ impl Keys {
         if !self.can_seal() || matches!(text, "" | "{}") {
             return Ok(text.to_owned());
         }
-        if let (Source::File { path, .. }, []) = (&self.source, self.known()?) {
+        if let (KeySource::File { path, .. }, []) = (&self.source, self.known()?) {
             make(path)?;
         }
-        let Some(Key { id, key }) = self.known()?.first() else { return Err(unusable()) };
+        let Some(SealingKey { id, key }) = self.known()?.first() else { return Err(unusable()) };
         let mut sealed = text.as_bytes().to_vec();
         let nonce = key.seal_in_place_append_tag(Aad::from(PURPOSE), &mut sealed);
         let nonce = nonce.map_err(|_| unusable())?;
@@ -136,9 +136,9 @@ impl Keys {
 
     /// A text as it was, of what is stored.
     pub fn open(&self, stored: String) -> Result<String> {
-        let Some(told) = stored.strip_prefix(MARK) else { return Ok(stored) };
+        let Some(sealed) = stored.strip_prefix(MARK) else { return Ok(stored) };
         let corrupt = |reason: &str| Error::corrupt("a sealed text", reason.to_owned());
-        let (id, text) = told.split_once(':').ok_or_else(|| corrupt("it was cut off"))?;
+        let (id, text) = sealed.split_once(':').ok_or_else(|| corrupt("it was cut off"))?;
         let Some(key) = self.known()?.iter().find(|key| key.id == id) else {
             return Err(self.locked(id));
         };
@@ -168,7 +168,7 @@ impl Keys {
     fn is_current(&self, stored: &str) -> Result<bool> {
         let first = self.known()?.first();
         Ok(match (stored.strip_prefix(MARK), first) {
-            (Some(told), Some(key)) => told.starts_with(&key.id),
+            (Some(sealed), Some(key)) => sealed.starts_with(&key.id),
             (Some(_), None) => false,
             (None, _) => !self.can_seal() || matches!(stored, "" | "{}"),
         })
@@ -176,7 +176,7 @@ impl Keys {
 
     fn locked(&self, id: &str) -> Error {
         let place = match &self.source {
-            Source::File { path, .. } => format!("put it back into {}", path.display()),
+            KeySource::File { path, .. } => format!("put it back into {}", path.display()),
             _ => "name the file that has it with --secrets-key".to_owned(),
         };
         Error::Refused(format!(
@@ -200,7 +200,7 @@ fn refuse_shown(path: &Path) -> Result<()> {
 }
 
 /// The keys of a file, if there is one.
-fn read(path: &Path) -> Result<Option<Vec<Key>>> {
+fn read(path: &Path) -> Result<Option<Vec<SealingKey>>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         file => file.map_err(|error| Error::io(path, error))?,
@@ -214,7 +214,7 @@ fn read(path: &Path) -> Result<Option<Vec<Key>>> {
         let Ok(bytes) = <&[u8; KEY_BYTES]>::try_from(bytes.as_slice()) else {
             return refused(&format!("a line of it is no key of 64 hexadecimal digits; {MAKE}"));
         };
-        keys.push(Key::new(bytes)?);
+        keys.push(SealingKey::new(bytes)?);
     }
     match keys.len() {
         0 => refused(&format!("it has no key; make one: {MAKE}")),

@@ -40,7 +40,7 @@ const PATH_BYTES_MAX: usize = 100;
 /// What is asked: a verb of the command line and its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub struct Question {
+pub struct SocketRequest {
     pub verb: String,
     #[serde(default)]
     pub args: Json,
@@ -49,23 +49,23 @@ pub struct Question {
 /// What the holder says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Answer {
+enum SocketResponse {
     Ok(Json),
     Error(String),
 }
 
 /// Computes answers. It runs on the socket's threads.
-pub type Answering = dyn Fn(Question) -> std::result::Result<Json, String> + Send + Sync;
+pub type SocketHandler = dyn Fn(SocketRequest) -> std::result::Result<Json, String> + Send + Sync;
 
 /// The listening end. Dropping it stops it and removes the socket.
-pub struct Listening {
+pub struct SocketListener {
     path: PathBuf,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Listens in a data directory that this process holds.
-pub fn listen(layout: &Layout, answering: Arc<Answering>) -> Result<Listening> {
+pub fn listen(layout: &Layout, answering: Arc<SocketHandler>) -> Result<SocketListener> {
     let path = layout.socket();
     // We hold the directory, so a socket that is there belonged to a dead process.
     match std::fs::remove_file(&path) {
@@ -84,10 +84,10 @@ pub fn listen(layout: &Layout, answering: Arc<Answering>) -> Result<Listening> {
             move || accept(&listener, &answering, &stop)
         })
         .map_err(|error| Error::io(&path, error))?;
-    Ok(Listening { path, stop, thread: Some(thread) })
+    Ok(SocketListener { path, stop, thread: Some(thread) })
 }
 
-impl Drop for Listening {
+impl Drop for SocketListener {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         // A last connection of our own wakes the accepting thread.
@@ -99,7 +99,7 @@ impl Drop for Listening {
     }
 }
 
-fn accept(listener: &UnixListener, answering: &Arc<Answering>, stop: &AtomicBool) {
+fn accept(listener: &UnixListener, answering: &Arc<SocketHandler>, stop: &AtomicBool) {
     let busy = Arc::new(AtomicUsize::new(0));
     for stream in listener.incoming() {
         if stop.load(Ordering::SeqCst) {
@@ -108,8 +108,9 @@ fn accept(listener: &UnixListener, answering: &Arc<Answering>, stop: &AtomicBool
         let Ok(mut stream) = stream else { continue };
         if busy.fetch_add(1, Ordering::SeqCst) >= ASKERS_MAX {
             busy.fetch_sub(1, Ordering::SeqCst);
-            let answer =
-                Answer::Error(format!("{ASKERS_MAX} commands are being answered; try again"));
+            let answer = SocketResponse::Error(format!(
+                "{ASKERS_MAX} commands are being answered; try again"
+            ));
             let _ = timed(&stream).and_then(|()| send(&mut stream, &answer));
             continue;
         }
@@ -133,21 +134,21 @@ fn finish(busy: &AtomicUsize) {
     }
 }
 
-fn serve(stream: &mut UnixStream, answering: &Answering) -> std::io::Result<()> {
+fn serve(stream: &mut UnixStream, answering: &SocketHandler) -> std::io::Result<()> {
     timed(stream)?;
     let question = receive(stream, QUESTION_BYTES_MAX)?;
-    let answer = match serde_json::from_slice::<Question>(&question) {
+    let answer = match serde_json::from_slice::<SocketRequest>(&question) {
         Ok(question) => match answering(question) {
-            Ok(json) => Answer::Ok(json),
-            Err(reason) => Answer::Error(reason),
+            Ok(json) => SocketResponse::Ok(json),
+            Err(reason) => SocketResponse::Error(reason),
         },
-        Err(error) => Answer::Error(format!("the question cannot be read: {error}")),
+        Err(error) => SocketResponse::Error(format!("the question cannot be read: {error}")),
     };
     send(stream, &answer)
 }
 
 /// Asks the process that holds the data directory. `None` when nobody does.
-pub fn ask(layout: &Layout, question: &Question) -> Result<Option<Json>> {
+pub fn ask(layout: &Layout, question: &SocketRequest) -> Result<Option<Json>> {
     let path = layout.socket();
     let failed = |error: std::io::Error| Error::Unavailable {
         what: format!("the process that holds {}", layout.root().display()),
@@ -172,8 +173,8 @@ pub fn ask(layout: &Layout, question: &Question) -> Result<Option<Json>> {
         answered => answered.map_err(failed)?,
     };
     match serde_json::from_slice(&bytes) {
-        Ok(Answer::Ok(json)) => Ok(Some(json)),
-        Ok(Answer::Error(reason)) => Err(Error::Refused(reason)),
+        Ok(SocketResponse::Ok(json)) => Ok(Some(json)),
+        Ok(SocketResponse::Error(reason)) => Err(Error::Refused(reason)),
         Err(error) => Err(failed(error.into())),
     }
 }
@@ -236,16 +237,16 @@ mod tests {
         (place, layout)
     }
 
-    fn echo(layout: &Layout) -> Listening {
-        let answering = |question: Question| match question.verb.as_str() {
+    fn echo(layout: &Layout) -> SocketListener {
+        let answering = |question: SocketRequest| match question.verb.as_str() {
             "echo" => Ok(question.args),
             verb => Err(format!("there is no verb {verb:?}")),
         };
         listen(layout, Arc::new(answering)).unwrap()
     }
 
-    fn question(verb: &str, args: Json) -> Question {
-        Question { verb: verb.into(), args }
+    fn question(verb: &str, args: Json) -> SocketRequest {
+        SocketRequest { verb: verb.into(), args }
     }
 
     #[test]
@@ -288,7 +289,7 @@ mod tests {
         let (begun, is_begun) = std::sync::mpsc::sync_channel(1);
         let (end, may_end) = std::sync::mpsc::sync_channel::<()>(1);
         let may_end = std::sync::Mutex::new(may_end);
-        let answering = move |question: Question| {
+        let answering = move |question: SocketRequest| {
             begun.send(()).unwrap();
             may_end.lock().unwrap().recv().unwrap();
             Ok(question.args)

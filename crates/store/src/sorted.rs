@@ -1,6 +1,6 @@
 //! Sorted maps: keys and values in parts, for indexes that write at random.
 //!
-//! One small trait, two engines, one suite of tests: [`Embedded`] is an LSM tree in the
+//! One small trait, two engines, one suite of tests: [`EmbeddedMap`] is an LSM tree in the
 //! data directory (fjall), [`InRows`] is one table `(part, key, value)` in the database
 //! that many machines share. The first byte of a key names its [`Family`]; keys of a
 //! family lie together and compare bytewise.
@@ -11,11 +11,11 @@
 
 mod embedded;
 mod in_rows;
-pub mod moving;
 #[cfg(test)]
 mod tests;
+pub mod transfer;
 
-pub use embedded::{Embedded, Place};
+pub use embedded::{EmbeddedMap, MapLocation};
 pub use in_rows::InRows;
 
 use crate::ids::Part;
@@ -124,14 +124,14 @@ pub trait View {
 /// What a change writes, computed from what is there. It may be computed again.
 pub type Work = Arc<dyn Fn(&dyn View) -> Result<Vec<Row>> + Send + Sync>;
 /// Something that looks.
-pub type Look = Box<dyn FnMut(&dyn View) -> Result<()> + Send>;
+pub type ViewReader = Box<dyn FnMut(&dyn View) -> Result<()> + Send>;
 /// Rows of whole families: by part, and within one each family in the order of its keys.
 /// `None` at the end.
-pub type Sorted<'a> = dyn FnMut() -> Result<Option<Row>> + Send + 'a;
+pub type SortedRows<'a> = dyn FnMut() -> Result<Option<Row>> + Send + 'a;
 
 /// What is replaced in bulk.
 #[derive(Debug, Clone, Copy)]
-pub struct Replaced<'a> {
+pub struct BulkReplacement<'a> {
     /// The families whose rows are replaced.
     pub families: &'a [Family],
     /// How many parts there are.
@@ -151,12 +151,12 @@ pub trait SortedMap: Send + Sync {
     fn change(&self, part: Part, lease: Option<&Lease>, work: Work) -> Result<()>;
 
     /// Looks at what is there.
-    fn look(&self, look: Look) -> Result<()>;
+    fn look(&self, look: ViewReader) -> Result<()>;
 
     /// Replaces all rows of families by those of a stream, in bulk. Readers see the old
     /// ones, or the new ones: on one machine of all parts at once, else part by part.
     /// Nobody changes anything meanwhile; a part whose lease is lost stays as it is.
-    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()>;
+    fn replace(&self, what: &BulkReplacement<'_>, rows: &mut SortedRows<'_>) -> Result<()>;
 
     /// Bytes on the disk, as far as the engine can tell.
     fn disk_bytes(&self) -> Result<u64>;

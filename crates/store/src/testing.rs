@@ -16,9 +16,9 @@ use crate::chunkfile::warc::{self, Capture, RecordId};
 use crate::ids::{BinId, ChunkId, CommitNumber, JobId, NodeId, ObjectId, Part, QueueId, Run};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::sealing::Keys;
-use crate::tables::connections::Kind;
-use crate::tables::leases::{self, Asking};
-use crate::tables::queue::{self, Candidate, Place, Settled, Settlement};
+use crate::tables::connections::ConnectionKind;
+use crate::tables::leases::{self, LeaseRequest};
+use crate::tables::queue::{self, Candidate, Place, SettledDocument, Settlement};
 use crate::tables::{chunks, objects, registrations, settings};
 use crate::{Db, Result, Tx, checksums, clock, migrate, owned};
 use page::ids::DocHash;
@@ -34,7 +34,7 @@ pub fn both_databases(test: impl Fn(&Db) -> Result<()>) {
 /// The web connector, as far as tests of tables need it: a fresh database has it
 /// registered, as one that the program makes has.
 pub const WEB: Connector = Connector {
-    kind: Kind::Repository,
+    kind: ConnectionKind::Repository,
     name: "web",
     about: "pages of the web",
     settings: &[],
@@ -72,7 +72,7 @@ pub fn damages_rows() {
 
 /// Gives all rows their checksums, after a test has changed some as if the program had.
 pub fn sum_rows(tx: &mut Tx<'_>) -> Result<()> {
-    checksums::fill(tx, checksums::declared::TABLES)
+    checksums::fill(tx, checksums::coverage::TABLES)
 }
 
 /// Whoever writes a row that carries a checksum writes that too: every test looks, but for
@@ -81,7 +81,7 @@ fn rows_are_whole(db: &Db) -> Result<()> {
     if DAMAGED.replace(false) {
         return Ok(());
     }
-    let mut next = Some(checksums::Place::default());
+    let mut next = Some(checksums::ScanPosition::default());
     while let Some(place) = next {
         let found = db.read(move |tx| checksums::damaged_after(tx, place.clone(), 1_000))?;
         if let Some(key) = found.keys.first() {
@@ -192,7 +192,7 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     let candidates: Vec<Candidate> = (0..3).map(|n| sample_candidate(first + n)).collect();
     let ids: Vec<QueueId> = candidates[..2].iter().map(|it| it.id).collect();
     let (chunk, object) = (ChunkId(first + 10), ObjectId(first + 11));
-    let asking = Asking {
+    let asking = LeaseRequest {
         node: NodeId(round + 1),
         node_name: "sample".into(),
         now_ms: 0,
@@ -210,23 +210,23 @@ pub fn commit_sample(db: &Db, store: &Objects, part: Part, round: i64) -> Result
     let (path, held) = (bodies.as_str().to_owned(), lease.clone());
     db.write(move |tx| {
         leases::fence(tx, &held)?;
-        let adding = queue::Adding { place, run: Run(1), now_ms: 0, room: None };
+        let adding = queue::AddContext { place, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &candidates)?;
         chunks::open(tx, &held, chunk, SAMPLE_JOB, Run(1), 0)?;
         let peeked = queue::load(tx, place, &ids)?;
         queue::claim(tx, place, chunk, peeked)?;
-        objects::stage(tx, part, object, objects::Kind::Bodies, &path, 0)
+        objects::stage(tx, part, object, objects::ObjectKind::Bodies, &path, 0)
     })?;
     store.put(&bodies, content.clone())?;
-    let settled: Vec<Settled> = (first..first + 2)
-        .map(|id| Settled { id: QueueId(id), generation: 1, to: Settlement::Done })
+    let settled: Vec<SettledDocument> = (first..first + 2)
+        .map(|id| SettledDocument { id: QueueId(id), generation: 1, to: Settlement::Done })
         .collect();
-    let summary = chunks::Summary {
+    let summary = chunks::ChunkSummary {
         documents: 2,
         adds: 2,
         facts: Some(facts::encode(key, &records)?),
         bodies_object: Some(object),
-        ..chunks::Summary::default()
+        ..chunks::ChunkSummary::default()
     };
     db.write(move |tx| {
         let seq = leases::number_commit(tx, &lease)?;

@@ -5,7 +5,7 @@
 //! the connection. A `Tx` lives inside a closure given to [`crate::Db`], so it can
 //! be neither leaked nor left open.
 
-use crate::dialect::{Dialect, Kind, in_list, typed_values_list, values_list};
+use crate::dialect::{Dialect, ValueKind, in_list, typed_values_list, values_list};
 use crate::sealing::Keys;
 use crate::value::{Row, Value};
 use crate::{Error, Result};
@@ -228,7 +228,7 @@ impl Tx<'_> {
         &mut self,
         before: &str,
         fixed: &[Value<'_>],
-        kinds: &[Kind],
+        kinds: &[ValueKind],
         rows: &[Vec<Value<'_>>],
         after: &str,
     ) -> Result<u64> {

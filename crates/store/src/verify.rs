@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 use crate::ids::{ChunkId, CommitNumber, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::tables::history::counts;
-use crate::tables::objects::{self, Published};
+use crate::tables::objects::{self, PublishedObject};
 use crate::tables::{audit, chunk_storage, chunks, settings};
 use crate::{Db, Error, Result};
 
@@ -35,7 +35,7 @@ pub struct Finding {
 
 /// What was looked at, and what was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Report {
+pub struct VerifyReport {
     /// Parts of the database.
     pub parts: u64,
     /// Jobs in parts whose counters were compared.
@@ -52,7 +52,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
 }
 
-impl Report {
+impl VerifyReport {
     fn find(&mut self, what: impl Into<String>, problem: impl Into<String>, remedy: &str) {
         if self.findings.len() < FINDINGS_MAX {
             self.findings.push(Finding {
@@ -71,8 +71,8 @@ const REPORT_BUG: &str = "this is a bug: keep a copy of the data directory and r
 
 /// Checks everything. With `read_objects` every object is read and hashed, else
 /// only its presence and size are looked at.
-pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
-    let mut report = Report::default();
+pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<VerifyReport> {
+    let mut report = VerifyReport::default();
     check_database(db, &mut report)?;
     row_sums::check(db, &mut report)?;
     // Without it nobody knows where anything is; it is among the rows that were named.
@@ -100,7 +100,7 @@ pub fn verify(db: &Db, store: &Objects, read_objects: bool) -> Result<Report> {
 }
 
 /// What cannot be read because it is damaged is a finding, and the other checks go on.
-fn named<T>(outcome: Result<T>, report: &mut Report) -> Result<Option<T>> {
+fn named<T>(outcome: Result<T>, report: &mut VerifyReport) -> Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
         Err(Error::Corrupt { what, reason }) => {
@@ -112,7 +112,7 @@ fn named<T>(outcome: Result<T>, report: &mut Report) -> Result<Option<T>> {
 }
 
 /// The audit log was written by this program alone, and only added to.
-fn check_audit(db: &Db, report: &mut Report) -> Result<()> {
+fn check_audit(db: &Db, report: &mut VerifyReport) -> Result<()> {
     for problem in audit::chain::check(db)?.problems {
         report.find("the audit log", problem, ASK_WHO);
     }
@@ -120,7 +120,7 @@ fn check_audit(db: &Db, report: &mut Report) -> Result<()> {
 }
 
 /// SQLite's own check of its file.
-fn check_database(db: &Db, report: &mut Report) -> Result<()> {
+fn check_database(db: &Db, report: &mut VerifyReport) -> Result<()> {
     if db.dialect() == Dialect::Postgres {
         return Ok(());
     }
@@ -133,7 +133,7 @@ fn check_database(db: &Db, report: &mut Report) -> Result<()> {
 }
 
 /// I7 for the history: what is counted of an hour is what its rows say.
-fn check_history(db: &Db, report: &mut Report) -> Result<()> {
+fn check_history(db: &Db, report: &mut VerifyReport) -> Result<()> {
     for it in db.read(counts::differences)? {
         let counts::Difference { part, connection, hour, kind, result, kept, counted } = it;
         report.find(
@@ -152,7 +152,7 @@ fn check_history(db: &Db, report: &mut Report) -> Result<()> {
 }
 
 /// Every active document is in the claim of a chunk that is being crawled.
-fn check_claims(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+fn check_claims(db: &Db, part: Part, report: &mut VerifyReport) -> Result<()> {
     let strays: Vec<(String, Option<ChunkId>)> = db.read(move |tx| {
         tx.query(
             "SELECT q.docid, q.chunk FROM queue q
@@ -175,7 +175,7 @@ fn check_claims(db: &Db, part: Part, report: &mut Report) -> Result<()> {
 
 /// Commit numbers have no gaps above what every consumer has passed (below, garbage collection
 /// forgets rows that nothing needs), and the facts in rows can be read.
-fn check_chunks(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+fn check_chunks(db: &Db, part: Part, report: &mut VerifyReport) -> Result<()> {
     let passed = match db.read(move |tx| chunk_storage::settled(tx, part, i64::MAX)) {
         Ok(settled) => settled.seq,
         // The check of rows names it; what it says is not believed.
@@ -216,7 +216,7 @@ fn read_facts(part: Part, chunk: ChunkId, bytes: &[u8]) -> Result<()> {
 }
 
 /// Every published object is there and is what was written.
-fn check_objects(db: &Db, store: &Objects, read: bool, report: &mut Report) -> Result<()> {
+fn check_objects(db: &Db, store: &Objects, read: bool, report: &mut VerifyReport) -> Result<()> {
     let (mut part, mut id) = (Part(i64::MIN), ObjectId(i64::MIN));
     loop {
         let page = db.read(move |tx| objects::published_after(tx, part, id, PAGE))?;
@@ -237,16 +237,16 @@ fn check_objects(db: &Db, store: &Objects, read: bool, report: &mut Report) -> R
 }
 
 /// Whether something still points to an object.
-fn is_needed(db: &Db, object: &Published) -> Result<bool> {
+fn is_needed(db: &Db, object: &PublishedObject) -> Result<bool> {
     let (part, id) = (object.part, object.id);
     db.read(move |tx| objects::is_published(tx, part, id))
 }
 
 fn check_object(
     store: &Objects,
-    object: &Published,
+    object: &PublishedObject,
     read: bool,
-    report: &mut Report,
+    report: &mut VerifyReport,
 ) -> Result<()> {
     let path = ObjectPath::parse(&object.path)?;
     let Some(bytes) = store.head(&path)? else {

@@ -13,7 +13,7 @@ use store::ids::JobId;
 const LINKS_MAX: usize = 1 << 19;
 
 #[derive(Clone, Copy, Default)]
-struct Slot {
+struct KnownLinkSlot {
     key: [u8; 16],
     hops: u32,
 }
@@ -21,12 +21,12 @@ struct Slot {
 /// The links of all jobs of a process, in their present runs. Copies are the same table.
 #[derive(Clone)]
 pub struct KnownLinks {
-    slots: Arc<RwLock<Vec<Slot>>>,
+    slots: Arc<RwLock<Vec<KnownLinkSlot>>>,
 }
 
 impl Default for KnownLinks {
     fn default() -> KnownLinks {
-        KnownLinks { slots: Arc::new(RwLock::new(vec![Slot::default(); LINKS_MAX])) }
+        KnownLinks { slots: Arc::new(RwLock::new(vec![KnownLinkSlot::default(); LINKS_MAX])) }
     }
 }
 
@@ -43,7 +43,7 @@ impl KnownLinks {
         let key = key_of(job, dochash);
         let hops = u32::try_from(hops).unwrap_or(u32::MAX);
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
-        slots[place_of(&key)] = Slot { key, hops };
+        slots[place_of(&key)] = KnownLinkSlot { key, hops };
     }
 
     /// A link is not queued any more: its row was taken out.
@@ -52,13 +52,13 @@ impl KnownLinks {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let slot = &mut slots[place_of(&key)];
         if slot.key == key {
-            *slot = Slot::default();
+            *slot = KnownLinkSlot::default();
         }
     }
 
     /// Forgets everything: another run begins, or rows were taken out of the queue.
     pub fn clear(&self) {
-        self.slots.write().unwrap_or_else(PoisonError::into_inner).fill(Slot::default());
+        self.slots.write().unwrap_or_else(PoisonError::into_inner).fill(KnownLinkSlot::default());
     }
 }
 

@@ -12,7 +12,7 @@ use store::tables::bins::Visit;
 use store::tables::hops::Leads;
 use store::tables::queue::Candidate;
 use store::tables::removals::Presence;
-use store::tables::robots::Stored;
+use store::tables::robots::StoredRobots;
 use store::tables::traps::TrapRow;
 
 /// A document whose bytes are kept.
@@ -60,7 +60,7 @@ pub struct Counts {
 
 /// Links that documents name.
 #[derive(Default)]
-pub struct Links {
+pub struct BatchLinks {
     /// What joins the queue, by its part.
     pub by_part: BTreeMap<Part, Vec<Candidate>>,
     /// Documents that say what they said before: their links are taken from the store.
@@ -87,7 +87,7 @@ pub struct LinkGraph {
 pub struct HostRows {
     /// The requests to each.
     pub visits: BTreeMap<BinId, Visit>,
-    pub robots: Vec<Stored>,
+    pub robots: Vec<StoredRobots>,
     /// The address that each was found at.
     pub addresses: BTreeMap<String, String>,
     /// What was counted of patterns that may be traps.

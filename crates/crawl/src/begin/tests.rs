@@ -57,7 +57,7 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
         let late = JobWork::new(&attended(&job, state), &shared);
         let late = Arc::new(late.expect("a job"));
         db.write(move |tx| job_states::end_run(tx, job.id, Run(1), 9))?;
-        assert_eq!(seed(&at(&two), &late, None)?, Seeded::Over, "the run is over");
+        assert_eq!(seed(&at(&two), &late, None)?, SeedResult::Over, "the run is over");
         assert_eq!(ready(first.job)?, 2, "nothing was added");
         let next = begin(&at(&two), terms, "site", &spec(&["http://c.example/"]))?;
         assert_eq!((next.run, next.is_new), (Run(2), true));
@@ -66,9 +66,9 @@ fn a_run_is_joined_while_it_lasts_and_seeds_are_never_lost_in_one_that_is_over()
     });
 }
 
-fn attended(job: &Job, state: State) -> Attended {
+fn attended(job: &Job, state: JobState) -> AttendedJob {
     let (connector, config) = (CONNECTOR.to_owned(), "{}".to_owned());
     let (job, outlets, hops) = (job.clone(), Vec::new(), Default::default());
     let (authority, has_siblings) = (None, false);
-    Attended { job, state, connector, config, authority, outlets, has_siblings, hops }
+    AttendedJob { job, state, connector, config, authority, outlets, has_siblings, hops }
 }

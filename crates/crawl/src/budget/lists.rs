@@ -5,11 +5,11 @@
 //! when they are read, since others may name them too. Invariants: what is closed here closes
 //! lists alone; a list that is queued is fetched only while its host's lists are open.
 
-use super::rules::{INDEX_DEPTH_MAX, LISTS, Level, NESTED_LISTS, READ_LISTS, Rule};
-use super::seen::{Link, ListIndex, Look, ReadList};
-use super::tallies::Key;
+use super::rules::{BudgetRule, INDEX_DEPTH_MAX, LISTS, Level, NESTED_LISTS, READ_LISTS};
+use super::seen::{CandidateLink, ListIndex, LookKind, ReadList};
+use super::tallies::TallyKey;
 use super::tally::{Tally, TallyPlace};
-use super::{Budgets, Closed, closed_by};
+use super::{Budgets, ClosedPattern, closed_by};
 use page::ids::bin_of;
 use page::url::host_of;
 use store::ids::{BinId, JobId};
@@ -30,7 +30,7 @@ pub fn counted_lists(url: &str, list_depth: u8) -> Vec<(BinId, String)> {
 }
 
 /// Lists of a host that are counted together.
-struct Counted {
+struct ListCount {
     name: String,
     level: Level,
     place: TallyPlace,
@@ -40,37 +40,37 @@ impl Budgets {
     /// Counts a sitemap or an index of them that was read.
     pub fn read_list(&mut self, list: ReadList<'_>) {
         let ReadList { part, job, bin, url, look, bytes } = list;
-        if look != Look::First {
+        if look != LookKind::First {
             return;
         }
         let name = format!("{}{READ_LISTS}", host_of(url));
         let counted =
-            Counted { name, level: Level::ReadLists, place: TallyPlace { part, job, bin } };
+            ListCount { name, level: Level::ReadLists, place: TallyPlace { part, job, bin } };
         self.count_lists(&counted, |tally| tally.bytes = tally.bytes.saturating_add(bytes));
     }
 
     /// Whether a sitemap that an index names is not to be followed. If it is, it is counted, unless
     /// the index was read before: what it names every day anew is not more.
-    pub fn judge_list(&mut self, index: ListIndex<'_>) -> Option<Closed> {
+    pub fn judge_list(&mut self, index: ListIndex<'_>) -> Option<ClosedPattern> {
         let ListIndex { part, job, bin, url, look, .. } = index;
         let place = TallyPlace { part, job, bin };
         let host = host_of(url);
-        let is_new = look == Look::First;
+        let is_new = look == LookKind::First;
         if is_too_deep(index.depth_below()) {
             let name = format!("{host}{NESTED_LISTS}");
-            let counted = Counted { name, level: Level::NestedLists, place };
+            let counted = ListCount { name, level: Level::NestedLists, place };
             if is_new {
                 self.count_lists(&counted, |_| ());
             }
-            return Some(self.closed_lists(job, bin, &counted.name).unwrap_or(Closed {
+            return Some(self.closed_lists(job, bin, &counted.name).unwrap_or(ClosedPattern {
                 pattern: counted.name,
-                rule: Rule::ListDepth,
+                rule: BudgetRule::ListDepth,
                 documents: 0,
                 outside: 0,
                 bytes: 0,
             }));
         }
-        let counted = Counted { name: format!("{host}{LISTS}"), level: Level::Lists, place };
+        let counted = ListCount { name: format!("{host}{LISTS}"), level: Level::Lists, place };
         let read = format!("{host}{READ_LISTS}");
         let closed = self.closed_lists(job, bin, &read);
         let closed = closed.or_else(|| self.closed_lists(job, bin, &counted.name));
@@ -82,29 +82,29 @@ impl Budgets {
 
     /// Whether a list that waits is not to be fetched any more. Lists are known by how they came
     /// into the queue; the others are pages until they are read.
-    pub(super) fn judge_queued_list(&self, link: &Link<'_>) -> Option<Closed> {
-        let Link { job, bin, url, list_depth, .. } = *link;
+    pub(super) fn judge_queued_list(&self, link: &CandidateLink<'_>) -> Option<ClosedPattern> {
+        let CandidateLink { job, bin, url, list_depth, .. } = *link;
         if list_depth == 0 {
             return None;
         }
         let host = host_of(url);
         if is_too_deep(list_depth) {
             let pattern = format!("{host}{NESTED_LISTS}");
-            let rule = Rule::ListDepth;
-            return Some(Closed { pattern, rule, documents: 1, outside: 0, bytes: 0 });
+            let rule = BudgetRule::ListDepth;
+            return Some(ClosedPattern { pattern, rule, documents: 1, outside: 0, bytes: 0 });
         }
         self.closed_lists(job, bin, &format!("{host}{READ_LISTS}"))
     }
 
-    fn closed_lists(&self, job: JobId, bin: BinId, name: &str) -> Option<Closed> {
-        let tally = self.tallies.get(&Key::Name(job, bin, self.tallies.hash(name)))?;
+    fn closed_lists(&self, job: JobId, bin: BinId, name: &str) -> Option<ClosedPattern> {
+        let tally = self.tallies.get(&TallyKey::Name(job, bin, self.tallies.hash(name)))?;
         tally.closed.map(|rule| closed_by(tally, rule))
     }
 
     /// Counts one more, and what else is to be counted of it.
-    fn count_lists(&mut self, counted: &Counted, change: impl FnOnce(&mut Tally)) {
-        let Counted { name, level, place } = counted;
-        let key = Key::Name(place.job, place.bin, self.tallies.hash(name));
+    fn count_lists(&mut self, counted: &ListCount, change: impl FnOnce(&mut Tally)) {
+        let ListCount { name, level, place } = counted;
+        let key = TallyKey::Name(place.job, place.bin, self.tallies.hash(name));
         let make = || Tally::new(*place, *level, name);
         self.tallies.count(key, make, |tally| {
             tally.documents += 1;

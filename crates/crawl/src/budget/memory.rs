@@ -23,7 +23,7 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Whether a text has come before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Met {
+pub(super) enum Repetition {
     New,
     /// Yes, at an address that is not longer.
     Again,
@@ -51,19 +51,19 @@ impl Memory {
     }
 
     /// Remembers a text that `whose` has said at an address of so many bytes.
-    pub fn meet_text(&mut self, whose: u64, hash: [u8; 16], url_bytes: usize) -> Met {
+    pub fn meet_text(&mut self, whose: u64, hash: [u8; 16], url_bytes: usize) -> Repetition {
         let text = (short(hash) ^ whose).wrapping_mul(SPREAD);
         let entry = &mut self.texts[place(text, TEXTS_MAX)];
         let length = (url_bytes as u64).min(LENGTH_MASK);
-        let met = match *entry {
-            before if before | LENGTH_MASK != text | LENGTH_MASK => Met::New,
-            before if length < before & LENGTH_MASK => Met::Shorter,
-            _ => Met::Again,
+        let repetition = match *entry {
+            before if before | LENGTH_MASK != text | LENGTH_MASK => Repetition::New,
+            before if length < before & LENGTH_MASK => Repetition::Shorter,
+            _ => Repetition::Again,
         };
-        if met != Met::Again {
+        if repetition != Repetition::Again {
             *entry = text & !LENGTH_MASK | length;
         }
-        met
+        repetition
     }
 
     /// Counts a link to a host of which nothing was fetched so far.
@@ -134,19 +134,19 @@ mod tests {
     fn a_text_is_known_again_to_those_who_said_it() {
         let mut memory = Memory::new();
         let text = hash128(b"a text");
-        assert_eq!(memory.meet_text(1, text, 30), Met::New);
-        assert_eq!(memory.meet_text(1, text, 30), Met::Again);
-        assert_eq!(memory.meet_text(2, text, 30), Met::New, "somebody else");
-        assert_eq!(memory.meet_text(1, hash128(b"another"), 30), Met::New);
+        assert_eq!(memory.meet_text(1, text, 30), Repetition::New);
+        assert_eq!(memory.meet_text(1, text, 30), Repetition::Again);
+        assert_eq!(memory.meet_text(2, text, 30), Repetition::New, "somebody else");
+        assert_eq!(memory.meet_text(1, hash128(b"another"), 30), Repetition::New);
     }
 
     #[test]
     fn the_shortest_address_of_a_text_is_not_a_double() {
-        use Met::{Again, New, Shorter};
+        use Repetition::{Again, New, Shorter};
         let mut memory = Memory::new();
         let text = hash128(b"a text");
-        let met = [50, 60, 40, 40, 45, 50, 39].map(|bytes| memory.meet_text(1, text, bytes));
-        assert_eq!(met, [New, Again, Shorter, Again, Again, Again, Shorter]);
+        let repetition = [50, 60, 40, 40, 45, 50, 39].map(|bytes| memory.meet_text(1, text, bytes));
+        assert_eq!(repetition, [New, Again, Shorter, Again, Again, Again, Shorter]);
     }
 
     #[test]
@@ -155,10 +155,10 @@ mod tests {
         let texts: Vec<[u8; 16]> =
             (0..4 * TEXTS_MAX).map(|number| hash128(&number.to_le_bytes())).collect();
         for text in &texts {
-            assert_eq!(memory.meet_text(0, *text, 9), Met::New);
+            assert_eq!(memory.meet_text(0, *text, 9), Repetition::New);
         }
-        assert_eq!(memory.meet_text(0, texts[texts.len() - 1], 9), Met::Again);
-        let mut is_known = |text: &&[u8; 16]| memory.meet_text(0, **text, 9) == Met::Again;
+        assert_eq!(memory.meet_text(0, texts[texts.len() - 1], 9), Repetition::Again);
+        let mut is_known = |text: &&[u8; 16]| memory.meet_text(0, **text, 9) == Repetition::Again;
         let known = texts.iter().filter(|text| is_known(text)).count();
         assert!(known < TEXTS_MAX, "{known} of {} are known", texts.len());
     }

@@ -13,7 +13,7 @@ pub const PAGES_PER_LINK: i64 = 100;
 
 /// When patterns close. The numbers are for one job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct BudgetLimits {
     /// Tallies kept in memory, of all jobs; the smallest go first. Some 400 bytes each,
     /// and 8 KiB more for those of patterns and hosts with 50 documents or more.
     pub tallies_max: usize,
@@ -54,9 +54,9 @@ pub struct Limits {
     pub saved_documents: i64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for BudgetLimits {
+    fn default() -> BudgetLimits {
+        BudgetLimits {
             tallies_max: 10_000,
             stale_documents: 500,
             deep_documents: 500,
@@ -137,7 +137,7 @@ impl Level {
 
 /// Why links are no longer followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum BudgetRule {
     /// Nearly all recent documents of the pattern said nothing new.
     Stale,
     /// Very many were fetched that are nearly the same, and such a page names more.
@@ -163,51 +163,51 @@ pub enum Rule {
     Unlinked,
 }
 
-impl Rule {
-    const EACH: [Rule; 11] = [
-        Rule::Stale,
-        Rule::Alike,
-        Rule::Deep,
-        Rule::Combinations,
-        Rule::Suspects,
-        Rule::StaleHosts,
-        Rule::Hosts,
-        Rule::Lists,
-        Rule::ListDepth,
-        Rule::ListBytes,
-        Rule::Unlinked,
+impl BudgetRule {
+    const EACH: [BudgetRule; 11] = [
+        BudgetRule::Stale,
+        BudgetRule::Alike,
+        BudgetRule::Deep,
+        BudgetRule::Combinations,
+        BudgetRule::Suspects,
+        BudgetRule::StaleHosts,
+        BudgetRule::Hosts,
+        BudgetRule::Lists,
+        BudgetRule::ListDepth,
+        BudgetRule::ListBytes,
+        BudgetRule::Unlinked,
     ];
 
     /// Its name in the table.
     pub fn code(self) -> &'static str {
         match self {
-            Rule::Stale => "stale",
-            Rule::Alike => "alike",
-            Rule::Deep => "deep",
-            Rule::Combinations => "combinations",
-            Rule::Suspects => "suspects",
-            Rule::StaleHosts => "stale hosts",
-            Rule::Hosts => "hosts",
-            Rule::Lists => "lists",
-            Rule::ListDepth => "list-depth",
-            Rule::ListBytes => "list-bytes",
-            Rule::Unlinked => "unlinked",
+            BudgetRule::Stale => "stale",
+            BudgetRule::Alike => "alike",
+            BudgetRule::Deep => "deep",
+            BudgetRule::Combinations => "combinations",
+            BudgetRule::Suspects => "suspects",
+            BudgetRule::StaleHosts => "stale hosts",
+            BudgetRule::Hosts => "hosts",
+            BudgetRule::Lists => "lists",
+            BudgetRule::ListDepth => "list-depth",
+            BudgetRule::ListBytes => "list-bytes",
+            BudgetRule::Unlinked => "unlinked",
         }
     }
 
     /// The rule of a name; a newer program's rule is not known.
-    pub fn from_code(code: &str) -> Option<Rule> {
-        Rule::EACH.into_iter().find(|rule| rule.code() == code)
+    pub fn from_code(code: &str) -> Option<BudgetRule> {
+        BudgetRule::EACH.into_iter().find(|rule| rule.code() == code)
     }
 }
 
 /// A closed pattern, and the rule that closed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Closed {
+pub struct ClosedPattern {
     /// The pattern, or what stands for a family of patterns, a host or a domain.
     pub pattern: String,
-    pub rule: Rule,
+    pub rule: BudgetRule,
     /// Documents that were fetched of it.
     pub documents: i64,
     /// Of a host: links to it from pages of other hosts.
@@ -216,12 +216,12 @@ pub struct Closed {
     pub bytes: i64,
 }
 
-impl Closed {
+impl ClosedPattern {
     /// What a stored tally says to people; `None` if it is open.
-    pub fn of(row: &TrapRow) -> Option<Closed> {
-        let rule = row.rule.as_deref().and_then(Rule::from_code)?;
+    pub fn of(row: &TrapRow) -> Option<ClosedPattern> {
+        let rule = row.rule.as_deref().and_then(BudgetRule::from_code)?;
         let TrapRow { documents, outside, bytes, .. } = *row;
-        Some(Closed { pattern: row.pattern.clone(), rule, documents, outside, bytes })
+        Some(ClosedPattern { pattern: row.pattern.clone(), rule, documents, outside, bytes })
     }
 
     /// Pages that a host may have which has as many links from other hosts.
@@ -232,44 +232,48 @@ impl Closed {
     /// Whether it would be closed just as well if a host might have so many pages; a rule that
     /// does not count them does not ask.
     pub fn holds_with(&self, host_pages: i64) -> bool {
-        self.rule != Rule::Unlinked
-            || self.documents >= Closed::pages_allowed(host_pages, self.outside)
+        self.rule != BudgetRule::Unlinked
+            || self.documents >= ClosedPattern::pages_allowed(host_pages, self.outside)
     }
 
     /// The reason in words, for `why` and `hosts`.
     pub fn explain(&self) -> String {
-        let Closed { pattern, rule, documents, outside, bytes } = self;
+        let ClosedPattern { pattern, rule, documents, outside, bytes } = self;
         let was = format!("it looks endless: {documents} pages like {pattern} were fetched");
         match rule {
-            Rule::Stale => format!("{was}, and nearly all of the last ones said nothing new"),
-            Rule::Alike => format!(
+            BudgetRule::Stale => format!("{was}, and nearly all of the last ones said nothing new"),
+            BudgetRule::Alike => format!(
                 "{was}, nearly all of the last ones differ in a few words only, and such a page \
                  names it"
             ),
-            Rule::Deep => format!(
+            BudgetRule::Deep => format!(
                 "{was}, many of them far from every seed, nearly all of the last ones differ in a \
                  few words only, and such a page names it"
             ),
-            Rule::Combinations => format!("{was}, which combine a few parameters in ever new ways"),
-            Rule::Suspects => {
+            BudgetRule::Combinations => {
+                format!("{was}, which combine a few parameters in ever new ways")
+            }
+            BudgetRule::Suspects => {
                 format!("{was}, too many of them said nothing new, and such a page names it")
             }
-            Rule::StaleHosts => format!(
+            BudgetRule::StaleHosts => format!(
                 "{was} on very many hosts, and nearly all of the last hosts began with nothing new"
             ),
-            Rule::Hosts => format!("{was} on more hosts than a crawl follows under one domain"),
-            Rule::Lists => {
+            BudgetRule::Hosts => {
+                format!("{was} on more hosts than a crawl follows under one domain")
+            }
+            BudgetRule::Lists => {
                 format!("{was} or queued, and indexes of sitemaps go on naming more")
             }
-            Rule::ListDepth => format!(
+            BudgetRule::ListDepth => format!(
                 "indexes of sitemaps name further indexes, more than {INDEX_DEPTH_MAX} in a row: \
                  {documents} lists like {pattern} were not followed"
             ),
-            Rule::ListBytes => format!(
+            BudgetRule::ListBytes => format!(
                 "{was}, and with {} they are larger than the sitemaps of a host may be together",
                 human_bytes(*bytes)
             ),
-            Rule::Unlinked => format!(
+            BudgetRule::Unlinked => format!(
                 "{was}, no seed is at this host, and pages of other hosts link to it {outside} \
                  times: it may have host_pages (--host-pages) and {PAGES_PER_LINK} more for each \
                  such link"
@@ -284,13 +288,14 @@ mod tests {
 
     #[test]
     fn every_rule_is_found_by_its_code_and_speaks_of_its_pattern() {
-        for rule in Rule::EACH {
-            assert_eq!(Rule::from_code(rule.code()), Some(rule));
+        for rule in BudgetRule::EACH {
+            assert_eq!(BudgetRule::from_code(rule.code()), Some(rule));
             let pattern = "a.example/#".into();
-            let words = Closed { pattern, rule, documents: 512, outside: 3, bytes: 9 }.explain();
+            let words =
+                ClosedPattern { pattern, rule, documents: 512, outside: 3, bytes: 9 }.explain();
             assert!(words.contains("512") && words.contains(" like a.example/# were"), "{words}");
         }
-        assert_eq!(Rule::from_code("of a newer program"), None);
+        assert_eq!(BudgetRule::from_code("of a newer program"), None);
     }
 
     #[test]

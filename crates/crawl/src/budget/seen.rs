@@ -8,7 +8,7 @@ use store::ids::{BinId, JobId, Part};
 /// What a document said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Said<'a> {
+pub enum ContentDigest<'a> {
     /// A text, with its hash and its SimHash (`page::fingerprint`).
     Words { text: &'a str, hash: [u8; 16], simhash: u64 },
     /// Something that is not read as text (an image, an archive), by the hash of its
@@ -18,15 +18,17 @@ pub enum Said<'a> {
     Nothing,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ContentDigest<'a> {
     /// What a document's facts say. A sitemap, a feed or a picture has no text and is
     /// none the worse for it; a page without text is.
-    pub fn of(facts: &'a Facts) -> Said<'a> {
+    pub fn of(facts: &'a Facts) -> ContentDigest<'a> {
         let Facts { text, text_hash, simhash, .. } = facts;
         match facts.media_type.as_str() {
-            _ if !text.is_empty() => Said::Words { text, hash: *text_hash, simhash: *simhash },
-            "text/html" | "application/xhtml+xml" => Said::Nothing,
-            _ => Said::Bytes(facts.content_hash),
+            _ if !text.is_empty() => {
+                ContentDigest::Words { text, hash: *text_hash, simhash: *simhash }
+            }
+            "text/html" | "application/xhtml+xml" => ContentDigest::Nothing,
+            _ => ContentDigest::Bytes(facts.content_hash),
         }
     }
 }
@@ -34,7 +36,7 @@ impl<'a> Said<'a> {
 /// A document that was fetched. Failures and redirects are none.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Seen<'a> {
+pub struct FetchedDocument<'a> {
     pub job: JobId,
     pub part: Part,
     pub bin: BinId,
@@ -43,10 +45,10 @@ pub struct Seen<'a> {
     pub dochash: DocHash,
     /// Links from the nearest seed.
     pub hops: i64,
-    pub said: Said<'a>,
+    pub content: ContentDigest<'a>,
     /// Whether the job has fetched it before.
-    pub look: Look,
-    /// Pages that its host may have ([`Link::host_pages`]).
+    pub look: LookKind,
+    /// Pages that its host may have ([`CandidateLink::host_pages`]).
     pub host_pages: i64,
     /// Whether another process has read the page that named it first, which is of another host
     /// then. Links of pages that this process reads are told to [`super::Budgets::link_outside`].
@@ -57,7 +59,7 @@ pub struct Seen<'a> {
 /// no reason to close anything, so only the first look is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Look {
+pub enum LookKind {
     First,
     /// A later one, and it is as it was.
     Same,
@@ -68,7 +70,7 @@ pub enum Look {
 /// A link to be judged.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Link<'a> {
+pub struct CandidateLink<'a> {
     pub job: JobId,
     pub bin: BinId,
     pub url: &'a str,
@@ -98,7 +100,7 @@ pub struct ReadList<'a> {
     pub bin: BinId,
     pub url: &'a str,
     /// Which look at it this is: it is counted at the first one only.
-    pub look: Look,
+    pub look: LookKind,
     /// Its bytes, unpacked.
     pub bytes: i64,
 }
@@ -112,8 +114,8 @@ pub struct ListIndex<'a> {
     pub bin: BinId,
     pub url: &'a str,
     /// Which look at it this is: what it names is counted at the first one only.
-    pub look: Look,
-    /// Lists that lead to it ([`Link::list_depth`]).
+    pub look: LookKind,
+    /// Lists that lead to it ([`CandidateLink::list_depth`]).
     pub list_depth: u8,
 }
 

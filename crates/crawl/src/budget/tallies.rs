@@ -5,7 +5,7 @@
 //! what was counted longest ago first. So neither ever new patterns nor a crowd of
 //! small hosts push out what has proved to be large.
 
-use super::rules::{Level, Limits};
+use super::rules::{BudgetLimits, Level};
 use super::tally::Tally;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -14,7 +14,7 @@ use store::tables::traps::TrapRow;
 
 /// What a tally is found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Key {
+pub(super) enum TallyKey {
     /// A pattern or a family of them, by a hash of its name.
     Name(JobId, BinId, u64),
     Host(JobId, BinId),
@@ -27,24 +27,24 @@ pub(super) enum Key {
 const TALLIES_MIN: usize = 8;
 
 /// What goes first is smaller.
-type Worth = (bool, i64, u64);
+type EvictionRank = (bool, i64, u64);
 
 #[derive(Debug)]
 pub(super) struct Tallies {
-    limits: Limits,
-    tallies: HashMap<Key, Tally>,
+    limits: BudgetLimits,
+    tallies: HashMap<TallyKey, Tally>,
     /// Hashes names, with a secret: whoever could make two names collide could close
     /// what is not theirs.
     names: RandomState,
     /// Those to be saved, and some that have gone since.
-    changed: BTreeMap<Part, Vec<Key>>,
+    changed: BTreeMap<Part, Vec<TallyKey>>,
     /// Counts documents: what is new is used later.
     clock: u64,
 }
 
 impl Tallies {
-    pub fn new(limits: Limits) -> Tallies {
-        let limits = Limits { tallies_max: limits.tallies_max.max(TALLIES_MIN), ..limits };
+    pub fn new(limits: BudgetLimits) -> Tallies {
+        let limits = BudgetLimits { tallies_max: limits.tallies_max.max(TALLIES_MIN), ..limits };
         let (tallies, changed) = (HashMap::new(), BTreeMap::new());
         Tallies { limits, tallies, names: RandomState::new(), changed, clock: 0 }
     }
@@ -55,23 +55,25 @@ impl Tallies {
     }
 
     /// The key of a stored tally.
-    fn key_of(&self, row: &TrapRow) -> Key {
+    fn key_of(&self, row: &TrapRow) -> TallyKey {
         match Level::of(&row.pattern) {
             Level::Pattern
             | Level::Family
             | Level::Lists
             | Level::ReadLists
-            | Level::NestedLists => Key::Name(row.job, row.bin, self.hash(&row.pattern)),
-            Level::Host => Key::Host(row.job, row.bin),
-            Level::Domain => Key::Domain(row.job, self.hash(row.pattern.trim_start_matches("*."))),
+            | Level::NestedLists => TallyKey::Name(row.job, row.bin, self.hash(&row.pattern)),
+            Level::Host => TallyKey::Host(row.job, row.bin),
+            Level::Domain => {
+                TallyKey::Domain(row.job, self.hash(row.pattern.trim_start_matches("*.")))
+            }
         }
     }
 
-    pub fn get(&self, key: &Key) -> Option<&Tally> {
+    pub fn get(&self, key: &TallyKey) -> Option<&Tally> {
         self.tallies.get(key)
     }
 
-    pub fn get_mut(&mut self, key: &Key) -> Option<&mut Tally> {
+    pub fn get_mut(&mut self, key: &TallyKey) -> Option<&mut Tally> {
         self.tallies.get_mut(key)
     }
 
@@ -82,7 +84,7 @@ impl Tallies {
     /// Changes a tally, which is made if there is none, and decides what closes it now.
     pub fn count(
         &mut self,
-        key: Key,
+        key: TallyKey,
         make: impl FnOnce() -> Tally,
         change: impl FnOnce(&mut Tally),
     ) {
@@ -94,7 +96,7 @@ impl Tallies {
     }
 
     /// Changes a tally, if there is one, and decides what closes it now.
-    pub fn change(&mut self, key: Key, change: impl FnOnce(&mut Tally)) {
+    pub fn change(&mut self, key: TallyKey, change: impl FnOnce(&mut Tally)) {
         let Some(tally) = self.tallies.get_mut(&key) else { return };
         self.clock += 1;
         change(tally);
@@ -107,9 +109,9 @@ impl Tallies {
     }
 
     fn forget_smallest(&mut self) {
-        let worth = |it: &Tally| -> Worth { (it.closed.is_some(), it.documents, it.used) };
-        let mut all: Vec<(Worth, Key)> =
-            self.tallies.iter().map(|(key, it)| (worth(it), *key)).collect();
+        let rank = |it: &Tally| -> EvictionRank { (it.closed.is_some(), it.documents, it.used) };
+        let mut all: Vec<(EvictionRank, TallyKey)> =
+            self.tallies.iter().map(|(key, it)| (rank(it), *key)).collect();
         let going = all.len().div_ceil(8);
         all.select_nth_unstable(going - 1);
         for (_, key) in &all[..going] {

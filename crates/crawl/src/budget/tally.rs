@@ -7,7 +7,7 @@
 //! anew.
 
 use super::distinct::{Combinations, Hosts};
-use super::rules::{Closed, Level, Limits, Novelty, Rule};
+use super::rules::{BudgetLimits, BudgetRule, ClosedPattern, Level, Novelty};
 use super::vocabulary::Vocabulary;
 use page::fingerprint::{NEAR_BITS, distance};
 use store::ids::{BinId, JobId, Part};
@@ -106,7 +106,7 @@ pub(super) struct Tally {
     /// Shares of the recent documents, in millionths.
     pub recent_stale: i64,
     pub recent_alike: i64,
-    pub closed: Option<Rule>,
+    pub closed: Option<BudgetRule>,
     /// The last texts: of a host, those of pages that began a pattern.
     pub texts: Texts,
     /// When it last changed, on the clock of the documents.
@@ -212,7 +212,7 @@ impl Tally {
     }
 
     /// What a document of the pattern is worth as a source of links.
-    pub fn worth(&self, novelty: Novelty) -> Novelty {
+    pub fn effective_novelty(&self, novelty: Novelty) -> Novelty {
         if novelty == Novelty::Stale && self.recent_stale > GOOD_SHARE {
             Novelty::Stale
         } else if self.recent_alike > OPEN_SHARE {
@@ -223,24 +223,24 @@ impl Tally {
     }
 
     /// Whether pages without news have named as many others like them as is borne with.
-    pub fn is_out_of_trust(&self, limits: &Limits) -> bool {
+    pub fn is_out_of_trust(&self, limits: &BudgetLimits) -> bool {
         self.suspects >= limits.suspects_max + self.fresh() / FRESH_FOR_SUSPECT
     }
 
     /// Whether a host has as many pages as it may have with the links that there are to it.
     pub fn is_unlinked(&self, host_pages: i64) -> bool {
-        self.documents >= Closed::pages_allowed(host_pages, self.outside)
+        self.documents >= ClosedPattern::pages_allowed(host_pages, self.outside)
     }
 
     /// Whether it is worth a row.
-    pub fn is_saved(&self, limits: &Limits) -> bool {
+    pub fn is_saved(&self, limits: &BudgetLimits) -> bool {
         let links = self.outside.saturating_mul(LINK_WEIGHT);
         let weight = self.documents.saturating_add(links) + self.bytes / BYTES_WEIGHT;
         weight >= limits.saved_documents || self.closed.is_some() || self.has_row
     }
 
     /// Decides anew what closes it, after something was counted.
-    pub fn settle(&mut self, limits: &Limits) {
+    pub fn settle(&mut self, limits: &BudgetLimits) {
         self.closed = match self.level {
             Level::Pattern => self.closed_by_stale(limits).or_else(|| self.closed_by_alike(limits)),
             Level::Family => {
@@ -250,9 +250,9 @@ impl Tally {
             Level::Lists => self.closed_by_number(limits),
             Level::ReadLists => {
                 let is_large = self.bytes >= limits.list_bytes_max;
-                is_large.then_some(Rule::ListBytes).or_else(|| self.closed_by_number(limits))
+                is_large.then_some(BudgetRule::ListBytes).or_else(|| self.closed_by_number(limits))
             }
-            Level::NestedLists => (self.documents > 0).then_some(Rule::ListDepth),
+            Level::NestedLists => (self.documents > 0).then_some(BudgetRule::ListDepth),
             Level::Domain => {
                 self.closed_by_hosts(limits).or_else(|| self.closed_by_suspects(limits))
             }
@@ -261,54 +261,54 @@ impl Tally {
 
     /// Whether a share is as large as a rule demands; less is enough to keep what the
     /// rule has closed.
-    fn holds(&self, rule: Rule, share: i64, demanded: i64) -> bool {
+    fn holds(&self, rule: BudgetRule, share: i64, demanded: i64) -> bool {
         if self.closed == Some(rule) { share > OPEN_SHARE } else { share >= demanded }
     }
 
-    fn closed_by_stale(&self, limits: &Limits) -> Option<Rule> {
+    fn closed_by_stale(&self, limits: &BudgetLimits) -> Option<BudgetRule> {
         let is_stale = self.documents >= limits.stale_documents
-            && self.holds(Rule::Stale, self.recent_stale, STALE_SHARE);
-        is_stale.then_some(Rule::Stale)
+            && self.holds(BudgetRule::Stale, self.recent_stale, STALE_SHARE);
+        is_stale.then_some(BudgetRule::Stale)
     }
 
-    fn closed_by_alike(&self, limits: &Limits) -> Option<Rule> {
+    fn closed_by_alike(&self, limits: &BudgetLimits) -> Option<BudgetRule> {
         let is_alike = self.documents >= limits.alike_documents
-            && self.holds(Rule::Alike, self.recent_alike, ALIKE_SHARE);
+            && self.holds(BudgetRule::Alike, self.recent_alike, ALIKE_SHARE);
         let is_deep = self.deep >= limits.deep_documents
-            && self.holds(Rule::Deep, self.recent_alike, ALIKE_SHARE);
-        is_alike.then_some(Rule::Alike).or(is_deep.then_some(Rule::Deep))
+            && self.holds(BudgetRule::Deep, self.recent_alike, ALIKE_SHARE);
+        is_alike.then_some(BudgetRule::Alike).or(is_deep.then_some(BudgetRule::Deep))
     }
 
-    fn closed_by_combinations(&self, limits: &Limits) -> Option<Rule> {
+    fn closed_by_combinations(&self, limits: &BudgetLimits) -> Option<BudgetRule> {
         let counted = self.combinations.as_ref();
         let verdict = counted.and_then(|it| it.explode(limits.combined_documents));
-        let was = self.closed == Some(Rule::Combinations);
-        verdict.unwrap_or(was).then_some(Rule::Combinations)
+        let was = self.closed == Some(BudgetRule::Combinations);
+        verdict.unwrap_or(was).then_some(BudgetRule::Combinations)
     }
 
-    fn closed_by_suspects(&self, limits: &Limits) -> Option<Rule> {
-        self.is_out_of_trust(limits).then_some(Rule::Suspects)
+    fn closed_by_suspects(&self, limits: &BudgetLimits) -> Option<BudgetRule> {
+        self.is_out_of_trust(limits).then_some(BudgetRule::Suspects)
     }
 
-    fn closed_by_pages(&self) -> Option<Rule> {
-        let were_too_many = self.closed == Some(Rule::Unlinked);
+    fn closed_by_pages(&self) -> Option<BudgetRule> {
+        let were_too_many = self.closed == Some(BudgetRule::Unlinked);
         let are_too_many = self.host_pages.map_or(were_too_many, |most| self.is_unlinked(most));
-        are_too_many.then_some(Rule::Unlinked)
+        are_too_many.then_some(BudgetRule::Unlinked)
     }
 
-    fn closed_by_number(&self, limits: &Limits) -> Option<Rule> {
-        (self.documents >= limits.lists_max).then_some(Rule::Lists)
+    fn closed_by_number(&self, limits: &BudgetLimits) -> Option<BudgetRule> {
+        (self.documents >= limits.lists_max).then_some(BudgetRule::Lists)
     }
 
-    fn closed_by_hosts(&self, limits: &Limits) -> Option<Rule> {
-        let were_too_many = self.closed == Some(Rule::Hosts);
+    fn closed_by_hosts(&self, limits: &BudgetLimits) -> Option<BudgetRule> {
+        let were_too_many = self.closed == Some(BudgetRule::Hosts);
         if were_too_many || self.host_count >= limits.hosts_max {
-            return Some(Rule::Hosts);
+            return Some(BudgetRule::Hosts);
         }
-        let were_many = self.closed == Some(Rule::StaleHosts);
+        let were_many = self.closed == Some(BudgetRule::StaleHosts);
         let is_stale = (were_many || self.host_count >= limits.stale_hosts)
-            && self.holds(Rule::StaleHosts, self.recent_stale, STALE_SHARE);
-        is_stale.then_some(Rule::StaleHosts)
+            && self.holds(BudgetRule::StaleHosts, self.recent_stale, STALE_SHARE);
+        is_stale.then_some(BudgetRule::StaleHosts)
     }
 
     /// The row that keeps it.
@@ -339,7 +339,7 @@ impl Tally {
             suspects: row.suspects,
             recent_stale: row.recent_stale,
             recent_alike: row.recent_alike,
-            closed: row.rule.as_deref().and_then(Rule::from_code),
+            closed: row.rule.as_deref().and_then(BudgetRule::from_code),
             outside: row.outside,
             bytes: row.bytes,
             has_row: true,

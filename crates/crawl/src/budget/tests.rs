@@ -11,7 +11,7 @@ mod unlinked;
 mod verdicts;
 
 use super::*;
-use crate::scope::{Reach, Rules, Scope};
+use crate::scope::{Reach, Scope, ScopeRules};
 use page::fingerprint::{simhash, text_hash};
 use page::url::{Policy, canonical};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -30,7 +30,7 @@ struct Outcome {
     /// URLs that were fetched, in order.
     fetched: Vec<String>,
     /// What was closed, with how many links of it were refused.
-    closed: BTreeMap<String, (Closed, usize)>,
+    closed: BTreeMap<String, (ClosedPattern, usize)>,
     budgets: Budgets,
 }
 
@@ -53,7 +53,7 @@ impl Outcome {
 /// Crawls from a seed, at most so many pages.
 fn crawl(seed: &str, pages_max: usize, site: impl Fn(&str) -> Answer) -> Outcome {
     let suffixes = Arc::new(SuffixList::bundled().clone());
-    let rules = Rules { reach: Reach::Domain, ..Rules::default() };
+    let rules = ScopeRules { reach: Reach::Domain, ..ScopeRules::default() };
     let scope = Scope::new(&rules, [seed], Arc::clone(&suffixes)).unwrap();
     let mut crawl = Crawl {
         scope,
@@ -62,7 +62,7 @@ fn crawl(seed: &str, pages_max: usize, site: impl Fn(&str) -> Answer) -> Outcome
         outcome: Outcome {
             fetched: Vec::new(),
             closed: BTreeMap::new(),
-            budgets: Budgets::new(Limits::default(), suffixes),
+            budgets: Budgets::new(BudgetLimits::default(), suffixes),
         },
     };
     while let Some((url, hops)) = crawl.queue.pop_front() {
@@ -95,7 +95,8 @@ impl Crawl {
         let dochash = DocHash::of(url);
         let (host_pages, list_depth) = (NO_LIMIT, 0);
         let bin = bin(url);
-        let link = Link { job: JOB, bin, url, dochash, hops, from, host_pages, list_depth };
+        let link =
+            CandidateLink { job: JOB, bin, url, dochash, hops, from, host_pages, list_depth };
         let Some(closed) = self.outcome.budgets.judge(&link) else { return true };
         let name = format!("{} {}", closed.pattern, closed.rule.code());
         let entry = self.outcome.closed.entry(name).or_insert_with(|| (closed.clone(), 0));
@@ -104,20 +105,20 @@ impl Crawl {
     }
 
     fn fetch(&mut self, url: &str, hops: i64, answer: Answer) {
-        let said = match answer.text.as_str() {
-            "" => Said::Nothing,
-            text => Said::Words { text, hash: text_hash(text), simhash: simhash(text) },
+        let content = match answer.text.as_str() {
+            "" => ContentDigest::Nothing,
+            text => ContentDigest::Words { text, hash: text_hash(text), simhash: simhash(text) },
         };
         let dochash = DocHash::of(url);
-        let seen = Seen {
+        let seen = FetchedDocument {
             job: JOB,
             part: PART,
             bin: bin(url),
             url,
             dochash,
             hops,
-            said,
-            look: Look::First,
+            content,
+            look: LookKind::First,
             host_pages: NO_LIMIT,
             is_named_elsewhere: false,
         };

@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 use std::sync::Arc;
 use store::ids::{ChunkId, JobId, NodeId, Run};
-use store::tables::queue::{Adding, Candidate, Settled, Settlement};
+use store::tables::queue::{AddContext, Candidate, SettledDocument, Settlement};
 use store::tables::{chunks, leases};
 use store::testing::{both_databases, candidate};
 
@@ -67,7 +67,7 @@ impl Stage<'_> {
             .unwrap();
         }
         let take = |part| {
-            let asking = leases::Asking {
+            let asking = leases::LeaseRequest {
                 node: NodeId(1),
                 node_name: "n".into(),
                 now_ms: 0,
@@ -80,7 +80,7 @@ impl Stage<'_> {
         for child in 0..CHILDREN {
             let document = candidate(i64::from(child) + 1, format!("child {child}"), "bin");
             let candidate = Candidate { dochash: key(child), bin: BinId(1), hops: 1, ..document };
-            let adding = Adding { place: place(part(child)), run: RUN, now_ms: 0, room: None };
+            let adding = AddContext { place: place(part(child)), run: RUN, now_ms: 0, room: None };
             db.write(move |tx| queue::add(tx, adding, std::slice::from_ref(&candidate))).unwrap();
         }
         stage.finish_all();
@@ -104,9 +104,13 @@ impl Stage<'_> {
                         let chunk = ChunkId(7);
                         chunks::open(tx, &lease, chunk, JOB, RUN, 0)?;
                         let claimed = queue::claim(tx, place(part), chunk, ready)?;
-                        let done: Vec<Settled> = claimed
+                        let done: Vec<SettledDocument> = claimed
                             .iter()
-                            .map(|it| Settled { id: it.id, generation: 0, to: Settlement::Done })
+                            .map(|it| SettledDocument {
+                                id: it.id,
+                                generation: 0,
+                                to: Settlement::Done,
+                            })
                             .collect();
                         queue::settle(tx, place(part), chunk, RUN, &done)?;
                         tx.execute("DELETE FROM chunks WHERE part = $1", &[part.into()])?;

@@ -15,13 +15,20 @@ fn facts(content: u8) -> Facts {
     }
 }
 
-fn looked(run: i64, now_ms: i64) -> Looked {
-    Looked { run: Run(run), now_ms, chunk: ChunkId(now_ms), ordinal: 0 }
+fn looked(run: i64, now_ms: i64) -> LookPosition {
+    LookPosition { run: Run(run), now_ms, chunk: ChunkId(now_ms), ordinal: 0 }
 }
 
-fn content<'a>(facts: &'a Facts, etag: Option<&str>) -> Seen<'a> {
+fn content<'a>(facts: &'a Facts, etag: Option<&str>) -> SeenDocument<'a> {
     let validators = Validators { etag: etag.map(str::to_owned), last_modified: None };
-    Seen::Content(Content { status: 200, facts, fields: &[], length: 10, unread: None, validators })
+    SeenDocument::Content(ComparedContent {
+        status: 200,
+        facts,
+        fields: &[],
+        length: 10,
+        unread: None,
+        validators,
+    })
 }
 
 fn new() -> Document {
@@ -49,13 +56,15 @@ fn new_same_and_other_content_are_added_kept_and_updated() {
 fn a_document_whose_text_could_not_be_read_is_there_and_says_so() {
     let facts = facts(1);
     let seen = |unread| match content(&facts, None) {
-        Seen::Content(content) => Seen::Content(Content { unread, ..content }),
+        SeenDocument::Content(content) => {
+            SeenDocument::Content(ComparedContent { unread, ..content })
+        }
         other => other,
     };
     let unread = compare(&new(), &seen(Some("unread-time")), looked(1, 100));
     assert_eq!(unread.change, Some(Change::Add));
     assert_eq!(unread.document.outcome, "unread-time");
-    let same = Seen::NotModified(Validators::default());
+    let same = SeenDocument::NotModified(Validators::default());
     let kept = compare(&unread.document, &same, looked(2, 200));
     assert_eq!(kept.document.outcome, "unread-time", "it was not read this time either");
     let read = compare(&kept.document, &seen(None), looked(3, 300));
@@ -64,20 +73,20 @@ fn a_document_whose_text_could_not_be_read_is_there_and_says_so() {
 
 #[test]
 fn time_is_counted_by_whether_the_look_at_its_end_found_a_change() {
-    let times = |it: &Compared| (it.document.quiet_ms, it.document.restless_ms);
+    let times = |it: &Comparison| (it.document.quiet_ms, it.document.restless_ms);
     let first = compare(&new(), &content(&facts(1), None), looked(1, 100));
     assert_eq!(times(&first), (0, 0), "what is new has not been watched");
     let same = compare(&first.document, &content(&facts(1), None), looked(1, 160));
     assert_eq!(times(&same), (60, 0));
     let other = compare(&same.document, &content(&facts(2), None), looked(1, 200));
     assert_eq!(times(&other), (60, 40));
-    let not_modified = Seen::NotModified(Validators::default());
+    let not_modified = SeenDocument::NotModified(Validators::default());
     let kept = compare(&other.document, &not_modified, looked(1, 300));
     assert_eq!(times(&kept), (160, 40));
-    let trouble = Seen::Trouble { status: Some(503), code: "http-503".into() };
+    let trouble = SeenDocument::Trouble { status: Some(503), code: "http-503".into() };
     let troubled = compare(&kept.document, &trouble, looked(1, 400));
     assert_eq!(times(&troubled), (160, 40), "trouble tells nothing");
-    let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
+    let moved = SeenDocument::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
     let removed = compare(&troubled.document, &moved, looked(1, 500));
     let back = compare(&removed.document, &content(&facts(3), None), looked(1, 600));
     assert_eq!(times(&back), (160, 40), "what comes back is added, not changed");
@@ -85,7 +94,7 @@ fn time_is_counted_by_whether_the_look_at_its_end_found_a_change() {
 
 #[test]
 fn a_304_keeps_and_keeps_the_validators_it_does_not_repeat() {
-    let kept = compare(&live(), &Seen::NotModified(Validators::default()), looked(2, 200));
+    let kept = compare(&live(), &SeenDocument::NotModified(Validators::default()), looked(2, 200));
     assert_eq!(kept.change, Some(Change::Keep));
     assert_eq!(kept.document.etag.as_deref(), Some("\"1\""));
 }
@@ -94,7 +103,7 @@ fn a_304_keeps_and_keeps_the_validators_it_does_not_repeat() {
 fn a_304_that_repeats_one_validator_keeps_the_other() {
     let date = Some("Tue, 20 Jan 2026 10:00:00 GMT".to_owned());
     let dated = Validators { etag: None, last_modified: date.clone() };
-    let kept = compare(&live(), &Seen::NotModified(dated), looked(2, 200));
+    let kept = compare(&live(), &SeenDocument::NotModified(dated), looked(2, 200));
     assert_eq!((kept.document.etag.as_deref(), kept.document.last_modified), (Some("\"1\""), date));
 }
 
@@ -108,7 +117,7 @@ fn other_content_without_validators_is_asked_for_unconditionally_the_next_time()
 
 #[test]
 fn a_missing_document_is_removed_only_when_that_is_confirmed() {
-    let gone = Seen::Missing { status: 404 };
+    let gone = SeenDocument::Missing { status: 404 };
     let once = compare(&live(), &gone, looked(2, 1_000));
     assert_eq!((once.change, once.confirm_ms), (None, Some(2_000)));
     let too_soon = compare(&once.document, &gone, looked(2, 1_500));
@@ -124,16 +133,16 @@ fn a_missing_document_is_removed_only_when_that_is_confirmed() {
 
 #[test]
 fn what_was_never_there_is_told_with_its_answer_and_is_no_removal() {
-    let missing = compare(&new(), &Seen::Missing { status: 404 }, looked(1, 100));
+    let missing = compare(&new(), &SeenDocument::Missing { status: 404 }, looked(1, 100));
     assert_eq!((missing.change, missing.confirm_ms), (Some(Change::NoContent), None));
-    let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
+    let moved = SeenDocument::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
     let moved = compare(&new(), &moved, looked(1, 100));
     assert_eq!(moved.change, Some(Change::NoContent));
     // Trouble in between does not hide that it once led somewhere.
-    let trouble = Seen::Trouble { status: None, code: "timeout".into() };
+    let trouble = SeenDocument::Trouble { status: None, code: "timeout".into() };
     let trouble = compare(&moved.document, &trouble, looked(2, 200));
     assert_eq!(trouble.change, None);
-    let swept = Seen::Swept { reason: RemoveReason::Unreachable };
+    let swept = SeenDocument::Swept { reason: RemoveReason::Unreachable };
     let gone = compare(&trouble.document, &swept, looked(3, 300));
     assert_eq!(gone.change, Some(Change::NoContent), "where it led counts no more");
     assert_eq!(compare(&new(), &swept, looked(3, 300)).change, None, "it never led anywhere");
@@ -141,9 +150,9 @@ fn what_was_never_there_is_told_with_its_answer_and_is_no_removal() {
 
 #[test]
 fn an_answer_without_content_is_told_once_and_again_when_it_is_another_one() {
-    let missing = |status| Seen::Missing { status };
-    let to = |url: &str| Seen::Moved { status: 301, to: (Part(1), DocHash::of(url)) };
-    let trouble = Seen::Trouble { status: None, code: "timeout".into() };
+    let missing = |status| SeenDocument::Missing { status };
+    let to = |url: &str| SeenDocument::Moved { status: 301, to: (Part(1), DocHash::of(url)) };
+    let trouble = SeenDocument::Trouble { status: None, code: "timeout".into() };
     let told = Some(Change::NoContent);
     let (mut document, mut now_ms) = (new(), 0);
     for (seen, change) in [
@@ -167,7 +176,7 @@ fn an_answer_without_content_is_told_once_and_again_when_it_is_another_one() {
 
 #[test]
 fn a_removed_document_that_comes_back_is_added_again() {
-    let moved = Seen::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
+    let moved = SeenDocument::Moved { status: 301, to: (Part(1), DocHash::of("x")) };
     let removed = compare(&live(), &moved, looked(2, 200));
     assert_eq!(removed.change, Some(Change::Remove(RemoveReason::Redirected)));
     assert_eq!(removed.document.etag, None, "the next request must not be conditional");
@@ -214,13 +223,13 @@ proptest! {
             let content_facts = if let Answer::Content(content) = answer { facts(content) } else { Facts::default() };
             let seen = match &answer {
                 Answer::Content(_) => content(&content_facts, None),
-                Answer::NotModified => Seen::NotModified(Validators::default()),
-                Answer::Missing => Seen::Missing { status: 410 },
-                Answer::Moved => Seen::Moved { status: 302, to: (Part(1), DocHash::of("x")) },
+                Answer::NotModified => SeenDocument::NotModified(Validators::default()),
+                Answer::Missing => SeenDocument::Missing { status: 410 },
+                Answer::Moved => SeenDocument::Moved { status: 302, to: (Part(1), DocHash::of("x")) },
                 Answer::Forbidden => {
-                    Seen::Forbidden { code: ReasonCode::Noindex, reason: RemoveReason::Robots }
+                    SeenDocument::Forbidden { code: ReasonCode::Noindex, reason: RemoveReason::Robots }
                 },
-                Answer::Trouble => Seen::Trouble { status: None, code: "timeout".into() },
+                Answer::Trouble => SeenDocument::Trouble { status: None, code: "timeout".into() },
             };
             let before = held;
             let compared = compare(&document, &seen, looked(run, now_ms));
@@ -259,13 +268,13 @@ fn what_was_damaged_is_believed_again_when_an_answer_has_replaced_it() {
     let damaged = Document { trust: Trust::Damaged, ..live() };
     let doubtful = damaged.if_damaged_anew("https://example.com/", 150);
     assert_eq!((doubtful.content_hash.as_ref(), doubtful.etag.as_ref()), (None, None));
-    let trouble = Seen::Trouble { status: Some(500), code: "server".into() };
+    let trouble = SeenDocument::Trouble { status: Some(500), code: "server".into() };
     let failed = compare(&doubtful, &trouble, looked(2, 200)).document;
     assert_eq!(failed.trust, Trust::Doubtful, "nothing is known that was not before");
     let read = compare(&failed, &content(&facts(1), None), looked(2, 300));
     assert_eq!((read.change, read.document.trust), (Some(Change::Update), Trust::Whole));
     assert_eq!(read.document.chunk, Some(ChunkId(300)), "where its facts were is not believed");
-    let missing = Seen::Missing { status: 404 };
+    let missing = SeenDocument::Missing { status: 404 };
     let once = compare(&doubtful, &missing, looked(2, 200));
     assert_eq!((once.change, once.document.trust), (None, Trust::Doubtful));
     let twice = compare(&once.document, &missing, looked(3, 300));

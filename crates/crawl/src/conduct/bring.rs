@@ -6,7 +6,7 @@ use super::{ConductorState, GLANCE_MS, JobContext, Terms};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 use store::ids::JobId;
-use store::tables::job_states::{self, State};
+use store::tables::job_states::{self, JobState};
 use store::tables::outages;
 use store::{Error, Result, clock};
 
@@ -19,8 +19,8 @@ pub fn bring(
     context: &JobContext,
     terms: Terms,
     job: JobId,
-    satisfies: impl Fn(&State) -> bool,
-) -> Result<State> {
+    satisfies: impl Fn(&JobState) -> bool,
+) -> Result<JobState> {
     let (again, woken) = sync_channel(1);
     let mut conductor = ConductorState::new(context.clone(), terms, again);
     let give_up_ms = clock::now_ms() + BRING_MS_MAX;
@@ -43,9 +43,9 @@ pub fn bring(
 pub fn wait_for(
     context: &JobContext,
     job: JobId,
-    satisfies: impl Fn(&State) -> bool,
+    satisfies: impl Fn(&JobState) -> bool,
     wake: &dyn Fn() -> bool,
-) -> Result<State> {
+) -> Result<JobState> {
     let give_up_ms = clock::now_ms() + BRING_MS_MAX;
     loop {
         let state = context.db.read(move |tx| job_states::state(tx, job))?;
@@ -62,7 +62,7 @@ pub fn wait_for(
     }
 }
 
-fn stays(context: &JobContext, job: JobId, state: &State) -> Result<Error> {
+fn stays(context: &JobContext, job: JobId, state: &JobState) -> Result<Error> {
     let name = state.name();
     let why = context.db.read(move |tx| outages::why_of_job(tx, job))?;
     let why = why.map_or(String::new(), |why| format!(" ({why})"));

@@ -21,15 +21,15 @@ const EVERY_MS: i64 = 4 * 60 * 60_000;
 const GLANCE_MS: i64 = 60_000;
 
 /// When collections come, and the one that is under way.
-pub(super) struct Collecting {
+pub(super) struct CollectionSchedule {
     next_ms: i64,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Collecting {
-    pub(super) fn new(now_ms: i64) -> Collecting {
-        Collecting { next_ms: now_ms + FIRST_MS, stop: Arc::default(), thread: None }
+impl CollectionSchedule {
+    pub(super) fn new(now_ms: i64) -> CollectionSchedule {
+        CollectionSchedule { next_ms: now_ms + FIRST_MS, stop: Arc::default(), thread: None }
     }
 
     /// Starts a collection, if it is time. Returns how long to wait for the next.

@@ -4,21 +4,21 @@
 
 use crate::job::JobWork;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use store::tables::job_states::{Phase, State};
+use store::tables::job_states::{JobState, Phase};
 
 /// Shared by whoever seeds a job and whoever may have to end that.
 #[derive(Clone, Default)]
-pub struct Interrupter(Arc<Mutex<Seeding>>);
+pub struct Interrupter(Arc<Mutex<SeedingRun>>);
 
 #[derive(Default)]
-struct Seeding {
+struct SeedingRun {
     is_interrupted: bool,
     /// The job whose repository is asked.
     work: Option<Arc<JobWork>>,
 }
 
 impl Interrupter {
-    fn lock(&self) -> MutexGuard<'_, Seeding> {
+    fn lock(&self) -> MutexGuard<'_, SeedingRun> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -47,7 +47,7 @@ impl Interrupter {
 }
 
 /// Whether a job is not to be seeded any more, or not now.
-pub fn is_to_end(state: &State) -> bool {
+pub fn is_to_end(state: &JobState) -> bool {
     match state.phase {
         Phase::Aborting => true,
         Phase::Active => state.paused || state.waiting,

@@ -4,10 +4,10 @@
 //! Invariant: what is told is written in the transaction in which it happened, so the
 //! history tells neither more nor less than what happened.
 
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use store::ids::JobId;
 use store::tables::history::{self, JobActivity};
-use store::tables::job_states::{Phase, State};
+use store::tables::job_states::{JobState, Phase};
 use store::{Result, Tx};
 
 /// What is told of an event.
@@ -22,9 +22,9 @@ struct JournalEntry {
 pub(super) fn note(
     tx: &mut Tx<'_>,
     job: JobId,
-    event: &Event,
-    before: &State,
-    next: &State,
+    event: &JobEvent,
+    before: &JobState,
+    next: &JobState,
     now_ms: i64,
 ) -> Result<()> {
     let Some(JournalEntry { kind, result, description }) = entry_of(event, before, next) else {
@@ -34,28 +34,28 @@ pub(super) fn note(
     history::append_job(tx, JobActivity { job, kind, result, description }, now_ms)
 }
 
-fn entry_of(event: &Event, before: &State, next: &State) -> Option<JournalEntry> {
-    let tell = |kind, result, description| Some(JournalEntry { kind, result, description });
+fn entry_of(event: &JobEvent, before: &JobState, next: &JobState) -> Option<JournalEntry> {
+    let entry = |kind, result, description| Some(JournalEntry { kind, result, description });
     match event {
-        Event::StartupBegins { kind, .. } => {
-            tell("job start", "OK", Some(format!("run {}, {}", next.run, kind.name())))
+        JobEvent::StartupBegins { kind, .. } => {
+            entry("job start", "OK", Some(format!("run {}, {}", next.run, kind.name())))
         }
-        Event::CleanedUp => tell("job end", "OK", None),
-        Event::RemovalsHeld if before.removals.held_ms.is_none() => {
-            tell("removals", "HELD", Some("more than the job may lose unasked".to_owned()))
+        JobEvent::CleanedUp => entry("job end", "OK", None),
+        JobEvent::RemovalsHeld if before.removals.held_ms.is_none() => {
+            entry("removals", "HELD", Some("more than the job may lose unasked".to_owned()))
         }
-        Event::ApproveRemovals => tell("removals", "APPROVED", None),
-        Event::RemovalsRejected => tell("removals", "REJECTED", None),
-        Event::WindowCloses => tell("job wait", "OK", None),
-        Event::WindowOpens { .. } => tell("job unwait", "OK", None),
-        Event::Resumed => tell("job continue", "OK", None),
-        Event::Quiet if before.phase == Phase::Aborting => match &next.error {
-            _ if next.phase == Phase::ReadyForStartup => tell("job stop", "RESTART", None),
-            Some(error) => tell("job stop", "ERROR", Some(error.clone())),
-            None => tell("job stop", "ABORTED", None),
+        JobEvent::ApproveRemovals => entry("removals", "APPROVED", None),
+        JobEvent::RemovalsRejected => entry("removals", "REJECTED", None),
+        JobEvent::WindowCloses => entry("job wait", "OK", None),
+        JobEvent::WindowOpens { .. } => entry("job unwait", "OK", None),
+        JobEvent::Resumed => entry("job continue", "OK", None),
+        JobEvent::Quiet if before.phase == Phase::Aborting => match &next.error {
+            _ if next.phase == Phase::ReadyForStartup => entry("job stop", "RESTART", None),
+            Some(error) => entry("job stop", "ERROR", Some(error.clone())),
+            None => entry("job stop", "ABORTED", None),
         },
-        Event::Quiet if before.paused => tell("job stop", "PAUSED", None),
-        Event::Quiet => tell("job stop", "SCHEDULE", Some("its window is over".to_owned())),
+        JobEvent::Quiet if before.paused => entry("job stop", "PAUSED", None),
+        JobEvent::Quiet => entry("job stop", "SCHEDULE", Some("its window is over".to_owned())),
         _ => None,
     }
 }
@@ -66,8 +66,8 @@ mod tests {
     use crate::conduct::change;
     use store::Db;
     use store::ids::{ConnectionId, NodeId};
-    use store::tables::connections::{self, Connection, Kind};
-    use store::tables::history::Walk;
+    use store::tables::connections::{self, Connection, ConnectionKind};
+    use store::tables::history::ActivityQuery;
     use store::tables::job_states::RunKind;
     use store::tables::jobs::{self, Job};
     use store::testing::both_databases;
@@ -76,16 +76,21 @@ mod tests {
     const WEB: ConnectionId = ConnectionId(1);
 
     /// What the history tells after these events, each a moment after the one before.
-    fn after(db: &Db, events: Vec<Event>) -> Result<Vec<String>> {
+    fn after(db: &Db, events: Vec<JobEvent>) -> Result<Vec<String>> {
         db.write(|tx| {
-            connections::save(tx, Kind::Repository, &Connection::new(WEB, "web", "web"), 1)?;
+            connections::save(
+                tx,
+                ConnectionKind::Repository,
+                &Connection::new(WEB, "web", "web"),
+                1,
+            )?;
             jobs::save(tx, &Job::new(JOB, "site", WEB), 1)
         })?;
         let first_ms = db.read(store::tables::job_states::stamp)? + 10;
         for (event, now_ms) in events.into_iter().zip(first_ms..) {
             db.write(move |tx| change(tx, JOB, &event, now_ms))?;
         }
-        let walk = Walk { since_ms: first_ms, ..Walk::all(WEB) };
+        let walk = ActivityQuery { since_ms: first_ms, ..ActivityQuery::all(WEB) };
         let told = db.read(move |tx| history::page(tx, &walk, walk.start(), 100))?;
         assert!(told.iter().all(|it| it.entity == "site" && it.job == Some(JOB)));
         let line = |it: history::Activity| {
@@ -95,27 +100,27 @@ mod tests {
         Ok(told.into_iter().map(line).collect())
     }
 
-    fn starts() -> Vec<Event> {
+    fn starts() -> Vec<JobEvent> {
         vec![
-            Event::Start { minimal: false },
-            Event::StartupBegins { node: NodeId(1), kind: RunKind::Full },
-            Event::StartupDone { seeding_version: None, reseed_ms: None },
+            JobEvent::Start { minimal: false },
+            JobEvent::StartupBegins { node: NodeId(1), kind: RunKind::Full },
+            JobEvent::StartupDone { seeding_version: None, reseed_ms: None },
         ]
     }
 
-    fn ends() -> Vec<Event> {
+    fn ends() -> Vec<JobEvent> {
         let error = None;
-        vec![Event::NotifyBegins { node: NodeId(1) }, Event::NotifyDone { error }]
+        vec![JobEvent::NotifyBegins { node: NodeId(1) }, JobEvent::NotifyDone { error }]
     }
 
     #[test]
     fn the_history_tells_what_became_of_a_job() {
         both_databases(|db| {
             let mut all = starts();
-            all.extend([Event::Pause, Event::Quiet, Event::Resume, Event::Resumed]);
-            all.extend([Event::WindowCloses, Event::Quiet]);
-            all.extend([Event::WindowOpens { window_end_ms: None }, Event::Resumed]);
-            all.extend([Event::QueueDone, Event::CleanedUp]);
+            all.extend([JobEvent::Pause, JobEvent::Quiet, JobEvent::Resume, JobEvent::Resumed]);
+            all.extend([JobEvent::WindowCloses, JobEvent::Quiet]);
+            all.extend([JobEvent::WindowOpens { window_end_ms: None }, JobEvent::Resumed]);
+            all.extend([JobEvent::QueueDone, JobEvent::CleanedUp]);
             all.extend(ends());
             let expected = [
                 "job start: OK: run 1, full",
@@ -129,9 +134,9 @@ mod tests {
             ];
             assert_eq!(after(db, all)?, expected);
             let mut aborted = starts();
-            aborted.extend([Event::Restart { minimal: false }, Event::Quiet]);
+            aborted.extend([JobEvent::Restart { minimal: false }, JobEvent::Quiet]);
             aborted.extend(starts().split_off(1));
-            aborted.extend([Event::Abort, Event::Quiet]);
+            aborted.extend([JobEvent::Abort, JobEvent::Quiet]);
             aborted.extend(ends());
             let expected = [
                 "job start: OK: run 2, full",
@@ -141,7 +146,7 @@ mod tests {
             ];
             assert_eq!(after(db, aborted)?, expected);
             let mut failed = starts();
-            failed.extend([Event::Fail("the disk is full".into()), Event::Quiet]);
+            failed.extend([JobEvent::Fail("the disk is full".into()), JobEvent::Quiet]);
             let expected = ["job start: OK: run 4, full", "job stop: ERROR: the disk is full"];
             assert_eq!(after(db, failed)?, expected);
             Ok(())

@@ -1,9 +1,9 @@
 //! Whoever reacts to what a crawl does: outputs and notifications, which it does not know.
 
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use store::Result;
 use store::ids::JobId;
-use store::tables::job_states::{Phase, State};
+use store::tables::job_states::{JobState, Phase};
 use store::tables::notifications::Occasion;
 
 /// Reacts to what happens in a crawl.
@@ -20,20 +20,22 @@ pub trait Observer: Send + Sync {
 
     /// Something has happened to a job that people may want to know. This takes no time
     /// and cannot fail: no job waits for it.
-    fn on_event(&self, _job: JobId, _occasion: Occasion, _state: &State) {}
+    fn on_event(&self, _job: JobId, _occasion: Occasion, _state: &JobState) {}
 }
 
 /// What people may want to know of an event that led to a state: that a job has come to
 /// rest, and why.
-pub(super) fn occasion(event: &Event, now: &State) -> Option<Occasion> {
+pub(super) fn occasion(event: &JobEvent, now: &JobState) -> Option<Occasion> {
     match (event, now.phase) {
-        (Event::CleanedUp, _) => Some(Occasion::End),
-        (Event::RemovalsHeld, _) => Some(Occasion::RemovalsHeld),
-        (Event::Quiet, Phase::ReadyForStartup) => Some(Occasion::Restart),
-        (Event::Quiet, Phase::ReadyForNotify) if now.error.is_some() => Some(Occasion::ErrorAbort),
-        (Event::Quiet, Phase::ReadyForNotify) => Some(Occasion::ManualAbort),
-        (Event::Quiet, Phase::Active) if now.paused => Some(Occasion::ManualPause),
-        (Event::Quiet, Phase::Active) if now.waiting => Some(Occasion::SchedulePause),
+        (JobEvent::CleanedUp, _) => Some(Occasion::End),
+        (JobEvent::RemovalsHeld, _) => Some(Occasion::RemovalsHeld),
+        (JobEvent::Quiet, Phase::ReadyForStartup) => Some(Occasion::Restart),
+        (JobEvent::Quiet, Phase::ReadyForNotify) if now.error.is_some() => {
+            Some(Occasion::ErrorAbort)
+        }
+        (JobEvent::Quiet, Phase::ReadyForNotify) => Some(Occasion::ManualAbort),
+        (JobEvent::Quiet, Phase::Active) if now.paused => Some(Occasion::ManualPause),
+        (JobEvent::Quiet, Phase::Active) if now.waiting => Some(Occasion::SchedulePause),
         _ => None,
     }
 }
@@ -59,38 +61,41 @@ mod tests {
     use store::tables::job_states::RunKind;
 
     /// What is told along a job's way.
-    fn told(events: &[Event]) -> Vec<&'static str> {
-        let (mut state, mut told) = (State::default(), Vec::new());
+    fn occasions(events: &[JobEvent]) -> Vec<&'static str> {
+        let (mut state, mut occasions) = (JobState::default(), Vec::new());
         for event in events {
             state =
                 after(&state, event, 5).unwrap_or_else(|refused| panic!("{event:?}: {refused}"));
-            told.extend(occasion(event, &state).map(Occasion::name));
+            occasions.extend(occasion(event, &state).map(Occasion::name));
         }
-        told
+        occasions
     }
 
     #[test]
     fn each_of_the_seven_occasions_is_told_once() {
         let node = NodeId(1);
         let start = [
-            Event::Start { minimal: false },
-            Event::StartupBegins { node, kind: RunKind::Full },
-            Event::StartupDone { seeding_version: None, reseed_ms: None },
+            JobEvent::Start { minimal: false },
+            JobEvent::StartupBegins { node, kind: RunKind::Full },
+            JobEvent::StartupDone { seeding_version: None, reseed_ms: None },
         ];
-        let then = |more: &[Event]| told(&[&start[..], more].concat());
-        assert_eq!(then(&[Event::QueueDone, Event::CleanedUp]), ["end"]);
-        let held = [Event::QueueDone, Event::RemovalsHeld, Event::CleanedUp];
+        let then = |more: &[JobEvent]| occasions(&[&start[..], more].concat());
+        assert_eq!(then(&[JobEvent::QueueDone, JobEvent::CleanedUp]), ["end"]);
+        let held = [JobEvent::QueueDone, JobEvent::RemovalsHeld, JobEvent::CleanedUp];
         assert_eq!(then(&held), ["removals-held", "end"]);
-        assert_eq!(then(&[Event::Abort, Event::Quiet]), ["manual abort"]);
-        assert_eq!(then(&[Event::Fail("x".into()), Event::Quiet]), ["error abort"]);
-        assert_eq!(then(&[Event::Restart { minimal: false }, Event::Quiet]), ["restart"]);
-        let paused = [Event::Pause, Event::Quiet, Event::Resume, Event::Resumed];
+        assert_eq!(then(&[JobEvent::Abort, JobEvent::Quiet]), ["manual abort"]);
+        assert_eq!(then(&[JobEvent::Fail("x".into()), JobEvent::Quiet]), ["error abort"]);
+        assert_eq!(then(&[JobEvent::Restart { minimal: false }, JobEvent::Quiet]), ["restart"]);
+        let paused = [JobEvent::Pause, JobEvent::Quiet, JobEvent::Resume, JobEvent::Resumed];
         assert_eq!(then(&paused), ["manual pause"]);
-        let window =
-            [Event::WindowCloses, Event::Quiet, Event::WindowOpens { window_end_ms: None }];
+        let window = [
+            JobEvent::WindowCloses,
+            JobEvent::Quiet,
+            JobEvent::WindowOpens { window_end_ms: None },
+        ];
         assert_eq!(then(&window), ["schedule pause"]);
         // One that has stopped already has nothing new to tell.
-        let both = [Event::WindowCloses, Event::Quiet, Event::Pause];
+        let both = [JobEvent::WindowCloses, JobEvent::Quiet, JobEvent::Pause];
         assert_eq!(then(&both), ["schedule pause"]);
     }
 }

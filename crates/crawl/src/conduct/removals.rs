@@ -7,9 +7,9 @@
 //! is held stays held until a person decides, or it is found again.
 
 use super::{Advance, ConductorState, change, observer};
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use store::ids::{JobId, Part};
-use store::tables::job_states::{self, Phase, State};
+use store::tables::job_states::{self, JobState, Phase};
 use store::tables::jobs::{self, Job};
 use store::tables::queue::Place;
 use store::tables::removals::{self, Period, RemovalLimits, WINDOW_MS};
@@ -24,14 +24,14 @@ const LOOKED_EVERY_MS: i64 = 1_000;
 
 /// When the removals of a job were last looked at, and judged as a whole.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Judged {
+pub(super) struct RemovalCheckTimes {
     looked_ms: i64,
     judged_ms: i64,
 }
 
 /// What is found about the removals of a job that are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RemovalVerdict {
     /// No removal is marked.
     Nothing,
     /// They are within the limit.
@@ -45,7 +45,7 @@ pub enum Verdict {
 
 /// What a job has, has lost and is to lose, and how much it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Weighed {
+pub struct RemovalBalance {
     /// Documents when the run began, or the day.
     pub base: i64,
     /// Documents lost since without an approval.
@@ -60,7 +60,7 @@ pub struct Weighed {
     pub least: i64,
 }
 
-impl Weighed {
+impl RemovalBalance {
     /// Whether all that is marked may go, if so many may.
     fn fits(&self, limit: i64) -> bool {
         self.lost.saturating_add(self.reserved).saturating_add(self.marked) <= limit
@@ -68,7 +68,7 @@ impl Weighed {
 }
 
 /// Adds up what a job loses.
-pub fn weigh(tx: &mut Tx<'_>, job: &Job, state: &State, now_ms: i64) -> Result<Weighed> {
+pub fn weigh(tx: &mut Tx<'_>, job: &Job, state: &JobState, now_ms: i64) -> Result<RemovalBalance> {
     let limits = RemovalLimits::of(job);
     let noted = removals::base(tx, job.id)?;
     let base = noted.documents();
@@ -87,7 +87,7 @@ pub fn weigh(tx: &mut Tx<'_>, job: &Job, state: &State, now_ms: i64) -> Result<W
         reserved += (noted.share(part, at_once) - proven).max(0);
     }
     let lost = lost.values().sum();
-    Ok(Weighed { base, lost, reserved, marked, limit, least: limits.all.documents(0) })
+    Ok(RemovalBalance { base, lost, reserved, marked, limit, least: limits.all.documents(0) })
 }
 
 /// Judges what is marked. The caller holds the job's lock.
@@ -95,13 +95,13 @@ pub fn judge(
     tx: &mut Tx<'_>,
     job: &Job,
     parts: u32,
-    state: &State,
+    state: &JobState,
     now_ms: i64,
-) -> Result<Verdict> {
+) -> Result<RemovalVerdict> {
     if removals::marked(tx, job.id)?.is_empty() {
         // All that was held has been found again.
         let is_held = state.removals.held_ms.is_some();
-        return Ok(if is_held { Verdict::Release } else { Verdict::Nothing });
+        return Ok(if is_held { RemovalVerdict::Release } else { RemovalVerdict::Nothing });
     }
     let it = weigh(tx, job, state, now_ms)?;
     let (mut is_held, mut is_new) = (false, false);
@@ -111,9 +111,9 @@ pub fn judge(
         is_new |= removals::is_marked_in(tx, place, state.removals.current)?;
     }
     Ok(match is_held {
-        true => Verdict::Hold { is_news: is_new },
-        false if it.fits(it.limit) => Verdict::Release,
-        false => Verdict::Hold { is_news: true },
+        true => RemovalVerdict::Hold { is_news: is_new },
+        false if it.fits(it.limit) => RemovalVerdict::Release,
+        false => RemovalVerdict::Hold { is_news: true },
     })
 }
 
@@ -121,8 +121,8 @@ impl ConductorState {
     /// A run has nothing more to do but for what is marked: it ends, or sweeps that first.
     pub(super) fn end_or_sweep(&self, job: JobId) -> Result<Advance> {
         let (now_ms, parts) = (clock::now_ms(), self.context.shared.parts);
-        let told = self.context.db.write(move |tx| judge_ending(tx, job, parts, now_ms))?;
-        self.tell_of(job, &told);
+        let events = self.context.db.write(move |tx| judge_ending(tx, job, parts, now_ms))?;
+        self.notify(job, &events);
         Ok(Advance::Moved)
     }
 
@@ -130,7 +130,10 @@ impl ConductorState {
     /// was decided.
     pub(super) fn judge_continuous(&mut self, job: JobId) -> Result<bool> {
         let (now_ms, parts) = (clock::now_ms(), self.context.shared.parts);
-        let judged = self.judged.entry(job).or_insert(Judged { looked_ms: 0, judged_ms: now_ms });
+        let judged = self
+            .removal_checks
+            .entry(job)
+            .or_insert(RemovalCheckTimes { looked_ms: 0, judged_ms: now_ms });
         if now_ms - judged.looked_ms < LOOKED_EVERY_MS {
             return Ok(false);
         }
@@ -141,13 +144,14 @@ impl ConductorState {
         } else if self.context.db.read(move |tx| removals::marked(tx, job))?.is_empty() {
             return Ok(false);
         }
-        let told = self.context.db.write(move |tx| judge_active(tx, job, parts, is_due, now_ms))?;
-        self.tell_of(job, &told);
-        Ok(!told.is_empty())
+        let events =
+            self.context.db.write(move |tx| judge_active(tx, job, parts, is_due, now_ms))?;
+        self.notify(job, &events);
+        Ok(!events.is_empty())
     }
 
-    fn tell_of(&self, job: JobId, told: &[(State, Event)]) {
-        for (state, event) in told {
+    fn notify(&self, job: JobId, events: &[(JobState, JobEvent)]) {
+        for (state, event) in events {
             if let Some(occasion) = observer::occasion(event, state) {
                 self.context.observer.on_event(job, occasion, state);
             }
@@ -161,15 +165,15 @@ pub fn judge_ending(
     job: JobId,
     parts: u32,
     now_ms: i64,
-) -> Result<Vec<(State, Event)>> {
+) -> Result<Vec<(JobState, JobEvent)>> {
     let ending = job_states::lock(tx, job)?.filter(|it| it.phase == Phase::ShuttingDown);
     let (Some(state), Some(known)) = (ending, jobs::load(tx, job)?) else {
         return Ok(Vec::new());
     };
     let events = match judge(tx, &known, parts, &state, now_ms)? {
-        Verdict::Release => vec![Event::RemovalsReleased],
-        Verdict::Hold { is_news: true } => vec![Event::RemovalsHeld, Event::CleanedUp],
-        _ => vec![Event::CleanedUp],
+        RemovalVerdict::Release => vec![JobEvent::RemovalsReleased],
+        RemovalVerdict::Hold { is_news: true } => vec![JobEvent::RemovalsHeld, JobEvent::CleanedUp],
+        _ => vec![JobEvent::CleanedUp],
     };
     events.into_iter().map(|it| Ok((change(tx, job, &it, now_ms)?, it))).collect()
 }
@@ -181,8 +185,8 @@ pub fn judge_active(
     parts: u32,
     is_due: bool,
     now_ms: i64,
-) -> Result<Vec<(State, Event)>> {
-    let Some(state) = job_states::lock(tx, job)?.filter(State::is_active) else {
+) -> Result<Vec<(JobState, JobEvent)>> {
+    let Some(state) = job_states::lock(tx, job)?.filter(JobState::is_active) else {
         return Ok(Vec::new());
     };
     let Some(known) = jobs::load(tx, job)?.filter(|it| it.continuous) else {
@@ -196,8 +200,8 @@ pub fn judge_active(
         return Ok(Vec::new());
     }
     let event = match judge(tx, &known, parts, &state, now_ms)? {
-        Verdict::Release => Event::RemovalsReleased,
-        Verdict::Hold { is_news: true } => Event::RemovalsHeld,
+        RemovalVerdict::Release => JobEvent::RemovalsReleased,
+        RemovalVerdict::Hold { is_news: true } => JobEvent::RemovalsHeld,
         _ => return Ok(Vec::new()),
     };
     Ok(vec![(change(tx, job, &event, now_ms)?, event)])

@@ -44,7 +44,8 @@ impl Retention {
         // Trouble with the database is met again at the next look.
         self.next_ms = now_ms + EVERY_MS;
         let after = self.after.unwrap_or(ConnectionId(i64::MIN));
-        let Some((connection, kept_ms)) = db.read(move |tx| history::kept(tx, after))? else {
+        let Some((connection, kept_ms)) = db.read(move |tx| history::retention_after(tx, after))?
+        else {
             self.after = None;
             return Ok(EVERY_MS);
         };
@@ -83,8 +84,8 @@ impl Retention {
 mod tests {
     use super::*;
     use store::ids::Part;
-    use store::tables::connections::{self, Connection, Kind};
-    use store::tables::history::{Activity, Walk, counts};
+    use store::tables::connections::{self, Connection, ConnectionKind};
+    use store::tables::history::{Activity, ActivityQuery, counts};
     use store::testing::both_databases;
 
     const DAY_MS: i64 = 86_400_000;
@@ -109,7 +110,7 @@ mod tests {
         both_databases(|db| {
             let id = ConnectionId(1);
             let connection = Connection::new(id, "web", "web");
-            db.write(move |tx| connections::save(tx, Kind::Repository, &connection, 1))?;
+            db.write(move |tx| connections::save(tx, ConnectionKind::Repository, &connection, 1))?;
             let count = history::ACTIVITIES_MIN + 1_500;
             // Every tenth look found something new, and the last hundred are of today.
             let looks: Vec<Activity> = (0..count)
@@ -133,8 +134,9 @@ mod tests {
             while retention.step(db, now_ms)? < EVERY_MS {
                 now_ms += PAUSE_MS;
             }
-            let left = db
-                .read(move |tx| history::page(tx, &Walk::all(id), (i64::MIN, i64::MIN), 100_000))?;
+            let left = db.read(move |tx| {
+                history::page(tx, &ActivityQuery::all(id), (i64::MIN, i64::MIN), 100_000)
+            })?;
             assert_eq!(left.len() as i64, history::ACTIVITIES_MIN);
             let changes = left.iter().filter(|it| !it.is_nothing_new()).count() as i64;
             assert_eq!(changes, count / 10, "what found something stays");
@@ -150,7 +152,7 @@ mod tests {
         both_databases(|db| {
             let id = ConnectionId(1);
             let connection = Connection::new(id, "web", "web");
-            db.write(move |tx| connections::save(tx, Kind::Repository, &connection, 1))?;
+            db.write(move |tx| connections::save(tx, ConnectionKind::Repository, &connection, 1))?;
             let (changes, looks) = (history::ACTIVITIES_MIN + 3_000, 3_000);
             let rows: Vec<Activity> = (0..changes + looks)
                 .map(|number| {
@@ -165,7 +167,7 @@ mod tests {
             for step in 0..5 {
                 retention.step(db, 103 * DAY_MS + step * PAUSE_MS)?;
             }
-            let walk = Walk::all(id);
+            let walk = ActivityQuery::all(id);
             let left = db.read(move |tx| history::page(tx, &walk, walk.start(), 100_000))?;
             assert_eq!(left.len() as i64, changes, "all that found something, and nothing else");
             Ok(())
@@ -182,7 +184,7 @@ mod tests {
                     let usual = Connection::new(ConnectionId(id), &name, "web");
                     let history_ms = kept_ms.unwrap_or(usual.history_ms);
                     let it = Connection { history_ms, ..usual };
-                    connections::save(tx, Kind::Repository, &it, 1)?;
+                    connections::save(tx, ConnectionKind::Repository, &it, 1)?;
                 }
                 for id in 1..=4 {
                     let rows: Vec<Activity> = (0..3_000).map(|it| activity(id, it)).collect();
@@ -193,7 +195,7 @@ mod tests {
             let left = |id: i64| {
                 db.read(move |tx| {
                     let counts = counts::between(tx, ConnectionId(id), i64::MIN, i64::MAX, 10)?;
-                    let walk = Walk::all(ConnectionId(id));
+                    let walk = ActivityQuery::all(ConnectionId(id));
                     let rows = history::page(tx, &walk, walk.start(), 10_000)?.len();
                     assert_eq!(counts.iter().map(|it| it.activities).sum::<i64>(), rows as i64);
                     Ok(rows)

@@ -5,9 +5,9 @@ use super::interrupter::Interrupter;
 use super::{Advance, ConductorState, JobContext, try_to};
 use crate::connectors;
 use crate::job::JobRun;
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use store::ids::{JobId, Part, QueueId, Run};
-use store::tables::job_states::{self, RunKind, State};
+use store::tables::job_states::{self, JobState, RunKind};
 use store::tables::queue::sweep::{self, Sweep};
 use store::tables::queue::{self, Place};
 use store::tables::{connections, counters, ingests, jobs, removals};
@@ -23,11 +23,11 @@ impl ConductorState {
         if active > 0 {
             return Ok(Advance::Waits);
         }
-        self.moved(job, Event::Quiet)
+        self.moved(job, JobEvent::Quiet)
     }
 
     /// A job is cleaned up when nothing is left that its run has not found again.
-    pub(super) fn shutting_down(&self, job: JobId, state: &State) -> Result<Advance> {
+    pub(super) fn shutting_down(&self, job: JobId, state: &JobState) -> Result<Advance> {
         let (parts, run, decided) = (self.context.shared.parts, state.run, state.removals);
         let it = JobRun { job, run, kind: state.run_kind };
         let swept = self.context.db.read(move |tx| {
@@ -59,7 +59,7 @@ impl ConductorState {
             return Ok(Advance::Waits);
         }
         if decided.only {
-            return self.moved(job, Event::CleanedUp);
+            return self.moved(job, JobEvent::CleanedUp);
         }
         if self.context.db.read(move |tx| cleans(tx, &it))? {
             for part in (0..i64::from(parts)).map(Part) {
@@ -88,7 +88,7 @@ impl ConductorState {
         let count: i64 =
             left.iter().filter(|it| states.contains(&it.0.as_str())).map(|it| it.1).sum();
         match count {
-            0 => self.moved(job, Event::Deleted),
+            0 => self.moved(job, JobEvent::Deleted),
             _ => Ok(Advance::Waits),
         }
     }
@@ -113,9 +113,9 @@ pub fn cleans(tx: &mut Tx<'_>, it: &JobRun) -> Result<bool> {
 }
 
 /// Tells everybody who wants to know that a run is over.
-pub fn tell(context: &JobContext, job: JobId, _: &Interrupter) -> Result<()> {
+pub fn notify(context: &JobContext, job: JobId, _: &Interrupter) -> Result<()> {
     let (node, now_ms) = (context.ids.node(), clock::now_ms());
-    let begins = Event::NotifyBegins { node };
+    let begins = JobEvent::NotifyBegins { node };
     if context.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
         return Ok(());
     }
@@ -123,15 +123,15 @@ pub fn tell(context: &JobContext, job: JobId, _: &Interrupter) -> Result<()> {
         Err(error) if error.passes() => return Err(error),
         told => told.err().map(|error| error.to_string()),
     };
-    let done = Event::NotifyDone { error };
+    let done = JobEvent::NotifyDone { error };
     let now_ms = clock::now_ms();
     context.db.write(move |tx| try_to(tx, job, &done, now_ms).map(|_| ()))
 }
 
 /// Tells everybody that a job is gone, and removes the last of it.
-pub fn tell_deletion(context: &JobContext, job: JobId, _: &Interrupter) -> Result<()> {
+pub fn notify_deletion(context: &JobContext, job: JobId, _: &Interrupter) -> Result<()> {
     let (node, now_ms) = (context.ids.node(), clock::now_ms());
-    let begins = Event::NotifyBegins { node };
+    let begins = JobEvent::NotifyBegins { node };
     if context.db.write(move |tx| try_to(tx, job, &begins, now_ms))?.is_none() {
         return Ok(());
     }

@@ -7,13 +7,13 @@
 
 use super::interrupter::Interrupter;
 use super::{JobContext, try_to};
-use crate::begin::{self, Seeded};
+use crate::begin::{self, SeedResult};
 use crate::job::JobWork;
-use crate::lifecycle::{Asked, Event, run_kind};
+use crate::lifecycle::{JobEvent, RunOptions, run_kind};
 use std::sync::Arc;
 use store::ids::JobId;
 use store::panics::FaultPoint;
-use store::tables::job_states::{self, Attended, Phase};
+use store::tables::job_states::{self, AttendedJob, Phase};
 use store::tables::jobs::{self, Job};
 use store::tables::removals;
 use store::{Error, Result, clock};
@@ -25,16 +25,16 @@ pub fn run(context: &JobContext, job: JobId, interrupter: &Interrupter) -> Resul
     let attended = context.db.write(move |tx| {
         let job = definition(tx, job)?;
         let before = job_states::state(tx, job.id)?;
-        let asked = Asked {
+        let options = RunOptions {
             continuous: job.continuous,
             from_beginning: before.seeding_version.is_none(),
             minimal: before.minimal,
         };
-        let mut attended = Attended::new(tx, job, before)?;
+        let mut attended = AttendedJob::new(tx, job, before)?;
         let work =
             JobWork::new(&attended, &shared).map_err(|bad| Error::Refused(bad.to_string()))?;
-        let kind = run_kind(work.model(), asked);
-        let begins = Event::StartupBegins { node, kind };
+        let kind = run_kind(work.model(), options);
+        let begins = JobEvent::StartupBegins { node, kind };
         let state = try_to(tx, attended.job.id, &begins, now_ms)?;
         if state.is_some() {
             removals::note_base(tx, attended.job.id, now_ms)?;
@@ -52,15 +52,15 @@ pub fn run(context: &JobContext, job: JobId, interrupter: &Interrupter) -> Resul
     let admission = work.web().map(|web| web.spec.admission()).unwrap_or_default();
     let since = attended.state.seeding_version.as_deref();
     let event = match begin::seed(context, &work, since)? {
-        Seeded::Done(seeding_version) => {
-            Event::StartupDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
+        SeedResult::Done(seeding_version) => {
+            JobEvent::StartupDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
         }
         // Somebody has aborted it meanwhile.
-        Seeded::Over => Event::StartupReturns,
+        SeedResult::Over => JobEvent::StartupReturns,
     };
     let now_ms = clock::now_ms();
     context.db.write(move |tx| {
-        job_states::set_judged(tx, job, &admission)?;
+        job_states::set_admission(tx, job, &admission)?;
         try_to(tx, job, &event, now_ms).map(|_| ())
     })
 }
@@ -70,8 +70,8 @@ pub fn reseed(context: &JobContext, job: JobId, interrupter: &Interrupter) -> Re
     let (node, now_ms) = (context.ids.node(), clock::now_ms());
     let attended = context.db.write(move |tx| {
         let job = definition(tx, job)?;
-        let state = try_to(tx, job.id, &Event::SeedingBegins { node }, now_ms)?;
-        state.map(|state| Attended::new(tx, job, state)).transpose()
+        let state = try_to(tx, job.id, &JobEvent::SeedingBegins { node }, now_ms)?;
+        state.map(|state| AttendedJob::new(tx, job, state)).transpose()
     })?;
     let Some(attended) = attended else { return Ok(()) };
     let work =
@@ -80,10 +80,10 @@ pub fn reseed(context: &JobContext, job: JobId, interrupter: &Interrupter) -> Re
     interrupter.watch(&work);
     let since = attended.state.seeding_version.as_deref();
     let event = match begin::seed(context, &work, since)? {
-        Seeded::Done(seeding_version) => {
-            Event::SeedingDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
+        SeedResult::Done(seeding_version) => {
+            JobEvent::SeedingDone { seeding_version, reseed_ms: reseed_ms(&attended.job, now_ms) }
         }
-        Seeded::Over => Event::SeedingReturns,
+        SeedResult::Over => JobEvent::SeedingReturns,
     };
     let now_ms = clock::now_ms();
     context.db.write(move |tx| try_to(tx, job, &event, now_ms).map(|_| ()))

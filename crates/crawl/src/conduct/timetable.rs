@@ -6,11 +6,11 @@
 //! one and is not started anew; one whose schedule was taken away waits for nothing.
 
 use super::{Advance, ConductorState};
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use crate::schedule::{Since, Start, StartMethod, decide, next_event};
 use crate::stored_times;
 use store::ids::JobId;
-use store::tables::job_states::{self, Phase, Scheduled, State};
+use store::tables::job_states::{self, JobState, Phase, ScheduledJob};
 use store::tables::schedules::{self, Schedule};
 use store::{Result, clock};
 
@@ -18,7 +18,7 @@ use store::{Result, clock};
 const JOBS_MAX: u32 = 10_000;
 
 /// A job's schedules as they were read, and when they may say something else.
-pub(super) struct Entry {
+pub(super) struct JobSchedules {
     version: i64,
     last_ms: Option<i64>,
     schedules: Vec<Schedule>,
@@ -45,7 +45,7 @@ impl ConductorState {
         Ok(next_ms)
     }
 
-    fn start_by_clock(&mut self, it: &Scheduled) -> Result<Option<i64>> {
+    fn start_by_clock(&mut self, it: &ScheduledJob) -> Result<Option<i64>> {
         let now_ms = clock::now_ms();
         let state = &it.state;
         let waits = state.phase == Phase::Active && state.waiting && !state.stopping;
@@ -56,7 +56,7 @@ impl ConductorState {
         let Some(entry) = self.timetable.get_mut(&it.job) else { return Ok(None) };
         let is_scheduled = it.method != StartMethod::Manual && !entry.schedules.is_empty();
         if waits && !is_scheduled {
-            self.change(it.job, Event::WindowOpens { window_end_ms: None })?;
+            self.change(it.job, JobEvent::WindowOpens { window_end_ms: None })?;
             return Ok(Some(now_ms));
         }
         let last_ms = state.last_ms.map(|ms| stored_times::looked_at_ms(ms, now_ms));
@@ -75,8 +75,8 @@ impl ConductorState {
         let next_ms = entry.next_ms;
         if let Some(Start { window_end_ms, minimal, .. }) = start {
             let event = match waits {
-                true => Event::WindowOpens { window_end_ms },
-                false => Event::ScheduledStart { minimal, window_end_ms },
+                true => JobEvent::WindowOpens { window_end_ms },
+                false => JobEvent::ScheduledStart { minimal, window_end_ms },
             };
             self.change(it.job, event)?;
             return Ok(Some(now_ms));
@@ -85,7 +85,7 @@ impl ConductorState {
     }
 
     /// Reads a job's schedules, if they or the time they count from may have changed.
-    fn read_schedules(&mut self, it: &Scheduled) -> Result<()> {
+    fn read_schedules(&mut self, it: &ScheduledJob) -> Result<()> {
         let known = self.timetable.get(&it.job);
         if known
             .is_some_and(|known| (known.version, known.last_ms) == (it.version, it.state.last_ms))
@@ -95,18 +95,18 @@ impl ConductorState {
         let job = it.job;
         let schedules = self.context.db.read(move |tx| schedules::load(tx, job))?;
         let (version, last_ms) = (it.version, it.state.last_ms);
-        self.timetable.insert(job, Entry { version, last_ms, schedules, next_ms: None });
+        self.timetable.insert(job, JobSchedules { version, last_ms, schedules, next_ms: None });
         Ok(())
     }
 
     /// Holds a job back whose window is over.
-    pub(super) fn close_window(&self, job: JobId, state: &State) -> Result<Option<Advance>> {
+    pub(super) fn close_window(&self, job: JobId, state: &JobState) -> Result<Option<Advance>> {
         let is_over = state.window_end_ms.is_some_and(|end_ms| end_ms <= clock::now_ms());
         let pausing = state.paused && state.stopping;
         if !is_over || state.waiting || state.resuming || pausing {
             return Ok(None);
         }
-        self.moved(job, Event::WindowCloses).map(Some)
+        self.moved(job, JobEvent::WindowCloses).map(Some)
     }
 }
 

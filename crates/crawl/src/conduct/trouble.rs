@@ -8,10 +8,10 @@
 
 use super::{JobContext, change, try_to};
 use crate::job::JobSettings;
-use crate::lifecycle::{Event, after};
+use crate::lifecycle::{JobEvent, after};
 use store::ids::JobId;
 use store::patience::Patience;
-use store::tables::job_states::{self, Phase, State};
+use store::tables::job_states::{self, JobState, Phase};
 use store::tables::outages::{self, Failure, Unreachable};
 use store::tables::{connections, jobs};
 use store::{Error, Result, Tx, clock};
@@ -25,8 +25,8 @@ pub fn interrupted(context: &JobContext, job: JobId, why: &str) -> Result<Option
         let again = patience(tx, job)?.again(state.failcount, state.fail_ms, now_ms);
         if again.is_over {
             let event = match state.phase {
-                Phase::Notifying => Event::NotifyDone { error: Some(why.clone()) },
-                _ => Event::Fail(why.clone()),
+                Phase::Notifying => JobEvent::NotifyDone { error: Some(why.clone()) },
+                _ => JobEvent::Fail(why.clone()),
             };
             change(tx, job, &event, now_ms)?;
             return Ok(None);
@@ -56,11 +56,11 @@ pub fn put_back(context: &JobContext, job: JobId) -> Result<()> {
 }
 
 /// What puts a job back to where it is tried again.
-fn returning(state: &State) -> Option<Event> {
+fn returning(state: &JobState) -> Option<JobEvent> {
     match state.phase {
-        Phase::StartingUp => Some(Event::StartupReturns),
-        Phase::Active if state.seeding => Some(Event::SeedingReturns),
-        Phase::Notifying => Some(Event::NotifyReturns),
+        Phase::StartingUp => Some(JobEvent::StartupReturns),
+        Phase::Active if state.seeding => Some(JobEvent::SeedingReturns),
+        Phase::Notifying => Some(JobEvent::NotifyReturns),
         _ => None,
     }
 }
@@ -91,7 +91,7 @@ pub(super) mod tests {
     use store::Db;
     use store::ids::{ConnectionId, IdMaker};
     use store::objects::{Location, Objects};
-    use store::tables::connections::{Connection, Kind};
+    use store::tables::connections::{Connection, ConnectionKind};
     use store::tables::jobs::Job;
     use store::tables::nodes::{self, NewNode};
     use store::tables::settings;
@@ -144,14 +144,14 @@ pub(super) mod tests {
         db.write(|tx| {
             settings::freeze(tx, 2)?;
             let web = Connection::new(ConnectionId(1), "web", "web");
-            connections::save(tx, Kind::Repository, &web, 1)?;
+            connections::save(tx, ConnectionKind::Repository, &web, 1)?;
             let mut job = Job::new(JOB, "site", ConnectionId(1));
             let seeds = vec!["http://a.example/".to_owned()];
             let spec = WebSpec { seeds, retries: 2, retry_ms: 1, ..WebSpec::default() };
             job.docspec = spec.to_json();
             jobs::save(tx, &job, 1)?;
             let before = job_states::state(tx, JOB)?;
-            let next = State { phase: Phase::ReadyForNotify, ..before.clone() };
+            let next = JobState { phase: Phase::ReadyForNotify, ..before.clone() };
             job_states::save(tx, JOB, &before, &next, 1)
         })?;
         context(db, observer)
@@ -171,11 +171,11 @@ pub(super) mod tests {
                     config: r#"{"database":"postgres://reader@127.0.0.1:1/shop"}"#.to_owned(),
                     ..Connection::new(ConnectionId(1), "shop", "sql")
                 };
-                connections::save(tx, Kind::Repository, &shop, 1)?;
+                connections::save(tx, ConnectionKind::Repository, &shop, 1)?;
                 let mut job = Job::new(JOB, "items", ConnectionId(1));
                 job.docspec = r#"{"ids":"VALUES (1)","document":"VALUES ($1)"}"#.to_owned();
                 jobs::save(tx, &job, 1)?;
-                change(tx, JOB, &Event::Start { minimal: false }, 2).map(|_| ())
+                change(tx, JOB, &JobEvent::Start { minimal: false }, 2).map(|_| ())
             })?;
             let context = context(db, Arc::new(Deaf { times: 0, told: AtomicUsize::new(0) }))?;
             let state = bring(&context, TERMS, JOB, |state| state.failcount.is_some())?;
@@ -187,7 +187,7 @@ pub(super) mod tests {
                 ("shop", &["items".into()][..])
             );
             assert!(outage.why.contains("PostgreSQL"), "{outage:?}");
-            db.write(|tx| change(tx, JOB, &Event::Abort, 9))?;
+            db.write(|tx| change(tx, JOB, &JobEvent::Abort, 9))?;
             assert_eq!(waited_for(db)?, []);
             Ok(())
         });

@@ -6,14 +6,14 @@
 
 use super::{content, read, written};
 use crate::lifecycle::Model;
-use crate::repository::{Known, Looked, Read, Reference, Repository};
+use crate::repository::{KnownVersion, LookResult, Read, Reference, Repository};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{ConfigField, Connector, SettingKind};
 use store::tables::carrydown::Data;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// How a note leads to another.
 const MENTION: &str = "mention";
@@ -73,12 +73,12 @@ impl Repository for Notes {
         true
     }
 
-    fn look(&self, docid: &str, known: Known<'_>) -> Looked {
-        let Some((text, names)) = self.by_name.get(docid) else { return Looked::Missing };
+    fn look(&self, docid: &str, known: KnownVersion<'_>) -> LookResult {
+        let Some((text, names)) = self.by_name.get(docid) else { return LookResult::Missing };
         let version = format!("{text} by {}", self.author);
         if known.version == Some(version.as_str()) && names.is_empty() {
             // What leads to others names them again, so that they are found in every run.
-            return Looked::Same;
+            return LookResult::Same;
         }
         let mut facts = content::facts(&self.uri(docid), Some("text/plain"), version.as_bytes());
         facts.title = docid.to_owned();
@@ -87,7 +87,7 @@ impl Repository for Notes {
             link: MENTION,
             data: Data::from([("mentioned_by".to_owned(), [docid.to_owned()].into())]),
         };
-        Looked::Read(Box::new(Read {
+        LookResult::Read(Box::new(Read {
             body: Bytes::from(version.clone()),
             version,
             facts,
@@ -117,10 +117,10 @@ pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, St
 
 /// The connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Repository,
+    kind: ConnectionKind::Repository,
     name: "example",
     about: "notes that stand in the job itself",
-    settings: &[Setting {
+    settings: &[ConfigField {
         name: "author",
         about: "who writes the notes",
         example: "Ada",
@@ -128,7 +128,7 @@ pub const CONNECTOR: Connector = Connector {
         kind: SettingKind::Text,
     }],
     not_destination: &[],
-    spec: &[Setting {
+    spec: &[ConfigField {
         name: "notes",
         about: "notes, each written `name | text | the names it leads to`; the first is the seed",
         example: "home | Welcome | garden shed",

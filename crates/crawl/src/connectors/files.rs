@@ -5,14 +5,14 @@
 
 pub mod work;
 
-use super::roots::{self, Allowed};
+use super::roots::{self, AllowedRoots};
 use super::{read, written};
 use crate::repository::Repository;
 use regex::RegexSetBuilder;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::catalog::{Connector, Searchable, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, Searchable, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Directories of one job.
 pub const ROOTS_MAX: usize = 1_000;
@@ -28,8 +28,8 @@ pub const MAX_BYTES_MOST: i64 = 1 << 30;
 #[serde(default, deny_unknown_fields)]
 pub struct FilesConfig {
     /// Where its jobs may read.
-    #[serde(skip_serializing_if = "Allowed::is_anywhere")]
-    pub roots: Allowed,
+    #[serde(skip_serializing_if = "AllowedRoots::is_anywhere")]
+    pub roots: AllowedRoots,
 }
 
 /// How a change is told.
@@ -117,53 +117,53 @@ pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, St
     let allowed = read::<FilesConfig>(config)?.roots;
     let spec = read::<FilesSpec>(docspec)?.check()?;
     allowed.check_job("roots", &spec.roots)?;
-    Ok(Arc::new(work::Files::new(spec, allowed)?))
+    Ok(Arc::new(work::FilesRepository::new(spec, allowed)?))
 }
 
 /// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Repository,
+    kind: ConnectionKind::Repository,
     name: "files",
     about: "files in directories of this machine",
-    settings: &[Allowed::SETTING],
+    settings: &[AllowedRoots::SETTING],
     not_destination: &[],
     spec: &[
-        Setting {
+        ConfigField {
             name: "roots",
             about: "absolute directories; everything under them belongs",
             example: "/srv/docs",
             default: None,
             kind: SettingKind::List,
         },
-        Setting {
+        ConfigField {
             name: "include",
             about: "if there are any, a file's path must match one of these expressions",
             example: r"\.(html|txt)$",
             default: Some(""),
             kind: SettingKind::List,
         },
-        Setting {
+        ConfigField {
             name: "exclude",
             about: "a file or directory whose path matches one of these expressions is left out",
             example: r"/\.git/",
             default: Some(""),
             kind: SettingKind::List,
         },
-        Setting {
+        ConfigField {
             name: "by",
             about: "how a change is told; a hash reads every file",
             example: "hash",
             default: Some("time and size"),
             kind: SettingKind::Choice(&["time and size", "hash"]),
         },
-        Setting {
+        ConfigField {
             name: "follow_links",
             about: "whether symbolic links are followed",
             example: "no",
             default: Some("no"),
             kind: SettingKind::Flag,
         },
-        Setting {
+        ConfigField {
             name: "max_bytes",
             about: "a larger file is known by its name only",
             example: "1000000",

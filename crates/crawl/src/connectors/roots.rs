@@ -4,10 +4,10 @@
 //! neither is taken for a repository whose documents are gone, it is trouble that passes; a path
 //! is judged by where it really leads, whatever symbolic links it has.
 
-use crate::repository::Looked;
+use crate::repository::LookResult;
 use serde::{Deserialize, Serialize};
 use std::path::{Component, Path};
-use store::catalog::{Setting, SettingKind};
+use store::catalog::{ConfigField, SettingKind};
 use store::{Error, ours};
 
 /// Directories that one connection may name.
@@ -17,11 +17,11 @@ const ALLOWED_MAX: usize = 1_000;
 /// wherever this program may.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Allowed(Vec<String>);
+pub struct AllowedRoots(Vec<String>);
 
-impl Allowed {
+impl AllowedRoots {
     /// As a person says it.
-    pub const SETTING: Setting = Setting {
+    pub const SETTING: ConfigField = ConfigField {
         name: "roots",
         about: "absolute directories; jobs of this connection read nothing that is not under one \
                 of them. Without any they may read whatever the program may",
@@ -36,7 +36,7 @@ impl Allowed {
     }
 
     /// Refuses what cannot be used, with a sentence that names the field.
-    pub fn check(mut self) -> Result<Allowed, String> {
+    pub fn check(mut self) -> Result<AllowedRoots, String> {
         if self.0.len() > ALLOWED_MAX {
             return Err(format!("roots: at most {ALLOWED_MAX} directories can be named"));
         }
@@ -66,9 +66,9 @@ impl Allowed {
 
     /// What is said of a path that leads to this program's own data, or out of what is allowed;
     /// `None` of every other.
-    pub fn refused(&self, path: &Path) -> Option<Looked> {
+    pub fn refused(&self, path: &Path) -> Option<LookResult> {
         let trouble = |code, detail: &str| {
-            Some(Looked::Trouble { code, detail: detail.to_owned(), passes: false })
+            Some(LookResult::Trouble { code, detail: detail.to_owned(), passes: false })
         };
         if ours::is_within(path) {
             return trouble("own-data", ours::REFUSED);
@@ -116,11 +116,11 @@ pub fn check_available(paths: &[String], has_documents: bool) -> store::Result<(
 }
 
 /// What it means that a document is missing: that it is gone, or that its repository is.
-pub fn missing(paths: &[String]) -> Looked {
+pub fn missing(paths: &[String]) -> LookResult {
     match check_available(paths, true) {
-        Ok(()) => Looked::Missing,
+        Ok(()) => LookResult::Missing,
         Err(error) => {
-            Looked::Trouble { code: "repository", detail: error.to_string(), passes: true }
+            LookResult::Trouble { code: "repository", detail: error.to_string(), passes: true }
         }
     }
 }

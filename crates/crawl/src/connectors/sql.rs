@@ -11,9 +11,9 @@ use super::{read, written};
 use crate::repository::Repository;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::catalog::{Connector, Searchable, Setting, SettingKind};
+use store::catalog::{ConfigField, Connector, Searchable, SettingKind};
 use store::foreign::{Address, Foreign, QUERY_BYTES_MAX};
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// Stands for the id in the address of a row.
 const ID: &str = "{id}";
@@ -86,7 +86,7 @@ impl SqlSpec {
 pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, String> {
     let (config, spec): (SqlConfig, SqlSpec) = (read(config)?, read(docspec)?);
     let theirs = Foreign::new(config.address()?);
-    Ok(Arc::new(work::Rows::new(theirs, spec.check()?)))
+    Ok(Arc::new(work::SqlRepository::new(theirs, spec.check()?)))
 }
 
 /// Opens a connection's database.
@@ -97,18 +97,18 @@ pub fn open(config: &str) -> Result<(), String> {
 
 /// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Repository,
+    kind: ConnectionKind::Repository,
     name: "sql",
     about: "rows of a SQLite or PostgreSQL database",
     settings: &[
-        Setting {
+        ConfigField {
             name: "database",
             about: "the absolute path of a SQLite file, or a URL or string that leads to PostgreSQL",
             example: "postgres://reader@db.example/shop",
             default: None,
             kind: SettingKind::Text,
         },
-        Setting {
+        ConfigField {
             name: "password",
             about: "PostgreSQL's password, if it wants one",
             example: "secret",
@@ -118,14 +118,14 @@ pub const CONNECTOR: Connector = Connector {
     ],
     not_destination: &[],
     spec: &[
-        Setting {
+        ConfigField {
             name: "ids",
             about: "a query whose first column has the ids of all documents",
             example: "select id from products",
             default: None,
             kind: SettingKind::Text,
         },
-        Setting {
+        ConfigField {
             name: "document",
             about: "a query that finds the row of the id $1; of its columns, version, title, \
                     content, media_type and url mean what they are called, others become fields",
@@ -134,7 +134,7 @@ pub const CONNECTOR: Connector = Connector {
             default: None,
             kind: SettingKind::Text,
         },
-        Setting {
+        ConfigField {
             name: "url",
             about: "where outputs keep a document, with {id} for its id",
             example: "https://shop.example/item/{id}",

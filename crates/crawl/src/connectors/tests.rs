@@ -5,13 +5,13 @@ use super::*;
 use crate::begin;
 use crate::conduct::{self, Attends, Observer};
 use crate::definitions::WebSpec;
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use crate::worker::progress::Progress;
-use crate::worker::{Settings, Worker, WorkerDeps};
+use crate::worker::{Worker, WorkerDeps, WorkerSettings};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use store::ids::{ConnectionId, IdMaker, JobId};
 use store::objects::{Location, Objects};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::jobs::{self, Job};
 use store::tables::nodes::{self, NewNode};
 use store::tables::{job_states, registrations, settings};
@@ -79,10 +79,10 @@ fn run((db, objects): (&Db, &Objects), (author, notes): (&str, &[&str])) -> stor
     let node = db.write(move |tx| {
         let connection = Connection::new(ConnectionId(1), "notes", "example");
         let connection = Connection { config: config.clone(), ..connection };
-        connections::save(tx, Kind::Repository, &connection, clock::now_ms())?;
+        connections::save(tx, ConnectionKind::Repository, &connection, clock::now_ms())?;
         let job = Job::new(JOB, "notes", ConnectionId(1));
         jobs::save(tx, &Job { docspec: docspec.clone(), ..job }, clock::now_ms())?;
-        conduct::change(tx, JOB, &Event::Start { minimal: false }, clock::now_ms())?;
+        conduct::change(tx, JOB, &JobEvent::Start { minimal: false }, clock::now_ms())?;
         nodes::register(tx, &node, clock::now_ms())
     })?;
     let observer = Arc::new(Counting::default());
@@ -94,7 +94,7 @@ fn run((db, objects): (&Db, &Objects), (author, notes): (&str, &[&str])) -> stor
         progress: Arc::new(Progress::default()),
         observer: observer.clone(),
     };
-    let mut settings = Settings::new("one", 4).with_lease(1_000);
+    let mut settings = WorkerSettings::new("one", 4).with_lease(1_000);
     settings.until_idle = true;
     let usual = WebSpec::default();
     (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);

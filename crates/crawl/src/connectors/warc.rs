@@ -7,13 +7,13 @@
 pub mod archive;
 mod work;
 
-use super::roots::{self, Allowed};
+use super::roots::{self, AllowedRoots};
 use super::{read, written};
 use crate::repository::Repository;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use store::catalog::{Connector, Searchable, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, Searchable, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Paths of one job.
 const PATHS_MAX: usize = 1_000;
@@ -23,8 +23,8 @@ const PATHS_MAX: usize = 1_000;
 #[serde(default, deny_unknown_fields)]
 pub struct WarcConfig {
     /// Where its jobs may read.
-    #[serde(skip_serializing_if = "Allowed::is_anywhere")]
-    pub roots: Allowed,
+    #[serde(skip_serializing_if = "AllowedRoots::is_anywhere")]
+    pub roots: AllowedRoots,
 }
 
 /// A warc job's document specification.
@@ -63,13 +63,13 @@ pub fn repository(config: &str, docspec: &str) -> Result<Arc<dyn Repository>, St
 
 /// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Repository,
+    kind: ConnectionKind::Repository,
     name: "warc",
     about: "pages that WARC and WAT archives of this machine hold",
-    settings: &[Allowed::SETTING],
+    settings: &[AllowedRoots::SETTING],
     not_destination: &[],
     spec: &[
-        Setting {
+        ConfigField {
             name: "paths",
             about: "absolute paths of archives (.warc, .warc.gz, .wat, .wat.gz), or of \
                     directories with archives under them",

@@ -8,9 +8,9 @@ use crate::definitions::{CONCURRENCY_MAX, CONNECTOR as NAME, RobotsFor, WebSpec}
 use crate::login::{Basic, BasicConfig, Login, LoginConfig};
 use page::outlinks;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Searchable, Setting, SettingKind};
+use store::catalog::{ConfigField, Connector, Searchable, SettingKind};
 use store::owned;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// A web connection's configuration: who it is to the sites it visits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,13 +22,13 @@ pub struct WebConfig {
     pub login: LoginConfig,
     /// What its jobs may not do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub forbid: Vec<Forbidden>,
+    pub forbid: Vec<ForbiddenFeatures>,
 }
 
 /// What a connection can forbid its jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Forbidden {
+pub enum ForbiddenFeatures {
     /// To reach addresses that are not on the public internet.
     AllowPrivate,
     /// To leave robots.txt, or what pages say to robots, out of account.
@@ -50,12 +50,12 @@ impl WebConfig {
         let ignores_robots = spec.robots == RobotsFor::None || !spec.meta_robots;
         for (forbidden, does, sentence) in [
             (
-                Forbidden::AllowPrivate,
+                ForbiddenFeatures::AllowPrivate,
                 spec.allow_private,
                 "allow_private: the connection forbids its jobs to reach private addresses",
             ),
             (
-                Forbidden::IgnoreRobots,
+                ForbiddenFeatures::IgnoreRobots,
                 ignores_robots,
                 "robots, meta_robots: the connection forbids its jobs to ignore robots.txt and \
                  what pages say to robots",
@@ -86,7 +86,7 @@ pub const REDIRECT: &str = "redirect";
 
 /// What the program knows of this connector.
 pub const CONNECTOR: Connector = Connector {
-    kind: Kind::Repository,
+    kind: ConnectionKind::Repository,
     name: NAME,
     about: "pages and files of the web, found by following links from seeds",
     settings: SETTINGS,
@@ -114,11 +114,11 @@ const fn setting(
     default: Option<&'static str>,
     example: &'static str,
     about: &'static str,
-) -> Setting {
-    Setting { name, about, example, default, kind }
+) -> ConfigField {
+    ConfigField { name, about, example, default, kind }
 }
 
-const SETTINGS: &[Setting] = &[
+const SETTINGS: &[ConfigField] = &[
     setting(
         "basic.urls",
         SettingKind::Text,
@@ -168,7 +168,7 @@ const SETTINGS: &[Setting] = &[
     ),
 ];
 
-const SPEC: &[Setting] = &[
+const SPEC: &[ConfigField] = &[
     setting(
         "seeds",
         SettingKind::List,

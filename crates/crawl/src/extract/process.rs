@@ -4,7 +4,7 @@
 //! environment and no file but its three pipes; what it writes is read to a limit; it is
 //! killed when its time is over, and when nobody waits for it any more.
 
-use super::{MEMORY_BYTES_MAX, Program, Said, Unread};
+use super::{ExtractResult, MEMORY_BYTES_MAX, Program, Unread};
 use page::bytesize::human_bytes_of;
 use page::extract::{REPLY_BYTES_MAX, reply};
 use std::os::unix::process::ExitStatusExt;
@@ -30,7 +30,7 @@ pub(super) async fn read(
     media_type: &str,
     document: &[u8],
     wall: Duration,
-) -> Said {
+) -> ExtractResult {
     let mut child = match start(program, media_type) {
         Ok(child) => child,
         Err(error) => return Err(not_started(&error.to_string())),
@@ -47,7 +47,7 @@ pub(super) async fn read(
         let _ = child.start_kill();
         let _ = tokio::time::timeout(GONE, child.wait()).await;
     }
-    judged(ended?)
+    result_of(ended?)
 }
 
 fn start(program: &Program, media_type: &str) -> std::io::Result<Child> {
@@ -64,14 +64,14 @@ fn start(program: &Program, media_type: &str) -> std::io::Result<Child> {
 }
 
 /// How a process ended.
-struct Ended {
+struct ProcessEnd {
     status: ExitStatus,
-    said: Vec<u8>,
+    output: Vec<u8>,
     message: String,
 }
 
 /// Hands the document over and takes the answer.
-async fn exchange(child: &mut Child, document: &[u8]) -> Result<Ended, Unread> {
+async fn exchange(child: &mut Child, document: &[u8]) -> Result<ProcessEnd, Unread> {
     let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -90,19 +90,19 @@ async fn exchange(child: &mut Child, document: &[u8]) -> Result<Ended, Unread> {
         message
     };
     let answer = async {
-        let said = beginning(&mut stdout, most).await;
-        let is_long = said.len() as u64 == most;
+        let output = beginning(&mut stdout, most).await;
+        let is_long = output.len() as u64 == most;
         // Without its reader it cannot go on writing.
         drop(stdout);
-        (said, is_long)
+        (output, is_long)
     };
-    let ((), (said, is_long), message) = tokio::join!(hand_over, answer, message);
+    let ((), (output, is_long), message) = tokio::join!(hand_over, answer, message);
     let message = String::from_utf8_lossy(&message).into_owned();
     if is_long {
         return Err(Unread::new("unread-crash", "its reader answered without end"));
     }
     let status = child.wait().await.map_err(|error| not_started(&error.to_string()))?;
-    Ok(Ended { status, said, message })
+    Ok(ProcessEnd { status, output, message })
 }
 
 async fn beginning(pipe: &mut (impl AsyncRead + Unpin), most: u64) -> Vec<u8> {
@@ -113,11 +113,11 @@ async fn beginning(pipe: &mut (impl AsyncRead + Unpin), most: u64) -> Vec<u8> {
 }
 
 /// What a process that has ended comes to.
-fn judged(Ended { status, said, message }: Ended) -> Said {
+fn result_of(ProcessEnd { status, output, message }: ProcessEnd) -> ExtractResult {
     if status.success() {
-        let said = reply(&said);
+        let output = reply(&output);
         let no_answer = || Unread::new("unread-crash", "its reader answered nothing of use");
-        return said.ok_or_else(no_answer)?.map_err(Unread::from);
+        return output.ok_or_else(no_answer)?.map_err(Unread::from);
     }
     let has_overflowed = message.contains("has overflowed its stack");
     let is_memory = message.contains("memory allocation of");

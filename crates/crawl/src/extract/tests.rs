@@ -22,7 +22,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-fn asked(extractor: &Extractor) -> Said {
+fn asked(extractor: &Extractor) -> ExtractResult {
     let body = b"%PDF-1.7 ...";
     run(extractor.ask(&media_of(Some("application/pdf"), false, body), body, false)).unwrap()
 }
@@ -143,7 +143,7 @@ fn what_is_not_read_starts_no_process() {
     let ask = |media: &str, body: &[u8], is_cut| {
         run(extractor.ask(&media_of(Some(media), false, body), body, is_cut))
     };
-    let code = |said: Option<Said>| said.unwrap().unwrap_err().code;
+    let code = |said: Option<ExtractResult>| said.unwrap().unwrap_err().code;
     assert_eq!(ask("text/html", b"<html>", false), None);
     assert_eq!(ask("application/zip", b"PK\x03\x04", false), None);
     assert_eq!(code(ask("application/pdf", b"%PDF-", true)), "unread-long");

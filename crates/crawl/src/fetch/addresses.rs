@@ -27,14 +27,14 @@ pub struct AddressPace {
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct AddressLoad {
     under_way: usize,
     next_ms: i64,
     /// When the hosts that were sent away may come.
     promised: HashMap<Box<str>, i64>,
 }
 
-impl Place {
+impl AddressLoad {
     fn is_at_rest(&self, now_ms: i64) -> bool {
         self.under_way == 0 && self.next_ms <= now_ms && self.promised.is_empty()
     }
@@ -68,11 +68,11 @@ impl Place {
 
 /// The addresses that are asked, shared by all who ask.
 #[derive(Debug, Clone, Default)]
-pub struct Addresses(Arc<Mutex<HashMap<IpAddr, Place>>>);
+pub struct Addresses(Arc<Mutex<HashMap<IpAddr, AddressLoad>>>);
 
 /// A request to an address is under way until this is dropped.
 #[derive(Debug)]
-pub struct UnderWay {
+pub struct AddressRequest {
     addresses: Addresses,
     address: IpAddr,
 }
@@ -85,7 +85,7 @@ impl Addresses {
         host: &str,
         pace: AddressPace,
         now_ms: i64,
-    ) -> Result<UnderWay, i64> {
+    ) -> Result<AddressRequest, i64> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= ADDRESSES_MAX {
             known.retain(|_, place| !place.is_at_rest(now_ms));
@@ -93,11 +93,11 @@ impl Addresses {
         let place = known.entry(address).or_default();
         place.admit(host, pace, now_ms)?;
         place.under_way += 1;
-        Ok(UnderWay { addresses: self.clone(), address })
+        Ok(AddressRequest { addresses: self.clone(), address })
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for AddressRequest {
     fn drop(&mut self) {
         let mut known = self.addresses.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = known.get_mut(&self.address) {
@@ -118,7 +118,7 @@ mod tests {
     fn begun(hosts: usize, until_ms: i64, took_ms: i64) -> Vec<usize> {
         let addresses = Addresses::default();
         let mut next: Vec<i64> = vec![0; hosts];
-        let mut under_way: Vec<(i64, UnderWay)> = Vec::new();
+        let mut under_way: Vec<(i64, AddressRequest)> = Vec::new();
         let mut seconds = vec![0; usize::try_from(until_ms / 1_000).unwrap()];
         for now_ms in 0..until_ms {
             under_way.retain(|(end_ms, _)| *end_ms > now_ms);

@@ -19,18 +19,18 @@ use hyper::{HeaderMap, Response};
 use rustls::pki_types::CertificateDer;
 use tokio::time::{sleep, timeout};
 
-use super::addresses::{AddressPace, Addresses, UnderWay};
+use super::addresses::{AddressPace, AddressRequest, Addresses};
 use super::backoff::retry_after_ms;
 use super::bandwidth::Bandwidth;
 use super::connect::Connector;
 use super::decode::{Decoder, Flow};
 use super::framing;
-use super::guard::Target;
+use super::guard::RequestTarget;
 use super::limits::Limits;
-use super::memory::{BodyMemory, Room};
+use super::memory::{BodyMemory, MemoryReservation};
 use super::outcome::{Fetched, NotModified, Outcome, Reason, Redirect, on_status};
-use super::pool::{Held, Lease, Pool};
-use super::request::{Ask, build};
+use super::pool::{Lease, Pool, PooledConnection};
+use super::request::{FetchRequest, build};
 use super::resolve::{Lookup, Resolver};
 use super::tls;
 use super::watch::Watch;
@@ -45,7 +45,7 @@ const DRAIN_FOR: Duration = Duration::from_secs(1);
 /// What a fetcher is made from.
 #[derive(Clone, Default)]
 #[allow(missing_docs)]
-pub struct Settings {
+pub struct FetcherSettings {
     /// Name and version, such as `driftline/0.1`.
     pub agent: String,
     /// Where a site's owner finds out who we are: a URL or a mail address.
@@ -88,7 +88,7 @@ pub struct Fetcher {
 }
 
 /// How an attempt on one connection ended without an answer.
-enum Missed {
+enum FailedAttempt {
     /// The other side had closed a connection that we had kept. Nothing was lost.
     Stale,
     For(Reason),
@@ -96,8 +96,9 @@ enum Missed {
 
 impl Fetcher {
     /// Makes a fetcher. It opens nothing yet.
-    pub fn new(settings: Settings) -> Result<Fetcher, Unusable> {
-        let Settings { agent, contact, limits, lookup, extra_roots, addresses, memory } = settings;
+    pub fn new(settings: FetcherSettings) -> Result<Fetcher, Unusable> {
+        let FetcherSettings { agent, contact, limits, lookup, extra_roots, addresses, memory } =
+            settings;
         if agent.trim().is_empty() || contact.trim().is_empty() {
             return Err(Unusable::Agent);
         }
@@ -114,10 +115,10 @@ impl Fetcher {
     /// URL will tell.
     pub async fn begin_at_address(
         &self,
-        ask: &Ask<'_>,
+        ask: &FetchRequest<'_>,
         pace: AddressPace,
         now_ms: i64,
-    ) -> Result<Option<UnderWay>, i64> {
+    ) -> Result<Option<AddressRequest>, i64> {
         let Ok(target) = ask.guard.url(ask.url) else { return Ok(None) };
         let address = match target.address {
             Some(address) => Some(address),
@@ -137,7 +138,7 @@ impl Fetcher {
     }
 
     /// Asks once. A redirect is reported, not followed.
-    pub async fn get(&self, ask: &Ask<'_>) -> Outcome {
+    pub async fn get(&self, ask: &FetchRequest<'_>) -> Outcome {
         let timer = pin!(sleep(self.limits.total));
         let mut watch = Watch::new(timer, &self.limits);
         match self.exchange(ask, &mut watch).await {
@@ -146,7 +147,11 @@ impl Fetcher {
         }
     }
 
-    async fn exchange(&self, ask: &Ask<'_>, watch: &mut Watch<'_>) -> Result<Outcome, Reason> {
+    async fn exchange(
+        &self,
+        ask: &FetchRequest<'_>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Outcome, Reason> {
         let target = ask.guard.url(ask.url)?;
         let origin = page::url::origin_of(ask.url);
         let waiting = self.pool.lease(origin);
@@ -165,8 +170,8 @@ impl Fetcher {
             }
             let answer = match self.ask_on(&mut held.wire, ask, was_kept, watch).await {
                 Ok(answer) => answer,
-                Err(Missed::Stale) => continue,
-                Err(Missed::For(reason)) => return Err(reason),
+                Err(FailedAttempt::Stale) => continue,
+                Err(FailedAttempt::For(reason)) => return Err(reason),
             };
             return self.judge(ask, answer, held, &lease, watch).await;
         }
@@ -174,11 +179,11 @@ impl Fetcher {
 
     async fn open(
         &self,
-        ask: &Ask<'_>,
-        target: &Target<'_>,
+        ask: &FetchRequest<'_>,
+        target: &RequestTarget<'_>,
         lease: &Lease<'_>,
         watch: &mut Watch<'_>,
-    ) -> Result<Held, Reason> {
+    ) -> Result<PooledConnection, Reason> {
         let slot = watch.within(self.limits.total, Reason::TotalTimeout, lease.slot()).await?;
         let opening = self.connector.open(target, ask.guard, &self.limits);
         let wire = watch.within(self.limits.connect, Reason::ConnectTimeout, opening).await??;
@@ -188,24 +193,24 @@ impl Fetcher {
     async fn ask_on(
         &self,
         wire: &mut Wire,
-        ask: &Ask<'_>,
+        ask: &FetchRequest<'_>,
         was_kept: bool,
         watch: &mut Watch<'_>,
-    ) -> Result<Response<Payload>, Missed> {
-        let request = build(ask, &self.user_agent, wire.is_h2()).map_err(Missed::For)?;
+    ) -> Result<Response<Payload>, FailedAttempt> {
+        let request = build(ask, &self.user_agent, wire.is_h2()).map_err(FailedAttempt::For)?;
         let asking = wire.ask(request);
         match watch.within(self.limits.first_byte, Reason::FirstByteTimeout, asking).await {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(Reason::ConnectionLost)) if was_kept => Err(Missed::Stale),
-            Ok(Err(reason)) | Err(reason) => Err(Missed::For(reason)),
+            Ok(Err(Reason::ConnectionLost)) if was_kept => Err(FailedAttempt::Stale),
+            Ok(Err(reason)) | Err(reason) => Err(FailedAttempt::For(reason)),
         }
     }
 
     async fn judge(
         &self,
-        ask: &Ask<'_>,
+        ask: &FetchRequest<'_>,
         answer: Response<Payload>,
-        mut held: Held,
+        mut held: PooledConnection,
         lease: &Lease<'_>,
         watch: &mut Watch<'_>,
     ) -> Result<Outcome, Reason> {
@@ -242,7 +247,7 @@ impl Fetcher {
     /// The decoded body, its length on the wire, and whether it is only the beginning.
     async fn read_body(
         &self,
-        ask: &Ask<'_>,
+        ask: &FetchRequest<'_>,
         head: &Parts,
         wire: &mut Wire,
         payload: &mut Payload,
@@ -251,7 +256,7 @@ impl Fetcher {
         let general = framing::body_bytes_max(head.headers.get(CONTENT_TYPE), &self.limits);
         let bytes_max = ask.body_bytes_max.unwrap_or(general);
         let mut decoder = Decoder::new(&head.headers, bytes_max, announced(&head.headers))?;
-        let mut room = Room::default();
+        let mut room = MemoryReservation::default();
         watch.begin_body();
         loop {
             while decoder.kept_bytes() > room.bytes {
@@ -280,7 +285,7 @@ impl Fetcher {
 }
 
 /// Puts the connection back if it can serve another request.
-async fn keep(mut held: Held, payload: Payload, lease: &Lease<'_>) {
+async fn keep(mut held: PooledConnection, payload: Payload, lease: &Lease<'_>) {
     drop(payload);
     if held.wire.is_alive().await {
         lease.put(held);

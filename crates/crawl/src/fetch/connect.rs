@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::guard::{Guard, Target};
+use super::guard::{Guard, RequestTarget};
 use super::limits::Limits;
 use super::outcome::Reason;
 use super::resolve::Resolver;
@@ -33,7 +33,7 @@ impl Connector {
     /// Opens a connection to the target. The caller bounds the time of the whole.
     pub async fn open(
         &self,
-        target: &Target<'_>,
+        target: &RequestTarget<'_>,
         guard: &Guard,
         limits: &Limits,
     ) -> Result<Wire, Reason> {
@@ -59,7 +59,7 @@ impl Connector {
     /// reason is that of the first.
     async fn allowed_addresses(
         &self,
-        target: &Target<'_>,
+        target: &RequestTarget<'_>,
         guard: &Guard,
     ) -> Result<Vec<SocketAddr>, Reason> {
         let with_port = |ip: IpAddr| SocketAddr::new(ip, target.port);
@@ -120,7 +120,7 @@ fn connect_reason(error: &io::Error) -> Reason {
     }
 }
 
-fn server_name(target: &Target<'_>) -> Result<ServerName<'static>, Reason> {
+fn server_name(target: &RequestTarget<'_>) -> Result<ServerName<'static>, Reason> {
     match target.address {
         Some(ip) => Ok(ServerName::IpAddress(ip.into())),
         None => {

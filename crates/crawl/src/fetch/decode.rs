@@ -36,17 +36,17 @@ pub enum Flow {
 
 /// A body on its way from the wire to memory.
 pub struct Decoder {
-    stages: Vec<Stage>,
-    sink: Sink,
+    stages: Vec<DecodeStage>,
+    sink: BodySink,
 }
 
-struct Stage {
+struct DecodeStage {
     codec: Codec,
     scratch: Box<[u8]>,
     made_bytes: u64,
 }
 
-struct Sink {
+struct BodySink {
     /// A body that came in one piece, as most do; it need not be copied.
     whole: Option<Bytes>,
     kept: Vec<u8>,
@@ -76,7 +76,7 @@ impl Decoder {
                 }
                 let codec = Codec::named(name).ok_or(Reason::UnknownEncoding)?;
                 let scratch = vec![0; STEP_BYTES].into_boxed_slice();
-                stages.push(Stage { codec, scratch, made_bytes: 0 });
+                stages.push(DecodeStage { codec, scratch, made_bytes: 0 });
             }
         }
         // The header names them in the order they were put on.
@@ -84,7 +84,7 @@ impl Decoder {
         let growth = if stages.is_empty() { 1 } else { 4 };
         let expected = announced_bytes.unwrap_or(0).saturating_mul(growth).min(RESERVED_BYTES_MAX);
         let expected = usize::try_from(expected).unwrap_or(0).min(kept_bytes_max);
-        let sink = Sink {
+        let sink = BodySink {
             whole: None,
             kept: Vec::new(),
             announced_bytes,
@@ -138,8 +138,8 @@ impl Decoder {
 /// Sends bytes through the stages that are left. It calls itself once for each, so
 /// at most [`ENCODINGS_MAX`] deep.
 fn run(
-    stages: &mut [Stage],
-    sink: &mut Sink,
+    stages: &mut [DecodeStage],
+    sink: &mut BodySink,
     mut input: &[u8],
     from_wire: bool,
 ) -> Result<Flow, Reason> {
@@ -168,7 +168,7 @@ fn run(
     }
 }
 
-impl Sink {
+impl BodySink {
     /// Takes a piece that needs no decoding.
     fn keep_piece(&mut self, piece: &Bytes) -> Flow {
         let is_whole = self.wire_bytes == 0 && self.announced_bytes == Some(piece.len() as u64);

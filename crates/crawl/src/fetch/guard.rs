@@ -28,7 +28,7 @@ pub struct Guard {
 
 /// The parts of a URL that passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct RequestTarget<'a> {
     /// `https`.
     pub tls: bool,
     /// The host as written: a name, an IPv4 address or one in brackets.
@@ -41,7 +41,7 @@ pub struct Target<'a> {
 
 impl Guard {
     /// Looks at a canonical URL before anything is resolved.
-    pub fn url<'a>(&self, url: &'a str) -> Result<Target<'a>, Reason> {
+    pub fn url<'a>(&self, url: &'a str) -> Result<RequestTarget<'a>, Reason> {
         let tls = match page::url::scheme_of(url) {
             "https" => true,
             "http" => false,
@@ -61,7 +61,7 @@ impl Guard {
             Some(address) => self.address(SocketAddr::new(address, port))?,
             None => self.name(host)?,
         }
-        Ok(Target { tls, host, port, address })
+        Ok(RequestTarget { tls, host, port, address })
     }
 
     /// Looks at an address: one that a name resolved to, or a connected peer.

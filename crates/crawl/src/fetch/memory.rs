@@ -28,7 +28,7 @@ pub struct BodyMemory {
 
 /// What one body has of it.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct MemoryReservation {
     /// The body may have so many bytes.
     pub bytes: usize,
     taken: Option<OwnedSemaphorePermit>,
@@ -41,9 +41,9 @@ impl Default for BodyMemory {
     }
 }
 
-impl Default for Room {
-    fn default() -> Room {
-        Room { bytes: FREE_BYTES, taken: None, turn: None }
+impl Default for MemoryReservation {
+    fn default() -> MemoryReservation {
+        MemoryReservation { bytes: FREE_BYTES, taken: None, turn: None }
     }
 }
 
@@ -54,7 +54,7 @@ impl BodyMemory {
     }
 
     /// Gives a body as much again as it has, as soon as there is room.
-    pub(super) async fn grow(&self, body: &mut Room) {
+    pub(super) async fn grow(&self, body: &mut MemoryReservation) {
         let steps = u32::try_from(body.bytes / FREE_BYTES).unwrap_or(u32::MAX);
         // Neither is ever closed.
         tokio::select! {
@@ -74,21 +74,21 @@ impl BodyMemory {
     }
 }
 
-impl Room {
+impl MemoryReservation {
     /// The bytes of a body, with its room for as long as somebody has them.
     pub fn keep(self, bytes: Bytes) -> Bytes {
-        struct Kept {
+        struct AccountedBytes {
             bytes: Bytes,
-            _room: Room,
+            _room: MemoryReservation,
         }
-        impl AsRef<[u8]> for Kept {
+        impl AsRef<[u8]> for AccountedBytes {
             fn as_ref(&self) -> &[u8] {
                 &self.bytes
             }
         }
         match self.taken.is_none() && self.turn.is_none() {
             true => bytes,
-            false => Bytes::from_owner(Kept { bytes, _room: self }),
+            false => Bytes::from_owner(AccountedBytes { bytes, _room: self }),
         }
     }
 }
@@ -105,7 +105,7 @@ mod tests {
         for _ in 0..20 {
             let memory = memory.clone();
             bodies.spawn(async move {
-                let mut room = Room::default();
+                let mut room = MemoryReservation::default();
                 // All of them want more than there is for one.
                 while room.bytes < 32 * FREE_BYTES {
                     memory.grow(&mut room).await;
@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn room_is_taken_until_the_last_copy_of_the_bytes_is_dropped() {
         let memory = BodyMemory::new(4 * FREE_BYTES);
-        let mut room = Room::default();
+        let mut room = MemoryReservation::default();
         memory.grow(&mut room).await;
         memory.grow(&mut room).await;
         assert_eq!((room.bytes, memory.room.available_permits()), (4 * FREE_BYTES, 1));
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(memory.turn.available_permits(), 0);
         drop(part);
         assert_eq!((memory.room.available_permits(), memory.turn.available_permits()), (4, 1));
-        let short = Room::default().keep(Bytes::from_static(b"short"));
+        let short = MemoryReservation::default().keep(Bytes::from_static(b"short"));
         assert_eq!((&*short, memory.room.available_permits()), (&b"short"[..], 4));
     }
 }

@@ -50,11 +50,11 @@ struct Origin {
 struct Idle {
     number: u64,
     since: Instant,
-    held: Held,
+    held: PooledConnection,
 }
 
 /// A connection with its slot of the whole.
-pub(super) struct Held {
+pub(super) struct PooledConnection {
     pub wire: Wire,
     _slot: OwnedSemaphorePermit,
 }
@@ -116,7 +116,7 @@ impl Pool {
 impl Lease<'_> {
     /// An idle connection that this guard allows. Those it does not allow and those
     /// that idled too long are closed on the way.
-    pub fn take(&self, guard: &Guard) -> Option<Held> {
+    pub fn take(&self, guard: &Guard) -> Option<PooledConnection> {
         let now = Instant::now();
         let mut shelf = self.pool.lock();
         shelf.close_older_than(now, self.pool.keep_idle);
@@ -130,29 +130,29 @@ impl Lease<'_> {
     }
 
     /// Waits for a slot of the whole, for a new connection.
-    pub async fn slot(&self) -> Slot {
+    pub async fn slot(&self) -> PoolSlot {
         loop {
             if let Ok(permit) = self.pool.total.clone().try_acquire_owned() {
-                return Slot(permit);
+                return PoolSlot(permit);
             }
             let waiting = {
                 let mut shelf = self.pool.lock();
                 if shelf.close_oldest() {
                     continue;
                 }
-                Waiting::begin(self.pool, &mut shelf)
+                WaitingRequest::begin(self.pool, &mut shelf)
             };
             let permit = self.pool.total.clone().acquire_owned().await;
             drop(waiting);
             if let Ok(permit) = permit {
-                return Slot(permit);
+                return PoolSlot(permit);
             }
         }
     }
 
     /// Puts a connection back for the next request. It is closed instead if some
     /// request waits for a slot.
-    pub fn put(&self, held: Held) {
+    pub fn put(&self, held: PooledConnection) {
         let now = Instant::now();
         let mut shelf = self.pool.lock();
         shelf.close_older_than(now, self.pool.keep_idle);
@@ -181,25 +181,25 @@ impl Drop for Lease<'_> {
 }
 
 /// A slot of the whole, not yet used.
-pub(super) struct Slot(OwnedSemaphorePermit);
+pub(super) struct PoolSlot(OwnedSemaphorePermit);
 
-impl Slot {
-    pub fn hold(self, wire: Wire) -> Held {
-        Held { wire, _slot: self.0 }
+impl PoolSlot {
+    pub fn hold(self, wire: Wire) -> PooledConnection {
+        PooledConnection { wire, _slot: self.0 }
     }
 }
 
 /// Counts a request that waits, even if it is given up.
-struct Waiting<'a>(&'a Pool);
+struct WaitingRequest<'a>(&'a Pool);
 
-impl<'a> Waiting<'a> {
-    fn begin(pool: &'a Pool, shelf: &mut Shelf) -> Waiting<'a> {
+impl<'a> WaitingRequest<'a> {
+    fn begin(pool: &'a Pool, shelf: &mut Shelf) -> WaitingRequest<'a> {
         shelf.waiting += 1;
-        Waiting(pool)
+        WaitingRequest(pool)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
         self.0.lock().waiting -= 1;
     }

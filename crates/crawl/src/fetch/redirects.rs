@@ -6,7 +6,7 @@
 
 use super::client::Fetcher;
 use super::outcome::{Outcome, Reason};
-use super::request::Ask;
+use super::request::FetchRequest;
 
 /// Redirects that are followed for a page.
 pub const PAGE_HOPS_MAX: u8 = 10;
@@ -36,7 +36,7 @@ pub enum HopVerdict {
 
 /// The end of a chain and the way there.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Followed {
+pub struct FollowedChain {
     /// What came of the last request.
     pub outcome: Outcome,
     /// The URL that `outcome` is about.
@@ -45,7 +45,7 @@ pub struct Followed {
     pub hops: Vec<Hop>,
 }
 
-impl Followed {
+impl FollowedChain {
     /// The status that the chain ended with. One that was too long, or went in a
     /// circle, ended with a redirect, which `page::robots::answer` wants to know.
     pub fn status(&self) -> Option<u16> {
@@ -61,10 +61,10 @@ impl Fetcher {
     /// redirect is only reported. `check` sees each hop before it is followed.
     pub async fn follow(
         &self,
-        ask: &Ask<'_>,
+        ask: &FetchRequest<'_>,
         hops_max: u8,
         mut check: impl FnMut(&Hop) -> HopVerdict,
-    ) -> Followed {
+    ) -> FollowedChain {
         let first_origin = page::url::origin_of(ask.url);
         let mut url = ask.url.to_owned();
         let mut hops: Vec<Hop> = Vec::new();
@@ -72,7 +72,7 @@ impl Fetcher {
         loop {
             let outcome = self.get(&hop_ask(ask, &url, is_at_home, hops.is_empty())).await;
             let Outcome::Redirect(redirect) = outcome else {
-                return Followed { outcome, url, hops };
+                return FollowedChain { outcome, url, hops };
             };
             let is_loop = redirect.to == url || hops.iter().any(|hop| hop.from == redirect.to);
             let is_last = hops.len() >= usize::from(hops_max);
@@ -91,10 +91,10 @@ impl Fetcher {
                     url = redirect.to;
                 }
                 HopVerdict::Report => {
-                    return Followed { outcome: Outcome::Redirect(redirect), url, hops };
+                    return FollowedChain { outcome: Outcome::Redirect(redirect), url, hops };
                 }
                 HopVerdict::Refuse(reason) => {
-                    return Followed { outcome: reason.outcome(), url, hops };
+                    return FollowedChain { outcome: reason.outcome(), url, hops };
                 }
             }
         }
@@ -103,8 +103,13 @@ impl Fetcher {
 
 /// The request for a hop. Validators belong to the first URL alone; headers and
 /// Referer are dropped for good once the chain has left the first origin.
-fn hop_ask<'a>(ask: &Ask<'a>, url: &'a str, is_at_home: bool, is_first: bool) -> Ask<'a> {
-    Ask {
+fn hop_ask<'a>(
+    ask: &FetchRequest<'a>,
+    url: &'a str,
+    is_at_home: bool,
+    is_first: bool,
+) -> FetchRequest<'a> {
+    FetchRequest {
         url,
         guard: ask.guard,
         etag: ask.etag.filter(|_| is_first),

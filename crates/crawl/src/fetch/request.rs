@@ -16,7 +16,7 @@ use hyper::{HeaderMap, Method, Request, Uri};
 use super::bandwidth::Bandwidth;
 use super::guard::Guard;
 use super::outcome::Reason;
-use super::wire::Sent;
+use super::wire::RequestBody;
 
 const ACCEPTED: HeaderValue =
     HeaderValue::from_static("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
@@ -29,7 +29,7 @@ const OUR_OWN: [HeaderName; 7] =
 /// One thing to ask for.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Ask<'a> {
+pub struct FetchRequest<'a> {
     pub url: &'a str,
     /// What may be reached.
     pub guard: &'a Guard,
@@ -55,10 +55,10 @@ pub struct Ask<'a> {
     pub user_agent: Option<&'a HeaderValue>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> FetchRequest<'a> {
     /// Asks for the URL and nothing special.
-    pub fn new(url: &'a str, guard: &'a Guard) -> Ask<'a> {
-        Ask {
+    pub fn new(url: &'a str, guard: &'a Guard) -> FetchRequest<'a> {
+        FetchRequest {
             url,
             guard,
             etag: None,
@@ -94,7 +94,7 @@ impl<'a> Ask<'a> {
 }
 
 /// Values of headers may be secrets, so only their names are shown.
-impl fmt::Debug for Ask<'_> {
+impl fmt::Debug for FetchRequest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&HeaderName> = self.headers.iter().map(|(name, _)| name).collect();
         f.debug_struct("Ask").field("url", &self.url).field("headers", &names).finish()
@@ -104,10 +104,10 @@ impl fmt::Debug for Ask<'_> {
 /// Builds the request for a connection. HTTP/2 carries the whole URL, HTTP/1 the
 /// path and a Host header.
 pub(super) fn build(
-    ask: &Ask<'_>,
+    ask: &FetchRequest<'_>,
     user_agent: &HeaderValue,
     is_h2: bool,
-) -> Result<Request<Sent>, Reason> {
+) -> Result<Request<RequestBody>, Reason> {
     let origin = page::url::origin_of(ask.url);
     let path = page::url::path_of(ask.url);
     let path = path.split_once('#').map_or(path, |(before, _)| before);
@@ -139,7 +139,7 @@ pub(super) fn build(
             headers.insert(name.clone(), value.clone());
         }
     }
-    let mut request = Request::new(Sent(ask.form.cloned()));
+    let mut request = Request::new(RequestBody(ask.form.cloned()));
     if ask.form.is_some() {
         *request.method_mut() = Method::POST;
         headers.insert(CONTENT_TYPE, FORM);

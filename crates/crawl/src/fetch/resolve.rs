@@ -50,7 +50,7 @@ pub type GivenLookup = dyn Fn(&str) -> Vec<IpAddr> + Send + Sync;
 /// Looks names up and remembers them.
 pub(super) struct Resolver {
     lookup: Lookup,
-    known: Mutex<HashMap<Box<str>, Answer>>,
+    known: Mutex<HashMap<Box<str>, ResolvedAddresses>>,
     slots: Arc<Semaphore>,
     kept: Duration,
     known_max: usize,
@@ -58,7 +58,7 @@ pub(super) struct Resolver {
 
 /// No addresses: the name could not be resolved.
 #[derive(Clone)]
-struct Answer {
+struct ResolvedAddresses {
     addresses: Arc<[IpAddr]>,
     until: Instant,
 }
@@ -108,7 +108,10 @@ impl Resolver {
         if known.len() >= self.known_max {
             known.clear();
         }
-        known.insert(host.into(), Answer { addresses: addresses.clone(), until: now + kept });
+        known.insert(
+            host.into(),
+            ResolvedAddresses { addresses: addresses.clone(), until: now + kept },
+        );
     }
 
     async fn look_up(&self, host: &str) -> Arc<[IpAddr]> {

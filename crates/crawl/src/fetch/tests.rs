@@ -31,9 +31,9 @@ fn limits() -> Limits {
     }
 }
 
-fn settings(limits: Limits) -> Settings {
+fn settings(limits: Limits) -> FetcherSettings {
     let here: IpAddr = [127, 0, 0, 1].into();
-    Settings {
+    FetcherSettings {
         agent: "driftline/0".to_owned(),
         contact: "https://owner.example/bot".to_owned(),
         limits,

@@ -44,8 +44,14 @@ pub(super) struct Wire {
 type Io = Box<dyn Stream>;
 
 enum Speaks {
-    H1 { sender: http1::SendRequest<Sent>, driver: Box<http1::Connection<TokioIo<Io>, Sent>> },
-    H2 { sender: h2::client::SendRequest<Bytes>, driver: Box<h2::client::Connection<Io, Bytes>> },
+    H1 {
+        sender: http1::SendRequest<RequestBody>,
+        driver: Box<http1::Connection<TokioIo<Io>, RequestBody>>,
+    },
+    H2 {
+        sender: h2::client::SendRequest<Bytes>,
+        driver: Box<h2::client::Connection<Io, Bytes>>,
+    },
 }
 
 /// The body of an answer while it comes in.
@@ -56,9 +62,9 @@ pub(super) enum Payload {
 
 /// What is sent with a request: a form, or nothing.
 #[derive(Default)]
-pub(super) struct Sent(pub Option<Bytes>);
+pub(super) struct RequestBody(pub Option<Bytes>);
 
-impl Body for Sent {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -128,7 +134,10 @@ impl Wire {
     }
 
     /// Sends a request and waits for the head of the answer.
-    pub async fn ask(&mut self, request: Request<Sent>) -> Result<Response<Payload>, Reason> {
+    pub async fn ask(
+        &mut self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Payload>, Reason> {
         match &mut self.speaks {
             Speaks::H1 { sender, .. } => {
                 let answer = sender.send_request(request);
@@ -140,7 +149,7 @@ impl Wire {
                 self.driven(poll_fn(|cx| sender.poll_ready(cx)))
                     .await
                     .map_err(|error| h2_reason(&error))?;
-                let (head, Sent(form)) = request.into_parts();
+                let (head, RequestBody(form)) = request.into_parts();
                 let request = Request::from_parts(head, ());
                 let (answer, mut sending) = sender
                     .send_request(request, form.is_none())

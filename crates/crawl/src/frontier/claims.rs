@@ -4,8 +4,8 @@
 //! Invariants: whoever has nothing is given something before anybody is given more than
 //! its weight; of several jobs none can hold everything, however slow it is.
 
-use super::host::{self, Host, Hunger};
-use super::{Frontier, HostKey, Want};
+use super::host::{self, FrontierHost, Hunger};
+use super::{DocumentDemand, Frontier, HostKey};
 use std::collections::{BTreeSet, VecDeque};
 use store::ids::{JobId, Part};
 
@@ -14,7 +14,7 @@ use store::ids::{JobId, Part};
 const RESERVE: usize = 4;
 
 /// What a job asks for.
-struct Asking {
+struct JobDemand {
     job: JobId,
     stride: u64,
     held: usize,
@@ -27,7 +27,12 @@ impl<T> Frontier<T> {
     /// Lines of the given parts that could use documents now, soonest first; only those
     /// that are running out, unless everybody may fill up. What is wanted counts as
     /// claimed until [`Frontier::claimed`] tells what came.
-    pub fn wants(&mut self, now_ms: i64, fill: bool, of: impl Fn(Part) -> bool) -> Vec<Want> {
+    pub fn wants(
+        &mut self,
+        now_ms: i64,
+        fill: bool,
+        of: impl Fn(Part) -> bool,
+    ) -> Vec<DocumentDemand> {
         let room = self.limits.claimed_max.saturating_sub(self.claimed);
         if room == 0 {
             return Vec::new();
@@ -47,11 +52,11 @@ impl<T> Frontier<T> {
                 .collect();
             asking.push((*job, lines));
         }
-        let mut jobs: Vec<Asking> = Vec::new();
+        let mut jobs: Vec<JobDemand> = Vec::new();
         for (job, lines) in asking.into_iter().filter(|(_, lines)| !lines.is_empty()) {
             let share = self.shares.share(job);
             let (stride, held) = (share.stride, share.held);
-            jobs.push(Asking { job, stride, held, lines, full: Vec::new() });
+            jobs.push(JobDemand { job, stride, held, lines, full: Vec::new() });
         }
         self.share_out(room, &mut jobs);
         let mut wants = Vec::new();
@@ -59,7 +64,7 @@ impl<T> Frontier<T> {
             let given = asking.lines.into_iter().map(|(host, given, _)| (host, given));
             for (host, documents) in asking.full.into_iter().chain(given) {
                 if documents > 0 {
-                    wants.push(Want { host, job: asking.job, documents });
+                    wants.push(DocumentDemand { host, job: asking.job, documents });
                 }
             }
         }
@@ -67,7 +72,7 @@ impl<T> Frontier<T> {
             self.claimed += want.documents;
             self.shares.hold(want.job, want.documents);
             if let Some(line) = self.hosts.get_mut(&want.host).and_then(|it| it.line(want.job)) {
-                line.asked = want.documents;
+                line.requested = want.documents;
             }
             self.settle(want.host);
         }
@@ -75,7 +80,7 @@ impl<T> Frontier<T> {
     }
 
     /// Documents were claimed as wanted; `exhausted` if there are no more.
-    pub fn claimed(&mut self, want: Want, documents: Vec<T>, exhausted: bool) {
+    pub fn claimed(&mut self, want: DocumentDemand, documents: Vec<T>, exhausted: bool) {
         let came = documents.len();
         match self.hosts.get_mut(&want.host) {
             Some(host) => host.fill(want.job, documents),
@@ -85,36 +90,36 @@ impl<T> Frontier<T> {
     }
 
     /// What was wanted is not claimed now; it may be wanted again at once.
-    pub fn cancel(&mut self, want: Want) {
+    pub fn cancel(&mut self, want: DocumentDemand) {
         self.end_want(want, 0, false);
     }
 
     /// What was wanted is not claimed, and nothing more of the line is until somebody says that
     /// there is work.
-    pub fn abandon(&mut self, want: Want) {
+    pub fn abandon(&mut self, want: DocumentDemand) {
         self.end_want(want, 0, true);
     }
 
     /// A want is answered: so many documents have come, and there are no more if it is exhausted.
-    fn end_want(&mut self, want: Want, came: usize, exhausted: bool) {
+    fn end_want(&mut self, want: DocumentDemand, came: usize, exhausted: bool) {
         self.claimed -= want.documents.saturating_sub(came);
         let line = self.hosts.get_mut(&want.host).and_then(|host| host.line(want.job));
         if let Some(line) = line {
             line.exhausted = exhausted;
-            let asked = std::mem::take(&mut line.asked);
+            let requested = std::mem::take(&mut line.requested);
             self.shares.hold(want.job, came);
-            self.shares.release(want.job, asked);
+            self.shares.release(want.job, requested);
         }
         self.settle(want.host);
     }
 
     /// One document after the other goes to the job that has least for its weight, and
     /// there to the next line.
-    fn share_out(&self, room: usize, jobs: &mut [Asking]) {
+    fn share_out(&self, room: usize, jobs: &mut [JobDemand]) {
         let known = self.shares.jobs();
         let reserve = if known > 1 { self.limits.claimed_max / RESERVE } else { 0 };
         let little = (reserve / known.max(1)).max(1);
-        let order = |asking: &Asking| (asking.held as u64).saturating_mul(asking.stride);
+        let order = |asking: &JobDemand| (asking.held as u64).saturating_mul(asking.stride);
         let mut behind: BTreeSet<(u64, usize)> =
             jobs.iter().enumerate().map(|(at, asking)| (order(asking), at)).collect();
         for left in (1..=room).rev() {
@@ -136,7 +141,8 @@ impl<T> Frontier<T> {
 
     /// How many documents a line should have waiting.
     pub(super) fn enough(&self, key: HostKey, job: JobId) -> usize {
-        let delay_ms = self.hosts.get(&key).map_or(0, |host: &Host<T>| host.politeness.delay_ms);
+        let delay_ms =
+            self.hosts.get(&key).map_or(0, |host: &FrontierHost<T>| host.politeness.delay_ms);
         let interval_ms = self.gates.interval_ms((self.shares.connection(job), key.bin));
         match delay_ms.max(interval_ms) {
             0 => (self.limits.claimed_max / 2).max(1),

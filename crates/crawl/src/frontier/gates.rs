@@ -33,7 +33,7 @@ impl Pace {
 }
 
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct ThrottleGate {
     pace: Pace,
     next_us: i64,
     in_flight: usize,
@@ -41,7 +41,7 @@ pub(super) struct Gate {
     parked: BTreeSet<(HostKey, JobId)>,
 }
 
-impl Gate {
+impl ThrottleGate {
     fn is_full(&self) -> bool {
         self.pace.requests_max.is_some_and(|most| self.in_flight >= most)
     }
@@ -50,7 +50,7 @@ impl Gate {
 /// All gates. A bin without one is free.
 #[derive(Default)]
 pub(super) struct Gates {
-    gates: HashMap<(ConnectionId, BinId), Gate>,
+    gates: HashMap<(ConnectionId, BinId), ThrottleGate>,
 }
 
 type Key = (ConnectionId, BinId);
@@ -68,7 +68,11 @@ impl Gates {
             });
         }
         let next_us = pace.not_before_ms.saturating_mul(US);
-        let gate = self.gates.entry(key).or_insert(Gate { in_flight, next_us, ..Gate::default() });
+        let gate = self.gates.entry(key).or_insert(ThrottleGate {
+            in_flight,
+            next_us,
+            ..ThrottleGate::default()
+        });
         // A shorter interval counts at once, not after the longer one.
         let wait_us = (gate.next_us - now_ms * US).min(pace.interval_us);
         if gate.pace.interval_us > pace.interval_us {

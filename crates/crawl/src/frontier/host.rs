@@ -3,7 +3,7 @@
 //! Pure bookkeeping of the frontier. Invariant: within a host that can serve only one
 //! after the other, jobs take turns by their strides.
 
-use super::{HostKey, Politeness, Request, SLOW_MS};
+use super::{HostKey, OpenRequest, Politeness, SLOW_MS};
 use std::collections::VecDeque;
 use store::ids::{BinId, JobId, Part};
 
@@ -29,7 +29,7 @@ pub(super) struct Line<T> {
     /// The database had nothing more when it was last asked.
     pub exhausted: bool,
     /// So many documents are being asked for.
-    pub asked: usize,
+    pub requested: usize,
     /// What it has had of this host.
     pub pass: u64,
     /// Its place among the lines of its job: the one that was served longest ago first.
@@ -46,7 +46,7 @@ impl<T> Line<T> {
             waiting: VecDeque::new(),
             in_flight: 0,
             exhausted: false,
-            asked: 0,
+            requested: 0,
             pass,
             turn,
             stand: LineState::Idle,
@@ -56,16 +56,16 @@ impl<T> Line<T> {
 
     /// Whether nothing of it is here and nothing can come.
     fn is_over(&self) -> bool {
-        self.exhausted && self.asked == 0 && self.waiting.is_empty() && self.in_flight == 0
+        self.exhausted && self.requested == 0 && self.waiting.is_empty() && self.in_flight == 0
     }
 }
 
-pub(super) struct Host<T> {
+pub(super) struct FrontierHost<T> {
     pub politeness: Politeness,
     pub lines: Vec<Line<T>>,
     pub in_flight: usize,
     /// The requests under way, oldest first.
-    requests: VecDeque<Request>,
+    requests: VecDeque<OpenRequest>,
     /// Whether its last answer came promptly.
     pub is_prompt: bool,
     /// Nothing may start until something else was asked: robots.txt.
@@ -76,9 +76,9 @@ pub(super) struct Host<T> {
     pub clock: u64,
 }
 
-impl<T> Host<T> {
-    pub fn new(politeness: Politeness) -> Host<T> {
-        Host {
+impl<T> FrontierHost<T> {
+    pub fn new(politeness: Politeness) -> FrontierHost<T> {
+        FrontierHost {
             politeness,
             lines: Vec::new(),
             in_flight: 0,
@@ -126,7 +126,7 @@ impl<T> Host<T> {
         stride: u64,
         turn: u64,
         now_ms: i64,
-    ) -> Option<(T, Request)> {
+    ) -> Option<(T, OpenRequest)> {
         let line = self.line(job)?;
         let document = line.waiting.pop_front()?;
         let at = line.pass;
@@ -135,13 +135,13 @@ impl<T> Host<T> {
         line.in_flight += 1;
         self.clock = self.clock.max(at);
         self.in_flight += 1;
-        let request = Request { begun_ms: now_ms, is_prompt: self.is_prompt };
+        let request = OpenRequest { begun_ms: now_ms, is_prompt: self.is_prompt };
         self.requests.push_back(request);
         Some((document, request))
     }
 
     /// A request of a job has ended. Returns which; of several that overlap, the oldest.
-    pub fn ended(&mut self, job: JobId) -> Option<Request> {
+    pub fn ended(&mut self, job: JobId) -> Option<OpenRequest> {
         self.in_flight = self.in_flight.saturating_sub(1);
         if let Some(line) = self.line(job) {
             line.in_flight = line.in_flight.saturating_sub(1);

@@ -129,7 +129,7 @@ impl<T> Frontier<T> {
     fn feed(&mut self, key: HostKey, at: usize) {
         let (host, enough) = (&self.hosts[&key], self.enough(key, self.hosts[&key].lines[at].job));
         let line = &host.lines[at];
-        let hungry = !line.exhausted && line.asked == 0 && line.waiting.len() < enough;
+        let hungry = !line.exhausted && line.requested == 0 && line.waiting.len() < enough;
         let gate_ms = self.gates.due_ms((self.shares.connection(line.job), key.bin));
         let due_ms = host.politeness.next_ms.max(gate_ms.unwrap_or(i64::MIN));
         let hungry_at = hungry.then_some((!line.waiting.is_empty(), due_ms, line.waiting.len()));

@@ -33,7 +33,7 @@ pub(super) struct Share {
 }
 
 /// What a connection allows.
-struct Allowed {
+struct ConnectionShares {
     requests_max: usize,
     in_flight: usize,
     /// Its jobs that could start something, the one furthest behind first.
@@ -46,7 +46,7 @@ struct Allowed {
 #[derive(Default)]
 pub(super) struct Shares {
     jobs: BTreeMap<JobId, Share>,
-    connections: HashMap<ConnectionId, Allowed>,
+    connections: HashMap<ConnectionId, ConnectionShares>,
     /// Connections with room and a job that is ready, the one furthest behind first.
     open: BTreeSet<(u64, ConnectionId)>,
     /// Where the job stood that was served last.
@@ -119,8 +119,8 @@ impl Shares {
         self.jobs.len()
     }
 
-    fn allowed(&mut self, connection: ConnectionId) -> &mut Allowed {
-        self.connections.entry(connection).or_insert(Allowed {
+    fn allowed(&mut self, connection: ConnectionId) -> &mut ConnectionShares {
+        self.connections.entry(connection).or_insert(ConnectionShares {
             requests_max: usize::MAX,
             in_flight: 0,
             ready: BTreeSet::new(),

@@ -19,7 +19,7 @@ const PROMPT_SHARE: usize = 4;
 
 /// A request under way, as far as slots are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct OpenRequest {
     pub begun_ms: i64,
     /// Whether its host had answered promptly before.
     pub is_prompt: bool,
@@ -113,11 +113,11 @@ impl Slots {
         next.into_iter().flatten().min().filter(|_| slow < self.slow_max)
     }
 
-    pub fn take(&mut self, request: Request) {
+    pub fn take(&mut self, request: OpenRequest) {
         self.begun(request.is_prompt).add(request.begun_ms);
     }
 
-    pub fn release(&mut self, request: Request) {
+    pub fn release(&mut self, request: OpenRequest) {
         self.begun(request.is_prompt).remove(request.begun_ms);
     }
 
@@ -136,8 +136,8 @@ impl Slots {
 mod tests {
     use super::*;
 
-    fn at(begun_ms: i64, is_prompt: bool) -> Request {
-        Request { begun_ms, is_prompt }
+    fn at(begun_ms: i64, is_prompt: bool) -> OpenRequest {
+        OpenRequest { begun_ms, is_prompt }
     }
 
     #[test]

@@ -28,7 +28,7 @@ type Document = (i64, i64);
 /// A crawl of bins with so many documents each, on a clock of its own.
 struct Crawl {
     frontier: Frontier<Document>,
-    limits: Limits,
+    limits: FrontierLimits,
     now_ms: i64,
     delays: BTreeMap<i64, i64>,
     queued: BTreeMap<i64, i64>,
@@ -39,7 +39,7 @@ struct Crawl {
 }
 
 impl Crawl {
-    fn new(limits: Limits, bins: &[(i64, i64)]) -> Crawl {
+    fn new(limits: FrontierLimits, bins: &[(i64, i64)]) -> Crawl {
         let mut frontier = Frontier::new(limits);
         let mut crawl_bins = (BTreeMap::new(), BTreeMap::new());
         for (bin, (documents, delay_ms)) in (0..).zip(bins) {
@@ -115,8 +115,13 @@ impl Crawl {
     }
 }
 
-const LIMITS: Limits =
-    Limits { in_flight_max: 4, slow_max: 0, uncommitted_max: 12, claimed_max: 20, ahead_ms: 500 };
+const LIMITS: FrontierLimits = FrontierLimits {
+    in_flight_max: 4,
+    slow_max: 0,
+    uncommitted_max: 12,
+    claimed_max: 20,
+    ahead_ms: 500,
+};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
@@ -225,7 +230,7 @@ fn what_is_wanted_counts_as_claimed_until_it_comes() {
 
 #[test]
 fn what_a_crash_would_repeat_is_bounded_however_much_waits() {
-    let limits = Limits { uncommitted_max: 3, ..LIMITS };
+    let limits = FrontierLimits { uncommitted_max: 3, ..LIMITS };
     let mut frontier: Frontier<Document> = Frontier::new(limits);
     frontier.add_work(key(1), JOB, FREE, Pace::default());
     let wants = frontier.wants(0, true, |_| true);
@@ -281,7 +286,7 @@ fn a_part_that_is_lost_is_forgotten() {
 #[test]
 fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
     for jump_ms in [7_200_000, -7_200_000] {
-        let limits = Limits {
+        let limits = FrontierLimits {
             in_flight_max: 4,
             slow_max: 0,
             uncommitted_max: 10,
@@ -309,7 +314,7 @@ fn a_clock_that_is_set_neither_rushes_a_host_nor_leaves_it_alone_for_hours() {
 }
 
 /// A frontier with hosts that have one document each, without delay.
-fn with_hosts(limits: Limits, hosts: std::ops::RangeInclusive<i64>) -> Frontier<Document> {
+fn with_hosts(limits: FrontierLimits, hosts: std::ops::RangeInclusive<i64>) -> Frontier<Document> {
     let mut frontier: Frontier<Document> = Frontier::new(limits);
     for bin in hosts {
         frontier.add_work(key(bin), JOB, FREE, Pace::default());
@@ -332,7 +337,7 @@ fn start_all(frontier: &mut Frontier<Document>, now_ms: i64) -> Vec<HostKey> {
 
 #[test]
 fn hosts_that_do_not_answer_keep_the_others_waiting_for_half_a_second_only() {
-    let limits = Limits { in_flight_max: 2, slow_max: 3, ..LIMITS };
+    let limits = FrontierLimits { in_flight_max: 2, slow_max: 3, ..LIMITS };
     let mut frontier = with_hosts(limits, 1..=6);
     assert_eq!(start_all(&mut frontier, 0).len(), 2);
     assert_eq!(frontier.next(499), Next::WaitUntil(500));
@@ -346,7 +351,7 @@ fn hosts_that_do_not_answer_keep_the_others_waiting_for_half_a_second_only() {
 
 #[test]
 fn hosts_that_answered_promptly_have_slots_beside_any_number_of_silent_ones() {
-    let limits = Limits { in_flight_max: 4, slow_max: 1, ..LIMITS };
+    let limits = FrontierLimits { in_flight_max: 4, slow_max: 1, ..LIMITS };
     let mut frontier = with_hosts(limits, 1..=9);
     let first = start_all(&mut frontier, 0);
     assert_eq!(first.len(), 3, "one slot is for hosts that have answered");
@@ -366,7 +371,7 @@ fn hosts_that_answered_promptly_have_slots_beside_any_number_of_silent_ones() {
 
 #[test]
 fn a_slot_that_will_be_given_up_is_waited_for_by_a_clock_that_is_set_too() {
-    let limits = Limits { in_flight_max: 1, slow_max: 1, ..LIMITS };
+    let limits = FrontierLimits { in_flight_max: 1, slow_max: 1, ..LIMITS };
     let mut frontier = with_hosts(limits, 1..=2);
     assert_eq!(start_all(&mut frontier, 5).len(), 1);
     assert_eq!(frontier.next(6), Next::WaitUntil(505));

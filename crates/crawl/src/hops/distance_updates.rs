@@ -10,7 +10,7 @@ use page::ids::DocHash;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use store::ids::Part;
-use store::tables::hops::{self, Distance, Known, Leads, Says, Told};
+use store::tables::hops::{self, Distance, DistanceMessage, Leads, Says, SentState};
 use store::tables::leases::Lease;
 use store::tables::queue::Place;
 use store::{Db, Result, Tx};
@@ -29,16 +29,16 @@ pub struct LinkChanges<'a> {
 /// What documents are told of distances.
 #[derive(Debug, Default)]
 pub struct DistanceUpdates {
-    outbox: Outbox<Told, Leads>,
+    outbox: Outbox<DistanceMessage, Leads>,
 }
 
 /// A document or a list, where it led and where it leads.
-struct Teller<'a> {
+struct LinkingDocument<'a> {
     key: (Part, DocHash),
     distances: &'a [Distance],
     before: &'a Leads,
     /// All that it led to has heard of it.
-    is_told: bool,
+    is_sent: bool,
     now: &'a Leads,
 }
 
@@ -67,54 +67,54 @@ impl DistanceUpdates {
         let lists = changes.lists.iter().map(|it| (it, Some(&at_once)));
         for ((dochash, now), distances) in documents.chain(lists) {
             let Some(distances) = distances else { continue };
-            let nothing = (Leads::new(), Known::when_told(graphs));
+            let nothing = (Leads::new(), SentState::when_sent(graphs));
             let (before, known) = before.get(dochash).unwrap_or(&nothing);
-            let (key, is_told) = ((place.part, *dochash), *known == Known::when_told(graphs));
-            updates.tell_of(rules, &Teller { key, distances, before, is_told, now });
+            let (key, is_sent) = ((place.part, *dochash), *known == SentState::when_sent(graphs));
+            updates.record(rules, &LinkingDocument { key, distances, before, is_sent, now });
         }
         let rules = rules.clone();
         updates.outbox.announce(db, lease, move |tx, meanwhile| {
-            hops::save_leads(tx, rules.graphs(place), meanwhile, Known::Telling)
+            hops::save_leads(tx, rules.graphs(place), meanwhile, SentState::Sending)
         })?;
         Ok(updates)
     }
 
     /// Tells those a document leads to, and those it led to.
-    fn tell_of(&mut self, rules: &HopRules, teller: &Teller<'_>) {
-        let Teller { key, distances, before, is_told, now } = *teller;
+    fn record(&mut self, rules: &HopRules, document: &LinkingDocument<'_>) {
+        let LinkingDocument { key, distances, before, is_sent, now } = *document;
         let nothing = BTreeSet::new();
         let mut all = before.clone();
         for (link, targets) in now {
-            let told = before.get(link).filter(|_| is_told);
+            let told = before.get(link).filter(|_| is_sent);
             let new = targets.difference(told.unwrap_or(&nothing));
-            self.tell_targets(rules, teller, link, new, |kind| says(distances[kind]));
+            self.record_targets(rules, document, link, new, |kind| says(distances[kind]));
             all.entry(link.clone()).or_default().extend(targets);
         }
         if rules.forgets_links() {
             for (link, targets) in before {
                 let gone = targets.difference(now.get(link).unwrap_or(&nothing));
-                self.tell_targets(rules, teller, link, gone, |_| Says::Gone);
+                self.record_targets(rules, document, link, gone, |_| Says::Gone);
             }
         }
         let after = if rules.forgets_links() { now } else { &all };
-        if after != before || !is_told {
+        if after != before || !is_sent {
             self.outbox.note(key.1, after.clone(), all);
         }
     }
 
-    fn tell_targets<'a>(
+    fn record_targets<'a>(
         &mut self,
         rules: &HopRules,
-        teller: &Teller<'_>,
+        document: &LinkingDocument<'_>,
         link: &str,
         targets: impl Iterator<Item = &'a (DocHash, Part)>,
         says: impl Fn(usize) -> Says,
     ) {
-        let (source, link): (_, Arc<str>) = (teller.key, link.into());
+        let (source, link): (_, Arc<str>) = (document.key, link.into());
         for (target, part) in targets {
             let told = (0..rules.kinds.len()).map(|kind| {
                 let (target, link) = (*target, link.clone());
-                Told { target, source, link, kind, says: says(kind) }
+                DistanceMessage { target, source, link, kind, says: says(kind) }
             });
             self.outbox.send(*part, told);
         }
@@ -126,14 +126,14 @@ impl DistanceUpdates {
     }
 
     /// What a part is told.
-    pub fn to(&self, part: Part) -> &[Told] {
+    pub fn to(&self, part: Part) -> &[DistanceMessage] {
         self.outbox.to(part)
     }
 
     /// Writes that all has been told, in the transaction that tells the own part.
     pub fn record_sent(&self, tx: &mut Tx<'_>, rules: &HopRules, place: Place) -> Result<()> {
         let graphs = rules.graphs(place);
-        hops::save_leads(tx, graphs, self.outbox.sent(), Known::when_told(graphs))
+        hops::save_leads(tx, graphs, self.outbox.sent(), SentState::when_sent(graphs))
     }
 }
 

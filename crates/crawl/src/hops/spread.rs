@@ -10,9 +10,9 @@ use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::ids::{BinId, Part};
-use store::tables::hops::{self, News, Told};
+use store::tables::hops::{self, DistanceMessage, News};
 use store::tables::leases::{self, Lease};
-use store::tables::queue::{Adding, Place};
+use store::tables::queue::{AddContext, Place};
 use store::{Db, Result, Tx};
 
 /// News told in one go.
@@ -38,7 +38,7 @@ pub enum Spread {
 pub type WokenBins = BTreeSet<(Part, BinId)>;
 
 /// The holder of a part, who passes its news on.
-pub struct Spreading<'a, A> {
+pub struct SpreadContext<'a, A> {
     pub db: &'a Db,
     pub lease: &'a Lease,
     pub rules: &'a Arc<HopRules>,
@@ -47,19 +47,19 @@ pub struct Spreading<'a, A> {
     pub adding: A,
 }
 
-impl<A> Spreading<'_, A>
+impl<A> SpreadContext<'_, A>
 where
-    A: Fn(&mut Tx<'_>, Part) -> Result<Adding> + Clone + Send + 'static,
+    A: Fn(&mut Tx<'_>, Part) -> Result<AddContext> + Clone + Send + 'static,
 {
     /// Passes the news of a part on, and finds the lost again as far as that can be done.
     pub fn run(&self) -> Result<(WokenBins, Spread)> {
         let (db, place) = (self.db, self.place);
         let mut woken = BTreeSet::new();
         for _ in 0..STEPS_MAX {
-            let news = db.read(move |tx| hops::untold(tx, place, NEWS_MAX))?;
+            let news = db.read(move |tx| hops::unsent(tx, place, NEWS_MAX))?;
             let moves = match news.is_empty() {
                 true => self.find(&mut woken)?,
-                false => self.tell(news, &mut woken)?,
+                false => self.send(news, &mut woken)?,
             };
             if !moves {
                 let due = db.read(move |tx| hops::is_due(tx, place))?;
@@ -70,11 +70,11 @@ where
     }
 
     /// Tells news to all they concern.
-    fn tell(&self, news: Vec<News>, woken: &mut WokenBins) -> Result<bool> {
+    fn send(&self, news: Vec<News>, woken: &mut WokenBins) -> Result<bool> {
         let (place, rules) = (self.place, self.rules.clone());
         let keys: Vec<DocHash> = news.iter().map(|it| it.dochash).collect();
         let leads = self.db.read(move |tx| hops::leads(tx, rules.graphs(place), &keys))?;
-        let mut told: BTreeMap<Part, Vec<Told>> = BTreeMap::new();
+        let mut messages: BTreeMap<Part, Vec<DistanceMessage>> = BTreeMap::new();
         for it in &news {
             let kind = self.rules.kinds.iter().position(|kind| *kind == it.kind);
             let (Some(kind), Some((leads, _))) = (kind, leads.get(&it.dochash)) else { continue };
@@ -83,28 +83,33 @@ where
                 for (target, part) in targets {
                     let (source, link, says) =
                         ((place.part, it.dochash), link.clone(), says(it.distance));
-                    let to = told.entry(*part).or_default();
-                    to.push(Told { target: *target, source, link, kind, says });
+                    let to = messages.entry(*part).or_default();
+                    to.push(DistanceMessage { target: *target, source, link, kind, says });
                 }
             }
         }
-        let own = told.remove(&place.part).unwrap_or_default();
-        for (part, told) in told {
-            woken.extend(self.hear(part, told, Vec::new())?);
+        let own = messages.remove(&place.part).unwrap_or_default();
+        for (part, messages) in messages {
+            woken.extend(self.receive(part, messages, Vec::new())?);
         }
-        woken.extend(self.hear(place.part, own, news)?);
+        woken.extend(self.receive(place.part, own, news)?);
         Ok(true)
     }
 
     /// Has a part hear; `news` have been told to all with that.
-    fn hear(&self, part: Part, told: Vec<Told>, news: Vec<News>) -> Result<Vec<(Part, BinId)>> {
+    fn receive(
+        &self,
+        part: Part,
+        messages: Vec<DistanceMessage>,
+        news: Vec<News>,
+    ) -> Result<Vec<(Part, BinId)>> {
         let (lease, rules) = (self.lease.clone(), self.rules.clone());
         let (place, adding) = (Place { part, ..self.place }, self.adding.clone());
         let bins = self.db.write(move |tx| {
             leases::fence(tx, &lease)?;
             let adding = adding(tx, part)?;
-            let bins = rules.hear(tx, adding, &told, &mut [])?;
-            hops::told(tx, place, &news)?;
+            let bins = rules.receive(tx, adding, &messages, &mut [])?;
+            hops::mark_sent(tx, place, &news)?;
             Ok(bins)
         })?;
         Ok(bins.into_iter().map(|bin| (part, bin)).collect())

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use store::ids::{JobId, NodeId, Part, Run};
 use store::tables::hops::Leads;
-use store::tables::leases::{self, Asking, Lease};
+use store::tables::leases::{self, Lease, LeaseRequest};
 use store::testing::both_databases;
 use store::{Db, Error};
 
@@ -102,7 +102,7 @@ struct Graph<'a> {
 impl Graph<'_> {
     fn new(db: &Db, mode: HopcountMode) -> Graph<'_> {
         let take = |part| {
-            let asking = Asking {
+            let asking = LeaseRequest {
                 node: NodeId(1),
                 node_name: "n".into(),
                 now_ms: 0,
@@ -135,18 +135,18 @@ impl Graph<'_> {
         let updates = DistanceUpdates::plan(self.db, lease, rules, place(own), changes).unwrap();
         let updates = Arc::new(updates);
         for part in updates.parts().filter(|part| *part != own) {
-            self.hear(part, &updates, false);
+            self.receive(part, &updates, false);
         }
         if !dies {
-            self.hear(own, &updates, true);
+            self.receive(own, &updates, true);
         }
     }
 
-    fn hear(&self, to: Part, updates: &Arc<DistanceUpdates>, is_last: bool) {
+    fn receive(&self, to: Part, updates: &Arc<DistanceUpdates>, is_last: bool) {
         let (updates, rules) = (updates.clone(), self.rules.clone());
         self.db
             .write(move |tx| {
-                rules.hear(tx, adding(to), updates.to(to), &mut [])?;
+                rules.receive(tx, adding(to), updates.to(to), &mut [])?;
                 if is_last { updates.record_sent(tx, &rules, place(to)) } else { Ok(()) }
             })
             .unwrap();
@@ -157,7 +157,7 @@ impl Graph<'_> {
         self.db
             .write(move |tx| {
                 let told = rules.root(&[key(node)], says);
-                rules.hear(tx, adding(to), &told, &mut []).map(|_| ())
+                rules.receive(tx, adding(to), &told, &mut []).map(|_| ())
             })
             .unwrap();
     }
@@ -166,12 +166,12 @@ impl Graph<'_> {
         self.spreading(part, |_, it| Ok(adding(it))).run().unwrap();
     }
 
-    fn spreading<A>(&self, part: Part, adding: A) -> Spreading<'_, A>
+    fn spreading<A>(&self, part: Part, adding: A) -> SpreadContext<'_, A>
     where
-        A: Fn(&mut Tx<'_>, Part) -> Result<Adding> + Clone + Send + 'static,
+        A: Fn(&mut Tx<'_>, Part) -> Result<AddContext> + Clone + Send + 'static,
     {
         let (lease, rules) = (self.lease(part), &self.rules);
-        Spreading { db: self.db, lease, rules, place: place(part), adding }
+        SpreadContext { db: self.db, lease, rules, place: place(part), adding }
     }
 
     /// Dies after so many transactions: what it asks for then fails.
@@ -220,8 +220,8 @@ impl Graph<'_> {
     }
 }
 
-fn adding(part: Part) -> Adding {
-    Adding { place: place(part), run: Run(1), now_ms: 0, room: None }
+fn adding(part: Part) -> AddContext {
+    AddContext { place: place(part), run: Run(1), now_ms: 0, room: None }
 }
 
 fn play(db: &Db, mode: HopcountMode, steps: &[Step]) -> Model {

@@ -6,7 +6,7 @@
 //! some job now sends there; a job decides for its own outputs, those it had, and, when the
 //! source says that a document is gone, for those of the jobs that hold it too.
 
-use super::{Committing, Deciding, Offer, RowChange, Sent, decide};
+use super::{DecisionContext, IngestCommit, Offer, RowChange, SentDocument, decide};
 use crate::batch::Batch;
 use crate::compare::is_live;
 use crate::job::JobWork;
@@ -22,7 +22,7 @@ use store::{Result, Tx};
 
 /// How a document of a batch stands after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Stand {
+enum DocumentState {
     There {
         uri: String,
         version: String,
@@ -36,15 +36,15 @@ enum Stand {
 }
 
 /// The documents of a batch, and the other jobs that hold them.
-struct Standing {
-    stands: BTreeMap<DocHash, Stand>,
+struct BatchDocuments {
+    stands: BTreeMap<DocHash, DocumentState>,
     holders: HashMap<DocHash, Vec<JobId>>,
     /// Outlets of the jobs that hold some of them.
     siblings: BTreeMap<JobId, Vec<Outlet>>,
 }
 
 /// Decides on all documents of a batch.
-pub fn commit(tx: &mut Tx<'_>, at: Committing<'_>, job: &JobWork, batch: &Batch) -> Result<()> {
+pub fn commit(tx: &mut Tx<'_>, at: IngestCommit<'_>, job: &JobWork, batch: &Batch) -> Result<()> {
     if job.outlets.is_empty() && !job.has_siblings {
         return Ok(());
     }
@@ -57,7 +57,7 @@ pub fn commit(tx: &mut Tx<'_>, at: Committing<'_>, job: &JobWork, batch: &Batch)
     if stands.is_empty() {
         return Ok(());
     }
-    let standing = Standing::new(tx, at, job, stands)?;
+    let standing = BatchDocuments::new(tx, at, job, stands)?;
     for outlet in &job.outlets {
         standing.decide_own(tx, at, job, outlet)?;
     }
@@ -69,7 +69,7 @@ fn stands(
     job: &JobWork,
     batch: &Batch,
     is_concerned: impl Fn(&DocumentRecord) -> bool,
-) -> BTreeMap<DocHash, Stand> {
+) -> BTreeMap<DocHash, DocumentState> {
     let documents: HashMap<DocHash, &Document> =
         batch.documents.iter().map(|document| (document.dochash, document)).collect();
     let mut stands = BTreeMap::new();
@@ -77,9 +77,9 @@ fn stands(
         let stand = match record.change {
             // Outputs never had it.
             Change::NoContent => continue,
-            Change::Remove(_) if is_gone(record) => Stand::Gone,
-            Change::Remove(_) => Stand::Dropped,
-            Change::Add | Change::Update | Change::Keep => Stand::There {
+            Change::Remove(_) if is_gone(record) => DocumentState::Gone,
+            Change::Remove(_) => DocumentState::Dropped,
+            Change::Add | Change::Update | Change::Keep => DocumentState::There {
                 uri: job.uri(&record.docid),
                 version: documents.get(&record.dochash).map_or_else(String::new, |it| version(it)),
                 sent: !batch.job.unlisted.contains(&record.dochash),
@@ -93,10 +93,10 @@ fn stands(
 /// How the documents stand that leave the job, and that another job keeps.
 fn left(
     tx: &mut Tx<'_>,
-    at: Committing<'_>,
+    at: IngestCommit<'_>,
     job: &JobWork,
     batch: &Batch,
-) -> Result<Vec<(DocHash, Stand)>> {
+) -> Result<Vec<(DocHash, DocumentState)>> {
     if batch.job.kept_by_others.is_empty() {
         return Ok(Vec::new());
     }
@@ -104,8 +104,10 @@ fn left(
     let known: HashMap<DocHash, Document> =
         found.into_iter().map(|document| (document.dochash, document)).collect();
     let stand = |dochash: &DocHash| match known.get(dochash).filter(|it| is_live(it)) {
-        Some(it) => Stand::There { uri: job.uri(&it.docid), version: version(it), sent: false },
-        None => Stand::Gone,
+        Some(it) => {
+            DocumentState::There { uri: job.uri(&it.docid), version: version(it), sent: false }
+        }
+        None => DocumentState::Gone,
     };
     Ok(batch.job.kept_by_others.iter().map(|dochash| (*dochash, stand(dochash))).collect())
 }
@@ -122,13 +124,13 @@ fn is_gone(record: &DocumentRecord) -> bool {
     matches!(record.change, Change::Remove(Gone | Redirected | Robots))
 }
 
-impl Standing {
+impl BatchDocuments {
     fn new(
         tx: &mut Tx<'_>,
-        at: Committing<'_>,
+        at: IngestCommit<'_>,
         job: &JobWork,
-        stands: BTreeMap<DocHash, Stand>,
-    ) -> Result<Standing> {
+        stands: BTreeMap<DocHash, DocumentState>,
+    ) -> Result<BatchDocuments> {
         let (mut holders, mut siblings) = (HashMap::<_, Vec<JobId>>::new(), BTreeMap::new());
         if job.has_siblings {
             let keys: Vec<DocHash> = stands.keys().copied().collect();
@@ -141,7 +143,7 @@ impl Standing {
                 *outlets = outlets::of_job(tx, *sibling)?;
             }
         }
-        Ok(Standing { stands, holders, siblings })
+        Ok(BatchDocuments { stands, holders, siblings })
     }
 
     /// The ways of other jobs that hold a document to an output.
@@ -162,7 +164,7 @@ impl Standing {
     fn decide_own(
         &self,
         tx: &mut Tx<'_>,
-        at: Committing<'_>,
+        at: IngestCommit<'_>,
         job: &JobWork,
         outlet: &Outlet,
     ) -> Result<()> {
@@ -173,7 +175,7 @@ impl Standing {
         for (dochash, stand) in &self.stands {
             let mut found: Vec<(JobId, &Outlet)> =
                 self.other_ways(*dochash, outlet.connection).collect();
-            if matches!(stand, Stand::There { sent: true, .. }) && !outlet.former {
+            if matches!(stand, DocumentState::There { sent: true, .. }) && !outlet.former {
                 found.push((job.id, outlet));
             }
             let mut jobs: Vec<JobId> = found.iter().map(|it| it.0).collect();
@@ -185,11 +187,11 @@ impl Standing {
         for (dochash, jobs) in &ways {
             let route = routes.get(jobs).and_then(Option::as_ref);
             let offer = match (&self.stands[dochash], route) {
-                (Stand::There { uri, version, .. }, Some(route)) => {
-                    Offer::There(Sent { uri, version, authority, route })
+                (DocumentState::There { uri, version, .. }, Some(route)) => {
+                    Offer::There(SentDocument { uri, version, authority, route })
                 }
                 // It is others' now.
-                (Stand::Dropped, Some(_)) => continue,
+                (DocumentState::Dropped, Some(_)) => continue,
                 _ => Offer::Gone,
             };
             offers.push((*dochash, offer));
@@ -199,7 +201,7 @@ impl Standing {
 
     /// Tells outputs that only other jobs send to what is gone from its source: those jobs
     /// will find nothing that they have not known.
-    fn decide_others(&self, tx: &mut Tx<'_>, at: Committing<'_>, job: &JobWork) -> Result<()> {
+    fn decide_others(&self, tx: &mut Tx<'_>, at: IngestCommit<'_>, job: &JobWork) -> Result<()> {
         let is_own = |output| job.outlets.iter().any(|own| own.connection == output);
         let outputs: BTreeSet<ConnectionId> = self
             .siblings
@@ -213,7 +215,7 @@ impl Standing {
                 .stands
                 .iter()
                 .filter(|(dochash, stand)| {
-                    **stand == Stand::Gone && self.holders.contains_key(dochash)
+                    **stand == DocumentState::Gone && self.holders.contains_key(dochash)
                 })
                 .map(|(dochash, _)| (*dochash, Offer::Gone))
                 .collect();
@@ -226,7 +228,7 @@ impl Standing {
 /// Decides what an output must hear, and writes it.
 fn decide_all(
     tx: &mut Tx<'_>,
-    at: Committing<'_>,
+    at: IngestCommit<'_>,
     job: &JobWork,
     output: ConnectionId,
     offers: &[(DocHash, Offer<'_>)],
@@ -241,7 +243,7 @@ fn decide_all(
         .filter(|row| row.component.is_empty())
         .map(|row| (row.dochash, row))
         .collect();
-    let deciding = Deciding { seq: at.seq, job: job.id, now_ms: at.now_ms };
+    let deciding = DecisionContext { seq: at.seq, job: job.id, now_ms: at.now_ms };
     let mut moves = Vec::new();
     for (dochash, offer) in offers {
         let before = known.get(dochash);

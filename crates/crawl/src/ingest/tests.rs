@@ -11,8 +11,8 @@ fn route() -> Route {
     Route { ways: vec![JOB], version: "o1".into(), transformations: "t1".into() }
 }
 
-fn sent<'a>(version: &'a str, route: &'a Route) -> Sent<'a> {
-    Sent { uri: "http://a.example/", version, authority: Some("staff"), route }
+fn sent<'a>(version: &'a str, route: &'a Route) -> SentDocument<'a> {
+    SentDocument { uri: "http://a.example/", version, authority: Some("staff"), route }
 }
 
 /// The decision of a commit on a version of the document.
@@ -20,8 +20,8 @@ fn on(known: Option<&Ingest>, version: &str, seq: i64) -> RowChange {
     decide(known, Offer::There(sent(version, &route())), at(seq))
 }
 
-fn at(seq: i64) -> Deciding {
-    Deciding { seq: CommitNumber(seq), job: JOB, now_ms: 10 * seq }
+fn at(seq: i64) -> DecisionContext {
+    DecisionContext { seq: CommitNumber(seq), job: JOB, now_ms: 10 * seq }
 }
 
 /// What the output has after the first delivery of version `v1`.
@@ -64,7 +64,7 @@ fn an_output_hears_of_what_differs_and_of_nothing_else() {
     assert_eq!(other(|it| it.transformations = String::new()), update);
     assert_eq!(other(|it| it.ways = vec![JobId(1), JOB]), None);
     let route = route();
-    let open = Offer::There(Sent { authority: None, ..sent("v1", &route) });
+    let open = Offer::There(SentDocument { authority: None, ..sent("v1", &route) });
     assert_eq!(pending(decide(Some(&known), open, at(2))), update);
     // A document without a version is sent each time.
     let unversioned = acknowledged(saved(on(None, "", 1)).expect("it is new"), 1);
@@ -83,12 +83,12 @@ fn what_is_pending_is_replaced_by_what_is_newer() {
     assert_eq!(on(Some(&fresh), "v1", 2), RowChange::Keep, "it is on its way");
     let newer = saved(on(Some(&fresh), "v2", 3));
     let newer = newer.expect("it is different");
-    let expected = Some(Pending::new(Decision::Add, CommitNumber(3), JOB));
+    let expected = Some(PendingDecision::new(Decision::Add, CommitNumber(3), JOB));
     assert_eq!(newer.pending, expected, "the output may not have it yet");
     // It may have it all the same: the acknowledgement may be lost.
     let removed = saved(decide(Some(&newer), Offer::Gone, at(4)));
     let removed = removed.expect("the output is told");
-    assert_eq!(removed.pending, Some(Pending::new(Decision::Remove, CommitNumber(4), JOB)));
+    assert_eq!(removed.pending, Some(PendingDecision::new(Decision::Remove, CommitNumber(4), JOB)));
     assert_eq!(decide(Some(&removed), Offer::Gone, at(5)), RowChange::Keep);
     let back = on(Some(&removed), "v2", 6);
     assert_eq!(pending(back), Some(Decision::Add), "though its version is the same");
@@ -98,13 +98,13 @@ fn what_is_pending_is_replaced_by_what_is_newer() {
 #[test]
 fn what_was_given_up_is_tried_anew_by_the_next_look() {
     let mut known = taken();
-    let mut given_up = Pending::new(Decision::Update, CommitNumber(2), JobId(8));
+    let mut given_up = PendingDecision::new(Decision::Update, CommitNumber(2), JobId(8));
     given_up.check_ms = Some(ingests::NEVER_MS);
     given_up.error = Some("full".into());
     known.pending = Some(given_up);
     let again = saved(on(Some(&known), "v1", 7));
     let again = again.expect("it is tried again");
-    assert_eq!(again.pending, Some(Pending::new(Decision::Update, CommitNumber(7), JOB)));
+    assert_eq!(again.pending, Some(PendingDecision::new(Decision::Update, CommitNumber(7), JOB)));
     assert_eq!(again.changes, known.changes, "the document has not changed");
 }
 
@@ -113,7 +113,7 @@ fn what_was_given_up_is_tried_anew_by_the_next_look() {
 fn what_was_delivered_before_there_were_claims_is_claimed_by_the_next_look() {
     let old = Ingest { ownership: None, ..taken() };
     let next = saved(on(Some(&old), "v1", 2)).expect("its claim is to be written");
-    assert_eq!(next.pending, Some(Pending::new(Decision::Update, CommitNumber(2), JOB)));
+    assert_eq!(next.pending, Some(PendingDecision::new(Decision::Update, CommitNumber(2), JOB)));
     assert_eq!((next.ownership, next.changes), (Some(Ownership::Unclaimed), old.changes));
     assert_eq!(on(Some(&next), "v1", 3), RowChange::Keep, "that is on its way");
     let changed = saved(on(Some(&next), "v2", 4)).expect("it is different");
@@ -148,7 +148,7 @@ fn what_an_output_rejected_leaves_without_a_word() {
 #[test]
 fn a_document_that_moves_leaves_no_uri_behind() {
     let route = route();
-    let moved = |uri| Offer::There(Sent { uri, ..sent("v1", &route) });
+    let moved = |uri| Offer::There(SentDocument { uri, ..sent("v1", &route) });
     let mut row = taken();
     for (seq, uri) in [(2, "http://b.example/"), (3, "http://c.example/"), (4, "http://b.example/")]
     {

@@ -11,7 +11,7 @@ use store::panics::Faults;
 
 /// What all jobs of a database share.
 #[derive(Clone)]
-pub struct Shared {
+pub struct CrawlEnvironment {
     /// The frozen public suffix list.
     pub suffixes: Arc<SuffixList>,
     /// The number of parts.
@@ -35,7 +35,7 @@ pub struct Address<'a> {
     pub host: &'a str,
 }
 
-impl Shared {
+impl CrawlEnvironment {
     /// The part and the bin of a canonical URL.
     pub fn address<'a>(&self, url: &'a str) -> Address<'a> {
         let host = host_of(url);

@@ -1,6 +1,6 @@
 //! A job over the web, compiled: its scope, its guard, its credentials.
 
-use super::Shared;
+use super::CrawlEnvironment;
 use crate::budget::NO_LIMIT;
 use crate::connectors::{feed, web};
 use crate::definitions::{BadSpec, WebSpec};
@@ -11,10 +11,10 @@ use page::ids::bin_of;
 use page::url::host_of;
 use std::collections::HashSet;
 use store::ids::BinId;
-use store::tables::job_states::Attended;
+use store::tables::job_states::AttendedJob;
 
 /// A web job, compiled.
-pub struct Web {
+pub struct WebJob {
     /// What it is told.
     pub spec: WebSpec,
     /// What belongs to it.
@@ -36,8 +36,11 @@ pub struct Web {
     seed_hosts: HashSet<BinId>,
 }
 
-impl Web {
-    pub(super) fn new(attended: &Attended, shared: &Shared) -> Result<Web, BadSpec> {
+impl WebJob {
+    pub(super) fn new(
+        attended: &AttendedJob,
+        shared: &CrawlEnvironment,
+    ) -> Result<WebJob, BadSpec> {
         let (connector, docspec) = (&attended.connector, &attended.job.docspec);
         let config = web::config(&attended.config).map_err(BadSpec::Json)?;
         let feeds = connector == feed::NAME;
@@ -56,7 +59,7 @@ impl Web {
         let login = Login::new(&config.login).map_err(BadSpec::Json)?;
         let seed_hosts = spec.seeds.iter().map(|url| BinId(bin_of(host_of(url)))).collect();
         let address_pace = spec.address_pace();
-        Ok(Web { spec, scope, guard, address_pace, user_agent, feeds, basic, login, seed_hosts })
+        Ok(WebJob { spec, scope, guard, address_pace, user_agent, feeds, basic, login, seed_hosts })
     }
 
     /// Pages that a host may have before pages of other hosts link to it.

@@ -30,13 +30,13 @@ const BY_ITSELF: [&str; 17] = [
     "more found",
 ];
 
-fn key(state: &State) -> String {
+fn key(state: &JobState) -> String {
     format!("{state:?}")
 }
 
 /// Every state that can be reached, by what it is.
-fn reachable() -> HashMap<String, State> {
-    let (mut found, mut left) = (HashMap::new(), VecDeque::from([State::default()]));
+fn reachable() -> HashMap<String, JobState> {
+    let (mut found, mut left) = (HashMap::new(), VecDeque::from([JobState::default()]));
     while let Some(state) = left.pop_front() {
         if found.insert(key(&state), state.clone()).is_none() {
             let next = events().into_iter().filter_map(|it| after(&state, &it.1, 50).ok());
@@ -47,13 +47,16 @@ fn reachable() -> HashMap<String, State> {
 }
 
 /// Where a state leads by itself.
-fn leads(state: &State) -> Vec<State> {
+fn leads(state: &JobState) -> Vec<JobState> {
     let by_itself = events().into_iter().filter(|it| BY_ITSELF.contains(&it.0));
     by_itself.filter_map(|it| after(state, &it.1, 50).ok()).map(plain).collect()
 }
 
 /// The states from which a job comes by itself to one that is wanted.
-fn coming_to(all: &HashMap<String, State>, wanted: impl Fn(&State) -> bool) -> HashSet<String> {
+fn coming_to(
+    all: &HashMap<String, JobState>,
+    wanted: impl Fn(&JobState) -> bool,
+) -> HashSet<String> {
     let mut coming: HashSet<String> =
         all.iter().filter(|it| wanted(it.1)).map(|it| it.0.clone()).collect();
     loop {
@@ -71,7 +74,7 @@ fn coming_to(all: &HashMap<String, State>, wanted: impl Fn(&State) -> bool) -> H
 }
 
 /// All that a state may come to by itself, itself among them.
-fn futures(state: State) -> Vec<State> {
+fn futures(state: JobState) -> Vec<JobState> {
     let (mut seen, mut left, mut found) = (HashSet::new(), VecDeque::from([state]), Vec::new());
     while let Some(state) = left.pop_front() {
         if seen.insert(key(&state)) {
@@ -89,7 +92,7 @@ fn an_abort_comes_to_an_end_wherever_it_meets_the_job() {
     let ending = coming_to(&all, |state| state.phase == Phase::Inactive);
     let mut met = HashSet::new();
     for state in all.values() {
-        let Ok(aborted) = after(state, &Event::Abort, 50) else { continue };
+        let Ok(aborted) = after(state, &JobEvent::Abort, 50) else { continue };
         met.insert(state.name());
         for next in futures(plain(aborted)) {
             assert!(ending.contains(&key(&next)), "{} -> {}", state.name(), next.name());
@@ -104,26 +107,26 @@ fn an_abort_comes_to_an_end_wherever_it_meets_the_job() {
 #[test]
 fn a_job_that_is_paused_resumed_or_aborted_while_it_is_seeded_goes_on() {
     let all = reachable();
-    let is_at_work = |state: &State| state.name() == "ACTIVE";
+    let is_at_work = |state: &JobState| state.name() == "ACTIVE";
     let working = coming_to(&all, is_at_work);
     let ending = coming_to(&all, |state| state.phase == Phase::Inactive);
-    let done = Event::SeedingDone { seeding_version: Some("v".to_owned()), reseed_ms: None };
+    let done = JobEvent::SeedingDone { seeding_version: Some("v".to_owned()), reseed_ms: None };
     let mut seeded = 0;
     for state in all.values().filter(|state| state.seeding) {
-        for event in [&done, &Event::SeedingReturns] {
+        for event in [&done, &JobEvent::SeedingReturns] {
             let next = after(state, event, 50);
             let next = next.unwrap_or_else(|why| panic!("{}: {event:?}: {why}", state.name()));
             assert!(!next.seeding, "{} -> {}", state.name(), next.name());
             seeded += 1;
         }
         // Asked for before the seeds are there, it holds when they are.
-        for event in [Event::Pause, Event::Resume, Event::Abort] {
+        for event in [JobEvent::Pause, JobEvent::Resume, JobEvent::Abort] {
             let Ok(asked) = after(state, &event, 50) else { continue };
             let next = plain(after(&asked, &done, 50).unwrap_or(asked));
             let goes_on = match event {
-                Event::Abort => ending.contains(&key(&next)),
+                JobEvent::Abort => ending.contains(&key(&next)),
                 // A window that is closed still keeps it.
-                Event::Resume => next.waiting || working.contains(&key(&next)),
+                JobEvent::Resume => next.waiting || working.contains(&key(&next)),
                 _ => next.paused,
             };
             assert!(goes_on, "{event:?} in {} -> {}", state.name(), next.name());

@@ -2,14 +2,18 @@
 //!
 //! Invariant: a seeding that is over is over wherever the job has got to meanwhile.
 
-use super::{Event, Refused, refuse};
+use super::{EventRefusal, JobEvent, refuse};
 use store::ids::Run;
-use store::tables::job_states::{AbortedFrom, Phase, State};
+use store::tables::job_states::{AbortedFrom, JobState, Phase};
 
-pub(super) fn startup(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+pub(super) fn startup(
+    next: &mut JobState,
+    event: &JobEvent,
+    now_ms: i64,
+) -> Result<(), EventRefusal> {
     let is_aborted = next.aborted_from == Some(AbortedFrom::StartingUp);
     match (event, next.phase) {
-        (Event::StartupBegins { node, kind }, Phase::ReadyForStartup) => {
+        (JobEvent::StartupBegins { node, kind }, Phase::ReadyForStartup) => {
             next.phase = Phase::StartingUp;
             next.node = Some(*node);
             next.run = Run(next.run.0 + 1);
@@ -19,25 +23,31 @@ pub(super) fn startup(next: &mut State, event: &Event, now_ms: i64) -> Result<()
             // a person has approved it.
             next.removals.released = next.removals.approved;
         }
-        (Event::StartupDone { .. } | Event::StartupReturns, Phase::Aborting) if is_aborted => {
+        (JobEvent::StartupDone { .. } | JobEvent::StartupReturns, Phase::Aborting)
+            if is_aborted =>
+        {
             next.aborted_from = None;
         }
-        (Event::StartupDone { seeding_version, reseed_ms }, Phase::StartingUp) => {
+        (JobEvent::StartupDone { seeding_version, reseed_ms }, Phase::StartingUp) => {
             next.phase = Phase::Active;
             next.seeding_version.clone_from(seeding_version);
             next.last_check_ms = now_ms;
             next.reseed_ms = *reseed_ms;
             (next.fail_ms, next.failcount) = (None, None);
         }
-        (Event::StartupReturns, Phase::StartingUp) => next.phase = Phase::ReadyForStartup,
+        (JobEvent::StartupReturns, Phase::StartingUp) => next.phase = Phase::ReadyForStartup,
         _ => return refuse(next, "no start-up is under way"),
     }
     Ok(())
 }
 
-pub(super) fn seeding(next: &mut State, event: &Event, now_ms: i64) -> Result<(), Refused> {
+pub(super) fn seeding(
+    next: &mut JobState,
+    event: &JobEvent,
+    now_ms: i64,
+) -> Result<(), EventRefusal> {
     match event {
-        Event::SeedingBegins { node } => {
+        JobEvent::SeedingBegins { node } => {
             let runs = next.phase == Phase::Active && !next.paused && !next.waiting;
             if !runs || next.resuming || next.seeding {
                 return refuse(next, "only one that runs can be seeded again");
@@ -47,7 +57,7 @@ pub(super) fn seeding(next: &mut State, event: &Event, now_ms: i64) -> Result<()
         }
         _ if !next.seeding => return refuse(next, "no seeding is under way"),
         // Wherever the job has got to meanwhile, the seeding is over.
-        Event::SeedingDone { seeding_version, reseed_ms } => {
+        JobEvent::SeedingDone { seeding_version, reseed_ms } => {
             next.seeding = false;
             next.seeding_version.clone_from(seeding_version);
             next.last_check_ms = now_ms;

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use store::ids::{ConnectionId, JobId, Run};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
 use store::testing::both_databases;
@@ -34,46 +34,46 @@ fn table() -> Table {
 
 const NODE: NodeId = NodeId(7);
 
-pub(super) fn events() -> Vec<(&'static str, Event)> {
+pub(super) fn events() -> Vec<(&'static str, JobEvent)> {
     let version = || Some("v".to_owned());
     vec![
-        ("start", Event::Start { minimal: false }),
-        ("start minimal", Event::Start { minimal: true }),
-        ("schedule", Event::ScheduledStart { minimal: false, window_end_ms: Some(9) }),
-        ("schedule minimal", Event::ScheduledStart { minimal: true, window_end_ms: None }),
-        ("pause", Event::Pause),
-        ("resume", Event::Resume),
-        ("abort", Event::Abort),
-        ("restart", Event::Restart { minimal: false }),
-        ("restart minimal", Event::Restart { minimal: true }),
-        ("delete", Event::Delete),
-        ("fail", Event::Fail("trouble".into())),
-        ("window closes", Event::WindowCloses),
-        ("window opens", Event::WindowOpens { window_end_ms: None }),
-        ("startup begins", Event::StartupBegins { node: NODE, kind: RunKind::Full }),
-        ("startup done", Event::StartupDone { seeding_version: version(), reseed_ms: None }),
-        ("startup returns", Event::StartupReturns),
-        ("seeding begins", Event::SeedingBegins { node: NODE }),
-        ("seeding done", Event::SeedingDone { seeding_version: version(), reseed_ms: None }),
-        ("seeding returns", Event::SeedingReturns),
-        ("quiet", Event::Quiet),
-        ("resumed", Event::Resumed),
-        ("queue done", Event::QueueDone),
-        ("cleaned up", Event::CleanedUp),
-        ("more found", Event::MoreFound),
-        ("notify begins", Event::NotifyBegins { node: NODE }),
-        ("notify done", Event::NotifyDone { error: None }),
-        ("notify returns", Event::NotifyReturns),
-        ("delete begins", Event::DeleteBegins { node: NODE }),
-        ("delete prepared", Event::DeletePrepared),
-        ("delete returns", Event::DeleteReturns),
-        ("deleted", Event::Deleted),
+        ("start", JobEvent::Start { minimal: false }),
+        ("start minimal", JobEvent::Start { minimal: true }),
+        ("schedule", JobEvent::ScheduledStart { minimal: false, window_end_ms: Some(9) }),
+        ("schedule minimal", JobEvent::ScheduledStart { minimal: true, window_end_ms: None }),
+        ("pause", JobEvent::Pause),
+        ("resume", JobEvent::Resume),
+        ("abort", JobEvent::Abort),
+        ("restart", JobEvent::Restart { minimal: false }),
+        ("restart minimal", JobEvent::Restart { minimal: true }),
+        ("delete", JobEvent::Delete),
+        ("fail", JobEvent::Fail("trouble".into())),
+        ("window closes", JobEvent::WindowCloses),
+        ("window opens", JobEvent::WindowOpens { window_end_ms: None }),
+        ("startup begins", JobEvent::StartupBegins { node: NODE, kind: RunKind::Full }),
+        ("startup done", JobEvent::StartupDone { seeding_version: version(), reseed_ms: None }),
+        ("startup returns", JobEvent::StartupReturns),
+        ("seeding begins", JobEvent::SeedingBegins { node: NODE }),
+        ("seeding done", JobEvent::SeedingDone { seeding_version: version(), reseed_ms: None }),
+        ("seeding returns", JobEvent::SeedingReturns),
+        ("quiet", JobEvent::Quiet),
+        ("resumed", JobEvent::Resumed),
+        ("queue done", JobEvent::QueueDone),
+        ("cleaned up", JobEvent::CleanedUp),
+        ("more found", JobEvent::MoreFound),
+        ("notify begins", JobEvent::NotifyBegins { node: NODE }),
+        ("notify done", JobEvent::NotifyDone { error: None }),
+        ("notify returns", JobEvent::NotifyReturns),
+        ("delete begins", JobEvent::DeleteBegins { node: NODE }),
+        ("delete prepared", JobEvent::DeletePrepared),
+        ("delete returns", JobEvent::DeleteReturns),
+        ("deleted", JobEvent::Deleted),
     ]
 }
 
-fn connectors() -> Vec<Event> {
+fn connectors() -> Vec<JobEvent> {
     [(true, true), (false, true), (true, false), (false, false)]
-        .map(|(repository, outputs)| Event::Connectors { repository, outputs })
+        .map(|(repository, outputs)| JobEvent::Connectors { repository, outputs })
         .into()
 }
 
@@ -83,21 +83,21 @@ fn base(name: &str) -> &str {
 }
 
 /// Checks one event against the table. Returns where it leads, if it is not refused.
-fn check(table: &Table, state: &State, (trigger, event): &(&str, Event)) -> Option<State> {
+fn check(table: &Table, state: &JobState, (trigger, event): &(&str, JobEvent)) -> Option<JobState> {
     let name = state.name();
     let expected = table.get(base(&name)).and_then(|row| row.get(trigger)).copied();
     // Without its outputs nothing is deleted.
     let waits = matches!(*trigger, "delete begins" | "deleted") && !state.outputs_present;
     let expected = expected.filter(|_| !waits);
     let next = after(state, event, 50);
-    let found = next.as_ref().ok().map(State::name);
+    let found = next.as_ref().ok().map(JobState::name);
     assert_eq!(found.as_deref().map(base), expected, "{trigger} in {name}: {next:?}");
     next.ok()
 }
 
 /// Without what only grows, so that there are finitely many.
-pub(super) fn plain(state: State) -> State {
-    State { run: Run(1), ..state }
+pub(super) fn plain(state: JobState) -> JobState {
+    JobState { run: Run(1), ..state }
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn every_event_in_every_state_does_what_the_table_says_and_every_state_is_reache
     let table = table();
     let mut seen: HashSet<String> = HashSet::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
-    let mut left = VecDeque::from([State::default()]);
+    let mut left = VecDeque::from([JobState::default()]);
     while let Some(state) = left.pop_front() {
         if !seen.insert(format!("{state:?}")) {
             continue;
@@ -122,11 +122,11 @@ fn every_event_in_every_state_does_what_the_table_says_and_every_state_is_reache
 
 #[test]
 fn what_is_refused_says_where_the_job_is_and_what_it_would_take() {
-    let job = State::default();
-    let refused = after(&job, &Event::Resume, 0).unwrap_err().to_string();
+    let job = JobState::default();
+    let refused = after(&job, &JobEvent::Resume, 0).unwrap_err().to_string();
     assert_eq!(refused, "the job is INACTIVE; only one that is paused can be resumed");
-    let active = State { phase: Phase::Active, ..State::default() };
-    let refused = after(&active, &Event::Delete, 0).unwrap_err().to_string();
+    let active = JobState { phase: Phase::Active, ..JobState::default() };
+    let refused = after(&active, &JobEvent::Delete, 0).unwrap_err().to_string();
     assert!(refused.contains("abort it first"), "{refused}");
 }
 
@@ -166,7 +166,7 @@ fn a_run_is_what_the_connector_and_the_request_make_of_it() {
                 }
                 () => Incremental,
             };
-            let asked = Asked { continuous, from_beginning, minimal };
+            let asked = RunOptions { continuous, from_beginning, minimal };
             assert_eq!(run_kind(model, asked), expected, "{model:?} {asked:?}");
         }
     }
@@ -174,13 +174,13 @@ fn a_run_is_what_the_connector_and_the_request_make_of_it() {
 
 #[test]
 fn the_first_error_is_the_one_that_is_kept() {
-    let active = State { phase: Phase::Active, run: Run(1), ..State::default() };
-    let first = after(&active, &Event::Fail("disk".into()), 5).unwrap();
-    let second = after(&first, &Event::Fail("network".into()), 6).unwrap();
+    let active = JobState { phase: Phase::Active, run: Run(1), ..JobState::default() };
+    let first = after(&active, &JobEvent::Fail("disk".into()), 5).unwrap();
+    let second = after(&first, &JobEvent::Fail("network".into()), 6).unwrap();
     assert_eq!(second.error.as_deref(), Some("disk"));
-    let ended = after(&second, &Event::Quiet, 7).unwrap();
+    let ended = after(&second, &JobEvent::Quiet, 7).unwrap();
     assert_eq!((ended.end_ms, ended.last_ms), (None, Some(7)), "it did not end well");
-    let started = after(&State { phase: Phase::Inactive, ..ended }, &events()[0].1, 8).unwrap();
+    let started = after(&JobState { phase: Phase::Inactive, ..ended }, &events()[0].1, 8).unwrap();
     assert_eq!(started.error, None);
 }
 
@@ -190,7 +190,7 @@ fn the_first_error_is_the_one_that_is_kept() {
 fn random_lives_of_a_job_on_both_databases() {
     let (table, events) = (table(), events());
     both_databases(|db| {
-        db.write(|tx| connections::save(tx, Kind::Repository, &web(), 0))?;
+        db.write(|tx| connections::save(tx, ConnectionKind::Repository, &web(), 0))?;
         let step = prop_oneof![
             // Mostly what leads on, or lives would end in refusals.
             8 => (0..events.len()).prop_map(|number| (number, None)),
@@ -203,7 +203,7 @@ fn random_lives_of_a_job_on_both_databases() {
             let id = JobId(job.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
             let definition = Job::new(id, &format!("job {id}"), ConnectionId(1));
             db.write(move |tx| jobs::save(tx, &definition, 1)).unwrap();
-            let mut model = State::default();
+            let mut model = JobState::default();
             for (number, connector) in steps {
                 let allowed: Vec<_> =
                     events.iter().filter(|it| after(&model, &it.1, 50).is_ok()).collect();
@@ -256,16 +256,16 @@ fn web() -> Connection {
 
 #[test]
 fn a_restart_of_a_job_that_waits_for_its_window_has_no_window_to_wait_for() {
-    let waits = State {
+    let waits = JobState {
         phase: Phase::Active,
         waiting: true,
         window_end_ms: Some(1),
         failcount: Some(2),
         fail_ms: Some(9),
-        ..State::default()
+        ..JobState::default()
     };
-    let aborting = after(&waits, &Event::Restart { minimal: false }, 5).unwrap();
-    let next = after(&aborting, &Event::Quiet, 6).unwrap();
+    let aborting = after(&waits, &JobEvent::Restart { minimal: false }, 5).unwrap();
+    let next = after(&aborting, &JobEvent::Quiet, 6).unwrap();
     assert_eq!(next.phase, Phase::ReadyForStartup);
     assert_eq!((next.window_end_ms, next.failcount, next.fail_ms), (None, None, None));
 }

@@ -4,9 +4,9 @@
 //! [`STEPS_MAX`] requests are made, the job's delay apart, and no form is sent twice.
 
 use super::session::Session;
-use super::{Login, Step};
-use crate::fetch::{Ask, Fetcher, Guard, HeaderName, HeaderValue, HopVerdict, Outcome};
-use crate::robots::{Question, RobotsCache, Verdict};
+use super::{Login, LoginStep};
+use crate::fetch::{FetchRequest, Fetcher, Guard, HeaderName, HeaderValue, HopVerdict, Outcome};
+use crate::robots::{RobotsCache, RobotsPermission, RobotsQuery};
 use bytes::Bytes;
 use page::domain::SuffixList;
 use page::url::origin_of;
@@ -17,7 +17,7 @@ pub const STEPS_MAX: usize = 20;
 
 /// What is needed on the way.
 #[allow(missing_docs)]
-pub struct Walk<'a> {
+pub struct LoginContext<'a> {
     pub fetcher: &'a Fetcher,
     /// What may be reached.
     pub guard: &'a Guard,
@@ -33,7 +33,7 @@ pub struct Walk<'a> {
 /// One request of a login, as history keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Asked {
+pub struct LoginRequest {
     /// What was asked for, without what was sent.
     pub url: String,
     /// The status, or the code of a reason.
@@ -45,35 +45,35 @@ pub struct Asked {
 
 /// What came of a login.
 #[derive(Debug)]
-pub struct Walked {
+pub struct LoginOutcome {
     /// The session, or why there is none.
     pub outcome: Result<Session, String>,
     /// What was asked on the way.
-    pub asked: Vec<Asked>,
+    pub requests: Vec<LoginRequest>,
 }
 
 impl Login {
     /// Logs in, on the way to a document. The session gets this number.
-    pub async fn walk(&self, walk: &Walk<'_>, document: &str, number: i64) -> Walked {
+    pub async fn walk(&self, walk: &LoginContext<'_>, document: &str, number: i64) -> LoginOutcome {
         let session = Session::new(number);
-        let mut asked = Vec::new();
-        let outcome = self.steps(walk, document, &session, &mut asked).await;
-        Walked { outcome: outcome.map(|()| session), asked }
+        let mut requests = Vec::new();
+        let outcome = self.steps(walk, document, &session, &mut requests).await;
+        LoginOutcome { outcome: outcome.map(|()| session), requests }
     }
 
     async fn steps(
         &self,
-        walk: &Walk<'_>,
+        walk: &LoginContext<'_>,
         document: &str,
         session: &Session,
-        asked: &mut Vec<Asked>,
+        requests: &mut Vec<LoginRequest>,
     ) -> Result<(), String> {
         let start = tokio::time::Instant::now();
         let (mut url, mut form) = (document.to_owned(), None);
         let mut filled: Vec<usize> = Vec::new();
         let mut robots = RobotsCache::default();
-        while asked.len() < STEPS_MAX {
-            if !asked.is_empty() {
+        while requests.len() < STEPS_MAX {
+            if !requests.is_empty() {
                 tokio::time::sleep(walk.delay).await;
             }
             if let Some(product) = walk.robots {
@@ -87,13 +87,21 @@ impl Login {
                 None => reason.map_or_else(String::new, |reason| reason.code().into_owned()),
             };
             let shown = url.split('?').next().unwrap_or_default().to_owned();
-            asked.push(Asked { url: shown.clone(), result, began_ms, ended_ms: since(start) });
+            requests.push(LoginRequest {
+                url: shown.clone(),
+                result,
+                began_ms,
+                ended_ms: since(start),
+            });
             let next = match (&outcome, self.next(&url, &outcome)) {
                 (_, Some(step)) => step,
                 // What a page does not say is followed as a browser would.
-                (Outcome::Redirect(redirect), None) => {
-                    Step { page: usize::MAX, url: redirect.to.clone(), form: None, is_form: false }
-                }
+                (Outcome::Redirect(redirect), None) => LoginStep {
+                    page: usize::MAX,
+                    url: redirect.to.clone(),
+                    form: None,
+                    is_form: false,
+                },
                 (Outcome::Body(_), None) => return Ok(()),
                 (_, None) => {
                     let why = reason.map_or_else(|| "no answer".to_owned(), |it| it.to_string());
@@ -118,7 +126,7 @@ impl Login {
 /// Refuses a page of the login that robots.txt forbids. That is asked for again by every login:
 /// there are few.
 async fn check_robots(
-    walk: &Walk<'_>,
+    walk: &LoginContext<'_>,
     robots: &mut RobotsCache,
     url: &str,
     product: &str,
@@ -126,7 +134,7 @@ async fn check_robots(
     let origin = origin_of(url);
     if !robots.has(origin) {
         let its = format!("{origin}/robots.txt");
-        let mut ask = Ask::new(&its, walk.guard);
+        let mut ask = FetchRequest::new(&its, walk.guard);
         ask.user_agent = Some(walk.user_agent);
         ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
         let most = page::robots::answer::REDIRECTS_MAX;
@@ -134,25 +142,32 @@ async fn check_robots(
         robots.answered(origin, &followed, 0);
     }
     let shown = url.split('?').next().unwrap_or_default();
-    let question = Question { url, product, guard: walk.guard, again_before_ms: 0 };
+    let question = RobotsQuery { url, product, guard: walk.guard, again_before_ms: 0 };
     match robots.verdict(origin, question, 0) {
-        Verdict::Allowed => Ok(()),
-        Verdict::Forbidden { rule } => Err(format!(
+        RobotsPermission::Allowed => Ok(()),
+        RobotsPermission::Forbidden { rule } => Err(format!(
             "at {shown}: robots.txt forbids it ({rule}); with robots=data it is obeyed for \
              documents only"
         )),
-        Verdict::Refused(reason) => Err(format!("at {shown}: {reason}")),
-        Verdict::Closed { why, .. } => {
+        RobotsPermission::Refused(reason) => Err(format!("at {shown}: {reason}")),
+        RobotsPermission::Closed { why, .. } => {
             Err(format!("at {shown}: the robots.txt of its host cannot be had: {why}"))
         }
-        Verdict::Unknown => Err(format!("at {shown}: the robots.txt of its host cannot be had")),
+        RobotsPermission::Unknown => {
+            Err(format!("at {shown}: the robots.txt of its host cannot be had"))
+        }
     }
 }
 
-async fn ask(walk: &Walk<'_>, session: &Session, url: &str, form: Option<&Bytes>) -> Outcome {
+async fn ask(
+    walk: &LoginContext<'_>,
+    session: &Session,
+    url: &str,
+    form: Option<&Bytes>,
+) -> Outcome {
     let cookie = session.header(url).map(|value| (HeaderName::from_static("cookie"), value));
     let headers: Vec<(HeaderName, HeaderValue)> = cookie.into_iter().collect();
-    let mut ask = Ask::new(url, walk.guard);
+    let mut ask = FetchRequest::new(url, walk.guard);
     ask.user_agent = Some(walk.user_agent);
     ask.body_bytes_max = Some(super::LOOKED_BYTES_MAX);
     ask.headers = &headers;

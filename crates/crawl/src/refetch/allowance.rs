@@ -16,7 +16,7 @@
 //! that was saved and restored gives the same times; no number is ever infinite.
 
 use super::estimate::{Belief, Prior};
-use super::{Action, Known, Next};
+use super::{Action, ChangeHistory, Next};
 
 const DAY_MS: f64 = 86_400_000.0;
 /// How wide rates of change are spread, as the shape of a Gamma distribution: most documents
@@ -117,7 +117,7 @@ impl Allowance {
 
     /// Takes in that a document was looked at, and when it will be again. The first look at
     /// a document is not paid for: the allowance is for looking again.
-    pub fn spend(&mut self, known: &Known, next: &Next, now_ms: i64) {
+    pub fn spend(&mut self, known: &ChangeHistory, next: &Next, now_ms: i64) {
         if next.action == Action::Fetch {
             let rounds = next.at_ms.map_or(f64::INFINITY, |at_ms| {
                 at_ms.saturating_sub(now_ms).max(0) as f64 / self.round_ms
@@ -156,7 +156,7 @@ impl Allowance {
         REST_ROUNDS * self.round_ms
     }
 
-    fn learn(&mut self, known: &Known) {
+    fn learn(&mut self, known: &ChangeHistory) {
         let watched_ms = known.quiet_ms.max(0).saturating_add(known.restless_ms.max(0));
         if watched_ms == 0 {
             return;

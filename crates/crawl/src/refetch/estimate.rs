@@ -11,7 +11,7 @@
 //! Invariants: everything is finite and positive for any row; more quiet time never makes
 //! a document believed to be faster.
 
-use super::Known;
+use super::ChangeHistory;
 
 /// Halvings of an interval of a logarithm: to less than a millisecond in a year.
 const HALVINGS: u32 = 40;
@@ -45,7 +45,7 @@ pub struct Belief {
 
 impl Belief {
     /// What the prior becomes by what was watched.
-    pub fn of(known: &Known, prior: Prior) -> Belief {
+    pub fn of(known: &ChangeHistory, prior: Prior) -> Belief {
         let changes = known.changes.max(0) as f64;
         let (quiet_ms, restless_ms) = times(known);
         let silence_ms = prior.time_ms + quiet_ms;
@@ -112,7 +112,7 @@ impl Belief {
 }
 
 /// Time watched. A row that nobody has filled tells at least how long it is known.
-fn times(known: &Known) -> (f64, f64) {
+fn times(known: &ChangeHistory) -> (f64, f64) {
     let (quiet_ms, restless_ms) = (known.quiet_ms.max(0), known.restless_ms.max(0));
     if quiet_ms == 0 && restless_ms == 0 {
         return (known.checked_ms.saturating_sub(known.first_ms).max(0) as f64, 0.0);

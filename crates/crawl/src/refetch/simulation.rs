@@ -6,7 +6,7 @@
 //! policy. Invariant: what is measured covers each document from its first look to the
 //! end, so a policy pays for what it has yet to learn.
 
-use super::{Allowance, Known, Policy, Refetch, next_look, watched};
+use super::{Allowance, ChangeHistory, Policy, Refetch, next_look, watched};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -27,13 +27,13 @@ const CLOSE: f64 = 0.998;
 const RATE_MAX: f64 = 48.0;
 
 /// When each document changes.
-pub struct Web {
+pub struct SimulatedWeb {
     documents: Vec<Vec<i64>>,
 }
 
 /// A way to look at documents again.
 #[derive(Clone, Copy)]
-pub struct Plan {
+pub struct SimulationPlan {
     pub policy: Policy,
     /// Fetches a day, for the estimate.
     pub fetches_per_day: Option<i64>,
@@ -41,7 +41,7 @@ pub struct Plan {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Outcome {
+pub struct SimulationResult {
     /// Looks after the first.
     pub looks: u64,
     /// Those that found a change.
@@ -52,11 +52,11 @@ pub struct Outcome {
     pub age_days: f64,
 }
 
-impl Web {
+impl SimulatedWeb {
     /// A web: of ten documents six change at random, with rates that are spread widely
     /// (half of them faster than once in twenty days), two never, one in bursts, one
     /// regularly.
-    pub fn new(documents: usize, seed: u64) -> Web {
+    pub fn new(documents: usize, seed: u64) -> SimulatedWeb {
         let documents = (0..documents)
             .map(|number| {
                 let mut random = Random(seed.wrapping_mul(1_000_003).wrapping_add(number as u64));
@@ -69,19 +69,20 @@ impl Web {
                 }
             })
             .collect();
-        Web { documents }
+        SimulatedWeb { documents }
     }
 
     /// Looks at the web as planned.
-    pub fn watch(&self, plan: &Plan) -> Outcome {
+    pub fn watch(&self, plan: &SimulationPlan) -> SimulationResult {
         let count = self.documents.len() as i64;
         let mut allowance = plan.fetches_per_day.map(|fetches| Allowance::new(fetches, count));
-        let mut copies: Vec<Copied> = Vec::with_capacity(self.documents.len());
+        let mut copies: Vec<SimulatedDocument> = Vec::with_capacity(self.documents.len());
         let mut due = BinaryHeap::new();
         for number in 0..self.documents.len() {
             let at_ms = number as i64 * FIRST_MS / count;
-            let known = Known { first_ms: at_ms, checked_ms: at_ms, ..Known::default() };
-            copies.push(Copied { known, next_change: 0 });
+            let known =
+                ChangeHistory { first_ms: at_ms, checked_ms: at_ms, ..ChangeHistory::default() };
+            copies.push(SimulatedDocument { known, next_change: 0 });
             due.push(Reverse((at_ms, number)));
         }
         let mut sums = Sums::default();
@@ -104,8 +105,8 @@ impl Web {
     /// Brings a policy to a number of looks: the shortest interval, or the most fetches a
     /// day, with which it makes no more. A job's owner cannot know that beforehand; here it
     /// makes policies comparable.
-    pub fn watch_tuned(&self, plan: Plan, looks_max: u64) -> Outcome {
-        let mut best = Outcome::default();
+    pub fn watch_tuned(&self, plan: SimulationPlan, looks_max: u64) -> SimulationResult {
+        let mut best = SimulationResult::default();
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..TUNINGS {
             let share = f64::midpoint(low, high);
@@ -126,10 +127,10 @@ impl Web {
     }
 }
 
-impl Plan {
+impl SimulationPlan {
     /// The plan with its one free number between what makes too few looks (0) and what
     /// makes too many (1).
-    fn at(mut self, share: f64) -> Plan {
+    fn at(mut self, share: f64) -> SimulationPlan {
         match self.fetches_per_day {
             Some(fetches) => {
                 self.fetches_per_day = Some((fetches as f64 * (0.5 + share)) as i64);
@@ -145,29 +146,29 @@ impl Plan {
 }
 
 /// The fixed interval with which each document is looked at so many times until the end.
-pub fn fixed(looks: i64) -> Plan {
+pub fn fixed(looks: i64) -> SimulationPlan {
     let min_ms = END_MS / (looks + 1) + 1;
-    Plan { policy: policy(Refetch::Fixed, min_ms, None), fetches_per_day: None }
+    SimulationPlan { policy: policy(Refetch::Fixed, min_ms, None), fetches_per_day: None }
 }
 
 /// The original's formula, with so many times the fixed interval as the most, or none.
-pub fn formula(looks: i64, times: Option<i64>) -> Plan {
+pub fn formula(looks: i64, times: Option<i64>) -> SimulationPlan {
     let max_ms = times.map(|times| END_MS / (looks + 1) * times);
-    Plan { policy: policy(Refetch::Formula, MIN_MS, max_ms), fetches_per_day: None }
+    SimulationPlan { policy: policy(Refetch::Formula, MIN_MS, max_ms), fetches_per_day: None }
 }
 
 /// The estimate, with the fetches that so many looks at each of the documents take.
-pub fn estimate(looks: i64, documents: usize) -> Plan {
+pub fn estimate(looks: i64, documents: usize) -> SimulationPlan {
     let fetches_per_day = Some(looks * documents as i64 / DAYS);
-    Plan { policy: policy(Refetch::Estimate, MIN_MS, Some(MAX_MS)), fetches_per_day }
+    SimulationPlan { policy: policy(Refetch::Estimate, MIN_MS, Some(MAX_MS)), fetches_per_day }
 }
 
 fn policy(refetch: Refetch, min_ms: i64, max_ms: Option<i64>) -> Policy {
     Policy { refetch, min_ms: Some(min_ms), max_ms, expiration_ms: None }
 }
 
-struct Copied {
-    known: Known,
+struct SimulatedDocument {
+    known: ChangeHistory,
     /// The first change that the copy does not have.
     next_change: usize,
 }
@@ -182,7 +183,7 @@ struct Sums {
     days: f64,
 }
 
-impl Copied {
+impl SimulatedDocument {
     /// Time passes without a look.
     fn pass(&self, changes: &[i64], now_ms: i64, sums: &mut Sums) -> bool {
         let since_ms = self.known.checked_ms;
@@ -212,8 +213,8 @@ impl Copied {
 }
 
 impl Sums {
-    fn outcome(&self) -> Outcome {
-        Outcome {
+    fn outcome(&self) -> SimulationResult {
+        SimulationResult {
             looks: self.looks,
             found: self.found,
             freshness: self.fresh_days / self.days,

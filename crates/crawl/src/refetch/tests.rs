@@ -1,6 +1,6 @@
 //! The policies, rule by rule, and what they must keep to whatever a row says.
 
-use super::simulation::{self, Web};
+use super::simulation::{self, SimulatedWeb};
 use super::*;
 use proptest::prelude::*;
 
@@ -16,40 +16,40 @@ fn all_policies() -> impl Iterator<Item = Refetch> {
 }
 
 /// A document that was first seen at 0 and looked at until `now_ms`.
-fn watched_until(now_ms: i64, changes: i64, restless_ms: i64) -> Known {
-    Known {
+fn watched_until(now_ms: i64, changes: i64, restless_ms: i64) -> ChangeHistory {
+    ChangeHistory {
         checked_ms: now_ms,
         checks: changes + 2,
         changes,
         quiet_ms: now_ms - restless_ms,
         restless_ms,
-        ..Known::default()
+        ..ChangeHistory::default()
     }
 }
 
 #[test]
 fn a_blank_interval_is_never_and_a_blank_life_has_no_end() {
     for refetch in all_policies() {
-        let never = next_look(&policy(refetch, None, Some(5)), &Known::default(), 10, None);
+        let never = next_look(&policy(refetch, None, Some(5)), &ChangeHistory::default(), 10, None);
         assert_eq!(never, Next { at_ms: None, action: Action::Fetch });
     }
 }
 
 #[test]
 fn a_document_expires_unless_it_is_looked_at_before_or_then() {
-    let at = |min_ms, life_ms, known: &Known| {
+    let at = |min_ms, life_ms, known: &ChangeHistory| {
         let policy =
             Policy { expiration_ms: Some(life_ms), ..policy(Refetch::Fixed, min_ms, None) };
         next_look(&policy, known, 100, None)
     };
-    let known = Known::default();
+    let known = ChangeHistory::default();
     let expires = |at_ms| Next { at_ms: Some(at_ms), action: Action::Expire };
     let looks = |at_ms| Next { at_ms: Some(at_ms), action: Action::Fetch };
     assert_eq!(at(None, 50, &known), expires(150));
     assert_eq!(at(Some(60), 50, &known), expires(150));
     assert_eq!(at(Some(50), 50, &known), looks(150), "at the same time it is looked at");
     assert_eq!(at(Some(40), 50, &known), looks(140));
-    let old = Known { origin_ms: Some(20), ..known };
+    let old = ChangeHistory { origin_ms: Some(20), ..known };
     assert_eq!(at(None, 90, &old), expires(110), "its connector knows how old it is");
     assert_eq!(at(None, 50, &old), expires(100), "never before now");
 }
@@ -57,7 +57,8 @@ fn a_document_expires_unless_it_is_looked_at_before_or_then() {
 #[test]
 fn a_connector_says_when_at_the_earliest_and_the_latest() {
     let at = |min_ms, earliest_ms, latest_ms| {
-        let known = Known { look: Bounds { earliest_ms, latest_ms }, ..Known::default() };
+        let known =
+            ChangeHistory { look: Bounds { earliest_ms, latest_ms }, ..ChangeHistory::default() };
         next_look(&policy(Refetch::Fixed, min_ms, None), &known, 100, None).at_ms
     };
     assert_eq!(at(Some(10), None, None), Some(110));
@@ -71,9 +72,10 @@ fn a_connector_says_when_at_the_earliest_and_the_latest() {
 #[test]
 fn the_formula_doubles_the_wait_of_what_does_not_change() {
     let formula = policy(Refetch::Formula, Some(HOUR), Some(10 * HOUR));
-    let wait =
-        |known: &Known, now_ms| next_look(&formula, known, now_ms, None).at_ms.unwrap() - now_ms;
-    assert_eq!(wait(&Known::default(), 0), HOUR);
+    let wait = |known: &ChangeHistory, now_ms| {
+        next_look(&formula, known, now_ms, None).at_ms.unwrap() - now_ms
+    };
+    assert_eq!(wait(&ChangeHistory::default(), 0), HOUR);
     assert_eq!(wait(&watched_until(HOUR, 0, 0), HOUR), 2 * HOUR);
     assert_eq!(wait(&watched_until(3 * HOUR, 0, 0), 3 * HOUR), 4 * HOUR);
     assert_eq!(wait(&watched_until(30 * HOUR, 0, 0), 30 * HOUR), 10 * HOUR, "the most");
@@ -84,8 +86,8 @@ fn the_formula_doubles_the_wait_of_what_does_not_change() {
 #[test]
 fn the_estimate_waits_longer_for_what_is_quiet_than_for_what_changes() {
     let estimate = policy(Refetch::Estimate, Some(HOUR), None);
-    let wait = |known: &Known| next_look(&estimate, known, 0, None).at_ms.unwrap();
-    assert_eq!(wait(&Known::default()), HOUR, "nothing is known: the least");
+    let wait = |known: &ChangeHistory| next_look(&estimate, known, 0, None).at_ms.unwrap();
+    assert_eq!(wait(&ChangeHistory::default()), HOUR, "nothing is known: the least");
     let quiet = wait(&watched_until(100 * DAY, 0, 0));
     let seldom = wait(&watched_until(100 * DAY, 5, 25 * DAY));
     let often = wait(&watched_until(100 * DAY, 50, 60 * DAY));
@@ -97,12 +99,17 @@ fn the_estimate_waits_longer_for_what_is_quiet_than_for_what_changes() {
 
 #[test]
 fn time_is_watched_from_look_to_look_and_a_clock_set_back_takes_nothing_away() {
-    let known =
-        Known { checks: 1, checked_ms: 100, quiet_ms: 7, restless_ms: 3, ..Known::default() };
+    let known = ChangeHistory {
+        checks: 1,
+        checked_ms: 100,
+        quiet_ms: 7,
+        restless_ms: 3,
+        ..ChangeHistory::default()
+    };
     assert_eq!(watched(&known, 150, false), (57, 3));
     assert_eq!(watched(&known, 150, true), (7, 53));
     assert_eq!(watched(&known, 50, true), (7, 3));
-    assert_eq!(watched(&Known { checks: 0, ..known }, 150, true), (7, 3), "the first look");
+    assert_eq!(watched(&ChangeHistory { checks: 0, ..known }, 150, true), (7, 3), "the first look");
 }
 
 #[test]
@@ -111,7 +118,7 @@ fn an_allowance_that_was_saved_goes_on_where_it_was() {
     let next = Next { at_ms: Some(3 * DAY), action: Action::Fetch };
     for number in 0..500 {
         let known = watched_until(number * HOUR, number % 3 / 2, number % 3 / 2 * HOUR);
-        allowance.spend(&Known { checks: 2, ..known }, &next, number * HOUR);
+        allowance.spend(&ChangeHistory { checks: 2, ..known }, &next, number * HOUR);
     }
     assert_eq!(Allowance::restore(&allowance.save(), 100, 1_000), allowance);
     assert_ne!(allowance, Allowance::new(100, 1_000));
@@ -125,7 +132,7 @@ fn an_allowance_that_was_saved_goes_on_where_it_was() {
 fn what_is_spent_too_fast_makes_looks_dearer_and_what_is_saved_cheaper() {
     let fresh = Allowance::new(100, 1_000);
     let (mut hurried, mut lazy) = (fresh.clone(), fresh.clone());
-    let known = Known { checks: 3, ..Known::default() };
+    let known = ChangeHistory { checks: 3, ..ChangeHistory::default() };
     for number in 0..1_000 {
         let soon = Next { at_ms: Some(number + DAY), action: Action::Fetch };
         hurried.spend(&known, &soon, number);
@@ -143,7 +150,7 @@ fn what_is_spent_too_fast_makes_looks_dearer_and_what_is_saved_cheaper() {
 fn the_estimate_keeps_copies_fresher_with_the_same_fetches_than_any_other_rule() {
     let (documents, looks) = (300, 24);
     let looks_max = looks * documents as u64;
-    let web = Web::new(documents, 1);
+    let web = SimulatedWeb::new(documents, 1);
     let plan = i64::try_from(looks).unwrap();
     let estimate = web.watch(&simulation::estimate(plan, documents));
     assert!(estimate.looks <= looks_max + looks_max / 50, "it keeps to its fetches: {estimate:?}");
@@ -151,7 +158,7 @@ fn the_estimate_keeps_copies_fresher_with_the_same_fetches_than_any_other_rule()
     for times in [Some(2), None] {
         others.push(web.watch_tuned(simulation::formula(plan, times), looks_max));
     }
-    let hits = |it: &simulation::Outcome| it.found as f64 / it.looks as f64;
+    let hits = |it: &simulation::SimulationResult| it.found as f64 / it.looks as f64;
     assert!(hits(&estimate) > hits(&others[0]), "it looks where changes are");
     for other in others {
         assert!(other.looks >= looks_max * 95 / 100, "it may spend as much: {other:?}");
@@ -160,17 +167,19 @@ fn the_estimate_keeps_copies_fresher_with_the_same_fetches_than_any_other_rule()
     }
 }
 
-fn known() -> impl Strategy<Value = Known> {
+fn known() -> impl Strategy<Value = ChangeHistory> {
     let time = || prop_oneof![-10..1_000i64, 0..400 * DAY, Just(i64::MAX), Just(i64::MIN)];
     let count = || prop_oneof![0..5i64, 0..10_000i64, Just(i64::MAX), Just(-1)];
-    ((time(), time(), time(), time()), (count(), count())).prop_map(|(times, counts)| Known {
-        first_ms: times.0,
-        checked_ms: times.1,
-        quiet_ms: times.2,
-        restless_ms: times.3,
-        checks: counts.0,
-        changes: counts.1,
-        ..Known::default()
+    ((time(), time(), time(), time()), (count(), count())).prop_map(|(times, counts)| {
+        ChangeHistory {
+            first_ms: times.0,
+            checked_ms: times.1,
+            quiet_ms: times.2,
+            restless_ms: times.3,
+            checks: counts.0,
+            changes: counts.1,
+            ..ChangeHistory::default()
+        }
     })
 }
 

@@ -7,7 +7,7 @@
 //! clocks jump ahead (the jump) and where they are set back (the first time), and later
 //! local times never stand for earlier instants.
 
-use super::{BadSchedule, Field, Schedule, WINDOW_MS_MAX};
+use super::{BadSchedule, Schedule, TimeField, WINDOW_MS_MAX};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, ToSpan};
@@ -23,27 +23,27 @@ const CALENDAR_YEARS: i16 = 400;
 const REPEATED_MINUTES_MAX: usize = 2 * 24 * 60;
 
 /// The name of a field, its values in the table, and what people call the least of them.
-pub(super) struct Kind {
+pub(super) struct FieldSpec {
     pub name: &'static str,
     pub values: RangeInclusive<i64>,
     pub first: i64,
 }
 
-const fn kind(name: &'static str, values: RangeInclusive<i64>, first: i64) -> Kind {
-    Kind { name, values, first }
+const fn kind(name: &'static str, values: RangeInclusive<i64>, first: i64) -> FieldSpec {
+    FieldSpec { name, values, first }
 }
 
-pub(super) const YEAR: Kind = kind("years", YEARS, *YEARS.start());
-pub(super) const MONTH: Kind = kind("months", 0..=11, 1);
-pub(super) const DATE: Kind = kind("dates", 0..=30, 1);
-pub(super) const DAY: Kind = kind("days", 0..=6, 0);
-pub(super) const HOUR: Kind = kind("hours", 0..=23, 0);
-pub(super) const MINUTE: Kind = kind("minutes", 0..=59, 0);
+pub(super) const YEAR: FieldSpec = kind("years", YEARS, *YEARS.start());
+pub(super) const MONTH: FieldSpec = kind("months", 0..=11, 1);
+pub(super) const DATE: FieldSpec = kind("dates", 0..=30, 1);
+pub(super) const DAY: FieldSpec = kind("days", 0..=6, 0);
+pub(super) const HOUR: FieldSpec = kind("hours", 0..=23, 0);
+pub(super) const MINUTE: FieldSpec = kind("minutes", 0..=59, 0);
 
-impl Kind {
+impl FieldSpec {
     /// The values of a list, each in its range; `None` for anything but a list.
-    fn listed(&self, field: &Field) -> Result<Option<Vec<i64>>, BadSchedule> {
-        let Field::Of(values) = field else { return Ok(None) };
+    fn listed(&self, field: &TimeField) -> Result<Option<Vec<i64>>, BadSchedule> {
+        let TimeField::Of(values) = field else { return Ok(None) };
         if values.is_empty() {
             return Err(BadSchedule::Empty(self.name));
         }
@@ -59,10 +59,10 @@ impl Kind {
     }
 
     /// The values as bits. A field that is unset is `unset`.
-    fn bits(&self, field: &Field, unset: u64) -> Result<u64, BadSchedule> {
+    fn bits(&self, field: &TimeField, unset: u64) -> Result<u64, BadSchedule> {
         Ok(match self.listed(field)? {
             Some(values) => values.iter().fold(0, |bits, value| bits | 1 << value),
-            None if *field == Field::Any => self.all(),
+            None if *field == TimeField::Any => self.all(),
             None => unset,
         })
     }
@@ -73,7 +73,7 @@ impl Kind {
 }
 
 /// A schedule that has been checked.
-pub(super) struct Rule {
+pub(super) struct ScheduleRule {
     years: Option<Vec<i16>>,
     months: u64,
     dates: u64,
@@ -89,21 +89,21 @@ pub(super) struct Rule {
 /// The bit of each field's least value.
 const LEAST: u64 = 1;
 
-impl Rule {
+impl ScheduleRule {
     /// Checks a schedule and makes it ready.
-    pub fn new(it: &Schedule) -> Result<Rule, BadSchedule> {
+    pub fn new(it: &Schedule) -> Result<ScheduleRule, BadSchedule> {
         // Whether some smaller field is said decides what an unset one means. Days of the
         // week and of the month are of one size.
         let minute = it.minutes.is_set();
         let hour = minute || it.hours.is_set();
         let day = hour || it.days.is_set();
         let date = day || it.dates.is_set();
-        let unset = |kind: &Kind, smaller: bool| if smaller { kind.all() } else { LEAST };
+        let unset = |kind: &FieldSpec, smaller: bool| if smaller { kind.all() } else { LEAST };
         let years = YEAR.listed(&it.years)?.map(|years| {
             let years = years.into_iter().map(i16::try_from);
             years.filter_map(Result::ok).collect()
         });
-        let rule = Rule {
+        let rule = ScheduleRule {
             years,
             months: MONTH.bits(&it.months, unset(&MONTH, date))?,
             dates: DATE.bits(&it.dates, unset(&DATE, day))?,

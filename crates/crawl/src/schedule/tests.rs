@@ -82,9 +82,9 @@ fn a_list_must_contain_the_value_and_both_kinds_of_days_must_match() {
     names("days=fri dates=13", "2024-05-06T00:00Z", &friday);
     // Numbers count from zero in the table: the first day, January, Sunday.
     let first = Schedule {
-        dates: Field::of([0]),
-        months: Field::of([0]),
-        days: Field::of([0]),
+        dates: TimeField::of([0]),
+        months: TimeField::of([0]),
+        days: TimeField::of([0]),
         ..Schedule::default()
     };
     assert_eq!(next_match(&first, at("2018-01-01T00:00Z")), Some(at("2023-01-01T00:00Z")));
@@ -106,7 +106,8 @@ fn far_days_are_found_and_the_search_ends() {
     names("years=9998 hours=3", "1970-01-01T00:00Z", &["9998-01-01T03:00Z"]);
     assert_eq!(next_match(&schedule("years=2020"), at("2024-01-01T00:00Z")), None);
     assert_eq!(next_match(&schedule("years=9999"), at("9999-02-01T00:00Z")), None);
-    let never = Schedule { dates: Field::of([29]), months: Field::of([1]), ..Schedule::default() };
+    let never =
+        Schedule { dates: TimeField::of([29]), months: TimeField::of([1]), ..Schedule::default() };
     assert_eq!((check(&never), next_match(&never, 0)), (Err(BadSchedule::Never), None));
     for extreme_ms in [i64::MIN, -1, i64::MAX] {
         let found = next_match(&schedule("hours=*"), extreme_ms);
@@ -191,7 +192,7 @@ fn clocks_that_change_neither_lose_a_run_nor_double_it() {
 #[test]
 fn a_record_without_a_zone_is_read_in_utc_and_an_unknown_zone_is_refused() {
     let in_zone = |zone: Option<&str>| Schedule {
-        hours: Field::of([3]),
+        hours: TimeField::of([3]),
         timezone: zone.map(str::to_owned),
         ..Schedule::default()
     };
@@ -209,7 +210,7 @@ fn a_record_without_a_zone_is_read_in_utc_and_an_unknown_zone_is_refused() {
 
 #[test]
 fn values_out_of_range_are_refused() {
-    type Put = fn(&mut Schedule, Field);
+    type Put = fn(&mut Schedule, TimeField);
     let rows: [(&str, Put, [i64; 2]); 6] = [
         ("minutes", |it, field| it.minutes = field, [0, 59]),
         ("hours", |it, field| it.hours = field, [0, 23]),
@@ -219,17 +220,17 @@ fn values_out_of_range_are_refused() {
         ("years", |it, field| it.years = field, [1970, 9999]),
     ];
     for (name, put, [least, most]) in rows {
-        let checked = |field: Field| {
+        let checked = |field: TimeField| {
             let mut it = Schedule::default();
             put(&mut it, field);
             check(&it).map_err(|error| error.to_string())
         };
-        assert_eq!(checked(Field::of([least, most])), Ok(()), "{name}");
+        assert_eq!(checked(TimeField::of([least, most])), Ok(()), "{name}");
         for value in [least - 1, most + 1, i64::MIN, i64::MAX] {
-            let refused = checked(Field::of([least, value])).unwrap_err();
+            let refused = checked(TimeField::of([least, value])).unwrap_err();
             assert!(refused.starts_with(&format!("{name} has ")), "{name} {value}: {refused}");
         }
-        assert!(checked(Field::of([])).is_err(), "{name} without values");
+        assert!(checked(TimeField::of([])).is_err(), "{name} without values");
     }
     for (window_ms, ok) in
         [(1, true), (WINDOW_MS_MAX, true), (0, false), (-1, false), (WINDOW_MS_MAX + 1, false)]

@@ -6,8 +6,8 @@
 //! Invariant: what is printed is read as the same schedule, its zone in full: one without
 //! a zone is printed with `zone=UTC`, which is what it means.
 
-use super::rule::{DATE, DAY, HOUR, Kind, MINUTE, MONTH, YEAR, zone};
-use super::{BadSchedule, Field, Schedule, check};
+use super::rule::{DATE, DAY, FieldSpec, HOUR, MINUTE, MONTH, YEAR, zone};
+use super::{BadSchedule, Schedule, TimeField, check};
 use std::collections::BTreeSet;
 
 #[cfg(test)]
@@ -60,13 +60,13 @@ const REPEAT: &str = "repeat";
 const MINIMAL: &str = "minimal";
 
 /// The fields in the order in which they are printed.
-const KINDS: [Kind; 6] = [HOUR, MINUTE, DAY, DATE, MONTH, YEAR];
+const KINDS: [FieldSpec; 6] = [HOUR, MINUTE, DAY, DATE, MONTH, YEAR];
 
-fn fields(it: &Schedule) -> [&Field; 6] {
+fn fields(it: &Schedule) -> [&TimeField; 6] {
     [&it.hours, &it.minutes, &it.days, &it.dates, &it.months, &it.years]
 }
 
-fn fields_mut(it: &mut Schedule) -> [&mut Field; 6] {
+fn fields_mut(it: &mut Schedule) -> [&mut TimeField; 6] {
     [&mut it.hours, &mut it.minutes, &mut it.days, &mut it.dates, &mut it.months, &mut it.years]
 }
 
@@ -106,9 +106,9 @@ pub fn print(schedule: &Schedule) -> String {
     let mut words = Vec::new();
     for (kind, field) in KINDS.iter().zip(fields(schedule)) {
         match field {
-            Field::Unset => {}
-            Field::Any => words.push(format!("{}=*", kind.name)),
-            Field::Of(values) => words.push(format!("{}={}", kind.name, printed(kind, values))),
+            TimeField::Unset => {}
+            TimeField::Any => words.push(format!("{}=*", kind.name)),
+            TimeField::Of(values) => words.push(format!("{}={}", kind.name, printed(kind, values))),
         }
     }
     words.push(format!("{ZONE}={}", schedule.timezone.as_deref().unwrap_or("UTC")));
@@ -140,9 +140,9 @@ fn full_zone(name: &str) -> Result<String, BadSchedule> {
 }
 
 /// A list such as `0,30`, `mon-fri` or `nov-feb`; the last begins again after December.
-fn list(kind: &Kind, text: &str) -> Result<Field, BadSchedule> {
+fn list(kind: &FieldSpec, text: &str) -> Result<TimeField, BadSchedule> {
     if text == "*" {
-        return Ok(Field::Any);
+        return Ok(TimeField::Any);
     }
     if text.is_empty() {
         return Err(BadSchedule::Empty(kind.name));
@@ -168,11 +168,11 @@ fn list(kind: &Kind, text: &str) -> Result<Field, BadSchedule> {
             values.extend((from..=*kind.values.end()).chain(*kind.values.start()..=to));
         }
     }
-    Ok(Field::Of(values))
+    Ok(TimeField::Of(values))
 }
 
 /// One value, as the table counts it. It is in its range.
-fn value(kind: &Kind, text: &str) -> Result<i64, BadSchedule> {
+fn value(kind: &FieldSpec, text: &str) -> Result<i64, BadSchedule> {
     let names = names(kind);
     let is_name = |name: &&str| {
         text.len() >= NAME_LETTERS
@@ -201,7 +201,7 @@ fn value(kind: &Kind, text: &str) -> Result<i64, BadSchedule> {
     Ok(number)
 }
 
-fn names(kind: &Kind) -> &'static [&'static str] {
+fn names(kind: &FieldSpec) -> &'static [&'static str] {
     match kind.name {
         name if name == MONTH.name => &MONTHS,
         name if name == DAY.name => &DAYS,
@@ -209,7 +209,7 @@ fn names(kind: &Kind) -> &'static [&'static str] {
     }
 }
 
-fn expected(kind: &Kind) -> &'static str {
+fn expected(kind: &FieldSpec) -> &'static str {
     match kind.name {
         name if name == MONTH.name => "a month, such as feb or 2",
         name if name == DAY.name => "a day of the week, such as mon; dates=15 is the 15th",
@@ -217,7 +217,7 @@ fn expected(kind: &Kind) -> &'static str {
     }
 }
 
-fn printed(kind: &Kind, values: &BTreeSet<i64>) -> String {
+fn printed(kind: &FieldSpec, values: &BTreeSet<i64>) -> String {
     let values: Vec<i64> = values.iter().copied().collect();
     let name = |value: i64| match usize::try_from(value).ok().and_then(|it| names(kind).get(it)) {
         Some(name) => name[..NAME_LETTERS].to_owned(),

@@ -4,13 +4,13 @@ use super::*;
 
 const SEED: &str = "https://docs.example.co.uk/guide/start.html";
 
-fn scope(rules: Rules) -> Scope {
+fn scope(rules: ScopeRules) -> Scope {
     let suffixes = Arc::new(SuffixList::parse(page::domain::BUNDLED_TEXT.as_bytes()).unwrap());
     Scope::new(&rules, [SEED], suffixes).unwrap()
 }
 
 fn reach(reach: Reach) -> Scope {
-    scope(Rules { reach, ..Rules::default() })
+    scope(ScopeRules { reach, ..ScopeRules::default() })
 }
 
 #[test]
@@ -36,10 +36,10 @@ fn each_reach_draws_its_own_line() {
 
 #[test]
 fn every_cut_has_a_code_and_a_sentence() {
-    let rules = Rules {
+    let rules = ScopeRules {
         include: vec!["/guide/".into()],
         exclude: vec!["\\.pdf$".into(), "private".into()],
-        ..Rules::default()
+        ..ScopeRules::default()
     };
     let scope = scope(rules);
     let url = |path: &str| format!("https://docs.example.co.uk{path}");
@@ -63,7 +63,7 @@ fn every_cut_has_a_code_and_a_sentence() {
 
 #[test]
 fn a_seed_needs_no_include_and_springs_no_trap() {
-    let rules = Rules { include: vec!["nothing".into()], ..Rules::default() };
+    let rules = ScopeRules { include: vec!["nothing".into()], ..ScopeRules::default() };
     assert_eq!(scope(rules).judge("https://docs.example.co.uk/a/a/a/a/a/", 0), Ok(()));
 }
 
@@ -71,7 +71,7 @@ fn a_seed_needs_no_include_and_springs_no_trap() {
 fn a_rule_that_cannot_be_used_is_named() {
     let suffixes = Arc::new(SuffixList::parse(page::domain::BUNDLED_TEXT.as_bytes()).unwrap());
     for bad in ["(", "a{1000}{1000}{1000}"] {
-        let rules = Rules { exclude: vec![bad.into()], ..Rules::default() };
+        let rules = ScopeRules { exclude: vec![bad.into()], ..ScopeRules::default() };
         let refused = Scope::new(&rules, [SEED], suffixes.clone()).unwrap_err();
         assert_eq!(refused.what, "--exclude");
     }
@@ -80,7 +80,7 @@ fn a_rule_that_cannot_be_used_is_named() {
 #[test]
 fn an_expression_that_takes_others_for_ever_is_matched() {
     // An engine that goes back on its steps has two to the power of 3,000 of them to take.
-    let nested = scope(Rules { exclude: vec!["/(a+)+$".into()], ..Rules::default() });
+    let nested = scope(ScopeRules { exclude: vec!["/(a+)+$".into()], ..ScopeRules::default() });
     let url = |end: &str| format!("https://docs.example.co.uk/{}{end}", "a".repeat(3_000));
     assert_eq!(nested.judge(&url("b"), 1), Ok(()));
     assert_eq!(nested.judge(&url(""), 1).map_err(Cut::code), Err(ReasonCode::Scope));

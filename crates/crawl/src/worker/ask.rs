@@ -15,15 +15,15 @@ pub mod throttling;
 
 use crate::definitions::RobotsFor;
 use crate::frontier::{HostKey, Next, Pause};
-use crate::job::{JobWork, Source};
+use crate::job::{JobSource, JobWork};
 use crate::login::session::Session;
 use crate::repository::Repository;
-use crate::worker::ask::host_access::Booked;
-use crate::worker::ask::hosts::Request;
-use crate::worker::ask::sessions::Access;
-use crate::worker::ask::tasks::{Claimed, DocumentTask, RobotsTask, Task};
+use crate::worker::ask::host_access::BookedRequest;
+use crate::worker::ask::hosts::HostRequest;
+use crate::worker::ask::sessions::SessionAccess;
+use crate::worker::ask::tasks::{ClaimedDocument, DocumentTask, RobotsTask, Task};
 use crate::worker::finish::{self, Exclusion, LeftForLater};
-use crate::worker::{Item, Worker};
+use crate::worker::{FrontierItem, Worker};
 use std::sync::Arc;
 use store::chunkfile::document::RemoveReason;
 use store::clock::Moment;
@@ -50,11 +50,11 @@ impl Worker {
         Ok(())
     }
 
-    fn ask_for(&mut self, host: HostKey, item: Item) -> Result<()> {
-        let Item { job, claimed } = item;
+    fn ask_for(&mut self, host: HostKey, item: FrontierItem) -> Result<()> {
+        let FrontierItem { job, claimed } = item;
         let Some(work) = self.jobs.get(job).cloned() else {
             self.frontier.skipped(self.frontier.spot(host, job));
-            self.give_back(host.part, Item::new(job, claimed));
+            self.give_back(host.part, FrontierItem::new(job, claimed));
             return Ok(());
         };
         let entry = &claimed.entry;
@@ -75,8 +75,8 @@ impl Worker {
             });
         } else {
             match &work.source {
-                Source::Web(_) => return self.ask_web(host, work, claimed),
-                Source::Other(repository) => {
+                JobSource::Web(_) => return self.ask_web(host, work, claimed),
+                JobSource::Other(repository) => {
                     let repository = repository.clone();
                     self.ask_repository(host, work, claimed, &*repository);
                 }
@@ -85,7 +85,12 @@ impl Worker {
         Ok(())
     }
 
-    fn ask_web(&mut self, host: HostKey, work: Arc<JobWork>, claimed: Claimed) -> Result<()> {
+    fn ask_web(
+        &mut self,
+        host: HostKey,
+        work: Arc<JobWork>,
+        claimed: ClaimedDocument,
+    ) -> Result<()> {
         let Some(web) = work.web() else { return Ok(()) };
         let entry = &claimed.entry;
         // A link was judged when it was found; what is rechecked may not belong any more.
@@ -110,17 +115,22 @@ impl Worker {
     }
 
     /// Asks for a document that may be asked for, in a session if its site wants one.
-    fn ask_in_session(&mut self, host: HostKey, job: Arc<JobWork>, claimed: Claimed) -> Result<()> {
+    fn ask_in_session(
+        &mut self,
+        host: HostKey,
+        job: Arc<JobWork>,
+        claimed: ClaimedDocument,
+    ) -> Result<()> {
         let session = match self.access(&job, &claimed.entry.docid) {
-            Ok(Access::Open) => None,
-            Ok(Access::In(session)) => Some(session),
-            Ok(Access::Waits) => {
+            Ok(SessionAccess::Open) => None,
+            Ok(SessionAccess::In(session)) => Some(session),
+            Ok(SessionAccess::Waits) => {
                 self.frontier.skipped(job.spot(host));
                 let event = job.login_event(&claimed.entry.docid).unwrap_or_default();
                 self.wait_for(host, &job, claimed, event);
                 return Ok(());
             }
-            Ok(Access::Failed(failure)) => {
+            Ok(SessionAccess::Failed(failure)) => {
                 let reason = Reason::known(ReasonCode::Login, Some(&failure.why));
                 let why = LeftForLater { reason, until_ms: failure.until_ms };
                 self.skip(host, &job, claimed, |at, batch, claimed| {
@@ -130,7 +140,7 @@ impl Worker {
             }
             Err(error) if error.passes() => {
                 self.frontier.skipped(job.spot(host));
-                self.give_back(host.part, Item::new(job.id, claimed));
+                self.give_back(host.part, FrontierItem::new(job.id, claimed));
                 return Ok(());
             }
             Err(error) => return Err(error),
@@ -144,7 +154,7 @@ impl Worker {
         &mut self,
         host: HostKey,
         work: Arc<JobWork>,
-        claimed: Claimed,
+        claimed: ClaimedDocument,
         repository: &dyn Repository,
     ) {
         match repository.unwanted(&claimed.entry.docid) {
@@ -161,7 +171,7 @@ impl Worker {
         &mut self,
         host: HostKey,
         job: Arc<JobWork>,
-        claimed: Claimed,
+        claimed: ClaimedDocument,
         session: Option<Arc<Session>>,
     ) {
         let bandwidth = self.hosts.bandwidth(host, &job);
@@ -174,7 +184,7 @@ impl Worker {
         match task {
             Task::Document(task) => {
                 self.frontier.skipped(task.job.spot(task.host));
-                self.give_back(task.host.part, Item::new(task.job.id, task.claimed));
+                self.give_back(task.host.part, FrontierItem::new(task.job.id, task.claimed));
             }
             Task::Login(task) => self.end_login(&task, None),
             Task::Robots(RobotsTask { host, job, .. }) => {
@@ -190,7 +200,8 @@ impl Worker {
     pub(super) fn on_not_yet(&mut self, task: Task, until_ms: i64) {
         let host = match task {
             Task::Document(task) => {
-                let (spot, item) = (task.job.spot(task.host), Item::new(task.job.id, task.claimed));
+                let (spot, item) =
+                    (task.job.spot(task.host), FrontierItem::new(task.job.id, task.claimed));
                 let homeless = self.frontier.put_off(spot, Some(item), until_ms);
                 homeless.into_iter().for_each(|item| self.give_back(task.host.part, item));
                 task.host
@@ -213,14 +224,14 @@ impl Worker {
         &mut self,
         host: HostKey,
         job: &JobWork,
-        request: Request<'_>,
+        request: HostRequest<'_>,
         bytes: i64,
     ) -> i64 {
         let now_ms = clock::now_ms();
         let ended_ms = self.schedule.ended_ms(request.ended_ms, now_ms);
-        let request = Request { ended_ms, ..request };
+        let request = HostRequest { ended_ms, ..request };
         let booked = self.hosts.on_request(host, job.settings.delays(), request, bytes);
-        let Booked { pause, visit } = booked;
+        let BookedRequest { pause, visit } = booked;
         self.frontier.finished(job.spot(host), pause);
         if self.parts.has(host.part) {
             self.places.book_visit(job.place(host.part), visit);
@@ -234,7 +245,7 @@ impl Worker {
     }
 
     /// A document that will not be asked for now: ready again with the next commit.
-    pub(super) fn give_back(&mut self, part: Part, item: Item) {
+    pub(super) fn give_back(&mut self, part: Part, item: FrontierItem) {
         if !self.parts.holds(item.claimed.lease(part)) {
             self.frontier.committed(1);
             return;

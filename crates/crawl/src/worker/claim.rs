@@ -7,7 +7,7 @@ mod job_look;
 mod look;
 mod part_look;
 
-use crate::frontier::Want;
+use crate::frontier::DocumentDemand;
 use crate::worker::Worker;
 use crate::worker::commit::places::{CommitTerms, TurnWork};
 use crate::worker::commit::turn::{OpenChunk, Turn};
@@ -19,7 +19,7 @@ use store::tables::queue::sweep::Sweep;
 use store::{Result, clock};
 
 /// What the frontier wants, by job and part.
-type Wants = HashMap<Place, Vec<Want>>;
+type Wants = HashMap<Place, Vec<DocumentDemand>>;
 
 impl Worker {
     /// Sends the turns that are due. Returns how long nothing else will be.
@@ -102,7 +102,7 @@ impl Worker {
         by_place
     }
 
-    fn send_turn(&mut self, place: Place, mut wants: Vec<Want>, commits: bool) {
+    fn send_turn(&mut self, place: Place, mut wants: Vec<DocumentDemand>, commits: bool) {
         let now_ms = clock::now_ms();
         let Some(job) = self.jobs.get_any(place.job).cloned() else {
             wants.into_iter().for_each(|want| self.frontier.cancel(want));
@@ -139,9 +139,9 @@ impl Worker {
     }
 
     /// What a commit claims that nobody has asked to claim: it may as well fill up.
-    fn fill_up(&mut self, place: Place, now_ms: i64) -> Vec<Want> {
+    fn fill_up(&mut self, place: Place, now_ms: i64) -> Vec<DocumentDemand> {
         let more = self.frontier.wants(now_ms, true, |part| part == place.part);
-        let (mine, others): (Vec<Want>, Vec<Want>) =
+        let (mine, others): (Vec<DocumentDemand>, Vec<DocumentDemand>) =
             more.into_iter().partition(|want| want.job == place.job);
         others.into_iter().for_each(|want| self.frontier.cancel(want));
         mine

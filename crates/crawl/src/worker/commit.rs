@@ -11,22 +11,22 @@ pub mod prepare;
 pub mod turn;
 pub mod turn_threads;
 
-use crate::frontier::Want;
+use crate::frontier::DocumentDemand;
 use crate::worker::commit::places::{Commit, TurnEnd};
 use crate::worker::commit::turn::{ClaimDone, SweptDocument, Turn, TurnDone};
-use crate::worker::commit::turn_threads::Turned;
+use crate::worker::commit::turn_threads::TurnResult;
 use crate::worker::leases::check::LeaseKey;
 use crate::worker::progress::Waiter;
-use crate::worker::{Item, Worker};
+use crate::worker::{FrontierItem, Worker};
 use store::ids::{JobId, Part, QueueId};
 use store::tables::bins::Bin;
 use store::{Error, Result, clock};
 
 impl Worker {
     /// A turn is over.
-    pub(super) fn on_turned(&mut self, turned: Turned) -> Result<()> {
+    pub(super) fn on_turned(&mut self, turned: TurnResult) -> Result<()> {
         self.threads.on_turned();
-        let Turned { ready, outcome } = turned;
+        let TurnResult { ready, outcome } = turned;
         let turn = ready.turn();
         // There is one turn of a part at a time.
         self.places.end_turn(turn.lease.part);
@@ -106,7 +106,7 @@ impl Worker {
         if done.claimed.iter().any(|it| !it.documents.is_empty()) {
             self.schedule.on_work();
         }
-        let mut back: Vec<Item> = Vec::new();
+        let mut back: Vec<FrontierItem> = Vec::new();
         for claim in done.claimed {
             if is_ours {
                 let documents = claim.documents.iter().map(|it| it.entry.id);
@@ -130,15 +130,16 @@ impl Worker {
     }
 
     /// Hands what was claimed to the frontier. Returns what nobody asks for here any more.
-    fn line_up(&mut self, job: JobId, is_staying: bool, claim: ClaimDone) -> Vec<Item> {
+    fn line_up(&mut self, job: JobId, is_staying: bool, claim: ClaimDone) -> Vec<FrontierItem> {
         let ClaimDone { want, documents, is_exhausted } = claim;
-        let items: Vec<Item> = documents.into_iter().map(|it| Item::new(job, it)).collect();
+        let items: Vec<FrontierItem> =
+            documents.into_iter().map(|it| FrontierItem::new(job, it)).collect();
         if is_staying && self.frontier.knows(want.host) && self.jobs.is_attended(job) {
             self.frontier.claimed(want, items, is_exhausted);
             return Vec::new();
         }
         // Nothing more is wanted here, so that the host can be forgotten.
-        self.frontier.abandon(Want { documents: want.documents - items.len(), ..want });
+        self.frontier.abandon(DocumentDemand { documents: want.documents - items.len(), ..want });
         items
     }
 

@@ -4,7 +4,7 @@
 //! Invariant: a worker that was asked to stop never claims again, and waits for what is under way
 //! for no longer than [`STOP_MS_MAX`].
 
-use crate::worker::Ended;
+use crate::worker::CrawlEnd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -64,8 +64,8 @@ impl RunControl {
     }
 
     /// How it has ended, if it has.
-    pub fn ended(&self) -> Ended {
-        if self.is_replaced { Ended::Replaced } else { Ended::Stopped }
+    pub fn ended(&self) -> CrawlEnd {
+        if self.is_replaced { CrawlEnd::Replaced } else { CrawlEnd::Stopped }
     }
 
     /// The clock was set.
@@ -92,7 +92,7 @@ mod tests {
         control.shift(3_600_000);
         assert!(!control.is_overdue(3_601_000 + STOP_MS_MAX));
         assert!(control.is_overdue(3_601_001 + STOP_MS_MAX));
-        assert_eq!(control.ended(), Ended::Stopped);
+        assert_eq!(control.ended(), CrawlEnd::Stopped);
     }
 
     #[test]
@@ -104,6 +104,6 @@ mod tests {
         assert!(control.may_claim());
         control.on_replaced();
         assert!(control.is_stopping());
-        assert_eq!(control.ended(), Ended::Replaced);
+        assert_eq!(control.ended(), CrawlEnd::Replaced);
     }
 }

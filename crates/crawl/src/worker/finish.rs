@@ -18,7 +18,7 @@ mod web_answer;
 
 pub(crate) use exclusion::{Exclusion, LeftForLater, forbidden, internal_error, later};
 pub(crate) use exclusion::{login_activity, refused, unwanted};
-pub(crate) use repository_look::looked;
+pub(crate) use repository_look::finish_look;
 pub use sweep::GIVEN_UP;
 pub(crate) use sweep::{LeftAlone, expired, given_up, leave, stale, swept};
 pub(crate) use web_answer::document;
@@ -27,11 +27,11 @@ use self::next_look::again;
 use self::removal::{admit, presence};
 use crate::batch::known_links::KnownLinks;
 use crate::batch::{Batch, LinkContext, Unread};
-use crate::compare::{self, Looked, Seen, compare};
+use crate::compare::{self, LookPosition, SeenDocument, compare};
 use crate::fetch;
 use crate::job::JobWork;
 use crate::refetch::Allowance;
-use crate::worker::ask::tasks::Claimed;
+use crate::worker::ask::tasks::ClaimedDocument;
 use crate::worker::finish::removal_gate::RemovalGate;
 use page::url::host_of;
 use std::cell::RefCell;
@@ -42,7 +42,7 @@ use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 
 /// Where and when documents are finished.
 #[derive(Clone, Copy)]
-pub(crate) struct Finishing<'a> {
+pub(crate) struct FinishContext<'a> {
     pub ids: &'a IdMaker,
     /// Links that are queued already.
     pub known: &'a KnownLinks,
@@ -58,7 +58,7 @@ pub(crate) struct Finishing<'a> {
     pub gate: &'a RemovalGate,
 }
 
-impl<'a> Finishing<'a> {
+impl<'a> FinishContext<'a> {
     /// For links that a document of the job names.
     fn links(&self, job: &'a JobWork) -> LinkContext<'a> {
         LinkContext { job, ids: self.ids, known: self.known }
@@ -67,7 +67,7 @@ impl<'a> Finishing<'a> {
 
 /// What a document came to, in the words of a summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Class {
+pub enum ResultClass {
     /// Outputs did not have it.
     Added,
     /// Outputs had it, and it says something else now.
@@ -117,8 +117,8 @@ impl Forbidding {
 }
 
 /// What was seen of a document, and where it goes because of it.
-struct Look<'a> {
-    seen: Seen<'a>,
+struct FinishedLook<'a> {
+    seen: SeenDocument<'a>,
     to: Settlement,
     /// The status of the answer, if there was one.
     status: Option<u16>,
@@ -126,15 +126,15 @@ struct Look<'a> {
 
 /// Compares what was seen with what is known, and takes in what follows.
 fn settle(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
-    look: Look<'_>,
-) -> Class {
-    let Look { seen, to, status } = look;
+    claimed: ClaimedDocument,
+    look: FinishedLook<'_>,
+) -> ResultClass {
+    let FinishedLook { seen, to, status } = look;
     let lease = claimed.lease(at.part);
-    let Claimed { entry, known, .. } = claimed;
+    let ClaimedDocument { entry, known, .. } = claimed;
     let known = known.map_or_else(|| unknown(at, &entry), |known| *known);
     let compared = compare(&known, &seen, looking(at, job, batch));
     let (compared, leaving) = admit(at, batch, job, lease, &known, compared);
@@ -158,17 +158,18 @@ fn settle(
         None => to,
     };
     let class = match leaving {
-        Some(_) => Class::Leaving,
+        Some(_) => ResultClass::Leaving,
         None => class_of(&to, &seen, compared.change),
     };
-    let is_gone = matches!(seen, Seen::Missing { .. }) && to == Settlement::Done;
+    let is_gone = matches!(seen, SeenDocument::Missing { .. }) && to == Settlement::Done;
     let leads_on = [ReasonCode::Noindex, ReasonCode::ExcludedContent, ReasonCode::Hops];
-    if is_gone || matches!(seen, Seen::Forbidden { code, .. } if !leads_on.contains(&code)) {
+    if is_gone || matches!(seen, SeenDocument::Forbidden { code, .. } if !leads_on.contains(&code))
+    {
         // It leads nowhere any more.
         batch.clear_references(job, entry.dochash);
     }
     // What was not read says what it said before, as far as anybody knows.
-    if matches!(seen, Seen::NotModified(_)) || matches!(to, Settlement::Failed(_)) {
+    if matches!(seen, SeenDocument::NotModified(_)) || matches!(to, Settlement::Failed(_)) {
         note_unread(batch, &entry, &compared.document);
     }
     let to = again(at, job, Some(&compared.document), to);
@@ -186,20 +187,22 @@ fn note_unread(batch: &mut Batch, entry: &Entry, document: &Document) {
     }
 }
 
-fn class_of(to: &Settlement, seen: &Seen<'_>, change: Option<Change>) -> Class {
+fn class_of(to: &Settlement, seen: &SeenDocument<'_>, change: Option<Change>) -> ResultClass {
     match (to, change, seen) {
-        (Settlement::Retry { reason, .. }, ..) => Class::Again(reason.code().to_owned()),
-        (Settlement::Failed(reason), ..) => Class::Failed(reason.clone()),
-        (_, Some(Change::Remove(reason)), _) => Class::Removed(reason),
-        (_, _, Seen::Moved { .. }) => Class::Redirected,
-        (_, _, Seen::Missing { .. }) => Class::Missing,
-        (_, _, Seen::Forbidden { code, .. }) => Class::Forbidden(Forbidding::Rule(*code)),
-        _ => Class::Kept { not_modified: true },
+        (Settlement::Retry { reason, .. }, ..) => ResultClass::Again(reason.code().to_owned()),
+        (Settlement::Failed(reason), ..) => ResultClass::Failed(reason.clone()),
+        (_, Some(Change::Remove(reason)), _) => ResultClass::Removed(reason),
+        (_, _, SeenDocument::Moved { .. }) => ResultClass::Redirected,
+        (_, _, SeenDocument::Missing { .. }) => ResultClass::Missing,
+        (_, _, SeenDocument::Forbidden { code, .. }) => {
+            ResultClass::Forbidden(Forbidding::Rule(*code))
+        }
+        _ => ResultClass::Kept { not_modified: true },
     }
 }
 
 /// Settles a document, with what follows for those it led to.
-fn push(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, entry: &Entry, to: Settlement) {
+fn push(at: FinishContext<'_>, batch: &mut Batch, job: &JobWork, entry: &Entry, to: Settlement) {
     if to == Settlement::Deleted {
         batch.job.gone.push(entry.dochash);
         batch.clear_references(job, entry.dochash);
@@ -211,7 +214,7 @@ fn push(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, entry: &Entry, to: 
 }
 
 /// Another try after trouble, later each time, while there are tries left.
-fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
+fn retry(at: FinishContext<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Settlement {
     let again = job.settings.patience.again(entry.failcount, entry.failtime, at.now_ms);
     if again.is_over {
         return Settlement::Failed(reason);
@@ -221,19 +224,19 @@ fn retry(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: Reason) -> Set
     Settlement::Retry { check_ms, failcount, failtime, reason }
 }
 
-fn looking(at: Finishing<'_>, job: &JobWork, batch: &Batch) -> Looked {
+fn looking(at: FinishContext<'_>, job: &JobWork, batch: &Batch) -> LookPosition {
     let ordinal = i64::try_from(batch.records.len()).unwrap_or(i64::MAX);
-    Looked { run: job.run, now_ms: at.now_ms, chunk: at.chunk, ordinal }
+    LookPosition { run: job.run, now_ms: at.now_ms, chunk: at.chunk, ordinal }
 }
 
-fn unknown(at: Finishing<'_>, entry: &Entry) -> Document {
+fn unknown(at: FinishContext<'_>, entry: &Entry) -> Document {
     compare::unknown(DocumentId(at.ids.next()), &entry.docid, at.now_ms)
 }
 
-fn said(reason: fetch::Reason, entry: &Entry) -> Reason {
+fn reason_of(reason: fetch::Reason, entry: &Entry) -> Reason {
     Reason::new(&reason.code(), Some(&reason.sentence(host_of(&entry.docid))))
 }
 
-fn trouble(status: Option<u16>, reason: fetch::Reason) -> Seen<'static> {
-    Seen::Trouble { status: status.map(i64::from), code: reason.code().into_owned() }
+fn trouble(status: Option<u16>, reason: fetch::Reason) -> SeenDocument<'static> {
+    SeenDocument::Trouble { status: status.map(i64::from), code: reason.code().into_owned() }
 }

@@ -10,7 +10,7 @@ use crate::job::JobWork;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::ids::JobId;
-use store::tables::job_states::Attended;
+use store::tables::job_states::AttendedJob;
 
 /// The jobs of a worker.
 pub(super) struct JobSet {
@@ -97,7 +97,7 @@ impl JobSet {
 
     /// Jobs that are not among those to be attended to are former ones from here on, and are told
     /// to stop. Returns them.
-    pub fn retire_missing(&mut self, attended: &[Attended]) -> Vec<JobId> {
+    pub fn retire_missing(&mut self, attended: &[AttendedJob]) -> Vec<JobId> {
         let is_missing = |work: &Arc<JobWork>| !attended.iter().any(|it| work.is(it));
         let missing: Vec<JobId> =
             self.attended.values().filter(|work| is_missing(work)).map(|work| work.id).collect();

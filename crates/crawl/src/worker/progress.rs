@@ -5,7 +5,7 @@
 //! by the command line and the socket. Invariant: its size is bounded however many jobs,
 //! hosts and kinds of errors there are.
 
-use crate::worker::finish::Class;
+use crate::worker::finish::ResultClass;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,7 +48,7 @@ pub struct HostTime {
 #[serde(default)]
 #[allow(missing_docs)]
 // tidy: wide what is counted of a run, one field a line of the summary
-pub struct Counted {
+pub struct ProgressCounts {
     /// Requests that were answered or failed, robots.txt not included.
     pub requests: u64,
     /// Bytes received.
@@ -108,7 +108,7 @@ pub enum Waiter {
     Run,
 }
 
-impl Counted {
+impl ProgressCounts {
     /// Documents that were finished.
     pub fn documents(&self) -> u64 {
         let sum = |counts: &BTreeMap<Cow<'static, str>, u64>| counts.values().sum::<u64>();
@@ -142,28 +142,28 @@ impl Counted {
 /// Shared by the worker and those who watch.
 #[derive(Default)]
 pub struct Progress {
-    state: Mutex<Kept>,
+    state: Mutex<ProgressState>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct ProgressState {
     /// What the process did.
-    all: Counted,
+    all: ProgressCounts,
     /// What it did for the last run of each job that it has worked on.
-    runs: BTreeMap<JobId, (Run, Counted)>,
+    runs: BTreeMap<JobId, (Run, ProgressCounts)>,
 }
 
-impl Kept {
+impl ProgressState {
     /// Counts something for the process and for a run; `count` is told how many hosts are kept.
-    fn count(&mut self, key: RunKey, count: impl Fn(&mut Counted, usize)) {
+    fn count(&mut self, key: RunKey, count: impl Fn(&mut ProgressCounts, usize)) {
         count(&mut self.all, HOSTS_MAX);
         if self.runs.len() >= JOBS_MAX && !self.runs.contains_key(&key.job) {
             return;
         }
         let (run, counted) =
-            self.runs.entry(key.job).or_insert_with(|| (key.run, Counted::default()));
+            self.runs.entry(key.job).or_insert_with(|| (key.run, ProgressCounts::default()));
         if *run != key.run {
-            (*run, *counted) = (key.run, Counted::default());
+            (*run, *counted) = (key.run, ProgressCounts::default());
         }
         count(counted, RUN_HOSTS_MAX);
     }
@@ -171,19 +171,19 @@ impl Kept {
 
 impl Progress {
     /// A copy of what the process did.
-    pub fn snapshot(&self) -> Counted {
+    pub fn snapshot(&self) -> ProgressCounts {
         self.lock().all.clone()
     }
 
     /// A copy of what the process did for a run, with what the process waits for now.
-    pub fn snapshot_of(&self, key: RunKey) -> Counted {
+    pub fn snapshot_of(&self, key: RunKey) -> ProgressCounts {
         let kept = self.lock();
         let of_run = kept.runs.get(&key.job).filter(|(run, _)| *run == key.run);
         let counted = of_run.map(|(_, counted)| counted.clone()).unwrap_or_default();
-        Counted { waiting_for: kept.all.waiting_for.clone(), ..counted }
+        ProgressCounts { waiting_for: kept.all.waiting_for.clone(), ..counted }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, ProgressState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -206,26 +206,26 @@ impl Progress {
     }
 
     /// A document was finished.
-    pub fn finished(&self, key: RunKey, class: &Class, url: &str) {
+    pub fn finished(&self, key: RunKey, class: &ResultClass, url: &str) {
         self.lock().count(key, |counted, _| match class {
-            Class::Added => counted.added += 1,
-            Class::Updated => counted.updated += 1,
-            Class::Kept { not_modified } => {
+            ResultClass::Added => counted.added += 1,
+            ResultClass::Updated => counted.updated += 1,
+            ResultClass::Kept { not_modified } => {
                 counted.unchanged += 1;
                 counted.not_modified += u64::from(*not_modified);
             }
-            Class::Removed(reason) => {
+            ResultClass::Removed(reason) => {
                 *counted.removed.entry(Cow::Borrowed(reason.name())).or_default() += 1;
             }
             // It is counted when it is removed.
-            Class::Leaving => {}
-            Class::Redirected => counted.redirected += 1,
-            Class::Missing => counted.missing += 1,
-            Class::Forbidden(by) => {
+            ResultClass::Leaving => {}
+            ResultClass::Redirected => counted.redirected += 1,
+            ResultClass::Missing => counted.missing += 1,
+            ResultClass::Forbidden(by) => {
                 *counted.forbidden.entry(Cow::Borrowed(by.name())).or_default() += 1;
             }
-            Class::Again(_) => counted.again += 1,
-            Class::Failed(reason) => {
+            ResultClass::Again(_) => counted.again += 1,
+            ResultClass::Failed(reason) => {
                 group(&mut counted.errors, reason.code(), url, reason.detail());
             }
         });
@@ -289,10 +289,14 @@ mod tests {
     fn each_run_is_counted_by_itself_and_a_new_one_begins_at_nothing() {
         let progress = Progress::default();
         let key = |job, run| RunKey { job: JobId(job), run: Run(run) };
-        progress.finished(key(1, 1), &Class::Added, "http://a/");
-        progress.finished(key(2, 5), &Class::Updated, "http://b/");
+        progress.finished(key(1, 1), &ResultClass::Added, "http://a/");
+        progress.finished(key(2, 5), &ResultClass::Updated, "http://b/");
         progress.requested(key(1, 1), "a", 10, 3);
-        progress.finished(key(1, 2), &Class::Failed(Reason::new("http-500", None)), "http://a/");
+        progress.finished(
+            key(1, 2),
+            &ResultClass::Failed(Reason::new("http-500", None)),
+            "http://a/",
+        );
         progress.waits_for(Waiter::Disk, Some("room".into()));
         let all = progress.snapshot();
         assert_eq!((all.added, all.updated, all.failed(), all.requests), (1, 1, 1, 1));
@@ -302,7 +306,7 @@ mod tests {
         assert_eq!(progress.snapshot_of(key(2, 5)).updated, 1);
         assert_eq!(progress.snapshot_of(key(1, 1)).added, 0, "it is over");
         let told = serde_json::to_string(&second).unwrap();
-        let read: Counted = serde_json::from_str(&told).unwrap();
+        let read: ProgressCounts = serde_json::from_str(&told).unwrap();
         assert_eq!((read.failed(), read.documents()), (1, 1), "it goes through a socket");
     }
 }

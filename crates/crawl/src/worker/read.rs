@@ -8,9 +8,9 @@ pub mod link_filter;
 pub mod stored_links;
 
 use crate::connectors::feed as feed_connector;
-use crate::extract::{self, ExtractNotes, Said};
+use crate::extract::{self, ExtractNotes, ExtractResult};
 use crate::fetch::Fetched;
-use crate::job::Web;
+use crate::job::WebJob;
 use crate::targets::{Target, targets_of};
 use page::facts::{Directives, Facts, LINKS_MAX, Link, LinkKind, Rel, TEXT_BYTES_MAX};
 use page::html::{self, Input, header_directives};
@@ -21,7 +21,7 @@ use store::tables::carrydown::Data;
 use store::tables::queue::Entry;
 
 /// What a document says.
-pub struct Reading {
+pub struct ParsedDocument {
     pub facts: Facts,
     /// Where it leads, each target once.
     pub targets: Vec<Target>,
@@ -50,11 +50,16 @@ fn is_nosniff(fetched: &Fetched) -> bool {
 }
 
 /// Reads a document that was fetched, and takes in what another process has read of it.
-pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> Reading {
-    let mut listed = Listed::default();
+pub fn read(
+    web: &WebJob,
+    entry: &Entry,
+    fetched: &Fetched,
+    extracted: Option<ExtractResult>,
+) -> ParsedDocument {
+    let mut listed = ListLinks::default();
     let mut facts = facts_of(web, &entry.docid, fetched, &mut listed);
-    let Listed { more, is_index, bytes } = listed;
-    let notes = extract::take(said, &mut facts, &entry.docid, &web.spec.policy);
+    let ListLinks { more, is_index, bytes } = listed;
+    let notes = extract::take(extracted, &mut facts, &entry.docid, &web.spec.policy);
     let mut targets = targets_of(web, &entry.docid, entry.hops, &facts, &more);
     if web.feeds && entry.hops == 0 {
         announce(web, &entry.docid, &fetched.body, &mut targets);
@@ -63,11 +68,11 @@ pub fn read(web: &Web, entry: &Entry, fetched: &Fetched, said: Option<Said>) -> 
     let noindex = facts.directives.noindex && web.spec.meta_robots;
     let excluded = web.scope.judge_content(&facts.title, &facts.text).map(str::to_owned);
     let list_bytes = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-    Reading { facts, targets, is_index, list_bytes, length, noindex, excluded, notes }
+    ParsedDocument { facts, targets, is_index, list_bytes, length, noindex, excluded, notes }
 }
 
 /// Hands the articles of a feed what it says of them.
-fn announce(web: &Web, url: &str, body: &[u8], targets: &mut [Target]) {
+fn announce(web: &WebJob, url: &str, body: &[u8], targets: &mut [Target]) {
     let Ok(mut base) = Resolver::new(url, &web.spec.policy) else { return };
     let mut announced: HashMap<String, Data> = HashMap::new();
     for (href, data) in feed_connector::announced(url, body) {
@@ -82,7 +87,7 @@ fn announce(web: &Web, url: &str, body: &[u8], targets: &mut [Target]) {
 
 /// What a list says beside its facts.
 #[derive(Default)]
-struct Listed {
+struct ListLinks {
     /// Links of a long sitemap that facts have no room for.
     more: Vec<Link>,
     /// Whether it names other lists.
@@ -92,7 +97,7 @@ struct Listed {
     bytes: Option<usize>,
 }
 
-fn facts_of(web: &Web, url: &str, fetched: &Fetched, beyond: &mut Listed) -> Facts {
+fn facts_of(web: &WebJob, url: &str, fetched: &Fetched, beyond: &mut ListLinks) -> Facts {
     let body = &fetched.body[..];
     let content_type = fetched.header("content-type");
     let nosniff = is_nosniff(fetched);
@@ -138,7 +143,7 @@ fn facts_of(web: &Web, url: &str, fetched: &Fetched, beyond: &mut Listed) -> Fac
 }
 
 /// Links of a sitemap or a feed.
-fn read_lists(web: &Web, url: &str, body: &[u8], facts: &mut Facts, beyond: &mut Listed) {
+fn read_lists(web: &WebJob, url: &str, body: &[u8], facts: &mut Facts, beyond: &mut ListLinks) {
     let Ok(mut base) = Resolver::new(url, &web.spec.policy) else { return };
     let mut push = |href: &str, anchor: &str, kind| {
         let Ok(found) = base.resolve(href) else { return };

@@ -9,11 +9,11 @@
 use crate::conduct::{self, Attends};
 use crate::frontier::NextHost;
 use crate::job::{JobMode, JobWork};
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use crate::worker::finish;
 use crate::worker::jobs::Idle;
 use crate::worker::progress::Waiter;
-use crate::worker::{Ended, Worker};
+use crate::worker::{CrawlEnd, Worker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use store::ids::{JobId, Part, Run};
@@ -29,7 +29,7 @@ const WORTH_SAYING_MS: i64 = 2_000;
 impl Worker {
     /// Ends the work, or the runs of jobs, if they are over. `has_seen_all` says that the tables
     /// were looked at just now.
-    pub(super) fn end_if_over(&mut self, has_seen_all: bool) -> Result<Option<Ended>> {
+    pub(super) fn end_if_over(&mut self, has_seen_all: bool) -> Result<Option<CrawlEnd>> {
         if self.control.is_stopping() {
             return self.end_if_quiet();
         }
@@ -47,7 +47,7 @@ impl Worker {
                 Ok(!jobs.is_empty() || ingests::is_any_due(tx)?)
             });
             if busy.is_ok_and(|busy| !busy) {
-                return Ok(Some(Ended::Finished { left: 0 }));
+                return Ok(Some(CrawlEnd::Finished { left: 0 }));
             }
         }
         if self.parts.is_any_behind() {
@@ -65,7 +65,7 @@ impl Worker {
 
     /// When stopping: ends what repositories are at, and the work once all is committed, or it
     /// has taken too long.
-    fn end_if_quiet(&mut self) -> Result<Option<Ended>> {
+    fn end_if_quiet(&mut self) -> Result<Option<CrawlEnd>> {
         self.jobs.all().for_each(|it| it.interrupt());
         let is_quiet = !self.threads.is_turn_under_way() && self.places.is_all_committed();
         let is_over = (is_quiet && self.drain()) || self.control.is_overdue(clock::now_ms());
@@ -76,7 +76,7 @@ impl Worker {
     }
 
     /// How the one job that is attended to has come to rest, if it has.
-    fn job_end(&self, job: JobId) -> Result<Option<Ended>> {
+    fn job_end(&self, job: JobId) -> Result<Option<CrawlEnd>> {
         if self.jobs.is_former(job) {
             // Something of it is uncommitted.
             return Ok(None);
@@ -100,10 +100,10 @@ impl Worker {
         }
         let question = self.ask_what_is_left(work, clock::now_ms());
         let asked = question.clone();
-        match self.deps.db.read(move |tx| left(tx, &asked)) {
-            Ok(Left::Nothing) => self.end_run(question),
+        match self.deps.db.read(move |tx| remaining_work(tx, &asked)) {
+            Ok(RemainingWork::Nothing) => self.end_run(question),
             // What they lead to is named again when they are given up.
-            Ok(Left::Idle(count)) => {
+            Ok(RemainingWork::Idle(count)) => {
                 match self.jobs.on_idle(work.id, left_before, count) {
                     Idle::LookAgain => self.schedule.want(),
                     Idle::GiveUp => self.give_up(work.id, question.horizon_ms),
@@ -111,7 +111,7 @@ impl Worker {
                 }
                 Ok(())
             }
-            Ok(Left::AtWork) => Ok(()),
+            Ok(RemainingWork::AtWork) => Ok(()),
             Err(error) if error.passes() => Ok(()),
             Err(error) => Err(error),
         }
@@ -145,8 +145,8 @@ impl Worker {
                 // Another process that attends to the job has ended its run just now.
                 return Ok(());
             }
-            if matches!(left(tx, &question)?, Left::Nothing) {
-                conduct::change(tx, job, &Event::QueueDone, question.now_ms)?;
+            if matches!(remaining_work(tx, &question)?, RemainingWork::Nothing) {
+                conduct::change(tx, job, &JobEvent::QueueDone, question.now_ms)?;
             }
             Ok(())
         });
@@ -200,7 +200,7 @@ impl Worker {
 }
 
 /// What is left of a run.
-enum Left {
+enum RemainingWork {
     Nothing,
     /// So many documents, for which nothing can be done within the job's patience.
     Idle(i64),
@@ -226,10 +226,10 @@ struct LeftQuestion {
 }
 
 /// Looks at all parts in one snapshot.
-fn left(tx: &mut Tx<'_>, question: &LeftQuestion) -> Result<Left> {
+fn remaining_work(tx: &mut Tx<'_>, question: &LeftQuestion) -> Result<RemainingWork> {
     let LeftQuestion { job, run, is_incremental, horizon_ms, .. } = *question;
     if question.counts_hops && !hops::under_way(tx, job)?.is_nothing() {
-        return Ok(Left::AtWork);
+        return Ok(RemainingWork::AtWork);
     }
     let mut idle = 0;
     for part in (0..i64::from(question.parts)).map(Part) {
@@ -240,52 +240,52 @@ fn left(tx: &mut Tx<'_>, question: &LeftQuestion) -> Result<Left> {
         let open = count("ready") + count("waiting");
         let stays = horizon_ms == i64::MAX && open + count("done") > 0;
         if count("active") > 0 || stays {
-            return Ok(Left::AtWork);
+            return Ok(RemainingWork::AtWork);
         }
         let is_older =
             is_incremental && run.0 > 1 && !counted.is_empty() && queue::has_older(tx, place, run)?;
         let is_open = |tx: &mut Tx<'_>| Ok::<_, Error>(open > 0 && is_due(tx, place, horizon_ms)?);
         if !question.held.contains(&part) && (is_older || is_open(tx)?) {
-            return Ok(Left::AtWork);
+            return Ok(RemainingWork::AtWork);
         }
         idle += open + i64::from(is_older);
     }
     Ok(match idle {
-        0 => Left::Nothing,
+        0 => RemainingWork::Nothing,
         // Some of it may only wait for somebody to log in.
-        _ if events::is_any(tx)? => Left::AtWork,
-        _ => Left::Idle(idle),
+        _ if events::is_any(tx)? => RemainingWork::AtWork,
+        _ => RemainingWork::Idle(idle),
     })
 }
 
 /// How the last run of a job has ended; `None` while the job is not inactive.
-fn last_run_end(tx: &mut Tx<'_>, job: JobId) -> Result<Option<Ended>> {
+fn last_run_end(tx: &mut Tx<'_>, job: JobId) -> Result<Option<CrawlEnd>> {
     let state = job_states::state(tx, job)?;
     match (state.phase, state.end_ms) {
         (Phase::Inactive, Some(_)) => {
             let parts = settings::parts(tx)?;
-            Ok(Some(Ended::Finished { left: given_up(tx, job, state.run, parts)? }))
+            Ok(Some(CrawlEnd::Finished { left: given_up(tx, job, state.run, parts)? }))
         }
-        (Phase::Inactive, None) => Ok(Some(Ended::Aborted)),
+        (Phase::Inactive, None) => Ok(Some(CrawlEnd::Aborted)),
         _ => Ok(None),
     }
 }
 
 /// How a run of a job has ended, whoever worked on it; `None` while it is under way. One that
 /// is paused, with nothing of it under way, has stopped. A job that is gone was aborted.
-pub fn run_end(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<Option<Ended>> {
+pub fn run_end(tx: &mut Tx<'_>, job: JobId, run: Run) -> Result<Option<CrawlEnd>> {
     if jobs::load(tx, job)?.is_none() {
-        return Ok(Some(Ended::Aborted));
+        return Ok(Some(CrawlEnd::Aborted));
     }
     let state = job_states::state(tx, job)?;
     if state.run == run {
         let rests = state.is_active() && state.paused && !state.stopping;
-        return if rests { Ok(Some(Ended::Stopped)) } else { last_run_end(tx, job) };
+        return if rests { Ok(Some(CrawlEnd::Stopped)) } else { last_run_end(tx, job) };
     }
     // Somebody has started another one since.
     let row = runs::last(tx, job, Run(run.0 + 1), 1)?.pop().filter(|row| row.run == run.0);
     let is_done = row.is_some_and(|row| row.outcome.as_deref() == Some("done"));
-    Ok(Some(if is_done { Ended::Finished { left: 0 } } else { Ended::Aborted }))
+    Ok(Some(if is_done { CrawlEnd::Finished { left: 0 } } else { CrawlEnd::Aborted }))
 }
 
 /// How many documents a run has given up.

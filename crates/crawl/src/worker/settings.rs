@@ -2,7 +2,7 @@
 
 use crate::conduct::{self, Attends};
 use crate::fetch;
-use crate::frontier::Limits;
+use crate::frontier::FrontierLimits;
 use crate::worker::WorkerDeps;
 use crate::worker::leases::keeper::LeaseTerms;
 
@@ -20,7 +20,7 @@ const SLOW_MAX: usize = 128;
 #[derive(Clone)]
 #[allow(missing_docs)]
 // tidy: wide one setting each, set together
-pub struct Settings {
+pub struct WorkerSettings {
     /// This node's name: the same after a restart.
     pub node_name: String,
     /// How long a lease lasts.
@@ -46,7 +46,7 @@ pub struct Settings {
     pub slow_max: usize,
     /// Threads that fetch.
     pub fetch_threads: usize,
-    pub fetch: fetch::Settings,
+    pub fetch: fetch::FetcherSettings,
     /// Where this process writes: work pauses while its disk is almost full.
     pub disk: Option<std::path::PathBuf>,
     /// The least room, in percent.
@@ -65,11 +65,11 @@ pub enum Late {
     ByPart(i64),
 }
 
-impl Settings {
+impl WorkerSettings {
     /// The usual settings for so many requests at once.
-    pub fn new(node_name: &str, in_flight_max: usize) -> Settings {
+    pub fn new(node_name: &str, in_flight_max: usize) -> WorkerSettings {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Settings {
+        WorkerSettings {
             node_name: node_name.to_owned(),
             lease_ms: 30_000,
             skew_ms: 2_000,
@@ -82,7 +82,7 @@ impl Settings {
             in_flight_max: in_flight_max.min(UNCOMMITTED_MAX),
             slow_max: (SLOW_SHARE * in_flight_max).min(SLOW_MAX),
             fetch_threads: cores.clamp(1, 4).min(in_flight_max),
-            fetch: fetch::Settings::default(),
+            fetch: fetch::FetcherSettings::default(),
             disk: None,
             disk_free_percent: 5,
             until_idle: false,
@@ -90,7 +90,7 @@ impl Settings {
     }
 
     /// The same with another time that a silent node keeps what it holds.
-    pub fn with_lease(mut self, lease_ms: i64) -> Settings {
+    pub fn with_lease(mut self, lease_ms: i64) -> WorkerSettings {
         self.lease_ms = lease_ms;
         self.skew_ms = self.skew_ms.min(lease_ms / 5);
         self.poll_ms = self.poll_ms.min(lease_ms / 4).max(50);
@@ -115,8 +115,8 @@ impl Settings {
     }
 
     /// How much of the queue is in memory.
-    pub(super) fn limits(&self) -> Limits {
-        Limits {
+    pub(super) fn limits(&self) -> FrontierLimits {
+        FrontierLimits {
             in_flight_max: self.in_flight_max,
             slow_max: self.slow_max,
             uncommitted_max: self.uncommitted_max,

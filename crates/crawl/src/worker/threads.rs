@@ -9,13 +9,13 @@ mod statistics;
 use crate::conduct::{Attends, Conductor};
 use crate::worker::ask::fetch_threads::FetchThreads;
 use crate::worker::ask::sessions::LOGINS_MAX;
-use crate::worker::ask::tasks::{Fetched, Task};
+use crate::worker::ask::tasks::{FetchReport, Task};
 use crate::worker::commit::turn::Turn;
-use crate::worker::commit::turn_threads::{TURNS_MAX, TurnThreads, Turned};
+use crate::worker::commit::turn_threads::{TURNS_MAX, TurnResult, TurnThreads};
 use crate::worker::leases::check::{LeaseCheck, LeaseKey};
 use crate::worker::leases::keeper::{LeaseEvent, LeaseKeeper};
 use crate::worker::read::stored_links::StoredLinks;
-use crate::worker::{Settings, WorkerDeps};
+use crate::worker::{WorkerDeps, WorkerSettings};
 use statistics::Statistics;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ const GATHER: Duration = Duration::from_millis(2);
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// What the threads report.
-pub enum Event {
-    Fetched(Fetched),
-    Turned(Box<Turned>),
+pub enum WorkerEvent {
+    Fetched(FetchReport),
+    Turned(Box<TurnResult>),
     Lease(LeaseEvent),
     /// A job has moved on.
     JobMoved,
@@ -49,19 +49,19 @@ pub enum Event {
 #[derive(Clone)]
 pub struct Stopper {
     flag: Arc<AtomicBool>,
-    events: SyncSender<Event>,
+    events: SyncSender<WorkerEvent>,
 }
 
 impl Stopper {
     /// Finish what is under way, commit, and end.
     pub fn stop(&self) {
         self.flag.store(true, Ordering::SeqCst);
-        let _ = self.events.try_send(Event::Wake);
+        let _ = self.events.try_send(WorkerEvent::Wake);
     }
 
     /// Look now what jobs have been told, and not at the next look.
     pub fn nudge(&self) {
-        let _ = self.events.try_send(Event::Nudge);
+        let _ = self.events.try_send(WorkerEvent::Nudge);
     }
 
     /// What is set when the worker is to stop.
@@ -84,7 +84,7 @@ pub struct Threads {
 impl Threads {
     pub fn start(
         deps: &WorkerDeps,
-        settings: &Settings,
+        settings: &WorkerSettings,
         attends: Attends,
         links: StoredLinks,
     ) -> Result<(Threads, Stopper)> {
@@ -95,19 +95,19 @@ impl Threads {
             settings.fetch_threads,
             settings.under_way_max() + LOGINS_MAX,
             lease_check.clone(),
-            reporting(&events, Event::Fetched),
+            reporting(&events, WorkerEvent::Fetched),
         )?;
-        let turned = |turned| Event::Turned(Box::new(turned));
+        let turned = |turned| WorkerEvent::Turned(Box::new(turned));
         let turns = TurnThreads::start(deps, &Arc::new(links), reporting(&events, turned))?;
         let keeper = LeaseKeeper::start(
             deps.db.clone(),
             settings.lease_terms(deps),
             lease_check.clone(),
-            reporting(&events, Event::Lease),
+            reporting(&events, WorkerEvent::Lease),
         )?;
         let moved = events.clone();
         let conductor = Conductor::start(deps.context(), settings.terms(attends), move || {
-            let _ = moved.try_send(Event::JobMoved);
+            let _ = moved.try_send(WorkerEvent::JobMoved);
         })?;
         let statistics = Statistics::start(&deps.db)?;
         let (turns_under_way, events_in) = (0, Events { incoming });
@@ -166,7 +166,7 @@ impl Threads {
 
     /// Waits for an event; `None` if none comes. While the fetching threads are busy, it is better
     /// to be woken once for several answers than for each.
-    pub fn wait(&self, is_busy: bool, wait: Duration) -> Result<Option<Event>> {
+    pub fn wait(&self, is_busy: bool, wait: Duration) -> Result<Option<WorkerEvent>> {
         if is_busy {
             std::thread::park_timeout(GATHER);
         }
@@ -174,7 +174,7 @@ impl Threads {
     }
 
     /// An event that is there.
-    pub fn next_event(&self) -> Option<Event> {
+    pub fn next_event(&self) -> Option<WorkerEvent> {
         self.events.next()
     }
 
@@ -191,8 +191,8 @@ impl Threads {
 /// Reports what a thread has to say as an event. Returns whether anybody listens, which nobody
 /// does only when the process ends.
 fn reporting<T>(
-    events: &SyncSender<Event>,
-    event: impl Fn(T) -> Event + Clone + Send + 'static,
+    events: &SyncSender<WorkerEvent>,
+    event: impl Fn(T) -> WorkerEvent + Clone + Send + 'static,
 ) -> impl Fn(T) -> bool + Clone + Send + 'static {
     let events = events.clone();
     move |it| events.send(event(it)).is_ok()
@@ -200,11 +200,11 @@ fn reporting<T>(
 
 /// What the threads have to say.
 struct Events {
-    incoming: Receiver<Event>,
+    incoming: Receiver<WorkerEvent>,
 }
 
 impl Events {
-    fn wait(&self, wait: Duration) -> Result<Option<Event>> {
+    fn wait(&self, wait: Duration) -> Result<Option<WorkerEvent>> {
         match self.incoming.recv_timeout(wait.min(WAIT_MAX)) {
             Ok(event) => Ok(Some(event)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
@@ -214,7 +214,7 @@ impl Events {
         }
     }
 
-    fn next(&self) -> Option<Event> {
+    fn next(&self) -> Option<WorkerEvent> {
         self.incoming.try_recv().ok()
     }
 }
@@ -228,16 +228,16 @@ mod tests {
         let (sender, incoming) = sync_channel(4);
         let events = Events { incoming };
         let stopper = Stopper { flag: Arc::default(), events: sender.clone() };
-        let report = reporting(&sender, Event::Lease);
+        let report = reporting(&sender, WorkerEvent::Lease);
         drop(sender);
         assert!(events.wait(Duration::ZERO).unwrap().is_none());
         stopper.stop();
         stopper.nudge();
         assert!(report(LeaseEvent::Lost(Part(3))));
         assert!(stopper.flag().load(Ordering::SeqCst));
-        assert!(matches!(events.wait(WAIT_MAX).unwrap(), Some(Event::Wake)));
-        assert!(matches!(events.next(), Some(Event::Nudge)));
-        assert!(matches!(events.next(), Some(Event::Lease(LeaseEvent::Lost(Part(3))))));
+        assert!(matches!(events.wait(WAIT_MAX).unwrap(), Some(WorkerEvent::Wake)));
+        assert!(matches!(events.next(), Some(WorkerEvent::Nudge)));
+        assert!(matches!(events.next(), Some(WorkerEvent::Lease(LeaseEvent::Lost(Part(3))))));
         assert!(events.next().is_none());
         drop((stopper, report));
         assert!(events.wait(WAIT_MAX).is_err());

@@ -5,7 +5,7 @@
 //! stands for it, and coming back in means what is stored.
 
 use serde_json::{Map, Value as Json};
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{ConfigField, Connector, SettingKind};
 
 /// What is shown instead of a secret.
 pub const HIDDEN: &str = "***";
@@ -22,7 +22,7 @@ const UNITS: [(&[&str], f64); 6] = [
 
 /// Changes settings by `name=value` texts. `name=` takes back what was said. A list is
 /// replaced by all the values that are given for it.
-pub fn assign(settings: &[Setting], json: &mut Json, texts: &[String]) -> Result<(), String> {
+pub fn assign(settings: &[ConfigField], json: &mut Json, texts: &[String]) -> Result<(), String> {
     let mut begun: Vec<&str> = Vec::new();
     for text in texts {
         let Some((name, value)) = text.split_once('=') else {
@@ -52,7 +52,7 @@ pub fn assign(settings: &[Setting], json: &mut Json, texts: &[String]) -> Result
 }
 
 /// One value, as a person types it.
-pub fn value(setting: &Setting, text: &str) -> Result<Json, String> {
+pub fn value(setting: &ConfigField, text: &str) -> Result<Json, String> {
     let name = setting.name;
     match setting.kind {
         SettingKind::Text | SettingKind::Secret => Ok(text.into()),
@@ -165,7 +165,7 @@ pub fn fields(json: &Json) -> Vec<(String, &Json)> {
 
 /// Settings made of their examples.
 #[cfg(test)]
-pub fn example(settings: &[Setting]) -> Json {
+pub fn example(settings: &[ConfigField]) -> Json {
     let mut json = Json::Object(Map::new());
     for setting in settings {
         if let Ok(value) = value(setting, setting.example) {
@@ -176,7 +176,7 @@ pub fn example(settings: &[Setting]) -> Json {
 }
 
 /// Where the secrets of these settings are, as JSON pointers behind a prefix.
-pub fn secrets(settings: &[Setting], prefix: &str) -> Vec<String> {
+pub fn secrets(settings: &[ConfigField], prefix: &str) -> Vec<String> {
     let secret = settings.iter().filter(|it| it.kind == SettingKind::Secret);
     secret.map(|it| format!("{prefix}/{}", it.name.replace('.', "/"))).collect()
 }
@@ -188,12 +188,12 @@ pub fn destinations_that_differ(
     one: &Json,
     other: &Json,
 ) -> Vec<&'static str> {
-    let said = |setting: &Setting, json: &Json| {
+    let said = |setting: &ConfigField, json: &Json| {
         let default = || value(setting, setting.default?).ok();
         let said = get(json, setting.name).filter(|it| !it.is_null()).cloned().or_else(default);
         said.filter(|it| it.as_str() != Some("") && it.as_array().is_none_or(|all| !all.is_empty()))
     };
-    let travels = |it: &&Setting| {
+    let travels = |it: &&ConfigField| {
         it.kind != SettingKind::Secret && !connector.not_destination.contains(&it.name)
     };
     let settings = connector.settings.iter().filter(travels);
@@ -233,11 +233,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn setting(name: &'static str, kind: SettingKind) -> Setting {
-        Setting { name, about: "", example: "", default: None, kind }
+    fn setting(name: &'static str, kind: SettingKind) -> ConfigField {
+        ConfigField { name, about: "", example: "", default: None, kind }
     }
 
-    fn all() -> Vec<Setting> {
+    fn all() -> Vec<ConfigField> {
         vec![
             setting("title", SettingKind::Text),
             setting("tries", SettingKind::Number { least: 1, most: 9 }),

@@ -11,12 +11,12 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use store::catalog::{Check, Connector};
 use store::ids::{ConnectionId, IdMaker, JobId};
-use store::tables::authorities::{self, Named, Realm};
-use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
+use store::tables::authorities::{self, NamedGroup, Realm};
+use store::tables::connections::{self, Connection, ConnectionKind, HISTORY_MS};
 use store::tables::jobs::{self, HopcountMode, Job, OnFailure, Refetch, StartMethod};
 use store::tables::nodes::{self, NewNode};
 use store::tables::notifications::{self, Notification};
-use store::tables::pipelines::{self, Stage, StageKind};
+use store::tables::pipelines::{self, PipelineStage, StageKind};
 use store::tables::throttles::{self, Throttle};
 use store::tables::{hopfilters, registrations, schedules};
 use store::{Error, Result, Tx};
@@ -31,16 +31,16 @@ pub fn apply(tx: &mut Tx<'_>, stored: &Definitions, new: &Definitions, now_ms: i
         (Realm::Groups, &stored.authgroups, &new.authgroups),
     ] {
         for (name, form) in after.iter().filter(|(name, form)| before.get(*name) != Some(form)) {
-            let it = Named { name: name.clone(), description: form.description.clone() };
+            let it = NamedGroup { name: name.clone(), description: form.description.clone() };
             authorities::save(tx, realm, &it)?;
         }
     }
     let mut writing = DefinitionWriter { now_ms, ids: None };
     writing.mappings(tx, &new.connections.mapping)?;
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         let before = stored.connections.of(kind);
         for (name, form) in new.connections.of(kind) {
-            if kind != Kind::Mapping && before.get(name) != Some(form) {
+            if kind != ConnectionKind::Mapping && before.get(name) != Some(form) {
                 writing.connection(tx, kind, name, form)?;
             }
         }
@@ -87,7 +87,7 @@ impl DefinitionWriter {
             // Where all wait for each other the table refuses the first.
             let next = pending.iter().position(|(_, form)| !waits(form)).unwrap_or(0);
             let (name, form) = pending.remove(next);
-            self.connection(tx, Kind::Mapping, name, form)?;
+            self.connection(tx, ConnectionKind::Mapping, name, form)?;
         }
         Ok(())
     }
@@ -95,7 +95,7 @@ impl DefinitionWriter {
     fn connection(
         &mut self,
         tx: &mut Tx<'_>,
-        kind: Kind,
+        kind: ConnectionKind,
         name: &str,
         form: &ConnectionForm,
     ) -> Result<()> {
@@ -134,7 +134,7 @@ impl DefinitionWriter {
             history_ms: Some(form.history_ms.unwrap_or(HISTORY_MS)).filter(|kept_ms| *kept_ms > 0),
         };
         connections::save(tx, kind, &it, self.now_ms)?;
-        if kind == Kind::Repository {
+        if kind == ConnectionKind::Repository {
             throttles::replace(tx, id, &throttles_of(form))?;
         }
         Ok(())
@@ -145,10 +145,12 @@ impl DefinitionWriter {
             Some(known) => known.id,
             None => JobId(self.next_id(tx)?),
         };
-        let (connection, connector) = found(tx, Kind::Repository, &form.connection)?;
+        let (connection, connector) = found(tx, ConnectionKind::Repository, &form.connection)?;
         let it = Job {
             description: form.description.clone(),
-            docspec: written(Kind::Repository, &connector, &form.spec, |it| it.check_spec),
+            docspec: written(ConnectionKind::Repository, &connector, &form.spec, |it| {
+                it.check_spec
+            }),
             priority: form.priority,
             continuous: form.kind == CONTINUOUS,
             interval_ms: form.recrawl_ms,
@@ -172,8 +174,10 @@ impl DefinitionWriter {
         pipelines::replace(tx, id, &stages, self.now_ms)?;
         let mut told = Vec::new();
         for note in &form.notifications {
-            let (connection, connector) = found(tx, Kind::Notification, &note.connection)?;
-            let spec = written(Kind::Notification, &connector, &note.spec, |it| it.check_spec);
+            let (connection, connector) =
+                found(tx, ConnectionKind::Notification, &note.connection)?;
+            let spec =
+                written(ConnectionKind::Notification, &connector, &note.spec, |it| it.check_spec);
             let description = note.description.clone();
             told.push(Notification { connection, description, spec });
         }
@@ -198,7 +202,7 @@ fn throttles_of(form: &ConnectionForm) -> Vec<Throttle> {
     form.throttles.iter().map(throttle).collect()
 }
 
-fn stage_of(tx: &mut Tx<'_>, form: &StageForm) -> Result<Stage> {
+fn stage_of(tx: &mut Tx<'_>, form: &StageForm) -> Result<PipelineStage> {
     let (kind, name) = match (&form.transformation, &form.output) {
         (Some(name), _) => (StageKind::Transformation, name),
         (None, Some(name)) => (StageKind::Output, name),
@@ -207,12 +211,12 @@ fn stage_of(tx: &mut Tx<'_>, form: &StageForm) -> Result<Stage> {
     let (connection, connector) = found(tx, kind.kind(), name)?;
     let (prerequisite, description) = (form.after, form.description.clone());
     let spec = written(kind.kind(), &connector, &form.spec, |it| it.check_spec);
-    Ok(Stage { prerequisite, kind, connection, description, spec })
+    Ok(PipelineStage { prerequisite, kind, connection, description, spec })
 }
 
 /// Settings as their connector writes them, so that equal settings are equal texts.
 fn written(
-    kind: Kind,
+    kind: ConnectionKind,
     connector: &str,
     settings: &Json,
     check: impl Fn(&Connector) -> Check,
@@ -223,7 +227,7 @@ fn written(
 }
 
 /// A connection's id and its connector.
-fn found(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<(ConnectionId, String)> {
+fn found(tx: &mut Tx<'_>, kind: ConnectionKind, name: &str) -> Result<(ConnectionId, String)> {
     let found = connections::find(tx, kind, name)?;
     found.map(|it| (it.id, it.classname)).ok_or_else(|| {
         Error::Refused(format!("there is no {} connection named {name:?}", kind.name()))

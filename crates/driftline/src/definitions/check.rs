@@ -11,8 +11,8 @@ use crawl::schedule;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use store::catalog::{Check, Connector, Setting};
-use store::tables::connections::{HISTORY_MS, Kind, NAME_BYTES_MAX};
+use store::catalog::{Check, ConfigField, Connector};
+use store::tables::connections::{ConnectionKind, HISTORY_MS, NAME_BYTES_MAX};
 use store::tables::jobs::{HopcountMode, OnFailure, Refetch, StartMethod};
 use store::tables::removals::{RemovalLimit, RemovalLimits};
 use store::tables::schedules::SCHEDULES_MAX;
@@ -20,7 +20,7 @@ use store::tables::schedules::SCHEDULES_MAX;
 /// The document as it can be applied to what is stored. `stored` has its secrets.
 pub fn checked(stored: &Definitions, new: &Definitions) -> anyhow::Result<Definitions> {
     let mut out = new.clone();
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         for (name, form) in out.connections.of_mut(kind) {
             let known = stored.connections.of(kind).get(name);
             check_connection(kind, form, known)
@@ -29,7 +29,7 @@ pub fn checked(stored: &Definitions, new: &Definitions) -> anyhow::Result<Defini
     }
     // Jobs may use what the document defines and what is there already.
     let mut merged = stored.clone();
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         merged.connections.of_mut(kind).extend(out.connections.of(kind).clone());
     }
     for (name, form) in &mut out.jobs {
@@ -40,7 +40,7 @@ pub fn checked(stored: &Definitions, new: &Definitions) -> anyhow::Result<Defini
 }
 
 fn check_connection(
-    kind: Kind,
+    kind: ConnectionKind,
     form: &mut ConnectionForm,
     known: Option<&ConnectionForm>,
 ) -> anyhow::Result<()> {
@@ -53,7 +53,7 @@ fn check_connection(
     *form = revealed(form, &secrets, known)?;
     form.settings = by_connector(connector.check_config, &form.settings).context("settings")?;
     require!(
-        form.throttles.is_empty() || kind == Kind::Repository,
+        form.throttles.is_empty() || kind == ConnectionKind::Repository,
         "only repository connections have throttles"
     );
     for expression in form.throttles.keys() {
@@ -104,11 +104,13 @@ fn check_job(
     check_job_name(name)?;
     check_words(form)?;
     check_schedules(form)?;
-    let connector = connector_of(merged, Kind::Repository, &form.connection)?;
+    let connector = connector_of(merged, ConnectionKind::Repository, &form.connection)?;
     let secrets = secrets_of_job(merged, form);
     *form = revealed(form, &secrets, known)?;
     form.spec = by_connector(connector.check_spec, &form.spec).context("spec")?;
-    if let Some(connection) = merged.connections.of(Kind::Repository).get(&form.connection) {
+    if let Some(connection) =
+        merged.connections.of(ConnectionKind::Repository).get(&form.connection)
+    {
         let (config, spec) = (connection.settings.to_string(), form.spec.to_string());
         let allowed = crawl::connectors::check_job(connector.name, &config, &spec);
         allowed.or_refused().context("spec")?;
@@ -129,7 +131,7 @@ fn check_job(
         stage.spec = checked.with_context(|| format!("stage {number} of the pipeline"))?;
     }
     for told in &mut form.notifications {
-        let connector = connector_of(merged, Kind::Notification, &told.connection)?;
+        let connector = connector_of(merged, ConnectionKind::Notification, &told.connection)?;
         told.spec = by_connector(connector.check_spec, &told.spec).context("notifications")?;
     }
     Ok(())
@@ -207,7 +209,7 @@ fn check_words(form: &JobForm) -> anyhow::Result<()> {
 /// The connector of a connection that a job names.
 pub(super) fn connector_of(
     merged: &Definitions,
-    kind: Kind,
+    kind: ConnectionKind,
     name: &str,
 ) -> anyhow::Result<&'static Connector> {
     let form = merged.connections.of(kind).get(name).or_refuse(|| {
@@ -221,8 +223,8 @@ pub(super) fn connector_of_stage(
     stage: &StageForm,
 ) -> anyhow::Result<&'static Connector> {
     match (&stage.transformation, &stage.output) {
-        (Some(name), None) => connector_of(merged, Kind::Transformation, name),
-        (None, Some(name)) => connector_of(merged, Kind::Output, name),
+        (Some(name), None) => connector_of(merged, ConnectionKind::Transformation, name),
+        (None, Some(name)) => connector_of(merged, ConnectionKind::Output, name),
         _ => refuse!("it names either a transformation or an output"),
     }
 }
@@ -248,13 +250,13 @@ fn revealed<T: Serialize + DeserializeOwned>(
 }
 
 /// Where the secrets of a connection's form are, as JSON pointers.
-pub fn secrets_of_connection(kind: Kind, form: &ConnectionForm) -> Vec<String> {
+pub fn secrets_of_connection(kind: ConnectionKind, form: &ConnectionForm) -> Vec<String> {
     let settings = catalog::find(kind, &form.connector).map_or(&[][..], |it| it.settings);
     typed::secrets(settings, "/settings")
 }
 
 /// Whether a connection's form has a secret in it.
-pub fn has_secrets(kind: Kind, form: &ConnectionForm) -> bool {
+pub fn has_secrets(kind: ConnectionKind, form: &ConnectionForm) -> bool {
     let settings = &form.settings;
     secrets_of_connection(kind, form).iter().any(|place| {
         let place = place.strip_prefix("/settings").unwrap_or(place);
@@ -264,17 +266,19 @@ pub fn has_secrets(kind: Kind, form: &ConnectionForm) -> bool {
 
 /// Where the secrets of a job's form are; `merged` has the connections that it names.
 pub fn secrets_of_job(merged: &Definitions, form: &JobForm) -> Vec<String> {
-    let spec = |connector: anyhow::Result<&'static Connector>| -> &'static [Setting] {
+    let spec = |connector: anyhow::Result<&'static Connector>| -> &'static [ConfigField] {
         connector.map_or(&[], |it| it.spec)
     };
-    let mut found =
-        typed::secrets(spec(connector_of(merged, Kind::Repository, &form.connection)), "/spec");
+    let mut found = typed::secrets(
+        spec(connector_of(merged, ConnectionKind::Repository, &form.connection)),
+        "/spec",
+    );
     for (number, stage) in form.pipeline.iter().enumerate() {
         let settings = spec(connector_of_stage(merged, stage));
         found.extend(typed::secrets(settings, &format!("/pipeline/{number}/spec")));
     }
     for (number, told) in form.notifications.iter().enumerate() {
-        let settings = spec(connector_of(merged, Kind::Notification, &told.connection));
+        let settings = spec(connector_of(merged, ConnectionKind::Notification, &told.connection));
         found.extend(typed::secrets(settings, &format!("/notifications/{number}/spec")));
     }
     found

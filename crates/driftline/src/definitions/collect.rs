@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use store::ids::ConnectionId;
 use store::tables::authorities::{self, Realm};
-use store::tables::connections::{self, Connection, HISTORY_MS, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind, HISTORY_MS};
 use store::tables::jobs::{self, Job};
 use store::tables::pipelines::{self, StageKind};
 use store::tables::{hopfilters, notifications, schedules, throttles};
@@ -34,7 +34,7 @@ pub fn collect(tx: &mut Tx<'_>) -> Result<Definitions> {
             rows.into_iter().map(|it| (it.name, DescribedOnly { description: it.description })),
         );
     }
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         let rows = paged(tx, |tx, after| connections::list(tx, kind, after, PAGE), |it| &it.name)?;
         for it in rows {
             let form = connection_form(tx, &it)?;

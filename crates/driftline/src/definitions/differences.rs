@@ -8,7 +8,7 @@ use crate::catalog::typed::HIDDEN;
 use serde::Serialize;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// Characters of a value that a line shows.
 const SHOWN_MAX: usize = 200;
@@ -25,7 +25,7 @@ pub fn difference(stored: &Definitions, new: &Definitions) -> Vec<String> {
         }
     }
     let mut merged = stored.clone();
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         merged.connections.of_mut(kind).extend(new.connections.of(kind).clone());
         for (name, form) in new.connections.of(kind) {
             let before = stored.connections.of(kind).get(name);

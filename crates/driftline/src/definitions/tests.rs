@@ -224,7 +224,7 @@ fn what_cannot_be_used_is_refused_with_its_place_and_nothing_is_written() {
 fn a_connection_needs_a_registered_connector_only_when_it_is_made() {
     made(|db| {
         import(db, &read(WHOLE))?;
-        let null = catalog::find(Kind::Output, "null").expect("it is there");
+        let null = catalog::find(ConnectionKind::Output, "null").expect("it is there");
         db.write(move |tx| store::tables::registrations::deregister(tx, null, 2))?;
         let text = |name: &str| {
             format!("[connections.output.{name}]\nconnector = \"null\"\ndescription = \"x\"")
@@ -251,14 +251,14 @@ fn mappings_are_saved_in_the_order_in_which_they_are_asked() {
         // No mapping connector is built in: the tables are what is tried here.
         db.write(move |tx| {
             let connector = store::catalog::Connector {
-                kind: Kind::Mapping,
+                kind: ConnectionKind::Mapping,
                 name: "none",
-                ..*catalog::find(Kind::Output, "null").expect("it is there")
+                ..*catalog::find(ConnectionKind::Output, "null").expect("it is there")
             };
             store::tables::registrations::register(tx, &connector, 1)?;
             apply(tx, &Definitions::default(), &new, 5)
         })?;
-        let listed = db.read(|tx| connections::list(tx, Kind::Mapping, "", 9))?;
+        let listed = db.read(|tx| connections::list(tx, ConnectionKind::Mapping, "", 9))?;
         assert_eq!(listed.len(), 3);
         let stopped = db.read(|tx| nodes::live(tx, "define", 0, 9))?;
         assert_eq!(stopped, [], "the node that gave ids has ended");

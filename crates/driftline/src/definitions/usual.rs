@@ -11,12 +11,12 @@ use crate::catalog;
 use serde::Serialize;
 use serde_json::Value as Json;
 use store::catalog::Check;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// All definitions as a document for people and for other databases.
 pub fn without_usual(found: &Definitions) -> serde_json::Result<Json> {
     let mut document = serde_json::to_value(found)?;
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         for (name, form) in found.connections.of(kind) {
             let place = &mut document["connections"][kind.name()][name];
             let mut usual = ConnectionForm::new(&form.connector);
@@ -31,7 +31,7 @@ pub fn without_usual(found: &Definitions) -> serde_json::Result<Json> {
     for (name, form) in &found.jobs {
         let place = &mut document["jobs"][name];
         leave_out(place, &JobForm::new(&form.connection), "connection")?;
-        if let Ok(connector) = connector_of(found, Kind::Repository, &form.connection) {
+        if let Ok(connector) = connector_of(found, ConnectionKind::Repository, &form.connection) {
             leave_out_settings(&mut place["spec"], connector.check_spec);
             without_nothing(place, "spec");
         }
@@ -42,7 +42,9 @@ pub fn without_usual(found: &Definitions) -> serde_json::Result<Json> {
             }
         }
         for (number, told) in form.notifications.iter().enumerate() {
-            if let Ok(connector) = connector_of(found, Kind::Notification, &told.connection) {
+            if let Ok(connector) =
+                connector_of(found, ConnectionKind::Notification, &told.connection)
+            {
                 let spec = &mut place["notifications"][number]["spec"];
                 leave_out_settings(spec, connector.check_spec);
                 without_nothing(&mut place["notifications"][number], "spec");

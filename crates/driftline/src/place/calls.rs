@@ -8,7 +8,7 @@ use crate::verbs::changes::ChangeContext;
 use crate::verbs::{self, Change, Verb, wire};
 use serde_json::Value as Json;
 use store::datadir::Layout;
-use store::socket::{self, Question};
+use store::socket::{self, SocketRequest};
 
 /// What came of asking the holder of a directory.
 pub(super) enum HolderAnswer {
@@ -19,8 +19,11 @@ pub(super) enum HolderAnswer {
 }
 
 /// A verb's request, as another process reads it.
-pub(super) fn question(name: &str, request: &impl serde::Serialize) -> anyhow::Result<Question> {
-    Ok(Question { verb: name.to_owned(), args: wire::encode(request)? })
+pub(super) fn question(
+    name: &str,
+    request: &impl serde::Serialize,
+) -> anyhow::Result<SocketRequest> {
+    Ok(SocketRequest { verb: name.to_owned(), args: wire::encode(request)? })
 }
 
 impl Place {
@@ -58,7 +61,7 @@ impl Place {
     pub(super) fn ask_or_hold(
         &self,
         layout: &Layout,
-        question: &Question,
+        question: &SocketRequest,
     ) -> anyhow::Result<HolderAnswer> {
         let mut tries = 0;
         loop {

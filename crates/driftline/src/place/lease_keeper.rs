@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{NodeId, Part};
-use store::tables::leases::{self, Asking, Lease};
+use store::tables::leases::{self, Lease, LeaseRequest};
 use store::tables::nodes::{self, NewNode};
 use store::{Db, Result, clock};
 
@@ -78,7 +78,7 @@ impl LeaseKeeper {
 
     /// Takes the lease of a part, unless another process has it.
     pub fn take(&self, part: Part) -> Result<bool> {
-        let asking = Asking {
+        let asking = LeaseRequest {
             node: self.node,
             node_name: self.node_name.clone(),
             now_ms: clock::now_ms(),
@@ -156,7 +156,7 @@ mod tests {
             for lease in keeper.leases() {
                 let after_ms = lease.deadline_ms;
                 // A process that asks when the first deadline is over finds it renewed.
-                let asking = Asking {
+                let asking = LeaseRequest {
                     node: NodeId(keeper.node().0 + 1),
                     node_name: "another".into(),
                     now_ms: after_ms,

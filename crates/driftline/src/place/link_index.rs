@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::datadir::Layout;
 use store::dialect::Dialect;
-use store::sorted::{Embedded, InRows, Place, SortedMap, moving};
+use store::sorted::{EmbeddedMap, InRows, MapLocation, SortedMap, transfer};
 use store::tables::settings;
 use store::{Db, Error, Result};
 
@@ -74,8 +74,8 @@ impl PlaceLinkIndex {
 
     /// The files, and what a backup has brought is read in first.
     fn open_files(&self, layout: &Layout) -> Result<Arc<dyn SortedMap>> {
-        let place = Place { path: layout.links(), families: keys::FAMILIES };
-        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place)?);
+        let place = MapLocation { path: layout.links(), families: keys::FAMILIES };
+        let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&place)?);
         store::ours::claim(&place.path);
         let written = layout.written_links();
         if self.import(&*map, &written)? {
@@ -101,8 +101,8 @@ impl PlaceLinkIndex {
         // Not beside the directory's own lock: a map has one, too.
         let scratch = mirror.get_or_init(|| made).path().join("mirror");
         std::fs::create_dir_all(&scratch).map_err(|error| Error::io(&scratch, error))?;
-        let place = Place { path: layout.links(), families: keys::FAMILIES };
-        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open_mirror(&place, &scratch)?);
+        let place = MapLocation { path: layout.links(), families: keys::FAMILIES };
+        let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open_mirror(&place, &scratch)?);
         self.import(&*map, &layout.written_links())?;
         Ok(map)
     }
@@ -113,7 +113,7 @@ impl PlaceLinkIndex {
             return Ok(false);
         }
         let parts = self.db.read(settings::parts)?;
-        moving::import(map, keys::FAMILIES, parts, written)?;
+        transfer::import(map, keys::FAMILIES, parts, written)?;
         Ok(true)
     }
 
@@ -131,7 +131,7 @@ impl PlaceLinkIndex {
             return Ok(false);
         }
         let index = self.open()?;
-        moving::export(&**index.map(), keys::FAMILIES, index.parts(), path)?;
+        transfer::export(&**index.map(), keys::FAMILIES, index.parts(), path)?;
         Ok(true)
     }
 
@@ -141,6 +141,6 @@ impl PlaceLinkIndex {
             return Ok(());
         }
         let (from, to) = (self.open()?, target.open()?);
-        moving::copy(&**from.map(), &**to.map(), keys::FAMILIES, from.parts())
+        transfer::copy(&**from.map(), &**to.map(), keys::FAMILIES, from.parts())
     }
 }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use store::datadir::{DataDir, Layout};
 use store::objects::{Location, Objects};
-use store::socket::Listening;
+use store::socket::SocketListener;
 use store::{Db, clock};
 
 /// A place that this process works on.
@@ -86,7 +86,7 @@ impl OpenPlace {
 
     /// Answers other commands for as long as the result lives. A database is asked
     /// directly, so there is nothing to listen for.
-    pub fn listen(&self, doing: &str) -> store::Result<Option<Listening>> {
+    pub fn listen(&self, doing: &str) -> store::Result<Option<SocketListener>> {
         self.listen_and_host(doing, None)
     }
 
@@ -95,7 +95,7 @@ impl OpenPlace {
         &self,
         doing: &str,
         hosted: Option<Arc<HostedCrawls>>,
-    ) -> store::Result<Option<Listening>> {
+    ) -> store::Result<Option<SocketListener>> {
         let Some(layout) = self.layout() else { return Ok(None) };
         VerbContext { hosted, ..self.context(doing) }.listen(layout).map(Some)
     }

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use std::io::Read;
 use std::net::IpAddr;
 use std::time::Duration;
-use store::socket::Question;
+use store::socket::SocketRequest;
 
 /// The longest an answer may take.
 const TIME_MAX: Duration = Duration::from_secs(90);
@@ -51,7 +51,7 @@ impl ServerAddress {
         format!(" --server {}", crate::text::quoted(url))
     }
 
-    pub fn ask(&self, question: &Question) -> anyhow::Result<Json> {
+    pub fn ask(&self, question: &SocketRequest) -> anyhow::Result<Json> {
         let named = self.server.as_deref().unwrap_or_default();
         let url = address(named)?;
         let token = self.token.as_deref().filter(|it| !it.is_empty()).with_context(|| {

@@ -13,7 +13,7 @@ use crate::verbs::context::VerbContext;
 use crate::verbs::{self, Opens, Verb, wire};
 use serde_json::Value as Json;
 use store::datadir::Layout;
-use store::socket::{self, Question};
+use store::socket::{self, SocketRequest};
 
 /// Whoever answers, for several requests.
 pub struct Session<'a> {
@@ -66,7 +66,7 @@ impl Session<'_> {
         }
     }
 
-    fn answerer(&self, question: &Question) -> anyhow::Result<Answerer> {
+    fn answerer(&self, question: &SocketRequest) -> anyhow::Result<Answerer> {
         let place = self.place;
         if place.server.is_named() {
             return Ok(Answerer::Other(place.server.ask(question)?));
@@ -87,7 +87,11 @@ impl Session<'_> {
     }
 
     /// The process that holds a directory, or this one, which opens it when nobody does.
-    fn answerer_of_index(&self, layout: &Layout, question: &Question) -> anyhow::Result<Answerer> {
+    fn answerer_of_index(
+        &self,
+        layout: &Layout,
+        question: &SocketRequest,
+    ) -> anyhow::Result<Answerer> {
         if !layout.is_read_only() {
             return Ok(match self.place.ask_or_hold(layout, question)? {
                 HolderAnswer::Answered(response) => Answerer::Other(response),

@@ -6,15 +6,15 @@
 use crate::definitions::{self, Definitions};
 use crate::refusal;
 use std::sync::{Mutex, PoisonError};
-use store::tables::audit::chain::Head;
-use store::tables::audit::{self, Entry};
+use store::tables::audit::chain::ChainHead;
+use store::tables::audit::{self, AuditEntry};
 use store::{Db, clock};
 
 /// The newest event of the log that this process has added, until somebody writes it down.
-static NEWS: Mutex<Option<Head>> = Mutex::new(None);
+static NEWS: Mutex<Option<ChainHead>> = Mutex::new(None);
 
 /// Notes an event that was committed.
-pub fn note_head(head: Option<Head>) {
+pub fn note_head(head: Option<ChainHead>) {
     if head.is_some() {
         *NEWS.lock().unwrap_or_else(PoisonError::into_inner) = head;
     }
@@ -50,14 +50,14 @@ impl AuditSubject {
     }
 
     /// The entry of a change that is about to be made.
-    pub fn begun_by(&self, who: &str) -> anyhow::Result<Entry> {
+    pub fn begun_by(&self, who: &str) -> anyhow::Result<AuditEntry> {
         let changes = match &self.name {
             Some(name) => format!("{} {name}", self.action),
             None => self.action.clone(),
         };
         let (id, at_ms) = (new_id()?, clock::now_ms());
         let (who, verb, outcome) = (who.to_owned(), self.verb.to_owned(), String::new());
-        Ok(Entry { id, at_ms, who, verb, outcome, changes })
+        Ok(AuditEntry { id, at_ms, who, verb, outcome, changes })
     }
 
     /// Whether definitions may be deleted: then they are read before.

@@ -18,9 +18,9 @@ use store::Db;
 use store::datadir::Layout;
 use store::dialect::Dialect;
 use store::objects::{Location, Objects};
-use store::socket::{self, Listening, Question};
+use store::socket::{self, SocketListener, SocketRequest};
 use store::tables::jobs::{self, Job};
-use store::tables::overview::Standing;
+use store::tables::overview::RunState;
 
 /// Jobs that are named when one has to be chosen.
 const JOBS_NAMED_MAX: u32 = 20;
@@ -70,9 +70,9 @@ impl VerbContext {
     /// Answers through the socket of a directory that this process holds, for as long
     /// as the result lives; and makes changes, which nobody else can meanwhile. A process
     /// that works on all jobs takes crawls over, and is woken by every change.
-    pub fn listen(self, layout: &Layout) -> store::Result<Listening> {
+    pub fn listen(self, layout: &Layout) -> store::Result<SocketListener> {
         let changes = ChangeContext { db: self.db.clone(), hosted: self.hosted.clone() };
-        let answer = move |question: Question| {
+        let answer = move |question: SocketRequest| {
             let answer = self.answer_or_change(&changes, question);
             answer.map_err(|error| format!("{error:#}"))
         };
@@ -80,7 +80,11 @@ impl VerbContext {
     }
 
     /// Answers a question of another process on this machine, or makes the change.
-    fn answer_or_change(&self, changes: &ChangeContext, asked: Question) -> anyhow::Result<Json> {
+    fn answer_or_change(
+        &self,
+        changes: &ChangeContext,
+        asked: SocketRequest,
+    ) -> anyhow::Result<Json> {
         let verb = find(&asked.verb).ok_or_else(|| wire::unknown_verb(&asked.verb))?;
         match verb.run {
             Run::Answer(answer) => answer(self, Asker::CommandLine, asked.args),
@@ -101,9 +105,9 @@ impl VerbContext {
     }
 
     /// Where a job stands, as far as this process can tell.
-    pub fn standing(&self, found: Standing) -> Standing {
+    pub fn standing(&self, found: RunState) -> RunState {
         match found {
-            Standing::Running if self.is_unattended() => Standing::Interrupted,
+            RunState::Running if self.is_unattended() => RunState::Interrupted,
             found => found,
         }
     }
@@ -140,7 +144,7 @@ mod tests {
             let context = VerbContext { doing, ..VerbContext::of_rows(db.clone()) };
             let changes = ChangeContext { db: db.clone(), hosted: None };
             let ask = |verb: &str| {
-                let asked = Question { verb: verb.into(), args: Json::Null };
+                let asked = SocketRequest { verb: verb.into(), args: Json::Null };
                 context.answer_or_change(&changes, asked)
             };
             let status = ask("status").unwrap();

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use store::Db;
-use store::chunkfile::export::{Report, check};
+use store::chunkfile::export::{ArchiveReport, check};
 use store::datadir::{DataDir, Layout};
 use store::ids::Part;
 use store::objects::{Location, Objects};
@@ -142,7 +142,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn check_archive(path: &Path) -> Report {
+fn check_archive(path: &Path) -> ArchiveReport {
     check("archive", std::fs::File::open(path).unwrap(), 1 << 20).unwrap()
 }
 
@@ -249,7 +249,8 @@ fn an_export_is_whole_and_replaces_nothing() {
     // A killed export left this.
     std::fs::write(&partial, vec![b'x'; 1 << 16]).unwrap();
     place.succeeds(&["export", "warc", text(&archive)]);
-    let expected = Report { records: RECORDS, responses: 2 * CHUNKS, ..Report::default() };
+    let expected =
+        ArchiveReport { records: RECORDS, responses: 2 * CHUNKS, ..ArchiveReport::default() };
     assert_eq!(check_archive(&archive), expected);
     assert!(!partial.exists());
     let before = std::fs::read(&archive).unwrap();
@@ -287,7 +288,7 @@ fn an_export_of_nothing_is_a_valid_archive() {
     let place = Place::empty();
     let archive = place.path("a.warc.gz");
     place.succeeds(&["export", "warc", text(&archive)]);
-    assert_eq!(check_archive(&archive), Report { records: 1, ..Report::default() });
+    assert_eq!(check_archive(&archive), ArchiveReport { records: 1, ..ArchiveReport::default() });
 }
 
 #[test]

@@ -6,8 +6,8 @@ pub mod work;
 use super::{base, read, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Bytes of a directory's name.
 const DIRECTORY_BYTES_MAX: usize = 4_096;
@@ -43,7 +43,7 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
 
 /// Registers the output with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
-    settings: &[Setting {
+    settings: &[ConfigField {
         name: "directory",
         about: "the absolute directory that the files go to",
         example: "/srv/out",
@@ -52,7 +52,7 @@ pub const CONNECTOR: Connector = Connector {
     }],
     takes_bodies: true,
     check_config: |text| written(&read::<FilesConfig>(text)?.check()?),
-    ..base(Kind::Output, "files", "documents as files in a directory of this machine")
+    ..base(ConnectionKind::Output, "files", "documents as files in a directory of this machine")
 };
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::base;
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use store::catalog::Connector;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// Opens an output that takes everything and keeps nothing.
 pub fn open(_config: &str) -> Result<Box<dyn Output>, String> {
@@ -28,5 +28,8 @@ impl Output for Null {
 }
 
 /// Registers the output, which has no settings.
-pub const CONNECTOR: Connector =
-    base(Kind::Output, "null", "takes documents and keeps nothing, to try a job or to measure one");
+pub const CONNECTOR: Connector = base(
+    ConnectionKind::Output,
+    "null",
+    "takes documents and keeps nothing, to try a job or to measure one",
+);

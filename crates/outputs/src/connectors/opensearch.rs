@@ -10,8 +10,8 @@ use super::server_settings::{
 use super::{base, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Bytes of an index's name.
 const INDEX_BYTES_MAX: usize = 255;
@@ -72,22 +72,22 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::OpenSearch::open(config)?))
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting {
+const SETTINGS: &[ConfigField] = &[
+    ConfigField {
         name: "url",
         about: "the address of the server",
         example: "http://localhost:9200",
         default: None,
         kind: SettingKind::Text,
     },
-    Setting {
+    ConfigField {
         name: "index",
         about: "the index",
         example: "web",
         default: Some("documents"),
         kind: SettingKind::Text,
     },
-    Setting {
+    ConfigField {
         name: "refresh",
         about: "whether the end of a run makes all of it visible to searches",
         example: "no",
@@ -96,7 +96,7 @@ const SETTINGS: &[Setting] = &[
     },
     USER,
     PASSWORD,
-    Setting {
+    ConfigField {
         name: "api_key",
         about: "a key in place of user and password, as the server gives it out encoded",
         example: "VnVhQ2ZHY0JDZGJrU",
@@ -112,7 +112,11 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["index", "refresh", "timeout_ms"],
     check_config: |text| written(&OpenSearchConfig::parse(text)?),
-    ..base(Kind::Output, "opensearch", "documents in an index of OpenSearch or Elasticsearch")
+    ..base(
+        ConnectionKind::Output,
+        "opensearch",
+        "documents in an index of OpenSearch or Elasticsearch",
+    )
 };
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::read;
 use crate::http::{self, Login, ServerClient, ServerOptions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Setting, SettingKind};
+use store::catalog::{ConfigField, SettingKind};
 
 /// The login at a server; without a user there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl RequestSettings {
 /// fields of such a form when it meets another one, so the list is added here.
 pub(crate) fn read_flattened<T: DeserializeOwned>(
     text: &str,
-    settings: &[Setting],
+    settings: &[ConfigField],
 ) -> Result<T, String> {
     read(text).map_err(|error| {
         if !error.starts_with("unknown field") {
@@ -75,7 +75,7 @@ pub(crate) fn read_flattened<T: DeserializeOwned>(
 }
 
 /// The user of a server that asks for one.
-pub(crate) const USER: Setting = Setting {
+pub(crate) const USER: ConfigField = ConfigField {
     name: "user",
     about: "the user, where the server asks for one",
     example: "driftline",
@@ -83,7 +83,7 @@ pub(crate) const USER: Setting = Setting {
     kind: SettingKind::Text,
 };
 
-pub(crate) const PASSWORD: Setting = Setting {
+pub(crate) const PASSWORD: ConfigField = ConfigField {
     name: "password",
     about: "the user's password",
     example: "correct horse battery staple",
@@ -92,7 +92,7 @@ pub(crate) const PASSWORD: Setting = Setting {
 };
 
 /// What requests are signed with.
-pub(crate) const SECRET: Setting = Setting {
+pub(crate) const SECRET: ConfigField = ConfigField {
     name: "secret",
     about: "signs every request, so that the receiver knows whom it is from",
     example: "correct horse battery staple",
@@ -101,7 +101,7 @@ pub(crate) const SECRET: Setting = Setting {
 };
 
 /// Certificates of authorities that are trusted beside the usual ones.
-pub(crate) const CA_FILE: Setting = Setting {
+pub(crate) const CA_FILE: ConfigField = ConfigField {
     name: "ca_file",
     about: "a file with certificates (PEM) of authorities that are trusted beside the usual ones",
     example: "/etc/ssl/certs/ca-certificates.crt",
@@ -110,7 +110,7 @@ pub(crate) const CA_FILE: Setting = Setting {
 };
 
 /// How long a request may take.
-pub(crate) const TIMEOUT: Setting = Setting {
+pub(crate) const TIMEOUT: ConfigField = ConfigField {
     name: "timeout_ms",
     about: "how long a request may take",
     example: "1min",

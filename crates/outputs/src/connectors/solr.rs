@@ -9,8 +9,8 @@ use super::{base, written};
 use crate::fields;
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// A Solr output's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,29 +59,29 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::Solr::open(config)?))
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting {
+const SETTINGS: &[ConfigField] = &[
+    ConfigField {
         name: "url",
         about: "the address of the core or collection",
         example: "http://localhost:8983/solr/web",
         default: None,
         kind: SettingKind::Text,
     },
-    Setting {
+    ConfigField {
         name: "id_field",
         about: "the field that documents are known by: the schema's unique key",
         example: "id",
         default: Some("id"),
         kind: SettingKind::Text,
     },
-    Setting {
+    ConfigField {
         name: "commit_within_ms",
         about: "how long a change may take to be visible to searches; 0 leaves it to the server",
         example: "1min",
         default: Some("10s"),
         kind: SettingKind::Seconds,
     },
-    Setting {
+    ConfigField {
         name: "commit",
         about: "whether the end of a run makes all of it visible to searches",
         example: "no",
@@ -99,7 +99,7 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["id_field", "commit_within_ms", "commit", "timeout_ms"],
     check_config: |text| written(&SolrConfig::parse(text)?),
-    ..base(Kind::Output, "solr", "documents in a core or collection of Solr")
+    ..base(ConnectionKind::Output, "solr", "documents in a core or collection of Solr")
 };
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use super::server_settings::{
 use super::{base, written};
 use crate::output::Output;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Documents of one message at most.
 pub const BATCH_MAX: i64 = 200;
@@ -102,29 +102,29 @@ pub fn open(config: &str) -> Result<Box<dyn Output>, String> {
     Ok(Box::new(work::Webhook::open(config)?))
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting {
+const SETTINGS: &[ConfigField] = &[
+    ConfigField {
         name: "url",
         about: "the address; {uri} and {id} stand for the document's URI and a hash of it",
         example: "http://localhost:8080/documents",
         default: None,
         kind: SettingKind::Text,
     },
-    Setting {
+    ConfigField {
         name: "method",
         about: "how messages are sent",
         example: "put",
         default: Some("post"),
         kind: SettingKind::Choice(SendMethod::WORDS),
     },
-    Setting {
+    ConfigField {
         name: "batch",
         about: "documents of one message; with more than 1, a message is a list of changes",
         example: "100",
         default: Some("1"),
         kind: SettingKind::Number { least: 1, most: BATCH_MAX },
     },
-    Setting {
+    ConfigField {
         name: "removal",
         about: "how a removal is told: as a message, or by DELETE",
         example: "message",
@@ -143,7 +143,7 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["method", "batch", "removal", "timeout_ms"],
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    ..base(Kind::Output, "webhook", "documents as JSON messages to an address")
+    ..base(ConnectionKind::Output, "webhook", "documents as JSON messages to an address")
 };
 
 #[cfg(test)]

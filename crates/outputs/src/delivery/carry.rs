@@ -18,7 +18,7 @@ use store::patience::Patience;
 use store::tables::claims::Homes;
 use store::tables::documents::{self, Document};
 use store::tables::history::{self, Activity};
-use store::tables::ingests::{self, Decision, Fate, Ingest, NEVER_MS, Pending};
+use store::tables::ingests::{self, Decision, Fate, Ingest, NEVER_MS, PendingDecision};
 use store::tables::leases;
 use store::{Error, Result, clock};
 
@@ -50,7 +50,7 @@ pub(super) struct Carrier {
 /// A decision on its way.
 pub(super) struct DeliveryItem {
     pub row: Ingest,
-    pub pending: Pending,
+    pub pending: PendingDecision,
     pub document: Option<Document>,
 }
 
@@ -171,7 +171,11 @@ impl Carrier {
                 let name = &load.opening.name;
                 given_up.push((job, format!("output {name} could not take {uri}: {error}")));
             }
-            fates.push(ingests::Met { id: it.item.row.id, pending: it.item.pending.clone(), fate });
+            fates.push(ingests::DeliveryResult {
+                id: it.item.row.id,
+                pending: it.item.pending.clone(),
+                fate,
+            });
             activities.extend(self.activity(load, it, began_ms, now_ms));
         }
         let (lease, due) = (load.lease.clone(), load.due);
@@ -250,7 +254,12 @@ pub(super) fn apply(
 }
 
 /// What follows from an outcome for a decision.
-pub(super) fn fate(pending: &Pending, outcome: &Outcome, patience: Patience, now_ms: i64) -> Fate {
+pub(super) fn fate(
+    pending: &PendingDecision,
+    outcome: &Outcome,
+    patience: Patience,
+    now_ms: i64,
+) -> Fate {
     let error = match outcome {
         Outcome::Taken => return Fate::Taken,
         Outcome::Rejected { .. } => return Fate::Rejected,

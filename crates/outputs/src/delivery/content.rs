@@ -12,7 +12,7 @@ use page::ids::DocHash;
 use std::collections::{HashMap, VecDeque};
 use store::chunkfile::document::{Body, Field};
 use store::chunkfile::warc::Record;
-use store::chunkfile::warc_reader::Place;
+use store::chunkfile::warc_reader::ByteRange;
 use store::chunkfile::{bodies, http_head};
 use store::ids::{ChunkId, Part};
 use store::objects::{ChunkKey, ObjectPath};
@@ -83,10 +83,10 @@ impl Contents {
         let bytes = match body {
             _ if wants < Wants::Bytes => None,
             Body::None => None,
-            Body::Here { offset, len } => Some((found.bodies.clone(), Place { offset, len })),
+            Body::Here { offset, len } => Some((found.bodies.clone(), ByteRange { offset, len })),
             Body::Earlier { chunk, offset, len } => {
                 let earlier = ChunkKey::new(part, ChunkId(chunk))?;
-                Some((Some(ObjectPath::bodies(earlier)), Place { offset, len }))
+                Some((Some(ObjectPath::bodies(earlier)), ByteRange { offset, len }))
             }
         };
         let bytes = bytes.map(|(path, place)| {

@@ -18,7 +18,7 @@ use store::panics::caught;
 use store::tables::claims;
 use store::tables::ingests::{self, Due, NEVER_MS};
 use store::tables::outages::{self, Failure, Unreachable};
-use store::tables::outlets::{self, Opening};
+use store::tables::outlets::{self, OutputOpening};
 use store::{Result, Tx, clock};
 
 /// Outputs and parts looked at in one go.
@@ -181,7 +181,7 @@ impl Desk {
             self.end_outages(&waited_for, now_ms);
         }
         self.carried_ms.retain(|_, carried_ms| now_ms - *carried_ms < GATHER_MS);
-        let mut openings: BTreeMap<ConnectionId, Option<Opening>> = BTreeMap::new();
+        let mut openings: BTreeMap<ConnectionId, Option<OutputOpening>> = BTreeMap::new();
         for due in due {
             if self.carried.len() >= CARRIERS {
                 break;
@@ -219,7 +219,7 @@ impl Desk {
         Ok(next_ms)
     }
 
-    fn hand_out(&mut self, due: Due, opening: Opening) -> Result<()> {
+    fn hand_out(&mut self, due: Due, opening: OutputOpening) -> Result<()> {
         let key = (due.part, due.output);
         let known = self.outputs.entry(due.output).or_default();
         let most = usize::try_from(opening.maxcount).unwrap_or(usize::MAX);

@@ -22,7 +22,7 @@ use crate::transformations::Refusal;
 use std::collections::{BTreeMap, VecDeque};
 use store::ids::Part;
 use store::panics::caught;
-use store::tables::claims::{Claimant, Homes};
+use store::tables::claims::{ClaimingDocument, Homes};
 use store::tables::ingests::{self, Decision, Ownership, Resend};
 use store::tables::leases;
 use store::{Error, Result};
@@ -33,7 +33,7 @@ const BYTES_MAX: usize = 32 << 20;
 /// A decision that is being carried out.
 struct ActiveDecision {
     item: DeliveryItem,
-    by: Claimant,
+    by: ClaimingDocument,
     /// The URI that the document is to be kept under.
     own: Option<Uri>,
     /// Whether it may be there already.
@@ -186,7 +186,8 @@ impl Handover {
     /// Lets the owners of URIs that are not the documents handed over be sent again.
     pub fn send_owners_again(&mut self, tools: &Tools<'_>) -> Result<()> {
         let ids = &tools.context.claimant.ids;
-        let mut wanted: BTreeMap<Part, BTreeMap<Claimant, Vec<(Resend, Uri)>>> = BTreeMap::new();
+        let mut wanted: BTreeMap<Part, BTreeMap<ClaimingDocument, Vec<(Resend, Uri)>>> =
+            BTreeMap::new();
         for order in &self.orders {
             for uri in order.uris() {
                 let owner = self.view.owner(uri).filter(|it| *it != order.by);
@@ -236,7 +237,7 @@ impl Handover {
     }
 
     /// Whether a document was put under a URI just now, after all that was sent before.
-    fn is_put(&self, uri: &Uri, by: Claimant) -> bool {
+    fn is_put(&self, uri: &Uri, by: ClaimingDocument) -> bool {
         let is_told =
             |it: &ActiveDecision| it.outcome == Some(HandoverOutcome::Answered(Outcome::Taken));
         self.orders.iter().any(|it| it.by == by && it.own.as_ref() == Some(uri) && is_told(it))

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::ids::{ConnectionId, Part};
-use store::tables::claims::{self, Claim, Claimant, Homes, LEAVING};
+use store::tables::claims::{self, Claim, ClaimingDocument, Homes, LEAVING};
 use store::tables::ingests::Ingest;
 use store::tables::leases::{self, Lease};
 use store::{Db, Result};
@@ -28,8 +28,8 @@ impl Uri {
 }
 
 /// The document of a row, as claims name it.
-pub(super) fn claimant(row: &Ingest, part: Part) -> Claimant {
-    Claimant { connection: row.connection, dochash: row.dochash, part }
+pub(super) fn claimant(row: &Ingest, part: Part) -> ClaimingDocument {
+    ClaimingDocument { connection: row.connection, dochash: row.dochash, part }
 }
 
 /// Hashes of URIs by the parts in which the claims on them lie.
@@ -85,27 +85,27 @@ impl ClaimView {
     }
 
     /// Who owns a URI.
-    pub fn owner(&self, uri: &Uri) -> Option<Claimant> {
+    pub fn owner(&self, uri: &Uri) -> Option<ClaimingDocument> {
         claims::owner(self.of(uri)).map(|it| it.by)
     }
 
     /// Whether a document claims a URI.
-    pub fn has(&self, uri: &Uri, by: Claimant) -> bool {
+    pub fn has(&self, uri: &Uri, by: ClaimingDocument) -> bool {
         self.of(uri).iter().any(|it| it.by == by && it.ordinal > LEAVING)
     }
 
     /// Whether a document has not left a URI altogether: it claims it, or is leaving.
-    pub fn is_known(&self, uri: &Uri, by: Claimant) -> bool {
+    pub fn is_known(&self, uri: &Uri, by: ClaimingDocument) -> bool {
         self.of(uri).iter().any(|it| it.by == by)
     }
 
     /// Whether others claim a URI, too.
-    pub fn is_contested(&self, uri: &Uri, by: Claimant) -> bool {
+    pub fn is_contested(&self, uri: &Uri, by: ClaimingDocument) -> bool {
         self.of(uri).iter().any(|it| it.by != by && it.ordinal > LEAVING)
     }
 
     /// The claim of a document that comes after all that are known.
-    fn next(&self, uri: &Uri, by: Claimant) -> Claim {
+    fn next(&self, uri: &Uri, by: ClaimingDocument) -> Claim {
         let last = self.of(uri).iter().map(|it| it.ordinal).max().unwrap_or(LEAVING);
         Claim { uri_hash: uri.hash.clone(), by, ordinal: last + 1 }
     }
@@ -120,12 +120,12 @@ pub(super) struct ClaimChanges {
 #[derive(Debug, Clone, Default)]
 struct HomeChanges {
     added: Vec<Claim>,
-    dropped: Vec<(Vec<u8>, Claimant)>,
+    dropped: Vec<(Vec<u8>, ClaimingDocument)>,
 }
 
 impl ClaimChanges {
     /// A document claims a URI, unless it does so already.
-    pub fn add(&mut self, view: &ClaimView, uri: &Uri, by: Claimant) {
+    pub fn add(&mut self, view: &ClaimView, uri: &Uri, by: ClaimingDocument) {
         if !view.has(uri, by) {
             let added = &mut self.by_home.entry(uri.home).or_default().added;
             let before = added.iter().filter(|it| it.uri_hash == uri.hash).count();
@@ -136,7 +136,7 @@ impl ClaimChanges {
     }
 
     /// A document is leaving a URI: it owns nothing, but what follows is not done.
-    pub fn leave(&mut self, view: &ClaimView, uri: &Uri, by: Claimant) {
+    pub fn leave(&mut self, view: &ClaimView, uri: &Uri, by: ClaimingDocument) {
         if view.has(uri, by) || !view.is_known(uri, by) {
             let claim = Claim { uri_hash: uri.hash.clone(), by, ordinal: LEAVING };
             self.by_home.entry(uri.home).or_default().added.push(claim);
@@ -144,7 +144,7 @@ impl ClaimChanges {
     }
 
     /// A document has left a URI.
-    pub fn remove(&mut self, view: &ClaimView, uri: &Uri, by: Claimant) {
+    pub fn remove(&mut self, view: &ClaimView, uri: &Uri, by: ClaimingDocument) {
         if view.is_known(uri, by) {
             self.by_home.entry(uri.home).or_default().dropped.push((uri.hash.clone(), by));
         }

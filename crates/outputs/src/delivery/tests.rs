@@ -12,9 +12,9 @@ use store::clock;
 use store::ids::{CommitNumber, ConnectionId, DocumentId, IdMaker, Part};
 use store::objects::Location;
 use store::panics::Faults;
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::documents::{self, Document};
-use store::tables::ingests::{self, Decision, Fate, Ingest, Move, NEVER_MS, Pending};
+use store::tables::ingests::{self, Decision, Fate, Ingest, Move, NEVER_MS, PendingDecision};
 use store::tables::nodes::{self, NewNode};
 use store::tables::{counters, history, outages, registrations, settings};
 use store::testing::both_databases;
@@ -82,7 +82,7 @@ fn decide(db: &Db, ids: &IdMaker) -> Result<()> {
         let row = Ingest {
             uri_hash: Some(dochash.0.to_vec()),
             uri: Some(docid.clone()),
-            pending: Some(Pending::new(Decision::Add, CommitNumber(number / 100 + 1), JOB)),
+            pending: Some(PendingDecision::new(Decision::Add, CommitNumber(number / 100 + 1), JOB)),
             ..Ingest::new(ids.next(), REPOSITORY, dochash)
         };
         let document = Document::new(DocumentId(ids.next()), dochash, docid, 1);
@@ -104,7 +104,7 @@ fn two_processes_deliver_everything_once() {
         db.write(|tx| {
             registrations::register(tx, &null::CONNECTOR, 1)?;
             let output = Connection::new(OUTPUT, "nowhere", "null");
-            connections::save(tx, Kind::Output, &output, 1)
+            connections::save(tx, ConnectionKind::Output, &output, 1)
         })?;
         decide(db, &one.claimant.ids)?;
         let ear = Arc::new(Ear::default());
@@ -116,7 +116,7 @@ fn two_processes_deliver_everything_once() {
         }
         drop(heard);
         begun.into_iter().for_each(Delivery::stop);
-        let walk = history::Walk::all(REPOSITORY);
+        let walk = history::ActivityQuery::all(REPOSITORY);
         let told = db
             .read(move |tx| history::page(tx, &walk, walk.start(), 1_000))?
             .iter()
@@ -163,7 +163,7 @@ fn an_output_that_cannot_be_reached_is_seen_by_others_until_it_is_reached_again(
         let copy_to = |class: &'static str| {
             db.write(move |tx| {
                 let output = Connection::new(OUTPUT, "copy", class);
-                connections::save(tx, Kind::Output, &output, 1)
+                connections::save(tx, ConnectionKind::Output, &output, 1)
             })
         };
         db.write(|tx| {
@@ -197,7 +197,12 @@ fn an_output_that_nobody_waits_for_any_more_is_no_outage() {
         let one = context(db, "one", folder.path())?;
         db.write(|tx| {
             registrations::register(tx, &files::CONNECTOR, 1)?;
-            connections::save(tx, Kind::Output, &Connection::new(OUTPUT, "copy", "files"), 1)
+            connections::save(
+                tx,
+                ConnectionKind::Output,
+                &Connection::new(OUTPUT, "copy", "files"),
+                1,
+            )
         })?;
         decide(db, &one.claimant.ids)?;
         let delivery = ready().start(one, Arc::new(Ear::default()))?;
@@ -221,7 +226,7 @@ fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
     let trouble = Outcome::Trouble { code: "IO", detail: "full".into() };
     let mut times = Vec::new();
     for decision in [Decision::Add, Decision::Remove] {
-        let mut pending = Pending::new(decision, CommitNumber(1), JOB);
+        let mut pending = PendingDecision::new(decision, CommitNumber(1), JOB);
         let mut now_ms = 100;
         for _ in 0..5 {
             let fate = fate(&pending, &trouble, patience, now_ms);
@@ -236,14 +241,14 @@ fn an_addition_is_given_up_when_patience_ends_and_a_removal_never() {
     }
     assert_eq!(times, [110, 130, NEVER_MS, 110, 130, 170, 210, 250]);
     let slow = Patience { retries: 50, retry_ms: 600, most_ms: 1_000 };
-    let pending = Pending::new(Decision::Add, CommitNumber(1), JOB);
+    let pending = PendingDecision::new(Decision::Add, CommitNumber(1), JOB);
     let first = fate(&pending, &trouble, slow, 0);
     let Fate::Again { check_ms: 600, failcount, failtime, .. } = first else { panic!() };
-    let second = Pending { failcount, failtime, ..pending };
+    let second = PendingDecision { failcount, failtime, ..pending };
     let second = fate(&second, &trouble, slow, 600);
     assert!(matches!(second, Fate::Again { check_ms: NEVER_MS, .. }), "1,800 is too late");
     let rejected = Outcome::Rejected { code: "NOBYTES", detail: String::new() };
-    let pending = Pending::new(Decision::Add, CommitNumber(1), JOB);
+    let pending = PendingDecision::new(Decision::Add, CommitNumber(1), JOB);
     assert_eq!(fate(&pending, &rejected, patience, 0), Fate::Rejected);
     assert_eq!(fate(&pending, &Outcome::Taken, patience, 0), Fate::Taken);
 }
@@ -352,7 +357,7 @@ fn a_delivery_that_panics_is_named_and_made_again() {
             registrations::register(tx, &null::CONNECTOR, 1)?;
             // One after the other, so that nothing else succeeds meanwhile.
             let output = Connection { maxcount: 1, ..Connection::new(OUTPUT, "nowhere", "null") };
-            connections::save(tx, Kind::Output, &output, 1)
+            connections::save(tx, ConnectionKind::Output, &output, 1)
         })?;
         decide(db, &one.claimant.ids)?;
         let listener = Arc::new(RecordingListener::default());

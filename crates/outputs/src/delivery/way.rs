@@ -11,7 +11,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use store::ids::{ConnectionId, JobId};
 use store::tables::ingests::Ingest;
-use store::tables::outlets::{self, Step};
+use store::tables::outlets::{self, TransformationStep};
 use store::{Db, Result};
 
 /// What a job tells an output that it tells nothing.
@@ -25,7 +25,7 @@ struct Way {
 
 impl Way {
     /// Opens the steps. The error is a sentence that names the one that cannot be used.
-    fn open(spec: String, steps: &[Step]) -> std::result::Result<Way, String> {
+    fn open(spec: String, steps: &[TransformationStep]) -> std::result::Result<Way, String> {
         let opened = steps.iter().map(|it| {
             let opened = transformations::open(&it.classname, &it.config, &it.spec);
             opened.map_err(|why| format!("transformation {} cannot be used: {why}", it.name))

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 use store::Db;
 use store::ids::{CommitNumber, IdMaker, NodeId};
-use store::tables::leases::Asking;
+use store::tables::leases::LeaseRequest;
 use store::testing::both_databases;
 
 const PART: Part = Part(0);
@@ -67,8 +67,8 @@ fn made(db: &Db, parts: u32) -> Result<FollowContext> {
 }
 
 /// Another node, which asks for a lease.
-fn other(now_ms: i64, lease_ms: i64) -> Asking {
-    Asking { node: NodeId(2), node_name: "crawler".into(), now_ms, lease_ms, skew_ms: 0 }
+fn other(now_ms: i64, lease_ms: i64) -> LeaseRequest {
+    LeaseRequest { node: NodeId(2), node_name: "crawler".into(), now_ms, lease_ms, skew_ms: 0 }
 }
 
 fn wait_until(mut is_so: impl FnMut() -> Result<bool>, what: &str) -> Result<()> {

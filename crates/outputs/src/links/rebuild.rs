@@ -13,7 +13,7 @@ use page::ids::DocHash;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use store::ids::Part;
-use store::sorted::{Replaced, Row};
+use store::sorted::{BulkReplacement, Row};
 use store::tables::leases::Lease;
 use store::{Error, Result};
 
@@ -63,7 +63,7 @@ fn write(index: &LinkIndex, incoming: Receiver<RowBatch>, leases: &[Lease]) -> R
             Err(_) => return Err(Error::invariant("the new rows broke off")),
         }
     };
-    let replaced = Replaced { families: keys::DERIVED, parts: index.parts(), leases };
+    let replaced = BulkReplacement { families: keys::DERIVED, parts: index.parts(), leases };
     index.map().replace(&replaced, &mut next)
 }
 

@@ -15,7 +15,7 @@ use model::{Cells, Model};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::sync::Arc;
-use store::sorted::{Embedded, InRows, Place, SortedMap};
+use store::sorted::{EmbeddedMap, InRows, MapLocation, SortedMap};
 use store::testing::both_databases;
 
 use super::changes::{ChangeBatch, Mark, PageChange, PageContent, What};
@@ -29,8 +29,8 @@ pub(super) const PARTS: u32 = 3;
 /// Runs a test on an index in files, in SQLite and in PostgreSQL.
 pub(super) fn each_engine(test: impl Fn(Arc<dyn SortedMap>)) {
     let place = tempfile::tempdir().unwrap();
-    let place = Place { path: place.path().join("links"), families: keys::FAMILIES };
-    test(Arc::new(Embedded::open(&place).unwrap()));
+    let place = MapLocation { path: place.path().join("links"), families: keys::FAMILIES };
+    test(Arc::new(EmbeddedMap::open(&place).unwrap()));
     both_databases(|db| {
         test(Arc::new(InRows::new(db)));
         Ok(())

@@ -18,8 +18,8 @@ use lettre::transport::smtp::client::{Certificate, CertificateStore, Tls, TlsPar
 use lettre::{SmtpTransport, Transport};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 use store::tables::notifications::Occasion;
 
 /// Who may be written to at once.
@@ -238,36 +238,36 @@ fn deepest(error: &dyn std::error::Error) -> String {
     message
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting {
+const SETTINGS: &[ConfigField] = &[
+    ConfigField {
         name: "server",
         about: "the mail server",
         example: "mail.example.com",
         default: None,
         kind: SettingKind::Text,
     },
-    Setting {
+    ConfigField {
         name: "port",
         about: "its port; 0 is the usual one: 587 with starttls, 465 with tls, 25 with plain",
         example: "2525",
         default: Some("0"),
         kind: SettingKind::Number { least: 0, most: 65_535 },
     },
-    Setting {
+    ConfigField {
         name: "security",
         about: "whether it is spoken to secretly after a first word, from the start, or never",
         example: "tls",
         default: Some("starttls"),
         kind: SettingKind::Choice(Security::WORDS),
     },
-    Setting {
+    ConfigField {
         name: "from",
         about: "whom messages are from",
         example: "Crawler <crawler@example.com>",
         default: None,
         kind: SettingKind::Text,
     },
-    Setting {
+    ConfigField {
         name: "to",
         about: "who is written to",
         example: "admin@example.com",
@@ -286,5 +286,5 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["from", "to", "events", "timeout_ms"],
     check_config: |text| written(&EmailConfig::parse(text)?),
-    ..base(Kind::Notification, "email", "what became of a job, by e-mail")
+    ..base(ConnectionKind::Notification, "email", "what became of a job, by e-mail")
 };

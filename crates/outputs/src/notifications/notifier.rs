@@ -15,9 +15,9 @@ use std::time::Duration;
 use store::ids::{ConnectionId, IdMaker, JobId, Part};
 use store::panics::caught;
 use store::tables::history::{self, Activity};
-use store::tables::job_states::State;
+use store::tables::job_states::JobState;
 use store::tables::notifications::{self, Occasion};
-use store::tables::outlets::{self, Opening};
+use store::tables::outlets::{self, OutputOpening};
 use store::tables::removals::LEAVING;
 use store::tables::{counters, jobs};
 use store::{Db, Error, Result, clock};
@@ -73,7 +73,7 @@ pub struct Board {
 
 impl Board {
     /// Leaves a note. Where there are too many it is lost: no job waits.
-    pub fn leave(&self, job: JobId, occasion: Occasion, state: &State) {
+    pub fn leave(&self, job: JobId, occasion: Occasion, state: &JobState) {
         let note = Note {
             job,
             occasion,
@@ -131,7 +131,7 @@ impl Notifier {
 
 /// A notice for one connection.
 struct PendingNotice {
-    opening: Opening,
+    opening: OutputOpening,
     /// The repository connection of the job, whose history tells of it.
     repository: ConnectionId,
     job: JobId,

@@ -9,9 +9,9 @@ use crate::connectors::{base, written};
 use crate::http::{Method, ServerClient, ServerRequest};
 use crate::output::Unavailable;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
+use store::catalog::{ConfigField, Connector, SettingKind};
 use store::clock;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 use store::tables::notifications::Occasion;
 
 /// The settings of notifications by webhook.
@@ -76,8 +76,8 @@ impl Notification for Webhook {
     }
 }
 
-const SETTINGS: &[Setting] = &[
-    Setting {
+const SETTINGS: &[ConfigField] = &[
+    ConfigField {
         name: "url",
         about: "the address",
         example: "http://localhost:8080/jobs",
@@ -97,5 +97,9 @@ pub const CONNECTOR: Connector = Connector {
     settings: SETTINGS,
     not_destination: &["events", "timeout_ms"],
     check_config: |text| written(&WebhookConfig::parse(text)?),
-    ..base(Kind::Notification, "webhook", "what became of a job, as a JSON message to an address")
+    ..base(
+        ConnectionKind::Notification,
+        "webhook",
+        "what became of a job, as a JSON message to an address",
+    )
 };

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use store::chunkfile::document::{Change, DocumentRecord};
 use store::ids::{ChunkId, CommitNumber, DocumentId, Part};
 use store::panics::{FaultPoint, Faults, caught};
-use store::tables::chunks::{self, Head, Task};
+use store::tables::chunks::{self, ChunkHead, Task};
 use store::tables::documents::{self, Pointer};
 use store::tables::leases::Lease;
 use store::tables::{cursors, settings};
@@ -142,7 +142,7 @@ impl SearchIndexConsumer {
 
     /// Passes over a chunk that has no news for the index, without reading its facts. What the
     /// index has of documents whose job wants no search goes.
-    fn pass(&mut self, part: Part, chunk: &Head) -> Result<bool> {
+    fn pass(&mut self, part: Part, chunk: &ChunkHead) -> Result<bool> {
         if !chunk.has_news() {
             return Ok(true);
         }
@@ -160,7 +160,7 @@ impl SearchIndexConsumer {
     }
 
     /// Puts what a chunk says into its shard.
-    fn take(&mut self, part: Part, chunk: &Head, batch: &mut IndexBatch) -> Result<()> {
+    fn take(&mut self, part: Part, chunk: &ChunkHead, batch: &mut IndexBatch) -> Result<()> {
         let id = chunk.id;
         let db = self.db().clone();
         let Some(facts) = db.read(move |tx| chunks::facts_of(tx, part, id))? else {

@@ -277,7 +277,7 @@ impl Opener {
                         place
                     }
                 };
-                let files = VersionFiles::new(place, names, &shard.told.meta);
+                let files = VersionFiles::new(place, names, &shard.description.meta);
                 let opened = caught(|| searcher(&at, files));
                 let opened = opened.map_err(|panic| file_checks::panicked(part, &panic)).flatten();
                 opened.map(|(searcher, cursors)| OpenedShard {

@@ -21,8 +21,8 @@ use store::objects::{ObjectPath, Objects};
 use store::tables::chunks::{self, Task};
 use store::tables::cursors;
 use store::tables::leases::Lease;
-use store::tables::objects::{self, Kind};
-use store::tables::shards::{self, File, New, Told};
+use store::tables::objects::{self, ObjectKind};
+use store::tables::shards::{self, File, IndexDescription, New};
 use store::{Db, Error, Result, clock};
 
 /// How long a file stays that no version has any more: whoever opens an older one has
@@ -113,14 +113,15 @@ impl Shard {
             let shard = shards::current(tx, part)?;
             Ok((shard, shards::files(tx, part)?, shards::reached(tx, part)?))
         })?;
-        let Some(shard) = current.filter(|it| it.told.make == make) else {
+        let Some(shard) = current.filter(|it| it.description.make == make) else {
             return Shard::begin(context, part);
         };
         remove_staged(context, part)?;
         let home = take_over(&context.folder(part), context.claimant.ids.next())?;
-        if !is_there(&home, &shard.told.meta, &files) || context.check(part, &home, &files).is_err()
+        if !is_there(&home, &shard.description.meta, &files)
+            || context.check(part, &home, &files).is_err()
         {
-            restore(context, &home, &shard.told.meta, &files)?;
+            restore(context, &home, &shard.description.meta, &files)?;
             context.check(part, &home, &files)?;
         }
         let mut writer = Writer::open(&home)?;
@@ -236,7 +237,7 @@ impl Shard {
         let (rows, now_ms) = (staged.clone(), clock::now_ms());
         self.context.db().write(move |tx| {
             for (_, object, path) in &rows {
-                objects::stage(tx, part, *object, Kind::Shard, path.as_str(), now_ms)?;
+                objects::stage(tx, part, *object, ObjectKind::Shard, path.as_str(), now_ms)?;
             }
             Ok(())
         })?;
@@ -268,8 +269,8 @@ impl Shard {
         let CommittedSegments { meta, names, documents } = committed;
         let (part, now_ms) = (self.part, clock::now_ms());
         let reached = self.reached(leases);
-        let told = Told { make: self.make.clone(), meta };
-        let new = New { told, documents, reached: reached.clone(), names, added };
+        let description = IndexDescription { make: self.make.clone(), meta };
+        let new = New { description, documents, reached: reached.clone(), names, added };
         let (leases, marks) = (leases.to_vec(), chunks.to_vec());
         let (version, published) = self.context.db().write(move |tx| {
             let version = shards::publish(tx, part, &leases, &new, now_ms)?;
@@ -349,7 +350,7 @@ fn remove_staged(context: &PublishContext, part: Part) -> Result<()> {
     loop {
         let now_ms = clock::now_ms();
         let doomed = context.db().write(move |tx| {
-            objects::condemn_staged(tx, part, Kind::Shard, now_ms, COLLECTED_MAX)
+            objects::condemn_staged(tx, part, ObjectKind::Shard, now_ms, COLLECTED_MAX)
         })?;
         if context.spans_parts {
             for it in &doomed {

@@ -144,7 +144,7 @@ impl VerifyContext<'_> {
                 .db
                 .read(move |tx| Ok((shards::current(tx, shard)?, shards::reached(tx, shard)?)))?;
             let mut cursors =
-                current.map_or_else(Cursors::default, |it| Cursors::of_index(&it.told.meta));
+                current.map_or_else(Cursors::default, |it| Cursors::of_index(&it.description.meta));
             rows.into_iter().for_each(|(part, seq)| cursors.raise(part, seq));
             for (part, (at, _)) in &mut reached {
                 *at = (*at).max(cursors.of(*part));

@@ -8,8 +8,8 @@ use crate::connectors::{base, read, written};
 use crate::output::Content;
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Entries of one list.
 const ENTRIES_MAX: usize = 1_000;
@@ -118,13 +118,13 @@ fn extension(uri: &str) -> String {
     name.rsplit_once('.').map_or(String::new(), |it| it.1.to_ascii_lowercase())
 }
 
-const fn list(name: &'static str, about: &'static str, example: &'static str) -> Setting {
-    Setting { name, about, example, default: Some(""), kind: SettingKind::List }
+const fn list(name: &'static str, about: &'static str, example: &'static str) -> ConfigField {
+    ConfigField { name, about, example, default: Some(""), kind: SettingKind::List }
 }
 
-const fn bytes(name: &'static str, about: &'static str, example: &'static str) -> Setting {
+const fn bytes(name: &'static str, about: &'static str, example: &'static str) -> ConfigField {
     let kind = SettingKind::Number { least: 0, most: i64::MAX };
-    Setting { name, about, example, default: Some("0"), kind }
+    ConfigField { name, about, example, default: Some("0"), kind }
 }
 
 /// Registers the filter with its settings and their checks.
@@ -139,7 +139,7 @@ pub const CONNECTOR: Connector = Connector {
     ],
     check_config: |text| written(&AllowedTransformation::read(read(text)?)?.config),
     ..base(
-        Kind::Transformation,
+        ConnectionKind::Transformation,
         "allowed",
         "lets only documents of some types, names, sizes and addresses through",
     )

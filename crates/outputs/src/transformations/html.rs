@@ -13,8 +13,8 @@ use page::charset;
 use page::facts::TEXT_BYTES_MAX;
 use rs_trafilatura::{Options, extract_with_options};
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Bytes of a page that a tree is built of; a larger one keeps its text.
 const PAGE_BYTES_MAX: usize = 1 << 20;
@@ -110,7 +110,7 @@ fn is_too_deep(page: &str) -> bool {
 
 /// Registers the extractor with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
-    settings: &[Setting {
+    settings: &[ConfigField {
         name: "main",
         about: "only the main text of a page, without menus and the like; without, all of its text",
         example: "yes",
@@ -119,7 +119,7 @@ pub const CONNECTOR: Connector = Connector {
     }],
     takes_bodies: true,
     check_config: |text| written(&read::<HtmlConfig>(text)?),
-    ..base(Kind::Transformation, "html", "takes the main text out of pages")
+    ..base(ConnectionKind::Transformation, "html", "takes the main text out of pages")
 };
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use crate::connectors::{base, read, written};
 use crate::fields::check_name;
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 use whatlang::detect;
 
 /// Bytes of text that are looked at: more changes nothing.
@@ -145,21 +145,21 @@ const CODES: &[(&str, &str)] = &[
 /// Registers the detection with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[
-        Setting {
+        ConfigField {
             name: "field",
             about: "the field that says it, with the two letters of ISO 639-1",
             example: "language",
             default: Some("lang"),
             kind: SettingKind::Text,
         },
-        Setting {
+        ConfigField {
             name: "overwrite",
             about: "whether it counts more than what the page declares",
             example: "no",
             default: Some("yes"),
             kind: SettingKind::Flag,
         },
-        Setting {
+        ConfigField {
             name: "min_chars",
             about: "shorter texts are not looked at",
             example: "100",
@@ -168,7 +168,7 @@ pub const CONNECTOR: Connector = Connector {
         },
     ],
     check_config: |text| written(&read::<LanguageConfig>(text)?.check()?),
-    ..base(Kind::Transformation, "language", "says which language a text is in")
+    ..base(ConnectionKind::Transformation, "language", "says which language a text is in")
 };
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use super::{Refusal, Transformation};
 use crate::connectors::{base, read, written};
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// The field that says that text was cut.
 pub const TRUNCATED: &str = "truncated";
@@ -46,14 +46,14 @@ impl Transformation for LimiterConfig {
 /// Registers the limiter with its settings and their checks.
 pub const CONNECTOR: Connector = Connector {
     settings: &[
-        Setting {
+        ConfigField {
             name: "max_bytes",
             about: "bytes of text, in UTF-8; 0 is no limit",
             example: "100000",
             default: Some("0"),
             kind: SettingKind::Number { least: 0, most: i64::MAX },
         },
-        Setting {
+        ConfigField {
             name: "max_chars",
             about: "characters of text; 0 is no limit",
             example: "30000",
@@ -62,7 +62,7 @@ pub const CONNECTOR: Connector = Connector {
         },
     ],
     check_config: |text| written(&read::<LimiterConfig>(text)?),
-    ..base(Kind::Transformation, "limiter", "cuts text that is too long")
+    ..base(ConnectionKind::Transformation, "limiter", "cuts text that is too long")
 };
 
 #[cfg(test)]

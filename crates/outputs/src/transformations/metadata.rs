@@ -8,8 +8,8 @@ use crate::connectors::{base, read, written};
 use crate::fields::{FIELDS_MAX, Fields, VALUES_MAX, check_name};
 use crate::output::Content;
 use serde::{Deserialize, Serialize};
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// Rules of one kind.
 const RULES_MAX: usize = 200;
@@ -193,8 +193,8 @@ fn fill(pieces: &[TemplatePart], uri: &str, fields: &Fields) -> String {
     out
 }
 
-const fn rules(name: &'static str, about: &'static str, example: &'static str) -> Setting {
-    Setting { name, about, example, default: Some(""), kind: SettingKind::List }
+const fn rules(name: &'static str, about: &'static str, example: &'static str) -> ConfigField {
+    ConfigField { name, about, example, default: Some(""), kind: SettingKind::List }
 }
 
 /// Registers the adjuster with its settings and their checks.
@@ -214,7 +214,11 @@ pub const CONNECTOR: Connector = Connector {
         Metadata::read(&config)?;
         written(&config)
     },
-    ..base(Kind::Transformation, "metadata", "sets, adds, renames and removes fields of documents")
+    ..base(
+        ConnectionKind::Transformation,
+        "metadata",
+        "sets, adds, renames and removes fields of documents",
+    )
 };
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::testing::commit_sample;
 use crate::verify::verify;
 
 /// A backup of what has no link index.
-fn backup(source: &Layout, target: &Path) -> Result<Copied> {
+fn backup(source: &Layout, target: &Path) -> Result<CopiedFiles> {
     super::backup(source, target, &mut |_| Ok(false))
 }
 

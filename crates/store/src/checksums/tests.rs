@@ -1,20 +1,20 @@
 //! Every covered column of every covered table: what is changed in it is named.
 
-use super::walk::{Cell, page, schema_of};
+use super::walk::{KeyValue, page, schema_of};
 use super::*;
 use crate::copy::schema;
 use crate::db::Db;
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::ids::{CommitNumber, ConnectionId, DocumentId, JobId, ObjectId, Part, Run};
 use crate::objects::{Location, Objects};
-use crate::tables::chunk_storage::{Packed, set_packed};
+use crate::tables::chunk_storage::{PackedChunk, set_packed};
 use crate::tables::connections::{self, Connection};
 use crate::tables::documents::{self, Document, Trust};
 use crate::tables::ingests::{self, Ingest, Move};
 use crate::tables::jobs::{self, Job};
 use crate::tables::notifications::{self, Notification};
-use crate::tables::pipelines::{self, Stage, StageKind};
-use crate::tables::schedules::{self, Field, Schedule};
+use crate::tables::pipelines::{self, PipelineStage, StageKind};
+use crate::tables::schedules::{self, Schedule, TimeField};
 use crate::tables::throttles::{self, Throttle};
 use crate::tables::{chunks, cursors, hopfilters, job_states};
 use crate::testing::{both_databases, commit_sample, damages_rows};
@@ -59,7 +59,7 @@ fn fill_tables(db: &Db, objects: &Path) -> Result<Objects> {
 }
 
 fn define(tx: &mut Tx<'_>) -> Result<()> {
-    use connections::Kind::{Notification as Told, Output, Repository};
+    use connections::ConnectionKind::{Notification as Told, Output, Repository};
     for (id, kind, name) in [(1, Repository, "web"), (3, Output, "files"), (4, Told, "mail")] {
         connections::save(tx, kind, &Connection::new(ConnectionId(id), name, "web"), 0)?;
     }
@@ -74,18 +74,19 @@ fn define(tx: &mut Tx<'_>) -> Result<()> {
     jobs::save(tx, &Job::new(JOB, "docs", ConnectionId(1)), 0)?;
     let (connection, description, spec) = (ConnectionId(3), None, "{}".to_owned());
     let kind = StageKind::Output;
-    let stage = Stage { prerequisite: None, kind, connection, description, spec: spec.clone() };
+    let stage =
+        PipelineStage { prerequisite: None, kind, connection, description, spec: spec.clone() };
     pipelines::replace(tx, JOB, &[stage], 0)?;
     let told = Notification { connection: ConnectionId(4), description: None, spec };
     notifications::replace(tx, JOB, &[told], 0)?;
     hopfilters::replace(tx, JOB, &[("link".to_owned(), 3)].into(), 0)?;
     let daily = Schedule {
-        years: Field::Any,
-        months: Field::Any,
-        dates: Field::Any,
-        days: Field::Any,
-        hours: Field::of([3]),
-        minutes: Field::of([0]),
+        years: TimeField::Any,
+        months: TimeField::Any,
+        dates: TimeField::Any,
+        days: TimeField::Any,
+        hours: TimeField::of([3]),
+        minutes: TimeField::of([0]),
         timezone: None,
         window_ms: None,
         repeat_ms: None,
@@ -108,8 +109,8 @@ fn findings(db: &Db, store: &Objects) -> Vec<Finding> {
 fn every_column_of_these_tables_is_covered_or_left_out_with_a_reason() {
     let tables = schema::tables(owned::ALL);
     for table in &tables {
-        let Some(summed) = declared::TABLES.iter().find(|it| it.table == table.name) else {
-            let reason = declared::WITHOUT.iter().find(|it| it.0 == table.name);
+        let Some(summed) = coverage::TABLES.iter().find(|it| it.table == table.name) else {
+            let reason = coverage::WITHOUT.iter().find(|it| it.0 == table.name);
             assert!(
                 reason.is_some_and(|it| !it.1.is_empty()),
                 "{}: say in checksums/declared.rs whether its rows carry checksums",
@@ -129,8 +130,8 @@ fn every_column_of_these_tables_is_covered_or_left_out_with_a_reason() {
             table.name
         );
     }
-    let names = declared::TABLES.iter().map(|it| it.table);
-    for name in names.chain(declared::WITHOUT.iter().map(|it| it.0)) {
+    let names = coverage::TABLES.iter().map(|it| it.table);
+    for name in names.chain(coverage::WITHOUT.iter().map(|it| it.0)) {
         assert!(tables.iter().any(|table| table.name == name), "there is no table {name}");
     }
 }
@@ -163,28 +164,28 @@ fn changed(table: &str, column: &str, value: Option<String>) -> String {
 
 /// Flips a bit in a column of a table's first row, asks which rows are damaged, and takes it
 /// back.
-fn damaged_by(db: &Db, summed: &'static Summed, column: schema::Column) -> Vec<String> {
+fn damaged_by(db: &Db, summed: &'static ChecksummedTable, column: schema::Column) -> Vec<String> {
     let table = schema_of(summed);
     let undone = db.write(move |tx| {
         let first = page(tx, summed, &table, None, 1)?.remove(0).key;
         let key: Vec<String> = table.key_list().split(", ").map(str::to_owned).collect();
         let at: Vec<(&str, Value<'_>)> =
-            key.iter().map(String::as_str).zip(first.iter().map(Cell::value)).collect();
+            key.iter().map(String::as_str).zip(first.iter().map(KeyValue::value)).collect();
         let mut values: Vec<Value<'_>> = at.iter().map(|it| it.1).collect();
         let sql = format!("SELECT {} FROM {} WHERE {}", column.name, summed.table, condition(&at));
         let (text, blob);
         values.push(match column.kind {
-            Kind::Int => {
+            ValueKind::Int => {
                 let now: Option<i64> = tx.query_one(&sql, &values, |row| row.get(0))?;
                 (now.unwrap_or(0) ^ 1).into()
             }
-            Kind::Real => 7.5.into(),
-            Kind::Text => {
+            ValueKind::Real => 7.5.into(),
+            ValueKind::Text => {
                 let now: Option<String> = tx.query_one(&sql, &values, |row| row.get(0))?;
                 text = changed(summed.table, column.name, now);
                 (&text).into()
             }
-            Kind::Blob => {
+            ValueKind::Blob => {
                 let now: Option<Vec<u8>> = tx.query_one(&sql, &values, |row| row.get(0))?;
                 blob = match now {
                     Some(mut bytes) if !bytes.is_empty() => {
@@ -213,7 +214,7 @@ fn a_flipped_bit_in_any_covered_column_is_noticed() {
         let place = tempfile::tempdir().expect("a temporary directory can be made");
         let store = fill_tables(db, place.path())?;
         assert_eq!(findings(db, &store), []);
-        for summed in declared::TABLES.iter().copied() {
+        for summed in coverage::TABLES.iter().copied() {
             for column in schema_of(summed).columns {
                 if !summed.covered.split(", ").any(|name| name == column.name) {
                     continue;
@@ -334,7 +335,7 @@ fn a_change_of_a_part_of_a_damaged_row_leaves_it_damaged() {
         let store = fill_tables(db, place.path())?;
         let chunk = db.read(|tx| chunks::after(tx, Part(0), CommitNumber::NONE, 1))?.remove(0);
         let chunks::Facts::Inline(facts) = chunk.facts else { panic!("inline facts") };
-        let piece = Packed { id: chunk.id, offset: 0, len: facts.len() as i64 };
+        let piece = PackedChunk { id: chunk.id, offset: 0, len: facts.len() as i64 };
         db.write(|tx| tx.execute("UPDATE chunks SET run = 9", &[]))?;
         assert_eq!(findings(db, &store).len(), 1);
         db.write(move |tx| set_packed(tx, Part(0), ObjectId(5), &[piece]))?;
@@ -383,7 +384,7 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
             documents::save(tx, Part(2), ConnectionId(1), &all)
         })?;
         db.write(|tx| {
-            for summed in declared::TABLES {
+            for summed in coverage::TABLES {
                 tx.run_schema(&format!("ALTER TABLE {} DROP COLUMN checksum", summed.table))?;
             }
             tx.run_schema("ALTER TABLE chunks DROP COLUMN claim")?;
@@ -404,7 +405,7 @@ fn a_database_of_the_schema_before_gets_its_checksums() {
 
 #[test]
 fn values_that_lie_side_by_side_are_told_apart() {
-    let places = declared::SETTINGS.places("name, value");
+    let places = coverage::SETTINGS.places("name, value");
     let all = [
         places.of(&["ab".into(), "c".into()]),
         places.of(&["a".into(), "bc".into()]),

@@ -10,7 +10,7 @@
 //! for this chunk.
 
 use super::warc::{self, Record};
-use super::warc_reader::{Place, WarcReader};
+use super::warc_reader::{ByteRange, WarcReader};
 use crate::objects::{ChunkKey, OBJECT_BYTES_MAX, ObjectPath, Objects};
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl BodiesWriter {
     }
 
     /// Adds a record; returns its place. After an error the file is as it was.
-    pub fn push(&mut self, record: &Record) -> Result<Place> {
+    pub fn push(&mut self, record: &Record) -> Result<ByteRange> {
         if record.block.len() > BLOCK_BYTES_MAX {
             let what = format!("record {}", record.target_uri().unwrap_or_default());
             let (bytes, max) = (record.block.len() as u64, BLOCK_BYTES_MAX as u64);
@@ -81,7 +81,7 @@ impl BodiesWriter {
         let len = written.map_err(refused)? as u64;
         self.frames.push((len, page::ids::hash128(&self.frame)));
         self.out.extend_from_slice(&self.frame);
-        Ok(Place { offset: offset as u64, len })
+        Ok(ByteRange { offset: offset as u64, len })
     }
 
     /// Records so far, the `warcinfo` included: the ordinal of the next one.
@@ -97,14 +97,18 @@ impl BodiesWriter {
 }
 
 /// Reads one record of a chunk's bodies, which are at a path, and checks its digests.
-pub fn read(objects: &Objects, path: &ObjectPath, place: Place) -> Result<Record> {
+pub fn read(objects: &Objects, path: &ObjectPath, place: ByteRange) -> Result<Record> {
     let frame = objects.get_range(path, place.offset, place.len)?;
     open_frame(&format!("bodies {path}, byte {}", place.offset), &frame)
 }
 
 /// A file with the `warcinfo` of another and those of its records that are at these places, byte
 /// for byte and in this order. Returns it, and where each of them is now.
-pub fn copy(chunk: ChunkKey, bytes: &[u8], places: &[Place]) -> Result<(Vec<u8>, Vec<Place>)> {
+pub fn copy(
+    chunk: ChunkKey,
+    bytes: &[u8],
+    places: &[ByteRange],
+) -> Result<(Vec<u8>, Vec<ByteRange>)> {
     let name = format!("bodies of chunk {chunk}");
     let bad = |reason: &str| Error::corrupt(name.clone(), reason);
     let entries =
@@ -115,7 +119,7 @@ pub fn copy(chunk: ChunkKey, bytes: &[u8], places: &[Place]) -> Result<(Vec<u8>,
         sums.insert((at, *len), *sum);
         at += len;
     }
-    let info = entries.first().map(|(len, _)| Place { offset: 0, len: *len });
+    let info = entries.first().map(|(len, _)| ByteRange { offset: 0, len: *len });
     let info = info.ok_or_else(|| bad("it has no warcinfo"))?;
     let (mut out, mut frames, mut moved) = (Vec::new(), Vec::new(), Vec::new());
     for place in std::iter::once(&info).chain(places) {
@@ -128,7 +132,7 @@ pub fn copy(chunk: ChunkKey, bytes: &[u8], places: &[Place]) -> Result<(Vec<u8>,
         if page::ids::hash128(frame) != *sum {
             return Err(bad("checksum mismatch"));
         }
-        moved.push(Place { offset: out.len() as u64, len: place.len });
+        moved.push(ByteRange { offset: out.len() as u64, len: place.len });
         frames.push((place.len, *sum));
         out.extend_from_slice(frame);
     }
@@ -208,7 +212,7 @@ pub fn check_digests(name: &str, record: &Record) -> Result<()> {
 fn open_frame(name: &str, frame: &[u8]) -> Result<Record> {
     let mut reader = WarcReader::open(name, frame, BLOCK_BYTES_MAX)?;
     let found = reader.next().unwrap_or_else(|| Err(Error::corrupt(name, "no record")))?;
-    let whole = Some(Place { offset: 0, len: frame.len() as u64 });
+    let whole = Some(ByteRange { offset: 0, len: frame.len() as u64 });
     if found.place != whole || found.block_bytes != found.record.block.len() as u64 {
         return Err(Error::corrupt(name, "these bytes are not exactly one record"));
     }

@@ -15,11 +15,11 @@ use super::warc::Record;
 use super::warc_reader::WarcReader;
 use crate::{Error, Result};
 
-mod stored;
 #[cfg(test)]
 mod tests;
+mod whole;
 
-pub use stored::{Exported, export_stored};
+pub use whole::{ExportSummary, export_stored};
 
 /// Record ids and faults a check remembers; beyond that it only counts.
 const REMEMBERED_MAX: usize = 1_000_000;
@@ -72,7 +72,7 @@ fn refused(source: std::io::Error) -> Error {
 
 /// What an archive holds, and what is wrong with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ArchiveReport {
     /// All records.
     pub records: u64,
     /// Those of type `response`.
@@ -89,8 +89,8 @@ pub struct Report {
 ///
 /// A damaged archive is a report with faults, not an error: whoever checks wants
 /// to know what was readable.
-pub fn check(name: &str, input: impl Read, block_bytes_max: usize) -> Result<Report> {
-    let mut report = Report::default();
+pub fn check(name: &str, input: impl Read, block_bytes_max: usize) -> Result<ArchiveReport> {
+    let mut report = ArchiveReport::default();
     let mut known: HashSet<u64> = HashSet::new();
     let key = |id: &str| {
         let hash = page::ids::hash128(id.as_bytes());
@@ -129,7 +129,7 @@ pub fn check(name: &str, input: impl Read, block_bytes_max: usize) -> Result<Rep
     Ok(report)
 }
 
-impl Report {
+impl ArchiveReport {
     fn fault(&mut self, fault: String) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(fault);

@@ -27,19 +27,19 @@ const BLANK_LINES_MAX: usize = 1_000;
 
 /// A record, and where it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundRecord {
     /// The record. Its block ends at the caller's limit.
     pub record: Record,
     /// The length of its whole block: larger than the block here if that was cut.
     pub block_bytes: u64,
     /// Its place in the file, if these bytes hold this record and nothing else.
-    pub place: Option<Place>,
+    pub place: Option<ByteRange>,
 }
 
 /// Some bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Place {
+pub struct ByteRange {
     /// The first byte.
     pub offset: u64,
     pub len: u64,
@@ -64,7 +64,7 @@ impl<R: Read> WarcReader<R> {
         Ok(WarcReader { name: name.to_owned(), input, block_bytes_max, records: 0, ended: false })
     }
 
-    fn next_record(&mut self) -> Result<Option<Found>> {
+    fn next_record(&mut self) -> Result<Option<FoundRecord>> {
         if !self.skip_blank_lines()? {
             return Ok(None);
         }
@@ -89,9 +89,9 @@ impl<R: Read> WarcReader<R> {
         // Looking ahead ends the member, which checks its sum.
         self.input.peek().map_err(|error| self.broken(&error))?;
         let place = start.zip(self.input.end());
-        let place = place.map(|(offset, end)| Place { offset, len: end - offset });
+        let place = place.map(|(offset, end)| ByteRange { offset, len: end - offset });
         self.records += 1;
-        Ok(Some(Found { record, block_bytes, place }))
+        Ok(Some(FoundRecord { record, block_bytes, place }))
     }
 
     /// `false` at the end of the file.
@@ -170,7 +170,7 @@ fn header_max() -> String {
 }
 
 impl<R: Read> Iterator for WarcReader<R> {
-    type Item = Result<Found>;
+    type Item = Result<FoundRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {

@@ -44,7 +44,7 @@ type LifeStep = fn(&Db, &Objects, ObjectId) -> Result<()>;
 const STEPS: [LifeStep; 6] = [
     |db, _, id| {
         let path = path_of(id).to_string();
-        db.write(move |tx| rows::stage(tx, PART, id, Kind::Facts, &path, 10))
+        db.write(move |tx| rows::stage(tx, PART, id, ObjectKind::Facts, &path, 10))
     },
     |_, objects, id| objects.put(&path_of(id), BYTES.to_vec()),
     |db, _, id| {
@@ -89,7 +89,7 @@ fn a_crash_behind_any_step_is_harmless() {
 fn nothing_is_collected_before_its_grace_is_over() {
     with_store(|db, objects| {
         let path = path();
-        let new = NewObject { part: PART, id: ID, kind: Kind::Facts, path: &path };
+        let new = NewObject { part: PART, id: ID, kind: ObjectKind::Facts, path: &path };
         let written = write(db, objects, new, BYTES.to_vec(), 10)?;
         assert_eq!(collect(db, objects, PART, GRACE, 1_010, 10)?.objects, 0);
         db.write(move |tx| written.publish(tx, 1_010))?;
@@ -98,7 +98,7 @@ fn nothing_is_collected_before_its_grace_is_over() {
         assert_eq!(objects.head(&path)?, Some(BYTES.len() as u64));
         assert_eq!(collect(db, objects, Part(5), GRACE, LATER_MS, 10)?.objects, 0, "another part");
         let collected = collect(db, objects, PART, GRACE, 2_101, 10)?;
-        assert_eq!(collected, Collected { objects: 1, bytes: BYTES.len() as u64 });
+        assert_eq!(collected, CollectedObjects { objects: 1, bytes: BYTES.len() as u64 });
         assert_eq!(objects.head(&path)?, None);
         Ok(())
     });
@@ -110,7 +110,7 @@ fn a_collection_goes_on_where_its_batches_ended() {
         let many = i64::from(BATCH) + 5;
         for id in 0..many {
             let path = format!("chunks/4/{id}.facts");
-            db.write(move |tx| rows::stage(tx, PART, ObjectId(id), Kind::Facts, &path, 0))?;
+            db.write(move |tx| rows::stage(tx, PART, ObjectId(id), ObjectKind::Facts, &path, 0))?;
         }
         let first = collect(db, objects, PART, GRACE, 2_000, 1)?;
         assert_eq!(first.objects, 0, "just condemned");

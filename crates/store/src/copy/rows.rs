@@ -5,7 +5,7 @@
 
 use super::fence;
 use super::schema::{Column, Table};
-use crate::dialect::{Kind, in_list};
+use crate::dialect::{ValueKind, in_list};
 use crate::value::{Row, Value};
 use crate::{Db, Error, Result, Tx};
 
@@ -18,7 +18,7 @@ const PAGE_BYTES: usize = 4 << 20;
 
 /// A value on its way.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cell {
+pub(super) enum RowValue {
     Null,
     Int(i64),
     Real(f64),
@@ -26,37 +26,37 @@ pub(super) enum Cell {
     Blob(Vec<u8>),
 }
 
-impl Cell {
-    fn read(row: &Row<'_>, index: usize, column: &Column) -> Result<Cell> {
+impl RowValue {
+    fn read(row: &Row<'_>, index: usize, column: &Column) -> Result<RowValue> {
         Ok(match column.kind {
-            Kind::Int => row.get::<Option<i64>>(index)?.map(Cell::Int),
+            ValueKind::Int => row.get::<Option<i64>>(index)?.map(RowValue::Int),
             // SQLite would keep it as NULL.
-            Kind::Real if row.get::<Option<f64>>(index)?.is_some_and(f64::is_nan) => {
+            ValueKind::Real if row.get::<Option<f64>>(index)?.is_some_and(f64::is_nan) => {
                 let reason = format!("its {} is not a number; correct it first", column.name);
                 return Err(Error::corrupt("a row", reason));
             }
-            Kind::Real => row.get::<Option<f64>>(index)?.map(Cell::Real),
-            Kind::Text => row.get::<Option<String>>(index)?.map(Cell::Text),
-            Kind::Blob => row.get::<Option<Vec<u8>>>(index)?.map(Cell::Blob),
+            ValueKind::Real => row.get::<Option<f64>>(index)?.map(RowValue::Real),
+            ValueKind::Text => row.get::<Option<String>>(index)?.map(RowValue::Text),
+            ValueKind::Blob => row.get::<Option<Vec<u8>>>(index)?.map(RowValue::Blob),
         }
-        .unwrap_or(Cell::Null))
+        .unwrap_or(RowValue::Null))
     }
 
     pub(super) fn value(&self) -> Value<'_> {
         match self {
-            Cell::Null => Value::Null,
-            Cell::Int(int) => (*int).into(),
-            Cell::Real(real) => (*real).into(),
-            Cell::Text(text) => text.into(),
-            Cell::Blob(bytes) => bytes.into(),
+            RowValue::Null => Value::Null,
+            RowValue::Int(int) => (*int).into(),
+            RowValue::Real(real) => (*real).into(),
+            RowValue::Text(text) => text.into(),
+            RowValue::Blob(bytes) => bytes.into(),
         }
     }
 
     fn bytes(&self) -> usize {
         match self {
-            Cell::Text(text) => text.len(),
-            Cell::Blob(bytes) => bytes.len(),
-            Cell::Null | Cell::Int(_) | Cell::Real(_) => size_of::<i64>(),
+            RowValue::Text(text) => text.len(),
+            RowValue::Blob(bytes) => bytes.len(),
+            RowValue::Null | RowValue::Int(_) | RowValue::Real(_) => size_of::<i64>(),
         }
     }
 }
@@ -69,7 +69,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    fn write(&self, table: &Table, mut page: Vec<Vec<Cell>>) -> Result<()> {
+    fn write(&self, table: &Table, mut page: Vec<Vec<RowValue>>) -> Result<()> {
         for row in &mut page {
             put_to_rest(table, row, self.now_ms);
         }
@@ -79,7 +79,7 @@ impl Writer {
             .write(move |tx| {
                 fence(tx, &mark)?;
                 let values: Vec<Vec<Value<'_>>> =
-                    page.iter().map(|row| row.iter().map(Cell::value).collect()).collect();
+                    page.iter().map(|row| row.iter().map(RowValue::value).collect()).collect();
                 tx.insert_rows(&before, &values, "").map(|_| ())
             })
             .map_err(|error| in_table(table, error))
@@ -92,9 +92,9 @@ pub(super) fn copy_table(tx: &mut Tx<'_>, table: &Table, writer: &Writer) -> Res
     loop {
         let page = page(tx, table, after.as_deref(), limit)?;
         let Some(last) = page.last() else { return Ok(rows) };
-        after = Some(table.key.iter().map(|place| last[*place].clone()).collect::<Vec<Cell>>());
+        after = Some(table.key.iter().map(|place| last[*place].clone()).collect::<Vec<RowValue>>());
         rows += page.len() as u64;
-        let bytes: usize = page.iter().flatten().map(Cell::bytes).sum();
+        let bytes: usize = page.iter().flatten().map(RowValue::bytes).sum();
         limit = if bytes > PAGE_BYTES { limit.div_ceil(2) } else { ROWS_MAX.min(limit * 2) };
         writer.write(table, page)?;
     }
@@ -104,9 +104,9 @@ pub(super) fn copy_table(tx: &mut Tx<'_>, table: &Table, writer: &Writer) -> Res
 pub(super) fn page(
     tx: &mut Tx<'_>,
     table: &Table,
-    after: Option<&[Cell]>,
+    after: Option<&[RowValue]>,
     limit: u32,
-) -> Result<Vec<Vec<Cell>>> {
+) -> Result<Vec<Vec<RowValue>>> {
     let (columns, key) = (table.column_list(), table.key_list());
     let behind = match after {
         Some(after) => format!("WHERE ({key}) > {}", in_list(2, after.len())),
@@ -114,9 +114,14 @@ pub(super) fn page(
     };
     let sql = format!("SELECT {columns} FROM {} {behind} ORDER BY {key} LIMIT $1", table.name);
     let mut values: Vec<Value<'_>> = vec![limit.into()];
-    values.extend(after.unwrap_or_default().iter().map(Cell::value));
+    values.extend(after.unwrap_or_default().iter().map(RowValue::value));
     let rows = tx.query(&sql, &values, |row| {
-        table.columns.iter().enumerate().map(|(at, column)| Cell::read(row, at, column)).collect()
+        table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| RowValue::read(row, at, column))
+            .collect()
     });
     rows.map_err(|error| in_table(table, error))
 }
@@ -136,15 +141,15 @@ fn in_table(table: &Table, error: Error) -> Error {
 }
 
 /// In the copy nobody holds a lease and no node runs.
-fn put_to_rest(table: &Table, row: &mut [Cell], now_ms: i64) {
+fn put_to_rest(table: &Table, row: &mut [RowValue], now_ms: i64) {
     let place = |name| table.place(name).expect("the schema has this column");
     match table.name {
-        "leases" => row[place("deadline_ms")] = Cell::Int(0),
+        "leases" => row[place("deadline_ms")] = RowValue::Int(0),
         "nodes" => {
-            let stopped = Cell::Text("stopped".to_owned());
+            let stopped = RowValue::Text("stopped".to_owned());
             if row[place("state")] != stopped {
                 row[place("state")] = stopped;
-                row[place("stopped_ms")] = Cell::Int(now_ms);
+                row[place("stopped_ms")] = RowValue::Int(now_ms);
             }
         }
         _ => {}

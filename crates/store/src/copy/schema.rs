@@ -4,9 +4,9 @@
 //! and its kind first, also where a later version adds it. The tests hold what is read here against what both databases
 //! say of themselves, so a text written otherwise does not go unnoticed.
 
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::migrate;
-use crate::owned::Owned;
+use crate::owned::OwnedTables;
 
 /// A table of the schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +25,7 @@ pub struct Table {
 pub struct Column {
     pub name: &'static str,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: ValueKind,
 }
 
 impl Table {
@@ -50,7 +50,7 @@ impl Table {
 /// Every table of the newest schema, in the order of its text, and those of these
 /// connectors. The table of the schema's own versions is not among them: a target has
 /// its own.
-pub fn tables(owned: &[&'static Owned]) -> Vec<Table> {
+pub fn tables(owned: &[&'static OwnedTables]) -> Vec<Table> {
     let mut tables = Vec::new();
     for text in migrate::texts().chain(owned.iter().map(|owned| owned.text)) {
         read_text(&mut tables, text);
@@ -95,10 +95,10 @@ fn read_line(table: &mut Table, line: &'static str) {
     let mut words = line.split([' ', ',']).filter(|word| !word.is_empty());
     let (Some(name), Some(kind)) = (words.next(), words.next()) else { return };
     let kind = match kind {
-        "BIGINT" => Kind::Int,
-        "DOUBLE" => Kind::Real,
-        "TEXT" => Kind::Text,
-        "BLOB" => Kind::Blob,
+        "BIGINT" => ValueKind::Int,
+        "DOUBLE" => ValueKind::Real,
+        "TEXT" => ValueKind::Text,
+        "BLOB" => ValueKind::Blob,
         _ => return,
     };
     if line.contains(" PRIMARY KEY") {

@@ -1,11 +1,11 @@
 //! There and back again: every table, every kind of value, every way to be refused.
 
-use super::rows::{Cell, page};
+use super::rows::{RowValue, page};
 use super::schema::{Column, tables};
 use super::*;
 use crate::clock;
 use crate::datadir::DataDir;
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::objects::Location;
 use crate::sealing::Keys;
 use crate::tables::registrations;
@@ -19,13 +19,13 @@ const FILL: i64 = 3 * rows::ROWS_FIRST as i64;
 /// Parts of the rows that are put into every table; `verify` knows nothing of them.
 const FILL_PART: i64 = 100;
 /// A copy of what has no link index.
-fn copy(source: &Home, target: &Home, now_ms: i64) -> Result<Copied> {
+fn copy(source: &Home, target: &Home, now_ms: i64) -> Result<CopySummary> {
     super::copy(source, target, now_ms, &mut || Ok(()))
 }
 
 const NOW_MS: i64 = 1_000_000;
 
-type Dump = BTreeMap<&'static str, Vec<Vec<Cell>>>;
+type Dump = BTreeMap<&'static str, Vec<Vec<RowValue>>>;
 
 /// A data directory in `folder`, held, as the program opens one.
 fn filled(folder: &Path) -> (DataDir, Home) {
@@ -60,12 +60,12 @@ fn dump(db: &Db) -> Dump {
 /// What a dump is after a copy.
 fn at_rest(mut dump: Dump) -> Dump {
     for row in dump.get_mut("leases").unwrap() {
-        row[5] = Cell::Int(0);
+        row[5] = RowValue::Int(0);
     }
     for row in dump.get_mut("nodes").unwrap() {
-        if row[5] != Cell::Text("stopped".into()) {
-            row[5] = Cell::Text("stopped".into());
-            row[9] = Cell::Int(NOW_MS);
+        if row[5] != RowValue::Text("stopped".into()) {
+            row[5] = RowValue::Text("stopped".into());
+            row[9] = RowValue::Int(NOW_MS);
         }
     }
     dump
@@ -82,21 +82,21 @@ fn is_carried(name: &str) -> bool {
 fn fill(db: &Db) {
     for table in tables(owned::ALL).into_iter().filter(|it| is_carried(it.name)) {
         let nullable = nullable(db, table.name);
-        let row = |n: i64| -> Vec<Cell> {
+        let row = |n: i64| -> Vec<RowValue> {
             let columns = (n..).zip(&table.columns);
             columns
                 .map(|(shift, column)| match nullable.iter().any(|name| name == column.name) {
-                    true if shift % 3 == 0 => Cell::Null,
+                    true if shift % 3 == 0 => RowValue::Null,
                     _ => cell(&table, column, n),
                 })
                 .collect()
         };
-        let rows: Vec<Vec<Cell>> = (0..FILL).map(row).collect();
+        let rows: Vec<Vec<RowValue>> = (0..FILL).map(row).collect();
         let before = format!("INSERT INTO {} ({})", table.name, table.column_list());
         let name = table.name;
         db.write(move |tx| {
             let values: Vec<Vec<Value<'_>>> =
-                rows.iter().map(|row| row.iter().map(Cell::value).collect()).collect();
+                rows.iter().map(|row| row.iter().map(RowValue::value).collect()).collect();
             tx.insert_rows(&before, &values, "")
         })
         .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -116,27 +116,29 @@ fn nullable(db: &Db, table: &'static str) -> Vec<String> {
 }
 
 /// The value of a column in the `n`-th row. No two rows have the same.
-fn cell(table: &Table, column: &Column, n: i64) -> Cell {
+fn cell(table: &Table, column: &Column, n: i64) -> RowValue {
     let choices = choices(table.name, column.name);
     let choice = |count: usize| usize::try_from(n).unwrap() % count;
     match (table.name, column.name, column.kind) {
         // Several rows to a part, so that a page ends inside one.
-        (_, "part", _) => Cell::Int(FILL_PART + n / 5),
+        (_, "part", _) => RowValue::Int(FILL_PART + n / 5),
         // A published object would have to be there.
-        ("objects", "state", _) => Cell::Text(["staged", "condemned"][choice(2)].into()),
-        ("job_definitions", "priority", _) => Cell::Int(n % 10 + 1),
-        (_, _, Kind::Text) if !choices.is_empty() => {
-            Cell::Text(choices[choice(choices.len())].clone())
+        ("objects", "state", _) => RowValue::Text(["staged", "condemned"][choice(2)].into()),
+        ("job_definitions", "priority", _) => RowValue::Int(n % 10 + 1),
+        (_, _, ValueKind::Text) if !choices.is_empty() => {
+            RowValue::Text(choices[choice(choices.len())].clone())
         }
-        (_, _, Kind::Int) if !choices.is_empty() => Cell::Int(n % 2),
-        (_, _, Kind::Int) => Cell::Int([n, -n - 1, i64::MAX - n, i64::MIN + n][choice(4)]),
-        (_, _, Kind::Real) => {
-            Cell::Real([0.1 + n as f64, -1.5e300, f64::MIN_POSITIVE, f64::INFINITY][choice(4)])
+        (_, _, ValueKind::Int) if !choices.is_empty() => RowValue::Int(n % 2),
+        (_, _, ValueKind::Int) => RowValue::Int([n, -n - 1, i64::MAX - n, i64::MIN + n][choice(4)]),
+        (_, _, ValueKind::Real) => {
+            RowValue::Real([0.1 + n as f64, -1.5e300, f64::MIN_POSITIVE, f64::INFINITY][choice(4)])
         }
-        (_, _, Kind::Text) => {
-            Cell::Text(format!("'{}\" é\n\u{1d11e} {n}", ["", "Z", "a"][choice(3)]))
+        (_, _, ValueKind::Text) => {
+            RowValue::Text(format!("'{}\" é\n\u{1d11e} {n}", ["", "Z", "a"][choice(3)]))
         }
-        (_, _, Kind::Blob) => Cell::Blob([&[0, 255][..choice(3)], &n.to_be_bytes()].concat()),
+        (_, _, ValueKind::Blob) => {
+            RowValue::Blob([&[0, 255][..choice(3)], &n.to_be_bytes()].concat())
+        }
     }
 }
 

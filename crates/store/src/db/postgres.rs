@@ -6,7 +6,7 @@
 //! connection; one whose connection broke during its commit is reported as
 //! unknown, never as failed.
 
-use super::{ATTEMPTS_MAX, Incoming, Threads, Work, committable, next};
+use super::{ATTEMPTS_MAX, RequestQueues, Threads, Work, committable, next};
 use crate::tx::{Own, Statements};
 use crate::{Error, Result, Tx};
 use postgres::config::Host;
@@ -42,7 +42,7 @@ enum Mode {
 }
 
 /// A connection with its prepared statements; they die together.
-struct Open {
+struct PreparedClient {
     client: Client,
     statements: Statements,
 }
@@ -69,7 +69,11 @@ pub(super) fn addresses(config: &Config) -> Vec<SocketAddr> {
     found
 }
 
-pub(super) fn start(mut config: Config, writes: Incoming, reads: Incoming) -> Result<Threads> {
+pub(super) fn start(
+    mut config: Config,
+    writes: RequestQueues,
+    reads: RequestQueues,
+) -> Result<Threads> {
     let options = format!("{SESSION} {}", config.get_options().unwrap_or_default());
     config
         .connect_timeout(CONNECT_TIMEOUT)
@@ -97,15 +101,15 @@ pub(super) fn start(mut config: Config, writes: Incoming, reads: Incoming) -> Re
     Ok(threads)
 }
 
-fn connect(config: &Config) -> Result<Open> {
+fn connect(config: &Config) -> Result<PreparedClient> {
     let client = config.connect(NoTls).map_err(|error| match Error::from(error) {
         Error::Statement { reason } => Error::Unavailable { what: "PostgreSQL".into(), reason },
         other => other,
     })?;
-    Ok(Open { client, statements: Statements::new() })
+    Ok(PreparedClient { client, statements: Statements::new() })
 }
 
-fn serve(config: &Config, mode: Mode, mut open: Option<Open>, incoming: &Incoming) {
+fn serve(config: &Config, mode: Mode, mut open: Option<PreparedClient>, incoming: &RequestQueues) {
     while let Some(mut work) = next(incoming) {
         let outcome = run_until_settled(config, mode, &mut open, work.as_mut());
         work.finish(outcome);
@@ -115,7 +119,7 @@ fn serve(config: &Config, mode: Mode, mut open: Option<Open>, incoming: &Incomin
 fn run_until_settled(
     config: &Config,
     mode: Mode,
-    slot: &mut Option<Open>,
+    slot: &mut Option<PreparedClient>,
     work: &mut dyn Work,
 ) -> Result<()> {
     let mut backoff = BACKOFF;
@@ -143,7 +147,7 @@ fn run_until_settled(
     }
 }
 
-fn run_once(open: &mut Open, mode: Mode, work: &mut dyn Work) -> Result<()> {
+fn run_once(open: &mut PreparedClient, mode: Mode, work: &mut dyn Work) -> Result<()> {
     let level = match mode {
         // Writers take row locks first (the lease row, the counter row), so each
         // statement should see what was committed while it waited for them.

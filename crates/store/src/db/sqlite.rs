@@ -6,7 +6,7 @@
 //! nobody else. A request that is alone has no savepoint, which would make SQLite
 //! keep a copy of every page it touches.
 
-use super::{Incoming, Threads, Waited, Work, committable, next, next_now, next_within};
+use super::{RequestQueues, Threads, WaitOutcome, Work, committable, next, next_now, next_within};
 use crate::tx::{Own, Texts};
 use crate::{Error, Result, Tx, disk, memory};
 use rusqlite::{Connection, OpenFlags};
@@ -37,11 +37,11 @@ pub(super) const WAL_QUIET_BYTES: u64 = 4 << 20;
 /// Another process may hold the file for a moment while it ends.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn start(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
-    begin(path, writes, reads).map_err(|error| judged(path, error))
+pub(super) fn start(path: &Path, writes: RequestQueues, reads: RequestQueues) -> Result<Threads> {
+    begin(path, writes, reads).map_err(|error| with_disk_trouble(path, error))
 }
 
-fn begin(path: &Path, writes: Incoming, reads: Incoming) -> Result<Threads> {
+fn begin(path: &Path, writes: RequestQueues, reads: RequestQueues) -> Result<Threads> {
     // The writer comes first: it makes the file and switches it to WAL.
     let writer = open(path, memory::SQLITE_WRITER_BYTES)?;
     let page_bytes: u32 = writer.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -139,7 +139,7 @@ fn escaped(path: &Path) -> String {
 
 /// SQLite calls a file malformed that it could not read or write, and does not tell what the
 /// system said. The disk is asked before anybody is told that stored data is broken.
-fn judged(path: &Path, error: Error) -> Error {
+fn with_disk_trouble(path: &Path, error: Error) -> Error {
     let may_be_the_disk = match &error {
         Error::Corrupt { .. } => true,
         Error::Io { error, .. } => error.kind() == std::io::ErrorKind::Other,
@@ -152,7 +152,7 @@ fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     std::thread::Builder::new().name(name.into()).spawn(run).map_err(|error| Error::io(name, error))
 }
 
-fn serve_reads(connection: &Connection, incoming: &Incoming, path: &Path) {
+fn serve_reads(connection: &Connection, incoming: &RequestQueues, path: &Path) {
     let mut texts = Texts::new();
     while let Some(mut work) = next(incoming) {
         let outcome = control(connection, "BEGIN DEFERRED").and_then(|()| {
@@ -165,26 +165,26 @@ fn serve_reads(connection: &Connection, incoming: &Incoming, path: &Path) {
         });
         // Nothing was written, so there is nothing a failing ROLLBACK could lose.
         let _ = control(connection, "ROLLBACK");
-        work.finish(outcome.map_err(|error| judged(path, error)));
+        work.finish(outcome.map_err(|error| with_disk_trouble(path, error)));
     }
 }
 
-fn serve_writes(connection: &Connection, incoming: &Incoming, path: &Path) {
+fn serve_writes(connection: &Connection, incoming: &RequestQueues, path: &Path) {
     let mut texts = Texts::new();
     let mut has_written = false;
     loop {
         let waited = match has_written {
             true => next_within(incoming, QUIET),
-            false => next(incoming).map_or(Waited::Ended, Waited::Request),
+            false => next(incoming).map_or(WaitOutcome::Ended, WaitOutcome::Request),
         };
         let first = match waited {
-            Waited::Request(first) => first,
-            Waited::Quiet => {
+            WaitOutcome::Request(first) => first,
+            WaitOutcome::Quiet => {
                 has_written = false;
                 empty_log(connection, path);
                 continue;
             }
-            Waited::Ended => return,
+            WaitOutcome::Ended => return,
         };
         has_written = true;
         let mut group = vec![first];
@@ -193,7 +193,7 @@ fn serve_writes(connection: &Connection, incoming: &Incoming, path: &Path) {
             group.push(waiting);
         }
         if let Err(error) = control(connection, "BEGIN IMMEDIATE") {
-            fail_all(group, &judged(path, error));
+            fail_all(group, &with_disk_trouble(path, error));
             continue;
         }
         let outcomes = match group.as_mut_slice() {
@@ -205,8 +205,10 @@ fn serve_writes(connection: &Connection, incoming: &Incoming, path: &Path) {
                 .map(|work| run_in_savepoint(connection, &mut texts, work.as_mut()))
                 .collect(),
         };
-        let outcomes =
-            outcomes.into_iter().map(|it| it.map_err(|error| judged(path, error))).collect();
+        let outcomes = outcomes
+            .into_iter()
+            .map(|it| it.map_err(|error| with_disk_trouble(path, error)))
+            .collect();
         finish_group(connection, group, outcomes);
     }
 }

@@ -162,9 +162,9 @@ fn batches_of_any_size_arrive_whole() {
                     .map(|id| vec![id.into(), "y".into(), Value::Null])
                     .collect();
                 let kinds = [
-                    crate::dialect::Kind::Int,
-                    crate::dialect::Kind::Text,
-                    crate::dialect::Kind::Blob,
+                    crate::dialect::ValueKind::Int,
+                    crate::dialect::ValueKind::Text,
+                    crate::dialect::ValueKind::Blob,
                 ];
                 let updated = tx.update_rows(
                     "UPDATE t SET name = v.column2 || $1, data = v.column3",

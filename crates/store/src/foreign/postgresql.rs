@@ -7,8 +7,8 @@
 
 use super::sqlite::several;
 use super::{
-    CONNECT_TIMEOUT, Cell, Columns, ID_BYTES_MAX, ROWS_AT_ONCE, VALUE_BYTES_MAX, check_shape,
-    sized, stripped, too_long,
+    CONNECT_TIMEOUT, Columns, ForeignValue, ID_BYTES_MAX, ROWS_AT_ONCE, VALUE_BYTES_MAX,
+    check_shape, sized, stripped, too_long,
 };
 use crate::{Error, Result, ours};
 use bytes::BytesMut;
@@ -119,9 +119,9 @@ impl Reader {
         let mut columns = Columns::new();
         for (index, name) in names.into_iter().enumerate() {
             let cell = if *row.columns()[index].type_() == Type::BYTEA {
-                row.try_get::<_, Option<Vec<u8>>>(index).map_err(failed)?.map(Cell::Bytes)
+                row.try_get::<_, Option<Vec<u8>>>(index).map_err(failed)?.map(ForeignValue::Bytes)
             } else {
-                row.try_get::<_, Option<String>>(index).map_err(failed)?.map(Cell::Text)
+                row.try_get::<_, Option<String>>(index).map_err(failed)?.map(ForeignValue::Text)
             };
             if let Some(cell) = cell {
                 let cell = sized(&name, cell)?;

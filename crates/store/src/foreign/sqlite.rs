@@ -3,7 +3,7 @@
 //! Invariant: no statement changes the file, attaches another, or runs past its deadline or an
 //! interrupt.
 
-use super::{BUSY_TIMEOUT, Cell, Columns, VALUE_BYTES_MAX, check_shape, too_long};
+use super::{BUSY_TIMEOUT, Columns, ForeignValue, VALUE_BYTES_MAX, check_shape, too_long};
 use crate::{Error, Result, ours};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
@@ -76,7 +76,7 @@ impl Reader {
         let mut statement = self.prepared(sql, false)?;
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
-            if let Some(Cell::Text(id)) = cell(row.get_ref(0).map_err(failed)?) {
+            if let Some(ForeignValue::Text(id)) = cell(row.get_ref(0).map_err(failed)?) {
                 name(id);
                 // Whoever takes them may be slow.
                 self.grant();
@@ -127,13 +127,13 @@ pub(super) fn several() -> Error {
     Error::Statement { reason: "the query finds more than one row for the id".to_owned() }
 }
 
-fn cell(value: ValueRef<'_>) -> Option<Cell> {
+fn cell(value: ValueRef<'_>) -> Option<ForeignValue> {
     Some(match value {
         ValueRef::Null => return None,
-        ValueRef::Integer(number) => Cell::Text(number.to_string()),
-        ValueRef::Real(number) => Cell::Text(number.to_string()),
-        ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
-        ValueRef::Blob(bytes) => Cell::Bytes(bytes.to_vec()),
+        ValueRef::Integer(number) => ForeignValue::Text(number.to_string()),
+        ValueRef::Real(number) => ForeignValue::Text(number.to_string()),
+        ValueRef::Text(text) => ForeignValue::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => ForeignValue::Bytes(bytes.to_vec()),
     })
 }
 

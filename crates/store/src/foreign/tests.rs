@@ -45,8 +45,8 @@ fn foreign(database: &str) -> Foreign {
     Foreign::new(Address::parse(database, None).unwrap())
 }
 
-fn text(name: &str, value: &str) -> (String, Cell) {
-    (name.to_owned(), Cell::Text(value.to_owned()))
+fn text(name: &str, value: &str) -> (String, ForeignValue) {
+    (name.to_owned(), ForeignValue::Text(value.to_owned()))
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn ids_come_one_after_the_other_and_a_row_with_the_names_of_its_columns() {
         theirs.ids(IDS, &mut |id| ids.push(id)).unwrap();
         assert_eq!(ids, ["7", "8"], "{database}");
         let row = theirs.row(DOCUMENT, "7").unwrap().unwrap();
-        let picture = ("picture".to_owned(), Cell::Bytes(vec![0, 255]));
+        let picture = ("picture".to_owned(), ForeignValue::Bytes(vec![0, 255]));
         assert_eq!(
             row,
             [text("version", "7"), text("title", "Seven"), text("price", "1.5"), picture]

@@ -9,10 +9,10 @@ use crate::collect::NewObject;
 use crate::ids::{ChunkId, ConnectionId, DocumentId, JobId, NodeId, ObjectId, Run};
 use crate::objects::{Location, ObjectPath};
 use crate::pack::read_facts;
-use crate::tables::chunk_storage::Packed;
-use crate::tables::chunks::{Facts, Summary};
+use crate::tables::chunk_storage::PackedChunk;
+use crate::tables::chunks::{ChunkSummary, Facts};
 use crate::tables::documents::{self, Document};
-use crate::tables::objects::{self as rows, Kind};
+use crate::tables::objects::{self as rows, ObjectKind};
 use crate::tables::{chunks, cursors, job_states};
 use crate::testing::both_databases;
 use crate::verify::verify;
@@ -32,7 +32,7 @@ const KEEP: Keep = Keep {
     orphans: OnOrphans::Report,
 };
 
-const SETTLED: Settled = Settled { seq: CommitNumber(3), before_ms: THEN_MS };
+const SETTLED: SettledChunks = SettledChunks { seq: CommitNumber(3), before_ms: THEN_MS };
 
 /// A part of a database and a store.
 struct Store<'a> {
@@ -52,9 +52,9 @@ fn with_store(test: impl Fn(&Store<'_>) -> Result<()>) {
     });
 }
 
-fn asking(node_name: &str, now_ms: i64) -> Asking {
+fn asking(node_name: &str, now_ms: i64) -> LeaseRequest {
     let node_name = node_name.to_owned();
-    Asking { node: NodeId(1), node_name, now_ms, lease_ms: 5_000, skew_ms: 0 }
+    LeaseRequest { node: NodeId(1), node_name, now_ms, lease_ms: 5_000, skew_ms: 0 }
 }
 
 impl<'a> Store<'a> {
@@ -75,12 +75,12 @@ impl<'a> Store<'a> {
         encode(self.key(id), &[record]).unwrap()
     }
 
-    fn gc(&self, keep: &Keep, clock: fn() -> i64) -> Result<Report> {
+    fn gc(&self, keep: &Keep, clock: fn() -> i64) -> Result<GcReport> {
         let collector = Collector { ids: &self.ids, node_name: NODE, clock };
         all(self.db, self.objects, &collector, keep, &|| false)
     }
 
-    fn commit(&self, id: i64, summary: Summary) -> Result<()> {
+    fn commit(&self, id: i64, summary: ChunkSummary) -> Result<()> {
         let lease = self.lease.clone();
         self.db.write(move |tx| {
             chunks::open(tx, &lease, ChunkId(id), JobId(1), Run(1), THEN_MS)?;
@@ -91,17 +91,20 @@ impl<'a> Store<'a> {
 
     /// A chunk with its facts in its row.
     fn commit_inline(&self, id: i64) -> Result<()> {
-        self.commit(id, Summary { facts: Some(self.facts(id)), ..Summary::default() })
+        self.commit(id, ChunkSummary { facts: Some(self.facts(id)), ..ChunkSummary::default() })
     }
 
     /// A chunk whose facts are an object of their own.
     fn commit_object(&self, id: i64) -> Result<()> {
         let path = ObjectPath::facts(self.key(id));
-        let (part, kind) = (self.part, Kind::Facts);
+        let (part, kind) = (self.part, ObjectKind::Facts);
         let object = NewObject { part, id: ObjectId(id), kind, path: &path };
         let written = collect::write(self.db, self.objects, object, self.facts(id), THEN_MS)?;
         self.db.write(move |tx| written.publish(tx, THEN_MS))?;
-        self.commit(id, Summary { facts_object: Some(ObjectId(id)), ..Summary::default() })
+        self.commit(
+            id,
+            ChunkSummary { facts_object: Some(ObjectId(id)), ..ChunkSummary::default() },
+        )
     }
 
     /// Makes a document whose facts are in a chunk.
@@ -242,7 +245,7 @@ const STEPS: [LifeStep; 9] = [
     },
     |store| {
         let (part, path) = (store.part, pack_path(store).to_string());
-        store.db.write(move |tx| rows::stage(tx, part, PACK, Kind::Pack, &path, THEN_MS))
+        store.db.write(move |tx| rows::stage(tx, part, PACK, ObjectKind::Pack, &path, THEN_MS))
     },
     |store| store.objects.put(&pack_path(store), packed(store)),
     |store| {
@@ -250,7 +253,7 @@ const STEPS: [LifeStep; 9] = [
         let (hash, part) = (*blake3::hash(&pack).as_bytes(), store.part);
         store.db.write(move |tx| {
             rows::publish(tx, part, PACK, pack.len() as u64, &hash, THEN_MS)?;
-            let piece = |id, offset| Packed { id: ChunkId(id), offset, len };
+            let piece = |id, offset| PackedChunk { id: ChunkId(id), offset, len };
             chunk_storage::set_packed(tx, part, PACK, &[piece(1, 0), piece(2, len)])
         })
     },
@@ -406,14 +409,14 @@ fn a_part_that_the_same_process_crawls_is_collected_under_its_lease_and_stays_it
 fn a_part_that_another_node_works_on_is_left_alone() {
     with_store(|store| {
         store.commit_inline(1)?;
-        let other = Asking { node: NodeId(2), ..asking("two", NOW_MS) };
+        let other = LeaseRequest { node: NodeId(2), ..asking("two", NOW_MS) };
         store.db.write(move |tx| leases::take(tx, PART, ROLE, &other))?.expect("it is over");
         let report = store.gc(&KEEP, || NOW_MS)?;
         assert_eq!((report.parts, report.parts_busy, report.facts_dropped), (1, 1, 0));
         assert_eq!(store.with_facts()?, [1]);
         // A collector that held the lease before is refused at its next step.
         let collector = Collector { ids: &store.ids, node_name: NODE, clock: || NOW_MS };
-        let (lease, mut report) = (&store.lease, Report::default());
+        let (lease, mut report) = (&store.lease, GcReport::default());
         let late = part(store.db, store.objects, &collector, lease, &KEEP, &mut report);
         assert!(matches!(late, Err(Error::LeaseLost { .. })), "{late:?}");
         let over = store.gc(&KEEP, || NOW_MS + 5_000 + SKEW_MS)?;

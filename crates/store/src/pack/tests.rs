@@ -6,10 +6,10 @@ use crate::chunkfile::{Change, DocumentRecord};
 use crate::collect::Grace;
 use crate::ids::{ChunkId, CommitNumber, ConnectionId, DocumentId, JobId, NodeId, Run};
 use crate::objects::Location;
-use crate::tables::chunk_storage::Settled;
-use crate::tables::chunks::{self, Summary};
+use crate::tables::chunk_storage::SettledChunks;
+use crate::tables::chunks::{self, ChunkSummary};
 use crate::tables::documents::{self, Document};
-use crate::tables::leases::{self, Asking, Lease};
+use crate::tables::leases::{self, Lease, LeaseRequest};
 use crate::tables::settings;
 use crate::testing::both_databases;
 use crate::verify::verify;
@@ -22,7 +22,7 @@ fn with_store(test: impl Fn(&Db, &Objects, &Lease) -> Result<()>) {
         let root = tempfile::tempdir().unwrap();
         db.write(|tx| settings::freeze(tx, 8))?;
         let objects = Objects::open(&Location::Directory(root.path().to_owned()))?;
-        let asking = Asking {
+        let asking = LeaseRequest {
             node: NodeId(1),
             node_name: "one".into(),
             now_ms: 0,
@@ -35,7 +35,7 @@ fn with_store(test: impl Fn(&Db, &Objects, &Lease) -> Result<()>) {
 }
 
 /// Commits a chunk.
-fn commit(db: &Db, lease: &Lease, id: i64, summary: Summary) -> Result<()> {
+fn commit(db: &Db, lease: &Lease, id: i64, summary: ChunkSummary) -> Result<()> {
     let lease = lease.clone();
     db.write(move |tx| {
         let chunk = ChunkId(id);
@@ -52,7 +52,12 @@ fn facts_of(id: i64) -> Vec<u8> {
 
 fn commit_inline(db: &Db, lease: &Lease, ids: impl IntoIterator<Item = i64>) -> Result<()> {
     for id in ids {
-        commit(db, lease, id, Summary { facts: Some(facts_of(id)), ..Summary::default() })?;
+        commit(
+            db,
+            lease,
+            id,
+            ChunkSummary { facts: Some(facts_of(id)), ..ChunkSummary::default() },
+        )?;
     }
     Ok(())
 }
@@ -94,14 +99,14 @@ fn a_slower_packer_changes_nothing_and_its_object_is_collected() {
         commit_inline(db, lease, 1..=2)?;
         // The slower one has read and written, then the faster one commits.
         let path = ObjectPath::pack(2, 99);
-        let new = NewObject { part: PART, id: ObjectId(99), kind: Kind::Pack, path: &path };
+        let new = NewObject { part: PART, id: ObjectId(99), kind: ObjectKind::Pack, path: &path };
         let slow = collect::write(db, objects, new, facts_of(1), 10)?;
         let ids = IdMaker::new(NodeId(1))?;
         assert_eq!(pack_facts(db, objects, PART, &ids, 11, 1)?, 2);
         let len = to_i64(facts_of(1).len());
         let late = db.write(move |tx| {
             slow.publish(tx, 12)?;
-            let piece = Packed { id: ChunkId(1), offset: 0, len };
+            let piece = PackedChunk { id: ChunkId(1), offset: 0, len };
             chunk_storage::set_packed(tx, PART, slow.key.1, &[piece])
         });
         assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
@@ -119,11 +124,12 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
     with_store(|db, objects, lease| {
         for id in 1..=4 {
             let path = ObjectPath::bodies(ChunkKey { part: 2, id });
-            let new = NewObject { part: PART, id: ObjectId(id), kind: Kind::Bodies, path: &path };
+            let new =
+                NewObject { part: PART, id: ObjectId(id), kind: ObjectKind::Bodies, path: &path };
             let written = collect::write(db, objects, new, vec![7; 10], 10)?;
             db.write(move |tx| written.publish(tx, 10))?;
             let bodies_object = Some(ObjectId(id));
-            commit(db, lease, id, Summary { bodies_object, ..Summary::default() })?;
+            commit(db, lease, id, ChunkSummary { bodies_object, ..ChunkSummary::default() })?;
         }
         // Chunk 2 still holds the bytes of a document; chunk 4 was not read by all.
         let url = "https://example.com/";
@@ -132,7 +138,7 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
         db.write(move |tx| {
             documents::save(tx, PART, ConnectionId(1), std::slice::from_ref(&document))
         })?;
-        let settled = Settled { seq: CommitNumber(3), before_ms: 0 };
+        let settled = SettledChunks { seq: CommitNumber(3), before_ms: 0 };
         let walk = |after| {
             let lease = lease.clone();
             db.write(move |tx| {
@@ -140,10 +146,10 @@ fn bodies_go_when_no_document_points_to_them_and_every_output_has_passed() {
                 chunk_storage::condemn_bodies(tx, PART, after, settled, 2, 20)
             })
         };
-        let one = chunk_storage::Step { chunks: 1, condemned: 1, ..Default::default() };
+        let one = chunk_storage::StorageProgress { chunks: 1, condemned: 1, ..Default::default() };
         assert_eq!(
             walk(CommitNumber::NONE)?,
-            chunk_storage::Step { next: Some(CommitNumber(2)), ..one }
+            chunk_storage::StorageProgress { next: Some(CommitNumber(2)), ..one }
         );
         assert_eq!(walk(CommitNumber(2))?, one);
         assert_eq!(walk(CommitNumber::NONE)?.condemned, 0, "once");

@@ -8,19 +8,21 @@
 //! makes the library refuse all others, since it does not know what is on disk; the map is
 //! opened again then, which finds out. Invariant: trees that no row names are left over from
 //! a replacement that was cut off, and go. What it may grow to besides its rows, and how that
-//! is given back, is in `shrinking`.
+//! is given back, is in `compaction`.
 
 mod buffers;
+mod compaction;
 mod faults;
 mod half_made;
 mod mirror;
-mod shrinking;
 
-use super::{Family, Habit, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
+use super::{
+    BulkReplacement, Family, Habit, Pair, Row, SortedMap, SortedRows, Span, View, ViewReader, Work,
+};
 use crate::ids::Part;
 use crate::tables::leases::Lease;
 use crate::{Error, Result, disk, memory};
-use buffers::Buffered;
+use buffers::BufferedBytes;
 use faults::fault;
 use fjall::config::{
     BlockSizePolicy, CompressionPolicy, FilterPolicy, FilterPolicyEntry, RestartIntervalPolicy,
@@ -47,17 +49,17 @@ const FILES_MAX: usize = 256;
 /// Where a map is, and of what it consists.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
-pub struct Place {
+pub struct MapLocation {
     /// Its directory, which is made if it is not there.
     pub path: PathBuf,
     pub families: &'static [Family],
 }
 
 /// A map that this process has open, and no other.
-pub struct Embedded {
-    place: Place,
+pub struct EmbeddedMap {
+    place: MapLocation,
     /// Nothing while it could not be opened again. Whoever uses it holds the lock to read.
-    opened: RwLock<Option<Opened>>,
+    opened: RwLock<Option<OpenedMap>>,
     /// A write has failed: it is to be opened again.
     is_broken: AtomicBool,
     /// Changes come one after the other: each sees what the one before wrote.
@@ -65,7 +67,7 @@ pub struct Embedded {
 }
 
 /// The map, as long as all goes well.
-struct Opened {
+struct OpenedMap {
     path: PathBuf,
     db: Database,
     generations: Keyspace,
@@ -79,7 +81,7 @@ struct Tree {
     family: Family,
     generation: u64,
     keyspace: Keyspace,
-    buffered: Arc<Buffered>,
+    buffered: Arc<BufferedBytes>,
 }
 
 impl Tree {
@@ -88,26 +90,26 @@ impl Tree {
     }
 }
 
-impl Embedded {
+impl EmbeddedMap {
     /// Opens a map, or makes it.
-    pub fn open(place: &Place) -> Result<Embedded> {
-        let opened = RwLock::new(Some(Opened::open(place)?));
+    pub fn open(place: &MapLocation) -> Result<EmbeddedMap> {
+        let opened = RwLock::new(Some(OpenedMap::open(place)?));
         let (is_broken, changing) = (AtomicBool::new(false), Mutex::new(()));
-        Ok(Embedded { place: place.clone(), opened, is_broken, changing })
+        Ok(EmbeddedMap { place: place.clone(), opened, is_broken, changing })
     }
 
     /// Opens a map that cannot be written, for readers: what never changes is linked into a
     /// directory of this process, the rest (journals, lists of files) is copied there. What is
     /// changed is changed there only.
-    pub fn open_mirror(place: &Place, scratch: &Path) -> Result<Embedded> {
+    pub fn open_mirror(place: &MapLocation, scratch: &Path) -> Result<EmbeddedMap> {
         if place.path.is_dir() {
             mirror::fill(&place.path, scratch)?;
         }
-        let place = Place { path: scratch.to_owned(), ..place.clone() };
-        let mut opened = Opened::open(&place)?;
+        let place = MapLocation { path: scratch.to_owned(), ..place.clone() };
+        let mut opened = OpenedMap::open(&place)?;
         opened.is_mirror = true;
         let (is_broken, changing) = (AtomicBool::new(false), Mutex::new(()));
-        Ok(Embedded { place, opened: RwLock::new(Some(opened)), is_broken, changing })
+        Ok(EmbeddedMap { place, opened: RwLock::new(Some(opened)), is_broken, changing })
     }
 
     /// Opens the map again if a write has failed since it was opened. Whoever looks at it ends
@@ -122,17 +124,17 @@ impl Embedded {
     }
 
     /// Closes the map and opens it again. If that fails, the next change tries it again.
-    fn reopen(&self, mut opened: RwLockWriteGuard<'_, Option<Opened>>) -> Result<()> {
+    fn reopen(&self, mut opened: RwLockWriteGuard<'_, Option<OpenedMap>>) -> Result<()> {
         self.is_broken.store(true, Ordering::SeqCst);
         // It has a lock that the next one needs.
         opened.take();
-        *opened = Some(Opened::open(&self.place)?);
+        *opened = Some(OpenedMap::open(&self.place)?);
         self.is_broken.store(false, Ordering::SeqCst);
         Ok(())
     }
 
     /// Looks at the map.
-    fn with<T>(&self, work: impl FnOnce(&Opened) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, work: impl FnOnce(&OpenedMap) -> Result<T>) -> Result<T> {
         let opened = self.opened.read().unwrap_or_else(PoisonError::into_inner);
         match opened.as_ref() {
             Some(opened) => work(opened),
@@ -142,7 +144,7 @@ impl Embedded {
 
     /// Changes the map, one after the other. After a failure it is opened again before the
     /// next change.
-    fn changing<T>(&self, work: impl FnOnce(&Opened) -> Result<T>) -> Result<T> {
+    fn changing<T>(&self, work: impl FnOnce(&OpenedMap) -> Result<T>) -> Result<T> {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.mend()?;
         let done = self.with(work);
@@ -153,8 +155,8 @@ impl Embedded {
     }
 }
 
-impl Opened {
-    fn open(place: &Place) -> Result<Opened> {
+impl OpenedMap {
+    fn open(place: &MapLocation) -> Result<OpenedMap> {
         let failed = |error| fault(&place.path, error);
         half_made::clear(&place.path)?;
         let is_new = !place.path.exists();
@@ -179,7 +181,7 @@ impl Opened {
             trees.insert(family.byte, Tree::new(*family, generation, keyspace));
         }
         let (path, trees) = (place.path.clone(), RwLock::new(trees));
-        let map = Opened { path, db, generations, trees, is_mirror: false };
+        let map = OpenedMap { path, db, generations, trees, is_mirror: false };
         map.drop_leftovers()?;
         Ok(map)
     }
@@ -210,7 +212,7 @@ impl Opened {
 }
 
 struct SnapshotView<'a> {
-    map: &'a Opened,
+    map: &'a OpenedMap,
     trees: BTreeMap<u8, Tree>,
     snapshot: Snapshot,
 }
@@ -261,7 +263,7 @@ impl View for SnapshotView<'_> {
     }
 }
 
-impl SortedMap for Embedded {
+impl SortedMap for EmbeddedMap {
     fn spans_parts(&self) -> bool {
         true
     }
@@ -271,7 +273,7 @@ impl SortedMap for Embedded {
         self.changing(|opened| opened.change(work))
     }
 
-    fn look(&self, mut look: Look) -> Result<()> {
+    fn look(&self, mut look: ViewReader) -> Result<()> {
         // The trees first: a snapshot that is older than a switch sees the old ones whole.
         self.with(|opened| {
             let trees = opened.trees();
@@ -279,13 +281,13 @@ impl SortedMap for Embedded {
         })
     }
 
-    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &BulkReplacement<'_>, rows: &mut SortedRows<'_>) -> Result<()> {
         // Whoever holds the directory holds every lease in it.
         self.changing(|opened| opened.replace(what.families, rows))
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        self.with(Opened::disk_bytes)
+        self.with(OpenedMap::disk_bytes)
     }
 
     fn compact(&self) -> Result<()> {
@@ -300,12 +302,12 @@ impl SortedMap for Embedded {
     }
 
     fn tidy(&self) -> Result<()> {
-        if !self.with(Opened::is_long)? {
+        if !self.with(OpenedMap::is_long)? {
             return Ok(());
         }
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.mend()?;
-        if !self.with(Opened::write_out)? {
+        if !self.with(OpenedMap::write_out)? {
             return Ok(());
         }
         // Whoever waits to write keeps new readers out, so it is not waited for old ones.
@@ -316,7 +318,7 @@ impl SortedMap for Embedded {
     }
 }
 
-impl Opened {
+impl OpenedMap {
     fn change(&self, work: Work) -> Result<()> {
         let trees = self.trees();
         let view = SnapshotView { map: self, snapshot: self.db.snapshot(), trees };
@@ -339,7 +341,7 @@ impl Opened {
         self.write_out_full(view.trees.values())
     }
 
-    fn replace(&self, families: &[Family], rows: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, families: &[Family], rows: &mut SortedRows<'_>) -> Result<()> {
         let old = self.trees();
         let mut new = BTreeMap::new();
         for family in families {

@@ -4,7 +4,9 @@
 //! begins with the lock of the part's first row. Invariant: no transaction writes to two
 //! parts.
 
-use super::{Family, Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
+use super::{
+    BulkReplacement, Family, Pair, Row, SortedMap, SortedRows, Span, View, ViewReader, Work,
+};
 use crate::ids::Part;
 use crate::tables::leases::{self, Lease};
 use crate::tables::link_rows;
@@ -64,16 +66,17 @@ impl SortedMap for InRows {
         })
     }
 
-    fn look(&self, mut look: Look) -> Result<()> {
+    fn look(&self, mut look: ViewReader) -> Result<()> {
         self.db.read(move |tx| look(&TxView(RefCell::new(tx))))
     }
 
-    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &BulkReplacement<'_>, rows: &mut SortedRows<'_>) -> Result<()> {
         let mut next = rows()?;
         for part in (0..i64::from(what.parts)).map(Part) {
             let (send, incoming) = sync_channel(REPLACE_BATCHES);
             let lease = what.leases.iter().find(|lease| lease.part == part).cloned();
-            let filling = Filling { part, lease, families: what.families.to_vec(), incoming };
+            let filling =
+                PartReplacement { part, lease, families: what.families.to_vec(), incoming };
             std::thread::scope(|scope| {
                 let filled = scope.spawn(|| filling.run(&self.db));
                 let fed = feed(part, &mut next, rows, &send);
@@ -104,7 +107,7 @@ type Batch = std::result::Result<Option<Vec<Row>>, String>;
 fn feed(
     part: Part,
     next: &mut Option<Row>,
-    rows: &mut Sorted<'_>,
+    rows: &mut SortedRows<'_>,
     send: &SyncSender<Batch>,
 ) -> Result<()> {
     let mut batch = Vec::new();
@@ -125,14 +128,14 @@ fn feed(
 /// The lease is checked before it begins, so that a lost one costs nothing, and again as its
 /// last statement. Not as its first, as elsewhere: that would lock the lease's row for as long
 /// as the part takes, and whoever renews the leases would wait for it while the others run out.
-struct Filling {
+struct PartReplacement {
     part: Part,
     lease: Option<Lease>,
     families: Vec<Family>,
     incoming: Receiver<Batch>,
 }
 
-impl Filling {
+impl PartReplacement {
     fn run(self, db: &Db) -> Result<()> {
         if let Some(lease) = self.lease.clone() {
             db.write(move |tx| leases::fence(tx, &lease))?;

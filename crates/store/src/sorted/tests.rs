@@ -4,7 +4,7 @@ use super::*;
 use crate::Db;
 use crate::dialect::Dialect;
 use crate::ids::NodeId;
-use crate::tables::leases::{self, Asking};
+use crate::tables::leases::{self, LeaseRequest};
 use crate::testing::both_databases;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -18,16 +18,16 @@ const FAMILIES: &[Family] = &[SMALL, MORE, LARGE];
 
 fn each_engine(test: impl Fn(Arc<dyn SortedMap>)) {
     let place = tempfile::tempdir().unwrap();
-    let place = Place { path: place.path().join("map"), families: FAMILIES };
-    test(Arc::new(Embedded::open(&place).unwrap()));
+    let place = MapLocation { path: place.path().join("map"), families: FAMILIES };
+    test(Arc::new(EmbeddedMap::open(&place).unwrap()));
     both_databases(|db| {
         test(Arc::new(InRows::new(db)));
         Ok(())
     });
 }
 
-fn replaced(families: &[Family], parts: u32) -> Replaced<'_> {
-    Replaced { families, parts, leases: &[] }
+fn replaced(families: &[Family], parts: u32) -> BulkReplacement<'_> {
+    BulkReplacement { families, parts, leases: &[] }
 }
 
 fn row(part: i64, key: &[u8], value: Option<&[u8]>) -> Row {
@@ -211,7 +211,7 @@ fn a_replacement_that_breaks_off_leaves_what_was_there() {
 
 /// A process that takes the lease of part 0 when every deadline is over.
 fn take_over(db: &Db, node: i64) -> Lease {
-    let asking = Asking {
+    let asking = LeaseRequest {
         node: NodeId(node),
         node_name: format!("process-{node}"),
         now_ms: node * 1_000,
@@ -231,7 +231,7 @@ fn a_rebuild_that_lost_its_lease_replaces_nothing() {
         for (attempt, moment) in (1..).zip(moments) {
             let lease = take_over(db, attempt * 10);
             let mut told = 0;
-            let what = Replaced { leases: &[lease], ..replaced(&[SMALL], 1) };
+            let what = BulkReplacement { leases: &[lease], ..replaced(&[SMALL], 1) };
             let outcome = map.replace(&what, &mut || {
                 if told == *moment {
                     take_over(db, attempt * 10 + 1);
@@ -244,7 +244,7 @@ fn a_rebuild_that_lost_its_lease_replaces_nothing() {
         }
         let lease = take_over(db, 99);
         let mut new = Some(row(0, b"anew", Some(b"2")));
-        let what = Replaced { leases: &[lease], ..replaced(&[SMALL], 1) };
+        let what = BulkReplacement { leases: &[lease], ..replaced(&[SMALL], 1) };
         map.replace(&what, &mut || Ok(new.take()))?;
         assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"anew".to_vec(), b"2".to_vec())]);
         Ok(())
@@ -254,8 +254,8 @@ fn a_rebuild_that_lost_its_lease_replaces_nothing() {
 #[test]
 fn a_directory_keeps_its_rows_and_loses_what_was_cut_off() {
     let place = tempfile::tempdir().unwrap();
-    let place = Place { path: place.path().join("map"), families: FAMILIES };
-    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    let place = MapLocation { path: place.path().join("map"), families: FAMILIES };
+    let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&place).unwrap());
     write(&*map, 0, vec![row(0, b"akept", Some(b"1"))]);
     let failed = AtomicBool::new(false);
     let _ = map.replace(&replaced(&[SMALL], 1), &mut || {
@@ -263,15 +263,15 @@ fn a_directory_keeps_its_rows_and_loses_what_was_cut_off() {
         Err(Error::Refused("cut off".into()))
     });
     assert!(failed.load(Ordering::SeqCst));
-    let second = Embedded::open(&place);
+    let second = EmbeddedMap::open(&place);
     assert!(matches!(second, Err(Error::InUse { .. })), "one process at a time");
     drop(map);
-    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&place).unwrap());
     assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"akept".to_vec(), b"1".to_vec())]);
     let mut new = Some(row(0, b"anew", Some(b"2")));
     map.replace(&replaced(&[SMALL], 1), &mut || Ok(new.take())).unwrap();
     drop(map);
-    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&place).unwrap());
     assert_eq!(all(&map, 0, Span::prefix(b"a")), [(b"anew".to_vec(), b"2".to_vec())]);
 }
 
@@ -298,24 +298,27 @@ fn a_whole_map_is_carried_into_a_file_and_into_another_map() {
         assert_eq!(expected.len(), 180);
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("rows");
-        moving::export(&*map, FAMILIES, 3, &file).unwrap();
-        assert!(moving::export(&*map, FAMILIES, 3, &file).is_err(), "a file is never overwritten");
+        transfer::export(&*map, FAMILIES, 3, &file).unwrap();
+        assert!(
+            transfer::export(&*map, FAMILIES, 3, &file).is_err(),
+            "a file is never overwritten"
+        );
         let open = |name: &str| -> Arc<dyn SortedMap> {
-            let place = Place { path: place.path().join(name), families: FAMILIES };
-            Arc::new(Embedded::open(&place).unwrap())
+            let place = MapLocation { path: place.path().join(name), families: FAMILIES };
+            Arc::new(EmbeddedMap::open(&place).unwrap())
         };
         let (read, copied) = (open("read"), open("copied"));
         write(&*read, 1, vec![row(1, b"aown", Some(b"goes"))]);
-        moving::import(&*read, FAMILIES, 3, &file).unwrap();
+        transfer::import(&*read, FAMILIES, 3, &file).unwrap();
         assert_eq!(whole(&read), expected);
-        moving::copy(&*map, &*copied, FAMILIES, 3).unwrap();
+        transfer::copy(&*map, &*copied, FAMILIES, 3).unwrap();
         assert_eq!(whole(&copied), expected);
-        moving::copy(&*copied, &*map, FAMILIES, 3).unwrap();
+        transfer::copy(&*copied, &*map, FAMILIES, 3).unwrap();
         assert_eq!(whole(&map), expected);
         let bytes = std::fs::read(&file).unwrap();
         for cut in [0, 5, 40, bytes.len() - 1] {
             std::fs::write(&file, &bytes[..cut]).unwrap();
-            assert!(moving::import(&*read, FAMILIES, 3, &file).is_err(), "cut at {cut}");
+            assert!(transfer::import(&*read, FAMILIES, 3, &file).is_err(), "cut at {cut}");
             assert_eq!(whole(&read), expected, "cut at {cut}");
         }
     });
@@ -324,8 +327,8 @@ fn a_whole_map_is_carried_into_a_file_and_into_another_map() {
 #[test]
 fn a_map_that_cannot_be_written_is_read_through_a_mirror() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { path: folder.path().join("map"), families: FAMILIES };
-    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&place).unwrap());
+    let place = MapLocation { path: folder.path().join("map"), families: FAMILIES };
+    let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&place).unwrap());
     write(&*map, 0, vec![row(0, b"atable", Some(b"1")), row(0, b"clarge", Some(b"2"))]);
     map.compact().unwrap();
     write(&*map, 1, vec![row(1, b"ajournal", Some(b"3"))]);
@@ -347,7 +350,7 @@ fn a_map_that_cannot_be_written_is_read_through_a_mirror() {
     };
     let before = files();
     let mirror: Arc<dyn SortedMap> =
-        Arc::new(Embedded::open_mirror(&place, &folder.path().join("mirror")).unwrap());
+        Arc::new(EmbeddedMap::open_mirror(&place, &folder.path().join("mirror")).unwrap());
     for (part, key, value) in
         [(0, &b"atable"[..], b"1"), (0, b"clarge", b"2"), (1, b"ajournal", b"3")]
     {
@@ -360,8 +363,8 @@ fn a_map_that_cannot_be_written_is_read_through_a_mirror() {
     drop(mirror);
     assert_eq!(files(), before, "the original is as it was");
     // One that was never made is empty.
-    let none = Place { path: folder.path().join("none"), families: FAMILIES };
+    let none = MapLocation { path: folder.path().join("none"), families: FAMILIES };
     let mirror: Arc<dyn SortedMap> =
-        Arc::new(Embedded::open_mirror(&none, &folder.path().join("empty")).unwrap());
+        Arc::new(EmbeddedMap::open_mirror(&none, &folder.path().join("empty")).unwrap());
     assert!(all(&mirror, 0, Span::prefix(b"a")).is_empty() && !none.path.exists());
 }

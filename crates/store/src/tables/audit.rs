@@ -8,7 +8,7 @@ pub mod chain;
 
 use crate::value::Row;
 use crate::{Result, Tx};
-use chain::Head;
+use chain::ChainHead;
 use serde::{Deserialize, Serialize};
 
 /// Rows of one page at most.
@@ -19,7 +19,7 @@ const CHANGES_BYTES_MAX: usize = 16 << 10;
 /// A change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Tells it from others of the same moment.
     pub id: i64,
     /// When it was.
@@ -33,10 +33,10 @@ pub struct Entry {
     pub changes: String,
 }
 
-impl Entry {
+impl AuditEntry {
     /// Reads `id, at_ms, who, verb, outcome, changes`.
-    fn from_row(row: &Row<'_>) -> Result<Entry> {
-        Ok(Entry {
+    fn from_row(row: &Row<'_>) -> Result<AuditEntry> {
+        Ok(AuditEntry {
             id: row.get(0)?,
             at_ms: row.get(1)?,
             who: row.get(2)?,
@@ -57,20 +57,25 @@ fn kept(changes: &str) -> String {
 
 /// Completes one with what came of it. Returns the newest event of the chain; `None` if it was
 /// completed before.
-pub fn complete(tx: &mut Tx<'_>, id: i64, outcome: &str, changes: &str) -> Result<Option<Head>> {
+pub fn complete(
+    tx: &mut Tx<'_>,
+    id: i64,
+    outcome: &str,
+    changes: &str,
+) -> Result<Option<ChainHead>> {
     let completed = tx.query_opt(
         "UPDATE audit SET outcome = $2, changes = $3 WHERE id = $1 AND outcome = 'begun'
          RETURNING id, at_ms, who, verb, outcome, changes",
         &[id.into(), outcome.into(), kept(changes).as_str().into()],
-        Entry::from_row,
+        AuditEntry::from_row,
     )?;
     completed.map(|entry| chain::add(tx, &entry)).transpose()
 }
 
 /// Adds one that is begun.
-pub fn begin(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
+pub fn begin(tx: &mut Tx<'_>, entry: &AuditEntry) -> Result<ChainHead> {
     let (outcome, changes) = ("begun".to_owned(), kept(&entry.changes));
-    let entry = Entry { outcome, changes, ..entry.clone() };
+    let entry = AuditEntry { outcome, changes, ..entry.clone() };
     // The first event stands for what was there before, and this is not among it.
     let head = chain::add(tx, &entry)?;
     tx.execute(
@@ -89,13 +94,18 @@ pub fn begin(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
 }
 
 /// A page of them, the newest first, before one that was seen.
-pub fn list(tx: &mut Tx<'_>, before_ms: i64, before_id: i64, limit: u32) -> Result<Vec<Entry>> {
+pub fn list(
+    tx: &mut Tx<'_>,
+    before_ms: i64,
+    before_id: i64,
+    limit: u32,
+) -> Result<Vec<AuditEntry>> {
     tx.query(
         "SELECT id, at_ms, who, verb, outcome, changes FROM audit
          WHERE at_ms < $1 OR (at_ms = $1 AND id < $2)
          ORDER BY at_ms DESC, id DESC LIMIT $3",
         &[before_ms.into(), before_id.into(), limit.min(LIMIT_MAX).into()],
-        Entry::from_row,
+        AuditEntry::from_row,
     )
 }
 
@@ -110,7 +120,7 @@ mod tests {
             for (id, at_ms) in [(7, 1), (3, 2), (9, 2), (1, 3)] {
                 let (who, verb) = ("me".to_owned(), "job".to_owned());
                 let (outcome, changes) = (String::new(), "what".to_owned());
-                let entry = Entry { id, at_ms, who, verb, outcome, changes };
+                let entry = AuditEntry { id, at_ms, who, verb, outcome, changes };
                 db.write(move |tx| begin(tx, &entry))?;
                 let changes = "é".repeat(CHANGES_BYTES_MAX);
                 db.write(move |tx| complete(tx, id, "done", &changes))?;
@@ -118,7 +128,7 @@ mod tests {
             }
             let ids = |(before_ms, before_id), limit| -> Vec<i64> {
                 let found = db.read(move |tx| list(tx, before_ms, before_id, limit)).unwrap();
-                let is_right = |it: &Entry| it.outcome == "done" && it.changes.ends_with("é…");
+                let is_right = |it: &AuditEntry| it.outcome == "done" && it.changes.ends_with("é…");
                 assert!(found.iter().all(is_right));
                 found.into_iter().map(|it| it.id).collect()
             };

@@ -44,13 +44,13 @@ impl Realm {
 /// A group or a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Named {
+pub struct NamedGroup {
     pub name: String,
     /// What people say of it.
     pub description: String,
 }
 
-impl Named {
+impl NamedGroup {
     /// Refuses names and descriptions that cannot be kept.
     fn check(&self, realm: Realm) -> Result<()> {
         let word = realm.word();
@@ -74,7 +74,7 @@ impl Named {
 }
 
 /// Writes a group or domain, new or described anew. Returns whether it is new.
-pub fn save(tx: &mut Tx<'_>, realm: Realm, it: &Named) -> Result<bool> {
+pub fn save(tx: &mut Tx<'_>, realm: Realm, it: &NamedGroup) -> Result<bool> {
     it.check(realm)?;
     let is_new = find(tx, realm, &it.name)?.is_none();
     let (table, column, _) = realm.columns();
@@ -89,17 +89,17 @@ pub fn save(tx: &mut Tx<'_>, realm: Realm, it: &Named) -> Result<bool> {
 }
 
 /// A group or domain by its name.
-pub fn find(tx: &mut Tx<'_>, realm: Realm, name: &str) -> Result<Option<Named>> {
+pub fn find(tx: &mut Tx<'_>, realm: Realm, name: &str) -> Result<Option<NamedGroup>> {
     let (table, column, _) = realm.columns();
     tx.query_opt(
         &format!("SELECT {column}, description FROM {table} WHERE {column} = $1"),
         &[name.into()],
-        |row| Ok(Named { name: row.get(0)?, description: row.get(1)? }),
+        |row| Ok(NamedGroup { name: row.get(0)?, description: row.get(1)? }),
     )
 }
 
 /// Groups or domains by name, after one.
-pub fn list(tx: &mut Tx<'_>, realm: Realm, after: &str, limit: u32) -> Result<Vec<Named>> {
+pub fn list(tx: &mut Tx<'_>, realm: Realm, after: &str, limit: u32) -> Result<Vec<NamedGroup>> {
     let (table, column, _) = realm.columns();
     tx.query(
         &format!(
@@ -107,7 +107,7 @@ pub fn list(tx: &mut Tx<'_>, realm: Realm, after: &str, limit: u32) -> Result<Ve
              ORDER BY {column} LIMIT $2"
         ),
         &[after.into(), Value::from(limit)],
-        |row| Ok(Named { name: row.get(0)?, description: row.get(1)? }),
+        |row| Ok(NamedGroup { name: row.get(0)?, description: row.get(1)? }),
     )
 }
 
@@ -139,18 +139,18 @@ pub fn delete(tx: &mut Tx<'_>, realm: Realm, name: &str) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::connections::{self, Connection, Kind};
+    use crate::tables::connections::{self, Connection, ConnectionKind};
     use crate::testing::both_databases;
 
-    fn named(name: &str, description: &str) -> Named {
-        Named { name: name.into(), description: description.into() }
+    fn named(name: &str, description: &str) -> NamedGroup {
+        NamedGroup { name: name.into(), description: description.into() }
     }
 
     #[test]
     fn groups_and_domains_are_kept_apart_and_described_anew() {
         both_databases(|db| {
             for realm in [Realm::Groups, Realm::Domains] {
-                let save = |it: Named| db.write(move |tx| super::save(tx, realm, &it));
+                let save = |it: NamedGroup| db.write(move |tx| super::save(tx, realm, &it));
                 assert!(save(named("b", "first"))?);
                 assert!(save(named("a", ""))?);
                 assert!(!save(named("b", "second"))?);
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn the_chapters_limits_hold_in_characters() {
         both_databases(|db| {
-            let save = |it: Named| db.write(move |tx| super::save(tx, Realm::Groups, &it));
+            let save = |it: NamedGroup| db.write(move |tx| super::save(tx, Realm::Groups, &it));
             assert!(save(named(&"ü".repeat(NAME_MAX), &"ß".repeat(DESCRIPTION_MAX)))?);
             for bad in [
                 named("", ""),
@@ -190,12 +190,13 @@ mod tests {
                 ..Connection::new(ConnectionId(1), "intranet", "web")
             };
             let saved = web.clone();
-            let refused =
-                db.write(move |tx| connections::save(tx, Kind::Repository, &saved, 1)).unwrap_err();
+            let refused = db
+                .write(move |tx| connections::save(tx, ConnectionKind::Repository, &saved, 1))
+                .unwrap_err();
             assert!(refused.to_string().contains("staff"), "{refused}");
             db.write(move |tx| {
                 save(tx, Realm::Groups, &named("staff", ""))?;
-                connections::save(tx, Kind::Repository, &web, 1)
+                connections::save(tx, ConnectionKind::Repository, &web, 1)
             })?;
             let refused = db.write(|tx| delete(tx, Realm::Groups, "staff")).unwrap_err();
             assert!(refused.to_string().contains("repository connection intranet"), "{refused}");

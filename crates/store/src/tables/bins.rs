@@ -4,7 +4,7 @@
 //! used it, and a new holder of the part waits a full delay on top; so the gap
 //! between requests to a bin never shrinks, across restarts too.
 
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::ids::{BinId, JobId, Part};
 use crate::value::{Row, column};
 use crate::{Result, Tx, Value};
@@ -160,8 +160,8 @@ pub fn visited(tx: &mut Tx<'_>, part: Part, visits: &[Visit]) -> Result<()> {
             ]
         })
         .collect();
-    let mut kinds = [Kind::Int; 10];
-    kinds[5] = Kind::Text;
+    let mut kinds = [ValueKind::Int; 10];
+    kinds[5] = ValueKind::Text;
     tx.update_rows(
         "UPDATE bins SET
              next_ms = CASE WHEN v.column2 > next_ms THEN v.column2 ELSE next_ms END,
@@ -205,7 +205,7 @@ pub fn unblock(
 /// A bin of a job that may have something ready, and the mark that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Marked {
+pub struct MarkedBin {
     pub job: JobId,
     pub bin: BinId,
     pub mark: i64,
@@ -218,13 +218,13 @@ pub fn marked(
     after_job: JobId,
     after_bin: BinId,
     limit: u32,
-) -> Result<Vec<Marked>> {
+) -> Result<Vec<MarkedBin>> {
     tx.query(
         "SELECT jobid, bin, mark FROM bin_work
          WHERE part = $1 AND mark > 0 AND (jobid, bin) > ($2, $3)
          ORDER BY jobid, bin LIMIT $4",
         &[part.into(), after_job.into(), after_bin.into(), limit.into()],
-        |row| Ok(Marked { job: row.get(0)?, bin: row.get(1)?, mark: row.get(2)? }),
+        |row| Ok(MarkedBin { job: row.get(0)?, bin: row.get(1)?, mark: row.get(2)? }),
     )
 }
 
@@ -253,7 +253,7 @@ pub fn mark(tx: &mut Tx<'_>, part: Part, job: JobId, bin: BinId) -> Result<i64> 
 }
 
 /// Lowers a mark if it is still the one that was seen: nothing was queued since.
-pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: Marked) -> Result<bool> {
+pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: MarkedBin) -> Result<bool> {
     let touched = tx.execute(
         "UPDATE bin_work SET mark = 0 WHERE part = $1 AND jobid = $2 AND bin = $3 AND mark = $4",
         &[part.into(), seen.job.into(), seen.bin.into(), seen.mark.into()],
@@ -265,7 +265,7 @@ pub fn unmark(tx: &mut Tx<'_>, part: Part, seen: Marked) -> Result<bool> {
 mod tests {
     use super::*;
     use crate::ids::Run;
-    use crate::tables::queue::{self, Adding, Candidate, Place};
+    use crate::tables::queue::{self, AddContext, Candidate, Place};
     use crate::testing::{self, both_databases};
 
     fn candidate(id: i64) -> Candidate {
@@ -281,7 +281,7 @@ mod tests {
                 let place = Place { part: Part(part), job: JobId(job) };
                 db.write(move |tx| {
                     let all: Vec<Candidate> = ids.clone().map(candidate).collect();
-                    let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                    let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
                     queue::add(tx, adding, &all).map(|_| ())
                 })?;
             }
@@ -312,7 +312,7 @@ mod tests {
                 let place = Place { part: Part(1), job: JobId(job) };
                 db.write(move |tx| {
                     let all: Vec<Candidate> = ids.clone().map(candidate).collect();
-                    let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                    let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
                     queue::add(tx, adding, &all).map(|_| ())
                 })?;
             }
@@ -354,7 +354,7 @@ mod tests {
             let due = |before_ms| db.read(move |tx| has_due(tx, Part(1), JobId(1), before_ms));
             assert!(!due(100)?, "there is none");
             db.write(move |tx| {
-                let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
                 queue::add(tx, adding, &[candidate(7)]).map(|_| ())
             })?;
             assert!(due(0)?);
@@ -375,7 +375,7 @@ mod tests {
             db.write(move |tx| visited(tx, Part(1), &[visit(Some(90))]))?;
             assert_eq!((due(89)?, due(90)?), (false, true), "the breaker is open");
             let mark = db.read(|tx| mark(tx, Part(1), JobId(1), BinId(7)))?;
-            let seen = Marked { job: JobId(1), bin: BinId(7), mark };
+            let seen = MarkedBin { job: JobId(1), bin: BinId(7), mark };
             assert!(db.write(move |tx| unmark(tx, Part(1), seen))?);
             assert!(!due(1_000)?, "it has no work");
             Ok(())

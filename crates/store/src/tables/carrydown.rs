@@ -25,12 +25,12 @@ pub type Data = BTreeMap<String, BTreeSet<String>>;
 const CHILD_BYTES: usize = 16 + 4 + 16;
 
 /// What children were handed: their parts and keys, with a hash of the data.
-pub type Handed = BTreeMap<(Part, DocHash), [u8; 16]>;
+pub type HandedChildren = BTreeMap<(Part, DocHash), [u8; 16]>;
 
 /// What one parent hands one child; nothing takes back what it handed before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Handing {
+pub struct ChildData {
     pub parent: (Part, DocHash),
     pub child: DocHash,
     pub data: Data,
@@ -69,7 +69,7 @@ pub fn print(data: &Data) -> [u8; 16] {
 
 /// Has children of a part take what they are handed. Returns those for whom it is news:
 /// a value was added, or taken away.
-pub fn take(tx: &mut Tx<'_>, place: Place, handings: &[Handing]) -> Result<Vec<DocHash>> {
+pub fn take(tx: &mut Tx<'_>, place: Place, handings: &[ChildData]) -> Result<Vec<DocHash>> {
     let mut news = BTreeSet::new();
     for handing in handings {
         let (child, parent) = ((&handing.child).into(), (&handing.parent.1).into());
@@ -150,7 +150,7 @@ pub fn handed(
     tx: &mut Tx<'_>,
     place: Place,
     keys: &[DocHash],
-) -> Result<HashMap<DocHash, (Handed, bool)>> {
+) -> Result<HashMap<DocHash, (HandedChildren, bool)>> {
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let rows = tx.query_in(
         "SELECT dochash, children, arrived FROM handed
@@ -171,7 +171,7 @@ pub fn handed(
 pub fn save_handed(
     tx: &mut Tx<'_>,
     place: Place,
-    handed: &[(DocHash, Handed)],
+    handed: &[(DocHash, HandedChildren)],
     arrived: bool,
 ) -> Result<()> {
     let (none, some): (Vec<_>, Vec<_>) = handed.iter().partition(|it| it.1.is_empty());
@@ -201,7 +201,7 @@ pub fn save_handed(
     Ok(())
 }
 
-fn encode(children: &Handed) -> Vec<u8> {
+fn encode(children: &HandedChildren) -> Vec<u8> {
     let mut out = Vec::with_capacity(children.len() * CHILD_BYTES);
     for ((part, child), print) in children {
         out.extend(child.0);
@@ -211,7 +211,7 @@ fn encode(children: &Handed) -> Vec<u8> {
     out
 }
 
-fn decode(bytes: &[u8]) -> Option<Handed> {
+fn decode(bytes: &[u8]) -> Option<HandedChildren> {
     let chunks = bytes.chunks_exact(CHILD_BYTES);
     if !chunks.remainder().is_empty() {
         return None;

@@ -6,12 +6,12 @@
 //! object is condemned in the transaction that takes the last pointer to it away.
 
 mod forgotten;
-mod needed;
+mod live_data;
 
 pub use forgotten::forget;
-pub use needed::{
-    NewBodies, Pointing, Rewritten, Settled, SparsePack, Stored, in_pack, pointing, replace,
-    sparse_packs, stored,
+pub use live_data::{
+    ChunkPointer, NewBodies, RewrittenChunk, SettledChunks, SparsePack, StoredChunk, in_pack,
+    pointing, replace, sparse_packs, stored,
 };
 
 use crate::ids::{ChunkId, CommitNumber, ObjectId, Part};
@@ -22,19 +22,19 @@ use crate::{Error, Result, Tx};
 /// A committed chunk whose facts are in its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Unpacked {
+pub struct UnpackedChunk {
     pub id: ChunkId,
     /// Bytes of its facts.
     pub bytes: i64,
 }
 
 /// Committed chunks whose facts are in their rows, in commit order.
-pub fn unpacked(tx: &mut Tx<'_>, part: Part, limit: u32) -> Result<Vec<Unpacked>> {
+pub fn unpacked(tx: &mut Tx<'_>, part: Part, limit: u32) -> Result<Vec<UnpackedChunk>> {
     tx.query(
         "SELECT id, CAST(LENGTH(facts) AS BIGINT) FROM chunks
          WHERE part = $1 AND facts IS NOT NULL AND state = 'crawled' ORDER BY seq LIMIT $2",
         &[part.into(), limit.into()],
-        |row| Ok(Unpacked { id: row.get(0)?, bytes: row.get(1)? }),
+        |row| Ok(UnpackedChunk { id: row.get(0)?, bytes: row.get(1)? }),
     )
 }
 
@@ -51,7 +51,7 @@ pub fn inline_facts(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<Optio
 /// One chunk's piece of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Packed {
+pub struct PackedChunk {
     pub id: ChunkId,
     /// Its facts' first byte in the pack.
     pub offset: i64,
@@ -60,7 +60,12 @@ pub struct Packed {
 
 /// Points chunks to their pieces of a pack, in the transaction that publishes it.
 /// Refuses if another packer was faster; then nothing may be committed.
-pub fn set_packed(tx: &mut Tx<'_>, part: Part, pack: ObjectId, pieces: &[Packed]) -> Result<()> {
+pub fn set_packed(
+    tx: &mut Tx<'_>,
+    part: Part,
+    pack: ObjectId,
+    pieces: &[PackedChunk],
+) -> Result<()> {
     for piece in pieces {
         let values =
             [part.into(), piece.id.into(), pack.into(), piece.offset.into(), piece.len.into()];
@@ -124,7 +129,7 @@ pub fn stored_bodies(
 ///
 /// A consumer that begins later finds the facts of every document that is there,
 /// and of chunks behind this number only those.
-pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<Settled> {
+pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<SettledChunks> {
     let old: Option<CommitNumber> = tx.query_opt(
         "SELECT seq FROM chunks
          WHERE part = $1 AND state = 'crawled' AND committed_ms < $2 ORDER BY seq DESC LIMIT 1",
@@ -133,7 +138,7 @@ pub fn settled(tx: &mut Tx<'_>, part: Part, committed_before_ms: i64) -> Result<
     )?;
     let passed = cursors::slowest(tx, part)?;
     let seq = old.unwrap_or(CommitNumber::NONE).min(passed.unwrap_or(CommitNumber::LAST));
-    Ok(Settled { seq, before_ms: committed_before_ms })
+    Ok(SettledChunks { seq, before_ms: committed_before_ms })
 }
 
 /// Where the facts and the bodies of a chunk are at one moment: whoever reads a body by what
@@ -157,7 +162,7 @@ pub fn places(
 
 /// How far a walk over a part's chunks has come, and what it did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct StorageProgress {
     /// The last chunk number looked at; `None` when the walk is at its end.
     pub next: Option<CommitNumber>,
     /// Chunks that lost something.
@@ -169,7 +174,7 @@ pub struct Step {
 }
 
 /// A committed chunk as a walk sees it.
-struct Looked {
+struct ScannedChunk {
     id: ChunkId,
     seq: CommitNumber,
     object: Option<ObjectId>,
@@ -178,10 +183,10 @@ struct Looked {
 }
 
 /// The step that ends with these chunks, before it has done anything.
-fn step_over(looked_at: &[Looked], limit: u32) -> Step {
+fn step_over(looked_at: &[ScannedChunk], limit: u32) -> StorageProgress {
     let full = looked_at.len() == limit as usize;
     let next = looked_at.last().filter(|_| full).map(|chunk| chunk.seq);
-    Step { next, ..Step::default() }
+    StorageProgress { next, ..StorageProgress::default() }
 }
 
 /// Condemns bodies that no document points to, of up to `limit` chunks numbered
@@ -193,10 +198,10 @@ pub fn condemn_bodies(
     tx: &mut Tx<'_>,
     part: Part,
     after: CommitNumber,
-    settled: Settled,
+    settled: SettledChunks,
     limit: u32,
     now_ms: i64,
-) -> Result<Step> {
+) -> Result<StorageProgress> {
     let looked_at = tx.query(
         "SELECT id, seq, bodies_object,
                 CAST(CASE WHEN EXISTS (SELECT 1 FROM documents WHERE documents.part = $1
@@ -210,7 +215,7 @@ pub fn condemn_bodies(
         &[part.into(), after.into(), settled.seq.into(), limit.into(), settled.before_ms.into()],
         |row| {
             let (id, seq, object) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(Looked { id, seq, object, row_bytes: None, needed: row.get::<i64>(3)? == 1 })
+            Ok(ScannedChunk { id, seq, object, row_bytes: None, needed: row.get::<i64>(3)? == 1 })
         },
     )?;
     let mut step = step_over(&looked_at, limit);
@@ -236,10 +241,10 @@ pub fn drop_facts(
     tx: &mut Tx<'_>,
     part: Part,
     after: CommitNumber,
-    settled: Settled,
+    settled: SettledChunks,
     limit: u32,
     now_ms: i64,
-) -> Result<Step> {
+) -> Result<StorageProgress> {
     let looked_at = tx.query(
         "SELECT id, seq, facts_object, CAST(LENGTH(facts) AS BIGINT),
                 CAST(CASE WHEN chunks.documents > adds + updates + keeps
@@ -254,7 +259,7 @@ pub fn drop_facts(
         &[part.into(), after.into(), settled.seq.into(), limit.into(), settled.before_ms.into()],
         |row| {
             let (id, seq, object, row_bytes) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok(Looked { id, seq, object, row_bytes, needed: row.get::<i64>(4)? == 1 })
+            Ok(ScannedChunk { id, seq, object, row_bytes, needed: row.get::<i64>(4)? == 1 })
         },
     )?;
     let mut step = step_over(&looked_at, limit);

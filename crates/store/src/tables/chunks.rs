@@ -8,10 +8,12 @@
 mod committed;
 mod tasks;
 
-pub use committed::{Committed, Facts, Head, after, changes_after, facts_of, heads_after};
+pub use committed::{
+    ChunkHead, CommittedChunk, Facts, after, changes_after, facts_of, heads_after,
+};
 pub use tasks::{Task, mark_task, move_tasks};
 
-use crate::checksums::declared::CHUNKS;
+use crate::checksums::coverage::CHUNKS;
 use crate::ids::{ChunkId, CommitNumber, JobId, ObjectId, Part, Run};
 use crate::names::names;
 use crate::tables::leases::Lease;
@@ -20,13 +22,13 @@ use crate::{Error, Result, Tx, Value, checksums};
 
 /// Where a chunk stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChunkState {
     Crawling,
     Crawled,
     Abandoned,
 }
 
-names!(State of "a row of chunks" {
+names!(ChunkState of "a row of chunks" {
     Crawling = "crawling",
     Crawled = "crawled",
     Abandoned = "abandoned",
@@ -41,13 +43,13 @@ pub fn open(
     run: Run,
     now_ms: i64,
 ) -> Result<()> {
-    open_for(tx, lease, Opening { chunk, claim: chunk, job, run }, now_ms)
+    open_for(tx, lease, ChunkOpening { chunk, claim: chunk, job, run }, now_ms)
 }
 
 /// A chunk that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Opening {
+pub struct ChunkOpening {
     pub chunk: ChunkId,
     /// What its documents are active in: the chunk itself, or the chunk that first claimed, if
     /// this one goes on with documents which the chunk before it left active.
@@ -59,8 +61,8 @@ pub struct Opening {
 }
 
 /// Begins a chunk with documents that may have been claimed before it.
-pub fn open_for(tx: &mut Tx<'_>, lease: &Lease, opening: Opening, now_ms: i64) -> Result<()> {
-    let Opening { chunk, claim, job, run } = opening;
+pub fn open_for(tx: &mut Tx<'_>, lease: &Lease, opening: ChunkOpening, now_ms: i64) -> Result<()> {
+    let ChunkOpening { chunk, claim, job, run } = opening;
     let zero = Value::Int(0);
     let nothing = [zero, zero, zero, zero, zero, zero, zero];
     let mut covered = vec![lease.part.into(), chunk.into(), job.into(), run.into(), Value::Null];
@@ -88,7 +90,7 @@ pub fn open_for(tx: &mut Tx<'_>, lease: &Lease, opening: Opening, now_ms: i64) -
 /// What a committed chunk holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Summary {
+pub struct ChunkSummary {
     /// Documents settled.
     pub documents: i64,
     /// Changes by kind.
@@ -118,7 +120,7 @@ pub fn commit(
     lease: &Lease,
     chunk: ChunkId,
     seq: CommitNumber,
-    summary: &Summary,
+    summary: &ChunkSummary,
     now_ms: i64,
 ) -> Result<()> {
     let values = [
@@ -169,15 +171,15 @@ pub(super) fn change(
 /// Whether a chunk has been committed: how a holder learns the outcome of a commit
 /// whose answer was lost.
 pub fn is_committed(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<bool> {
-    Ok(state(tx, part, chunk)? == Some(State::Crawled))
+    Ok(state(tx, part, chunk)? == Some(ChunkState::Crawled))
 }
 
 /// Whether a chunk has been opened and is not yet committed or given up.
 pub fn is_open(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<bool> {
-    Ok(state(tx, part, chunk)? == Some(State::Crawling))
+    Ok(state(tx, part, chunk)? == Some(ChunkState::Crawling))
 }
 
-fn state(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<Option<State>> {
+fn state(tx: &mut Tx<'_>, part: Part, chunk: ChunkId) -> Result<Option<ChunkState>> {
     tx.query_opt(
         "SELECT state FROM chunks WHERE part = $1 AND id = $2",
         &[part.into(), chunk.into()],

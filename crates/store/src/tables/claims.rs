@@ -46,7 +46,7 @@ impl Homes {
 /// A document that claims a URI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
-pub struct Claimant {
+pub struct ClaimingDocument {
     pub connection: ConnectionId,
     pub dochash: DocHash,
     /// Where it lies.
@@ -62,7 +62,7 @@ pub const LEAVING: i64 = 0;
 #[allow(missing_docs)]
 pub struct Claim {
     pub uri_hash: Vec<u8>,
-    pub by: Claimant,
+    pub by: ClaimingDocument,
     /// Grows with each claim on the URI, or is [`LEAVING`]. Two that are made at the same
     /// time may have the same.
     pub ordinal: i64,
@@ -70,7 +70,8 @@ pub struct Claim {
 
 impl Claim {
     fn from_row(row: &Row<'_>) -> Result<Claim> {
-        let by = Claimant { connection: row.get(1)?, dochash: row.get(2)?, part: row.get(3)? };
+        let by =
+            ClaimingDocument { connection: row.get(1)?, dochash: row.get(2)?, part: row.get(3)? };
         Ok(Claim { uri_hash: row.get(0)?, by, ordinal: row.get(4)? })
     }
 }
@@ -127,7 +128,7 @@ pub fn remove(
     tx: &mut Tx<'_>,
     part: Part,
     output: ConnectionId,
-    claims: &[(Vec<u8>, Claimant)],
+    claims: &[(Vec<u8>, ClaimingDocument)],
 ) -> Result<()> {
     for (uri_hash, by) in claims {
         tx.execute(
@@ -158,7 +159,7 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, output: ConnectionId, limit: u32) -> 
 /// A claim with the output that it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Listed {
+pub struct ListedClaim {
     pub output: ConnectionId,
     pub claim: Claim,
 }
@@ -170,13 +171,13 @@ pub fn after(
     after_output: ConnectionId,
     after_hash: &[u8],
     limit: u32,
-) -> Result<Vec<Listed>> {
+) -> Result<Vec<ListedClaim>> {
     tx.query(
         "SELECT urihash, connectionid, dochash, docpart, ordinal, outputid FROM claims
          WHERE part = $1 AND (outputid, urihash) > ($2, $3)
          ORDER BY outputid, urihash, connectionid, dochash LIMIT $4",
         &[part.into(), after_output.into(), after_hash.into(), limit.into()],
-        |row| Ok(Listed { output: row.get(5)?, claim: Claim::from_row(row)? }),
+        |row| Ok(ListedClaim { output: row.get(5)?, claim: Claim::from_row(row)? }),
     )
 }
 

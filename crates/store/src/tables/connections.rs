@@ -7,11 +7,13 @@
 //! the jobs that use it look at everything again. What is written of its settings is
 //! sealed, since passwords are among them.
 
-mod sealed;
+mod kind;
+mod reseal;
 
-pub use sealed::{forget_locked, reseal};
+pub use kind::ConnectionKind;
+pub use reseal::{forget_locked, reseal};
 
-use crate::checksums::declared::CONNECTIONS;
+use crate::checksums::coverage::CONNECTIONS;
 use crate::ids::ConnectionId;
 use crate::sealing::Keys;
 use crate::tables::authorities::{self, Realm};
@@ -31,54 +33,6 @@ const CHAIN_MAX: usize = 20;
 const SECURED_MAX: i64 = 10_000;
 /// Users of a connection that a refusal names.
 const NAMED_MAX: u32 = 5;
-
-/// What a connection connects to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum Kind {
-    Repository,
-    Output,
-    Authority,
-    Mapping,
-    Transformation,
-    Notification,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 6] = [
-        Kind::Repository,
-        Kind::Output,
-        Kind::Transformation,
-        Kind::Authority,
-        Kind::Mapping,
-        Kind::Notification,
-    ];
-
-    /// The kind of a name.
-    pub fn parse(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// The kind that a row has.
-    pub(super) fn read(name: &str) -> Result<Kind> {
-        Kind::parse(name).ok_or_else(|| {
-            Error::corrupt("a row of connections", format!("there is no kind {name:?}"))
-        })
-    }
-
-    /// Its name in tables and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Repository => "repository",
-            Kind::Output => "output",
-            Kind::Authority => "authority",
-            Kind::Mapping => "mapping",
-            Kind::Transformation => "transformation",
-            Kind::Notification => "notification",
-        }
-    }
-}
 
 /// A connection's definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +97,7 @@ impl Connection {
 
 /// Writes a connection, new or changed; its version counts the changes. One that is
 /// as it was is left alone.
-pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
+pub fn save(tx: &mut Tx<'_>, kind: ConnectionKind, it: &Connection, now_ms: i64) -> Result<()> {
     let known = load(tx, it.id)?;
     let is_same =
         known.as_ref().is_some_and(|(known_kind, known)| *known_kind == kind && known == it);
@@ -153,7 +107,7 @@ pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result
     check(tx, kind, it)?;
     write(tx, kind, it, now_ms)?;
     let Some((_, known)) = known else { return Ok(()) };
-    if kind == Kind::Mapping && known.name != it.name {
+    if kind == ConnectionKind::Mapping && known.name != it.name {
         rename_prerequisite(tx, &known.name, &it.name)?;
     }
     let means = |it: &Connection| (it.classname.clone(), it.config.clone(), it.groupname.clone());
@@ -166,7 +120,7 @@ pub fn save(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result
     Ok(())
 }
 
-fn write(tx: &mut Tx<'_>, kind: Kind, it: &Connection, now_ms: i64) -> Result<()> {
+fn write(tx: &mut Tx<'_>, kind: ConnectionKind, it: &Connection, now_ms: i64) -> Result<()> {
     let config = tx.keys().seal(&it.config)?;
     let mut values = vec![
         it.id.into(),
@@ -237,7 +191,7 @@ fn rename_prerequisite(tx: &mut Tx<'_>, from: &str, to: &str) -> Result<()> {
 }
 
 /// Refuses a connection that names what is not there, or what its kind does not have.
-fn check(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> Result<()> {
+fn check(tx: &mut Tx<'_>, kind: ConnectionKind, it: &Connection) -> Result<()> {
     let what = format!("{} connection {}", kind.name(), it.name);
     let refused = |reason: String| Err(Error::Refused(format!("{what}: {reason}")));
     if !(1..=NAME_BYTES_MAX).contains(&it.name.len()) || it.name.chars().any(char::is_control) {
@@ -247,10 +201,12 @@ fn check(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> Result<()> {
         return refused(format!("at least 1 connection must be allowed, not {}", it.maxcount));
     }
     let (has_group, has_domain, has_prerequisite) = match kind {
-        Kind::Repository => (true, false, false),
-        Kind::Authority => (true, true, true),
-        Kind::Mapping => (false, false, true),
-        Kind::Output | Kind::Transformation | Kind::Notification => (false, false, false),
+        ConnectionKind::Repository => (true, false, false),
+        ConnectionKind::Authority => (true, true, true),
+        ConnectionKind::Mapping => (false, false, true),
+        ConnectionKind::Output | ConnectionKind::Transformation | ConnectionKind::Notification => {
+            (false, false, false)
+        }
     };
     for (name, has, realm) in [
         (&it.groupname, has_group, Realm::Groups),
@@ -264,7 +220,7 @@ fn check(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> Result<()> {
             return refused(format!("there is no {} named {name}; make it first", realm.word()));
         }
     }
-    if kind == Kind::Authority && it.groupname.is_none() {
+    if kind == ConnectionKind::Authority && it.groupname.is_none() {
         return refused("an authority belongs to an authority group; name one".to_owned());
     }
     match &it.prerequisite {
@@ -275,14 +231,19 @@ fn check(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> Result<()> {
 }
 
 /// Follows the mappings that must be asked first: each is there, and none asks for itself.
-fn check_chain(tx: &mut Tx<'_>, kind: Kind, it: &Connection, first: String) -> Result<()> {
+fn check_chain(
+    tx: &mut Tx<'_>,
+    kind: ConnectionKind,
+    it: &Connection,
+    first: String,
+) -> Result<()> {
     let mut next = Some(first);
     for _ in 0..CHAIN_MAX {
         let Some(name) = next else { return Ok(()) };
-        if kind == Kind::Mapping && name == it.name {
+        if kind == ConnectionKind::Mapping && name == it.name {
             break;
         }
-        let Some(found) = find(tx, Kind::Mapping, &name)? else {
+        let Some(found) = find(tx, ConnectionKind::Mapping, &name)? else {
             return Err(Error::Refused(format!(
                 "{} connection {}: there is no mapping connection named {name} to be asked first",
                 kind.name(),
@@ -303,7 +264,7 @@ fn check_chain(tx: &mut Tx<'_>, kind: Kind, it: &Connection, first: String) -> R
 
 /// Removes a connection that nothing uses, with what belongs to it. Returns whether it was
 /// there.
-pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
+pub fn delete(tx: &mut Tx<'_>, kind: ConnectionKind, name: &str) -> Result<bool> {
     let Some(it) = find(tx, kind, name)? else { return Ok(false) };
     let mut users: Vec<String> = tx.query(
         "SELECT name FROM job_definitions WHERE connectionid = $1
@@ -315,7 +276,7 @@ pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
         &[it.id.into(), NAMED_MAX.into()],
         |row| Ok(format!("job {}", row.get::<String>(0)?)),
     )?;
-    if kind == Kind::Mapping {
+    if kind == ConnectionKind::Mapping {
         users.extend(tx.query(
             "SELECT kind, connectionname FROM connections WHERE prerequisite = $1
              ORDER BY kind, connectionname LIMIT $2",
@@ -344,12 +305,14 @@ pub fn delete(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<bool> {
 }
 
 /// A connection by its id, with its kind.
-pub fn load(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<(Kind, Connection)>> {
+pub fn load(tx: &mut Tx<'_>, id: ConnectionId) -> Result<Option<(ConnectionKind, Connection)>> {
     let keys = tx.keys();
     tx.query_opt(
         &format!("SELECT {COLUMNS}, kind FROM connections WHERE id = $1"),
         &[id.into()],
-        |row| Ok((Kind::read(&row.get::<String>(10)?)?, Connection::from_row(row, &keys)?)),
+        |row| {
+            Ok((ConnectionKind::read(&row.get::<String>(10)?)?, Connection::from_row(row, &keys)?))
+        },
     )
 }
 
@@ -401,7 +364,7 @@ pub fn secured(tx: &mut Tx<'_>) -> Result<Vec<ConnectionId>> {
         "SELECT id FROM connections
          WHERE kind = $1 AND groupname IS NOT NULL
          ORDER BY id LIMIT $2",
-        &[Kind::Repository.name().into(), (SECURED_MAX + 1).into()],
+        &[ConnectionKind::Repository.name().into(), (SECURED_MAX + 1).into()],
         |row| row.get(0),
     )?;
     if i64::try_from(found.len()).unwrap_or(i64::MAX) > SECURED_MAX {
@@ -415,7 +378,7 @@ pub fn secured(tx: &mut Tx<'_>) -> Result<Vec<ConnectionId>> {
 }
 
 /// A connection by its name.
-pub fn find(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<Option<Connection>> {
+pub fn find(tx: &mut Tx<'_>, kind: ConnectionKind, name: &str) -> Result<Option<Connection>> {
     let keys = tx.keys();
     tx.query_opt(
         &format!("SELECT {COLUMNS} FROM connections WHERE kind = $1 AND connectionname = $2"),
@@ -425,7 +388,12 @@ pub fn find(tx: &mut Tx<'_>, kind: Kind, name: &str) -> Result<Option<Connection
 }
 
 /// Connections of a kind by name, after one.
-pub fn list(tx: &mut Tx<'_>, kind: Kind, after: &str, limit: u32) -> Result<Vec<Connection>> {
+pub fn list(
+    tx: &mut Tx<'_>,
+    kind: ConnectionKind,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<Connection>> {
     let keys = tx.keys();
     tx.query(
         &format!(

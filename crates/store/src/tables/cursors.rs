@@ -4,7 +4,7 @@
 //! and only forward from where the consumer thinks it is; so a repeated or a stale
 //! step is refused instead of applied twice.
 
-use crate::checksums::declared::CURSORS;
+use crate::checksums::coverage::CURSORS;
 use crate::ids::{CommitNumber, Part};
 use crate::tables::settings::PARTS_MAX;
 use crate::{Error, Result, Tx, Value};
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::ids::NodeId;
     use crate::objects::{Location, Objects};
-    use crate::tables::leases::{self, Asking};
+    use crate::tables::leases::{self, LeaseRequest};
     use crate::testing::{both_databases, commit_sample};
 
     fn at(seq: i64) -> CommitNumber {
@@ -295,9 +295,9 @@ mod tests {
         });
     }
 
-    fn asking(now_ms: i64) -> Asking {
+    fn asking(now_ms: i64) -> LeaseRequest {
         let (node, node_name) = (NodeId(9), "follower".to_owned());
-        Asking { node, node_name, now_ms, lease_ms: 100, skew_ms: 0 }
+        LeaseRequest { node, node_name, now_ms, lease_ms: 100, skew_ms: 0 }
     }
 
     #[test]

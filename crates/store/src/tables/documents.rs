@@ -15,8 +15,8 @@ pub(super) use looks::LAST_LOOK;
 pub use looks::note_looks;
 pub use outcome::LookOutcome;
 
-use crate::checksums::declared::DOCUMENTS;
-use crate::checksums::{Judged, Places};
+use crate::checksums::coverage::DOCUMENTS;
+use crate::checksums::{ColumnPositions, RowIntegrity};
 use crate::ids::{ChunkId, CommitNumber, ConnectionId, DocumentId, JobId, Part, Run};
 use crate::tx::overwritten;
 use crate::value::{Raw, Row, column};
@@ -97,9 +97,9 @@ const COLUMNS: &str = "id, dochash, docid, outcome, httpstatus, mediatype, langu
     missing, missing_run, missing_ms, removed_ms, reason";
 
 /// Where the covered columns are in what is selected, and in what is written.
-static SELECTED: LazyLock<Places> =
+static SELECTED: LazyLock<ColumnPositions> =
     LazyLock::new(|| DOCUMENTS.places(&format!("{COLUMNS}, part, connectionid, checksum")));
-static WRITTEN: LazyLock<Places> =
+static WRITTEN: LazyLock<ColumnPositions> =
     LazyLock::new(|| DOCUMENTS.places(&format!("part, connectionid, {COLUMNS}")));
 
 /// What is selected of a document: its row, and behind it its last look.
@@ -285,9 +285,9 @@ impl Document {
 
     fn from_row(row: &Row<'_>) -> Result<Document> {
         let trust = match SELECTED.judge(row)? {
-            Judged::Whole => Trust::Whole,
-            Judged::Inverted => Trust::Doubtful,
-            Judged::Damaged => return Document::from_damaged(row),
+            RowIntegrity::Whole => Trust::Whole,
+            RowIntegrity::Inverted => Trust::Doubtful,
+            RowIntegrity::Damaged => return Document::from_damaged(row),
         };
         let mut document = Document {
             id: row.get(column!(COLUMNS, "id"))?,

@@ -13,7 +13,7 @@ pub const NAME_BYTES_MAX: usize = 200;
 
 /// Whose events share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Scope {
+pub enum EventScope {
     /// Everybody's.
     Global,
     /// Those of the jobs of a connection.
@@ -22,14 +22,14 @@ pub enum Scope {
     Job(JobId),
 }
 
-impl Scope {
+impl EventScope {
     /// The whole name of an event of this scope.
     pub fn event(self, name: &str) -> String {
         let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
         match self {
-            Scope::Global => format!("all:{name}"),
-            Scope::Connection(id) => format!("connection {id}:{name}"),
-            Scope::Job(id) => format!("job {id}:{name}"),
+            EventScope::Global => format!("all:{name}"),
+            EventScope::Connection(id) => format!("connection {id}:{name}"),
+            EventScope::Job(id) => format!("job {id}:{name}"),
         }
     }
 }
@@ -106,9 +106,13 @@ mod tests {
     #[test]
     fn an_event_is_begun_once_and_ended_by_whoever_began_it() {
         both_databases(|db| {
-            let event = Scope::Connection(ConnectionId(7)).event("login");
+            let event = EventScope::Connection(ConnectionId(7)).event("login");
             assert_eq!(event, "connection 7:login");
-            let names = [Scope::Global.event("x"), Scope::Job(JobId(7)).event("x"), event.clone()];
+            let names = [
+                EventScope::Global.event("x"),
+                EventScope::Job(JobId(7)).event("x"),
+                event.clone(),
+            ];
             db.write(move |tx| {
                 for name in &names {
                     assert!(begin(tx, name, NodeId(1), 5)?, "{name} is its own event");

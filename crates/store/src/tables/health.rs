@@ -20,7 +20,7 @@ const PROBLEMS_MAX: u32 = 5;
 
 /// The database program and its settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct DatabaseServer {
     /// The version as a number, such as 150004; 0 for SQLite.
     pub version: i64,
     /// The version as text.
@@ -38,7 +38,7 @@ pub struct Server {
 }
 
 /// Asks the database about itself.
-pub fn server(tx: &mut Tx<'_>) -> Result<Server> {
+pub fn server(tx: &mut Tx<'_>) -> Result<DatabaseServer> {
     let sql = tx.dialect().pick(
         "SELECT 0, sqlite_version(), 'UTF8', 'on', 'on',
                 CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER),
@@ -50,7 +50,7 @@ pub fn server(tx: &mut Tx<'_>) -> Result<Server> {
                 pg_database_size(current_database())",
     );
     tx.query_one(sql, &[], |row| {
-        Ok(Server {
+        Ok(DatabaseServer {
             version: row.get(0)?,
             version_text: row.get(1)?,
             encoding: row.get(2)?,
@@ -121,7 +121,7 @@ pub fn left_objects(tx: &mut Tx<'_>, staged_before_ms: i64) -> Result<i64> {
 
 /// A sample of the counters against the rows they count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sampled {
+pub struct CounterSample {
     /// Queues that were counted.
     pub queues: usize,
     /// Counters that are wrong, in words.
@@ -129,14 +129,14 @@ pub struct Sampled {
 }
 
 /// Compares the counters of a few small queues with their rows.
-pub fn sample_counters(tx: &mut Tx<'_>) -> Result<Sampled> {
+pub fn sample_counters(tx: &mut Tx<'_>) -> Result<CounterSample> {
     let queues: Vec<(Part, JobId)> = tx.query(
         "SELECT part, jobid FROM counters WHERE jobid > 0
          GROUP BY part, jobid HAVING CAST(SUM(value) AS BIGINT) <= $1 ORDER BY part, jobid LIMIT $2",
         &[SAMPLE_DOCUMENTS_MAX.into(), SAMPLE.into()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let mut sampled = Sampled { queues: queues.len(), wrong: Vec::new() };
+    let mut sampled = CounterSample { queues: queues.len(), wrong: Vec::new() };
     for (part, job) in queues {
         let kept = counters::in_part(tx, part, job)?;
         let counted = queue::count_rows(tx, Place { part, job })?;
@@ -162,7 +162,7 @@ mod tests {
     use crate::clock;
     use crate::ids::{ChunkId, ObjectId, Run};
     use crate::objects::{Location, Objects};
-    use crate::tables::leases::{self, Asking};
+    use crate::tables::leases::{self, LeaseRequest};
     use crate::tables::nodes::{self, NewNode};
     use crate::tables::{chunks, objects};
     use crate::testing::{both_databases, commit_sample};
@@ -191,13 +191,20 @@ mod tests {
             };
             let node = db.write(move |tx| nodes::register(tx, &new, 10))?;
             let asking =
-                Asking { node, node_name: "n".into(), now_ms: 10, lease_ms: 90, skew_ms: 0 };
+                LeaseRequest { node, node_name: "n".into(), now_ms: 10, lease_ms: 90, skew_ms: 0 };
             let lease = db
                 .write(move |tx| leases::take(tx, Part(1), "crawl", &asking))?
                 .expect("the lease is free");
             db.write(move |tx| {
                 chunks::open(tx, &lease, ChunkId(5), JobId(1), Run(1), 10)?;
-                objects::stage(tx, Part(1), ObjectId(6), objects::Kind::Bodies, "chunks/1/6", 10)
+                objects::stage(
+                    tx,
+                    Part(1),
+                    ObjectId(6),
+                    objects::ObjectKind::Bodies,
+                    "chunks/1/6",
+                    10,
+                )
             })?;
             let left = |now_ms: i64| {
                 db.read(move |tx| {
@@ -223,7 +230,7 @@ mod tests {
             let place = tempfile::tempdir().expect("a temporary directory can be made");
             let store = Objects::open(&Location::Directory(place.path().to_owned()))?;
             commit_sample(db, &store, Part(0), 0)?;
-            assert_eq!(db.read(sample_counters)?, Sampled { queues: 1, wrong: Vec::new() });
+            assert_eq!(db.read(sample_counters)?, CounterSample { queues: 1, wrong: Vec::new() });
             db.write(|tx| counters::add(tx, Part(0), JobId(1), &[("done", 5)]))?;
             let wrong = db.read(sample_counters)?.wrong;
             assert_eq!(wrong, ["counter done of job 1 in part 0 says 7, there are 2"]);

@@ -6,11 +6,11 @@
 //! equal the rows.
 
 pub mod counts;
-mod reading;
+mod query;
 mod retention;
 
-pub use reading::{Key, Walk, page, reach};
-pub use retention::{ACTIVITIES_MIN, PER_DOCUMENT_MAX, excess, kept, step, thin};
+pub use query::{ActivityQuery, Key, page, reach};
+pub use retention::{ACTIVITIES_MIN, PER_DOCUMENT_MAX, excess, retention_after, step, thin};
 
 use crate::ids::{ConnectionId, JobId, Part};
 use crate::{Result, Tx, Value};

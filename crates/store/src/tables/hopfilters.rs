@@ -3,7 +3,7 @@
 //! Which kinds there are the connector says; a kind without a filter is not limited.
 //! Invariant: when a filter changes, the job looks at everything again.
 
-use crate::checksums::declared::JOB_HOP_FILTERS;
+use crate::checksums::coverage::JOB_HOP_FILTERS;
 use crate::ids::JobId;
 use crate::tables::jobs;
 use crate::{Error, Result, Tx, checksums};

@@ -4,7 +4,7 @@
 //! that kind count one and all others nothing. A document's part holds its distance, the
 //! links to it with what their sources said of themselves, and where it leads. Parts
 //! agree by telling: whose distance has changed has **news** for all it leads to, which
-//! the holder of its part passes on ([`untold`], [`hear()`], [`told`]).
+//! the holder of its part passes on ([`unsent`], [`receive()`], [`mark_sent`]).
 //!
 //! Invariants, of every graph: a distance is that of the best parent and the link from
 //! it, as the parent said it; following best parents leads to a seed, or to a list that is
@@ -14,12 +14,12 @@
 //! So circles that no seed leads to do not hold each other up.
 
 mod find;
-mod hear;
 mod leads;
+mod receive;
 
 pub use find::{find_again, grown, is_hopeful, unreachable};
-pub use hear::{Moved, Says, Told, hear};
-pub use leads::{Known, Leads, leads, save_leads};
+pub use leads::{Leads, SentState, leads, save_leads};
+pub use receive::{DistanceMessage, MovedDocument, Says, receive};
 
 use crate::ids::{JobId, Part};
 use crate::tables::queue::Place;
@@ -102,7 +102,7 @@ const UNTOLD: &str = "SELECT dochash, linktype, distance FROM distances
      WHERE part = $1 AND jobid = $2 AND news = 1 ORDER BY dochash, linktype LIMIT $3";
 
 /// Documents that have news for what they lead to.
-pub fn untold(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<Vec<News>> {
+pub fn unsent(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<Vec<News>> {
     tx.query(UNTOLD, &[place.part.into(), place.job.into(), limit.into()], |row| {
         let distance = Distance::from_row(row.get(2)?);
         Ok(News { dochash: row.get(0)?, kind: row.get(1)?, distance })
@@ -110,7 +110,7 @@ pub fn untold(tx: &mut Tx<'_>, place: Place, limit: u32) -> Result<Vec<News>> {
 }
 
 /// All a document leads to has heard its news, unless there are newer ones.
-pub fn told(tx: &mut Tx<'_>, place: Place, news: &[News]) -> Result<()> {
+pub fn mark_sent(tx: &mut Tx<'_>, place: Place, news: &[News]) -> Result<()> {
     for it in news {
         let text = match it.distance {
             Distance::Lost => "AND distance IS NULL AND $5 = 0",
@@ -136,7 +136,7 @@ pub fn told(tx: &mut Tx<'_>, place: Place, news: &[News]) -> Result<()> {
 
 /// What is under way in a job's graphs, in all parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct PendingDistances {
     /// Somebody has news.
     pub news: bool,
     /// Somebody is lost, and not all have heard of it who rest on it.
@@ -147,7 +147,7 @@ pub struct UnderWay {
     pub grown: bool,
 }
 
-impl UnderWay {
+impl PendingDistances {
     /// Whether all distances are what they are.
     pub fn is_nothing(self) -> bool {
         !self.news && !self.lost && !self.grown
@@ -155,7 +155,7 @@ impl UnderWay {
 }
 
 /// What is under way in a job's graphs, in all parts.
-pub fn under_way(tx: &mut Tx<'_>, job: JobId) -> Result<UnderWay> {
+pub fn under_way(tx: &mut Tx<'_>, job: JobId) -> Result<PendingDistances> {
     let mut any = |condition: &str| {
         let sql = format!(
             "SELECT COUNT(*) FROM (SELECT 1 FROM distances WHERE jobid = $1 AND {condition}
@@ -163,7 +163,7 @@ pub fn under_way(tx: &mut Tx<'_>, job: JobId) -> Result<UnderWay> {
         );
         tx.query_one(&sql, &[job.into()], |row| Ok(row.get::<i64>(0)? > 0))
     };
-    Ok(UnderWay {
+    Ok(PendingDistances {
         news: any("news = 1")?,
         losses: any("news = 1 AND distance IS NULL")?,
         lost: any("distance IS NULL")?,

@@ -11,13 +11,13 @@ mod ownership;
 mod whole;
 
 pub use delivery::{
-    Due, Fate, Met, count_undelivered, delivered, due, is_any_due, retries, undelivered,
+    DeliveryResult, Due, Fate, count_undelivered, delivered, due, is_any_due, retries, undelivered,
 };
 pub use ownership::{Ownership, Resend, resend};
-pub use whole::{Undelivered, count_rows, forget, given_up, kept_after, retry};
+pub use whole::{UndeliveredFilter, count_rows, forget, given_up, kept_after, retry};
 
-use crate::checksums::Places;
-use crate::checksums::declared::INGESTS;
+use crate::checksums::ColumnPositions;
+use crate::checksums::coverage::INGESTS;
 use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
 use crate::tables::counters;
 use crate::tx::overwritten;
@@ -68,7 +68,7 @@ impl Decision {
 
 /// A decision that has not been delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingDecision {
     /// What it is.
     pub decision: Decision,
     /// The commit that decided it.
@@ -87,11 +87,11 @@ pub struct Pending {
     pub error: Option<String>,
 }
 
-impl Pending {
+impl PendingDecision {
     /// A decision that nobody has tried to deliver.
-    pub fn new(decision: Decision, seq: CommitNumber, job: JobId) -> Pending {
+    pub fn new(decision: Decision, seq: CommitNumber, job: JobId) -> PendingDecision {
         let (resent, check_ms, failcount, failtime, error) = (None, None, None, None, None);
-        Pending { decision, seq, job, resent, check_ms, failcount, failtime, error }
+        PendingDecision { decision, seq, job, resent, check_ms, failcount, failtime, error }
     }
 
     /// Whether it is not tried any more.
@@ -125,7 +125,7 @@ pub struct Ingest {
     /// URIs that the output may still have it under, one a line.
     pub stale_uris: Option<String>,
     /// What the output must still hear.
-    pub pending: Option<Pending>,
+    pub pending: Option<PendingDecision>,
     /// The last decision that the output has.
     pub delivered_seq: Option<CommitNumber>,
     /// The ids of the jobs that send it there, in the order their ways are tried
@@ -146,9 +146,9 @@ const COLUMNS: &str = "id, connectionid, dochash, componenthash, docuri, urihash
 const SUMMED: &str = "part, outputid, checksum";
 
 /// Where the covered columns are in what is selected, and in what is written.
-static SELECTED: LazyLock<Places> =
+static SELECTED: LazyLock<ColumnPositions> =
     LazyLock::new(|| INGESTS.places(&format!("{COLUMNS}, {SUMMED}")));
-static WRITTEN: LazyLock<Places> =
+static WRITTEN: LazyLock<ColumnPositions> =
     LazyLock::new(|| INGESTS.places(&format!("part, outputid, {COLUMNS}")));
 
 /// How rows are found: by document, by their ids. Only the first has an order; it would
@@ -326,7 +326,7 @@ impl Ingest {
         let decision: Option<String> = row.get(column!(COLUMNS, "decision"))?;
         let pending = match decision {
             None => None,
-            Some(decision) => Some(Pending {
+            Some(decision) => Some(PendingDecision {
                 decision: Decision::read(&decision)?,
                 seq: row.get(column!(COLUMNS, "decided_seq"))?,
                 job: row.get(column!(COLUMNS, "jobid"))?,

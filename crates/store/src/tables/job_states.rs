@@ -4,18 +4,18 @@
 //! Invariant: a job's run number only grows, and grows in the transaction that starts
 //! the run; nothing else is written for it.
 
+mod due;
 pub mod refetch;
 pub mod runs;
-mod scheduled;
 mod state;
 #[cfg(test)]
 mod view_tests;
 
-pub(super) use scheduled::count_from;
-pub use scheduled::{Scheduled, scheduled, set_last};
-pub use state::{AbortedFrom, Phase, RemovalRounds, Restart, RunKind, State};
+pub(super) use due::count_from;
+pub use due::{ScheduledJob, scheduled, set_last};
+pub use state::{AbortedFrom, JobState, Phase, RemovalRounds, Restart, RunKind};
 
-use crate::checksums::declared::JOB_STATES;
+use crate::checksums::coverage::JOB_STATES;
 use crate::ids::{JobId, NodeId, Part, Run};
 use crate::tables::connections;
 use crate::tables::hopfilters::{self, HopFilters};
@@ -32,29 +32,29 @@ pub(crate) fn make(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<()> {
              checksum)
          VALUES ($1, 'inactive', 0, 0, 0, 0, 0, 0, 'none', 1, 1, 0, 'full', 0, $2, $3)
          ON CONFLICT (jobid) DO NOTHING",
-        &[job.into(), now_ms.into(), checksum(job, &State::default()).into()],
+        &[job.into(), now_ms.into(), checksum(job, &JobState::default()).into()],
     )?;
     Ok(())
 }
 
 /// The checksum of a job's row in a state.
-fn checksum(job: JobId, state: &State) -> i64 {
+fn checksum(job: JobId, state: &JobState) -> i64 {
     let mut values: Vec<Value<'_>> = vec![job.into()];
     values.extend(state.to_row());
     JOB_STATES.places(&format!("jobid, {STATE}")).of(&values)
 }
 
 /// Where a job stands.
-pub fn state(tx: &mut Tx<'_>, job: JobId) -> Result<State> {
+pub fn state(tx: &mut Tx<'_>, job: JobId) -> Result<JobState> {
     let sql = format!("SELECT {STATE} FROM job_states WHERE jobid = $1");
-    tx.query_one(&sql, &[job.into()], |row| State::from_row(row, 0))
+    tx.query_one(&sql, &[job.into()], |row| JobState::from_row(row, 0))
 }
 
 /// Where a job stands, which nobody else changes before this transaction ends; `None`
 /// if there is no such job.
-pub fn lock(tx: &mut Tx<'_>, job: JobId) -> Result<Option<State>> {
+pub fn lock(tx: &mut Tx<'_>, job: JobId) -> Result<Option<JobState>> {
     let sql = format!("SELECT {STATE} FROM job_states WHERE jobid = $1 /*for update*/");
-    tx.query_opt(&sql, &[job.into()], |row| State::from_row(row, 0))
+    tx.query_opt(&sql, &[job.into()], |row| JobState::from_row(row, 0))
 }
 
 /// A number that is another one after every change of where a job stands, for those who
@@ -65,7 +65,13 @@ pub fn stamp(tx: &mut Tx<'_>) -> Result<i64> {
 }
 
 /// Writes where a job stands now. A run that is new, or over, is noted among its runs.
-pub fn save(tx: &mut Tx<'_>, job: JobId, before: &State, now: &State, now_ms: i64) -> Result<()> {
+pub fn save(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    before: &JobState,
+    now: &JobState,
+    now_ms: i64,
+) -> Result<()> {
     let columns: Vec<&str> = STATE.split(", ").collect();
     let set: Vec<String> =
         columns.iter().zip(2..).map(|(column, place)| format!("{column} = ${place}")).collect();
@@ -110,7 +116,7 @@ pub fn save(tx: &mut Tx<'_>, job: JobId, before: &State, now: &State, now_ms: i6
 }
 
 /// Whether a job has nothing more to do for its run but to tell of its end.
-fn is_run_over(state: &State) -> bool {
+fn is_run_over(state: &JobState) -> bool {
     matches!(state.phase, Phase::Inactive | Phase::ReadyForNotify | Phase::Notifying)
 }
 
@@ -145,7 +151,7 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, job: JobId, limit: u32) -> Result<u64
 pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Result<(Run, bool)> {
     // Of two processes that start it together one makes the run, the other joins.
     let before = lock(tx, job)?.ok_or_else(|| Error::Refused(format!("there is no job {job}")))?;
-    let mut now = State { node: Some(node), ..before.clone() };
+    let mut now = JobState { node: Some(node), ..before.clone() };
     match before.phase {
         Phase::Active => {}
         Phase::Inactive => {
@@ -165,13 +171,13 @@ pub fn start_run(tx: &mut Tx<'_>, job: JobId, node: NodeId, now_ms: i64) -> Resu
 }
 
 /// All known links of a job have been judged by these settings.
-pub fn set_judged(tx: &mut Tx<'_>, job: JobId, judged: &str) -> Result<()> {
+pub fn set_admission(tx: &mut Tx<'_>, job: JobId, judged: &str) -> Result<()> {
     tx.execute("UPDATE job_states SET judged = $2 WHERE jobid = $1", &[job.into(), judged.into()])?;
     Ok(())
 }
 
 /// What decided about a job's links when its last run began.
-pub fn judged(tx: &mut Tx<'_>, job: JobId) -> Result<Option<String>> {
+pub fn admission(tx: &mut Tx<'_>, job: JobId) -> Result<Option<String>> {
     let judged =
         tx.query_opt("SELECT judged FROM job_states WHERE jobid = $1", &[job.into()], |row| {
             row.get::<Option<String>>(0)
@@ -182,9 +188,9 @@ pub fn judged(tx: &mut Tx<'_>, job: JobId) -> Result<Option<String>> {
 /// A job whose documents somebody attends to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Attended {
+pub struct AttendedJob {
     pub job: Job,
-    pub state: State,
+    pub state: JobState,
     /// The name of its repository connector.
     pub connector: String,
     /// The configuration of its connection.
@@ -199,9 +205,9 @@ pub struct Attended {
     pub hops: HopFilters,
 }
 
-impl Attended {
+impl AttendedJob {
     /// A job as it is attended to, in a state.
-    pub fn new(tx: &mut Tx<'_>, job: Job, state: State) -> Result<Attended> {
+    pub fn new(tx: &mut Tx<'_>, job: Job, state: JobState) -> Result<AttendedJob> {
         let Some((_, connection)) = connections::load(tx, job.connection)? else {
             return Err(Error::Refused("its repository connection is gone".to_owned()));
         };
@@ -210,7 +216,7 @@ impl Attended {
         let hops = hopfilters::load(tx, job.id)?;
         let (connector, authority) = (connection.classname, connection.groupname);
         let config = connection.config;
-        Ok(Attended { job, state, connector, config, authority, outlets, has_siblings, hops })
+        Ok(AttendedJob { job, state, connector, config, authority, outlets, has_siblings, hops })
     }
 }
 
@@ -220,7 +226,7 @@ const WORKING: &str = "('active', 'shutting down', 'deleting')";
 /// Jobs whose documents are to be worked on, and whose node has been heard of since a
 /// time. One whose process died is interrupted: nobody works on it until somebody goes
 /// on with it.
-pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<Attended>> {
+pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<AttendedJob>> {
     let of = |table: &str, columns: &str| -> String {
         let columns: Vec<String> = columns.split(", ").map(|it| format!("{table}.{it}")).collect();
         columns.join(", ")
@@ -241,9 +247,9 @@ pub fn attended(tx: &mut Tx<'_>, heard_since_ms: i64, limit: u32) -> Result<Vec<
         ),
         &[heard_since_ms.into(), limit.into()],
         |row| {
-            let state = State::from_row(row, COLUMNS_COUNT)?;
+            let state = JobState::from_row(row, COLUMNS_COUNT)?;
             let at = COLUMNS_COUNT + STATE.split(", ").count();
-            Ok(Attended {
+            Ok(AttendedJob {
                 job: Job::from_row(row)?,
                 state,
                 connector: row.get(at)?,
@@ -294,14 +300,14 @@ pub fn attend(tx: &mut Tx<'_>, job: JobId, node: NodeId) -> Result<bool> {
 }
 
 /// Jobs that are about something, after one.
-pub fn busy(tx: &mut Tx<'_>, after: JobId, limit: u32) -> Result<Vec<(JobId, State)>> {
+pub fn busy(tx: &mut Tx<'_>, after: JobId, limit: u32) -> Result<Vec<(JobId, JobState)>> {
     tx.query(
         &format!(
             "SELECT jobid, {STATE} FROM job_states
              WHERE phase <> 'inactive' AND jobid > $1 ORDER BY jobid LIMIT $2"
         ),
         &[after.into(), limit.into()],
-        |row| Ok((row.get(0)?, State::from_row(row, 1)?)),
+        |row| Ok((row.get(0)?, JobState::from_row(row, 1)?)),
     )
 }
 
@@ -311,7 +317,7 @@ pub fn end_run(tx: &mut Tx<'_>, job: JobId, run: Run, now_ms: i64) -> Result<()>
         return Err(Error::Refused(format!("run {run} of job {job} is not the active one")));
     };
     let (phase, at) = (Phase::Inactive, Some(now_ms));
-    let now = State { phase, end_ms: at, last_ms: at, ..before.clone() };
+    let now = JobState { phase, end_ms: at, last_ms: at, ..before.clone() };
     save(tx, job, &before, &now, now_ms)
 }
 
@@ -319,7 +325,7 @@ pub fn end_run(tx: &mut Tx<'_>, job: JobId, run: Run, now_ms: i64) -> Result<()>
 mod tests {
     use super::*;
     use crate::ids::ConnectionId;
-    use crate::tables::connections::{self, Connection, Kind};
+    use crate::tables::connections::{self, Connection, ConnectionKind};
     use crate::tables::jobs;
     use crate::tables::nodes::{self, NewNode};
     use crate::testing::both_databases;
@@ -333,7 +339,7 @@ mod tests {
         both_databases(|db| {
             db.write(|tx| {
                 let web = Connection::new(ConnectionId(1), "web", "web");
-                connections::save(tx, Kind::Repository, &web, 0)?;
+                connections::save(tx, ConnectionKind::Repository, &web, 0)?;
                 jobs::save(tx, &job(1, "a"), 1)
             })?;
             let node = NewNode {
@@ -346,9 +352,9 @@ mod tests {
             let start = |now_ms| db.write(move |tx| start_run(tx, JobId(1), node, now_ms));
             assert_eq!(start(10)?, (Run(1), true));
             assert_eq!(start(20)?, (Run(1), false), "it was never ended");
-            assert_eq!(db.read(|tx| judged(tx, JobId(1)))?, None);
-            db.write(|tx| set_judged(tx, JobId(1), "rules"))?;
-            assert_eq!(db.read(|tx| judged(tx, JobId(1)))?.as_deref(), Some("rules"));
+            assert_eq!(db.read(|tx| admission(tx, JobId(1)))?, None);
+            db.write(|tx| set_admission(tx, JobId(1), "rules"))?;
+            assert_eq!(db.read(|tx| admission(tx, JobId(1)))?.as_deref(), Some("rules"));
             let attended = db.read(|tx| attended(tx, 5, 9))?;
             let found: Vec<(&Job, Run)> =
                 attended.iter().map(|it| (&it.job, it.state.run)).collect();
@@ -357,13 +363,13 @@ mod tests {
             db.write(|tx| {
                 let web = Connection::new(ConnectionId(1), "web", "web");
                 let changed = Connection { config: r#"{"a":1}"#.into(), ..web };
-                connections::save(tx, Kind::Repository, &changed, 12)
+                connections::save(tx, ConnectionKind::Repository, &changed, 12)
             })?;
             let again = db.read(|tx| super::attended(tx, 5, 9))?;
             assert_eq!(again[0].config, r#"{"a":1}"#, "a changed configuration is seen");
             let known = again[0].clone();
             let one =
-                db.read(move |tx| Attended::new(tx, known.job.clone(), known.state.clone()))?;
+                db.read(move |tx| AttendedJob::new(tx, known.job.clone(), known.state.clone()))?;
             assert_eq!(one, again[0]);
             assert_eq!(db.read(|tx| super::attended(tx, 6, 9))?, [], "its node is silent");
             let other = NewNode {
@@ -405,7 +411,7 @@ mod tests {
                     prerequisite: None,
                     history_ms: None,
                 };
-                connections::save(tx, Kind::Repository, &web, 0)?;
+                connections::save(tx, ConnectionKind::Repository, &web, 0)?;
                 jobs::save(tx, &job(1, "a"), 1)
             })?;
             let named = |change: &'static str| {

@@ -6,7 +6,7 @@
 //! that a job which is told to fetch something else looks at everything again
 //! (`job_states.seedingversion` is forgotten).
 
-use crate::checksums::declared::{
+use crate::checksums::coverage::{
     CONNECTIONS, JOB_DEFINITIONS, JOB_HOP_FILTERS, JOB_NOTIFICATIONS, JOB_PIPELINES, SCHEDULES,
     THROTTLES,
 };

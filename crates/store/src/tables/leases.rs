@@ -27,7 +27,7 @@ pub struct Lease {
 /// Who asks, and when.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
-pub struct Asking {
+pub struct LeaseRequest {
     pub node: NodeId,
     /// Its name: after a restart it takes its own leases back at once.
     pub node_name: String,
@@ -44,7 +44,12 @@ pub struct Asking {
 /// A start is newer if its number is larger. So of two processes that share a name by
 /// mistake the newer one wins once and for all, instead of taking turns; and a start
 /// does not take from itself what it has.
-pub fn take(tx: &mut Tx<'_>, part: Part, role: &str, asking: &Asking) -> Result<Option<Lease>> {
+pub fn take(
+    tx: &mut Tx<'_>,
+    part: Part,
+    role: &str,
+    asking: &LeaseRequest,
+) -> Result<Option<Lease>> {
     let deadline_ms = asking.now_ms + asking.lease_ms;
     let token = tx.query_opt(
         "INSERT INTO leases (part, role, node, node_name, token, deadline_ms, taken_ms, seq)
@@ -74,7 +79,7 @@ pub fn take(tx: &mut Tx<'_>, part: Part, role: &str, asking: &Asking) -> Result<
 pub fn not_to_be_had(
     tx: &mut Tx<'_>,
     role: &str,
-    asking: &Asking,
+    asking: &LeaseRequest,
     limit: u32,
 ) -> Result<Vec<Part>> {
     tx.query(
@@ -122,7 +127,7 @@ pub fn renew(tx: &mut Tx<'_>, lease: &Lease, deadline_ms: i64) -> Result<()> {
         "UPDATE leases SET deadline_ms = $4 WHERE part = $1 AND role = $2 AND token = $3",
         &[lease.part.into(), (&lease.role).into(), lease.token.into(), deadline_ms.into()],
     )?;
-    held(lease, touched)
+    require_held(lease, touched)
 }
 
 /// Gives the lease back. Harmless when it is already somebody else's. `in_order` says
@@ -166,7 +171,7 @@ pub fn fence(tx: &mut Tx<'_>, lease: &Lease) -> Result<()> {
         "UPDATE leases SET token = token WHERE part = $1 AND role = $2 AND token = $3",
         &[lease.part.into(), (&lease.role).into(), lease.token.into()],
     )?;
-    held(lease, touched)
+    require_held(lease, touched)
 }
 
 /// The number of the commit that this transaction is; fails if the lease is lost.
@@ -199,7 +204,7 @@ pub fn last_commits(tx: &mut Tx<'_>, role: &str, limit: u32) -> Result<Vec<(Part
     )
 }
 
-fn held(lease: &Lease, touched: u64) -> Result<()> {
+fn require_held(lease: &Lease, touched: u64) -> Result<()> {
     if touched == 1 { Ok(()) } else { Err(lost(lease)) }
 }
 

@@ -4,9 +4,9 @@
 //! Invariant: a change here changes nothing of what is fetched, so seeding goes on from
 //! where it got to.
 
-use crate::checksums::declared::JOB_NOTIFICATIONS;
+use crate::checksums::coverage::JOB_NOTIFICATIONS;
 use crate::ids::{ConnectionId, JobId};
-use crate::tables::connections::{self, Kind};
+use crate::tables::connections::{self, ConnectionKind};
 use crate::tables::jobs;
 use crate::{Error, Result, Tx, checksums};
 
@@ -83,7 +83,7 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, list: &[Notification], now_ms: i64) 
     }
     for it in list {
         match connections::load(tx, it.connection)? {
-            Some((Kind::Notification, _)) => {}
+            Some((ConnectionKind::Notification, _)) => {}
             Some((kind, it)) => {
                 let (name, kind) = (it.name, kind.name());
                 return Err(Error::Refused(format!(
@@ -141,7 +141,9 @@ mod tests {
         both_databases(|db| {
             let job = JobId(1);
             db.write(move |tx| {
-                for (id, kind) in [(1, Kind::Repository), (2, Kind::Notification)] {
+                for (id, kind) in
+                    [(1, ConnectionKind::Repository), (2, ConnectionKind::Notification)]
+                {
                     let it = Connection::new(ConnectionId(id), kind.name(), "web");
                     connections::save(tx, kind, &it, 0)?;
                 }

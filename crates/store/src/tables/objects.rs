@@ -6,7 +6,7 @@
 //! points to it; a row goes only after its object has gone. So a crash between any
 //! two steps leaves at worst a row that a later collection finishes.
 
-use crate::checksums::declared::OBJECTS;
+use crate::checksums::coverage::OBJECTS;
 use crate::ids::{ObjectId, Part};
 use crate::value::Row;
 use crate::{Error, Result, Tx, Value, checksums};
@@ -14,7 +14,7 @@ use crate::{Error, Result, Tx, Value, checksums};
 /// What an object is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum Kind {
+pub enum ObjectKind {
     Facts,
     Bodies,
     Pack,
@@ -22,14 +22,14 @@ pub enum Kind {
     Mirror,
 }
 
-impl Kind {
+impl ObjectKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Facts => "facts",
-            Kind::Bodies => "bodies",
-            Kind::Pack => "pack",
-            Kind::Shard => "shard",
-            Kind::Mirror => "mirror",
+            ObjectKind::Facts => "facts",
+            ObjectKind::Bodies => "bodies",
+            ObjectKind::Pack => "pack",
+            ObjectKind::Shard => "shard",
+            ObjectKind::Mirror => "mirror",
         }
     }
 }
@@ -39,7 +39,7 @@ pub fn stage(
     tx: &mut Tx<'_>,
     part: Part,
     id: ObjectId,
-    kind: Kind,
+    kind: ObjectKind,
     path: &str,
     now_ms: i64,
 ) -> Result<()> {
@@ -127,10 +127,10 @@ pub fn condemn_abandoned(tx: &mut Tx<'_>, part: Part, before_ms: i64, now_ms: i6
 pub fn condemn_staged(
     tx: &mut Tx<'_>,
     part: Part,
-    kind: Kind,
+    kind: ObjectKind,
     now_ms: i64,
     limit: u32,
-) -> Result<Vec<Condemned>> {
+) -> Result<Vec<CondemnedObject>> {
     tx.query(
         "UPDATE objects SET state = 'condemned', condemned_ms = $3
          WHERE part = $1 AND id IN (SELECT id FROM objects
@@ -138,14 +138,14 @@ pub fn condemn_staged(
                                     ORDER BY id LIMIT $4)
          RETURNING id, path, bytes",
         &[part.into(), kind.name().into(), now_ms.into(), limit.into()],
-        |row| Ok(Condemned { id: row.get(0)?, path: row.get(1)?, bytes: row.get(2)? }),
+        |row| Ok(CondemnedObject { id: row.get(0)?, path: row.get(1)?, bytes: row.get(2)? }),
     )
 }
 
 /// An object whose time has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Condemned {
+pub struct CondemnedObject {
     pub id: ObjectId,
     pub path: String,
     /// `None` when it was never published, so that nobody knows.
@@ -158,13 +158,13 @@ pub fn condemned(
     part: Part,
     before_ms: i64,
     limit: u32,
-) -> Result<Vec<Condemned>> {
+) -> Result<Vec<CondemnedObject>> {
     tx.query(
         "SELECT id, path, bytes FROM objects
          WHERE part = $1 AND state = 'condemned' AND condemned_ms < $2
          ORDER BY condemned_ms, id LIMIT $3",
         &[part.into(), before_ms.into(), limit.into()],
-        |row| Ok(Condemned { id: row.get(0)?, path: row.get(1)?, bytes: row.get(2)? }),
+        |row| Ok(CondemnedObject { id: row.get(0)?, path: row.get(1)?, bytes: row.get(2)? }),
     )
 }
 
@@ -182,7 +182,7 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<u64> {
 }
 
 /// Forgets all objects of a kind, in a copy of the rows that is without them.
-pub(crate) fn forget_kind(tx: &mut Tx<'_>, kind: Kind) -> Result<()> {
+pub(crate) fn forget_kind(tx: &mut Tx<'_>, kind: ObjectKind) -> Result<()> {
     tx.execute("DELETE FROM objects WHERE kind = $1", &[kind.name().into()])?;
     Ok(())
 }
@@ -201,7 +201,7 @@ pub fn known_paths(tx: &mut Tx<'_>, part: Part, paths: &[String]) -> Result<Vec<
 /// An object that rows point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Published {
+pub struct PublishedObject {
     pub part: Part,
     pub id: ObjectId,
     pub path: String,
@@ -209,9 +209,9 @@ pub struct Published {
     pub hash: Option<Vec<u8>>,
 }
 
-impl Published {
-    fn from_row(row: &Row<'_>) -> Result<Published> {
-        Ok(Published {
+impl PublishedObject {
+    fn from_row(row: &Row<'_>) -> Result<PublishedObject> {
+        Ok(PublishedObject {
             part: row.get(0)?,
             id: row.get(1)?,
             path: row.get(2)?,
@@ -227,13 +227,13 @@ pub fn published_after(
     part: Part,
     id: ObjectId,
     limit: u32,
-) -> Result<Vec<Published>> {
+) -> Result<Vec<PublishedObject>> {
     tx.query(
         "SELECT part, id, path, bytes, hash FROM objects
          WHERE state = 'published' AND (part, id) > ($1, $2)
          ORDER BY part, id LIMIT $3",
         &[part.into(), id.into(), limit.into()],
-        Published::from_row,
+        PublishedObject::from_row,
     )
 }
 
@@ -249,12 +249,12 @@ pub fn is_published(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<bool> {
 
 /// One object that was published. A condemned one is found too: whoever looked up
 /// its place before it was condemned may read it until its grace is over.
-pub fn find(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<Option<Published>> {
+pub fn find(tx: &mut Tx<'_>, part: Part, id: ObjectId) -> Result<Option<PublishedObject>> {
     tx.query_opt(
         "SELECT part, id, path, bytes, hash FROM objects
          WHERE part = $1 AND id = $2 AND published_ms IS NOT NULL",
         &[part.into(), id.into()],
-        Published::from_row,
+        PublishedObject::from_row,
     )
 }
 
@@ -269,7 +269,7 @@ mod tests {
     fn an_object_goes_from_staged_to_published_to_condemned_to_nothing() {
         both_databases(|db| {
             let id = ObjectId(7);
-            db.write(move |tx| stage(tx, PART, id, Kind::Facts, "chunks/3/7.facts", 10))?;
+            db.write(move |tx| stage(tx, PART, id, ObjectKind::Facts, "chunks/3/7.facts", 10))?;
             assert_eq!(db.read(move |tx| find(tx, PART, id))?, None);
             assert!(!db.write(move |tx| condemn(tx, PART, id, 11))?, "it is not published yet");
             db.write(move |tx| publish(tx, PART, id, 5, &[9; 32], 12))?;
@@ -285,7 +285,7 @@ mod tests {
             assert_eq!(db.read(|tx| condemned(tx, PART, 20, 10))?, []);
             let doomed = db.read(|tx| condemned(tx, PART, 21, 10))?;
             let path = "chunks/3/7.facts".to_owned();
-            assert_eq!(doomed, [Condemned { id, path, bytes: Some(5) }]);
+            assert_eq!(doomed, [CondemnedObject { id, path, bytes: Some(5) }]);
             let found = db.read(move |tx| find(tx, PART, id))?;
             assert!(found.is_some(), "a reader that is late still finds it");
             let asked = ["chunks/3/7.facts", "chunks/3/8.facts"].map(str::to_owned);
@@ -301,18 +301,18 @@ mod tests {
     fn a_writer_that_was_taken_for_dead_is_refused() {
         both_databases(|db| {
             let id = ObjectId(8);
-            db.write(move |tx| stage(tx, PART, id, Kind::Bodies, "chunks/3/8.warc.zst", 10))?;
+            db.write(move |tx| stage(tx, PART, id, ObjectKind::Bodies, "chunks/3/8.warc.zst", 10))?;
             assert_eq!(db.write(|tx| condemn_abandoned(tx, PART, 10, 50))?, 0);
             assert_eq!(db.write(|tx| condemn_abandoned(tx, PART, 11, 50))?, 1);
             let refused = db.write(move |tx| publish(tx, PART, id, 1, &[0; 32], 60));
             assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
-            for (id, kind) in [(9, Kind::Shard), (10, Kind::Bodies)] {
+            for (id, kind) in [(9, ObjectKind::Shard), (10, ObjectKind::Bodies)] {
                 let path = format!("shards/3/{id}");
                 db.write(move |tx| stage(tx, PART, ObjectId(id), kind, &path, 10))?;
             }
-            let doomed = db.write(|tx| condemn_staged(tx, PART, Kind::Shard, 50, 9))?;
+            let doomed = db.write(|tx| condemn_staged(tx, PART, ObjectKind::Shard, 50, 9))?;
             assert_eq!(doomed.iter().map(|it| it.id).collect::<Vec<_>>(), [ObjectId(9)]);
-            assert_eq!(db.write(|tx| condemn_staged(tx, PART, Kind::Shard, 50, 9))?, []);
+            assert_eq!(db.write(|tx| condemn_staged(tx, PART, ObjectKind::Shard, 50, 9))?, []);
             Ok(())
         });
     }

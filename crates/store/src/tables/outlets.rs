@@ -9,7 +9,7 @@ mod routes;
 pub use routes::Route;
 
 use crate::ids::{ConnectionId, JobId};
-use crate::tables::pipelines::{self, STAGES_MAX, Stage, StageKind};
+use crate::tables::pipelines::{self, PipelineStage, STAGES_MAX, StageKind};
 use crate::value::column;
 use crate::{Result, Tx};
 use page::ids::hash128;
@@ -37,7 +37,7 @@ pub struct Outlet {
 /// An output connection as it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Opening {
+pub struct OutputOpening {
     pub connection: ConnectionId,
     pub name: String,
     pub classname: String,
@@ -51,7 +51,7 @@ pub struct Opening {
 /// A transformation on the way to an output, as it is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Step {
+pub struct TransformationStep {
     pub name: String,
     pub classname: String,
     pub config: String,
@@ -122,32 +122,36 @@ pub fn of_job(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Outlet>> {
         let way = way(tx, &stages, usize::try_from(ordinal).unwrap_or(usize::MAX))?;
         outlet.bodies |= way.iter().any(|it| it.bodies);
         // What stands for the transformations on the way: nothing when there are none.
-        let said: String = way
+        let text: String = way
             .iter()
             .map(|Leg { step, .. }| format!("{}+{}!{}\n", step.classname, step.config, step.spec))
             .collect();
-        outlet.transformations = if said.is_empty() { said } else { short(&said) };
+        outlet.transformations = if text.is_empty() { text } else { short(&text) };
         outlets.push(outlet);
     }
     Ok(outlets)
 }
 
 /// The transformations on the way of a job's documents to an output, in order.
-pub fn steps_of(tx: &mut Tx<'_>, job: JobId, output: ConnectionId) -> Result<Vec<Step>> {
+pub fn steps_of(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    output: ConnectionId,
+) -> Result<Vec<TransformationStep>> {
     let stages = pipelines::load(tx, job)?;
-    let is_it = |it: &Stage| it.kind == StageKind::Output && it.connection == output;
+    let is_it = |it: &PipelineStage| it.kind == StageKind::Output && it.connection == output;
     let Some(ordinal) = stages.iter().position(is_it) else { return Ok(Vec::new()) };
     Ok(way(tx, &stages, ordinal)?.into_iter().map(|it| it.step).collect())
 }
 
 /// A step, and whether it takes the bytes of documents.
 struct Leg {
-    step: Step,
+    step: TransformationStep,
     bodies: bool,
 }
 
 /// The transformations before a stage, from the repository on.
-fn way(tx: &mut Tx<'_>, stages: &[Stage], ordinal: usize) -> Result<Vec<Leg>> {
+fn way(tx: &mut Tx<'_>, stages: &[PipelineStage], ordinal: usize) -> Result<Vec<Leg>> {
     let (mut legs, keys) = (Vec::new(), tx.keys());
     let mut before = stages.get(ordinal).and_then(|it| it.prerequisite);
     // A stage hears an earlier one, so this ends.
@@ -163,7 +167,10 @@ fn way(tx: &mut Tx<'_>, stages: &[Stage], ordinal: usize) -> Result<Vec<Leg>> {
                 let (name, classname) = (row.get(0)?, row.get(1)?);
                 let config = keys.open(row.get(2)?)?;
                 let bodies = row.get::<i64>(3)? != 0;
-                Ok(Leg { step: Step { name, classname, config, spec: spec.clone() }, bodies })
+                Ok(Leg {
+                    step: TransformationStep { name, classname, config, spec: spec.clone() },
+                    bodies,
+                })
             },
         )?);
         before = at.prerequisite;
@@ -176,7 +183,7 @@ const OPENING: &str = "c.connectionname, c.classname, c.config, c.maxcount, c.ve
     CASE WHEN r.classname IS NULL THEN 0 ELSE 1 END AS present";
 
 /// An output connection, as it is opened.
-pub fn opening(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Opening>> {
+pub fn opening(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<OutputOpening>> {
     let keys = tx.keys();
     tx.query_opt(
         &format!(
@@ -186,7 +193,7 @@ pub fn opening(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Openi
         ),
         &[connection.into()],
         |row| {
-            Ok(Opening {
+            Ok(OutputOpening {
                 connection,
                 name: row.get(column!(OPENING, "connectionname"))?,
                 classname: row.get(column!(OPENING, "classname"))?,

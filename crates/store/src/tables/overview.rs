@@ -77,7 +77,7 @@ pub struct JobOverview {
     pub id: i64,
     /// `null` if it is not defined any more.
     pub name: Option<String>,
-    pub standing: Standing,
+    pub standing: RunState,
     /// The current or last run; 0 before the first.
     pub run: i64,
     /// When that run began.
@@ -105,7 +105,7 @@ pub struct JobOverview {
     schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum RunState {
     /// It has had no run.
     #[default]
     New,
@@ -229,7 +229,7 @@ fn jobs(tx: &mut Tx<'_>, nodes: &[NodeOverview]) -> Result<Vec<JobOverview>> {
             Ok(JobOverview {
                 id: row.get(column!(JOB, "jobid"))?,
                 name: row.get(column!(JOB, "name"))?,
-                standing: standing(phase, run.unwrap_or(0), at_work),
+                standing: run_state(phase, run.unwrap_or(0), at_work),
                 run: run.unwrap_or(0),
                 start_ms: row.get(column!(JOB, "starttime"))?,
                 end_ms: row.get(column!(JOB, "endtime"))?,
@@ -252,25 +252,25 @@ fn at_work(nodes: &[NodeOverview], node: Option<i64>) -> bool {
     nodes.iter().any(|node| node.roles.contains("crawl") && is_it(node.id))
 }
 
-fn standing(phase: Option<Phase>, run: i64, at_work: bool) -> Standing {
+fn run_state(phase: Option<Phase>, run: i64, at_work: bool) -> RunState {
     match phase {
-        None => Standing::New,
-        Some(Phase::Inactive) if run == 0 => Standing::New,
-        Some(Phase::Inactive) => Standing::Ended,
-        Some(_) if at_work => Standing::Running,
-        Some(_) => Standing::Interrupted,
+        None => RunState::New,
+        Some(Phase::Inactive) if run == 0 => RunState::New,
+        Some(Phase::Inactive) => RunState::Ended,
+        Some(_) if at_work => RunState::Running,
+        Some(_) => RunState::Interrupted,
     }
 }
 
 /// Where one job stands.
-pub fn standing_of(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<Standing> {
+pub fn run_state_of(tx: &mut Tx<'_>, job: JobId, now_ms: i64) -> Result<RunState> {
     let nodes = holders(tx, now_ms)?;
     let found = tx.query_opt(
         "SELECT phase, run, node FROM job_states WHERE jobid = $1",
         &[job.into()],
         |row| {
             let phase: Phase = row.get(0)?;
-            Ok(standing(Some(phase), row.get(1)?, at_work(&nodes, row.get(2)?)))
+            Ok(run_state(Some(phase), row.get(1)?, at_work(&nodes, row.get(2)?)))
         },
     )?;
     Ok(found.unwrap_or_default())
@@ -321,8 +321,8 @@ mod tests {
     use super::*;
     use crate::ids::{CommitNumber, ConnectionId, NodeId, Part};
     use crate::objects::{Location, Objects};
-    use crate::tables::connections::{self, Connection, Kind};
-    use crate::tables::leases::{self, Asking};
+    use crate::tables::connections::{self, Connection, ConnectionKind};
+    use crate::tables::leases::{self, LeaseRequest};
     use crate::tables::nodes::{self, NewNode};
     use crate::tables::{bins, job_states, jobs};
     use crate::testing::{SAMPLE_JOB, both_databases, commit_sample};
@@ -355,7 +355,7 @@ mod tests {
             assert_eq!(links()?, None, "no job is of the web");
             db.write(|tx| {
                 let web = Connection::new(ConnectionId(1), "pages", "web");
-                connections::save(tx, Kind::Repository, &web, 0)?;
+                connections::save(tx, ConnectionKind::Repository, &web, 0)?;
                 jobs::save(tx, &jobs::Job::new(JobId(1), "a", ConnectionId(1)), 0)
             })?;
             assert_eq!(links()?, Some(Lag { behind_chunks: 1, behind_ms: 5_000 }));
@@ -372,15 +372,15 @@ mod tests {
             db.write(|tx| super::super::settings::freeze(tx, 4))?;
             let job = jobs::Job::new(JobId(1), "a", ConnectionId(1));
             db.write(move |tx| jobs::save(tx, &job, 1))?;
-            let standing = |now_ms| -> Result<Standing> {
-                let alone = db.read(move |tx| standing_of(tx, JobId(1), now_ms))?;
+            let standing = |now_ms| -> Result<RunState> {
+                let alone = db.read(move |tx| run_state_of(tx, JobId(1), now_ms))?;
                 let overview = db.read(move |tx| read(tx, now_ms))?;
                 assert_eq!(overview.jobs[0].standing, alone);
                 Ok(alone)
             };
-            assert_eq!(standing(2)?, Standing::New);
+            assert_eq!(standing(2)?, RunState::New);
             db.write(|tx| job_states::start_run(tx, JobId(1), NodeId(2), 2))?;
-            assert_eq!(standing(3)?, Standing::Interrupted);
+            assert_eq!(standing(3)?, RunState::Interrupted);
             let node = |roles: &str| NewNode {
                 name: roles.into(),
                 roles: roles.into(),
@@ -390,7 +390,7 @@ mod tests {
             for (part, roles) in [(0, "gc"), (1, "crawl")] {
                 let new = node(roles);
                 let id = db.write(move |tx| nodes::register(tx, &new, 3))?;
-                let asking = Asking {
+                let asking = LeaseRequest {
                     node: id,
                     node_name: roles.into(),
                     now_ms: 3,
@@ -398,12 +398,12 @@ mod tests {
                     skew_ms: 0,
                 };
                 db.write(move |tx| leases::take(tx, Part(part), "crawl", &asking))?;
-                let expected = [Standing::Interrupted, Standing::Running];
+                let expected = [RunState::Interrupted, RunState::Running];
                 assert_eq!(standing(4)?, expected[usize::from(roles == "crawl")], "{roles}");
             }
-            assert_eq!(standing(200)?, Standing::Interrupted, "the lease is over");
+            assert_eq!(standing(200)?, RunState::Interrupted, "the lease is over");
             db.write(|tx| job_states::end_run(tx, JobId(1), Run(1), 5))?;
-            assert_eq!(standing(6)?, Standing::Ended);
+            assert_eq!(standing(6)?, RunState::Ended);
             Ok(())
         });
     }

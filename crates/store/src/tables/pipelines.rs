@@ -4,9 +4,9 @@
 //! earlier transformation that it names. Invariants: the tree is checked before it is
 //! kept; when it changes, the job looks at everything again.
 
-use crate::checksums::declared::JOB_PIPELINES;
+use crate::checksums::coverage::JOB_PIPELINES;
 use crate::ids::{ConnectionId, JobId};
-use crate::tables::connections::{self, Kind};
+use crate::tables::connections::{self, ConnectionKind};
 use crate::tables::{jobs, registrations};
 use crate::{Error, Result, Tx, checksums};
 
@@ -29,17 +29,17 @@ impl StageKind {
     }
 
     /// The kind of connection it uses.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ConnectionKind {
         match self {
-            StageKind::Transformation => Kind::Transformation,
-            StageKind::Output => Kind::Output,
+            StageKind::Transformation => ConnectionKind::Transformation,
+            StageKind::Output => ConnectionKind::Output,
         }
     }
 }
 
 /// One stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stage {
+pub struct PipelineStage {
     /// The ordinal of the transformation it hears; `None` hears the repository.
     pub prerequisite: Option<i64>,
     /// What it does.
@@ -53,7 +53,7 @@ pub struct Stage {
 }
 
 /// Gives a job this pipeline instead of the one it had.
-pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Result<()> {
+pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[PipelineStage], now_ms: i64) -> Result<()> {
     let before = load(tx, job)?;
     if before == stages && checksums::are_whole(tx, &JOB_PIPELINES, "ownerid", job.into())? {
         return Ok(());
@@ -89,8 +89,13 @@ pub fn replace(tx: &mut Tx<'_>, job: JobId, stages: &[Stage], now_ms: i64) -> Re
 
 /// Notes the outputs that a job does not send to any more: what they have of its documents
 /// is cleaned up as these are looked at, or leave.
-fn note_former(tx: &mut Tx<'_>, job: JobId, before: &[Stage], after: &[Stage]) -> Result<()> {
-    let outputs = |stages: &[Stage]| -> Vec<ConnectionId> {
+fn note_former(
+    tx: &mut Tx<'_>,
+    job: JobId,
+    before: &[PipelineStage],
+    after: &[PipelineStage],
+) -> Result<()> {
+    let outputs = |stages: &[PipelineStage]| -> Vec<ConnectionId> {
         let ends = stages.iter().filter(|it| it.kind == StageKind::Output);
         ends.map(|it| it.connection).collect()
     };
@@ -112,7 +117,7 @@ fn note_former(tx: &mut Tx<'_>, job: JobId, before: &[Stage], after: &[Stage]) -
 }
 
 /// The pipeline of a job, in the order of its stages.
-pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Stage>> {
+pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<PipelineStage>> {
     tx.query(
         "SELECT prerequisite, kind, connectionid, description, spec FROM jobpipelines
          WHERE ownerid = $1 ORDER BY ordinal LIMIT $2",
@@ -122,7 +127,7 @@ pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Stage>> {
                 "transformation" => StageKind::Transformation,
                 _ => StageKind::Output,
             };
-            Ok(Stage {
+            Ok(PipelineStage {
                 prerequisite: row.get(0)?,
                 kind,
                 connection: row.get(2)?,
@@ -134,7 +139,7 @@ pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Stage>> {
 }
 
 /// Refuses what is no tree from the repository to outputs.
-fn check(tx: &mut Tx<'_>, stages: &[Stage]) -> Result<()> {
+fn check(tx: &mut Tx<'_>, stages: &[PipelineStage]) -> Result<()> {
     if stages.len() > STAGES_MAX {
         let number = stages.len();
         return Err(Error::Refused(format!(
@@ -156,8 +161,9 @@ fn check(tx: &mut Tx<'_>, stages: &[Stage]) -> Result<()> {
             }
             heard[before] = true;
         }
-        let is_twice =
-            |other: &Stage| other.kind == StageKind::Output && other.connection == stage.connection;
+        let is_twice = |other: &PipelineStage| {
+            other.kind == StageKind::Output && other.connection == stage.connection
+        };
         if stage.kind == StageKind::Output && stages[..ordinal].iter().any(is_twice) {
             return refused("an output takes each document once, and this one is there already");
         }
@@ -171,7 +177,7 @@ fn check(tx: &mut Tx<'_>, stages: &[Stage]) -> Result<()> {
         }
     }
     let is_idle =
-        |(stage, heard): (&Stage, &bool)| stage.kind == StageKind::Transformation && !heard;
+        |(stage, heard): (&PipelineStage, &bool)| stage.kind == StageKind::Transformation && !heard;
     match stages.iter().zip(&heard).position(is_idle) {
         Some(ordinal) => Err(Error::Refused(format!(
             "stage {ordinal} of the pipeline leads to no output: nothing hears it"
@@ -192,9 +198,13 @@ mod tests {
 
     fn make(db: &Db) -> Result<()> {
         db.write(|tx| {
-            for (id, kind) in [(1, Kind::Repository), (2, Kind::Transformation), (3, Kind::Output)]
-                .into_iter()
-                .chain([(4, Kind::Output), (5, Kind::Output)])
+            for (id, kind) in [
+                (1, ConnectionKind::Repository),
+                (2, ConnectionKind::Transformation),
+                (3, ConnectionKind::Output),
+            ]
+            .into_iter()
+            .chain([(4, ConnectionKind::Output), (5, ConnectionKind::Output)])
             {
                 let name = if id > 3 { format!("output {id}") } else { kind.name().to_owned() };
                 let it = Connection::new(ConnectionId(id), &name, "web");
@@ -204,20 +214,24 @@ mod tests {
         })
     }
 
-    fn change(prerequisite: Option<i64>) -> Stage {
+    fn change(prerequisite: Option<i64>) -> PipelineStage {
         let (kind, connection) = (StageKind::Transformation, ConnectionId(2));
-        Stage { prerequisite, kind, connection, description: None, spec: "{}".into() }
+        PipelineStage { prerequisite, kind, connection, description: None, spec: "{}".into() }
     }
 
-    fn take(prerequisite: Option<i64>) -> Stage {
-        Stage { kind: StageKind::Output, connection: ConnectionId(3), ..change(prerequisite) }
+    fn take(prerequisite: Option<i64>) -> PipelineStage {
+        PipelineStage {
+            kind: StageKind::Output,
+            connection: ConnectionId(3),
+            ..change(prerequisite)
+        }
     }
 
     #[test]
     fn a_tree_is_kept_in_order_and_a_change_looks_at_everything_again() {
         both_databases(|db| {
             make(db)?;
-            let replace = |stages: Vec<Stage>| {
+            let replace = |stages: Vec<PipelineStage>| {
                 db.write(move |tx| {
                     tx.execute("UPDATE job_states SET seedingversion = 'so far'", &[])?;
                     super::replace(tx, JOB, &stages, 5)?;
@@ -226,8 +240,10 @@ mod tests {
                     Ok((jobs::version(tx, JOB)?, seeding.is_some()))
                 })
             };
-            let to = |id, stage: Stage| Stage { connection: ConnectionId(id), ..stage };
-            let described = Stage { description: Some("third".into()), ..to(5, take(None)) };
+            let to =
+                |id, stage: PipelineStage| PipelineStage { connection: ConnectionId(id), ..stage };
+            let described =
+                PipelineStage { description: Some("third".into()), ..to(5, take(None)) };
             let second = to(4, take(Some(0)));
             let tree = vec![change(None), change(Some(0)), take(Some(1)), second, described];
             assert_eq!(replace(tree.clone())?, (Some(2), false));
@@ -249,7 +265,7 @@ mod tests {
     fn what_is_no_tree_is_refused_with_its_stage() {
         both_databases(|db| {
             make(db)?;
-            let refused = |stages: Vec<Stage>| {
+            let refused = |stages: Vec<PipelineStage>| {
                 let outcome = db.write(move |tx| super::replace(tx, JOB, &stages, 5));
                 outcome.expect_err("it is no pipeline").to_string()
             };
@@ -258,9 +274,9 @@ mod tests {
             assert!(refused(vec![take(None), take(Some(0))]).contains("hears an output"));
             assert!(refused(vec![take(None), take(None)]).contains("there already"));
             assert!(refused(vec![change(None)]).contains("leads to no output"));
-            let wrong = Stage { connection: ConnectionId(1), ..take(None) };
+            let wrong = PipelineStage { connection: ConnectionId(1), ..take(None) };
             assert!(refused(vec![wrong]).contains("kind repository"));
-            let gone = Stage { connection: ConnectionId(9), ..take(None) };
+            let gone = PipelineStage { connection: ConnectionId(9), ..take(None) };
             assert!(refused(vec![gone]).contains("not there"));
             assert!(refused(vec![take(None); STAGES_MAX + 1]).contains("at most"));
             assert_eq!(db.read(|tx| load(tx, JOB))?, [], "nothing was written");

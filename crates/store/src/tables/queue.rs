@@ -31,14 +31,14 @@ mod settle;
 pub mod sweep;
 
 pub use action::Action;
-pub use add::{Added, Adding, Candidate, add};
+pub use add::{AddContext, AddResult, Candidate, add};
 pub use again::{let_in, look_again};
 pub use due::{hasten, next_due, pull_in, unschedule, wake};
 pub use ready::peek_ready;
 pub use reason::{REASON_BYTES_MAX, Reason, ReasonCode};
-pub use settle::{Presences, Settled, Settlement, settle, settle_with};
+pub use settle::{Presences, SettledDocument, Settlement, settle, settle_with};
 
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::ids::{BinId, ChunkId, JobId, Part, QueueId, Run};
 use crate::names::names;
 use crate::tables::{counters, events, removals};
@@ -291,7 +291,7 @@ fn claim_to(
              checktime = CASE WHEN $6 IN ('clean', 'delete') THEN checktime END,
              claimed_state = CASE WHEN $6 IN ('clean', 'delete') THEN state END,
              claimed_action = CASE WHEN $6 IN ('clean', 'delete') THEN action END";
-        let count = tx.update_rows(set, &fixed, &[Kind::Int], &rows, CLAIM)? as i64;
+        let count = tx.update_rows(set, &fixed, &[ValueKind::Int], &rows, CLAIM)? as i64;
         count_moves(tx, place, &[(state, -count), (State::Active, count)])?;
         claimed += count;
     }

@@ -9,7 +9,7 @@
 
 use crate::catalog::Connector;
 use crate::ids::{ConnectionId, JobId};
-use crate::tables::connections::Kind;
+use crate::tables::connections::ConnectionKind;
 use crate::{Result, Tx};
 
 /// Registered connectors that are listed; the program has fewer.
@@ -19,7 +19,7 @@ const LISTED_MAX: u32 = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Registration {
-    pub kind: Kind,
+    pub kind: ConnectionKind,
     pub classname: String,
     /// What people read.
     pub description: String,
@@ -71,7 +71,7 @@ pub fn deregister(tx: &mut Tx<'_>, connector: &Connector, now_ms: i64) -> Result
 }
 
 /// Whether a connector is registered.
-pub fn is_registered(tx: &mut Tx<'_>, kind: Kind, classname: &str) -> Result<bool> {
+pub fn is_registered(tx: &mut Tx<'_>, kind: ConnectionKind, classname: &str) -> Result<bool> {
     let found = tx.query_opt(
         "SELECT 1 FROM registrations WHERE kind = $1 AND classname = $2",
         &[kind.name().into(), classname.into()],
@@ -87,7 +87,7 @@ pub fn list(tx: &mut Tx<'_>) -> Result<Vec<Registration>> {
          ORDER BY kind, classname LIMIT $1",
         &[LISTED_MAX.into()],
         |row| {
-            let kind = Kind::read(&row.get::<String>(0)?)?;
+            let kind = ConnectionKind::read(&row.get::<String>(0)?)?;
             let (classname, description) = (row.get(1)?, row.get(2)?);
             Ok(Registration { kind, classname, description, registered_ms: row.get(3)? })
         },

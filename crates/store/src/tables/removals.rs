@@ -13,7 +13,7 @@ mod limits;
 pub use limits::{RemovalLimit, RemovalLimits};
 
 use crate::chunkfile::document::RemoveReason;
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::ids::{JobId, Part, QueueId, Run};
 use crate::tables::counters;
 use crate::tables::queue::{Place, Reason};
@@ -75,12 +75,12 @@ pub(super) struct SettledRow<'a> {
 
 /// The marks that a commit sets and takes off, and what that does to counters.
 #[derive(Debug, Default)]
-pub(super) struct Marking {
+pub(super) struct MarkChanges {
     set: Vec<(QueueId, RemoveReason)>,
     taken_off: Vec<QueueId>,
 }
 
-impl Marking {
+impl MarkChanges {
     /// Takes in a row that is settled.
     pub(super) fn add(&mut self, row: SettledRow<'_>, deltas: &mut BTreeMap<String, i64>) {
         let has = row.presence.has_document().unwrap_or(row.had_document);
@@ -110,7 +110,7 @@ impl Marking {
         tx.update_rows(
             "UPDATE queue SET leaving = v.column2, leaving_round = $2",
             &[place.part.into(), round.into()],
-            &[Kind::Int, Kind::Text],
+            &[ValueKind::Int, ValueKind::Text],
             &rows,
             "WHERE queue.part = $1 AND queue.id = v.column1",
         )?;
@@ -119,7 +119,7 @@ impl Marking {
         tx.update_rows(
             "UPDATE queue SET leaving = NULL, leaving_round = NULL",
             &[place.part.into()],
-            &[Kind::Int],
+            &[ValueKind::Int],
             &rows,
             "WHERE queue.part = $1 AND queue.id = v.column1",
         )?;
@@ -385,7 +385,7 @@ pub fn is_marked_in(tx: &mut Tx<'_>, place: Place, round: i64) -> Result<bool> {
 /// A document that a job is to lose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Leaving {
+pub struct MarkedDocument {
     pub id: QueueId,
     pub docid: String,
     pub cause: String,
@@ -399,7 +399,7 @@ pub fn list(
     round: i64,
     id: QueueId,
     limit: u32,
-) -> Result<Vec<Leaving>> {
+) -> Result<Vec<MarkedDocument>> {
     tx.query(
         "SELECT id, docid, leaving, leaving_round FROM queue
          WHERE part = $1 AND jobid = $2 AND leaving IS NOT NULL AND (leaving_round, id) > ($3, $4)
@@ -407,7 +407,7 @@ pub fn list(
         &[place.part.into(), place.job.into(), round.into(), id.into(), limit.into()],
         |row| {
             let (id, docid, cause) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(Leaving { id, docid, cause, round: row.get(3)? })
+            Ok(MarkedDocument { id, docid, cause, round: row.get(3)? })
         },
     )
 }
@@ -422,7 +422,7 @@ pub fn unmark(tx: &mut Tx<'_>, place: Place, round: i64, limit: u32) -> Result<u
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     let taken_off = marked.iter().map(|it| it.0).collect();
-    Marking { taken_off, ..Marking::default() }.write(tx, place, 0)?;
+    MarkChanges { taken_off, ..MarkChanges::default() }.write(tx, place, 0)?;
     let mut deltas: BTreeMap<String, i64> = BTreeMap::new();
     for (_, cause) in &marked {
         *deltas.entry(counter(cause)).or_default() -= 1;

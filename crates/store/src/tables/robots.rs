@@ -15,7 +15,7 @@ const ORIGINS_MAX: u32 = 20;
 
 /// An origin's robots.txt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredRobots {
     /// Scheme, host and port.
     pub origin: String,
     /// The status of the last answer; `None` when there was none.
@@ -36,8 +36,8 @@ pub struct Stored {
 
 const COLUMNS: &str = "origin, status, body, closed, asked_ms, good_ms, failing_ms, expires_ms";
 
-fn from_row(row: &Row<'_>) -> Result<Stored> {
-    Ok(Stored {
+fn from_row(row: &Row<'_>) -> Result<StoredRobots> {
+    Ok(StoredRobots {
         origin: row.get(column!(COLUMNS, "origin"))?,
         status: row.get(column!(COLUMNS, "status"))?,
         body: row.get(column!(COLUMNS, "body"))?,
@@ -50,7 +50,7 @@ fn from_row(row: &Row<'_>) -> Result<Stored> {
 }
 
 /// What an origin's robots.txt said, if it was ever asked for.
-pub fn find(tx: &mut Tx<'_>, part: Part, origin: &str) -> Result<Option<Stored>> {
+pub fn find(tx: &mut Tx<'_>, part: Part, origin: &str) -> Result<Option<StoredRobots>> {
     if !WEB.is_there(tx)? {
         return Ok(None);
     }
@@ -63,7 +63,7 @@ pub fn find(tx: &mut Tx<'_>, part: Part, origin: &str) -> Result<Option<Stored>>
 }
 
 /// What robots.txt said of the origins of a host: with each scheme, on each port.
-pub fn of_host(tx: &mut Tx<'_>, part: Part, host: &str) -> Result<Vec<Stored>> {
+pub fn of_host(tx: &mut Tx<'_>, part: Part, host: &str) -> Result<Vec<StoredRobots>> {
     let mut found = Vec::new();
     if !WEB.is_there(tx)? {
         return Ok(found);
@@ -87,7 +87,7 @@ pub fn of_host(tx: &mut Tx<'_>, part: Part, host: &str) -> Result<Vec<Stored>> {
 }
 
 /// Writes what an origin's robots.txt said.
-pub fn save(tx: &mut Tx<'_>, part: Part, it: &Stored) -> Result<()> {
+pub fn save(tx: &mut Tx<'_>, part: Part, it: &StoredRobots) -> Result<()> {
     if !WEB.is_there(tx)? {
         return Ok(());
     }
@@ -129,7 +129,7 @@ mod tests {
                 "https://a.example",
             ];
             for origin in origins {
-                let stored = Stored {
+                let stored = StoredRobots {
                     origin: origin.into(),
                     status: Some(404),
                     body: None,
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn an_answer_is_kept_whole_and_replaced_whole() {
         both_databases(|db| {
-            let first = Stored {
+            let first = StoredRobots {
                 origin: "https://a.example".into(),
                 status: Some(200),
                 body: Some(b"User-agent: *\nDisallow: /\xff".to_vec()),
@@ -161,8 +161,12 @@ mod tests {
                 failing_ms: None,
                 expires_ms: 10,
             };
-            let second =
-                Stored { status: None, failing_ms: Some(11), expires_ms: 20, ..first.clone() };
+            let second = StoredRobots {
+                status: None,
+                failing_ms: Some(11),
+                expires_ms: 20,
+                ..first.clone()
+            };
             for stored in [first, second] {
                 let saved = stored.clone();
                 db.write(move |tx| save(tx, Part(3), &saved))?;

@@ -5,7 +5,7 @@
 //! keeps the difference between "nothing said" (NULL) and "any value" (`*`), on which the
 //! meaning of the other lists depends. What the numbers mean is `crawl::schedule`'s affair.
 
-use crate::checksums::declared::SCHEDULES;
+use crate::checksums::coverage::SCHEDULES;
 use crate::ids::JobId;
 use crate::tables::{job_states, jobs};
 use crate::value::{Row, Value, column};
@@ -19,7 +19,7 @@ pub const LIST_BYTES_MAX: usize = 64 * 1_024;
 
 /// What a schedule says of one field of a time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub enum Field {
+pub enum TimeField {
     /// Nothing: any value if a smaller field is said, else the least one.
     #[default]
     Unset,
@@ -29,22 +29,22 @@ pub enum Field {
     Of(BTreeSet<i64>),
 }
 
-impl Field {
+impl TimeField {
     /// One of some values.
-    pub fn of(values: impl IntoIterator<Item = i64>) -> Field {
-        Field::Of(values.into_iter().collect())
+    pub fn of(values: impl IntoIterator<Item = i64>) -> TimeField {
+        TimeField::Of(values.into_iter().collect())
     }
 
     /// Whether it says anything.
     pub fn is_set(&self) -> bool {
-        *self != Field::Unset
+        *self != TimeField::Unset
     }
 
     fn to_text(&self) -> Result<Option<String>> {
         let text = match self {
-            Field::Unset => return Ok(None),
-            Field::Any => "*".to_owned(),
-            Field::Of(values) => {
+            TimeField::Unset => return Ok(None),
+            TimeField::Any => "*".to_owned(),
+            TimeField::Of(values) => {
                 let values: Vec<String> = values.iter().map(i64::to_string).collect();
                 values.join(",")
             }
@@ -59,13 +59,13 @@ impl Field {
         Ok(Some(text))
     }
 
-    fn from_text(text: Option<&str>) -> Option<Field> {
+    fn from_text(text: Option<&str>) -> Option<TimeField> {
         match text {
-            None => Some(Field::Unset),
-            Some("*") => Some(Field::Any),
+            None => Some(TimeField::Unset),
+            Some("*") => Some(TimeField::Any),
             Some(list) => {
                 let values = list.split(',').map(|value| value.trim().parse().ok());
-                Some(Field::Of(values.collect::<Option<_>>()?))
+                Some(TimeField::Of(values.collect::<Option<_>>()?))
             }
         }
     }
@@ -76,17 +76,17 @@ impl Field {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Schedule {
     /// Years, such as 2030.
-    pub years: Field,
+    pub years: TimeField,
     /// 0 is January.
-    pub months: Field,
+    pub months: TimeField,
     /// Days of the month; 0 is the first.
-    pub dates: Field,
+    pub dates: TimeField,
     /// Days of the week; 0 is Sunday.
-    pub days: Field,
+    pub days: TimeField,
     /// 0 to 23.
-    pub hours: Field,
+    pub hours: TimeField,
     /// 0 to 59.
-    pub minutes: Field,
+    pub minutes: TimeField,
     /// The name of the zone whose clocks all this is read from; `None` is UTC.
     pub timezone: Option<String>,
     /// How long a run may take before it waits for the next time; `None` is no limit.
@@ -106,7 +106,7 @@ impl Schedule {
     fn from_row(row: &Row<'_>) -> Result<Schedule> {
         let list = |index: usize, name: &str| {
             let text: Option<String> = row.get(index)?;
-            Field::from_text(text.as_deref()).ok_or_else(|| {
+            TimeField::from_text(text.as_deref()).ok_or_else(|| {
                 let what = format!("{name} of a job's schedule");
                 Error::corrupt(what, "it is neither * nor numbers with commas between")
             })
@@ -138,7 +138,7 @@ pub fn load(tx: &mut Tx<'_>, job: JobId) -> Result<Vec<Schedule>> {
 /// The lists of a schedule as the table has them, in the order of [`COLUMNS`].
 fn lists(it: &Schedule) -> Result<Vec<Option<String>>> {
     let lists = [&it.years, &it.months, &it.dates, &it.days, &it.hours, &it.minutes];
-    lists.into_iter().map(Field::to_text).collect()
+    lists.into_iter().map(TimeField::to_text).collect()
 }
 
 /// Puts these schedules in the place of those that a job has. Whoever saves the job calls
@@ -186,12 +186,12 @@ mod tests {
     /// One that says something of everything.
     fn full() -> Schedule {
         Schedule {
-            years: Field::of([2030, 2027]),
-            months: Field::of(0..12),
-            dates: Field::Any,
-            days: Field::of([0]),
-            hours: Field::Unset,
-            minutes: Field::of([0, 30]),
+            years: TimeField::of([2030, 2027]),
+            months: TimeField::of(0..12),
+            dates: TimeField::Any,
+            days: TimeField::of([0]),
+            hours: TimeField::Unset,
+            minutes: TimeField::of([0, 30]),
             timezone: Some("Europe/Berlin".into()),
             window_ms: Some(7_200_000),
             repeat_ms: Some(600_000),
@@ -255,8 +255,8 @@ mod tests {
             let one = |hours| vec![Schedule { hours, ..full() }];
             let refused = [
                 vec![full(); SCHEDULES_MAX + 1],
-                one(Field::of([])),
-                one(Field::of(0..LIST_BYTES_MAX as i64)),
+                one(TimeField::of([])),
+                one(TimeField::of(0..LIST_BYTES_MAX as i64)),
             ];
             for schedules in refused {
                 assert!(db.write(move |tx| replace(tx, JOB, &schedules, 5)).is_err());

@@ -18,7 +18,7 @@ const SESSIONS_MAX: i64 = 10_000;
 
 /// A connection's session, as it stands.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredSession {
     /// A hash of how it was begun.
     pub login: String,
     /// How many logins there have been.
@@ -32,9 +32,9 @@ pub struct Stored {
 }
 
 /// Cookies are secrets.
-impl std::fmt::Debug for Stored {
+impl std::fmt::Debug for StoredSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Stored { number, since_ms, failed, .. } = self;
+        let StoredSession { number, since_ms, failed, .. } = self;
         f.debug_struct("Stored")
             .field("number", number)
             .field("since_ms", since_ms)
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Stored {
 }
 
 /// The session of a connection, if there has been any.
-pub fn find(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Stored>> {
+pub fn find(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<StoredSession>> {
     if !WEB.is_there(tx)? {
         return Ok(None);
     }
@@ -55,7 +55,7 @@ pub fn find(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Stored>>
         &[connection.into()],
         |row| {
             let failure: Option<String> = row.get(5)?;
-            Ok(Stored {
+            Ok(StoredSession {
                 login: row.get(0)?,
                 number: row.get(1)?,
                 cookies: keys.open(row.get(2)?)?,
@@ -68,7 +68,7 @@ pub fn find(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Option<Stored>>
 }
 
 /// Takes a session over, unless there is a newer one.
-pub fn save(tx: &mut Tx<'_>, connection: ConnectionId, it: &Stored) -> Result<()> {
+pub fn save(tx: &mut Tx<'_>, connection: ConnectionId, it: &StoredSession) -> Result<()> {
     if !WEB.is_there(tx)? {
         return Ok(());
     }
@@ -134,15 +134,15 @@ mod tests {
     fn a_newer_session_stays_whatever_an_older_one_says() {
         both_databases(|db| {
             let id = ConnectionId(4);
-            let second = Stored {
+            let second = StoredSession {
                 login: "how".into(),
                 number: 2,
                 cookies: "a=b".into(),
                 since_ms: 7,
                 failed: None,
             };
-            let first = Stored { number: 1, cookies: "old".into(), ..second.clone() };
-            let failed = Stored { failed: Some((9, "refused".into())), ..second.clone() };
+            let first = StoredSession { number: 1, cookies: "old".into(), ..second.clone() };
+            let failed = StoredSession { failed: Some((9, "refused".into())), ..second.clone() };
             assert_eq!(db.read(move |tx| find(tx, id))?, None);
             for (saved, stays) in
                 [(&first, &first), (&second, &second), (&first, &second), (&failed, &failed)]

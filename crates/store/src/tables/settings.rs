@@ -1,7 +1,7 @@
 //! What was fixed when the database was made: the number of parts and the public
 //! suffix list. An upgrade must move no document, so both are frozen here.
 
-use crate::checksums::declared::SETTINGS;
+use crate::checksums::coverage::SETTINGS;
 use crate::{Error, Result, Tx, Value};
 use page::domain::SuffixList;
 use std::sync::Arc;

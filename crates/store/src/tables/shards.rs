@@ -34,12 +34,12 @@ pub struct Shard {
     pub documents: i64,
     pub bytes: i64,
     pub published_ms: i64,
-    pub told: Told,
+    pub description: IndexDescription,
 }
 
 /// What an index says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct IndexDescription {
     /// How it was built: one that was built otherwise is of no use.
     pub make: String,
     /// What it says of its files.
@@ -50,7 +50,7 @@ pub struct Told {
 #[derive(Debug, Clone)]
 pub struct New {
     /// What the index says of itself.
-    pub told: Told,
+    pub description: IndexDescription,
     /// Documents in it.
     pub documents: i64,
     /// The last commit that is in, of parts that it covers.
@@ -80,9 +80,9 @@ pub fn current(tx: &mut Tx<'_>, part: Part) -> Result<Option<Shard>> {
     let Some((version, node, documents, bytes, published_ms, files)) = found else {
         return Ok(None);
     };
-    let told = serde_json::from_str(&files)
+    let description = serde_json::from_str(&files)
         .map_err(|error| Error::corrupt(format!("the shard of part {part}"), error.to_string()))?;
-    Ok(Some(Shard { part, version, node, documents, bytes, published_ms, told }))
+    Ok(Some(Shard { part, version, node, documents, bytes, published_ms, description }))
 }
 
 /// Which version each shard has.
@@ -176,7 +176,7 @@ pub fn publish(
         &[part.into()],
         |row| row.get(0),
     )?;
-    let told = serde_json::to_string(&new.told)
+    let description = serde_json::to_string(&new.description)
         .map_err(|error| Error::corrupt("what an index says of itself", error.to_string()))?;
     let seq = |part: Part| {
         new.reached.iter().find(|it| it.0 == part).map_or(CommitNumber::NONE, |it| it.1)
@@ -185,15 +185,15 @@ pub fn publish(
         part,
         version,
         seq: seq(part),
-        told: &told,
+        description: &description,
         documents: new.documents,
         bytes,
         node: lease.node,
     };
     show(tx, &shown, now_ms)?;
     for (covered, seq) in new.reached.iter().filter(|it| it.0 != part) {
-        let (told, documents, bytes) = (COVERED, 0, 0);
-        let row = VersionRow { part: *covered, seq: *seq, told, documents, bytes, ..shown };
+        let (description, documents, bytes) = (COVERED, 0, 0);
+        let row = VersionRow { part: *covered, seq: *seq, description, documents, bytes, ..shown };
         show(tx, &row, now_ms)?;
     }
     Ok(version)
@@ -205,7 +205,7 @@ struct VersionRow<'a> {
     version: i64,
     /// The last commit of the part that is in.
     seq: CommitNumber,
-    told: &'a str,
+    description: &'a str,
     documents: i64,
     bytes: i64,
     node: NodeId,
@@ -224,7 +224,7 @@ fn show(tx: &mut Tx<'_>, row: &VersionRow<'_>, now_ms: i64) -> Result<()> {
             row.part.into(),
             row.version.into(),
             row.seq.into(),
-            row.told.into(),
+            row.description.into(),
             row.documents.into(),
             row.bytes.into(),
             row.node.into(),
@@ -271,7 +271,7 @@ pub(crate) fn forget_all(tx: &mut Tx<'_>) -> Result<()> {
     for table in TABLES {
         tx.execute(&format!("DELETE FROM {table}"), &[])?;
     }
-    objects::forget_kind(tx, objects::Kind::Shard)?;
+    objects::forget_kind(tx, objects::ObjectKind::Shard)?;
     cursors::forget(tx, cursors::SEARCH)
 }
 
@@ -303,30 +303,30 @@ pub fn forget(tx: &mut Tx<'_>, part: Part, ids: &[ObjectId]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::leases::Asking;
-    use crate::tables::objects::Kind;
+    use crate::tables::leases::LeaseRequest;
+    use crate::tables::objects::ObjectKind;
     use crate::testing::both_databases;
 
     const PART: Part = Part(2);
 
     fn lease(tx: &mut Tx<'_>, node: i64) -> Result<Lease> {
         let (node, node_name) = (NodeId(node), format!("n{node}"));
-        let asking = Asking { node, node_name, now_ms: 0, lease_ms: -1, skew_ms: 0 };
+        let asking = LeaseRequest { node, node_name, now_ms: 0, lease_ms: -1, skew_ms: 0 };
         Ok(leases::take(tx, PART, "search", &asking)?.expect("it is over at once"))
     }
 
     fn added(tx: &mut Tx<'_>, name: &str, id: i64) -> Result<File> {
         let path = format!("shards/2/1-{name}");
-        objects::stage(tx, PART, ObjectId(id), Kind::Shard, &path, 0)?;
+        objects::stage(tx, PART, ObjectId(id), ObjectKind::Shard, &path, 0)?;
         let (name, object, hash) = (name.into(), ObjectId(id), Some([7; 32]));
         Ok(File { name, object, path, bytes: id, hash })
     }
 
     fn new(names: &[&str], added: Vec<File>) -> New {
         let names = names.iter().map(|it| (*it).to_owned()).collect();
-        let told = Told { make: "1".into(), meta: "{}".into() };
+        let description = IndexDescription { make: "1".into(), meta: "{}".into() };
         New {
-            told,
+            description,
             documents: 7,
             reached: vec![(PART, CommitNumber(9)), (Part(5), CommitNumber(4))],
             names,

@@ -19,7 +19,7 @@ pub const WAIT_MS: i64 = 10_000;
 /// Who asks for a slot.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Asking {
+pub struct SlotRequest {
     /// Of this connection.
     pub connection: ConnectionId,
     /// How many it allows.
@@ -35,8 +35,8 @@ pub struct Asking {
 
 /// Takes a slot, if there is one for this node. Otherwise it waits: ask again, or
 /// [`stop_waiting`].
-pub fn take(tx: &mut Tx<'_>, asking: Asking) -> Result<Option<i64>> {
-    let Asking { connection, node, claim, now_ms, .. } = asking;
+pub fn take(tx: &mut Tx<'_>, asking: SlotRequest) -> Result<Option<i64>> {
+    let SlotRequest { connection, node, claim, now_ms, .. } = asking;
     // Whoever takes slots of a connection does so one after the other.
     tx.execute(
         "INSERT INTO slot_waits (connectionid, node, since_ms, asked_ms) VALUES ($1, 0, 0, $2)
@@ -44,7 +44,7 @@ pub fn take(tx: &mut Tx<'_>, asking: Asking) -> Result<Option<i64>> {
         &[connection.into(), now_ms.into()],
     )?;
     forget_gone(tx, asking)?;
-    let taken = taken(tx, connection)?;
+    let taken = taken_slots(tx, connection)?;
     if let Some((slot, ..)) = taken.iter().find(|(_, _, known)| *known == claim) {
         return Ok(Some(*slot));
     }
@@ -85,8 +85,8 @@ pub fn stop_waiting(tx: &mut Tx<'_>, connection: ConnectionId, node: NodeId) -> 
 }
 
 /// Slots and waits of nodes that are gone go with them.
-fn forget_gone(tx: &mut Tx<'_>, asking: Asking) -> Result<()> {
-    let Asking { connection, heard_since_ms, now_ms, .. } = asking;
+fn forget_gone(tx: &mut Tx<'_>, asking: SlotRequest) -> Result<()> {
+    let SlotRequest { connection, heard_since_ms, now_ms, .. } = asking;
     let live = "SELECT id FROM nodes WHERE heartbeat_ms >= $2
                   AND state IN ('joining', 'ready', 'draining')";
     tx.execute(
@@ -103,7 +103,7 @@ fn forget_gone(tx: &mut Tx<'_>, asking: Asking) -> Result<()> {
     Ok(())
 }
 
-fn taken(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Vec<(i64, NodeId, i64)>> {
+fn taken_slots(tx: &mut Tx<'_>, connection: ConnectionId) -> Result<Vec<(i64, NodeId, i64)>> {
     tx.query(
         "SELECT slot, node, claim FROM slots WHERE connectionid = $1 ORDER BY slot LIMIT $2",
         &[connection.into(), SLOTS_MAX.into()],

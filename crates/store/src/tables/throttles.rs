@@ -5,7 +5,7 @@
 //! slowest counts. Invariants: a connection's throttles are replaced together, and
 //! whoever uses the connection can tell by its version.
 
-use crate::checksums::declared::THROTTLES;
+use crate::checksums::coverage::THROTTLES;
 use crate::ids::ConnectionId;
 use crate::tables::connections;
 use crate::{Error, Result, Tx, checksums};
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn other_throttles_are_another_version_of_their_connection() {
         both_databases(|db| {
-            let (owner, kind) = (ConnectionId(1), connections::Kind::Repository);
+            let (owner, kind) = (ConnectionId(1), connections::ConnectionKind::Repository);
             let web = connections::Connection::new(owner, "web", "web");
             db.write(move |tx| connections::save(tx, kind, &web, 0))?;
             let replace =

@@ -54,7 +54,7 @@ pub fn query<T>(
     }
     check(fixed)?;
     check(keys)?;
-    let keys = keys.iter().map(Key::of).collect::<Result<BTreeSet<Key<'_>>>>()?;
+    let keys = keys.iter().map(RowKey::of).collect::<Result<BTreeSet<RowKey<'_>>>>()?;
     let mut statement = connection.prepare_cached(text)?;
     for key in keys {
         let key = key.value();
@@ -68,18 +68,18 @@ pub fn query<T>(
 
 /// A value that rows are found by.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Key<'a> {
+enum RowKey<'a> {
     Int(i64),
     Text(&'a str),
     Blob(&'a [u8]),
 }
 
-impl<'a> Key<'a> {
-    fn of(value: &Value<'a>) -> Result<Key<'a>> {
+impl<'a> RowKey<'a> {
+    fn of(value: &Value<'a>) -> Result<RowKey<'a>> {
         match *value {
-            Value::Int(number) => Ok(Key::Int(number)),
-            Value::Text(text) => Ok(Key::Text(text)),
-            Value::Blob(bytes) => Ok(Key::Blob(bytes)),
+            Value::Int(number) => Ok(RowKey::Int(number)),
+            Value::Text(text) => Ok(RowKey::Text(text)),
+            Value::Blob(bytes) => Ok(RowKey::Blob(bytes)),
             Value::Null | Value::Real(_) => {
                 Err(Error::Statement { reason: format!("{value:?} is no key") })
             }
@@ -88,9 +88,9 @@ impl<'a> Key<'a> {
 
     fn value(&self) -> Value<'a> {
         match *self {
-            Key::Int(number) => Value::Int(number),
-            Key::Text(text) => Value::Text(text),
-            Key::Blob(bytes) => Value::Blob(bytes),
+            RowKey::Int(number) => Value::Int(number),
+            RowKey::Text(text) => Value::Text(text),
+            RowKey::Blob(bytes) => Value::Blob(bytes),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: the work grows with the rows of a part, not with its rows times its bins or
 //! jobs; each part is counted in one walk over its queue for each of the two.
 
-use super::{REPORT_BUG, Report};
+use super::{REPORT_BUG, VerifyReport};
 use crate::ids::{JobId, Part};
 use crate::tables::{counters, ingests, queue, removals};
 use crate::{Db, Result};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const COUNTERS_MAX: u32 = 1_000_000;
 
 /// I7: counters equal counts.
-pub(super) fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+pub(super) fn check_counters(db: &Db, part: Part, report: &mut VerifyReport) -> Result<()> {
     let (kept, counted) = db.read(move |tx| {
         let kept = counters::of_part(tx, part, COUNTERS_MAX)?;
         let mut counted = queue::count_part(tx, part)?;
@@ -49,7 +49,7 @@ pub(super) fn check_counters(db: &Db, part: Part, report: &mut Report) -> Result
 
 /// A bin counts its documents, and is marked if one of them is ready: otherwise
 /// nobody would ever look.
-pub(super) fn check_bins(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+pub(super) fn check_bins(db: &Db, part: Part, report: &mut VerifyReport) -> Result<()> {
     let wrong: Vec<(String, i64, i64)> = db.read(move |tx| {
         // No index leads from a bin to its documents: both sides are added up by bin.
         tx.query(

@@ -1,12 +1,12 @@
 //! Rows against their checksums.
 
-use super::{PAGE, Report};
-use crate::checksums::{self, Place};
+use super::{PAGE, VerifyReport};
+use crate::checksums::{self, ScanPosition};
 use crate::{Db, Result};
 
 /// Names the rows that are not as they were written.
-pub(super) fn check(db: &Db, report: &mut Report) -> Result<()> {
-    let mut next = Some(Place::default());
+pub(super) fn check(db: &Db, report: &mut VerifyReport) -> Result<()> {
+    let mut next = Some(ScanPosition::default());
     while let Some(place) = next {
         let found = db.read(move |tx| checksums::damaged_after(tx, place.clone(), PAGE))?;
         report.rows += found.rows;

@@ -3,10 +3,10 @@
 use super::*;
 use crate::ids::{BinId, ConnectionId, JobId, Run};
 use crate::objects::Location;
-use crate::tables::claims::{self, Claim, Claimant, Homes};
+use crate::tables::claims::{self, Claim, ClaimingDocument, Homes};
 use crate::tables::counters;
 use crate::tables::ingests::{self, Ingest, Move, Ownership};
-use crate::tables::queue::{self, Adding, Candidate, Place};
+use crate::tables::queue::{self, AddContext, Candidate, Place};
 use crate::testing::{SAMPLE_JOB, both_databases, candidate, commit_sample, on_sqlite, steps};
 use page::ids::DocHash;
 
@@ -135,7 +135,7 @@ fn kept(tx: &mut crate::Tx<'_>, claims: bool) -> Result<Ingest> {
     let moves = [Move { before: None, after: Some(row.clone()) }];
     ingests::save(tx, Part(3), ConnectionId(5), &moves)?;
     let home = Homes::load(tx)?.of(&uri);
-    let by = Claimant { connection: row.connection, dochash: row.dochash, part: Part(3) };
+    let by = ClaimingDocument { connection: row.connection, dochash: row.dochash, part: Part(3) };
     let claim = Claim { uri_hash, by, ordinal: 1 };
     let added: &[Claim] = if claims { &[claim] } else { &[] };
     claims::save(tx, home, ConnectionId(5), added)?;
@@ -182,7 +182,7 @@ fn queue_hosts(tx: &mut crate::Tx<'_>, hosts: i64) -> Result<()> {
             seed: true,
             ..candidate(host * 2 + number, format!("http://{name}/{number}"), &name)
         };
-        let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &[document(0), document(1)])?;
     }
     Ok(())

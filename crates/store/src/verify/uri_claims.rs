@@ -4,9 +4,9 @@
 //! nothing else. What was delivered before there were claims has none until it is looked at
 //! again, and is left out.
 
-use super::{PAGE, Report};
+use super::{PAGE, VerifyReport};
 use crate::ids::{ConnectionId, Part};
-use crate::tables::claims::{self, Claim, Homes, Listed};
+use crate::tables::claims::{self, Claim, Homes, ListedClaim};
 use crate::tables::ingests::{self, Ingest, Ownership};
 use crate::{Db, Result, Tx};
 use page::ids::DocHash;
@@ -20,7 +20,7 @@ type UriKey = (ConnectionId, Vec<u8>);
 type Difference = (String, &'static str);
 
 /// Checks the claims that lie in a part, and those of its documents.
-pub(super) fn check(db: &Db, part: Part, report: &mut Report) -> Result<()> {
+pub(super) fn check(db: &Db, part: Part, report: &mut VerifyReport) -> Result<()> {
     let mut at = (ConnectionId(i64::MIN), Vec::new());
     loop {
         let from = at.clone();
@@ -46,7 +46,7 @@ fn check_claims(
 ) -> Result<(Option<UriKey>, Vec<Difference>)> {
     let mut page = claims::after(tx, part, after.0, &after.1, PAGE)?;
     let is_last = page.len() < PAGE as usize;
-    let key = |it: &Listed| (it.output, it.claim.uri_hash.clone());
+    let key = |it: &ListedClaim| (it.output, it.claim.uri_hash.clone());
     if let Some(last) = page.last().map(key).filter(|_| !is_last) {
         // The rest of its claims may be on the next page.
         let whole = page.iter().take_while(|it| key(it) != last).count();
@@ -58,7 +58,7 @@ fn check_claims(
     for group in page.chunk_by(|one, other| key(one) == key(other)) {
         let claims: Vec<Claim> = group.iter().map(|it| it.claim.clone()).collect();
         let owner = claims::owner(&claims).map(|it| it.by);
-        for Listed { output, claim } in group {
+        for ListedClaim { output, claim } in group {
             let row = row_of(tx, *output, claim)?;
             let what = || {
                 let document = claim.by.dochash.to_hex();

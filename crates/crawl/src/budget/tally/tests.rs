@@ -4,8 +4,8 @@
 use super::*;
 use proptest::prelude::*;
 
-fn limits() -> Limits {
-    Limits { suspects_max: 10, ..Limits::default() }
+fn limits() -> BudgetLimits {
+    BudgetLimits { suspects_max: 10, ..BudgetLimits::default() }
 }
 
 fn tally(name: &str) -> Tally {
@@ -27,7 +27,7 @@ fn a_pattern_closes_with_its_five_hundredth_stale_document() {
     feed(&mut it, 499, Novelty::Stale, false);
     assert_eq!(it.closed, None);
     feed(&mut it, 1, Novelty::Stale, false);
-    assert_eq!(it.closed, Some(Rule::Stale));
+    assert_eq!(it.closed, Some(BudgetRule::Stale));
     assert_eq!((it.documents, it.stale, it.deep), (500, 500, 0));
 }
 
@@ -37,12 +37,12 @@ fn documents_with_news_keep_a_pattern_open_and_open_it_again() {
     for _ in 0..1_000 {
         feed(&mut it, 9, Novelty::Stale, false);
         feed(&mut it, 1, Novelty::Fresh, false);
-        assert!(!matches!(it.closed, Some(Rule::Stale)), "nine of ten are not nearly all");
+        assert!(!matches!(it.closed, Some(BudgetRule::Stale)), "nine of ten are not nearly all");
     }
     let mut it = tally("a.example/#");
     feed(&mut it, 1_000, Novelty::Stale, false);
     feed(&mut it, 40, Novelty::Fresh, false);
-    assert_eq!(it.closed, Some(Rule::Stale), "a few are not enough");
+    assert_eq!(it.closed, Some(BudgetRule::Stale), "a few are not enough");
     feed(&mut it, 60, Novelty::Fresh, false);
     assert_eq!(it.closed, None);
 }
@@ -53,13 +53,13 @@ fn documents_that_are_alike_close_later_and_sooner_when_deep() {
     feed(&mut it, 999, Novelty::Alike, false);
     assert_eq!(it.closed, None);
     feed(&mut it, 1, Novelty::Alike, false);
-    assert_eq!(it.closed, Some(Rule::Alike));
+    assert_eq!(it.closed, Some(BudgetRule::Alike));
     let mut it = tally("a.example/#");
     feed(&mut it, 100, Novelty::Alike, false);
     feed(&mut it, 499, Novelty::Alike, true);
     assert_eq!(it.closed, None);
     feed(&mut it, 1, Novelty::Alike, true);
-    assert_eq!(it.closed, Some(Rule::Deep));
+    assert_eq!(it.closed, Some(BudgetRule::Deep));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn trust_grows_with_what_is_good() {
     assert_eq!((it.closed, it.is_out_of_trust(&limits())), (None, false));
     it.suspects += 1;
     it.settle(&limits());
-    assert_eq!(it.closed, Some(Rule::Suspects));
+    assert_eq!(it.closed, Some(BudgetRule::Suspects));
 }
 
 #[test]

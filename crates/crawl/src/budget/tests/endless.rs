@@ -1,7 +1,7 @@
 //! T13: sites without end, each with 200 real pages among its traps. At most 5,000
 //! pages are fetched, all real ones are found, and the trap has a name.
 
-use super::{Answer, Outcome, Rule, crawl, number, words};
+use super::{Answer, BudgetRule, Outcome, crawl, number, words};
 use std::collections::BTreeSet;
 
 const REAL: usize = 200;
@@ -227,7 +227,7 @@ fn explore(traps: &[Trap], width: usize) -> Outcome {
 }
 
 /// Explores one trap, whose pages name many more, and sees what it is called.
-fn explore_one(trap: Trap, pattern: &str, rule: Rule) {
+fn explore_one(trap: Trap, pattern: &str, rule: BudgetRule) {
     let outcome = explore(&[trap], 20);
     let is_named = |name: &str| name == format!("{pattern} {}", rule.code());
     assert!(outcome.closed.keys().any(|name| is_named(name)), "{}", outcome.report());
@@ -241,35 +241,35 @@ fn a_site_of_all_traps_ends() {
 
 #[test]
 fn a_calendar_ends() {
-    explore_one(Trap::Calendar, "www.trap-site.com/calendar/#/#/#", Rule::Alike);
+    explore_one(Trap::Calendar, "www.trap-site.com/calendar/#/#/#", BudgetRule::Alike);
 }
 
 #[test]
 fn a_calendar_of_one_sentence_ends() {
-    explore_one(Trap::Months, "www.trap-site.com/months/#/#", Rule::Deep);
+    explore_one(Trap::Months, "www.trap-site.com/months/#/#", BudgetRule::Deep);
 }
 
 #[test]
 fn facets_end() {
-    explore_one(Trap::Facets, "www.trap-site.com/shop?*", Rule::Combinations);
+    explore_one(Trap::Facets, "www.trap-site.com/shop?*", BudgetRule::Combinations);
 }
 
 #[test]
 fn session_ids_end() {
-    explore_one(Trap::Sessions, "www.trap-site.com/s/#/*", Rule::Stale);
+    explore_one(Trap::Sessions, "www.trap-site.com/s/#/*", BudgetRule::Stale);
 }
 
 #[test]
 fn subdomains_end() {
-    explore_one(Trap::Subdomains, "*.trap-site.com", Rule::Suspects);
+    explore_one(Trap::Subdomains, "*.trap-site.com", BudgetRule::Suspects);
 }
 
 #[test]
 fn pages_that_are_missing_end() {
-    explore_one(Trap::NotFound, "www.trap-site.com/*", Rule::Suspects);
+    explore_one(Trap::NotFound, "www.trap-site.com/*", BudgetRule::Suspects);
 }
 
 #[test]
 fn a_walk_of_all_shapes_ends() {
-    explore_one(Trap::Walk, "www.trap-site.com/*", Rule::Suspects);
+    explore_one(Trap::Walk, "www.trap-site.com/*", BudgetRule::Suspects);
 }

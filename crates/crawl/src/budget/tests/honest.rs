@@ -1,7 +1,7 @@
 //! Large sites that mean well lose nothing: shops, forums, archives, wikis, and what
 //! looks like a trap at first.
 
-use super::{Answer, Limits, Outcome, crawl, number, words};
+use super::{Answer, BudgetLimits, Outcome, crawl, number, words};
 
 const HOST: &str = "http://www.good-site.org";
 const PAGES_MAX: usize = 50_000;
@@ -155,7 +155,7 @@ fn a_wiki_of_more_titles_than_are_counted_is_found_whole() {
         Answer { text, links: further.map(title).collect() }
     });
     assert_eq!(outcome.fetched.len(), TITLES);
-    assert!(outcome.budgets.tallies() <= Limits::default().tallies_max);
+    assert!(outcome.budgets.tallies() <= BudgetLimits::default().tallies_max);
 }
 
 #[test]

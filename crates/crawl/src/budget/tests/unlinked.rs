@@ -10,18 +10,18 @@ fn url(number: i64) -> String {
 }
 
 /// Fetches pages of a host, each of which says something new.
-fn see(it: &mut Budgets, numbers: std::ops::Range<i64>, change: impl Fn(&mut Seen<'_>)) {
+fn see(it: &mut Budgets, numbers: std::ops::Range<i64>, change: impl Fn(&mut FetchedDocument<'_>)) {
     for number in numbers {
         let url = url(number);
-        let mut seen = Seen {
+        let mut seen = FetchedDocument {
             job: JOB,
             part: PART,
             bin: bin(&url),
             url: &url,
             dochash: DocHash::of(&url),
             hops: 1,
-            said: news(number.cast_unsigned()),
-            look: Look::First,
+            content: news(number.cast_unsigned()),
+            look: LookKind::First,
             host_pages: HOST_PAGES,
             is_named_elsewhere: false,
         };
@@ -30,9 +30,9 @@ fn see(it: &mut Budgets, numbers: std::ops::Range<i64>, change: impl Fn(&mut See
     }
 }
 
-fn judge(it: &mut Budgets, host_pages: i64) -> Option<Closed> {
+fn judge(it: &mut Budgets, host_pages: i64) -> Option<ClosedPattern> {
     let url = url(-1);
-    it.judge(&Link {
+    it.judge(&CandidateLink {
         job: JOB,
         bin: bin(&url),
         url: &url,
@@ -45,7 +45,7 @@ fn judge(it: &mut Budgets, host_pages: i64) -> Option<Closed> {
 }
 
 fn is_closed(it: &mut Budgets) -> bool {
-    judge(it, HOST_PAGES).is_some_and(|closed| closed.rule == Rule::Unlinked)
+    judge(it, HOST_PAGES).is_some_and(|closed| closed.rule == BudgetRule::Unlinked)
 }
 
 #[test]
@@ -55,7 +55,10 @@ fn random_text_ends_at_a_host_that_nobody_links_to_and_people_are_told_what_rais
     assert!(!is_closed(&mut it));
     see(&mut it, HOST_PAGES..HOST_PAGES + 1, |_| ());
     let closed = judge(&mut it, HOST_PAGES).expect("it has as many as it may have");
-    assert_eq!((closed.rule, closed.documents, closed.outside), (Rule::Unlinked, HOST_PAGES, 0));
+    assert_eq!(
+        (closed.rule, closed.documents, closed.outside),
+        (BudgetRule::Unlinked, HOST_PAGES, 0)
+    );
     let words = closed.explain();
     assert!(words.contains("20 pages like random.example/*"), "{words}");
     assert!(words.contains("--host-pages"), "{words}");
@@ -64,11 +67,11 @@ fn random_text_ends_at_a_host_that_nobody_links_to_and_people_are_told_what_rais
 
     let rows = it.take_changed(PART);
     let host = rows.iter().find(|row| row.pattern == "random.example/*").unwrap();
-    assert_eq!(Closed::of(host), Some(closed), "hosts and status tell of it");
+    assert_eq!(ClosedPattern::of(host), Some(closed), "hosts and status tell of it");
     see(&mut it, 100..101, |seen| seen.host_pages = 50);
     let rows = it.take_changed(PART);
     let host = rows.iter().find(|row| row.pattern == "random.example/*").unwrap();
-    assert_eq!(Closed::of(host), None, "it is open again");
+    assert_eq!(ClosedPattern::of(host), None, "it is open again");
 }
 
 #[test]
@@ -94,7 +97,7 @@ fn each_link_from_another_host_allows_a_hundred_pages_more_and_a_restart_remembe
 
 #[test]
 fn links_are_kept_over_a_restart_before_there_are_many_pages() {
-    let mut it = budgets(Limits { saved_documents: 100, ..SMALL });
+    let mut it = budgets(BudgetLimits { saved_documents: 100, ..SMALL });
     for _ in 0..10 {
         it.link_outside(JOB, bin(&url(0)));
     }

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::time::Instant;
 
-pub(super) const SMALL: Limits = Limits {
+pub(super) const SMALL: BudgetLimits = BudgetLimits {
     tallies_max: 10_000,
     stale_documents: 10,
     deep_documents: 300,
@@ -19,49 +19,60 @@ pub(super) const SMALL: Limits = Limits {
     saved_documents: 5,
 };
 
-pub(super) fn budgets(limits: Limits) -> Budgets {
+pub(super) fn budgets(limits: BudgetLimits) -> Budgets {
     Budgets::new(limits, Arc::new(SuffixList::bundled().clone()))
 }
 
 /// A text by a number: each is like none other.
-pub(super) fn news(number: u64) -> Said<'static> {
+pub(super) fn news(number: u64) -> ContentDigest<'static> {
     let simhash = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
-    Said::Words { text: "", hash: page::ids::hash128(&number.to_le_bytes()), simhash }
+    ContentDigest::Words { text: "", hash: page::ids::hash128(&number.to_le_bytes()), simhash }
 }
 
 /// A text by a number: the same words, and far from those before it.
-fn alike(number: u64) -> Said<'static> {
-    let Said::Words { hash, simhash, .. } = news(number) else { unreachable!("news are words") };
-    Said::Words { text: "nothing is planned for today, come back another day", hash, simhash }
+fn alike(number: u64) -> ContentDigest<'static> {
+    let ContentDigest::Words { hash, simhash, .. } = news(number) else {
+        unreachable!("news are words")
+    };
+    ContentDigest::Words {
+        text: "nothing is planned for today, come back another day",
+        hash,
+        simhash,
+    }
 }
 
-fn see(budgets: &mut Budgets, url: &str, hops: i64, said: Said<'_>) -> Novelty {
-    let seen = Seen {
+fn see(budgets: &mut Budgets, url: &str, hops: i64, content: ContentDigest<'_>) -> Novelty {
+    let seen = FetchedDocument {
         job: JOB,
         part: PART,
         bin: bin(url),
         url,
         dochash: DocHash::of(url),
         hops,
-        said,
-        look: Look::First,
+        content,
+        look: LookKind::First,
         host_pages: NO_LIMIT,
         is_named_elsewhere: false,
     };
     budgets.fetched(&seen)
 }
 
-fn judge(budgets: &mut Budgets, url: &str, from: Option<Novelty>) -> Option<Rule> {
+fn judge(budgets: &mut Budgets, url: &str, from: Option<Novelty>) -> Option<BudgetRule> {
     judge_at(budgets, url, 3, from)
 }
 
-fn judge_at(budgets: &mut Budgets, url: &str, hops: i64, from: Option<Novelty>) -> Option<Rule> {
+fn judge_at(
+    budgets: &mut Budgets,
+    url: &str,
+    hops: i64,
+    from: Option<Novelty>,
+) -> Option<BudgetRule> {
     budgets.judge(&link(url, hops, from)).map(|closed| closed.rule)
 }
 
-fn link(url: &str, hops: i64, from: Option<Novelty>) -> Link<'_> {
+fn link(url: &str, hops: i64, from: Option<Novelty>) -> CandidateLink<'_> {
     let (bin, dochash, host_pages) = (bin(url), DocHash::of(url), NO_LIMIT);
-    Link { job: JOB, bin, url, dochash, hops, from, host_pages, list_depth: 0 }
+    CandidateLink { job: JOB, bin, url, dochash, hops, from, host_pages, list_depth: 0 }
 }
 
 const FRESH: Option<Novelty> = Some(Novelty::Fresh);
@@ -71,19 +82,23 @@ const STALE: Option<Novelty> = Some(Novelty::Stale);
 #[test]
 fn a_stale_pattern_is_closed_for_everybody_but_seeds() {
     let mut it = budgets(SMALL);
-    see(&mut it, "http://a.example/", 0, Said::Nothing);
+    see(&mut it, "http://a.example/", 0, ContentDigest::Nothing);
     for number in 0..10 {
         assert_eq!(judge(&mut it, "http://a.example/x/99", FRESH), None);
-        see(&mut it, &format!("http://a.example/x/{number}"), 1, Said::Nothing);
+        see(&mut it, &format!("http://a.example/x/{number}"), 1, ContentDigest::Nothing);
     }
     for from in [None, FRESH, ALIKE, STALE] {
-        assert_eq!(judge(&mut it, "http://a.example/x/99", from), Some(Rule::Stale), "{from:?}");
+        assert_eq!(
+            judge(&mut it, "http://a.example/x/99", from),
+            Some(BudgetRule::Stale),
+            "{from:?}"
+        );
     }
     assert_eq!(judge_at(&mut it, "http://a.example/x/99", 0, None), None, "a seed");
     assert_eq!(judge(&mut it, "http://a.example/y/99", FRESH), None, "another pattern");
     assert_eq!(judge(&mut it, "http://b.example/x/99", FRESH), None, "another host");
     let url = "http://a.example/x/99";
-    let link = Link { job: JobId(9), ..link(url, 3, FRESH) };
+    let link = CandidateLink { job: JobId(9), ..link(url, 3, FRESH) };
     assert_eq!(it.judge(&link), None, "another job");
 }
 
@@ -95,13 +110,13 @@ fn pages_that_are_alike_may_not_name_more_and_others_may() {
         assert_eq!(judge(&mut it, "http://a.example/x/99", ALIKE), None);
     }
     assert_eq!(see(&mut it, "http://a.example/x/399", 1, alike(399)), Novelty::Alike);
-    assert_eq!(judge(&mut it, "http://a.example/x/99", ALIKE), Some(Rule::Alike));
+    assert_eq!(judge(&mut it, "http://a.example/x/99", ALIKE), Some(BudgetRule::Alike));
     assert_eq!(judge(&mut it, "http://a.example/x/99", FRESH), None);
     assert_eq!(judge(&mut it, "http://a.example/x/99", None), None, "who named it is not known");
     let text = "a page with something to say about green lamps made of glass and brass";
-    let said = Said::Words { text, hash: [1; 16], simhash: 1 };
-    assert_eq!(see(&mut it, "http://a.example/x/400", 1, said), Novelty::Alike, "one of many");
-    assert_eq!(see(&mut it, "http://a.example/other", 1, said), Novelty::Stale, "its double");
+    let content = ContentDigest::Words { text, hash: [1; 16], simhash: 1 };
+    assert_eq!(see(&mut it, "http://a.example/x/400", 1, content), Novelty::Alike, "one of many");
+    assert_eq!(see(&mut it, "http://a.example/other", 1, content), Novelty::Stale, "its double");
 }
 
 #[test]
@@ -110,7 +125,7 @@ fn far_from_every_seed_they_may_not_sooner() {
     for number in 0..300 {
         see(&mut it, &format!("http://a.example/x/{number}"), 21, alike(number));
     }
-    assert_eq!(judge_at(&mut it, "http://a.example/x/99", 21, ALIKE), Some(Rule::Deep));
+    assert_eq!(judge_at(&mut it, "http://a.example/x/99", 21, ALIKE), Some(BudgetRule::Deep));
     assert_eq!(judge_at(&mut it, "http://a.example/x/99", 20, ALIKE), None, "a near one");
     assert_eq!(judge_at(&mut it, "http://a.example/x/99", 21, FRESH), None);
 }
@@ -128,7 +143,7 @@ fn combined_parameters_are_closed_and_few_are_not() {
     }
     assert_eq!(
         judge(&mut it, "http://a.example/list?a=1&b=1&d=1", FRESH),
-        Some(Rule::Combinations)
+        Some(BudgetRule::Combinations)
     );
     assert_eq!(judge(&mut it, "http://a.example/list?a=1&d=1", FRESH), None);
     assert_eq!(judge(&mut it, "http://a.example/list", FRESH), None);
@@ -142,16 +157,16 @@ fn a_good_pattern_is_spared_when_its_family_closes() {
     }
     for number in 0..2_000 {
         let url = format!("http://a.example/index.php?id=7&{}=1", ["ab", "cd", "ef"][number % 3]);
-        see(&mut it, &url, 1, Said::Nothing);
+        see(&mut it, &url, 1, ContentDigest::Nothing);
     }
-    assert_eq!(judge(&mut it, "http://a.example/index.php?new=1", FRESH), Some(Rule::Stale));
+    assert_eq!(judge(&mut it, "http://a.example/index.php?new=1", FRESH), Some(BudgetRule::Stale));
     assert_eq!(judge(&mut it, "http://a.example/index.php?id=99", FRESH), None);
 }
 
 #[test]
 fn pages_without_news_lose_the_right_to_name_others_and_good_ones_do_not() {
     let mut it = budgets(SMALL);
-    see(&mut it, "http://a.example/", 0, Said::Nothing);
+    see(&mut it, "http://a.example/", 0, ContentDigest::Nothing);
     let name = |n: usize| {
         format!(
             "http://a.example/{}",
@@ -160,12 +175,16 @@ fn pages_without_news_lose_the_right_to_name_others_and_good_ones_do_not() {
     };
     for number in 0..10 {
         assert_eq!(judge(&mut it, &name(number), STALE), None, "{number}");
-        assert_eq!(see(&mut it, &name(number), 1, Said::Nothing), Novelty::Stale);
+        assert_eq!(see(&mut it, &name(number), 1, ContentDigest::Nothing), Novelty::Stale);
         assert_eq!(judge(&mut it, &name(100 + number), STALE).is_none(), number < 9, "queued");
     }
-    assert_eq!(judge(&mut it, &name(50), STALE), Some(Rule::Suspects));
+    assert_eq!(judge(&mut it, &name(50), STALE), Some(BudgetRule::Suspects));
     assert_eq!(judge(&mut it, &name(50), FRESH), None, "a page with news names it");
-    assert_eq!(judge(&mut it, &name(101), None), Some(Rule::Suspects), "in the queue since before");
+    assert_eq!(
+        judge(&mut it, &name(101), None),
+        Some(BudgetRule::Suspects),
+        "in the queue since before"
+    );
     assert_eq!(judge(&mut it, &name(51), None), None, "in the queue by somebody else");
     for number in 0..20 {
         see(&mut it, &format!("http://a.example/good/{number}"), 1, news(number));
@@ -178,16 +197,16 @@ fn hosts_of_a_domain_are_limited_by_what_they_say_and_by_number() {
     let host = |n: usize| format!("http://h{n}.site.org/");
     let mut it = budgets(SMALL);
     for number in 0..40 {
-        see(&mut it, &host(number), 1, Said::Nothing);
+        see(&mut it, &host(number), 1, ContentDigest::Nothing);
     }
-    assert_eq!(judge(&mut it, &host(99), FRESH), Some(Rule::StaleHosts));
+    assert_eq!(judge(&mut it, &host(99), FRESH), Some(BudgetRule::StaleHosts));
     assert_eq!(judge(&mut it, "http://h3.site.org/new", FRESH), None, "a host that is known");
     assert_eq!(judge(&mut it, "http://h3.site.net/", FRESH), None, "another domain");
     let mut it = budgets(SMALL);
     for number in 0..110 {
         see(&mut it, &host(number), 1, news(number as u64));
     }
-    assert_eq!(judge(&mut it, &host(999), FRESH), Some(Rule::Hosts));
+    assert_eq!(judge(&mut it, &host(999), FRESH), Some(BudgetRule::Hosts));
     assert_eq!(judge(&mut it, "http://h3.site.org/new", FRESH), None);
 }
 
@@ -195,18 +214,18 @@ fn hosts_of_a_domain_are_limited_by_what_they_say_and_by_number() {
 fn what_was_fetched_before_is_no_evidence() {
     let mut it = budgets(SMALL);
     let text = "the same as ever";
-    let said = Said::Words { text: "", hash: text_hash(text), simhash: simhash(text) };
-    let looks = [(Look::Changed, Novelty::Fresh), (Look::Same, Novelty::Stale)];
+    let content = ContentDigest::Words { text: "", hash: text_hash(text), simhash: simhash(text) };
+    let looks = [(LookKind::Changed, Novelty::Fresh), (LookKind::Same, Novelty::Stale)];
     for (look, novelty) in looks.into_iter().cycle().take(100) {
         let url = "http://a.example/news/1";
-        let seen = Seen {
+        let seen = FetchedDocument {
             job: JOB,
             part: PART,
             bin: bin(url),
             url,
             dochash: DocHash::of(url),
             hops: 1,
-            said,
+            content,
             look,
             host_pages: NO_LIMIT,
             is_named_elsewhere: false,
@@ -215,7 +234,11 @@ fn what_was_fetched_before_is_no_evidence() {
     }
     assert_eq!(judge(&mut it, "http://a.example/news/2", FRESH), None);
     assert_eq!(it.take_changed(PART), []);
-    assert_eq!(see(&mut it, "http://a.example/news/1/print", 1, said), Novelty::Stale, "a double");
+    assert_eq!(
+        see(&mut it, "http://a.example/news/1/print", 1, content),
+        Novelty::Stale,
+        "a double"
+    );
 }
 
 #[test]
@@ -228,13 +251,13 @@ fn what_facts_say_is_told_apart() {
         simhash: 5,
         ..page::facts::Facts::default()
     };
-    let words = Said::Words { text: "words", hash: [4; 16], simhash: 5 };
-    assert_eq!(Said::of(&facts("text/html", "words")), words);
-    assert_eq!(Said::of(&facts("text/html", "")), Said::Nothing);
-    assert_eq!(Said::of(&facts("application/xhtml+xml", "")), Said::Nothing);
-    assert_eq!(Said::of(&facts("text/plain", "words")), words);
+    let words = ContentDigest::Words { text: "words", hash: [4; 16], simhash: 5 };
+    assert_eq!(ContentDigest::of(&facts("text/html", "words")), words);
+    assert_eq!(ContentDigest::of(&facts("text/html", "")), ContentDigest::Nothing);
+    assert_eq!(ContentDigest::of(&facts("application/xhtml+xml", "")), ContentDigest::Nothing);
+    assert_eq!(ContentDigest::of(&facts("text/plain", "words")), words);
     for file in ["application/pdf", "image/png", "application/xml", "application/rss+xml", ""] {
-        assert_eq!(Said::of(&facts(file, "")), Said::Bytes([3; 16]), "{file}");
+        assert_eq!(ContentDigest::of(&facts(file, "")), ContentDigest::Bytes([3; 16]), "{file}");
     }
 }
 
@@ -242,8 +265,8 @@ fn what_facts_say_is_told_apart() {
 fn files_that_are_not_read_are_stale_only_as_doubles() {
     let mut it = budgets(SMALL);
     for number in 0..1_000u32 {
-        let said = Said::Bytes(page::ids::hash128(&number.to_le_bytes()));
-        let novelty = see(&mut it, &format!("http://a.example/file/{number}.pdf"), 1, said);
+        let content = ContentDigest::Bytes(page::ids::hash128(&number.to_le_bytes()));
+        let novelty = see(&mut it, &format!("http://a.example/file/{number}.pdf"), 1, content);
         assert_eq!(novelty, Novelty::Fresh);
     }
     assert_eq!(judge(&mut it, "http://a.example/file/5000.pdf", FRESH), None);
@@ -268,10 +291,10 @@ fn only_what_changed_is_taken_and_only_of_the_part() {
 
 #[test]
 fn ever_new_patterns_do_not_push_out_a_large_one() {
-    let mut it = budgets(Limits { tallies_max: 100, ..SMALL });
-    see(&mut it, "http://a.example/", 0, Said::Nothing);
+    let mut it = budgets(BudgetLimits { tallies_max: 100, ..SMALL });
+    see(&mut it, "http://a.example/", 0, ContentDigest::Nothing);
     for number in 0..20 {
-        see(&mut it, &format!("http://a.example/x/{number}"), 1, Said::Nothing);
+        see(&mut it, &format!("http://a.example/x/{number}"), 1, ContentDigest::Nothing);
     }
     let letters = |mut n: u64| {
         let mut name = String::new();
@@ -285,7 +308,7 @@ fn ever_new_patterns_do_not_push_out_a_large_one() {
         see(&mut it, &format!("http://a.example/wiki/{}", letters(number)), 1, news(number));
         assert!(it.tallies() <= 100);
     }
-    assert_eq!(judge(&mut it, "http://a.example/x/99", FRESH), Some(Rule::Stale));
+    assert_eq!(judge(&mut it, "http://a.example/x/99", FRESH), Some(BudgetRule::Stale));
 }
 
 /// URLs of a few patterns, hosts and families.
@@ -308,14 +331,14 @@ proptest! {
     ) {
         let mut it = budgets(SMALL);
         let mut saved: std::collections::BTreeMap<(BinId, String), TrapRow> = Default::default();
-        for (index, (number, hops, said)) in pages.iter().enumerate() {
-            let said = match said {
-                0 => Said::Nothing,
-                1 => Said::Words { text: "", hash: [7; 16], simhash: 7 },
-                2 => Said::Words { text: "", hash: page::ids::hash128(&number.to_le_bytes()), simhash: 0x1f },
+        for (index, (number, hops, content)) in pages.iter().enumerate() {
+            let content = match content {
+                0 => ContentDigest::Nothing,
+                1 => ContentDigest::Words { text: "", hash: [7; 16], simhash: 7 },
+                2 => ContentDigest::Words { text: "", hash: page::ids::hash128(&number.to_le_bytes()), simhash: 0x1f },
                 _ => news(u64::from(*number)),
             };
-            let from = see(&mut it, &url(*number), *hops, said);
+            let from = see(&mut it, &url(*number), *hops, content);
             judge_at(&mut it, &url(number + 1), hops + 1, Some(from));
             if index % 97 == 0 || index + 1 == pages.len() {
                 let rows = it.take_changed(PART).into_iter();
@@ -338,22 +361,22 @@ proptest! {
 
 #[test]
 fn what_it_costs() {
-    let mut it = budgets(Limits::default());
+    let mut it = budgets(BudgetLimits::default());
     let urls: Vec<String> = (0..20_000).map(url).collect();
     let bins: Vec<BinId> = urls.iter().map(|url| bin(url)).collect();
     let count = urls.len() as u128;
     let start = Instant::now();
     for (number, (url, bin)) in (0..).zip(urls.iter().zip(&bins)) {
-        let said = news(number);
-        it.fetched(&Seen {
+        let content = news(number);
+        it.fetched(&FetchedDocument {
             job: JOB,
             part: PART,
             bin: *bin,
             url,
             dochash: DocHash::of(url),
             hops: 1,
-            said,
-            look: Look::First,
+            content,
+            look: LookKind::First,
             host_pages: NO_LIMIT,
             is_named_elsewhere: false,
         });
@@ -362,7 +385,7 @@ fn what_it_costs() {
     for from in [FRESH, STALE, None] {
         let start = Instant::now();
         for (url, bin) in urls.iter().zip(&bins) {
-            it.judge(&Link { bin: *bin, ..link(url, 2, from) });
+            it.judge(&CandidateLink { bin: *bin, ..link(url, 2, from) });
         }
         println!("judge from {from:?}: {} ns", start.elapsed().as_nanos() / count);
     }

@@ -13,11 +13,11 @@ use proptest::test_runner::{Config, TestRunner};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::chunkfile::document::RemoveReason;
 use store::ids::{ChunkId, ConnectionId, NodeId, QueueId, Run};
-use store::tables::connections::{self, Connection, Kind};
-use store::tables::job_states::{Attended, RunKind};
-use store::tables::leases::{self, Asking};
+use store::tables::connections::{self, Connection, ConnectionKind};
+use store::tables::job_states::{AttendedJob, RunKind};
+use store::tables::leases::{self, LeaseRequest};
 use store::tables::queue::sweep::{self, Sweep};
-use store::tables::queue::{self, Adding, Candidate, Presences, Settled, Settlement};
+use store::tables::queue::{self, AddContext, Candidate, Presences, SettledDocument, Settlement};
 use store::tables::removals::Presence;
 use store::tables::{chunks, counters, settings};
 use store::testing::{both_databases, candidate};
@@ -82,7 +82,7 @@ impl Life<'_> {
         db.write(move |tx| {
             settings::freeze(tx, PARTS)?;
             let web = Connection::new(ConnectionId(1), "web", WEB);
-            connections::save(tx, Kind::Repository, &web, 0)?;
+            connections::save(tx, ConnectionKind::Repository, &web, 0)?;
             jobs::save(tx, &job, 0)
         })
         .unwrap();
@@ -103,7 +103,7 @@ impl Life<'_> {
         let candidates: Vec<Candidate> = ids.iter().map(document).collect();
         self.db
             .write(move |tx| {
-                let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+                let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
                 queue::add(tx, adding, &candidates).map(|_| ())
             })
             .unwrap();
@@ -111,11 +111,11 @@ impl Life<'_> {
         self.has.insert(part, ids.into_iter().collect());
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> JobState {
         self.db.read(|tx| job_states::state(tx, JOB)).unwrap()
     }
 
-    fn tell(&self, event: Event) -> bool {
+    fn tell(&self, event: JobEvent) -> bool {
         let now_ms = self.now_ms;
         match self.db.write(move |tx| change(tx, JOB, &event, now_ms)) {
             Ok(_) => true,
@@ -126,10 +126,10 @@ impl Life<'_> {
 
     fn start(&self) {
         let now_ms = self.now_ms;
-        self.tell(Event::Start { minimal: false });
-        self.tell(Event::StartupBegins { node: NodeId(1), kind: RunKind::Full });
+        self.tell(JobEvent::Start { minimal: false });
+        self.tell(JobEvent::StartupBegins { node: NodeId(1), kind: RunKind::Full });
         self.db.write(move |tx| removals::note_base(tx, JOB, now_ms)).unwrap();
-        self.tell(Event::StartupDone { seeding_version: None, reseed_ms: None });
+        self.tell(JobEvent::StartupDone { seeding_version: None, reseed_ms: None });
     }
 
     fn work(&self) -> JobWork {
@@ -138,7 +138,7 @@ impl Life<'_> {
             .read(|tx| {
                 let state = job_states::state(tx, JOB)?;
                 let job = jobs::load(tx, JOB)?.unwrap();
-                Attended::new(tx, job, state)
+                AttendedJob::new(tx, job, state)
             })
             .unwrap();
         JobWork::new(&attended, &crate::begin::shared(self.db, Vec::new()).unwrap()).unwrap()
@@ -151,7 +151,7 @@ impl Life<'_> {
         }
         self.chunk += 1;
         let (place, chunk) = (Place { part: Part(part), job: JOB }, ChunkId(self.chunk));
-        let asking = Asking {
+        let asking = LeaseRequest {
             node: NodeId(self.chunk),
             node_name: "n".into(),
             now_ms: 0,
@@ -167,9 +167,9 @@ impl Life<'_> {
                 queue::claim(tx, place, chunk, peeked)?;
                 let by_id: HashMap<QueueId, Presence> =
                     found.iter().map(|it| (QueueId(it.0), it.1)).collect();
-                let settled: Vec<Settled> = ids
+                let settled: Vec<SettledDocument> = ids
                     .iter()
-                    .map(|id| Settled { id: *id, generation: 1, to: Settlement::Done })
+                    .map(|id| SettledDocument { id: *id, generation: 1, to: Settlement::Done })
                     .collect();
                 let round = removals::lock_round(tx, JOB)?;
                 let presences = Presences { by_id: &by_id, round };
@@ -254,13 +254,13 @@ impl Life<'_> {
             self.sweep();
             return;
         }
-        self.tell(Event::QueueDone);
+        self.tell(JobEvent::QueueDone);
         while self.state().phase == Phase::ShuttingDown {
             self.sweep();
             self.db.write(move |tx| judge_ending(tx, JOB, PARTS, now_ms)).unwrap();
         }
-        self.tell(Event::NotifyBegins { node: NodeId(1) });
-        self.tell(Event::NotifyDone { error: None });
+        self.tell(JobEvent::NotifyBegins { node: NodeId(1) });
+        self.tell(JobEvent::NotifyDone { error: None });
         self.start();
     }
 
@@ -270,7 +270,7 @@ impl Life<'_> {
             let place = Place { part, job: JOB };
             self.db.write(move |tx| removals::unmark(tx, place, round, 1_000)).unwrap();
         }
-        self.tell(Event::RemovalsRejected);
+        self.tell(JobEvent::RemovalsRejected);
     }
 
     fn step(&mut self, step: &Step) {
@@ -290,7 +290,7 @@ impl Life<'_> {
             }
             Step::End => self.end(),
             Step::Approve => {
-                self.tell(Event::ApproveRemovals);
+                self.tell(JobEvent::ApproveRemovals);
             }
             Step::Reject => self.reject(),
             Step::Wait(hours) => self.now_ms += i64::from(hours) * 3_600_000,

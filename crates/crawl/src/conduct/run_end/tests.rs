@@ -6,10 +6,10 @@ use super::*;
 use store::Db;
 use store::ids::{ChunkId, ConnectionId, NodeId};
 use store::tables::chunks;
-use store::tables::connections::{Connection, Kind};
+use store::tables::connections::{Connection, ConnectionKind};
 use store::tables::jobs::Job;
-use store::tables::leases::{self, Asking};
-use store::tables::queue::{self, Adding, Reason, Settled, Settlement};
+use store::tables::leases::{self, LeaseRequest};
+use store::tables::queue::{self, AddContext, Reason, SettledDocument, Settlement};
 use store::testing::{both_databases, candidate};
 
 const PLACE: Place = Place { part: Part(0), job: JobId(1) };
@@ -18,11 +18,11 @@ const PLACE: Place = Place { part: Part(0), job: JobId(1) };
 fn failed(db: &Db, connector: &'static str) -> Result<()> {
     db.write(move |tx| {
         let connection = Connection::new(ConnectionId(1), "source", connector);
-        connections::save(tx, Kind::Repository, &connection, 0)?;
+        connections::save(tx, ConnectionKind::Repository, &connection, 0)?;
         jobs::save(tx, &Job::new(PLACE.job, "a", ConnectionId(1)), 0)?;
-        let adding = Adding { place: PLACE, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext { place: PLACE, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &[candidate(1, "/share/below", "")])?;
-        let asking = Asking {
+        let asking = LeaseRequest {
             node: NodeId(1),
             node_name: "n".into(),
             now_ms: 0,
@@ -34,7 +34,7 @@ fn failed(db: &Db, connector: &'static str) -> Result<()> {
         let peeked = queue::load(tx, PLACE, &[QueueId(1)])?;
         queue::claim(tx, PLACE, ChunkId(1), peeked)?;
         let to = Settlement::Failed(Reason::new("read", None));
-        let settled = [Settled { id: QueueId(1), generation: 1, to }];
+        let settled = [SettledDocument { id: QueueId(1), generation: 1, to }];
         queue::settle(tx, PLACE, ChunkId(1), Run(1), &settled)
     })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use store::Db;
 use store::ids::{ConnectionId, NodeId};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::job_states::RunKind;
 use store::tables::jobs::{self, Job};
 use store::tables::settings;
@@ -22,7 +22,7 @@ fn defined(db: &Db, method: StartMethod) -> Result<()> {
     db.write(move |tx| {
         settings::freeze(tx, 2)?;
         let web = Connection::new(ConnectionId(1), "web", "web");
-        connections::save(tx, Kind::Repository, &web, 1)?;
+        connections::save(tx, ConnectionKind::Repository, &web, 1)?;
         let job = Job { start: method, ..Job::new(JOB, "site", ConnectionId(1)) };
         jobs::save(tx, &job, 1)
     })
@@ -34,7 +34,7 @@ fn schedule(db: &Db, text: &str) -> Result<()> {
 }
 
 /// Puts a job where a test wants it.
-fn put(db: &Db, to: impl Fn(&mut State) + Send + Clone + 'static) -> Result<()> {
+fn put(db: &Db, to: impl Fn(&mut JobState) + Send + Clone + 'static) -> Result<()> {
     db.write(move |tx| {
         let before = job_states::state(tx, JOB)?;
         let mut now = before.clone();
@@ -44,7 +44,7 @@ fn put(db: &Db, to: impl Fn(&mut State) + Send + Clone + 'static) -> Result<()> 
 }
 
 /// The job's state after one look at the clock, or two if the first only takes note.
-fn looked(db: &Db) -> Result<State> {
+fn looked(db: &Db) -> Result<JobState> {
     let (again, _woken) = sync_channel(1);
     let mut conductor = ConductorState::new(context(db, Arc::new(NoObserver))?, TERMS, again);
     conductor.look_at_clock()?;
@@ -61,12 +61,12 @@ fn a_short_job_that_may_start_inside_a_window_runs_once_in_it() {
         assert_eq!(looked(db)?.name(), "READYFORSTARTUP", "it was defined inside the window");
         let node = NodeId(1);
         for event in [
-            Event::StartupBegins { node, kind: RunKind::Full },
-            Event::StartupDone { seeding_version: None, reseed_ms: None },
-            Event::QueueDone,
-            Event::CleanedUp,
-            Event::NotifyBegins { node },
-            Event::NotifyDone { error: None },
+            JobEvent::StartupBegins { node, kind: RunKind::Full },
+            JobEvent::StartupDone { seeding_version: None, reseed_ms: None },
+            JobEvent::QueueDone,
+            JobEvent::CleanedUp,
+            JobEvent::NotifyBegins { node },
+            JobEvent::NotifyDone { error: None },
         ] {
             let now_ms = store::clock::now_ms();
             db.write(move |tx| change(tx, JOB, &event, now_ms))?;

@@ -7,9 +7,9 @@
 //! the roots are there.
 
 use super::super::{content, roots};
-use super::{Allowed, By, FilesSpec, PATTERNS_BYTES_MAX};
+use super::{AllowedRoots, By, FilesSpec, PATTERNS_BYTES_MAX};
 use crate::lifecycle::Model;
-use crate::repository::{Known, Looked, Read, Reference, Repository};
+use crate::repository::{KnownVersion, LookResult, Read, Reference, Repository};
 use bytes::Bytes;
 use page::facts::Facts;
 use regex::{RegexSet, RegexSetBuilder};
@@ -24,16 +24,16 @@ use store::tables::queue::ReasonCode;
 pub const CHILD: &str = "child";
 
 /// A files job at work.
-pub struct Files {
+pub struct FilesRepository {
     spec: FilesSpec,
-    allowed: Allowed,
+    allowed: AllowedRoots,
     include: RegexSet,
     exclude: RegexSet,
 }
 
-impl Files {
+impl FilesRepository {
     /// Compiles a specification that has been checked.
-    pub fn new(spec: FilesSpec, allowed: Allowed) -> Result<Files, String> {
+    pub fn new(spec: FilesSpec, allowed: AllowedRoots) -> Result<FilesRepository, String> {
         let set = |patterns: &[String]| {
             RegexSetBuilder::new(patterns)
                 .size_limit(PATTERNS_BYTES_MAX)
@@ -41,7 +41,7 @@ impl Files {
                 .map_err(|error| error.to_string())
         };
         let (include, exclude) = (set(&spec.include)?, set(&spec.exclude)?);
-        Ok(Files { spec, allowed, include, exclude })
+        Ok(FilesRepository { spec, allowed, include, exclude })
     }
 
     /// Whether a path is below one of the roots, or one of them.
@@ -56,7 +56,7 @@ impl Files {
         }
     }
 
-    fn directory(&self, path: &Path) -> Looked {
+    fn directory(&self, path: &Path) -> LookResult {
         let entries = match std::fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) => return self.trouble(&error),
@@ -80,7 +80,7 @@ impl Files {
             }
         }
         references.sort_by(|one, other| one.docid.cmp(&other.docid));
-        Looked::Container { references }
+        LookResult::Container { references }
     }
 
     /// Whether an entry of a directory is a file, a directory, or a link to one that leads
@@ -99,10 +99,10 @@ impl Files {
         target.is_some_and(|target| inside(&target) && !here.starts_with(&target))
     }
 
-    fn file(&self, path: &Path, metadata: &Metadata, version: Option<&str>) -> Looked {
+    fn file(&self, path: &Path, metadata: &Metadata, version: Option<&str>) -> LookResult {
         let stamp = stamp(metadata);
         if self.spec.by == By::TimeAndSize && version == Some(stamp.as_str()) {
-            return Looked::Same;
+            return LookResult::Same;
         }
         let limit = u64::try_from(self.spec.max_bytes).unwrap_or(0);
         let mut body = Vec::new();
@@ -119,9 +119,9 @@ impl Files {
             By::Hash => hex(&facts.content_hash),
         };
         if version == Some(version_now.as_str()) {
-            return Looked::Same;
+            return LookResult::Same;
         }
-        Looked::Read(Box::new(Read {
+        LookResult::Read(Box::new(Read {
             version: version_now,
             facts,
             fields: Data::new(),
@@ -132,7 +132,7 @@ impl Files {
     }
 
     /// What an error says of a file or directory: it is gone, or in trouble.
-    fn trouble(&self, error: &std::io::Error) -> Looked {
+    fn trouble(&self, error: &std::io::Error) -> LookResult {
         // A disk or a share that fails may come back; a right does not come by waiting.
         let (code, passes) = match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => {
@@ -141,11 +141,11 @@ impl Files {
             ErrorKind::PermissionDenied => ("permission", false),
             _ => ("read", true),
         };
-        Looked::Trouble { code, detail: format!("it cannot be read: {error}"), passes }
+        LookResult::Trouble { code, detail: format!("it cannot be read: {error}"), passes }
     }
 }
 
-impl Repository for Files {
+impl Repository for FilesRepository {
     fn model(&self) -> Model {
         Model::ChainedAddChange
     }
@@ -185,7 +185,7 @@ impl Repository for Files {
         None
     }
 
-    fn look(&self, docid: &str, known: Known<'_>) -> Looked {
+    fn look(&self, docid: &str, known: KnownVersion<'_>) -> LookResult {
         let path = Path::new(docid);
         if let Some(refused) = self.allowed.refused(path) {
             return refused;
@@ -200,7 +200,7 @@ impl Repository for Files {
         let included = self.spec.include.is_empty() || self.include.is_match(docid);
         match metadata.is_file() && included {
             true => self.file(path, &metadata, known.version),
-            false => Looked::Missing,
+            false => LookResult::Missing,
         }
     }
 }

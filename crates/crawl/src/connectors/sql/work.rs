@@ -7,44 +7,44 @@
 use super::super::content;
 use super::{ID, SqlSpec};
 use crate::lifecycle::Model;
-use crate::repository::{Known, Looked, Read, Repository};
+use crate::repository::{KnownVersion, LookResult, Read, Repository};
 use bytes::Bytes;
 use page::facts::SHORT_TEXT_BYTES_MAX;
 use page::ids::{DocHash, hash128};
 use page::url::{Policy, canonical};
 use std::fmt::Write as _;
 use store::Error;
-use store::foreign::{Cell, Columns, Foreign};
+use store::foreign::{Columns, Foreign, ForeignValue};
 use store::tables::carrydown::{Data, VALUE_BYTES_MAX};
 
 /// A sql job at work.
-pub struct Rows {
+pub struct SqlRepository {
     theirs: Foreign,
     spec: SqlSpec,
 }
 
-impl Rows {
+impl SqlRepository {
     /// A job over a database, with a specification that has been checked.
-    pub fn new(theirs: Foreign, spec: SqlSpec) -> Rows {
-        Rows { theirs, spec }
+    pub fn new(theirs: Foreign, spec: SqlSpec) -> SqlRepository {
+        SqlRepository { theirs, spec }
     }
 
-    fn row(&self, docid: &str, columns: Columns, known: Option<&str>) -> Looked {
+    fn row(&self, docid: &str, columns: Columns, known: Option<&str>) -> LookResult {
         let hash = hash_of(&columns);
-        let row = Row::of(columns);
+        let row = SqlRow::of(columns);
         let version = match &row.version {
             Some(version) => format!("column {version}"),
             None => format!("hash {}", DocHash(hash).to_hex()),
         };
         if known == Some(version.as_str()) {
-            return Looked::Same;
+            return LookResult::Same;
         }
         let uri = self.uri(docid);
-        Looked::Read(Box::new(row.read((docid, &uri), version, hash)))
+        LookResult::Read(Box::new(row.read((docid, &uri), version, hash)))
     }
 }
 
-impl Repository for Rows {
+impl Repository for SqlRepository {
     fn model(&self) -> Model {
         Model::All
     }
@@ -75,9 +75,9 @@ impl Repository for Rows {
         }
     }
 
-    fn look(&self, docid: &str, known: Known<'_>) -> Looked {
+    fn look(&self, docid: &str, known: KnownVersion<'_>) -> LookResult {
         match self.theirs.row(&self.spec.document, docid) {
-            Ok(None) => Looked::Missing,
+            Ok(None) => LookResult::Missing,
             Ok(Some(columns)) => self.row(docid, columns, known.version),
             Err(error) => trouble(&error),
         }
@@ -92,30 +92,30 @@ impl Repository for Rows {
     }
 }
 
-fn trouble(error: &Error) -> Looked {
+fn trouble(error: &Error) -> LookResult {
     let (code, passes) = match error {
         Error::TooLarge { .. } => ("size", false),
         error if error.passes() => ("database", true),
         _ => ("query", false),
     };
-    Looked::Trouble { code, detail: error.to_string(), passes }
+    LookResult::Trouble { code, detail: error.to_string(), passes }
 }
 
 /// The columns of a row, by what they mean.
 #[derive(Default)]
-struct Row {
+struct SqlRow {
     version: Option<String>,
     url: Option<String>,
     title: Option<String>,
     media_type: Option<String>,
-    content: Option<Cell>,
+    content: Option<ForeignValue>,
     /// What is said beside that.
     fields: Data,
 }
 
-impl Row {
-    fn of(columns: Columns) -> Row {
-        let mut row = Row::default();
+impl SqlRow {
+    fn of(columns: Columns) -> SqlRow {
+        let mut row = SqlRow::default();
         for (name, cell) in columns {
             let place = match name.as_str() {
                 "content" => {
@@ -128,7 +128,7 @@ impl Row {
                 "media_type" => &mut row.media_type,
                 _ => {
                     // Bytes of another column say nothing that could be read.
-                    if let Cell::Text(mut text) = cell {
+                    if let ForeignValue::Text(mut text) = cell {
                         text.truncate(text.floor_char_boundary(VALUE_BYTES_MAX));
                         row.fields.entry(name).or_default().insert(text);
                     }
@@ -136,8 +136,8 @@ impl Row {
                 }
             };
             *place = Some(match cell {
-                Cell::Text(text) => text,
-                Cell::Bytes(bytes) => DocHash(hash128(&bytes)).to_hex(),
+                ForeignValue::Text(text) => text,
+                ForeignValue::Bytes(bytes) => DocHash(hash128(&bytes)).to_hex(),
             });
         }
         row
@@ -146,8 +146,8 @@ impl Row {
     /// What the row says, and its bytes.
     fn read(self, (docid, uri): (&str, &str), version: String, hash: [u8; 16]) -> Read {
         let (body, is_text) = match self.content {
-            Some(Cell::Text(text)) => (text.into_bytes(), true),
-            Some(Cell::Bytes(bytes)) => (bytes, false),
+            Some(ForeignValue::Text(text)) => (text.into_bytes(), true),
+            Some(ForeignValue::Bytes(bytes)) => (bytes, false),
             None => (Vec::new(), true),
         };
         let media_type = match (self.media_type, is_text) {
@@ -179,8 +179,8 @@ fn hash_of(columns: &Columns) -> [u8; 16] {
     let mut bytes = Vec::new();
     for (name, cell) in columns {
         let value = match cell {
-            Cell::Text(text) => text.as_bytes(),
-            Cell::Bytes(bytes) => bytes,
+            ForeignValue::Text(text) => text.as_bytes(),
+            ForeignValue::Bytes(bytes) => bytes,
         };
         for piece in [name.as_bytes(), &hash128(value)] {
             bytes.extend((piece.len() as u64).to_le_bytes());

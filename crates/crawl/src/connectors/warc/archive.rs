@@ -21,7 +21,7 @@ use std::io::{Seek, SeekFrom};
 use std::path::Path;
 use store::chunkfile::http_head::{self, HEAD_BYTES_MAX};
 use store::chunkfile::warc::Record;
-use store::chunkfile::warc_reader::{Found, WarcReader};
+use store::chunkfile::warc_reader::{FoundRecord, WarcReader};
 
 /// Records that one look goes over; what follows is another part of the archive.
 pub const RECORDS_AT_ONCE: u64 = 5_000;
@@ -32,7 +32,7 @@ const OK: u16 = 200;
 
 /// Where a page was captured, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct CaptureLocation {
     /// When; the beginning of 1970 if the record does not say so.
     pub date_ms: i64,
     /// The first byte of its record.
@@ -41,16 +41,16 @@ pub struct Place {
 
 /// A part of an archive.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct CaptureListing {
     /// The newest capture of each page.
-    pub captures: HashMap<String, Place>,
+    pub captures: HashMap<String, CaptureLocation>,
     /// Where the next part begins, if there is more.
     pub next: Option<u64>,
 }
 
 /// A page as it was captured.
 #[allow(missing_docs)]
-pub struct Captured {
+pub struct CapturedPage {
     pub facts: Facts,
     /// Its bytes; an extract has none.
     pub body: Bytes,
@@ -97,11 +97,11 @@ impl std::fmt::Display for Fault {
 }
 
 /// Lists the captures of an archive, from a record on.
-pub fn list(path: &Path, from: u64) -> Result<Listed, Fault> {
+pub fn list(path: &Path, from: u64) -> Result<CaptureListing, Fault> {
     let is_wat = is_wat(&path.to_string_lossy());
     // One byte more shows that a record is too long.
     let kept = if is_wat { wat::BYTES_MAX + 1 } else { HEAD_BYTES_MAX };
-    let mut listed = Listed::default();
+    let mut listed = CaptureListing::default();
     let (mut records, mut end) = (0, from);
     for found in open(path, from, kept)? {
         let found = match found {
@@ -125,7 +125,7 @@ pub fn list(path: &Path, from: u64) -> Result<Listed, Fault> {
         }
         (records, end) = (records + 1, offset + place.len);
         if let Some(url) = captured(&found, is_wat) {
-            let place = Place { date_ms: found.record.date_ms().unwrap_or(0), offset };
+            let place = CaptureLocation { date_ms: found.record.date_ms().unwrap_or(0), offset };
             let newest = listed.captures.entry(url).or_insert(place);
             *newest = place.max(*newest);
         }
@@ -134,7 +134,7 @@ pub fn list(path: &Path, from: u64) -> Result<Listed, Fault> {
 }
 
 /// The page that a record has captured, if it has one.
-fn captured(found: &Found, is_wat: bool) -> Option<String> {
+fn captured(found: &FoundRecord, is_wat: bool) -> Option<String> {
     let record = &found.record;
     let is_page = match (record.kind(), is_wat) {
         ("response", false) => http_head::parse(&record.block)?.status() == Some(OK),
@@ -150,7 +150,7 @@ fn url_of(record: &Record) -> Option<String> {
 }
 
 /// Reads the capture of a page. `None` when no record of that page begins there.
-pub fn read(path: &Path, offset: u64, url: &str) -> Result<Option<Captured>, Fault> {
+pub fn read(path: &Path, offset: u64, url: &str) -> Result<Option<CapturedPage>, Fault> {
     let is_wat = is_wat(&path.to_string_lossy());
     let found = match open(path, offset, RECORD_BYTES_MAX)?.next() {
         None => return Ok(None),
@@ -164,23 +164,23 @@ pub fn read(path: &Path, offset: u64, url: &str) -> Result<Option<Captured>, Fau
         ("response", false) => response(&record, url),
         ("resource", false) => {
             let facts = content::facts(url, record.header("content-type"), &record.block);
-            Some(Captured { facts, body: Bytes::from(record.block) })
+            Some(CapturedPage { facts, body: Bytes::from(record.block) })
         }
         ("metadata", true) => {
             let facts = wat::read(&record.block).map(|it| it.facts(url));
-            facts.map(|facts| Captured { facts, body: Bytes::new() })
+            facts.map(|facts| CapturedPage { facts, body: Bytes::new() })
         }
         _ => None,
     })
 }
 
-fn response(record: &Record, url: &str) -> Option<Captured> {
+fn response(record: &Record, url: &str) -> Option<CapturedPage> {
     let answer = http_head::parse(&record.block).filter(|it| it.status() == Some(OK))?;
     let stored = Bytes::from(answer.dechunked().into_owned());
     // Many archives name an encoding that they have taken off.
     let body = decoded(answer.header("content-encoding"), &stored).unwrap_or(stored);
     let facts = content::facts(url, answer.header("content-type"), &body);
-    Some(Captured { facts, body })
+    Some(CapturedPage { facts, body })
 }
 
 fn decoded(encoding: Option<&str>, stored: &Bytes) -> Option<Bytes> {

@@ -6,11 +6,11 @@
 //! says that can be read, whatever archives come and go. Invariants: nothing outside the
 //! job's paths is read; an archive whose time and size are the same holds the same.
 
-use super::super::roots::{self, Allowed};
+use super::super::roots::{self, AllowedRoots};
 use super::WarcSpec;
-use super::archive::{self, Fault, Place};
+use super::archive::{self, CaptureLocation, Fault};
 use crate::lifecycle::Model;
-use crate::repository::{Known, Looked, Read, Reference, Repository};
+use crate::repository::{KnownVersion, LookResult, Read, Reference, Repository};
 use std::cmp::Reverse;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -28,12 +28,12 @@ const CAPTURE: &str = "capture";
 /// A warc job at work.
 pub struct Archives {
     spec: WarcSpec,
-    allowed: Allowed,
+    allowed: AllowedRoots,
 }
 
 impl Archives {
     /// A job with a specification that has been checked.
-    pub fn new(spec: WarcSpec, allowed: Allowed) -> Archives {
+    pub fn new(spec: WarcSpec, allowed: AllowedRoots) -> Archives {
         Archives { spec, allowed }
     }
 
@@ -41,7 +41,7 @@ impl Archives {
         self.spec.paths.iter().any(|it| Path::new(path).starts_with(it))
     }
 
-    fn path(&self, docid: &str) -> Looked {
+    fn path(&self, docid: &str) -> LookResult {
         let (path, from) = part(docid);
         let metadata = match std::fs::symlink_metadata(path) {
             // What a job names may be a link; what is found may not.
@@ -55,17 +55,17 @@ impl Archives {
             Ok(it) if it.is_dir() => directory(path),
             Ok(it) if it.is_file() && archive::is_archive(path) => {
                 match from > 0 && from >= it.len() {
-                    true => Looked::Missing,
+                    true => LookResult::Missing,
                     false => listing(path, from),
                 }
             }
-            Ok(_) => Looked::Missing,
+            Ok(_) => LookResult::Missing,
         }
     }
 
-    fn page(&self, url: &str, known: Known<'_>) -> Looked {
+    fn page(&self, url: &str, known: KnownVersion<'_>) -> LookResult {
         let captures = known.data.get(CAPTURE).into_iter().flatten();
-        let mut captures: Vec<(Place, &str)> =
+        let mut captures: Vec<(CaptureLocation, &str)> =
             captures.filter_map(|it| parse(it)).filter(|it| self.is_inside(it.1)).collect();
         captures.sort_by_key(|it| Reverse(*it));
         let mut damaged = None;
@@ -73,17 +73,17 @@ impl Archives {
             let stamp = match stamp(Path::new(path)) {
                 Ok(stamp) => stamp,
                 Err(error) => match trouble(&Fault::Io(error)) {
-                    Looked::Missing => continue,
+                    LookResult::Missing => continue,
                     trouble => return trouble,
                 },
             };
             let version = format!("{} {stamp}", written(place, path));
             if known.version == Some(version.as_str()) {
-                return Looked::Same;
+                return LookResult::Same;
             }
             match archive::read(Path::new(path), place.offset, url) {
                 Ok(Some(found)) => {
-                    return Looked::Read(Box::new(Read {
+                    return LookResult::Read(Box::new(Read {
                         version,
                         facts: found.facts,
                         fields: Data::new(),
@@ -99,8 +99,8 @@ impl Archives {
             }
         }
         match damaged {
-            Some(detail) => Looked::Trouble { code: "archive", detail, passes: true },
-            None => Looked::Missing,
+            Some(detail) => LookResult::Trouble { code: "archive", detail, passes: true },
+            None => LookResult::Missing,
         }
     }
 }
@@ -133,7 +133,7 @@ impl Repository for Archives {
         is_outside.then(|| (ReasonCode::Scope, "it is under none of the job's paths".to_owned()))
     }
 
-    fn look(&self, docid: &str, known: Known<'_>) -> Looked {
+    fn look(&self, docid: &str, known: KnownVersion<'_>) -> LookResult {
         let looked = match docid.starts_with('/') {
             true => match self.allowed.refused(Path::new(part(docid).0)) {
                 Some(refused) => return refused,
@@ -142,7 +142,7 @@ impl Repository for Archives {
             false => self.page(docid, known),
         };
         match looked {
-            Looked::Missing => roots::missing(&self.spec.paths),
+            LookResult::Missing => roots::missing(&self.spec.paths),
             looked => looked,
         }
     }
@@ -155,7 +155,7 @@ fn part(docid: &str) -> (&str, u64) {
 }
 
 /// A directory leads to directories and archives; symbolic links are not followed.
-fn directory(path: &str) -> Looked {
+fn directory(path: &str) -> LookResult {
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) => return trouble(&Fault::Io(error)),
@@ -174,16 +174,16 @@ fn directory(path: &str) -> Looked {
         }
     }
     references.sort_by(|one, other| one.docid.cmp(&other.docid));
-    Looked::Container { references }
+    LookResult::Container { references }
 }
 
 /// A part of an archive leads to its pages and to the next part.
-fn listing(path: &str, from: u64) -> Looked {
+fn listing(path: &str, from: u64) -> LookResult {
     let listed = match archive::list(Path::new(path), from) {
         Ok(listed) => listed,
         Err(fault) => return trouble(&fault),
     };
-    let page = |(docid, place): (String, Place)| {
+    let page = |(docid, place): (String, CaptureLocation)| {
         let data = Data::from([(CAPTURE.to_owned(), [written(place, path)].into())]);
         Reference { docid, link: RECORD, data }
     };
@@ -194,20 +194,20 @@ fn listing(path: &str, from: u64) -> Looked {
         link: CHILD,
         data: Data::new(),
     }));
-    Looked::Container { references }
+    LookResult::Container { references }
 }
 
 /// A capture as pages are handed it: when, at which byte, in which archive.
-fn written(place: Place, path: &str) -> String {
+fn written(place: CaptureLocation, path: &str) -> String {
     let date = jiff::Timestamp::from_millisecond(place.date_ms).unwrap_or_default();
     format!("{date} {} {path}", place.offset)
 }
 
-fn parse(text: &str) -> Option<(Place, &str)> {
+fn parse(text: &str) -> Option<(CaptureLocation, &str)> {
     let mut words = text.splitn(3, ' ');
     let date: jiff::Timestamp = words.next()?.parse().ok()?;
     let (offset, path) = (words.next()?.parse().ok()?, words.next()?);
-    Some((Place { date_ms: date.as_millisecond(), offset }, path))
+    Some((CaptureLocation { date_ms: date.as_millisecond(), offset }, path))
 }
 
 /// What an archive is recognised by.
@@ -217,17 +217,17 @@ fn stamp(path: &Path) -> std::io::Result<String> {
     Ok(format!("{}.{:09}+{}", modified.as_secs(), modified.subsec_nanos(), metadata.len()))
 }
 
-fn trouble(fault: &Fault) -> Looked {
+fn trouble(fault: &Fault) -> LookResult {
     let (code, detail, passes) = match fault {
         Fault::Format(reason) => ("archive", reason.clone(), false),
         Fault::Io(error) => match error.kind() {
-            ErrorKind::NotFound | ErrorKind::NotADirectory => return Looked::Missing,
+            ErrorKind::NotFound | ErrorKind::NotADirectory => return LookResult::Missing,
             // A disk or a share that fails may come back; a right does not come by waiting.
             ErrorKind::PermissionDenied => ("permission", error.to_string(), false),
             _ => ("read", error.to_string(), true),
         },
     };
-    Looked::Trouble { code, detail: format!("it cannot be read: {detail}"), passes }
+    LookResult::Trouble { code, detail: format!("it cannot be read: {detail}"), passes }
 }
 
 #[cfg(test)]

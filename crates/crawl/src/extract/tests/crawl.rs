@@ -6,14 +6,14 @@ use crate::begin;
 use crate::conduct::{self, Attends, NoObserver};
 use crate::connectors::files;
 use crate::definitions::WebSpec;
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use crate::worker::progress::Progress;
-use crate::worker::{Settings, Worker, WorkerDeps};
+use crate::worker::{Worker, WorkerDeps, WorkerSettings};
 use std::path::Path;
 use std::sync::Arc;
 use store::ids::{ConnectionId, IdMaker, JobId};
 use store::objects::{Location, Objects};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::jobs::{self, Job};
 use store::tables::nodes::{self, NewNode};
 use store::tables::{registrations, settings};
@@ -29,7 +29,7 @@ fn define(db: &Db, root: &Path) -> store::Result<()> {
         settings::freeze(tx, 4)?;
         registrations::register(tx, &files::CONNECTOR, 0)?;
         let connection = Connection::new(ConnectionId(1), "disk", "files");
-        connections::save(tx, Kind::Repository, &connection, 0)?;
+        connections::save(tx, ConnectionKind::Repository, &connection, 0)?;
         let job = Job::new(JOB, "docs", ConnectionId(1));
         jobs::save(tx, &Job { docspec: docspec.clone(), ..job }, 0)?;
         Ok(())
@@ -41,7 +41,7 @@ fn run((db, objects): (&Db, &Objects), script: &str) -> store::Result<Vec<(Strin
     let node =
         NewNode { name: "one".into(), roles: "crawl".into(), address: None, version: "0".into() };
     let node = db.write(move |tx| {
-        conduct::change(tx, JOB, &Event::Start { minimal: false }, clock::now_ms())?;
+        conduct::change(tx, JOB, &JobEvent::Start { minimal: false }, clock::now_ms())?;
         nodes::register(tx, &node, clock::now_ms())
     })?;
     let arguments = ["-c", script, "sh"].map(str::to_owned).into();
@@ -55,7 +55,7 @@ fn run((db, objects): (&Db, &Objects), script: &str) -> store::Result<Vec<(Strin
         progress: Arc::new(Progress::default()),
         observer: Arc::new(NoObserver),
     };
-    let mut settings = Settings::new("one", 4).with_lease(1_000);
+    let mut settings = WorkerSettings::new("one", 4).with_lease(1_000);
     settings.until_idle = true;
     let usual = WebSpec::default();
     (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);

@@ -40,7 +40,7 @@ type Brotli = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
 /// How far a step came.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Step {
+pub(super) struct DecodeProgress {
     pub used: usize,
     pub made: usize,
 }
@@ -77,19 +77,19 @@ impl Codec {
     }
 
     /// Uses some of the input and makes some output.
-    pub fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Step, Reason> {
+    pub fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeProgress, Reason> {
         if let Codec::DeflateOfSomeKind = self {
-            let Some(first) = input.first() else { return Ok(Step::default()) };
+            let Some(first) = input.first() else { return Ok(DecodeProgress::default()) };
             let is_zlib = first & 0x0f == 8 && first >> 4 <= 7;
             *self = Codec::Deflate(Decompress::new(is_zlib));
         }
         match self {
             Codec::Gzip { inner, members, between } => {
                 if *between {
-                    let Some(first) = input.first() else { return Ok(Step::default()) };
+                    let Some(first) = input.first() else { return Ok(DecodeProgress::default()) };
                     if *first != GZIP_MAGIC {
                         *self = Codec::Ended;
-                        return Ok(Step { used: input.len(), made: 0 });
+                        return Ok(DecodeProgress { used: input.len(), made: 0 });
                     }
                     if *members == GZIP_MEMBERS_MAX {
                         return Err(Reason::TooLarge);
@@ -118,13 +118,15 @@ impl Codec {
             }
             Codec::Zstd { inner, between } => {
                 if input.is_empty() && *between {
-                    return Ok(Step::default());
+                    return Ok(DecodeProgress::default());
                 }
                 let (step, ended) = unzstd(inner, input, output)?;
                 *between = ended;
                 Ok(step)
             }
-            Codec::DeflateOfSomeKind | Codec::Ended => Ok(Step { used: input.len(), made: 0 }),
+            Codec::DeflateOfSomeKind | Codec::Ended => {
+                Ok(DecodeProgress { used: input.len(), made: 0 })
+            }
         }
     }
 }
@@ -133,7 +135,7 @@ fn inflate(
     inner: &mut Decompress,
     input: &[u8],
     output: &mut [u8],
-) -> Result<(Step, bool), Reason> {
+) -> Result<(DecodeProgress, bool), Reason> {
     let (used, made) = (inner.total_in(), inner.total_out());
     let status = inner
         .decompress(input, output, FlushDecompress::None)
@@ -141,10 +143,14 @@ fn inflate(
     // Both differences are at most the length of a slice.
     let used = usize::try_from(inner.total_in() - used).unwrap_or(input.len());
     let made = usize::try_from(inner.total_out() - made).unwrap_or(output.len());
-    Ok((Step { used, made }, status == Status::StreamEnd))
+    Ok((DecodeProgress { used, made }, status == Status::StreamEnd))
 }
 
-fn unbrotli(inner: &mut Brotli, input: &[u8], output: &mut [u8]) -> Result<(Step, bool), Reason> {
+fn unbrotli(
+    inner: &mut Brotli,
+    input: &[u8],
+    output: &mut [u8],
+) -> Result<(DecodeProgress, bool), Reason> {
     let (mut left, mut used) = (input.len(), 0);
     let (mut room, mut made) = (output.len(), 0);
     let mut total = 0;
@@ -153,8 +159,8 @@ fn unbrotli(inner: &mut Brotli, input: &[u8], output: &mut [u8]) -> Result<(Step
     );
     match result {
         BrotliResult::ResultFailure => Err(Reason::CorruptEncoding),
-        BrotliResult::ResultSuccess => Ok((Step { used, made }, true)),
-        _ => Ok((Step { used, made }, false)),
+        BrotliResult::ResultSuccess => Ok((DecodeProgress { used, made }, true)),
+        _ => Ok((DecodeProgress { used, made }, false)),
     }
 }
 
@@ -162,7 +168,7 @@ fn unzstd(
     inner: &mut Decoder<'static>,
     input: &[u8],
     output: &mut [u8],
-) -> Result<(Step, bool), Reason> {
+) -> Result<(DecodeProgress, bool), Reason> {
     let mut source = InBuffer::around(input);
     let mut target = OutBuffer::around(output);
     let hint = inner.run(&mut source, &mut target).map_err(|error| {
@@ -170,5 +176,5 @@ fn unzstd(
         let is_window = error.to_string().contains("memory");
         if is_window { Reason::TooLarge } else { Reason::CorruptEncoding }
     })?;
-    Ok((Step { used: source.pos(), made: target.pos() }, hint == 0))
+    Ok((DecodeProgress { used: source.pos(), made: target.pos() }, hint == 0))
 }

@@ -11,7 +11,7 @@ async fn outcome_of(bytes: impl Into<Vec<u8>>, then: Then, limits: Limits) -> (O
     let bytes = bytes.into();
     let server = Server::start(move |_| reply(bytes.clone(), then)).await;
     let (fetcher, guard, url) = (fetcher(limits), intranet(), server.url("/"));
-    let outcome = fetcher.get(&Ask::new(&url, &guard)).await;
+    let outcome = fetcher.get(&FetchRequest::new(&url, &guard)).await;
     (outcome, fetcher.pool.idle())
 }
 
@@ -210,12 +210,12 @@ async fn trouble_on_the_way_is_told_apart() {
         listener.local_addr().unwrap().port()
     };
     let url = format!("http://127.0.0.1:{closed}/");
-    assert_eq!(code(&fetcher.get(&Ask::new(&url, &guard)).await), "connect-refused");
+    assert_eq!(code(&fetcher.get(&FetchRequest::new(&url, &guard)).await), "connect-refused");
     let nobody = Lookup::Given(Arc::new(|_: &str| Vec::new()));
-    let lost = Fetcher::new(Settings { lookup: nobody, ..settings(limits()) }).unwrap();
-    assert_eq!(code(&lost.get(&Ask::new("http://nobody.example/", &guard)).await), "dns");
+    let lost = Fetcher::new(FetcherSettings { lookup: nobody, ..settings(limits()) }).unwrap();
+    assert_eq!(code(&lost.get(&FetchRequest::new("http://nobody.example/", &guard)).await), "dns");
     let public = Guard::default();
-    assert_eq!(code(&fetcher.get(&Ask::new(&url, &public)).await), "address");
+    assert_eq!(code(&fetcher.get(&FetchRequest::new(&url, &public)).await), "address");
 }
 
 #[tokio::test]
@@ -268,7 +268,7 @@ async fn floods_of_http2_frames_come_to_an_end() {
         let first_byte = if is_slow { SHORT * 5 } else { LONG };
         let fetcher = trusting_within(&authority, Limits { first_byte, ..limits() });
         let (guard, url) = (intranet(), format!("https://good.example:{}/", server.port));
-        let outcome = fetcher.get(&Ask::new(&url, &guard)).await;
+        let outcome = fetcher.get(&FetchRequest::new(&url, &guard)).await;
         assert_eq!((code(&outcome).as_str(), fetcher.pool.idle()), (expected, 0), "{name}");
     }
 }
@@ -284,7 +284,8 @@ async fn a_flood_of_http2_frames_keeps_no_other_request_waiting() {
         let (fetcher, guard) = (trusting_within(&authority, limits()), intranet());
         let (flooded, others) =
             (format!("https://good.example:{}/", flooding.port), other.url("/"));
-        let (flooded, others) = (Ask::new(&flooded, &guard), Ask::new(&others, &guard));
+        let (flooded, others) =
+            (FetchRequest::new(&flooded, &guard), FetchRequest::new(&others, &guard));
         let answered = async {
             while flooding.requests().is_empty() {
                 tokio::task::yield_now().await;

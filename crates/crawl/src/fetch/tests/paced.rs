@@ -23,7 +23,7 @@ fn slow() -> Bandwidth {
 async fn a_body_is_read_no_faster_than_allowed_and_the_server_is_not_blamed() {
     let server = Server::start(|_| answer(200, "", &[b'x'; BODY_BYTES])).await;
     let (fetcher, guard, url, bandwidth) = (fetcher(tight()), intranet(), server.url("/"), slow());
-    let mut ask = Ask::new(&url, &guard);
+    let mut ask = FetchRequest::new(&url, &guard);
     ask.bandwidth = Some(&bandwidth);
     let begun = Instant::now();
     let fetched = body(fetcher.get(&ask).await);
@@ -38,7 +38,7 @@ async fn a_server_that_stalls_is_given_up_all_the_same() {
     let head = format!("HTTP/1.1 200 X\r\ncontent-length: {BODY_BYTES}\r\n\r\nhalf");
     let server = Server::start(move |_| reply(head.clone(), Then::Hang)).await;
     let (fetcher, guard, url, bandwidth) = (fetcher(tight()), intranet(), server.url("/"), slow());
-    let mut ask = Ask::new(&url, &guard);
+    let mut ask = FetchRequest::new(&url, &guard);
     ask.bandwidth = Some(&bandwidth);
     assert_eq!(code(&fetcher.get(&ask).await), "idle-timeout");
 }
@@ -48,7 +48,7 @@ async fn waits_of_ours_have_an_end_too() {
     let server = Server::start(|_| answer(200, "", &[b'x'; BODY_BYTES])).await;
     let limits = Limits { paced: Duration::from_millis(1), ..tight() };
     let (fetcher, guard, url, bandwidth) = (fetcher(limits), intranet(), server.url("/"), slow());
-    let mut ask = Ask::new(&url, &guard);
+    let mut ask = FetchRequest::new(&url, &guard);
     ask.bandwidth = Some(&bandwidth);
     assert_eq!(code(&fetcher.get(&ask).await), "total-timeout");
 }

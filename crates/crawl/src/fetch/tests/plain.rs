@@ -9,7 +9,7 @@ async fn a_page_comes_back_with_its_headers_and_the_server_learns_who_asks() {
         Server::start(|_| answer(200, "content-type: text/html\r\netag: \"1\"\r\n", b"hello"))
             .await;
     let (guard, url) = (intranet(), server.url("/a?b=c"));
-    let fetched = body(fetcher(limits()).get(&Ask::new(&url, &guard)).await);
+    let fetched = body(fetcher(limits()).get(&FetchRequest::new(&url, &guard)).await);
     assert_eq!((fetched.status, &fetched.body[..]), (200, &b"hello"[..]));
     assert_eq!((fetched.truncated, fetched.wire_bytes), (false, 5));
     assert_eq!(fetched.header("etag"), Some("\"1\""));
@@ -24,8 +24,11 @@ async fn a_page_comes_back_with_its_headers_and_the_server_learns_who_asks() {
 #[test]
 fn nobody_may_ask_without_a_name_and_a_contact() {
     for (agent, contact) in [("", "x"), ("x", " "), ("x", "a\nb")] {
-        let settings =
-            Settings { agent: agent.to_owned(), contact: contact.to_owned(), ..settings(limits()) };
+        let settings = FetcherSettings {
+            agent: agent.to_owned(),
+            contact: contact.to_owned(),
+            ..settings(limits())
+        };
         assert_eq!(Fetcher::new(settings).err(), Some(Unusable::Agent));
     }
 }
@@ -40,7 +43,7 @@ async fn one_connection_serves_many_requests_and_the_pool_forgets_dead_ones() {
     let (fetcher, guard) = (fetcher(limits()), intranet());
     for path in ["/1", "/2", "/3", "/last", "/4", "/5"] {
         let url = server.url(path);
-        body(fetcher.get(&Ask::new(&url, &guard)).await);
+        body(fetcher.get(&FetchRequest::new(&url, &guard)).await);
     }
     assert_eq!((server.connections(), server.requests().len()), (2, 6));
     assert_eq!(fetcher.pool.idle(), 1);
@@ -62,24 +65,28 @@ async fn answers_without_a_document_keep_the_connection_too() {
     .await;
     let (fetcher, guard) = (fetcher(limits()), intranet());
     let url = |path: &str| server.url(path);
-    let gone = fetcher.get(&Ask::new(&url("/gone"), &guard)).await;
+    let gone = fetcher.get(&FetchRequest::new(&url("/gone"), &guard)).await;
     assert_eq!(gone, Outcome::Gone { status: 404 });
-    let moved = fetcher.get(&Ask::new(&url("/moved"), &guard)).await;
+    let moved = fetcher.get(&FetchRequest::new(&url("/moved"), &guard)).await;
     assert_eq!(
         moved,
         Outcome::Redirect(Redirect { status: 301, to: url("/there"), cookies: vec![] })
     );
-    let busy = fetcher.get(&Ask::new(&url("/busy"), &guard)).await;
+    let busy = fetcher.get(&FetchRequest::new(&url("/busy"), &guard)).await;
     let reason = Reason::Status(503);
     assert_eq!(busy, Outcome::Retry { after_ms: Some(7_000), reason });
-    assert_eq!(code(&fetcher.get(&Ask::new(&url("/secret"), &guard)).await), "http-403");
+    assert_eq!(code(&fetcher.get(&FetchRequest::new(&url("/secret"), &guard)).await), "http-403");
     let same = url("/same");
-    let ask = Ask { etag: Some("\"1\""), last_modified: Some("x"), ..Ask::new(&same, &guard) };
+    let ask = FetchRequest {
+        etag: Some("\"1\""),
+        last_modified: Some("x"),
+        ..FetchRequest::new(&same, &guard)
+    };
     assert!(
         matches!(fetcher.get(&ask).await, Outcome::NotModified(n) if n.headers["etag"] == "\"2\"")
     );
-    assert_eq!(code(&fetcher.get(&Ask::new(&same, &guard)).await), "http-304");
-    assert_eq!(body(fetcher.get(&Ask::new(&url("/"), &guard)).await).body, "abcde");
+    assert_eq!(code(&fetcher.get(&FetchRequest::new(&same, &guard)).await), "http-304");
+    assert_eq!(body(fetcher.get(&FetchRequest::new(&url("/"), &guard)).await).body, "abcde");
     assert_eq!(server.connections(), 1);
     assert!(server.requests()[4].contains("if-none-match: \"1\"\r\nif-modified-since: x\r\n"));
 }
@@ -97,12 +104,12 @@ async fn a_body_beyond_the_limit_of_its_kind_is_cut_and_says_so() {
         [("/page", None, 1_000), ("/image", None, 2_000), ("/page", Some(2_999), 2_999)]
     {
         let url = server.url(path);
-        let ask = Ask { body_bytes_max: limit, ..Ask::new(&url, &guard) };
+        let ask = FetchRequest { body_bytes_max: limit, ..FetchRequest::new(&url, &guard) };
         let fetched = body(fetcher.get(&ask).await);
         assert_eq!((fetched.body.len(), fetched.truncated), (kept, true));
     }
     let url = server.url("/page");
-    let ask = Ask { body_bytes_max: Some(3_000), ..Ask::new(&url, &guard) };
+    let ask = FetchRequest { body_bytes_max: Some(3_000), ..FetchRequest::new(&url, &guard) };
     assert!(!body(fetcher.get(&ask).await).truncated);
     // What was not read to its end is not used again.
     assert_eq!((server.connections(), fetcher.pool.idle()), (4, 1));
@@ -117,7 +124,7 @@ async fn no_more_connections_are_opened_than_are_allowed() {
     let mut tasks = tokio::task::JoinSet::new();
     for n in 0..20 {
         let (fetcher, url) = (fetcher.clone(), server.url(&format!("/{n}")));
-        tasks.spawn(async move { body(fetcher.get(&Ask::new(&url, &intranet())).await) });
+        tasks.spawn(async move { body(fetcher.get(&FetchRequest::new(&url, &intranet())).await) });
     }
     assert_eq!(tasks.join_all().await.len(), 20);
     assert!(server.connections() <= 2, "{}", server.connections());
@@ -127,7 +134,7 @@ async fn no_more_connections_are_opened_than_are_allowed() {
     for n in 0..20 {
         let from = if n % 2 == 0 { &server } else { &other };
         let (fetcher, url) = (fetcher.clone(), from.url("/"));
-        tasks.spawn(async move { body(fetcher.get(&Ask::new(&url, &intranet())).await) });
+        tasks.spawn(async move { body(fetcher.get(&FetchRequest::new(&url, &intranet())).await) });
     }
     assert_eq!(tasks.join_all().await.len(), 20);
     assert!(fetcher.pool.idle() <= 1 && fetcher.pool.origins() <= 1);
@@ -139,7 +146,7 @@ async fn a_connection_that_idled_too_long_is_not_used_again() {
     let fetcher = fetcher(Limits { keep_idle: Duration::ZERO, ..limits() });
     let guard = intranet();
     for _ in 0..3 {
-        body(fetcher.get(&Ask::new(&server.url("/"), &guard)).await);
+        body(fetcher.get(&FetchRequest::new(&server.url("/"), &guard)).await);
     }
     assert_eq!(server.connections(), 3);
 }
@@ -155,7 +162,11 @@ async fn a_referer_stays_within_its_origin_and_framing_headers_cannot_be_set() {
     ];
     let from_here = server.url("/from?secret=1");
     for referer in [&from_here[..], "http://elsewhere.example/from?secret=1"] {
-        let ask = Ask { referer: Some(referer), headers: &headers, ..Ask::new(&url, &guard) };
+        let ask = FetchRequest {
+            referer: Some(referer),
+            headers: &headers,
+            ..FetchRequest::new(&url, &guard)
+        };
         body(fetcher.get(&ask).await);
     }
     let requests = server.requests();

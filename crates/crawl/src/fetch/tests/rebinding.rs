@@ -20,11 +20,11 @@ async fn a_name_that_turns_from_public_to_loopback_never_reaches_the_trap() {
         [vec![public], vec![here], vec![public, here], vec![disguised]][n % 4].clone()
     }));
     let limits = Limits { names_kept: Duration::ZERO, ..limits() };
-    let fetcher = Fetcher::new(Settings { lookup, ..settings(limits) }).unwrap();
+    let fetcher = Fetcher::new(FetcherSettings { lookup, ..settings(limits) }).unwrap();
     let guard = Guard { allow: vec!["127.0.0.2".parse().unwrap()], ..Guard::default() };
     let url = format!("http://rebinding.example:{}/", trap.port);
     for n in 0..2_000 {
-        let outcome = fetcher.get(&Ask::new(&url, &guard)).await;
+        let outcome = fetcher.get(&FetchRequest::new(&url, &guard)).await;
         let expected = ["connect-refused", "address"][n % 2];
         assert_eq!(code(&outcome), expected, "try {n}");
     }
@@ -37,13 +37,13 @@ async fn a_kept_connection_is_checked_against_the_guard_of_whoever_takes_it() {
     let server = Server::start(|_| answer(200, "", b"intranet")).await;
     let fetcher = fetcher(limits());
     let url = format!("http://host.example:{}/", server.port);
-    body(fetcher.get(&Ask::new(&url, &intranet())).await);
+    body(fetcher.get(&FetchRequest::new(&url, &intranet())).await);
     assert_eq!(fetcher.pool.idle(), 1);
-    let refused = fetcher.get(&Ask::new(&url, &Guard::default())).await;
+    let refused = fetcher.get(&FetchRequest::new(&url, &Guard::default())).await;
     assert_eq!(refused, Outcome::Refused { reason: Reason::Address("loopback") });
     assert_eq!(server.requests().len(), 1);
     let own = Guard { own: vec![([127, 0, 0, 1], server.port).into()], ..intranet() };
-    let refused = fetcher.get(&Ask::new(&url, &own)).await;
+    let refused = fetcher.get(&FetchRequest::new(&url, &own)).await;
     assert_eq!(refused, Outcome::Refused { reason: Reason::OwnAddress });
     assert_eq!(server.requests().len(), 1);
 }

@@ -28,7 +28,7 @@ async fn a_chain_is_followed_and_recorded() {
     .await;
     let (fetcher, guard) = (fetcher(limits()), intranet());
     let (a, b) = (server.url("/a"), server.url("/b?x=1"));
-    let ask = Ask { etag: Some("\"1\""), ..Ask::new(&a, &guard) };
+    let ask = FetchRequest { etag: Some("\"1\""), ..FetchRequest::new(&a, &guard) };
     let only_here = |hop: &Hop| match hop.to.contains(":1/") {
         true => HopVerdict::Refuse(Reason::HopScope),
         false => HopVerdict::Follow,
@@ -81,7 +81,7 @@ async fn circles_and_endless_chains_end() {
     for (path, expected, hops) in cases {
         let url = server.url(path);
         let before = server.requests().len();
-        let followed = fetcher.follow(&Ask::new(&url, &guard), 10, anywhere).await;
+        let followed = fetcher.follow(&FetchRequest::new(&url, &guard), 10, anywhere).await;
         assert_eq!((code(&followed.outcome).as_str(), followed.hops.len()), (expected, hops));
         assert!(matches!(followed.outcome, Outcome::Failed { .. }));
         assert_eq!(server.requests().len() - before, hops.max(1), "{path}");
@@ -101,8 +101,10 @@ async fn a_robots_file_behind_five_redirects_is_read_and_behind_six_counts_as_no
     let (fetcher, guard) = (fetcher(limits()), intranet());
     for (start, expected) in [("/5", RobotsDecision::Parse), ("/6", RobotsDecision::AllowAll)] {
         let url = server.url(start);
-        let ask =
-            Ask { body_bytes_max: Some(page::robots::BODY_BYTES_MAX), ..Ask::new(&url, &guard) };
+        let ask = FetchRequest {
+            body_bytes_max: Some(page::robots::BODY_BYTES_MAX),
+            ..FetchRequest::new(&url, &guard)
+        };
         let followed = fetcher.follow(&ask, REDIRECTS_MAX, anywhere).await;
         let redirects = u8::try_from(followed.hops.len()).unwrap();
         let asked = RobotsFetch { status: followed.status(), redirects, ..RobotsFetch::default() };
@@ -140,7 +142,7 @@ async fn no_code_leads_to_another_scheme_or_behind_the_guard() {
         let fetcher = fetcher(limits());
         for (index, (target, expected)) in targets.iter().enumerate() {
             let url = server.url(&format!("/{index}"));
-            let followed = fetcher.follow(&Ask::new(&url, &guard), 10, anywhere).await;
+            let followed = fetcher.follow(&FetchRequest::new(&url, &guard), 10, anywhere).await;
             let is_open = *target == "http://0x7f.1/";
             let expected = if is_open { "connect-refused" } else { expected };
             assert_eq!(code(&followed.outcome), expected, "{status} {target}");
@@ -166,7 +168,7 @@ async fn nothing_that_was_given_for_an_origin_is_sent_to_another() {
     })
     .await;
     let fetcher =
-        Fetcher::new(Settings { extra_roots: vec![authority.root()], ..settings(limits()) })
+        Fetcher::new(FetcherSettings { extra_roots: vec![authority.root()], ..settings(limits()) })
             .unwrap();
     let secrets = [
         (HeaderName::from_static("authorization"), HeaderValue::from_static("basic s3cret")),
@@ -182,7 +184,11 @@ async fn nothing_that_was_given_for_an_origin_is_sent_to_another() {
     for status in CODES {
         for Elsewhere { name, url } in &elsewhere {
             let start = format!("http://home.example:{}/{status}?{url}", home.port);
-            let ask = Ask { headers: &secrets, referer: Some(&start), ..Ask::new(&start, &guard) };
+            let ask = FetchRequest {
+                headers: &secrets,
+                referer: Some(&start),
+                ..FetchRequest::new(&start, &guard)
+            };
             let followed = fetcher.follow(&ask, 10, anywhere).await;
             assert_eq!(followed.url, *url);
             assert_eq!(body(followed.outcome).body, "x", "{status} {name}");
@@ -190,10 +196,10 @@ async fn nothing_that_was_given_for_an_origin_is_sent_to_another() {
         // And it does not come back when the chain does.
         let back = format!("http://other.example:{0}/{status}?http://home.example:{0}/", home.port);
         let start = format!("http://home.example:{}/{status}?{back}", home.port);
-        let ask = Ask { headers: &secrets, ..Ask::new(&start, &guard) };
+        let ask = FetchRequest { headers: &secrets, ..FetchRequest::new(&start, &guard) };
         assert_eq!(body(fetcher.follow(&ask, 10, anywhere).await.outcome).body, "x");
         let stay = format!("http://home.example:{}/{status}?/stay", home.port);
-        let ask = Ask { headers: &secrets, ..Ask::new(&stay, &guard) };
+        let ask = FetchRequest { headers: &secrets, ..FetchRequest::new(&stay, &guard) };
         assert_eq!(body(fetcher.follow(&ask, 10, anywhere).await.outcome).body, "x");
     }
     let is_leak = |request: &String| request.contains("s3cret") || request.contains("referer");

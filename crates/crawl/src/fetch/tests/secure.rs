@@ -76,7 +76,7 @@ fn trusting(authority: &Authority) -> Fetcher {
 
 pub fn trusting_within(authority: &Authority, limits: Limits) -> Fetcher {
     let extra_roots = vec![authority.root()];
-    Fetcher::new(Settings { extra_roots, ..settings(limits) }).unwrap()
+    Fetcher::new(FetcherSettings { extra_roots, ..settings(limits) }).unwrap()
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn each_fault_of_a_certificate_is_refused_by_its_name() {
     for (expected, config) in cases {
         let server = Server::start_tls(config, |_| answer(200, "", b"x")).await;
         let url = format!("https://good.example:{}/", server.port);
-        let outcome = trusting(&trusted).get(&Ask::new(&url, &guard)).await;
+        let outcome = trusting(&trusted).get(&FetchRequest::new(&url, &guard)).await;
         assert_eq!(code(&outcome), expected);
         let is_refused = matches!(outcome, Outcome::Refused { .. });
         assert_eq!(is_refused, expected != "tls-protocol");
@@ -117,7 +117,7 @@ async fn each_fault_of_a_certificate_is_refused_by_its_name() {
 async fn judged(trusted: &Authority, config: Arc<ServerConfig>) -> String {
     let server = Server::start_tls(config, |_| answer(200, "", b"x")).await;
     let (guard, url) = (intranet(), format!("https://good.example:{}/", server.port));
-    let outcome = trusting(trusted).get(&Ask::new(&url, &guard)).await;
+    let outcome = trusting(trusted).get(&FetchRequest::new(&url, &guard)).await;
     let is_answered = matches!(outcome, Outcome::Body(_));
     assert_eq!(server.requests().is_empty(), !is_answered, "nothing is sent to who is not trusted");
     if is_answered { "good".to_owned() } else { code(&outcome) }
@@ -221,7 +221,7 @@ async fn a_server_that_speaks_only_tls_1_0_is_not_spoken_to() {
         assert!(after.is_empty() || after[0] == 0x15, "{after:?}");
     });
     let url = format!("https://good.example:{port}/");
-    let outcome = fetcher(limits()).get(&Ask::new(&url, &intranet())).await;
+    let outcome = fetcher(limits()).get(&FetchRequest::new(&url, &intranet())).await;
     assert_eq!(code(&outcome), "tls-protocol");
     assert!(tasks.join_next().await.unwrap().is_ok());
 }
@@ -239,7 +239,8 @@ async fn a_server_that_speaks_no_tls_is_told_apart_from_one_with_a_bad_certifica
         std::future::pending::<()>().await;
     });
     let fetcher = fetcher(limits());
-    let outcome = fetcher.get(&Ask::new(&format!("https://a.example:{port}/"), &intranet())).await;
+    let outcome =
+        fetcher.get(&FetchRequest::new(&format!("https://a.example:{port}/"), &intranet())).await;
     assert_eq!(code(&outcome), "tls-protocol");
     drop(server);
 }
@@ -253,7 +254,7 @@ async fn a_good_certificate_lets_requests_through_on_one_connection() {
         let (fetcher, guard) = (trusting(&authority), intranet());
         for host in ["good.example", "good.example", "127.0.0.1"] {
             let url = format!("https://{host}:{}/", server.port);
-            assert_eq!(body(fetcher.get(&Ask::new(&url, &guard)).await).body, "safe");
+            assert_eq!(body(fetcher.get(&FetchRequest::new(&url, &guard)).await).body, "safe");
         }
         assert_eq!((server.connections(), fetcher.pool.idle()), (2, 2));
     }
@@ -320,10 +321,10 @@ async fn http2_is_spoken_where_it_is_offered_within_the_same_bounds() {
     let (fetcher, guard) = (trusting(&authority), intranet());
     let url = |path: &str| format!("https://good.example:{port}{path}");
     for path in ["/1?q", "/2", "/3"] {
-        let fetched = body(fetcher.get(&Ask::new(&url(path), &guard)).await);
+        let fetched = body(fetcher.get(&FetchRequest::new(&url(path), &guard)).await);
         assert_eq!((fetched.body.len(), fetched.truncated), (200_000, false));
     }
-    let gone = fetcher.get(&Ask::new(&url("/gone"), &guard)).await;
+    let gone = fetcher.get(&FetchRequest::new(&url("/gone"), &guard)).await;
     assert_eq!(gone, Outcome::Gone { status: 410 });
     assert_eq!((seen.lock().unwrap().0, fetcher.pool.idle()), (1, 1));
     {
@@ -335,12 +336,12 @@ async fn http2_is_spoken_where_it_is_offered_within_the_same_bounds() {
         assert_eq!(first.headers()["user-agent"], "driftline/0 (+https://owner.example/bot)");
     }
     let cut = url("/cut");
-    let ask = Ask { body_bytes_max: Some(1_000), ..Ask::new(&cut, &guard) };
+    let ask = FetchRequest { body_bytes_max: Some(1_000), ..FetchRequest::new(&cut, &guard) };
     let fetched = body(fetcher.get(&ask).await);
     assert_eq!((fetched.body.len(), fetched.truncated), (1_000, true));
     assert_eq!(fetcher.pool.idle(), 0);
     for path in ["/many", "/large"] {
-        let outcome = fetcher.get(&Ask::new(&url(path), &guard)).await;
+        let outcome = fetcher.get(&FetchRequest::new(&url(path), &guard)).await;
         assert!(matches!(outcome, Outcome::Failed { .. }), "{path}: {outcome:?}");
         assert_eq!(fetcher.pool.idle(), 0);
     }

@@ -37,12 +37,12 @@ pub fn answer(status: u16, headers: &str, body: &[u8]) -> Reply {
 /// Ends with its tasks when it is dropped.
 pub struct Server {
     pub port: u16,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ServerCounts>>,
     _tasks: JoinSet<()>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ServerCounts {
     connections: usize,
     requests: Vec<String>,
 }
@@ -64,7 +64,7 @@ impl Server {
     async fn begin(script: Script, tls: Option<TlsAcceptor>) -> Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(ServerCounts::default()));
         let mut tasks = JoinSet::new();
         let shared = seen.clone();
         tasks.spawn(async move {
@@ -103,7 +103,7 @@ impl Server {
 async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     script: Script,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ServerCounts>>,
 ) {
     loop {
         let mut request = Vec::new();

@@ -12,7 +12,7 @@ struct Jobs {
 
 impl Jobs {
     fn new(priorities: &[i64], shared: Option<i64>) -> Jobs {
-        let mut frontier = Frontier::new(Limits { in_flight_max: 1, ..LIMITS });
+        let mut frontier = Frontier::new(FrontierLimits { in_flight_max: 1, ..LIMITS });
         let mut jobs = Jobs { frontier: Frontier::new(LIMITS), priorities: Vec::new(), now_ms: 0 };
         for (job, priority) in (1..).zip(priorities) {
             frontier.set_job(JobId(job), ConnectionId(0), *priority);

@@ -15,7 +15,7 @@ struct Throttled {
 
 impl Throttled {
     fn new(in_flight_max: usize, bins: &[(i64, Pace)]) -> Throttled {
-        let limits = Limits {
+        let limits = FrontierLimits {
             in_flight_max,
             slow_max: 0,
             uncommitted_max: 20,
@@ -239,7 +239,7 @@ fn other_throttles_count_at_once() {
 
 #[test]
 fn a_connection_has_no_more_under_way_than_it_may_whatever_its_jobs() {
-    let mut frontier = Frontier::new(Limits { in_flight_max: 9, ..LIMITS });
+    let mut frontier = Frontier::new(FrontierLimits { in_flight_max: 9, ..LIMITS });
     let connections = [(1, 1), (2, 1), (3, 2)];
     for (job, connection) in connections {
         frontier.set_job(JobId(job), ConnectionId(connection), 5);

@@ -60,17 +60,17 @@ fn small_hours() -> impl Strategy<Value = (Schedule, i64)> {
     )
 }
 
-fn field(values: std::ops::RangeInclusive<i64>, most: usize) -> impl Strategy<Value = Field> {
+fn field(values: std::ops::RangeInclusive<i64>, most: usize) -> impl Strategy<Value = TimeField> {
     prop_oneof![
-        3 => Just(Field::Unset),
-        1 => Just(Field::Any),
-        3 => proptest::collection::btree_set(values, 1..=most).prop_map(Field::Of),
+        3 => Just(TimeField::Unset),
+        1 => Just(TimeField::Any),
+        3 => proptest::collection::btree_set(values, 1..=most).prop_map(TimeField::Of),
     ]
 }
 
 /// Schedules that can be used, with and without windows.
 pub(in crate::schedule) fn schedules() -> impl Strategy<Value = Schedule> {
-    let years = prop_oneof![5 => Just(Field::Unset), 1 => field(2023..=2026, 3)];
+    let years = prop_oneof![5 => Just(TimeField::Unset), 1 => field(2023..=2026, 3)];
     let times = (years, field(0..=11, 12), field(0..=30, 31), field(0..=6, 7));
     let zone = proptest::option::weighted(0.9, proptest::sample::select(&ZONES[..]));
     let window =
@@ -98,11 +98,11 @@ pub(in crate::schedule) fn schedules() -> impl Strategy<Value = Schedule> {
 /// Whether a local time matches, word for word as the rule about unset fields has it.
 fn matches(it: &Schedule, local: DateTime) -> bool {
     let mut smaller = false;
-    let mut is = |field: &Field, value: i64, least: Option<i64>| {
+    let mut is = |field: &TimeField, value: i64, least: Option<i64>| {
         let fits = match field {
-            Field::Unset => smaller || least.is_none_or(|least| value == least),
-            Field::Any => true,
-            Field::Of(values) => values.contains(&value),
+            TimeField::Unset => smaller || least.is_none_or(|least| value == least),
+            TimeField::Any => true,
+            TimeField::Of(values) => values.contains(&value),
         };
         smaller |= field.is_set();
         fits
@@ -233,13 +233,13 @@ proptest! {
         zone in ".{0,20}", window_ms: i64, last_ms: i64, now_ms: i64,
     ) {
         let odd = Schedule {
-            hours: Field::Of(values.clone()),
-            years: Field::Of(values),
+            hours: TimeField::Of(values.clone()),
+            years: TimeField::Of(values),
             timezone: Some(zone),
             window_ms: Some(window_ms),
             ..Schedule::default()
         };
-        let sound = Schedule { window_ms: Some(WINDOW_MS_MAX), hours: Field::Any, ..Schedule::default() };
+        let sound = Schedule { window_ms: Some(WINDOW_MS_MAX), hours: TimeField::Any, ..Schedule::default() };
         for method in METHODS {
             let records = [odd.clone(), sound.clone()];
             let _ = decide(method, &records, since(last_ms), now_ms);

@@ -9,9 +9,9 @@ use proptest::prelude::*;
 fn a_schedule_is_read_as_people_write_it() {
     let read = parse("hours=3 minutes=0,30 days=mon-fri zone=Europe/Berlin window=2h minimal");
     let expected = Schedule {
-        hours: Field::of([3]),
-        minutes: Field::of([0, 30]),
-        days: Field::of(1..=5),
+        hours: TimeField::of([3]),
+        minutes: TimeField::of([0, 30]),
+        days: TimeField::of(1..=5),
         timezone: Some("Europe/Berlin".into()),
         window_ms: Some(2 * 3_600_000),
         minimal: true,
@@ -20,10 +20,10 @@ fn a_schedule_is_read_as_people_write_it() {
     assert_eq!(read, Ok(expected));
     let read = parse("  months=Jan,december,3\tdates=1,15-17 years=2030 minutes=* ").unwrap();
     let expected = Schedule {
-        months: Field::of([0, 2, 11]),
-        dates: Field::of([0, 14, 15, 16]),
-        years: Field::of([2030]),
-        minutes: Field::Any,
+        months: TimeField::of([0, 2, 11]),
+        dates: TimeField::of([0, 14, 15, 16]),
+        years: TimeField::of([2030]),
+        minutes: TimeField::Any,
         ..Schedule::default()
     };
     assert_eq!(read, expected);

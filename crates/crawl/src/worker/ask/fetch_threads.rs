@@ -10,16 +10,18 @@
 use crate::carrydown::opened;
 use crate::definitions::RobotsFor;
 use crate::extract::{self, ExtractNotes};
-use crate::fetch::{self, Ask, Fetcher, Followed, HopVerdict, Outcome, UnderWay};
+use crate::fetch::{
+    self, AddressRequest, FetchRequest, Fetcher, FollowedChain, HopVerdict, Outcome,
+};
 use crate::fetch::{HeaderName, HeaderValue};
-use crate::job::{Source, Web};
-use crate::login::sequence::{Walk, Walked};
-use crate::repository::{Known, Looked, Read, Repository};
-use crate::worker::ask::tasks::{DocumentDone, DocumentTask, Fetched, LoginDone, LoginTask};
+use crate::job::{JobSource, WebJob};
+use crate::login::sequence::{LoginContext, LoginOutcome};
+use crate::repository::{KnownVersion, LookResult, Read, Repository};
+use crate::worker::ask::tasks::{DocumentDone, DocumentTask, FetchReport, LoginDone, LoginTask};
 use crate::worker::ask::tasks::{LookedDone, RobotsDone, RobotsTask, Task};
 use crate::worker::leases::check::LeaseCheck;
 use crate::worker::read;
-use crate::worker::read::Reading;
+use crate::worker::read::ParsedDocument;
 use page::sniff;
 use page::url::Policy;
 use std::sync::Arc;
@@ -41,11 +43,11 @@ pub struct FetchThreads {
 impl FetchThreads {
     /// Starts threads that can have `capacity` tasks each, and report through `report`.
     pub fn start(
-        settings: &fetch::Settings,
+        settings: &fetch::FetcherSettings,
         threads: usize,
         capacity: usize,
         lease_check: LeaseCheck,
-        report: impl Fn(Fetched) -> bool + Clone + Send + 'static,
+        report: impl Fn(FetchReport) -> bool + Clone + Send + 'static,
     ) -> Result<FetchThreads> {
         let mut started = FetchThreads { tasks: Vec::new(), threads: Vec::new(), turn: 0 };
         // The limit is one of the process, whose threads share it.
@@ -91,7 +93,7 @@ async fn serve(
     fetcher: Arc<Fetcher>,
     mut tasks: mpsc::Receiver<Task>,
     lease_check: LeaseCheck,
-    report: impl Fn(Fetched) -> bool + Clone + Send + 'static,
+    report: impl Fn(FetchReport) -> bool + Clone + Send + 'static,
 ) {
     // Owned here, so that what is under way ends with the thread.
     let mut under_way = JoinSet::new();
@@ -104,7 +106,7 @@ async fn serve(
                     under_way.spawn(async move {
                         let done = match lease_check.is_held(task.lease(), clock::now_ms()) {
                             true => work(&fetcher, task).await,
-                            false => Fetched::NotAsked(task),
+                            false => FetchReport::NotAsked(task),
                         };
                         report(done);
                     });
@@ -117,28 +119,28 @@ async fn serve(
     }
 }
 
-async fn work(fetcher: &Fetcher, task: Task) -> Fetched {
+async fn work(fetcher: &Fetcher, task: Task) -> FetchReport {
     match task {
         Task::Robots(task) => fetch_robots(fetcher, task).await,
         Task::Login(task) => log_in(fetcher, task).await,
         Task::Document(task) => {
             let job = task.job.clone();
             match &job.source {
-                Source::Web(web) => fetch_document(fetcher, task, web).await,
-                Source::Other(repository) => look_at(repository.clone(), task).await,
+                JobSource::Web(web) => fetch_document(fetcher, task, web).await,
+                JobSource::Other(repository) => look_at(repository.clone(), task).await,
             }
         }
     }
 }
 
-async fn fetch_robots(fetcher: &Fetcher, task: RobotsTask) -> Fetched {
-    let Some(web) = task.job.web() else { return Fetched::NotAsked(Task::Robots(task)) };
+async fn fetch_robots(fetcher: &Fetcher, task: RobotsTask) -> FetchReport {
+    let Some(web) = task.job.web() else { return FetchReport::NotAsked(Task::Robots(task)) };
     let began_ms = clock::now_ms();
     let url = format!("{}/robots.txt", task.origin);
-    let mut ask = Ask::new(&url, &web.guard);
+    let mut ask = FetchRequest::new(&url, &web.guard);
     let begun = match begin(fetcher, &ask, web).await {
         Ok(begun) => begun,
-        Err(until_ms) => return Fetched::NotYet(Task::Robots(task), until_ms),
+        Err(until_ms) => return FetchReport::NotYet(Task::Robots(task), until_ms),
     };
     ask.user_agent = Some(&web.user_agent);
     ask.body_bytes_max = Some(page::robots::BODY_BYTES_MAX + 1);
@@ -149,11 +151,12 @@ async fn fetch_robots(fetcher: &Fetcher, task: RobotsTask) -> Fetched {
         fetcher.follow(&ask, most, |_| HopVerdict::Follow).await
     };
     // As a server that cannot be reached: nothing of the origin is asked for meanwhile.
-    let unknown = |_| Followed { url: url.clone(), hops: Vec::new(), outcome: internal_trouble() };
+    let unknown =
+        |_| FollowedChain { url: url.clone(), hops: Vec::new(), outcome: internal_trouble() };
     let followed = caught_async(asking).await.unwrap_or_else(unknown);
     drop(begun);
     let ended_ms = clock::now_ms();
-    Fetched::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
+    FetchReport::Robots(Box::new(RobotsDone { task, followed, began_ms, ended_ms }))
 }
 
 fn internal_trouble() -> Outcome {
@@ -161,9 +164,9 @@ fn internal_trouble() -> Outcome {
 }
 
 /// What came of asking for a document of the web.
-struct Answer {
+struct FetchResult {
     outcome: Outcome,
-    reading: Option<Reading>,
+    reading: Option<ParsedDocument>,
     asks_login: bool,
     ended_ms: i64,
 }
@@ -172,20 +175,20 @@ struct Answer {
 /// tried again.
 async fn begin(
     fetcher: &Fetcher,
-    ask: &Ask<'_>,
-    web: &Web,
-) -> std::result::Result<Option<UnderWay>, i64> {
+    ask: &FetchRequest<'_>,
+    web: &WebJob,
+) -> std::result::Result<Option<AddressRequest>, i64> {
     match web.address_pace {
         Some(pace) => fetcher.begin_at_address(ask, pace, clock::now_ms()).await,
         None => Ok(None),
     }
 }
 
-async fn fetch_document(fetcher: &Fetcher, task: Box<DocumentTask>, web: &Web) -> Fetched {
-    let ask = Ask::new(&task.claimed.entry.docid, &web.guard);
+async fn fetch_document(fetcher: &Fetcher, task: Box<DocumentTask>, web: &WebJob) -> FetchReport {
+    let ask = FetchRequest::new(&task.claimed.entry.docid, &web.guard);
     let begun = match begin(fetcher, &ask, web).await {
         Ok(begun) => begun,
-        Err(until_ms) => return Fetched::NotYet(Task::Document(task), until_ms),
+        Err(until_ms) => return FetchReport::NotYet(Task::Document(task), until_ms),
     };
     let began_ms = clock::now_ms();
     let (answer, internal) = match caught_async(ask_and_read(fetcher, &task, web)).await {
@@ -193,16 +196,16 @@ async fn fetch_document(fetcher: &Fetcher, task: Box<DocumentTask>, web: &Web) -
         Err(error) => {
             let outcome = Outcome::Failed { reason: fetch::Reason::Internal };
             let (reading, asks_login, ended_ms) = (None, false, clock::now_ms());
-            (Answer { outcome, reading, asks_login, ended_ms }, Some(error.to_string()))
+            (FetchResult { outcome, reading, asks_login, ended_ms }, Some(error.to_string()))
         }
     };
     drop(begun);
-    let Answer { outcome, reading, asks_login, ended_ms } = answer;
+    let FetchResult { outcome, reading, asks_login, ended_ms } = answer;
     let done = DocumentDone { task, outcome, reading, asks_login, internal, began_ms, ended_ms };
-    Fetched::Document(Box::new(done))
+    FetchReport::Document(Box::new(done))
 }
 
-async fn ask_and_read(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Answer {
+async fn ask_and_read(fetcher: &Fetcher, task: &DocumentTask, web: &WebJob) -> FetchResult {
     let mut outcome = ask_for(fetcher, task, web).await;
     let ended_ms = clock::now_ms();
     let asks_login = web
@@ -213,8 +216,8 @@ async fn ask_and_read(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Answ
             task.job.shared.faults.at(FaultPoint::ReadPage, &task.claimed.entry.docid);
             let extractor = &task.job.shared.extractor;
             let media = read::media_of(body);
-            let said = extractor.ask(&media, &body.body, body.truncated).await;
-            let reading = read::read(web, &task.claimed.entry, body, said);
+            let extracted = extractor.ask(&media, &body.body, body.truncated).await;
+            let reading = read::read(web, &task.claimed.entry, body, extracted);
             if !task.job.settings.bodies {
                 // Nobody will store the bytes, so nobody needs to hold them.
                 body.body.clear();
@@ -223,16 +226,16 @@ async fn ask_and_read(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Answ
         }
         _ => None,
     };
-    Answer { outcome, reading, asks_login, ended_ms }
+    FetchResult { outcome, reading, asks_login, ended_ms }
 }
 
-async fn log_in(fetcher: &Fetcher, task: Box<LoginTask>) -> Fetched {
+async fn log_in(fetcher: &Fetcher, task: Box<LoginTask>) -> FetchReport {
     let job = task.job.clone();
     let web = job.web();
     let Some((web, login)) = web.and_then(|web| Some((web, web.login_for(&task.document)?))) else {
-        return Fetched::NotAsked(Task::Login(task));
+        return FetchReport::NotAsked(Task::Login(task));
     };
-    let walk = Walk {
+    let walk = LoginContext {
         fetcher,
         guard: &web.guard,
         user_agent: &web.user_agent,
@@ -242,14 +245,15 @@ async fn log_in(fetcher: &Fetcher, task: Box<LoginTask>) -> Fetched {
     };
     let began_ms = clock::now_ms();
     let walked = caught_async(login.walk(&walk, &task.document, task.number)).await;
-    let failed = |error: Error| Walked { outcome: Err(format!("({error})")), asked: Vec::new() };
+    let failed =
+        |error: Error| LoginOutcome { outcome: Err(format!("({error})")), requests: Vec::new() };
     let walked = walked.unwrap_or_else(failed);
     let ended_ms = clock::now_ms();
-    Fetched::Login(Box::new(LoginDone { task, walked, began_ms, ended_ms }))
+    FetchReport::Login(Box::new(LoginDone { task, walked, began_ms, ended_ms }))
 }
 
 /// Looks at a document that is not on the web, where it disturbs no request.
-async fn look_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>) -> Fetched {
+async fn look_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>) -> FetchReport {
     let began_ms = clock::now_ms();
     let docid = task.claimed.entry.docid.clone();
     let known = task.claimed.known.as_deref();
@@ -262,29 +266,29 @@ async fn look_at(repository: Arc<dyn Repository>, task: Box<DocumentTask>) -> Fe
     let look = move || {
         caught(|| {
             faults.at(FaultPoint::LookAtDocument, &docid);
-            asked.look(&docid, Known { version: version.as_deref(), data: &data })
+            asked.look(&docid, KnownVersion { version: version.as_deref(), data: &data })
         })
     };
     let looked = tokio::task::spawn_blocking(look).await.map_err(|error| error.to_string());
     let looked = looked.and_then(|looked| looked.map_err(|error| error.to_string()));
     let mut looked = looked.unwrap_or_else(internal_error);
-    if repository.is_interrupted() && matches!(looked, Looked::Trouble { passes: true, .. }) {
-        return Fetched::NotAsked(Task::Document(task));
+    if repository.is_interrupted() && matches!(looked, LookResult::Trouble { passes: true, .. }) {
+        return FetchReport::NotAsked(Task::Document(task));
     }
     let mut notes = ExtractNotes::default();
-    if let Looked::Read(read) = &mut looked {
+    if let LookResult::Read(read) = &mut looked {
         match caught_async(extract_content(&task, read)).await {
             Ok(extracted) => notes = extracted,
             Err(error) => looked = internal_error(error.to_string()),
         }
     }
     let ended_ms = clock::now_ms();
-    Fetched::Looked(Box::new(LookedDone { task, looked, notes, began_ms, ended_ms }))
+    FetchReport::Looked(Box::new(LookedDone { task, looked, notes, began_ms, ended_ms }))
 }
 
 /// A document on which this program fails.
-fn internal_error(detail: String) -> Looked {
-    Looked::Trouble { code: ReasonCode::InternalError.name(), detail, passes: false }
+fn internal_error(detail: String) -> LookResult {
+    LookResult::Trouble { code: ReasonCode::InternalError.name(), detail, passes: false }
 }
 
 /// Has a document read that its connector cannot read, whichever it is.
@@ -294,15 +298,15 @@ async fn extract_content(task: &DocumentTask, read: &mut Read) -> ExtractNotes {
         return ExtractNotes::default();
     }
     let media = sniff::media_of(Some(&read.facts.media_type), true, &read.body);
-    let said = task.job.shared.extractor.ask(&media, &read.body, false).await;
+    let extracted = task.job.shared.extractor.ask(&media, &read.body, false).await;
     let docid = &task.claimed.entry.docid;
-    extract::take(said, &mut read.facts, docid, &Policy::default())
+    extract::take(extracted, &mut read.facts, docid, &Policy::default())
 }
 
-async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
+async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &WebJob) -> Outcome {
     let url = &task.claimed.entry.docid;
     let headers = identity(task, web);
-    let mut ask = Ask::new(url, &web.guard);
+    let mut ask = FetchRequest::new(url, &web.guard);
     ask.user_agent = Some(&web.user_agent);
     ask.headers = &headers;
     ask.media_types = &web.spec.scope.media_types;
@@ -330,7 +334,7 @@ async fn ask_for(fetcher: &Fetcher, task: &DocumentTask, web: &Web) -> Outcome {
 }
 
 /// By what a site knows who asks, if it wants to know.
-fn identity(task: &DocumentTask, web: &Web) -> Vec<(HeaderName, HeaderValue)> {
+fn identity(task: &DocumentTask, web: &WebJob) -> Vec<(HeaderName, HeaderValue)> {
     let url = &task.claimed.entry.docid;
     let basic = web.basic.as_ref().and_then(|basic| basic.header(url)).cloned();
     let cookie = task.session.as_ref().and_then(|session| session.header(url));

@@ -8,9 +8,9 @@ use crate::fetch::{Bandwidth, sentences};
 use crate::frontier::{HostKey, Pace, Pause, Politeness};
 use crate::job::{Delays, JobWork};
 use crate::robots::RobotsCache;
-use crate::worker::ask::hosts::{Hosts, Request};
+use crate::worker::ask::hosts::{HostRequest, Hosts};
 use crate::worker::ask::sessions::Sessions;
-use crate::worker::ask::throttling::{PartShare, Throttling};
+use crate::worker::ask::throttling::{PartShare, ThrottledConnections};
 use crate::worker::finish::LeftAlone;
 use page::url::origin_of;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use store::tables::bins::{Bin, Visit};
 #[derive(Default)]
 pub struct HostAccess {
     hosts: Hosts,
-    throttling: Throttling,
+    throttling: ThrottledConnections,
     robots: RobotsCache,
     sessions: Sessions,
 }
@@ -43,18 +43,18 @@ pub struct HostTerms {
 
 /// What follows from a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Booked {
+pub struct BookedRequest {
     pub pause: Pause,
     /// What the host's row is told of it.
     pub visit: Visit,
 }
 
 impl HostAccess {
-    pub fn throttling(&self) -> &Throttling {
+    pub fn throttling(&self) -> &ThrottledConnections {
         &self.throttling
     }
 
-    pub fn throttling_mut(&mut self) -> &mut Throttling {
+    pub fn throttling_mut(&mut self) -> &mut ThrottledConnections {
         &mut self.throttling
     }
 
@@ -132,9 +132,9 @@ impl HostAccess {
         &mut self,
         host: HostKey,
         delays: Delays,
-        request: Request<'_>,
+        request: HostRequest<'_>,
         bytes: i64,
-    ) -> Booked {
+    ) -> BookedRequest {
         let known = self.hosts.get(host);
         let not_before_ms = known.ended(request);
         let delay_ms = known.delay_ms(delays);
@@ -147,7 +147,7 @@ impl HostAccess {
             ..known.visit(host.bin)
         };
         let pause = Pause { ended_ms: request.ended_ms, delay_ms, not_before_ms };
-        Booked { pause, visit }
+        BookedRequest { pause, visit }
     }
 
     /// That a host is not asked now, and why, in a sentence.
@@ -266,8 +266,9 @@ mod tests {
         let (mut access, work) = (HostAccess::default(), work(1));
         let delays = work.settings.delays();
         let outcome = Outcome::Gone { status: 404 };
-        let request = Request { outcome: &outcome, began_ms: 900, ended_ms: 1_000, busy_ms: 100 };
-        let Booked { pause, visit } = access.on_request(HOST, delays, request, 7);
+        let request =
+            HostRequest { outcome: &outcome, began_ms: 900, ended_ms: 1_000, busy_ms: 100 };
+        let BookedRequest { pause, visit } = access.on_request(HOST, delays, request, 7);
         assert_eq!((pause.ended_ms, pause.not_before_ms), (1_000, 0));
         assert_eq!(pause.delay_ms, access.delay_ms(HOST, delays));
         assert_eq!((visit.fetches, visit.errors, visit.bytes, visit.busy_ms), (1, 0, 7, 100));
@@ -284,7 +285,7 @@ mod tests {
         for number in 0..5 {
             let began_ms = number * 1_000_000;
             let ended_ms = began_ms + 10;
-            let request = Request { outcome: &down, began_ms, ended_ms, busy_ms: 10 };
+            let request = HostRequest { outcome: &down, began_ms, ended_ms, busy_ms: 10 };
             access.on_request(HOST, work.settings.delays(), request, 0);
         }
         assert!(access.describe_wait(HOST, false).ends_with("(connect-refused)"));

@@ -19,7 +19,7 @@ const FAILURES_FORGIVEN: i64 = 2;
 const IDLE_HOSTS_MAX: usize = 10_000;
 
 #[derive(Debug, Clone, Default)]
-pub struct Host {
+pub struct HostRecord {
     pub name: String,
     /// What robots.txt asks for, or what was asked for before.
     pub crawl_delay_ms: Option<i64>,
@@ -38,7 +38,7 @@ pub struct Host {
 /// One request, as a host's record sees it.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Request<'a> {
+pub struct HostRequest<'a> {
     pub outcome: &'a Outcome,
     pub began_ms: i64,
     pub ended_ms: i64,
@@ -46,17 +46,17 @@ pub struct Request<'a> {
     pub busy_ms: i64,
 }
 
-impl Request<'_> {
-    pub fn new(outcome: &Outcome, began_ms: i64, ended_ms: i64) -> Request<'_> {
-        Request { outcome, began_ms, ended_ms, busy_ms: (ended_ms - began_ms).max(0) }
+impl HostRequest<'_> {
+    pub fn new(outcome: &Outcome, began_ms: i64, ended_ms: i64) -> HostRequest<'_> {
+        HostRequest { outcome, began_ms, ended_ms, busy_ms: (ended_ms - began_ms).max(0) }
     }
 }
 
-impl Host {
+impl HostRecord {
     /// A host as the tables know it, to a job with these delays. Times that cannot be right
     /// are not believed.
-    pub fn from_bin(bin: &Bin, delays: Delays, now_ms: i64) -> Host {
-        let mut host = Host {
+    pub fn from_bin(bin: &Bin, delays: Delays, now_ms: i64) -> HostRecord {
+        let mut host = HostRecord {
             name: bin.name.clone(),
             crawl_delay_ms: bin.delay_ms,
             next_ms: 0,
@@ -85,7 +85,7 @@ impl Host {
     }
 
     /// A request has ended. Returns until when the host is left alone, beyond its delay.
-    pub fn ended(&mut self, request: Request<'_>) -> i64 {
+    pub fn ended(&mut self, request: HostRequest<'_>) -> i64 {
         let Some((reason, asked_ms)) = host_trouble(request.outcome) else {
             self.failures = 0;
             let refusal = request.outcome.reason().filter(|_| request.outcome.is_unasked());
@@ -142,7 +142,7 @@ fn host_trouble(outcome: &Outcome) -> Option<(Reason, Option<u64>)> {
 /// The hosts with work, and some that had it lately.
 #[derive(Default)]
 pub struct Hosts {
-    hosts: HashMap<HostKey, Host>,
+    hosts: HashMap<HostKey, HostRecord>,
     admissions: Admissions,
 }
 
@@ -153,8 +153,14 @@ impl Hosts {
     }
 
     /// Takes over what the tables know, unless more is known here.
-    pub fn learn(&mut self, key: HostKey, bin: &Bin, delays: Delays, now_ms: i64) -> &mut Host {
-        let told = Host::from_bin(bin, delays, now_ms);
+    pub fn learn(
+        &mut self,
+        key: HostKey,
+        bin: &Bin,
+        delays: Delays,
+        now_ms: i64,
+    ) -> &mut HostRecord {
+        let told = HostRecord::from_bin(bin, delays, now_ms);
         let next_ms = told.next_ms;
         let host = self.hosts.entry(key).or_insert(told);
         // Another process may have asked it since this one did.
@@ -162,7 +168,7 @@ impl Hosts {
         host
     }
 
-    pub fn get(&mut self, key: HostKey) -> &mut Host {
+    pub fn get(&mut self, key: HostKey) -> &mut HostRecord {
         self.hosts.entry(key).or_default()
     }
 
@@ -208,14 +214,14 @@ mod tests {
     const MINUTE_MS: i64 = 60_000;
     const DELAYS: Delays = Delays { job_ms: 1_000, crawl_delay_max_ms: 30_000 };
 
-    fn failed(began_ms: i64, outcome: &Outcome) -> Request<'_> {
-        Request { outcome, began_ms, ended_ms: began_ms + 10, busy_ms: 10 }
+    fn failed(began_ms: i64, outcome: &Outcome) -> HostRequest<'_> {
+        HostRequest { outcome, began_ms, ended_ms: began_ms + 10, busy_ms: 10 }
     }
 
     #[test]
     fn the_breaker_opens_after_a_few_failures_and_an_answer_closes_it() {
         let down = Reason::ConnectRefused.outcome();
-        let mut host = Host::default();
+        let mut host = HostRecord::default();
         let waits: Vec<i64> = (0..5)
             .map(|number| {
                 let began_ms = number * 1_000_000;
@@ -231,7 +237,7 @@ mod tests {
     #[test]
     fn why_a_host_is_not_asked_at_all_is_remembered_without_a_time() {
         let refused = Reason::Address("loopback").outcome();
-        let mut host = Host::default();
+        let mut host = HostRecord::default();
         assert_eq!(host.ended(failed(0, &refused)), 0);
         assert_eq!((host.blocked_ms, host.blocked_by.as_deref()), (None, Some("address")));
         assert_eq!(host.ended(failed(9, &Outcome::Gone { status: 404 })), 0);
@@ -243,7 +249,7 @@ mod tests {
     #[test]
     fn failures_at_the_same_time_are_one() {
         let down = Reason::FirstByteTimeout.outcome();
-        let mut host = Host::default();
+        let mut host = HostRecord::default();
         for _ in 0..32 {
             host.ended(failed(1_000, &down));
         }
@@ -253,13 +259,13 @@ mod tests {
     #[test]
     fn a_host_that_asks_for_time_gets_it_at_once() {
         let busy = Outcome::Retry { after_ms: Some(120_000), reason: Reason::Status(503) };
-        assert_eq!(Host::default().ended(failed(0, &busy)), 10 + 120_000);
+        assert_eq!(HostRecord::default().ended(failed(0, &busy)), 10 + 120_000);
     }
 
     #[test]
     fn one_broken_page_is_no_broken_host() {
         let broken = Reason::Status(500).outcome();
-        let mut host = Host::default();
+        let mut host = HostRecord::default();
         for number in 0..10 {
             assert_eq!(host.ended(failed(number * 1_000, &broken)), 0);
         }
@@ -292,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_crawl_delay_counts_up_to_a_cap() {
-        let host = |asked| Host { crawl_delay_ms: asked, ..Host::default() };
+        let host = |asked| HostRecord { crawl_delay_ms: asked, ..HostRecord::default() };
         assert_eq!(host(Some(5_000)).delay_ms(DELAYS), 5_000);
         assert_eq!(host(Some(90_000)).delay_ms(DELAYS), 30_000);
         assert_eq!(host(Some(500)).delay_ms(DELAYS), 1_000);

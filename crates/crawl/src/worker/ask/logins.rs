@@ -7,24 +7,24 @@
 use crate::fetch::Outcome;
 use crate::frontier::HostKey;
 use crate::job::JobWork;
-use crate::login::sequence::Asked;
+use crate::login::sequence::LoginRequest;
 use crate::login::session::Session;
-use crate::worker::ask::sessions::{Access, LoginFailure, Unsaved};
-use crate::worker::ask::tasks::{Claimed, DocumentDone, LoginDone, LoginTask, Task};
+use crate::worker::ask::sessions::{LoginFailure, SessionAccess, UnsavedSession};
+use crate::worker::ask::tasks::{ClaimedDocument, DocumentDone, LoginDone, LoginTask, Task};
 use crate::worker::finish::{self, LeftForLater};
-use crate::worker::{Item, Worker};
+use crate::worker::{FrontierItem, Worker};
 use std::sync::Arc;
 use store::ids::QueueId;
 use store::tables::history::Activity;
 use store::tables::queue::{Reason, ReasonCode};
-use store::tables::sessions::{self, Stored};
+use store::tables::sessions::{self, StoredSession};
 use store::{Result, clock, tables::events};
 
 impl Worker {
     /// How a document may be asked for now.
-    pub(crate) fn access(&mut self, job: &JobWork, docid: &str) -> Result<Access> {
+    pub(crate) fn access(&mut self, job: &JobWork, docid: &str) -> Result<SessionAccess> {
         if job.login_event(docid).is_none() {
-            return Ok(Access::Open);
+            return Ok(SessionAccess::Open);
         }
         self.look_for_session(job, docid, None)?;
         Ok(self.hosts.sessions().access(job.connection, clock::now_ms()))
@@ -68,7 +68,7 @@ impl Worker {
             known => known.is_ok(),
         };
         let Some(event) = job.login_event(&docid).filter(|_| known) else {
-            self.give_back(host.part, Item::new(job.id, claimed));
+            self.give_back(host.part, FrontierItem::new(job.id, claimed));
             return Ok(());
         };
         let until_ms = clock::now_ms() + job.settings.patience.retry_ms;
@@ -122,13 +122,13 @@ impl Worker {
         &mut self,
         host: HostKey,
         job: &JobWork,
-        claimed: Claimed,
+        claimed: ClaimedDocument,
         event: String,
     ) {
         if self.parts.holds(claimed.lease(host.part)) {
             self.places.wait_for(job.place(host.part), claimed.entry.id, event);
         }
-        self.give_back(host.part, Item::new(job.id, claimed));
+        self.give_back(host.part, FrontierItem::new(job.id, claimed));
     }
 
     /// A login has ended, one way or the other.
@@ -137,12 +137,12 @@ impl Worker {
         let (host, job) = (task.host, &task.job);
         if self.parts.has(host.part) {
             let failure = walked.outcome.as_ref().err();
-            let count = walked.asked.len();
-            let rows = walked.asked.iter().enumerate().map(|(n, asked)| {
+            let count = walked.requests.len();
+            let rows = walked.requests.iter().enumerate().map(|(n, request)| {
                 let failure = failure.filter(|_| n + 1 == count).cloned();
                 Activity {
                     description: failure,
-                    ..activity(self.deps.ids.next(), job, asked, began_ms)
+                    ..activity(self.deps.ids.next(), job, request, began_ms)
                 }
             });
             let rows: Vec<Activity> = rows.collect();
@@ -163,7 +163,7 @@ impl Worker {
                 (before.unwrap_or_else(|| Arc::new(Session::new(0))), Some((ended_ms, why)))
             }
         };
-        let stored = Stored {
+        let stored = StoredSession {
             login,
             number: session.number,
             cookies: session.cookies().unwrap_or_default(),
@@ -177,12 +177,12 @@ impl Worker {
     }
 
     /// A login is over, or was not begun after all: whoever waits for it may go on.
-    pub(crate) fn end_login(&mut self, task: &LoginTask, stored: Option<Stored>) {
+    pub(crate) fn end_login(&mut self, task: &LoginTask, stored: Option<StoredSession>) {
         let connection = task.job.connection;
         self.hosts.sessions_mut().on_over(connection);
         self.frontier.close(task.host, false);
         if let Some(event) = task.job.login_event(&task.document) {
-            self.hosts.sessions_mut().push_unsaved(Unsaved { connection, event, stored });
+            self.hosts.sessions_mut().push_unsaved(UnsavedSession { connection, event, stored });
         }
         self.save_sessions();
         self.schedule.want();
@@ -192,7 +192,7 @@ impl Worker {
     pub(crate) fn save_sessions(&mut self) {
         let node = self.deps.ids.node();
         for unsaved in self.hosts.sessions_mut().take_unsaved() {
-            let Unsaved { connection, event, stored } = unsaved.clone();
+            let UnsavedSession { connection, event, stored } = unsaved.clone();
             let saved = self.deps.db.write(move |tx| {
                 if let Some(stored) = &stored {
                     sessions::save(tx, connection, stored)?;
@@ -207,17 +207,17 @@ impl Worker {
 }
 
 /// One request of a login, for the history.
-fn activity(id: i64, job: &JobWork, asked: &Asked, began_ms: i64) -> Activity {
+fn activity(id: i64, job: &JobWork, request: &LoginRequest, began_ms: i64) -> Activity {
     Activity {
         id,
         connection: job.connection,
         job: Some(job.id),
         kind: ReasonCode::Login.name().to_owned(),
-        entity: asked.url.clone(),
+        entity: request.url.clone(),
         bytes: None,
-        result: Some(asked.result.clone()),
+        result: Some(request.result.clone()),
         description: None,
-        start_ms: began_ms + asked.began_ms,
-        end_ms: began_ms + asked.ended_ms,
+        start_ms: began_ms + request.began_ms,
+        end_ms: began_ms + request.ended_ms,
     }
 }

@@ -4,14 +4,14 @@
 //! robots.txt has been asked for again.
 
 use crate::batch::LinkContext;
-use crate::fetch::{Followed, Outcome, Reason};
+use crate::fetch::{FollowedChain, Outcome, Reason};
 use crate::frontier::HostKey;
 use crate::job::JobWork;
-use crate::robots::{self, CANNOT_BE_HAD, Question, Verdict};
-use crate::worker::ask::hosts::Request;
-use crate::worker::ask::tasks::{Claimed, RobotsDone, RobotsTask, Task};
+use crate::robots::{self, CANNOT_BE_HAD, RobotsPermission, RobotsQuery};
+use crate::worker::ask::hosts::HostRequest;
+use crate::worker::ask::tasks::{ClaimedDocument, RobotsDone, RobotsTask, Task};
 use crate::worker::finish::{self, Exclusion, LeftForLater};
-use crate::worker::{Item, Worker};
+use crate::worker::{FrontierItem, Worker};
 use page::url::origin_of;
 use std::sync::Arc;
 use store::chunkfile::document::RemoveReason;
@@ -20,7 +20,7 @@ use store::panics::caught;
 use store::tables::history::Activity;
 use store::tables::queue;
 use store::tables::queue::ReasonCode;
-use store::tables::robots::{self as stored_robots, Stored};
+use store::tables::robots::{self as stored_robots, StoredRobots};
 use store::{Result, clock};
 
 /// Sitemaps taken from one robots.txt.
@@ -33,7 +33,7 @@ impl Worker {
         &mut self,
         host: HostKey,
         work: Arc<JobWork>,
-        claimed: Claimed,
+        claimed: ClaimedDocument,
     ) -> Result<()> {
         let Some(web) = work.web() else { return Ok(()) };
         let origin = origin_of(&claimed.entry.docid).to_owned();
@@ -45,24 +45,24 @@ impl Worker {
                 // While the database is away nothing is known, so nothing is asked.
                 Err(error) if error.passes() => {
                     self.frontier.skipped(work.spot(host));
-                    self.give_back(part, Item::new(work.id, claimed));
+                    self.give_back(part, FrontierItem::new(work.id, claimed));
                     return Ok(());
                 }
                 Err(error) => return Err(error),
             }
         }
         self.name_sitemaps(host.part, &work, &origin);
-        let question = Question {
+        let question = RobotsQuery {
             url: &claimed.entry.docid,
             product: web.spec.product(),
             guard: &web.guard,
             again_before_ms: self.jobs.asks_again_before_ms(&work),
         };
         match self.hosts.robots().verdict(&origin, question, clock::now_ms()) {
-            Verdict::Allowed => return self.ask_in_session(host, work.clone(), claimed),
-            Verdict::Unknown => {
+            RobotsPermission::Allowed => return self.ask_in_session(host, work.clone(), claimed),
+            RobotsPermission::Unknown => {
                 let (token, bandwidth) = (claimed.token, self.hosts.bandwidth(host, &work));
-                self.frontier.hold(work.spot(host), Item::new(work.id, claimed));
+                self.frontier.hold(work.spot(host), FrontierItem::new(work.id, claimed));
                 let job = work.clone();
                 let task = RobotsTask { host, origin, job, token, bandwidth };
                 self.threads.fetch(Task::Robots(task));
@@ -79,7 +79,7 @@ impl Worker {
         if let Some((web, reason)) = job.web().zip(robots::refusal(&followed)) {
             // Nobody was asked, so nothing is known of its robots.txt.
             self.hosts.robots_mut().refused(&origin, &web.guard, reason, ended_ms);
-            let request = Request::new(&followed.outcome, began_ms, ended_ms);
+            let request = HostRequest::new(&followed.outcome, began_ms, ended_ms);
             self.book_request(host, &job, request, 0);
             return;
         }
@@ -96,7 +96,7 @@ impl Worker {
             Outcome::Failed { .. } | Outcome::Gone { .. } => &Outcome::Gone { status: 404 },
             other => other,
         };
-        self.book_request(host, &job, Request::new(outcome, began_ms, ended_ms), 0);
+        self.book_request(host, &job, HostRequest::new(outcome, began_ms, ended_ms), 0);
         if !self.parts.has(host.part) {
             return;
         }
@@ -115,12 +115,17 @@ impl Worker {
     }
 
     /// One that cannot be read because of a bug of ours closes its origin, as trouble does.
-    fn parse_robots(&mut self, origin: &str, followed: &Followed, ended_ms: i64) -> Stored {
+    fn parse_robots(
+        &mut self,
+        origin: &str,
+        followed: &FollowedChain,
+        ended_ms: i64,
+    ) -> StoredRobots {
         let robots = self.hosts.robots_mut();
         let parsed = caught(|| robots.answered(origin, followed, ended_ms));
         parsed.unwrap_or_else(|_| {
             let outcome = Outcome::Retry { after_ms: None, reason: Reason::Internal };
-            let unread = Followed { outcome, ..followed.clone() };
+            let unread = FollowedChain { outcome, ..followed.clone() };
             robots.answered(origin, &unread, ended_ms)
         })
     }
@@ -130,23 +135,23 @@ impl Worker {
         &mut self,
         host: HostKey,
         work: &JobWork,
-        claimed: Claimed,
-        verdict: Verdict,
+        claimed: ClaimedDocument,
+        verdict: RobotsPermission,
     ) {
         self.skip(host, work, claimed, |at, batch, claimed| match verdict {
-            Verdict::Refused(reason) => finish::refused(at, batch, work, claimed, reason),
-            Verdict::Closed { until_ms, why } => {
+            RobotsPermission::Refused(reason) => finish::refused(at, batch, work, claimed, reason),
+            RobotsPermission::Closed { until_ms, why } => {
                 let words = format!("{CANNOT_BE_HAD}{why}");
                 let reason = queue::Reason::known(ReasonCode::RobotsUnreachable, Some(&words));
                 finish::later(at, batch, work, claimed, LeftForLater { reason, until_ms })
             }
-            Verdict::Forbidden { rule } => {
+            RobotsPermission::Forbidden { rule } => {
                 let reason = RemoveReason::Robots;
                 let why = Exclusion { code: ReasonCode::Robots, detail: &rule, reason };
                 finish::forbidden(at, batch, work, claimed, why)
             }
             // Nobody comes here with these; it would wait for the next look.
-            Verdict::Allowed | Verdict::Unknown => {
+            RobotsPermission::Allowed | RobotsPermission::Unknown => {
                 let reason = queue::Reason::known(ReasonCode::RobotsUnreachable, None);
                 finish::later(at, batch, work, claimed, LeftForLater { reason, until_ms: 0 })
             }
@@ -172,7 +177,7 @@ impl Worker {
 
 /// That robots.txt could not be had, for the history: nothing of its origin is asked for
 /// because of it.
-fn failure_activity(id: i64, job: &JobWork, stored: &Stored, reason: Reason) -> Activity {
+fn failure_activity(id: i64, job: &JobWork, stored: &StoredRobots, reason: Reason) -> Activity {
     let code = || reason.code().into_owned();
     Activity {
         id,

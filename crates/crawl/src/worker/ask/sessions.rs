@@ -8,7 +8,7 @@ use crate::login::session::Session;
 use std::collections::HashMap;
 use std::sync::Arc;
 use store::ids::{ConnectionId, QueueId};
-use store::tables::sessions::Stored;
+use store::tables::sessions::StoredSession;
 
 /// Logins under way at once.
 pub const LOGINS_MAX: usize = 16;
@@ -20,7 +20,7 @@ const ASKERS_MAX: usize = 10_000;
 pub struct Sessions {
     connections: HashMap<ConnectionId, ConnectionSession>,
     /// What the tables have not taken yet.
-    unsaved: Vec<Unsaved>,
+    unsaved: Vec<UnsavedSession>,
 }
 
 /// What is known of a connection's session.
@@ -44,14 +44,14 @@ pub struct LoginFailure {
 
 /// A session that has begun, or not; and the event that ends with it.
 #[derive(Clone)]
-pub struct Unsaved {
+pub struct UnsavedSession {
     pub connection: ConnectionId,
     pub event: String,
-    pub stored: Option<Stored>,
+    pub stored: Option<StoredSession>,
 }
 
 /// How a document may be asked for.
-pub enum Access {
+pub enum SessionAccess {
     /// Without a session.
     Open,
     In(Arc<Session>),
@@ -63,14 +63,14 @@ pub enum Access {
 
 impl Sessions {
     /// How a document of a connection may be asked for that needs a session.
-    pub fn access(&self, connection: ConnectionId, now_ms: i64) -> Access {
+    pub fn access(&self, connection: ConnectionId, now_ms: i64) -> SessionAccess {
         match self.connections.get(&connection) {
-            None => Access::Open,
-            Some(known) if known.is_busy => Access::Waits,
+            None => SessionAccess::Open,
+            Some(known) if known.is_busy => SessionAccess::Waits,
             Some(ConnectionSession { failure: Some(failure), .. }) if now_ms < failure.until_ms => {
-                Access::Failed(failure.clone())
+                SessionAccess::Failed(failure.clone())
             }
-            Some(known) => Access::In(known.session.clone()),
+            Some(known) => SessionAccess::In(known.session.clone()),
         }
     }
 
@@ -87,7 +87,7 @@ impl Sessions {
         &mut self,
         connection: ConnectionId,
         login: &str,
-        stored: Stored,
+        stored: StoredSession,
         retry_ms: i64,
     ) {
         let known = self.connections.get(&connection);
@@ -191,11 +191,11 @@ impl Sessions {
     }
 
     /// The tables are to take this.
-    pub fn push_unsaved(&mut self, unsaved: Unsaved) {
+    pub fn push_unsaved(&mut self, unsaved: UnsavedSession) {
         self.unsaved.push(unsaved);
     }
 
-    pub fn take_unsaved(&mut self) -> Vec<Unsaved> {
+    pub fn take_unsaved(&mut self) -> Vec<UnsavedSession> {
         std::mem::take(&mut self.unsaved)
     }
 }
@@ -207,8 +207,8 @@ mod tests {
     const SITE: ConnectionId = ConnectionId(1);
     const PAGE: QueueId = QueueId(5);
 
-    fn stored(number: i64, login: &str) -> Stored {
-        Stored { login: login.to_owned(), number, ..Stored::default() }
+    fn stored(number: i64, login: &str) -> StoredSession {
+        StoredSession { login: login.to_owned(), number, ..StoredSession::default() }
     }
 
     fn sessions(number: i64) -> Sessions {
@@ -217,9 +217,9 @@ mod tests {
         sessions
     }
 
-    fn used(access: &Access) -> Option<i64> {
+    fn used(access: &SessionAccess) -> Option<i64> {
         match access {
-            Access::In(session) => Some(session.number),
+            SessionAccess::In(session) => Some(session.number),
             _ => None,
         }
     }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_tables_are_asked_once_and_again_when_a_session_does_not_do() {
         let mut sessions = Sessions::default();
-        assert!(matches!(sessions.access(SITE, 0), Access::Open));
+        assert!(matches!(sessions.access(SITE, 0), SessionAccess::Open));
         assert!(sessions.is_unknown(SITE, "a", None));
         sessions.on_stored(SITE, "a", stored(3, "a"), 100);
         assert!(!sessions.is_unknown(SITE, "a", None) && sessions.is_unknown(SITE, "b", None));
@@ -244,7 +244,10 @@ mod tests {
         assert!(!sessions.may_begin(SITE, 2), "another session has begun since");
         assert!(sessions.may_begin(SITE, 3));
         sessions.on_begun(SITE, PAGE, 3, true);
-        assert!(!sessions.may_begin(SITE, 3) && matches!(sessions.access(SITE, 0), Access::Waits));
+        assert!(
+            !sessions.may_begin(SITE, 3)
+                && matches!(sessions.access(SITE, 0), SessionAccess::Waits)
+        );
         assert_eq!(sessions.refuse_login(SITE, PAGE, 3, 900), None, "it is under way");
         sessions.on_logged_in(SITE, Arc::new(Session::new(4)), None);
         sessions.on_over(SITE);
@@ -257,7 +260,9 @@ mod tests {
         sessions.on_logged_in(SITE, Arc::new(Session::new(4)), None);
         let refused = sessions.refuse_login(SITE, PAGE, 4, 900);
         assert_eq!(refused, Some("the site asks for a login right after one"));
-        assert!(matches!(sessions.access(SITE, 899), Access::Failed(it) if it.until_ms == 900));
+        assert!(
+            matches!(sessions.access(SITE, 899), SessionAccess::Failed(it) if it.until_ms == 900)
+        );
         assert_eq!(used(&sessions.access(SITE, 900)), Some(4));
         assert_eq!(sessions.refuse_login(SITE, PAGE, 4, 1_800), None, "then it is tried again");
     }

@@ -6,14 +6,14 @@
 
 use crate::carrydown::opened;
 use crate::extract::ExtractNotes;
-use crate::fetch::{Bandwidth, Followed, Outcome};
+use crate::fetch::{Bandwidth, FollowedChain, Outcome};
 use crate::frontier::HostKey;
 use crate::job::JobWork;
-use crate::login::sequence::Walked;
+use crate::login::sequence::LoginOutcome;
 use crate::login::session::Session;
-use crate::repository::Looked;
+use crate::repository::LookResult;
 use crate::worker::leases::check::LeaseKey;
-use crate::worker::read::Reading;
+use crate::worker::read::ParsedDocument;
 use std::sync::Arc;
 use store::ids::Part;
 use store::tables::carrydown::Data;
@@ -21,7 +21,7 @@ use store::tables::documents::Document;
 use store::tables::queue::Entry;
 
 /// A document that was claimed, and what is known of it.
-pub struct Claimed {
+pub struct ClaimedDocument {
     pub entry: Entry,
     pub known: Option<Box<Document>>,
     /// The lease it was claimed under.
@@ -32,7 +32,7 @@ pub struct Claimed {
     pub data: Data,
 }
 
-impl Claimed {
+impl ClaimedDocument {
     /// The lease it was claimed under, of a part.
     pub fn lease(&self, part: Part) -> LeaseKey {
         LeaseKey { part, token: self.token }
@@ -88,7 +88,7 @@ pub struct LoginTask {
 pub struct LoginDone {
     pub task: Box<LoginTask>,
     /// What came of it.
-    pub walked: Walked,
+    pub walked: LoginOutcome,
     pub began_ms: i64,
     pub ended_ms: i64,
 }
@@ -97,7 +97,7 @@ pub struct LoginDone {
 pub struct DocumentTask {
     /// Whose turn it takes.
     pub host: HostKey,
-    pub claimed: Claimed,
+    pub claimed: ClaimedDocument,
     pub job: Arc<JobWork>,
     /// How fast it may be read.
     pub bandwidth: Option<Arc<Bandwidth>>,
@@ -110,7 +110,7 @@ pub struct DocumentDone {
     pub task: Box<DocumentTask>,
     pub outcome: Outcome,
     /// What it says, if there was a body.
-    pub reading: Option<Reading>,
+    pub reading: Option<ParsedDocument>,
     /// It is not the document, but asks for a login.
     pub asks_login: bool,
     /// What a bug of this program said, if one ended it.
@@ -122,7 +122,7 @@ pub struct DocumentDone {
 /// What came of robots.txt.
 pub struct RobotsDone {
     pub task: RobotsTask,
-    pub followed: Followed,
+    pub followed: FollowedChain,
     pub began_ms: i64,
     pub ended_ms: i64,
 }
@@ -130,7 +130,7 @@ pub struct RobotsDone {
 /// What a connector found.
 pub struct LookedDone {
     pub task: Box<DocumentTask>,
-    pub looked: Looked,
+    pub looked: LookResult,
     /// What is known of it beside its facts.
     pub notes: ExtractNotes,
     pub began_ms: i64,
@@ -138,7 +138,7 @@ pub struct LookedDone {
 }
 
 /// What fetching threads report.
-pub enum Fetched {
+pub enum FetchReport {
     /// Of a document that is not on the web.
     Looked(Box<LookedDone>),
     Robots(Box<RobotsDone>),

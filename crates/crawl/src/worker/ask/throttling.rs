@@ -9,7 +9,7 @@
 
 use crate::fetch::Bandwidth;
 use crate::frontier::Pace;
-use crate::job::{JobWork, Source};
+use crate::job::{JobSource, JobWork};
 use crate::throttle::{BinLimits, Throttles};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -33,12 +33,12 @@ struct ConnectionThrottles {
 
 /// The connections in use.
 #[derive(Default)]
-pub struct Throttling {
+pub struct ThrottledConnections {
     connections: BTreeMap<ConnectionId, ConnectionThrottles>,
     free: Arc<BinLimits>,
 }
 
-impl Throttling {
+impl ThrottledConnections {
     /// What a bin is allowed for documents of a connection.
     pub fn limits(&mut self, connection: ConnectionId, bin: BinId, name: &str) -> Arc<BinLimits> {
         let Some(known) = self.connections.get_mut(&connection) else { return self.free.clone() };
@@ -127,8 +127,8 @@ impl PartShare {
     /// The share of a process that holds so many parts. A host belongs to one part.
     pub fn of(work: &JobWork, parts: usize) -> PartShare {
         match work.source {
-            Source::Web(_) => PartShare { parts: 1, of: 1 },
-            Source::Other(_) => PartShare {
+            JobSource::Web(_) => PartShare { parts: 1, of: 1 },
+            JobSource::Other(_) => PartShare {
                 parts: i64::try_from(parts).unwrap_or(i64::MAX),
                 of: i64::from(work.shared.parts),
             },

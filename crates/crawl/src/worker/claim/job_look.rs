@@ -6,12 +6,12 @@
 use crate::conduct;
 use crate::frontier::HostKey;
 use crate::job::JobWork;
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use crate::worker::Worker;
 use crate::worker::ask::host_access::PartTerms;
 use std::collections::BTreeSet;
 use store::ids::{ConnectionId, Part};
-use store::tables::job_states::{self, Attended};
+use store::tables::job_states::{self, AttendedJob};
 use store::tables::{connections, throttles};
 use store::{Error, Result};
 
@@ -51,7 +51,7 @@ impl Worker {
 
     /// The jobs that somebody attends to. Of several processes that attend to one job its
     /// row names one; when that one has gone, another takes its place.
-    fn load_attended(&self, now_ms: i64) -> Result<Vec<Attended>> {
+    fn load_attended(&self, now_ms: i64) -> Result<Vec<AttendedJob>> {
         let heard_since_ms = now_ms - self.settings.lease_ms - self.settings.skew_ms;
         let (db, attends, node) = (&self.deps.db, self.jobs.attends(), self.deps.ids.node());
         let left = db.read(move |tx| job_states::unattended(tx, heard_since_ms, JOBS_MAX))?;
@@ -62,7 +62,7 @@ impl Worker {
     }
 
     /// Takes a job up, or takes over what has changed in its definition.
-    fn take_up(&mut self, it: &Attended, now_ms: i64) -> Result<()> {
+    fn take_up(&mut self, it: &AttendedJob, now_ms: i64) -> Result<()> {
         let known = self.jobs.get(it.job.id).cloned();
         if known.as_ref().is_some_and(|work| work.is_defined_as(it)) {
             return Ok(());
@@ -92,7 +92,7 @@ impl Worker {
             }
             // It cannot be what it is told to be: whoever looks after it hears why.
             Err(bad) => {
-                let (job, event) = (it.job.id, Event::Fail(bad));
+                let (job, event) = (it.job.id, JobEvent::Fail(bad));
                 match self.deps.db.write(move |tx| conduct::change(tx, job, &event, now_ms)) {
                     Err(Error::Refused(_)) | Ok(_) => Ok(()),
                     Err(error) if error.passes() => Ok(()),
@@ -109,7 +109,7 @@ impl Worker {
     }
 
     /// Looks whether the connections of jobs are what they were.
-    fn look_at_connections(&mut self, attended: &[Attended]) -> Result<()> {
+    fn look_at_connections(&mut self, attended: &[AttendedJob]) -> Result<()> {
         let used: BTreeSet<ConnectionId> = attended.iter().map(|it| it.job.connection).collect();
         self.hosts.throttling_mut().retain(&used);
         let ids: Vec<ConnectionId> = used.into_iter().collect();

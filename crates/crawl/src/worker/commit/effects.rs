@@ -12,7 +12,7 @@ use crate::worker::commit::turn::Turn;
 use std::collections::BTreeSet;
 use store::ids::Part;
 use store::tables::leases;
-use store::tables::queue::Added;
+use store::tables::queue::AddResult;
 use store::{Db, Result, Tx};
 
 /// What is to be done to other documents.
@@ -46,7 +46,7 @@ impl Effects {
     }
 
     /// Carries it out in a part.
-    pub fn apply(&self, tx: &mut Tx<'_>, turn: &Turn, part: Part) -> Result<Added> {
+    pub fn apply(&self, tx: &mut Tx<'_>, turn: &Turn, part: Part) -> Result<AddResult> {
         let distances = self.distances.to(part);
         let is_told = !distances.is_empty() || self.values.parts().any(|it| it == part);
         if part != turn.lease.part && is_told {
@@ -57,7 +57,7 @@ impl Effects {
         let links = turn.commit.as_ref().and_then(|it| it.batch.links.by_part.get(&part));
         let links = links.map_or(&[][..], Vec::as_slice);
         let mut added = match links.is_empty() && distances.is_empty() {
-            true => Added::default(),
+            true => AddResult::default(),
             false => turn.job.add(tx, part, turn.now_ms, links, distances)?,
         };
         added.woken.extend(woken);

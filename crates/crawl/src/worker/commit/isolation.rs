@@ -19,7 +19,7 @@ const CONDEMNED_MAX: usize = 10_000;
 /// What is known of commits that panic.
 #[derive(Debug, Default)]
 pub(crate) struct Isolation {
-    searches: HashMap<Place, Search>,
+    searches: HashMap<Place, PanicSearch>,
     /// Documents that are to fail when they are claimed next, and what the panic said.
     condemned: HashMap<QueueId, String>,
     /// Whether people are told of a panic that nothing has succeeded after.
@@ -28,7 +28,7 @@ pub(crate) struct Isolation {
 
 /// The search for one document in a job's commits of a part.
 #[derive(Debug, Default)]
-struct Search {
+struct PanicSearch {
     suspects: BTreeSet<QueueId>,
     panics: u32,
 }

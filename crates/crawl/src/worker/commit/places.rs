@@ -23,7 +23,7 @@ use store::ids::{ChunkId, JobId, Part, QueueId};
 use store::tables::bins::Visit;
 use store::tables::history::Activity;
 use store::tables::queue::{Entry, Place};
-use store::tables::robots::Stored;
+use store::tables::robots::StoredRobots;
 use sweeps::SweepState;
 
 #[derive(Default)]
@@ -136,7 +136,7 @@ impl Places {
         self.place(place).batch.hosts.book(visit);
     }
 
-    pub fn note_robots(&mut self, place: Place, stored: Stored) {
+    pub fn note_robots(&mut self, place: Place, stored: StoredRobots) {
         self.place(place).batch.hosts.robots.push(stored);
     }
 

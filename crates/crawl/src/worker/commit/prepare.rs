@@ -12,11 +12,11 @@ use store::chunkfile::bodies::BodiesWriter;
 use store::chunkfile::document::Body;
 use store::chunkfile::facts;
 use store::chunkfile::warc::{self, Capture, Record, RecordId};
-use store::collect::Written;
+use store::collect::WrittenObject;
 use store::ids::{ObjectId, Part};
 use store::objects::{ChunkKey, ObjectPath, Objects};
-use store::tables::chunks::Summary;
-use store::tables::objects::Kind;
+use store::tables::chunks::ChunkSummary;
+use store::tables::objects::ObjectKind;
 use store::{Error, Result};
 
 /// Facts up to this size stay in the chunk's row until they are packed; larger ones
@@ -24,35 +24,35 @@ use store::{Error, Result};
 const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// What is to be written, and what the chunk's row will say.
-pub struct Prepared {
+pub struct PreparedCommit {
     /// The facts, if they are an object.
     pub facts: Option<File>,
     /// The bodies, if there are any.
     pub bodies: Option<File>,
     /// What the row of the chunk says.
-    pub summary: Summary,
+    pub summary: ChunkSummary,
 }
 
 /// An object to be.
 pub struct File {
     /// What its row will say.
-    pub written: Written,
+    pub written: WrittenObject,
     path: ObjectPath,
     bytes: Bytes,
 }
 
 impl File {
     fn new(part: Part, object: ObjectId, path: ObjectPath, bytes: Vec<u8>) -> File {
-        File { written: Written::of(part, object, &bytes), path, bytes: bytes.into() }
+        File { written: WrittenObject::of(part, object, &bytes), path, bytes: bytes.into() }
     }
 }
 
-impl Prepared {
+impl PreparedCommit {
     /// The rows that announce the objects: which, of what kind, and where.
-    pub fn rows(&self) -> Vec<((Part, ObjectId), Kind, String)> {
+    pub fn rows(&self) -> Vec<((Part, ObjectId), ObjectKind, String)> {
         let row = |file: &File, kind| (file.written.key, kind, file.path.as_str().to_owned());
-        let facts = self.facts.iter().map(|file| row(file, Kind::Facts));
-        facts.chain(self.bodies.iter().map(|file| row(file, Kind::Bodies))).collect()
+        let facts = self.facts.iter().map(|file| row(file, ObjectKind::Facts));
+        facts.chain(self.bodies.iter().map(|file| row(file, ObjectKind::Bodies))).collect()
     }
 
     /// Writes the objects. Doing it again is harmless.
@@ -70,7 +70,7 @@ pub fn files(
     chunk: OpenChunk,
     job: &JobWork,
     batch: &mut Batch,
-) -> Result<Prepared> {
+) -> Result<PreparedCommit> {
     let part = Part(i64::from(key.part));
     let bodies = match chunk.bodies.filter(|_| !batch.bodies.is_empty()) {
         Some(object) => {
@@ -89,7 +89,7 @@ pub fn files(
         }
     }
     let counts = batch.counts;
-    let summary = Summary {
+    let summary = ChunkSummary {
         documents: i64::try_from(batch.settled.len()).unwrap_or(i64::MAX),
         adds: counts.adds,
         updates: counts.updates,
@@ -101,7 +101,7 @@ pub fn files(
         facts_object: facts.as_ref().map(|file| file.written.key.1),
         bodies_object: bodies.as_ref().map(|file| file.written.key.1),
     };
-    Ok(Prepared { facts, bodies, summary })
+    Ok(PreparedCommit { facts, bodies, summary })
 }
 
 /// The bodies file; each record learns where its body is. One that is too large for

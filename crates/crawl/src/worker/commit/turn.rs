@@ -14,12 +14,12 @@ mod transaction;
 pub use claim::ClaimDone;
 pub use sweep::SweptDocument;
 
-use crate::frontier::Want;
-use crate::hops::{Spread, Spreading};
+use crate::frontier::DocumentDemand;
+use crate::hops::{Spread, SpreadContext};
 use crate::job::JobWork;
 use crate::worker::commit::effects::Effects;
 use crate::worker::commit::places::{Commit, SweepQuestion};
-use crate::worker::commit::prepare::{self, Prepared};
+use crate::worker::commit::prepare::{self, PreparedCommit};
 use crate::worker::read::stored_links::StoredLinks;
 use page::ids::DocHash;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -76,7 +76,7 @@ pub struct Turn {
     pub is_open: bool,
     /// What stays active: claimed before, and not committed with this turn.
     pub active: Vec<QueueId>,
-    pub wants: Vec<Want>,
+    pub wants: Vec<DocumentDemand>,
     /// What is to be swept.
     pub sweep: Option<Sweep>,
     /// Of which state of the job that is asked.
@@ -124,12 +124,12 @@ pub struct Runner<'a> {
 /// A turn with everything that is done before its transaction.
 pub struct ReadyTurn {
     turn: Turn,
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedCommit>,
 }
 
 impl ReadyTurn {
     /// A turn with what was prepared for it.
-    pub fn new(turn: Turn, prepared: Option<Prepared>) -> ReadyTurn {
+    pub fn new(turn: Turn, prepared: Option<PreparedCommit>) -> ReadyTurn {
         ReadyTurn { turn, prepared }
     }
 
@@ -141,7 +141,7 @@ impl ReadyTurn {
 impl Runner<'_> {
     /// Looks up and encodes what must be there before the transaction. May be tried
     /// again after an error.
-    pub fn prepare(&self, turn: &mut Turn) -> Result<Option<Prepared>> {
+    pub fn prepare(&self, turn: &mut Turn) -> Result<Option<PreparedCommit>> {
         let (part, job) = (turn.lease.part, turn.job.clone());
         let Some(commit) = &mut turn.commit else { return Ok(None) };
         self.mark_copies(part, &job, commit)?;
@@ -209,7 +209,7 @@ impl Runner<'_> {
     }
 
     /// Announces objects that nobody expected, before they are written. Doing it again is harmless.
-    fn announce(&self, turn: &Turn, prepared: &Prepared) -> Result<()> {
+    fn announce(&self, turn: &Turn, prepared: &PreparedCommit) -> Result<()> {
         let unexpected = turn.commit.as_ref().is_some_and(|it| !it.chunk.announces);
         let rows = prepared.rows();
         if !unexpected || rows.is_empty() {
@@ -232,7 +232,7 @@ impl Runner<'_> {
         let (job, now_ms) = (turn.job.clone(), turn.now_ms);
         let adding = move |tx: &mut Tx<'_>, part| job.adding(tx, part, now_ms);
         let (lease, place) = (&turn.lease, turn.place());
-        let (bins, spread) = Spreading { db: self.db, lease, rules, place, adding }.run()?;
+        let (bins, spread) = SpreadContext { db: self.db, lease, rules, place, adding }.run()?;
         done.spread = spread;
         let mut by_part: BTreeMap<Part, BTreeSet<BinId>> = BTreeMap::new();
         for (part, bin) in bins {

@@ -28,7 +28,7 @@ const PANICS_MAX: u32 = 3;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// What came of a turn.
-pub struct Turned {
+pub struct TurnResult {
     /// The turn, and what was made of it.
     pub ready: Arc<ReadyTurn>,
     pub outcome: Result<TurnDone>,
@@ -44,7 +44,7 @@ impl TurnThreads {
     pub fn start(
         deps: &WorkerDeps,
         links: &Arc<StoredLinks>,
-        report: impl Fn(Turned) -> bool + Clone + Send + 'static,
+        report: impl Fn(TurnResult) -> bool + Clone + Send + 'static,
     ) -> Result<TurnThreads> {
         let (turns, incoming) = sync_channel(TURNS_MAX);
         let incoming = Arc::new(Mutex::new(incoming));
@@ -87,7 +87,7 @@ fn serve(
     runner: &Runner<'_>,
     incoming: &Mutex<Receiver<Turn>>,
     patience: &Patience<'_>,
-    report: impl Fn(Turned) -> bool,
+    report: impl Fn(TurnResult) -> bool,
 ) {
     loop {
         let next = incoming.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -96,7 +96,7 @@ fn serve(
         let ready = Arc::new(ready);
         let outcome = prepared.and_then(|()| run(runner, &ready, patience));
         // Nobody listens only when the process ends.
-        let _ = report(Turned { ready, outcome });
+        let _ = report(TurnResult { ready, outcome });
     }
 }
 

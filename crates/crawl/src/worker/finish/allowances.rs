@@ -16,10 +16,10 @@ const KEEP_MS: i64 = 10_000;
 /// The allowances of all jobs that have one.
 #[derive(Default)]
 pub struct Allowances {
-    jobs: BTreeMap<JobId, Kept>,
+    jobs: BTreeMap<JobId, SavedAllowance>,
 }
 
-struct Kept {
+struct SavedAllowance {
     allowance: RefCell<Allowance>,
     /// As it was when it was last kept, and when.
     saved: String,
@@ -89,7 +89,7 @@ impl Allowances {
         let mut allowance = Allowance::restore(&saved, fetches_per_day, documents.all);
         allowance.resize(fetches_per_day, documents.all, documents.here);
         let allowance = RefCell::new(allowance);
-        self.jobs.insert(job, Kept { allowance, saved, saved_ms: 0, fetches_per_day });
+        self.jobs.insert(job, SavedAllowance { allowance, saved, saved_ms: 0, fetches_per_day });
     }
 
     /// What was learned until now is kept.

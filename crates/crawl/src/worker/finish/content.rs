@@ -3,15 +3,15 @@
 //!
 //! Invariant: a document that was read is present in its job, and the chunk has a record of it.
 
-use super::{Class, Finishing, again, looking, push, unknown};
+use super::{FinishContext, ResultClass, again, looking, push, unknown};
 use crate::batch::{Batch, Had, KeptBody};
-use crate::compare::{Content, Looked, Seen, Validators, compare};
+use crate::compare::{ComparedContent, LookPosition, SeenDocument, Validators, compare};
 use crate::connectors::web::LINK;
 use crate::fetch::HeaderMap;
 use crate::job::{JobWork, LinkOrigin};
 use crate::repository::Reference;
 use crate::targets::Target;
-use crate::worker::ask::tasks::Claimed;
+use crate::worker::ask::tasks::ClaimedDocument;
 use bytes::Bytes;
 use page::facts::Facts;
 use page::ids::DocHash;
@@ -47,16 +47,16 @@ pub(super) struct ReadDocument {
 
 /// Compares a document that was read with what is known of it, and settles it: the job has it.
 pub(super) fn settle_read(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     read: ReadDocument,
-) -> Class {
-    let Claimed { entry, known, .. } = claimed;
+) -> ResultClass {
+    let ClaimedDocument { entry, known, .. } = claimed;
     let known = known.map_or_else(|| unknown(at, &entry), |known| *known);
     let (status, fetched_ms) = (read.status, read.fetched_ms);
-    let content = Content {
+    let content = ComparedContent {
         status: i64::from(status),
         facts: &read.facts,
         fields: &read.fields,
@@ -65,7 +65,7 @@ pub(super) fn settle_read(
         validators: read.validators,
     };
     let looked = looking(at, job, batch);
-    let mut compared = compare(&known, &Seen::Content(content), looked);
+    let mut compared = compare(&known, &SeenDocument::Content(content), looked);
     let document = &mut compared.document;
     document.version = read.version;
     if read.is_due {
@@ -97,15 +97,20 @@ pub(super) fn settle_read(
     push(at, batch, job, &entry, to);
     batch.document(&known, compared.document);
     match change {
-        Change::Add => Class::Added,
-        Change::Update => Class::Updated,
-        _ => Class::Kept { not_modified: false },
+        Change::Add => ResultClass::Added,
+        Change::Update => ResultClass::Updated,
+        _ => ResultClass::Kept { not_modified: false },
     }
 }
 
 /// Has what a document says stored with this chunk, if it is new, or if its bytes are wanted and
 /// nobody has kept them so far. Returns whether it is.
-fn store_if_new(job: &JobWork, change: Change, document: &mut Document, looked: Looked) -> bool {
+fn store_if_new(
+    job: &JobWork,
+    change: Change,
+    document: &mut Document,
+    looked: LookPosition,
+) -> bool {
     let bodies = job.settings.bodies;
     if change == Change::Keep && !(bodies && document.body_chunk.is_none()) {
         return false;
@@ -143,7 +148,7 @@ impl From<Reference> for NamedLink {
 
 /// Names what a document leads to, and hands that what it is handed.
 pub(super) fn name_links(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
     entry: &Entry,

@@ -10,12 +10,12 @@ use crate::conduct;
 use crate::fetch::Outcome;
 use crate::frontier::{HostKey, Pause};
 use crate::job::JobWork;
-use crate::lifecycle::Event;
-use crate::worker::ask::hosts::Request;
-use crate::worker::ask::tasks::{Claimed, DocumentDone, LookedDone};
+use crate::lifecycle::JobEvent;
+use crate::worker::ask::hosts::HostRequest;
+use crate::worker::ask::tasks::{ClaimedDocument, DocumentDone, LookedDone};
 use crate::worker::commit::turn::{OpenChunk, SweptDocument};
-use crate::worker::finish::{self, Class, Exclusion, Finishing, LeftAlone};
-use crate::worker::{Item, Worker};
+use crate::worker::finish::{self, Exclusion, FinishContext, LeftAlone, ResultClass};
+use crate::worker::{FrontierItem, Worker};
 use page::url::host_of;
 use store::chunkfile::document::RemoveReason;
 use store::ids::{Part, QueueId};
@@ -31,14 +31,15 @@ impl Worker {
         job: &JobWork,
         document: QueueId,
         not_before_ms: i64,
-        settle: impl FnOnce(Finishing<'_>, &mut Batch) -> Class,
-    ) -> Class {
+        settle: impl FnOnce(FinishContext<'_>, &mut Batch) -> ResultClass,
+    ) -> ResultClass {
         let ids = &*self.deps.ids;
         let (known, gate) = (self.links.known(), self.limits.gate());
         let (allowance, now_ms) = (self.limits.allowance(job.id), clock::now_ms());
         let fresh = || OpenChunk::new(job, ids);
         self.places.settle(job.place(part), document, fresh, |chunk, batch| {
-            let at = Finishing { ids, known, part, chunk, now_ms, not_before_ms, allowance, gate };
+            let at =
+                FinishContext { ids, known, part, chunk, now_ms, not_before_ms, allowance, gate };
             settle(at, batch)
         })
     }
@@ -48,8 +49,8 @@ impl Worker {
         &mut self,
         host: HostKey,
         job: &JobWork,
-        claimed: Claimed,
-        settle: impl FnOnce(Finishing<'_>, &mut Batch, Claimed) -> Class,
+        claimed: ClaimedDocument,
+        settle: impl FnOnce(FinishContext<'_>, &mut Batch, ClaimedDocument) -> ResultClass,
     ) {
         self.frontier.skipped(job.spot(host));
         let not_before_ms = self.hosts.next_ms(host);
@@ -64,7 +65,7 @@ impl Worker {
         &mut self,
         host: HostKey,
         job: &JobWork,
-        claimed: Claimed,
+        claimed: ClaimedDocument,
         why: Exclusion<'_>,
     ) {
         self.skip(host, job, claimed, |at, batch, claimed| {
@@ -80,7 +81,7 @@ impl Worker {
             Outcome::Body(body) => i64::try_from(body.wire_bytes).unwrap_or(i64::MAX),
             _ => 0,
         };
-        let request = Request::new(&done.outcome, done.began_ms, done.ended_ms);
+        let request = HostRequest::new(&done.outcome, done.began_ms, done.ended_ms);
         let busy_ms = request.busy_ms.unsigned_abs();
         let blocked_ms = self.book_request(host, &job, request, bytes);
         if !self.parts.holds(done.task.claimed.lease(host.part)) {
@@ -89,7 +90,7 @@ impl Worker {
             return Ok(());
         }
         if self.places.is_isolated(job.place(host.part)) {
-            self.give_back(host.part, Item::new(job.id, done.task.claimed));
+            self.give_back(host.part, FrontierItem::new(job.id, done.task.claimed));
             return Ok(());
         }
         if done.asks_login {
@@ -125,26 +126,26 @@ impl Worker {
             return;
         }
         if self.places.is_isolated(job.place(host.part)) {
-            self.give_back(host.part, Item::new(job.id, done.task.claimed));
+            self.give_back(host.part, FrontierItem::new(job.id, done.task.claimed));
             return;
         }
         let busy_ms = u64::try_from(done.ended_ms - done.began_ms).unwrap_or(0);
         self.deps.progress.requested(job.run_key(), job.address(&docid).host, 0, busy_ms);
         let class =
-            self.settle(host.part, &job, id, 0, |at, batch| finish::looked(at, batch, done));
+            self.settle(host.part, &job, id, 0, |at, batch| finish::finish_look(at, batch, done));
         self.on_finished(&job, &class, &docid);
     }
 
     /// A document is finished. One that has failed for good ends its job, if the job says
     /// so.
-    pub(crate) fn on_finished(&mut self, job: &JobWork, class: &Class, docid: &str) {
+    pub(crate) fn on_finished(&mut self, job: &JobWork, class: &ResultClass, docid: &str) {
         self.deps.progress.finished(job.run_key(), class, docid);
-        let Class::Failed(reason) = class else { return };
+        let ResultClass::Failed(reason) = class else { return };
         if job.definition.on_failure != OnFailure::Abort {
             return;
         }
         let (id, now_ms) = (job.id, clock::now_ms());
-        let fails = Event::Fail(format!("{docid} has failed for good ({})", reason.code()));
+        let fails = JobEvent::Fail(format!("{docid} has failed for good ({})", reason.code()));
         // If this cannot be written now, the next failure, or the next run, writes it.
         let _ = self.deps.db.write(move |tx| conduct::try_to(tx, id, &fails, now_ms));
         self.schedule.want();

@@ -4,13 +4,15 @@
 //! Invariant: whatever leaves a document out is named by a code and a sentence.
 
 use super::web_answer::activity;
-use super::{Class, Finishing, Forbidding, Look, push, retry, said, settle, trouble};
+use super::{
+    FinishContext, FinishedLook, Forbidding, ResultClass, push, reason_of, retry, settle, trouble,
+};
 use crate::batch::Batch;
-use crate::budget::Closed;
-use crate::compare::Seen;
+use crate::budget::ClosedPattern;
+use crate::compare::SeenDocument;
 use crate::fetch::{self, Outcome};
 use crate::job::JobWork;
-use crate::worker::ask::tasks::{Claimed, DocumentDone};
+use crate::worker::ask::tasks::{ClaimedDocument, DocumentDone};
 use store::chunkfile::document::RemoveReason;
 use store::ids::IdMaker;
 use store::tables::history::Activity;
@@ -34,40 +36,40 @@ pub(crate) struct LeftForLater {
 
 /// A document that needs no request, because a rule forbids it.
 pub(crate) fn forbidden(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     why: Exclusion<'_>,
-) -> Class {
+) -> ResultClass {
     let to = Settlement::Cut(Reason::known(why.code, Some(why.detail)));
-    let seen = Seen::Forbidden { code: why.code, reason: why.reason };
-    settle(at, batch, job, claimed, Look { seen, to, status: None })
+    let seen = SeenDocument::Forbidden { code: why.code, reason: why.reason };
+    settle(at, batch, job, claimed, FinishedLook { seen, to, status: None })
 }
 
 /// A document that nobody has looked at and that is not wanted any more.
 pub(crate) fn unwanted(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
     entry: &Entry,
-    closed: &Closed,
-) -> Class {
+    closed: &ClosedPattern,
+) -> ResultClass {
     let reason = Reason::known(ReasonCode::Budget, Some(&closed.explain()));
     push(at, batch, job, entry, Settlement::Unwanted(reason));
-    Class::Forbidden(Forbidding::Rule(ReasonCode::Budget))
+    ResultClass::Forbidden(Forbidding::Rule(ReasonCode::Budget))
 }
 
 /// A page that the job does not keep for what it says; it leads on all the same. History
 /// tells of it in the words of the original.
 pub(super) fn exclude_content(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     expression: &str,
     status: Option<u16>,
-) -> Class {
+) -> ResultClass {
     batch.history.push(Activity {
         id: at.ids.next(),
         connection: job.connection,
@@ -82,9 +84,11 @@ pub(super) fn exclude_content(
     });
     let detail = format!("what it says matches --exclude-content {expression:?}");
     let to = Settlement::Cut(Reason::known(ReasonCode::ExcludedContent, Some(&detail)));
-    let seen =
-        Seen::Forbidden { code: ReasonCode::ExcludedContent, reason: RemoveReason::OutOfScope };
-    settle(at, batch, job, claimed, Look { seen, to, status })
+    let seen = SeenDocument::Forbidden {
+        code: ReasonCode::ExcludedContent,
+        reason: RemoveReason::OutOfScope,
+    };
+    settle(at, batch, job, claimed, FinishedLook { seen, to, status })
 }
 
 /// That a document's site wants a login first, for the history.
@@ -100,27 +104,28 @@ pub(crate) fn login_activity(ids: &IdMaker, done: &DocumentDone) -> Activity {
 
 /// A document that makes this program fail when it is committed: it fails alone.
 pub(crate) fn internal_error(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     message: &str,
-) -> Class {
+) -> ResultClass {
     batch.counts.errors += 1;
     let detail = format!("internal error when it was committed: {message}");
     let to = Settlement::Failed(Reason::known(ReasonCode::InternalError, Some(&detail)));
-    let seen = Seen::Trouble { status: None, code: ReasonCode::InternalError.name().to_owned() };
-    settle(at, batch, job, claimed, Look { seen, to, status: None })
+    let seen =
+        SeenDocument::Trouble { status: None, code: ReasonCode::InternalError.name().to_owned() };
+    settle(at, batch, job, claimed, FinishedLook { seen, to, status: None })
 }
 
 /// A document of an origin that we refuse to ask, as its robots.txt has shown.
 pub(crate) fn refused(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     reason: fetch::Reason,
-) -> Class {
+) -> ResultClass {
     let outcome = Outcome::Refused { reason };
     batch.history.push(Activity {
         start_ms: at.now_ms,
@@ -128,23 +133,23 @@ pub(crate) fn refused(
         ..activity(at.ids.next(), job, &claimed.entry, &outcome)
     });
     batch.counts.errors += 1;
-    let to = Settlement::Failed(said(reason, &claimed.entry));
-    settle(at, batch, job, claimed, Look { seen: trouble(None, reason), to, status: None })
+    let to = Settlement::Failed(reason_of(reason, &claimed.entry));
+    settle(at, batch, job, claimed, FinishedLook { seen: trouble(None, reason), to, status: None })
 }
 
 /// What it takes to ask for a document cannot be had (robots.txt, a session): it waits, or is
 /// given up for this run.
 pub(crate) fn later(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     why: LeftForLater,
-) -> Class {
+) -> ResultClass {
     let LeftForLater { reason, until_ms } = why;
-    let at = Finishing { not_before_ms: at.not_before_ms.max(until_ms), ..at };
-    let seen = Seen::Trouble { status: None, code: reason.code().to_owned() };
+    let at = FinishContext { not_before_ms: at.not_before_ms.max(until_ms), ..at };
+    let seen = SeenDocument::Trouble { status: None, code: reason.code().to_owned() };
     let to = retry(at, job, &claimed.entry, reason);
     batch.counts.errors += i64::from(matches!(to, Settlement::Failed(_)));
-    settle(at, batch, job, claimed, Look { seen, to, status: None })
+    settle(at, batch, job, claimed, FinishedLook { seen, to, status: None })
 }

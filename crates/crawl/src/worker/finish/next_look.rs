@@ -5,15 +5,15 @@
 
 use crate::compare::is_live;
 use crate::job::JobWork;
-use crate::refetch::{Known, Policy, next_look};
-use crate::worker::finish::Finishing;
+use crate::refetch::{ChangeHistory, Policy, next_look};
+use crate::worker::finish::FinishContext;
 use store::tables::documents::Document;
 use store::tables::queue::Settlement;
 
 /// Where a document goes that would be settled for its run: in a continuous job, to its
 /// next look, or to its end. `document` is what is known of it now, if that is anything.
 pub(super) fn again(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     job: &JobWork,
     document: Option<&Document>,
     to: Settlement,
@@ -26,8 +26,9 @@ pub(super) fn again(
     if !goes_on || !job.definition.continuous {
         return to;
     }
-    let unknown = || Known { first_ms: at.now_ms, checked_ms: at.now_ms, ..Known::default() };
-    let known = document.map_or_else(unknown, Known::of);
+    let unknown =
+        || ChangeHistory { first_ms: at.now_ms, checked_ms: at.now_ms, ..ChangeHistory::default() };
+    let known = document.map_or_else(unknown, ChangeHistory::of);
     let policy = Policy::of(&job.definition);
     let next = match at.allowance {
         None => next_look(&policy, &known, at.now_ms, None),

@@ -4,9 +4,9 @@
 //! removes it.
 
 use crate::batch::Batch;
-use crate::compare::{Compared, Seen, is_live};
+use crate::compare::{Comparison, SeenDocument, is_live};
 use crate::job::JobWork;
-use crate::worker::finish::Finishing;
+use crate::worker::finish::FinishContext;
 use crate::worker::leases::check::LeaseKey;
 use store::chunkfile::document::{Change, RemoveReason};
 use store::tables::documents::Document;
@@ -14,13 +14,13 @@ use store::tables::removals::Presence;
 
 /// Lets a removal through, or keeps the document for now; then the reason is returned.
 pub(super) fn admit(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
     lease: LeaseKey,
     known: &Document,
-    compared: Compared,
-) -> (Compared, Option<RemoveReason>) {
+    compared: Comparison,
+) -> (Comparison, Option<RemoveReason>) {
     let Some(Change::Remove(reason)) = compared.change else { return (compared, None) };
     if !at.gate.let_go(job, lease, reason, at.now_ms) {
         return (compared.kept_for_now(known), Some(reason));
@@ -33,13 +33,13 @@ pub(super) fn admit(
 
 /// What the job has of a document after a look.
 pub(super) fn presence(
-    seen: &Seen<'_>,
-    compared: &Compared,
+    seen: &SeenDocument<'_>,
+    compared: &Comparison,
     leaving: Option<RemoveReason>,
 ) -> Presence {
     match (leaving, seen) {
         (Some(reason), _) => Presence::Leaving(reason),
-        (None, Seen::Trouble { .. }) => Presence::Unchanged,
+        (None, SeenDocument::Trouble { .. }) => Presence::Unchanged,
         _ if compared.confirm_ms.is_some() => Presence::Unchanged,
         _ if is_live(&compared.document) => Presence::Present,
         _ => Presence::Absent,

@@ -24,12 +24,12 @@ type ReadShare = Box<dyn Fn(&JobWork, Part, i64) -> Result<i64> + Send>;
 /// Decides which removals take effect at once.
 pub struct RemovalGate {
     read: ReadShare,
-    left: RefCell<HashMap<(JobId, Part), Left>>,
+    left: RefCell<HashMap<(JobId, Part), RemovalShare>>,
 }
 
 /// What is left of the share of a job in a part.
 #[derive(Clone, Copy)]
-struct Left {
+struct RemovalShare {
     run: Run,
     /// The lease under which it was read.
     token: i64,
@@ -78,12 +78,12 @@ impl RemovalGate {
             Some(known) => known,
             None => {
                 let Ok(documents) = (self.read)(job, part, now_ms) else { return false };
-                Left { run: job.run, token, documents, asked_ms: now_ms }
+                RemovalShare { run: job.run, token, documents, asked_ms: now_ms }
             }
         };
         let goes = known.documents > 0;
         let documents = known.documents - i64::from(goes);
-        left.insert((job.id, part), Left { documents, ..known });
+        left.insert((job.id, part), RemovalShare { documents, ..known });
         goes
     }
 }

@@ -4,14 +4,14 @@
 //! needs no second look, because whoever says so has looked.
 
 use super::content::{NamedLink, ReadDocument, name_links, settle_read};
-use super::{Class, Finishing, Look, admit, again, looking, push, retry, settle};
+use super::{FinishContext, FinishedLook, ResultClass, admit, again, looking, push, retry, settle};
 use crate::batch::Batch;
 use crate::carrydown;
-use crate::compare::{Seen, Validators, compare};
+use crate::compare::{SeenDocument, Validators, compare};
 use crate::extract::ExtractNotes;
 use crate::job::JobWork;
-use crate::repository::{Looked, Read};
-use crate::worker::ask::tasks::{Claimed, LookedDone};
+use crate::repository::{LookResult, Read};
+use crate::worker::ask::tasks::{ClaimedDocument, LookedDone};
 use store::chunkfile::document::{DocumentRecord, RemoveReason};
 use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
@@ -21,7 +21,11 @@ use store::tables::removals::Presence;
 const OK: u16 = 200;
 
 /// Takes what was found into the batch.
-pub(crate) fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> Class {
+pub(crate) fn finish_look(
+    at: FinishContext<'_>,
+    batch: &mut Batch,
+    done: LookedDone,
+) -> ResultClass {
     let LookedDone { task, looked, notes, began_ms, ended_ms } = done;
     let (job, claimed) = (&*task.job, task.claimed);
     let mut read = Activity {
@@ -32,42 +36,53 @@ pub(crate) fn looked(at: Finishing<'_>, batch: &mut Batch, done: LookedDone) -> 
     read.description = read.description.or(notes.sentence());
     batch.history.push(read);
     match looked {
-        Looked::Missing => gone(at, batch, job, claimed),
-        Looked::Container { references } => {
+        LookResult::Missing => gone(at, batch, job, claimed),
+        LookResult::Container { references } => {
             let links = references.into_iter().map(NamedLink::from);
             name_links(at, batch, job, &claimed.entry, links);
             let to = again(at, job, None, Settlement::Done);
             batch.job.presences.insert(claimed.entry.id, Presence::Absent);
             push(at, batch, job, &claimed.entry, to);
-            Class::Kept { not_modified: true }
+            ResultClass::Kept { not_modified: true }
         }
-        Looked::Same => {
-            let seen = Seen::NotModified(Validators::default());
-            settle(at, batch, job, claimed, Look { seen, to: Settlement::Done, status: None })
+        LookResult::Same => {
+            let seen = SeenDocument::NotModified(Validators::default());
+            settle(
+                at,
+                batch,
+                job,
+                claimed,
+                FinishedLook { seen, to: Settlement::Done, status: None },
+            )
         }
-        Looked::Read(read) => content_read(at, batch, job, claimed, *read, notes),
-        Looked::Trouble { code, detail, passes } => {
+        LookResult::Read(read) => content_read(at, batch, job, claimed, *read, notes),
+        LookResult::Trouble { code, detail, passes } => {
             batch.counts.errors += 1;
             let reason = Reason::new(code, Some(&detail));
             let to = match passes {
                 true => retry(at, job, &claimed.entry, reason),
                 false => Settlement::Failed(reason),
             };
-            let seen = Seen::Trouble { status: None, code: code.to_owned() };
-            settle(at, batch, job, claimed, Look { seen, to, status: None })
+            let seen = SeenDocument::Trouble { status: None, code: code.to_owned() };
+            settle(at, batch, job, claimed, FinishedLook { seen, to, status: None })
         }
     }
 }
 
 /// A document that is not there: it leaves the job.
-fn gone(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, claimed: Claimed) -> Class {
+fn gone(
+    at: FinishContext<'_>,
+    batch: &mut Batch,
+    job: &JobWork,
+    claimed: ClaimedDocument,
+) -> ResultClass {
     let lease = claimed.lease(at.part);
-    let Claimed { entry, known, .. } = claimed;
+    let ClaimedDocument { entry, known, .. } = claimed;
     let Some(known) = known else {
         push(at, batch, job, &entry, Settlement::Deleted);
-        return Class::Missing;
+        return ResultClass::Missing;
     };
-    let seen = Seen::Forbidden { code: ReasonCode::Gone, reason: RemoveReason::Gone };
+    let seen = SeenDocument::Forbidden { code: ReasonCode::Gone, reason: RemoveReason::Gone };
     let compared = compare(&known, &seen, looking(at, job, batch));
     let (compared, leaving) = admit(at, batch, job, lease, &known, compared);
     if let Some(reason) = leaving {
@@ -75,35 +90,35 @@ fn gone(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, claimed: Claimed) -
         let to = again(at, job, Some(&compared.document), Settlement::Done);
         push(at, batch, job, &entry, to);
         batch.document(&known, compared.document);
-        return Class::Leaving;
+        return ResultClass::Leaving;
     }
     push(at, batch, job, &entry, Settlement::Deleted);
     let class = match compared.change {
         Some(change) => {
             batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
-            Class::Removed(RemoveReason::Gone)
+            ResultClass::Removed(RemoveReason::Gone)
         }
-        None => Class::Missing,
+        None => ResultClass::Missing,
     };
     batch.document(&known, compared.document);
     class
 }
 
 fn content_read(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    mut claimed: Claimed,
+    mut claimed: ClaimedDocument,
     read: Read,
     notes: ExtractNotes,
-) -> Class {
-    let Read { version, facts, fields: mut said, body, modified_ms: _, references } = read;
+) -> ResultClass {
+    let Read { version, facts, fields: mut given, body, modified_ms: _, references } = read;
     let data = std::mem::take(&mut claimed.data);
     for (name, values) in &data {
-        said.entry(name.clone()).or_default().extend(values.iter().cloned());
+        given.entry(name.clone()).or_default().extend(values.iter().cloned());
     }
     let (unread, is_due) = (notes.code(), notes.is_due());
-    let fields = notes.with(carrydown::fields(&said));
+    let fields = notes.with(carrydown::fields(&given));
     name_links(at, batch, job, &claimed.entry, references.into_iter().map(NamedLink::from));
     let length = i64::try_from(body.len()).unwrap_or(i64::MAX);
     batch.counts.bytes += length;
@@ -125,15 +140,15 @@ fn content_read(
 }
 
 /// A look at a document, for the history.
-fn activity(id: i64, job: &JobWork, entry: &Entry, looked: &Looked) -> Activity {
+fn activity(id: i64, job: &JobWork, entry: &Entry, looked: &LookResult) -> Activity {
     let (result, description, bytes) = match looked {
-        Looked::Missing => ("MISSING", None, 0),
-        Looked::Container { references } => {
+        LookResult::Missing => ("MISSING", None, 0),
+        LookResult::Container { references } => {
             ("OK", Some(format!("leads to {} more", references.len())), 0)
         }
-        Looked::Same => ("UNCHANGED", None, 0),
-        Looked::Read(read) => ("OK", None, read.body.len()),
-        Looked::Trouble { code, detail, .. } => (*code, Some(detail.clone()), 0),
+        LookResult::Same => ("UNCHANGED", None, 0),
+        LookResult::Read(read) => ("OK", None, read.body.len()),
+        LookResult::Trouble { code, detail, .. } => (*code, Some(detail.clone()), 0),
     };
     Activity {
         id,

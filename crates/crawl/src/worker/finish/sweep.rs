@@ -5,11 +5,11 @@
 //! job keeps it; what a run has not found again is only marked, and leaves once that is
 //! released.
 
-use super::{Class, Finishing, Forbidding, again, looking, note_unread, push};
+use super::{FinishContext, Forbidding, ResultClass, again, looking, note_unread, push};
 use crate::batch::Batch;
-use crate::compare::{self, Seen, compare};
+use crate::compare::{self, SeenDocument, compare};
 use crate::job::JobWork;
-use crate::worker::ask::tasks::Claimed;
+use crate::worker::ask::tasks::ClaimedDocument;
 use store::chunkfile::document::{Change, DocumentRecord, RemoveReason};
 use store::tables::documents::Document;
 use store::tables::history::Activity;
@@ -17,21 +17,26 @@ use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 use store::tables::removals::{Mark, Presence};
 
 /// A document that an older run queued and this one has not found: it is not looked at.
-pub(crate) fn stale(at: Finishing<'_>, batch: &mut Batch, job: &JobWork, entry: &Entry) -> Class {
+pub(crate) fn stale(
+    at: FinishContext<'_>,
+    batch: &mut Batch,
+    job: &JobWork,
+    entry: &Entry,
+) -> ResultClass {
     push(at, batch, job, entry, Settlement::Stale);
-    Class::Forbidden(Forbidding::Stale)
+    ResultClass::Forbidden(Forbidding::Stale)
 }
 
 /// A document that leaves its job. Outputs hear of it, unless another job keeps it.
 pub(crate) fn swept(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     reason: RemoveReason,
     is_shared: bool,
-) -> Class {
-    let Claimed { entry, known, too_far, .. } = claimed;
+) -> ResultClass {
+    let ClaimedDocument { entry, known, too_far, .. } = claimed;
     batch.swept += 1;
     let forbids = rule_against(job, &entry, too_far);
     let is_named = entry.seen_run >= job.run;
@@ -48,7 +53,7 @@ pub(crate) fn swept(
         batch.job.presences.insert(entry.id, Presence::Leaving(reason));
         let to = if to == Settlement::Deleted { Settlement::Done } else { to };
         push(at, batch, job, &entry, to);
-        return Class::Leaving;
+        return ResultClass::Leaving;
     }
     push(at, batch, job, &entry, to);
     remove(at, batch, job, &entry, known.filter(|_| !is_shared), reason)
@@ -73,14 +78,14 @@ fn rule_against(
 
 /// A document that is marked to leave its job, and whose removal was released.
 pub(crate) fn leave(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     mark: Mark,
     is_shared: bool,
-) -> Class {
-    let Claimed { entry, known, .. } = claimed;
+) -> ResultClass {
+    let ClaimedDocument { entry, known, .. } = claimed;
     let Mark { cause, round, reason } = mark;
     batch.swept += 1;
     if round > job.removals.approved {
@@ -104,31 +109,31 @@ pub(crate) fn leave(
 /// A document that has lived for as long as its job says: it leaves the job, and is not
 /// looked at. Nothing is known of one that another job keeps.
 pub(crate) fn expired(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
-) -> Class {
-    let Claimed { entry, known, .. } = claimed;
+    claimed: ClaimedDocument,
+) -> ResultClass {
+    let ClaimedDocument { entry, known, .. } = claimed;
     push(at, batch, job, &entry, Settlement::Deleted);
     remove(at, batch, job, &entry, known, RemoveReason::Expired)
 }
 
 /// Tells outputs that a document is gone, if it was theirs.
 fn remove(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
     entry: &Entry,
     known: Option<Box<Document>>,
     reason: RemoveReason,
-) -> Class {
+) -> ResultClass {
     let Some(known) = known else {
         // Outputs that no other job sends it to lose it.
         batch.job.kept_by_others.push(entry.dochash);
-        return Class::Forbidden(Forbidding::Shared);
+        return ResultClass::Forbidden(Forbidding::Shared);
     };
-    let compared = compare(&known, &Seen::Swept { reason }, looking(at, job, batch));
+    let compared = compare(&known, &SeenDocument::Swept { reason }, looking(at, job, batch));
     if let Some(change) = compared.change {
         batch.record(DocumentRecord::new(entry.docid.clone(), job.id.0, change));
         if change != Change::NoContent {
@@ -136,7 +141,7 @@ fn remove(
         }
     }
     batch.document(&known, compared.document);
-    Class::Removed(reason)
+    ResultClass::Removed(reason)
 }
 
 /// Why a run gives up documents that it could not wait for.
@@ -154,12 +159,12 @@ pub(crate) enum LeftAlone {
 
 /// A document that cannot be looked at before the run's patience ends.
 pub(crate) fn given_up(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     why: LeftAlone,
-) -> Class {
+) -> ResultClass {
     batch.swept += 1;
     batch.counts.errors += 1;
     if let Some(known) = &claimed.known {
@@ -180,10 +185,10 @@ pub(crate) fn given_up(
     };
     let reason = Reason::known(code, Some(&detail));
     push(at, batch, job, &claimed.entry, Settlement::Failed(reason.clone()));
-    Class::Failed(reason)
+    ResultClass::Failed(reason)
 }
 
-fn deletion(at: Finishing<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {
+fn deletion(at: FinishContext<'_>, job: &JobWork, entry: &Entry, reason: RemoveReason) -> Activity {
     Activity {
         id: at.ids.next(),
         connection: job.connection,

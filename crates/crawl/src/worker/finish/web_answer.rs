@@ -4,16 +4,19 @@
 
 use super::content::{ReadDocument, name_links, settle_read};
 use super::exclusion::exclude_content;
-use super::{Class, Finishing, LeftAlone, Look, given_up, retry, said, settle, trouble};
+use super::{
+    FinishContext, FinishedLook, LeftAlone, ResultClass, given_up, reason_of, retry, settle,
+    trouble,
+};
 use crate::batch::Batch;
 use crate::carrydown;
-use crate::compare::{Seen, Validators};
+use crate::compare::{SeenDocument, Validators};
 use crate::connectors::web::REDIRECT;
 use crate::fetch::{self, Fetched, HeaderMap, Outcome, PAGE_HOPS_MAX, Redirect};
 use crate::job::{JobWork, LinkOrigin};
 use crate::scope::Cut;
-use crate::worker::ask::tasks::{Claimed, DocumentDone};
-use crate::worker::read::Reading;
+use crate::worker::ask::tasks::{ClaimedDocument, DocumentDone};
+use crate::worker::read::ParsedDocument;
 use page::ids::DocHash;
 use page::url::host_of;
 use store::chunkfile::document::{Hop, RemoveReason};
@@ -21,7 +24,11 @@ use store::tables::history::Activity;
 use store::tables::queue::{Entry, Reason, ReasonCode, Settlement};
 
 /// Takes the outcome of a document into the batch.
-pub(crate) fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone) -> Class {
+pub(crate) fn document(
+    at: FinishContext<'_>,
+    batch: &mut Batch,
+    done: DocumentDone,
+) -> ResultClass {
     let DocumentDone { task, outcome, reading, internal, began_ms, ended_ms, .. } = done;
     let (job, claimed) = (&*task.job, task.claimed);
     let bytes = match &outcome {
@@ -60,40 +67,42 @@ pub(crate) fn document(at: Finishing<'_>, batch: &mut Batch, done: DocumentDone)
 
 /// What an answer without a body says of its document.
 fn look_at(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
     entry: &Entry,
     outcome: Outcome,
     internal: Option<String>,
-) -> Look<'static> {
+) -> FinishedLook<'static> {
     let status = outcome.status();
     match outcome {
         Outcome::NotModified(answer) => {
-            let seen = Seen::NotModified(validators(&answer.headers));
-            Look { seen, to: Settlement::Done, status }
+            let seen = SeenDocument::NotModified(validators(&answer.headers));
+            FinishedLook { seen, to: Settlement::Done, status }
         }
         Outcome::Gone { status } => {
-            let seen = Seen::Missing { status: i64::from(status) };
-            Look { seen, to: Settlement::Done, status: Some(status) }
+            let seen = SeenDocument::Missing { status: i64::from(status) };
+            FinishedLook { seen, to: Settlement::Done, status: Some(status) }
         }
         Outcome::Refused { reason: reason @ fetch::Reason::MediaType } => {
-            let seen =
-                Seen::Forbidden { code: ReasonCode::MediaType, reason: RemoveReason::OutOfScope };
-            Look { seen, to: Settlement::Cut(said(reason, entry)), status: None }
+            let seen = SeenDocument::Forbidden {
+                code: ReasonCode::MediaType,
+                reason: RemoveReason::OutOfScope,
+            };
+            FinishedLook { seen, to: Settlement::Cut(reason_of(reason, entry)), status: None }
         }
         Outcome::Refused { reason } | Outcome::Failed { reason } => {
             batch.counts.errors += 1;
             let why = match internal {
                 Some(detail) => Reason::new(&reason.code(), Some(&detail)),
-                None => said(reason, entry),
+                None => reason_of(reason, entry),
             };
-            Look { seen: trouble(status, reason), to: Settlement::Failed(why), status }
+            FinishedLook { seen: trouble(status, reason), to: Settlement::Failed(why), status }
         }
         Outcome::Retry { reason, .. } => {
             batch.counts.errors += 1;
-            let to = retry(at, job, entry, said(reason, entry));
-            Look { seen: trouble(status, reason), to, status }
+            let to = retry(at, job, entry, reason_of(reason, entry));
+            FinishedLook { seen: trouble(status, reason), to, status }
         }
         Outcome::Body(_) | Outcome::Redirect(_) => unreachable!("those are taken in elsewhere"),
     }
@@ -101,10 +110,10 @@ fn look_at(
 
 /// Whether a look found something that was not known; `has_record` says that the chunk has a
 /// record of it.
-fn is_news(class: &Class, has_record: bool) -> bool {
+fn is_news(class: &ResultClass, has_record: bool) -> bool {
     match class {
-        Class::Kept { .. } => false,
-        Class::Missing | Class::Redirected => has_record,
+        ResultClass::Kept { .. } => false,
+        ResultClass::Missing | ResultClass::Redirected => has_record,
         _ => true,
     }
 }
@@ -112,19 +121,19 @@ fn is_news(class: &Class, has_record: bool) -> bool {
 /// An answer with a body, which has been read.
 struct BodyAnswer {
     body: Fetched,
-    reading: Reading,
+    reading: ParsedDocument,
     began_ms: i64,
 }
 
 fn body_read(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    mut claimed: Claimed,
+    mut claimed: ClaimedDocument,
     answer: BodyAnswer,
-) -> Class {
+) -> ResultClass {
     let BodyAnswer { body, reading, began_ms } = answer;
-    let Reading { facts, targets, length, noindex, excluded, notes, .. } = reading;
+    let ParsedDocument { facts, targets, length, noindex, excluded, notes, .. } = reading;
     let data = std::mem::take(&mut claimed.data);
     let (unread, is_due) = (notes.code(), notes.is_due());
     let fields = notes.with(carrydown::fields(&data));
@@ -135,12 +144,13 @@ fn body_read(
     name_links(at, batch, job, &claimed.entry, targets.into_iter().map(Into::into));
     let status = Some(body.status);
     if noindex {
-        let seen = Seen::Forbidden { code: ReasonCode::Noindex, reason: RemoveReason::Robots };
+        let seen =
+            SeenDocument::Forbidden { code: ReasonCode::Noindex, reason: RemoveReason::Robots };
         let to = Settlement::Cut(Reason::known(
             ReasonCode::Noindex,
             Some("the page asks not to be indexed"),
         ));
-        return settle(at, batch, job, claimed, Look { seen, to, status });
+        return settle(at, batch, job, claimed, FinishedLook { seen, to, status });
     }
     if let Some(expression) = excluded {
         return exclude_content(at, batch, job, claimed, &expression, status);
@@ -165,12 +175,12 @@ fn body_read(
 
 /// A document that leads elsewhere: its target joins the queue.
 fn redirected(
-    at: Finishing<'_>,
+    at: FinishContext<'_>,
     batch: &mut Batch,
     job: &JobWork,
-    claimed: Claimed,
+    claimed: ClaimedDocument,
     redirect: Redirect,
-) -> Class {
+) -> ResultClass {
     let (entry, Redirect { status, to, .. }) = (&claimed.entry, redirect);
     let Some(web) = job.web() else {
         return given_up(at, batch, job, claimed, LeftAlone::Unknown);
@@ -190,7 +200,7 @@ fn redirected(
         Ok(()) if redirects > i64::from(PAGE_HOPS_MAX) => Some(Some(ReasonCode::Redirects)),
         Ok(()) => None,
     };
-    let seen = Seen::Moved { status: i64::from(status), to: (address.part, dochash) };
+    let seen = SeenDocument::Moved { status: i64::from(status), to: (address.part, dochash) };
     batch.clear_leads(job, entry.dochash);
     if cut != Some(None) && to != entry.docid {
         let parent = Some((at.part, entry.dochash));
@@ -201,7 +211,7 @@ fn redirected(
     }
     let hop = Hop { url: entry.docid.clone(), status };
     let before = batch.records.len();
-    let look = Look { seen, to: Settlement::Done, status: Some(status) };
+    let look = FinishedLook { seen, to: Settlement::Done, status: Some(status) };
     let class = settle(at, batch, job, claimed, look);
     if let Some(fetch) = batch.records.get_mut(before).and_then(|record| record.fetch.as_mut()) {
         fetch.final_url = Some(to);

@@ -26,11 +26,11 @@ impl From<&Lease> for LeaseKey {
 /// What is held, and until when nobody else can hold it. Copies are the same.
 #[derive(Clone, Default)]
 pub struct LeaseCheck {
-    held: Arc<RwLock<Held>>,
+    held: Arc<RwLock<HeldTokens>>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldTokens {
     tokens: HashMap<Part, i64>,
     until_ms: i64,
 }
@@ -50,7 +50,8 @@ impl LeaseCheck {
     /// These and no others are held until then.
     pub fn set<'a>(&self, leases: impl Iterator<Item = &'a Lease>, until_ms: i64) {
         let tokens = leases.map(|lease| (lease.part, lease.token)).collect();
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Held { tokens, until_ms };
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) =
+            HeldTokens { tokens, until_ms };
     }
 }
 

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::ids::{NodeId, Part};
 use store::panics::caught;
-use store::tables::leases::{self, Asking, Lease};
+use store::tables::leases::{self, Lease, LeaseRequest};
 use store::tables::{chunks, nodes};
 use store::{Db, Error, Result, Tx, clock};
 
@@ -67,7 +67,7 @@ pub enum LeaseEvent {
 }
 
 /// What the thread is told.
-enum Order {
+enum KeeperOrder {
     /// Give a part back; whether every request is in the tables.
     GiveBack { part: Part, in_order: bool },
     /// Give everything back, these leases in good order, and end.
@@ -76,7 +76,7 @@ enum Order {
 
 /// The thread, and how to talk to it.
 pub struct LeaseKeeper {
-    orders: SyncSender<Order>,
+    orders: SyncSender<KeeperOrder>,
     thread: JoinHandle<()>,
 }
 
@@ -102,13 +102,13 @@ impl LeaseKeeper {
     /// request is in the tables.
     pub fn give_back(&self, part: Part, in_order: bool) {
         // The queue has room for every part there can be.
-        let _ = self.orders.try_send(Order::GiveBack { part, in_order });
+        let _ = self.orders.try_send(KeeperOrder::GiveBack { part, in_order });
     }
 
     /// Gives everything back, and ends. Of these leases, by part and token, every request is
     /// in the tables; whoever takes another one waits a full delay for each host.
     pub fn stop(self, in_order: BTreeSet<LeaseKey>) {
-        let _ = self.orders.send(Order::Stop { in_order });
+        let _ = self.orders.send(KeeperOrder::Stop { in_order });
         let _ = self.thread.join();
     }
 }
@@ -160,7 +160,7 @@ struct Round {
 }
 
 impl Keeper {
-    fn serve(&mut self, orders: &Receiver<Order>, report: impl Fn(LeaseEvent) -> bool) {
+    fn serve(&mut self, orders: &Receiver<KeeperOrder>, report: impl Fn(LeaseEvent) -> bool) {
         let pause_ms = self.terms.heartbeat_ms.max(1);
         let mut round_ms = clock::steady_ms();
         loop {
@@ -173,14 +173,14 @@ impl Keeper {
             }
             let wait_ms = u64::try_from(round_ms - clock::steady_ms()).unwrap_or(0);
             match orders.recv_timeout(Duration::from_millis(wait_ms)) {
-                Ok(Order::GiveBack { part, in_order }) => {
+                Ok(KeeperOrder::GiveBack { part, in_order }) => {
                     self.give_back(vec![(part, in_order)]);
                     if !in_order {
                         // It is free for everybody, so also for this process.
                         round_ms = clock::steady_ms();
                     }
                 }
-                Ok(Order::Stop { in_order }) => {
+                Ok(KeeperOrder::Stop { in_order }) => {
                     let is_in_order = |lease: &Lease| in_order.contains(&lease.into());
                     let all = self.held.values().map(|it| (it.part, is_in_order(it))).collect();
                     self.give_back(all);
@@ -280,7 +280,7 @@ fn renew_all(tx: &mut Tx<'_>, terms: &LeaseTerms, held: &[Lease], now_ms: i64) -
     }
     let live = nodes::live(tx, ROLE, terms.heard_since_ms(now_ms), NODES_MAX)?.len().max(1);
     round.share = usize::try_from(terms.parts).unwrap_or(usize::MAX).div_ceil(live);
-    let asking = Asking {
+    let asking = LeaseRequest {
         node: terms.node,
         node_name: terms.node_name.clone(),
         now_ms,
@@ -312,7 +312,7 @@ fn renew_all(tx: &mut Tx<'_>, terms: &LeaseTerms, held: &[Lease], now_ms: i64) -
 fn wanted(
     tx: &mut Tx<'_>,
     terms: &LeaseTerms,
-    asking: &Asking,
+    asking: &LeaseRequest,
     held: &[Lease],
     room: usize,
 ) -> Result<BTreeSet<Part>> {

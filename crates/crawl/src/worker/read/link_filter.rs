@@ -8,12 +8,14 @@
 
 use crate::batch::Batch;
 use crate::batch::known_links::KnownLinks;
-use crate::budget::{self, Budgets, Closed, Link, ListIndex, Look, NO_LIMIT, Novelty, ReadList};
-use crate::budget::{Said, Seen};
-use crate::job::{JobWork, Web};
+use crate::budget::{
+    self, Budgets, CandidateLink, ClosedPattern, ListIndex, LookKind, NO_LIMIT, Novelty, ReadList,
+};
+use crate::budget::{ContentDigest, FetchedDocument};
+use crate::job::{JobWork, WebJob};
 use crate::worker::Worker;
-use crate::worker::ask::tasks::{Claimed, DocumentTask};
-use crate::worker::read::Reading;
+use crate::worker::ask::tasks::{ClaimedDocument, DocumentTask};
+use crate::worker::read::ParsedDocument;
 use page::domain::SuffixList;
 use page::facts::Facts;
 use page::ids::bin_of;
@@ -49,7 +51,7 @@ impl LinkFilter {
         LinkFilter {
             known: KnownLinks::default(),
             known_since_ms: i64::MIN,
-            budgets: Budgets::new(budget::Limits::default(), suffixes),
+            budgets: Budgets::new(budget::BudgetLimits::default(), suffixes),
             sitemaps: HashSet::new(),
         }
     }
@@ -122,18 +124,23 @@ impl LinkFilter {
 
     /// Counts a page that was read, and cuts those of its links that are not worth
     /// following. `is_named_elsewhere` says that another process has read the page that named it.
-    pub fn weigh(&mut self, task: &DocumentTask, reading: &mut Reading, is_named_elsewhere: bool) {
+    pub fn weigh(
+        &mut self,
+        task: &DocumentTask,
+        reading: &mut ParsedDocument,
+        is_named_elsewhere: bool,
+    ) {
         let (job, entry) = (task.job.id, &task.claimed.entry);
         let (web, host) = (task.job.web(), host_of(&entry.docid));
         let look = look_of(&task.claimed, &reading.facts);
-        let from = self.budgets.fetched(&Seen {
+        let from = self.budgets.fetched(&FetchedDocument {
             job,
             part: task.host.part,
             bin: task.host.bin,
             url: &entry.docid,
             dochash: entry.dochash,
             hops: entry.hops,
-            said: Said::of(&reading.facts),
+            content: ContentDigest::of(&reading.facts),
             look,
             host_pages: host_pages(web, task.host.bin),
             is_named_elsewhere,
@@ -142,7 +149,7 @@ impl LinkFilter {
         let hops = entry.hops + 1;
         for target in reading.targets.iter_mut().filter(|target| target.cut.is_none()) {
             let dochash = target.dochash;
-            let is_outside = look == Look::First && host_of(&target.url) != host;
+            let is_outside = look == LookKind::First && host_of(&target.url) != host;
             if is_outside {
                 self.budgets.link_outside(job, bin_at(&target.url));
             }
@@ -154,7 +161,8 @@ impl LinkFilter {
             }
             let (url, bin) = (&*target.url, bin_at(&target.url));
             let (from, host_pages) = (Some(from), host_pages(web, bin));
-            let link = Link { job, bin, url, dochash, hops, from, host_pages, list_depth: 0 };
+            let link =
+                CandidateLink { job, bin, url, dochash, hops, from, host_pages, list_depth: 0 };
             let mut closed = self.budgets.judge(&link);
             if reading.is_index {
                 let index = index_of(task, look);
@@ -166,7 +174,7 @@ impl LinkFilter {
     }
 
     /// Counts a sitemap, or an index of them.
-    fn count_list(&mut self, task: &DocumentTask, reading: &Reading, look: Look) {
+    fn count_list(&mut self, task: &DocumentTask, reading: &ParsedDocument, look: LookKind) {
         let Some(bytes) = reading.list_bytes else { return };
         let (part, bin) = (task.host.part, task.host.bin);
         let (job, url) = (task.job.id, &*task.claimed.entry.docid);
@@ -175,12 +183,12 @@ impl LinkFilter {
 
     /// What closes a document that waits, if it is one of a pattern that has closed since it was
     /// queued.
-    pub fn closed(&mut self, job: &JobWork, claimed: &Claimed) -> Option<Closed> {
+    pub fn closed(&mut self, job: &JobWork, claimed: &ClaimedDocument) -> Option<ClosedPattern> {
         let entry = &claimed.entry;
         if entry.done_run.is_some() {
             return None;
         }
-        self.budgets.judge(&Link {
+        self.budgets.judge(&CandidateLink {
             job: job.id,
             bin: entry.bin,
             url: &entry.docid,
@@ -214,26 +222,26 @@ fn bin_at(url: &str) -> BinId {
 }
 
 /// Pages that a host may have before pages of other hosts link to it.
-fn host_pages(web: Option<&Web>, host: BinId) -> i64 {
+fn host_pages(web: Option<&WebJob>, host: BinId) -> i64 {
     web.map_or(NO_LIMIT, |web| web.host_pages(host))
 }
 
-fn index_of(task: &DocumentTask, look: Look) -> ListIndex<'_> {
+fn index_of(task: &DocumentTask, look: LookKind) -> ListIndex<'_> {
     let (part, bin, entry) = (task.host.part, task.host.bin, &task.claimed.entry);
     let (url, list_depth) = (&*entry.docid, entry.list_depth);
     ListIndex { part, job: task.job.id, bin, url, look, list_depth }
 }
 
-fn look_of(claimed: &Claimed, facts: &Facts) -> Look {
+fn look_of(claimed: &ClaimedDocument, facts: &Facts) -> LookKind {
     match content_of(claimed) {
-        None => Look::First,
-        Some(content) if *content == facts.content_hash => Look::Same,
-        Some(_) => Look::Changed,
+        None => LookKind::First,
+        Some(content) if *content == facts.content_hash => LookKind::Same,
+        Some(_) => LookKind::Changed,
     }
 }
 
 /// The hash of what was fetched before; `None` for what was only named, or cut.
-fn content_of(claimed: &Claimed) -> Option<&[u8]> {
+fn content_of(claimed: &ClaimedDocument) -> Option<&[u8]> {
     claimed.known.as_ref()?.content_hash.as_deref()
 }
 

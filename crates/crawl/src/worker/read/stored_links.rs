@@ -29,11 +29,11 @@ type ChunkLinks = HashMap<(i64, DocHash), Facts>;
 pub struct StoredLinks {
     ids: Arc<IdMaker>,
     known: KnownLinks,
-    chunks: Mutex<Recent>,
+    chunks: Mutex<RecentChunks>,
 }
 
 /// The chunks that were asked for lately.
-type Recent = VecDeque<((Part, ChunkId), Arc<ChunkLinks>)>;
+type RecentChunks = VecDeque<((Part, ChunkId), Arc<ChunkLinks>)>;
 
 impl StoredLinks {
     pub fn new(ids: Arc<IdMaker>, known: KnownLinks) -> StoredLinks {

@@ -1,7 +1,7 @@
 //! Sites that would keep a crawl from its end, or from other sites (T9, T12).
 
-use crate::lifecycle::Event;
-use crate::worker::Ended;
+use crate::lifecycle::JobEvent;
+use crate::worker::CrawlEnd;
 use crate::worker::tests::world::{Site, World, pages, until};
 use std::net::TcpListener;
 use store::testing::both_databases;
@@ -18,14 +18,14 @@ fn a_host_is_crawled_to_its_end_while_many_others_never_answer() {
             let silent = silent.iter().map(|it| format!("http://{}/", it.local_addr().unwrap()));
             spec.seeds = silent.chain([site.url("/")]).collect();
         })?;
-        world.tell(Event::Start { minimal: false })?;
+        world.tell(JobEvent::Start { minimal: false })?;
         let working = world.work_until(false)?;
         until("the other host is done", || world.titles().is_ok_and(|it| it.len() == 21));
         let given_up = world.texts("SELECT name FROM bins WHERE failures > 0")?;
         assert_eq!(given_up, [""; 0], "the silent ones are still waited for");
         drop(silent);
         working.stopper.stop();
-        assert_eq!(working.join()?, Ended::Stopped);
+        assert_eq!(working.join()?, CrawlEnd::Stopped);
         Ok(())
     });
 }

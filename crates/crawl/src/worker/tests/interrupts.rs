@@ -3,8 +3,8 @@
 //! Only an interrupt lets these tests pass: the limit of a statement is longer than they wait,
 //! and a query that ran into it would leave its trace.
 
-use crate::lifecycle::Event;
-use crate::worker::Ended;
+use crate::lifecycle::JobEvent;
+use crate::worker::CrawlEnd;
 use crate::worker::tests::world::{Working, World, until};
 use store::testing::{FreshDatabase, both_databases, skipped};
 use store::{Db, Result};
@@ -33,7 +33,7 @@ fn each_source(test: impl Fn(&Db, &str) -> Result<()>) {
 
 /// A worker that is in the middle of the query for the only document.
 fn looking(world: &World) -> Result<Working> {
-    world.tell(Event::Start { minimal: false })?;
+    world.tell(JobEvent::Start { minimal: false })?;
     let working = world.work_until(false)?;
     until("the document is looked at", || active(world) == ["1"]);
     Ok(working)
@@ -56,13 +56,13 @@ fn a_job_is_aborted_in_the_middle_of_a_query_for_a_document() {
     each_source(|db, database| {
         let world = World::sql(db, database, (ONE_ID, ENDLESS_DOCUMENT))?;
         let working = looking(&world)?;
-        world.tell(Event::Abort)?;
+        world.tell(JobEvent::Abort)?;
         working.stopper.nudge();
         until("the job is aborted", || world.state().unwrap().name() == "INACTIVE");
         assert_eq!(world.state()?.error, None);
         assert_untouched(&world)?;
         working.stopper.stop();
-        assert_eq!(working.join()?, Ended::Stopped);
+        assert_eq!(working.join()?, CrawlEnd::Stopped);
         Ok(())
     });
 }
@@ -72,14 +72,14 @@ fn a_job_is_paused_in_the_middle_of_a_query_for_a_document() {
     each_source(|db, database| {
         let world = World::sql(db, database, (ONE_ID, ENDLESS_DOCUMENT))?;
         let working = looking(&world)?;
-        world.tell(Event::Pause)?;
+        world.tell(JobEvent::Pause)?;
         working.stopper.nudge();
         until("the job is paused", || world.state().unwrap().name() == "PAUSED");
         assert_untouched(&world)?;
-        world.tell(Event::Resume)?;
+        world.tell(JobEvent::Resume)?;
         working.stopper.nudge();
         until("it goes on", || active(&world) == ["1"]);
-        world.tell(Event::Abort)?;
+        world.tell(JobEvent::Abort)?;
         working.stopper.nudge();
         until("the job is aborted", || world.state().unwrap().name() == "INACTIVE");
         working.stopper.stop();
@@ -93,9 +93,9 @@ fn a_process_ends_in_the_middle_of_a_query_for_a_document() {
         let world = World::sql(db, database, (ONE_ID, ENDLESS_DOCUMENT))?;
         let working = looking(&world)?;
         working.stopper.stop();
-        assert_eq!(working.join()?, Ended::Stopped);
+        assert_eq!(working.join()?, CrawlEnd::Stopped);
         assert_untouched(&world)?;
-        world.tell(Event::Abort).map(|_| ())?;
+        world.tell(JobEvent::Abort).map(|_| ())?;
         world.work()?.join().map(|_| ())
     });
 }
@@ -104,20 +104,20 @@ fn a_process_ends_in_the_middle_of_a_query_for_a_document() {
 fn a_job_is_aborted_and_a_process_ends_in_the_middle_of_the_query_for_its_ids() {
     each_source(|db, database| {
         let world = World::sql(db, database, (ENDLESS_IDS, DOCUMENT))?;
-        world.tell(Event::Start { minimal: false })?;
+        world.tell(JobEvent::Start { minimal: false })?;
         let working = world.work_until(false)?;
         let begins = || world.state().unwrap().name() == "STARTINGUP";
         until("its ids are asked for", begins);
         let run = world.state()?.run;
-        world.tell(Event::Restart { minimal: false })?;
+        world.tell(JobEvent::Restart { minimal: false })?;
         working.stopper.nudge();
         until("it is started again", || begins() && world.state().unwrap().run > run);
         working.stopper.stop();
-        assert_eq!(working.join()?, Ended::Stopped);
+        assert_eq!(working.join()?, CrawlEnd::Stopped);
         let state = world.state()?;
         assert_eq!((state.name().as_str(), state.failcount), ("READYFORSTARTUP", None));
         assert_eq!(world.texts("SELECT why FROM outages")?, [""; 0]);
-        world.tell(Event::Abort)?;
+        world.tell(JobEvent::Abort)?;
         world.work()?.join()?;
         assert_eq!(world.state()?.name(), "INACTIVE");
         Ok(())

@@ -115,7 +115,7 @@ fn a_job_whose_start_panics_is_tried_again_and_then_says_why_it_ended() {
         let mut world =
             World::web(db, &site.url("/"), |spec| (spec.retries, spec.retry_ms) = (2, 1))?;
         world.faults = panics_at(FaultPoint::StartJob, "");
-        world.tell(crate::lifecycle::Event::Start { minimal: false })?;
+        world.tell(crate::lifecycle::JobEvent::Start { minimal: false })?;
         world.work()?.join()?;
         let state = world.state()?;
         assert_eq!(state.name(), "INACTIVE");

@@ -1,6 +1,6 @@
 //! Runs that could not end: answers that come after an abort, clocks that were wrong.
 
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use crate::worker::tests::world::{Site, World, pages, until};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -20,10 +20,10 @@ fn a_robots_txt_that_is_answered_after_an_abort_is_booked_and_keeps_nobody_from_
             answers(path)
         });
         let world = World::web(db, &site.url("/"), |_| {})?;
-        world.tell(Event::Start { minimal: false })?;
+        world.tell(JobEvent::Start { minimal: false })?;
         let working = world.work_until(false)?;
         until("robots.txt is asked for", || site.count("/robots.txt") == 1);
-        world.tell(Event::Abort)?;
+        world.tell(JobEvent::Abort)?;
         working.stopper.nudge();
         until("the job is at rest", || world.state().is_ok_and(|it| it.name() == "INACTIVE"));
         drop(release);

@@ -4,9 +4,9 @@ use crate::begin;
 use crate::conduct::{self, Attends, NoObserver};
 use crate::connectors::{files, sql, web};
 use crate::definitions::WebSpec;
-use crate::lifecycle::Event;
-use crate::worker::progress::{Counted, Progress};
-use crate::worker::{Ended, Settings, Stopper, Worker, WorkerDeps};
+use crate::lifecycle::JobEvent;
+use crate::worker::progress::{Progress, ProgressCounts};
+use crate::worker::{CrawlEnd, Stopper, Worker, WorkerDeps, WorkerSettings};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use store::ids::{ConnectionId, IdMaker, JobId};
 use store::objects::{Location, Objects};
 use store::panics::Faults;
-use store::tables::connections::{self, Connection, Kind};
-use store::tables::job_states::{self, State};
+use store::tables::connections::{self, Connection, ConnectionKind};
+use store::tables::job_states::{self, JobState};
 use store::tables::jobs::{self, Job};
 use store::tables::nodes::{self, NewNode};
 use store::tables::{registrations, settings};
@@ -127,7 +127,7 @@ impl World {
         db.write(move |tx| {
             let connection = Connection::new(ConnectionId(1), "source", sql::CONNECTOR.name);
             let connection = Connection { config: config.clone(), ..connection };
-            connections::save(tx, Kind::Repository, &connection, 0).map(|_| ())
+            connections::save(tx, ConnectionKind::Repository, &connection, 0).map(|_| ())
         })?;
         Ok(world)
     }
@@ -137,7 +137,7 @@ impl World {
             settings::freeze(tx, 4)?;
             registrations::register(tx, connector, 0)?;
             let connection = Connection::new(ConnectionId(1), "source", connector.name);
-            connections::save(tx, Kind::Repository, &connection, 0)?;
+            connections::save(tx, ConnectionKind::Repository, &connection, 0)?;
             let job = Job { docspec: spec.clone(), ..Job::new(JOB, "job", ConnectionId(1)) };
             jobs::save(tx, &job, 0).map(|_| ())
         })?;
@@ -146,11 +146,11 @@ impl World {
         Ok(World { db: db.clone(), objects, faults: Faults::default(), _folder: folder })
     }
 
-    pub fn tell(&self, event: Event) -> Result<State> {
+    pub fn tell(&self, event: JobEvent) -> Result<JobState> {
         self.db.write(move |tx| conduct::change(tx, JOB, &event, clock::now_ms()))
     }
 
-    pub fn state(&self) -> Result<State> {
+    pub fn state(&self) -> Result<JobState> {
         self.db.read(|tx| job_states::state(tx, JOB))
     }
 
@@ -175,7 +175,7 @@ impl World {
             progress: progress.clone(),
             observer: Arc::new(NoObserver),
         };
-        let mut settings = Settings::new("one", 8).with_lease(1_000);
+        let mut settings = WorkerSettings::new("one", 8).with_lease(1_000);
         settings.until_idle = idle;
         let usual = WebSpec::default();
         (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
@@ -185,8 +185,8 @@ impl World {
     }
 
     /// Starts the job and works until it is done. What was counted.
-    pub fn run(&self) -> Result<Counted> {
-        self.tell(Event::Start { minimal: false })?;
+    pub fn run(&self) -> Result<ProgressCounts> {
+        self.tell(JobEvent::Start { minimal: false })?;
         let working = self.work()?;
         let progress = working.progress.clone();
         working.join()?;
@@ -210,13 +210,13 @@ impl World {
 pub struct Working {
     pub progress: Arc<Progress>,
     pub stopper: Stopper,
-    thread: JoinHandle<Result<Ended>>,
+    thread: JoinHandle<Result<CrawlEnd>>,
 }
 
 impl Working {
     /// Waits for its end, which comes.
     #[track_caller]
-    pub fn join(self) -> Result<Ended> {
+    pub fn join(self) -> Result<CrawlEnd> {
         let Working { stopper, thread, progress } = self;
         let began = Instant::now();
         while !thread.is_finished() {

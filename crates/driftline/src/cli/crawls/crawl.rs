@@ -22,7 +22,7 @@ use crate::verbs::crawl::flags::{self, CrawlFlags};
 use crate::verbs::crawl::request::CrawlRequest;
 use ::crawl::begin::{self, Begun};
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::{Ended, Settings};
+use ::crawl::worker::{CrawlEnd, WorkerSettings};
 use anyhow::bail;
 use clap::Args as ClapArgs;
 use handover::HandedOverCrawl;
@@ -212,10 +212,10 @@ impl Crawl<'_> {
         let worked = worked?;
         let summary = show::CrawlSummary::read(&self.held.db, &self.name, &worked)?;
         print_summary(self.args, &summary)?;
-        if matches!(worked.ended, Ended::Finished { .. }) {
+        if matches!(worked.ended, CrawlEnd::Finished { .. }) {
             crate::cli::data::gc::after_work(self.held);
         }
-        if worked.ended == Ended::Replaced {
+        if worked.ended == CrawlEnd::Replaced {
             bail!(
                 "another process has started under the name {}, so this one has stopped; give \
                  each its own --node NAME",
@@ -225,8 +225,8 @@ impl Crawl<'_> {
         exit_code(&self.held.db, &self.name, &summary, worked.ended)
     }
 
-    fn settings(&self) -> Settings {
-        let settings = Settings::new(&self.node_name, self.spec.concurrency);
+    fn settings(&self) -> WorkerSettings {
+        let settings = WorkerSettings::new(&self.node_name, self.spec.concurrency);
         let mut settings = settings.with_lease(self.lease_ms);
         settings.fetch.agent = self.spec.agent.clone();
         settings.fetch.contact = self.spec.contact.clone();
@@ -252,14 +252,14 @@ fn exit_code(
     db: &Db,
     name: &str,
     summary: &show::CrawlSummary,
-    ended: Ended,
+    ended: CrawlEnd,
 ) -> anyhow::Result<ExitCode> {
     Ok(match ended {
-        Ended::Finished { .. } if summary.is_in_vain() => ExitCode::FAILURE,
-        Ended::Finished { .. } => ExitCode::SUCCESS,
-        Ended::Stopped | Ended::Replaced => ExitCode::FAILURE,
+        CrawlEnd::Finished { .. } if summary.is_in_vain() => ExitCode::FAILURE,
+        CrawlEnd::Finished { .. } => ExitCode::SUCCESS,
+        CrawlEnd::Stopped | CrawlEnd::Replaced => ExitCode::FAILURE,
         // Somebody has aborted the run, or it could not go on.
-        Ended::Aborted => match handover::error_of(db, name)? {
+        CrawlEnd::Aborted => match handover::error_of(db, name)? {
             Some(error) => bail!("job {} was aborted: {error}", shown(name)),
             None => ExitCode::FAILURE,
         },

@@ -8,9 +8,9 @@
 use crate::place::OpenPlace;
 use ::crawl::conduct::{self, Observer};
 use ::crawl::job::JobSettings;
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use ::crawl::worker::progress::{Progress, Waiter};
-use ::crawl::worker::{Late, Settings, Stopper};
+use ::crawl::worker::{Late, Stopper, WorkerSettings};
 use outputs::delays::Delays;
 use outputs::delivery::{self, Delivery, DeliveryContext, Listener, PreparedDeliveries, Wakeup};
 use outputs::follow::{self, Follower};
@@ -22,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 use store::ids::{IdMaker, JobId};
 use store::panics::Faults;
 use store::patience::Patience;
-use store::tables::job_states::State;
+use store::tables::job_states::JobState;
 use store::tables::jobs::{self, OnFailure};
 use store::tables::notifications::Occasion;
 use store::{Db, clock};
@@ -117,7 +117,7 @@ impl PreparedOutputs {
         self,
         held: &OpenPlace,
         ids: Arc<IdMaker>,
-        settings: &Settings,
+        settings: &WorkerSettings,
         worker: &Stopper,
     ) -> store::Result<RunningOutputs> {
         let _ = self.post.worker.set(worker.clone());
@@ -177,7 +177,7 @@ impl Observer for OutputWiring {
         delivery::job_over(&self.db, job)
     }
 
-    fn on_event(&self, job: JobId, occasion: Occasion, state: &State) {
+    fn on_event(&self, job: JobId, occasion: Occasion, state: &JobState) {
         self.board.leave(job, occasion, state);
     }
 }
@@ -199,7 +199,7 @@ impl Listener for OutputWiring {
         if !known.is_some_and(|job| job.on_failure == OnFailure::Abort) {
             return;
         }
-        let (event, now_ms) = (Event::Fail(why.to_owned()), clock::now_ms());
+        let (event, now_ms) = (JobEvent::Fail(why.to_owned()), clock::now_ms());
         // If this cannot be written now, the next failure, or the next run, writes it.
         let _ = self.db.write(move |tx| conduct::try_to(tx, job, &event, now_ms));
         self.delivered();

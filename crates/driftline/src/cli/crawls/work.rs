@@ -22,8 +22,8 @@ use crate::verbs::jobs::job_status::WORK_ROLE;
 use ::crawl::begin;
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::progress::{Counted, Progress};
-use ::crawl::worker::{Ended, ROLE as CRAWL_ROLE, Settings, Worker, WorkerDeps};
+use ::crawl::worker::progress::{Progress, ProgressCounts};
+use ::crawl::worker::{CrawlEnd, ROLE as CRAWL_ROLE, Worker, WorkerDeps, WorkerSettings};
 use clap::Args as ClapArgs;
 pub use status_lines::Audience;
 use status_lines::StatusPrinterThread;
@@ -111,8 +111,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// What a process that works on all jobs did.
 pub struct WorkOutcome {
-    pub ended: Ended,
-    pub did: Counted,
+    pub ended: CrawlEnd,
+    pub did: ProgressCounts,
 }
 
 /// A process that is about to work on all jobs of a place.
@@ -120,7 +120,7 @@ pub struct WorkProcess {
     /// Crawls of other commands. Declared first and so dropped first: it uses the place.
     pub hosted: Arc<HostedCrawls>,
     pub held: OpenPlace,
-    settings: Settings,
+    settings: WorkerSettings,
     /// Where this process listens: no crawl may go there.
     pub own: Vec<SocketAddr>,
 }
@@ -132,7 +132,7 @@ impl WorkProcess {
         let held = place.patiently(|place| place.hold_or_make(effort.parts))?;
         let node_name = crate::cli::crawls::crawl::node_name(effort.node.as_deref(), &held);
         let mut settings =
-            Settings::new(&node_name, effort.concurrency.max(1)).with_lease(lease_ms);
+            WorkerSettings::new(&node_name, effort.concurrency.max(1)).with_lease(lease_ms);
         settings.disk_free_percent = effort.min_free;
         settings.disk = held.layout().map(|layout| layout.root().to_owned());
         settings.late = Some(deliveries::late(&held));
@@ -166,7 +166,7 @@ impl WorkProcess {
         let worked = worked?;
         stopped?;
         match worked.ended {
-            Ended::Replaced => anyhow::bail!(
+            CrawlEnd::Replaced => anyhow::bail!(
                 "another process has started under the name {}, so this one has stopped; give \
                  each its own --node NAME",
                 shown(&self.settings.node_name)

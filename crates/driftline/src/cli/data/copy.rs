@@ -10,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args as ClapArgs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::copy::{Copied, Home};
+use store::copy::{CopySummary, Home};
 use store::datadir::DataDir;
 use store::objects::{Location, Objects};
 use store::tables::settings;
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         answer["copy"] = target.into();
         say(&answer.to_string());
     } else {
-        let Copied { tables, rows, objects, bytes } = copied;
+        let CopySummary { tables, rows, objects, bytes } = copied;
         say(&format!(
             "{} is ready: {rows} rows of {tables} tables and {objects} objects, {}, \
              all as they were",
@@ -79,7 +79,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// To PostgreSQL. Returns what was copied, and a name for the target.
-fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, String)> {
+fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(CopySummary, String)> {
     args.data.existing()?;
     let location = args.s3.location(place)?;
     let now_ms = clock::now_ms();
@@ -94,7 +94,12 @@ fn copy_out(args: &Args, url: &str, place: &str) -> anyhow::Result<(Copied, Stri
 }
 
 /// From PostgreSQL. Returns what was copied, and a name for the target.
-fn copy_back(args: &Args, url: &str, place: &str, dir: &Path) -> anyhow::Result<(Copied, String)> {
+fn copy_back(
+    args: &Args,
+    url: &str,
+    place: &str,
+    dir: &Path,
+) -> anyhow::Result<(CopySummary, String)> {
     let location = args.s3.location(place)?;
     let source = shared(args, url, place, &location, "--from")?;
     let now_ms = clock::now_ms();

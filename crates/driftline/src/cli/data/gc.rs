@@ -10,7 +10,7 @@ use clap::Args as ClapArgs;
 use std::process::ExitCode;
 use store::clock;
 use store::datadir::NODE_NAME;
-use store::gc::{self, Collector, Keep, OnOrphans, Report};
+use store::gc::{self, Collector, GcReport, Keep, OnOrphans};
 use store::ids::IdMaker;
 use store::tables::nodes::{self, NewNode};
 
@@ -52,7 +52,7 @@ pub fn after_work(held: &OpenPlace) {
 }
 
 /// Collects as a node of its own, which ends with the collection.
-fn collect(held: &OpenPlace, keep: &Keep) -> store::Result<Report> {
+fn collect(held: &OpenPlace, keep: &Keep) -> store::Result<GcReport> {
     let (db, name) = (&held.db, node_name(held));
     let node = NewNode {
         name: name.clone(),
@@ -77,7 +77,7 @@ fn node_name(held: &OpenPlace) -> String {
     }
 }
 
-fn print(report: &Report, delete_orphans: bool) {
+fn print(report: &GcReport, delete_orphans: bool) {
     say(&format!("packed the facts of {} chunks", report.packed));
     say(&format!(
         "dropped the facts of {} chunks and the bodies of {}; {} objects condemned",

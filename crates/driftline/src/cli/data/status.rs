@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use store::clock;
 use store::tables::cursors::{self, LINKS, SEARCH};
-use store::tables::overview::{JobOverview, Standing};
+use store::tables::overview::{JobOverview, RunState};
 use store::tables::queue::State;
 
 /// Show what there is, who works on it, and how each job stands
@@ -90,18 +90,18 @@ fn job_lines(job: &JobOverview, now_ms: i64) -> Vec<String> {
         None => format!("run {run} {word}"),
     };
     let standing = match (job.standing, job.end_ms) {
-        (Standing::New, _) => "not yet run".to_owned(),
-        (Standing::Running, _) => started("is running"),
-        (Standing::Interrupted, _) => {
+        (RunState::New, _) => "not yet run".to_owned(),
+        (RunState::Running, _) => started("is running"),
+        (RunState::Interrupted, _) => {
             format!("{}; the next crawl goes on with it", started("was interrupted"))
         }
-        (Standing::Ended, Some(end_ms)) => {
+        (RunState::Ended, Some(end_ms)) => {
             let took = job.start_ms.map_or(String::new(), |start_ms| {
                 format!(" after {}", span(end_ms.saturating_sub(start_ms)))
             });
             format!("run {run} ended {}{took}", when(end_ms, now_ms))
         }
-        (Standing::Ended, None) => format!("run {run} ended"),
+        (RunState::Ended, None) => format!("run {run} ended"),
     };
     let mut out = vec![format!("{name}: {standing}")];
     if let Some(error) = &job.error {
@@ -154,14 +154,14 @@ mod tests {
         lines(&serde_json::from_value(json).unwrap(), "x", NOW_MS)
     }
 
-    fn job(standing: Standing) -> JobOverview {
+    fn job(standing: RunState) -> JobOverview {
         JobOverview {
             id: 1,
             name: Some("a".into()),
             standing,
             run: 2,
             start_ms: Some(NOW_MS - 180_000),
-            end_ms: (standing == Standing::Ended).then_some(NOW_MS - 60_000),
+            end_ms: (standing == RunState::Ended).then_some(NOW_MS - 60_000),
             counters: [("done".to_owned(), 4), ("ready".to_owned(), 1)].into(),
             last_run: RunTotals {
                 chunks: 1,
@@ -180,12 +180,12 @@ mod tests {
             let overview = Overview { jobs: vec![job(standing)], ..Overview::default() };
             shown_lines(None, overview).split_off(4)
         };
-        assert_eq!(first(Standing::New)[0], "a: not yet run");
-        assert_eq!(first(Standing::Running)[0], "a: run 2 is running, begun 3 min ago");
+        assert_eq!(first(RunState::New)[0], "a: not yet run");
+        assert_eq!(first(RunState::Running)[0], "a: run 2 is running, begun 3 min ago");
         assert!(
-            first(Standing::Interrupted)[0].contains("was interrupted, begun 3 min ago; the next")
+            first(RunState::Interrupted)[0].contains("was interrupted, begun 3 min ago; the next")
         );
-        let ended = first(Standing::Ended);
+        let ended = first(RunState::Ended);
         assert_eq!(ended[0], "a: run 2 ended 1 min ago after 2 min");
         assert_eq!(ended[1], "    5 documents: 1 ready, 4 done");
         assert_eq!(

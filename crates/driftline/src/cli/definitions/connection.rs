@@ -12,7 +12,7 @@ use crate::verbs::administration::connections::{
 };
 use clap::{Args as ClapArgs, Subcommand};
 use std::process::ExitCode;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 /// Define where documents come from and where they go: named uses of connectors
 #[derive(ClapArgs)]
@@ -83,7 +83,7 @@ struct ConnectionListArgs {
     place: Place,
     /// Only connections of this kind
     #[arg(long, value_name = "KIND", value_parser = kind_of)]
-    kind: Option<Kind>,
+    kind: Option<ConnectionKind>,
 }
 
 #[derive(ClapArgs)]

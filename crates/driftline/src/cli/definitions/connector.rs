@@ -13,8 +13,8 @@ use crate::verbs::administration::connectors::{
 use clap::{Args as ClapArgs, Subcommand};
 use serde_json::Value as Json;
 use std::process::ExitCode;
-use store::catalog::{Connector, Setting, SettingKind};
-use store::tables::connections::Kind;
+use store::catalog::{ConfigField, Connector, SettingKind};
+use store::tables::connections::ConnectionKind;
 
 /// List the kinds of repositories and outputs, what each takes, and register them
 #[derive(ClapArgs)]
@@ -56,7 +56,7 @@ struct ConnectorOneArgs {
     name: String,
     /// Its kind, where two connectors share the name
     #[arg(long, value_name = "KIND", value_parser = kind_of)]
-    kind: Option<Kind>,
+    kind: Option<ConnectionKind>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -116,7 +116,7 @@ fn show(args: &ConnectorOneArgs) -> anyhow::Result<ExitCode> {
         say(&format!("    its links: {}", connector.link_types.join(", ")));
     }
     let of_job = match connector.kind {
-        Kind::Repository => "what a job says of its documents:",
+        ConnectionKind::Repository => "what a job says of its documents:",
         _ => "what a job says to it:",
     };
     for (heading, settings) in
@@ -133,7 +133,7 @@ fn show(args: &ConnectorOneArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// A setting, as people read it.
-fn lines(setting: &Setting) -> [String; 2] {
+fn lines(setting: &ConfigField) -> [String; 2] {
     let default = match setting.default {
         Some("") | None => String::new(),
         Some(default) => format!(" [{}]", shown(default)),
@@ -160,8 +160,8 @@ fn takes(kind: SettingKind) -> String {
 }
 
 fn described(connector: &Connector, registered: bool) -> Json {
-    let settings = |list: &[Setting]| -> Vec<Json> {
-        let one = |it: &Setting| {
+    let settings = |list: &[ConfigField]| -> Vec<Json> {
+        let one = |it: &ConfigField| {
             let (name, about, example) = (it.name, it.about, it.example);
             serde_json::json!({"name": name, "about": about, "example": example,
                                "default": it.default, "takes": takes(it.kind)})

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use store::beneath;
 use store::chunkfile::ChunkKey;
-use store::chunkfile::export::{Exported, export_stored};
+use store::chunkfile::export::{ExportSummary, export_stored};
 use store::chunkfile::warc::{self, Record, RecordId};
 use store::clock;
 
@@ -81,7 +81,7 @@ fn archive(args: &WarcArgs) -> anyhow::Result<ExitCode> {
     let partial = Partial::start(&args.file)?;
     let exported = partial.fill(|out| Ok(export_stored(&db, &objects, &info, out)?))?;
     let bytes = partial.finish(&args.file)?;
-    let Exported { chunks, records } = exported;
+    let ExportSummary { chunks, records } = exported;
     if args.place.json() {
         let answer = serde_json::json!(
             {"file": file, "chunks": chunks, "records": records, "bytes": bytes}

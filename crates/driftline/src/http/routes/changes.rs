@@ -20,7 +20,7 @@ use crate::verbs::jobs::removals::{DecideRemovals, DecideRequest, RemovalDecisio
 use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 const ADMIN: Gate = Gate::Needs(Needs::admin(Area::Administration));
 const OPERATOR: Gate = Gate::Needs(Needs::operator(Area::Jobs));
@@ -77,14 +77,14 @@ enum KindName {
 }
 
 impl KindName {
-    fn kind(self) -> Kind {
+    fn kind(self) -> ConnectionKind {
         match self {
-            KindName::Repository => Kind::Repository,
-            KindName::Output => Kind::Output,
-            KindName::Transformation => Kind::Transformation,
-            KindName::Authority => Kind::Authority,
-            KindName::Mapping => Kind::Mapping,
-            KindName::Notification => Kind::Notification,
+            KindName::Repository => ConnectionKind::Repository,
+            KindName::Output => ConnectionKind::Output,
+            KindName::Transformation => ConnectionKind::Transformation,
+            KindName::Authority => ConnectionKind::Authority,
+            KindName::Mapping => ConnectionKind::Mapping,
+            KindName::Notification => ConnectionKind::Notification,
         }
     }
 }

@@ -10,8 +10,8 @@ use clap::Args as ClapArgs;
 use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::tables::audit::chain::{self, Checked};
-use store::tables::audit::{self, Entry};
+use store::tables::audit::chain::{self, ChainCheck};
+use store::tables::audit::{self, AuditEntry};
 
 /// Who changed what, the newest first.
 pub struct AuditEntries;
@@ -36,7 +36,7 @@ pub struct AuditRequest {
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct AuditResponse {
     /// Changes, the newest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<AuditEntry>,
     /// To go on with; `null` at the end.
     pub cursor: Option<String>,
 }
@@ -65,9 +65,9 @@ impl Verb for CheckAudit {
     const NAME: &'static str = "audit-check";
     const NEEDS: Option<Needs> = ADMIN;
     type Request = ();
-    type Response = Checked;
+    type Response = ChainCheck;
 
-    fn answer(context: &VerbContext, _: ()) -> anyhow::Result<Checked> {
+    fn answer(context: &VerbContext, _: ()) -> anyhow::Result<ChainCheck> {
         Ok(chain::check(&context.db)?)
     }
 }

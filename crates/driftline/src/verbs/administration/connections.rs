@@ -24,7 +24,7 @@ use flags::ConnectionFlags;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::ids::{ConnectionId, Part};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::{claims, ingests, outlets, settings};
 use store::{Tx, clock};
 
@@ -184,7 +184,7 @@ fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Res
         ConnectionRequest::ForgetSealed {} => {
             let now_ms = clock::now_ms();
             let forgotten = context.db.write(move |tx| connections::forget_locked(tx, now_ms))?;
-            let line = |(kind, name): &(Kind, String)| {
+            let line = |(kind, name): &(ConnectionKind, String)| {
                 format!("{} connection {name}: its settings are gone", kind.name())
             };
             Ok(ChangeResult::done(forgotten.iter().map(line).collect()))
@@ -197,9 +197,9 @@ fn carry_out(context: &ChangeContext, request: ConnectionRequest) -> anyhow::Res
 
 /// The output connection of a name.
 fn output(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<Connection> {
-    let kind = one.kind.clone().or_else(|| Some(Kind::Output.name().to_owned()));
+    let kind = one.kind.clone().or_else(|| Some(ConnectionKind::Output.name().to_owned()));
     match find(tx, &ConnectionName { kind, name: one.name.clone() })? {
-        (Kind::Output, it) => Ok(it),
+        (ConnectionKind::Output, it) => Ok(it),
         (kind, it) => Err(store::Error::Refused(format!(
             "{} is a connection of kind {}; only outputs have documents",
             shown(&it.name),
@@ -244,7 +244,7 @@ fn create(
     connector: String,
     flags: ConnectionFlags,
 ) -> anyhow::Result<ChangeResult> {
-    let kind = one.kind.as_deref().and_then(Kind::parse);
+    let kind = one.kind.as_deref().and_then(ConnectionKind::parse);
     let connector = catalog::named(kind, &connector)?;
     let mut form = ConnectionForm::new(connector.name);
     flags.apply(connector, &mut form)?;
@@ -290,7 +290,7 @@ fn edit(
 
 fn renamed(
     tx: &mut Tx<'_>,
-    kind: Kind,
+    kind: ConnectionKind,
     it: Connection,
     name: &str,
     now_ms: i64,
@@ -306,17 +306,19 @@ fn renamed(
 }
 
 /// A document with one connection.
-fn holding(kind: Kind, name: &str, form: ConnectionForm) -> Definitions {
+fn holding(kind: ConnectionKind, name: &str, form: ConnectionForm) -> Definitions {
     let mut definitions = Definitions::default();
     definitions.connections.of_mut(kind).insert(name.to_owned(), form);
     definitions
 }
 
 /// The connection of a name; its kind must be given only where two share the name.
-fn find(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<(Kind, Connection)> {
-    let wanted = one.kind.as_deref().and_then(Kind::parse);
+fn find(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<(ConnectionKind, Connection)> {
+    let wanted = one.kind.as_deref().and_then(ConnectionKind::parse);
     let mut found = Vec::new();
-    for kind in Kind::ALL.into_iter().filter(|kind| wanted.is_none_or(|wanted| *kind == wanted)) {
+    for kind in
+        ConnectionKind::ALL.into_iter().filter(|kind| wanted.is_none_or(|wanted| *kind == wanted))
+    {
         found.extend(connections::find(tx, kind, &one.name)?.map(|it| (kind, it)));
     }
     match found.len() {

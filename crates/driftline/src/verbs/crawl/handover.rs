@@ -5,7 +5,7 @@
 //! ticket until the run is over. Invariant: an answer is small and costs no look at the rows.
 
 use ::crawl::begin::Begun;
-use ::crawl::worker::progress::{Counted, HostTime};
+use ::crawl::worker::progress::{HostTime, ProgressCounts};
 use serde::{Deserialize, Serialize};
 use store::ids::{JobId, Run};
 
@@ -33,7 +33,7 @@ pub struct Ticket {
 pub struct HandedProgress {
     pub begin: RunStart,
     /// What the process did for the run.
-    pub did: Counted,
+    pub did: ProgressCounts,
     /// The hosts with the longest mean time of an answer.
     pub slowest: Vec<(String, HostTime)>,
 }

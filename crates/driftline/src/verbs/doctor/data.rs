@@ -7,7 +7,7 @@ use crate::verbs::context::VerbContext;
 use crate::verbs::status::outages;
 use store::dialect::Dialect;
 use store::objects::{ObjectPath, Objects};
-use store::tables::health::{self, Server};
+use store::tables::health::{self, DatabaseServer};
 use store::tables::outages::Outage;
 use store::tables::settings;
 use store::{clock, migrate};
@@ -75,7 +75,7 @@ fn connections(context: &VerbContext, now_ms: i64) -> store::Result<Vec<Check>> 
     Ok(away.iter().take(FINDINGS_MAX).map(finding).collect())
 }
 
-fn database(dialect: Dialect, server: &Server) -> Vec<Check> {
+fn database(dialect: Dialect, server: &DatabaseServer) -> Vec<Check> {
     let taken = size(server.bytes);
     if dialect == Dialect::Sqlite {
         return vec![Check::ok("database", format!("SQLite {}, {taken}", server.version_text))];
@@ -155,7 +155,7 @@ fn frozen(context: &VerbContext) -> store::Result<Check> {
     })
 }
 
-fn integrity(context: &VerbContext, server: &Server) -> store::Result<Check> {
+fn integrity(context: &VerbContext, server: &DatabaseServer) -> store::Result<Check> {
     const NAME: &str = "integrity";
     if context.db.dialect() == Dialect::Postgres {
         return Ok(Check::skip(NAME, "PostgreSQL checks its pages itself"));
@@ -259,8 +259,8 @@ mod tests {
     use store::tables::counters;
     use store::testing::both_databases;
 
-    fn server() -> Server {
-        Server {
+    fn server() -> DatabaseServer {
+        DatabaseServer {
             version: 150_004,
             version_text: "15.4".into(),
             encoding: "UTF8".into(),
@@ -294,15 +294,21 @@ mod tests {
 
     #[test]
     fn a_server_that_is_old_or_careless_fails() {
-        let verdicts = |server: Server| -> Vec<CheckStatus> {
+        let verdicts = |server: DatabaseServer| -> Vec<CheckStatus> {
             database(Dialect::Postgres, &server).iter().map(|check| check.verdict).collect()
         };
         let (ok, fail) = (CheckStatus::Ok, CheckStatus::Fail);
         assert_eq!(verdicts(server()), [ok, ok, ok]);
-        assert_eq!(verdicts(Server { version: 140_009, ..server() }), [fail, ok, ok]);
-        assert_eq!(verdicts(Server { encoding: "LATIN1".into(), ..server() }), [ok, fail, ok]);
-        assert_eq!(verdicts(Server { synchronous: "off".into(), ..server() }), [ok, ok, fail]);
-        assert_eq!(verdicts(Server { fsync: "off".into(), ..server() }), [ok, ok, fail]);
+        assert_eq!(verdicts(DatabaseServer { version: 140_009, ..server() }), [fail, ok, ok]);
+        assert_eq!(
+            verdicts(DatabaseServer { encoding: "LATIN1".into(), ..server() }),
+            [ok, fail, ok]
+        );
+        assert_eq!(
+            verdicts(DatabaseServer { synchronous: "off".into(), ..server() }),
+            [ok, ok, fail]
+        );
+        assert_eq!(verdicts(DatabaseServer { fsync: "off".into(), ..server() }), [ok, ok, fail]);
     }
 
     #[test]

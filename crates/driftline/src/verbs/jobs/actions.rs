@@ -11,11 +11,11 @@ use crate::verbs::Change;
 use crate::verbs::access::{Area, Needs};
 use crate::verbs::audit_trail::AuditSubject;
 use crate::verbs::changes::ChangeContext;
-use crawl::lifecycle::Event;
+use crawl::lifecycle::JobEvent;
 use crawl::{ask_again, conduct};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::tables::job_states::{self, Phase, State};
+use store::tables::job_states::{self, JobState, Phase};
 use store::{Db, Error, clock};
 
 /// Starts, pauses, resumes, aborts, restarts or deletes a job.
@@ -87,16 +87,16 @@ impl JobAction {
         }
     }
 
-    fn event(self) -> Event {
+    fn event(self) -> JobEvent {
         match self {
-            JobAction::Start => Event::Start { minimal: false },
-            JobAction::StartMinimal => Event::Start { minimal: true },
-            JobAction::Pause => Event::Pause,
-            JobAction::Resume => Event::Resume,
-            JobAction::Abort => Event::Abort,
-            JobAction::Restart => Event::Restart { minimal: false },
-            JobAction::RestartMinimal => Event::Restart { minimal: true },
-            JobAction::Delete => Event::Delete,
+            JobAction::Start => JobEvent::Start { minimal: false },
+            JobAction::StartMinimal => JobEvent::Start { minimal: true },
+            JobAction::Pause => JobEvent::Pause,
+            JobAction::Resume => JobEvent::Resume,
+            JobAction::Abort => JobEvent::Abort,
+            JobAction::Restart => JobEvent::Restart { minimal: false },
+            JobAction::RestartMinimal => JobEvent::Restart { minimal: true },
+            JobAction::Delete => JobEvent::Delete,
         }
     }
 
@@ -150,7 +150,7 @@ fn act(db: &Db, name: String, action: JobAction) -> anyhow::Result<ActionResult>
 }
 
 /// The command that helps when a action is refused.
-fn instead(action: JobAction, state: &State, name: &str) -> String {
+fn instead(action: JobAction, state: &JobState, name: &str) -> String {
     let name = quoted(name);
     match (action, state.phase) {
         (_, Phase::Inactive) => format!("driftline job start {name}"),

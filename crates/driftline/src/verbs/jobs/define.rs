@@ -15,7 +15,7 @@ use crate::verbs::changes::{self, ChangeContext, ChangeResult};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use store::catalog::Connector;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 use store::tables::job_states::{self, Phase};
 use store::tables::jobs::{self, Job};
 use store::{Db, Error, Tx, clock};
@@ -143,7 +143,7 @@ fn connector_of(stored: &Definitions, connection: &str) -> anyhow::Result<&'stat
             shown(connection)
         )
     })?;
-    catalog::named(Some(Kind::Repository), &form.connector)
+    catalog::named(Some(ConnectionKind::Repository), &form.connector)
 }
 
 /// A document with one job.

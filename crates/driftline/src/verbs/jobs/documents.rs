@@ -13,7 +13,7 @@ use clap::Args as ClapArgs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::tables::queue::State;
-use store::tables::queue::list::Listed;
+use store::tables::queue::list::ListedDocument;
 use walk::{DocumentWalk, walk};
 
 /// The documents of a job by where they stand.
@@ -116,8 +116,8 @@ pub struct DocumentLine {
     pub run: Option<i64>,
 }
 
-impl From<Listed> for DocumentLine {
-    fn from(row: Listed) -> DocumentLine {
+impl From<ListedDocument> for DocumentLine {
+    fn from(row: ListedDocument) -> DocumentLine {
         DocumentLine {
             url: row.docid,
             state: row.state.name().to_owned(),

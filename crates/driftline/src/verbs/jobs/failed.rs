@@ -15,7 +15,7 @@ use clap::Args as ClapArgs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::tables::counters;
-use store::tables::queue::list::Listed;
+use store::tables::queue::list::ListedDocument;
 
 /// What a job has given up, and why.
 pub struct FailedDocuments;
@@ -68,8 +68,8 @@ pub struct FailedDocument {
     pub run: Option<i64>,
 }
 
-impl From<Listed> for FailedDocument {
-    fn from(row: Listed) -> FailedDocument {
+impl From<ListedDocument> for FailedDocument {
+    fn from(row: ListedDocument) -> FailedDocument {
         FailedDocument {
             document: row.docid,
             reason: row.reason,

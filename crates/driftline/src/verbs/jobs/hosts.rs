@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use store::ids::{BinId, Part};
 use store::tables::addresses;
 use store::tables::bins::{self, Bin};
-use store::tables::robots::{self, Stored};
+use store::tables::robots::{self, StoredRobots};
 use store::tables::settings;
 use throttles::HostThrottle;
 
@@ -212,7 +212,7 @@ fn host(bin: Bin, robots: Vec<RobotsFile>) -> HostLine {
     }
 }
 
-fn file(stored: &Stored, agent: &str) -> RobotsFile {
+fn file(stored: &StoredRobots, agent: &str) -> RobotsFile {
     let robots = match &stored.body {
         Some(body) => Robots::parse(body),
         None if stored.closed => Robots::disallow_all(),

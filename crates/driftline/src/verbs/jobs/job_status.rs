@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use store::dialect::Dialect;
-use store::tables::job_states::{self, Phase, Restart, State};
+use store::tables::job_states::{self, JobState, Phase, Restart};
 use store::tables::jobs::{self, Job};
 use store::tables::outages::Outage;
 use store::tables::{connections, counters, ingests, nodes};
@@ -128,7 +128,7 @@ pub fn one(
     doing: Option<&str>,
     name: &str,
     now_ms: i64,
-) -> store::Result<(JobLine, State, BTreeMap<String, i64>)> {
+) -> store::Result<(JobLine, JobState, BTreeMap<String, i64>)> {
     let job = find(tx, name)?;
     let counters: BTreeMap<String, i64> = counters::of_job(tx, job.id)?.into_iter().collect();
     let connection =
@@ -141,7 +141,7 @@ pub fn one(
 }
 
 /// How a job stands by its rows alone.
-fn line(job: Job, connection: &str, counters: &BTreeMap<String, i64>, state: &State) -> JobLine {
+fn line(job: Job, connection: &str, counters: &BTreeMap<String, i64>, state: &JobState) -> JobLine {
     let sum = |names: &[&str]| -> i64 { names.iter().filter_map(|name| counters.get(*name)).sum() };
     // In a continuous job what has been looked at waits for its next look.
     let processed: &[&str] = if job.continuous { &["done", "waiting"] } else { &["done"] };
@@ -164,7 +164,7 @@ fn line(job: Job, connection: &str, counters: &BTreeMap<String, i64>, state: &St
 }
 
 /// A state in the word that ManifoldCF's interface has for it.
-pub fn word(state: &State) -> &'static str {
+pub fn word(state: &JobState) -> &'static str {
     match state.phase {
         Phase::Inactive if state.error.is_some() => "error",
         Phase::Inactive if state.run.0 == 0 => "not yet run",
@@ -217,7 +217,7 @@ fn workers(tx: &mut Tx<'_>, doing: Option<&str>, now_ms: i64) -> store::Result<W
 }
 
 impl Workers {
-    fn attend(&self, tx: &mut Tx<'_>, state: &State, now_ms: i64) -> store::Result<bool> {
+    fn attend(&self, tx: &mut Tx<'_>, state: &JobState, now_ms: i64) -> store::Result<bool> {
         match (self, state.node) {
             (Workers::OnAll, _) => Ok(true),
             (Workers::OnOne, Some(node)) if state.phase != Phase::Inactive => {

@@ -15,12 +15,12 @@ use crate::verbs::paging::{LIST_LIMIT_MAX, usual_limit};
 use crate::verbs::{Change, Verb};
 use clap::Args as ClapArgs;
 use crawl::conduct::{self, removals::weigh};
-use crawl::lifecycle::Event;
+use crawl::lifecycle::JobEvent;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use store::ids::{JobId, Part, QueueId};
-use store::tables::job_states::{self, State};
+use store::tables::job_states::{self, JobState};
 use store::tables::queue::Place as QueuePlace;
 use store::tables::{removals, settings};
 use store::{Db, Error, Tx, clock};
@@ -128,7 +128,7 @@ pub fn causes(leaving: &BTreeMap<String, i64>) -> String {
 pub fn held_removals(
     tx: &mut Tx<'_>,
     job: JobId,
-    state: &State,
+    state: &JobState,
 ) -> store::Result<Option<HeldRemovals>> {
     let Some(since_ms) = state.removals.held_ms else { return Ok(None) };
     Ok(Some(HeldRemovals { since_ms, leaving: removals::marked(tx, job)? }))
@@ -194,8 +194,10 @@ fn look(context: &VerbContext, request: RemovalsRequest) -> anyhow::Result<Remov
             }
             let place = QueuePlace { part, job: job.id };
             let rows = removals::list(tx, place, i64::MIN, QueueId(i64::MIN), left)?;
-            let row =
-                |it: removals::Leaving| LeavingDocument { document: it.docid, cause: it.cause };
+            let row = |it: removals::MarkedDocument| LeavingDocument {
+                document: it.docid,
+                cause: it.cause,
+            };
             listed.extend(rows.into_iter().map(row));
         }
         Ok(RemovalsResponse {
@@ -216,7 +218,7 @@ fn approve(db: &Db, name: String) -> anyhow::Result<DecidedRemovals> {
     Ok(db.write(move |tx| {
         let job = find(tx, &name)?;
         let documents = removals::marked(tx, job.id)?.values().sum::<i64>();
-        let state = conduct::change(tx, job.id, &Event::ApproveRemovals, now_ms)
+        let state = conduct::change(tx, job.id, &JobEvent::ApproveRemovals, now_ms)
             .map_err(|error| explained(error, &name))?;
         let (job, documents) = (job.name, u64::try_from(documents).unwrap_or(0));
         Ok(DecidedRemovals { job, documents, state: state.name(), is_done: true })
@@ -257,7 +259,7 @@ fn reject(db: &Db, name: String) -> anyhow::Result<DecidedRemovals> {
         if before.removals.held > round {
             return Ok((name.clone(), before));
         }
-        let state = conduct::change(tx, job, &Event::RemovalsRejected, now_ms)
+        let state = conduct::change(tx, job, &JobEvent::RemovalsRejected, now_ms)
             .map_err(|error| explained(error, &name))?;
         Ok((name.clone(), state))
     })?;

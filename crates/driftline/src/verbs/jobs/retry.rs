@@ -14,7 +14,7 @@ use page::url::{Policy, canonical};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use store::ids::{JobId, Part, QueueId, Run};
-use store::tables::job_states::{self, Phase, State};
+use store::tables::job_states::{self, JobState, Phase};
 use store::tables::queue::{self, retry};
 use store::tables::{counters, settings};
 use store::{Db, Error, Tx};
@@ -183,7 +183,7 @@ fn running(tx: &mut Tx<'_>, job: JobId, name: &str, keeps: bool) -> store::Resul
     }
 }
 
-fn refused(state: &State, name: &str) -> Error {
+fn refused(state: &JobState, name: &str) -> Error {
     let command = quoted(name);
     let why = match state.phase {
         Phase::Inactive => format!(

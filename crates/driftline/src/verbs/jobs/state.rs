@@ -8,7 +8,7 @@ use crate::verbs::context::VerbContext;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 use store::ids::JobId;
-use store::tables::job_states::{self, Phase, State};
+use store::tables::job_states::{self, JobState, Phase};
 use store::tables::jobs;
 
 /// Where one job stands; nothing when it is not there.
@@ -44,8 +44,8 @@ pub struct SeenState {
     pub rests: bool,
 }
 
-impl From<&State> for SeenState {
-    fn from(state: &State) -> SeenState {
+impl From<&JobState> for SeenState {
+    fn from(state: &JobState) -> SeenState {
         let is_going = matches!(
             state.phase,
             Phase::ReadyForDelete

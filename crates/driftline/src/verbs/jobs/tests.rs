@@ -7,8 +7,8 @@ use crate::verbs::access::Asker;
 use crate::verbs::carry_out;
 use crate::verbs::changes::ChangeContext;
 use store::ids::{ConnectionId, JobId, NodeId, Run};
-use store::tables::connections::{self, Connection, Kind};
-use store::tables::job_states::{self, AbortedFrom, Phase, Restart, State};
+use store::tables::connections::{self, Connection, ConnectionKind};
+use store::tables::job_states::{self, AbortedFrom, JobState, Phase, Restart};
 use store::tables::settings;
 use store::testing::both_databases;
 use store::{Db, Result};
@@ -20,7 +20,7 @@ fn made(test: impl Fn(&Db) -> Result<()>) {
         db.write(|tx| {
             settings::freeze(tx, 4)?;
             let web = Connection::new(ConnectionId(1), "web", "web");
-            connections::save(tx, Kind::Repository, &web, 0)?;
+            connections::save(tx, ConnectionKind::Repository, &web, 0)?;
             jobs::save(tx, &Job::new(JOB, "docs", ConnectionId(1)), 0)
         })?;
         test(db)
@@ -28,7 +28,7 @@ fn made(test: impl Fn(&Db) -> Result<()>) {
 }
 
 /// Puts the job into a state, whatever it was in.
-fn put(db: &Db, state: &State) -> Result<()> {
+fn put(db: &Db, state: &JobState) -> Result<()> {
     let state = state.clone();
     db.write(move |tx| {
         let before = job_states::state(tx, JOB)?;
@@ -43,19 +43,24 @@ fn act(db: &Db, action: JobAction) -> std::result::Result<ActionResult, String> 
     acted.map_err(|error| format!("{error:#}"))
 }
 
-fn state(phase: Phase, change: impl Fn(&mut State)) -> State {
-    let mut state =
-        State { phase, run: Run(1), node: Some(NodeId(1)), start_ms: Some(1), ..State::default() };
+fn state(phase: Phase, change: impl Fn(&mut JobState)) -> JobState {
+    let mut state = JobState {
+        phase,
+        run: Run(1),
+        node: Some(NodeId(1)),
+        start_ms: Some(1),
+        ..JobState::default()
+    };
     change(&mut state);
     state
 }
 
 /// States, and which actions are legal there: S start, P pause, R resume, A abort,
 /// T restart, D delete.
-fn states() -> Vec<(State, &'static str)> {
+fn states() -> Vec<(JobState, &'static str)> {
     use Phase::*;
     let active = |paused, waiting, stopping| {
-        move |it: &mut State| (it.paused, it.waiting, it.stopping) = (paused, waiting, stopping)
+        move |it: &mut JobState| (it.paused, it.waiting, it.stopping) = (paused, waiting, stopping)
     };
     let mut all = vec![
         (state(Inactive, |_| {}), "SD"),
@@ -143,14 +148,14 @@ fn an_action_is_legal_or_refused_with_its_reason_and_a_way_out() {
 
 #[test]
 fn every_state_has_a_word() {
-    let word = |state: &State| job_status::word(state);
+    let word = |state: &JobState| job_status::word(state);
     let mut seen = std::collections::BTreeSet::new();
     for (state, _) in states() {
         seen.insert(word(&state));
     }
     let ended = state(Phase::Inactive, |it| it.end_ms = Some(9));
     let failed = state(Phase::Inactive, |it| it.error = Some("x".into()));
-    seen.extend([word(&ended), word(&failed), word(&State::default())]);
+    seen.extend([word(&ended), word(&failed), word(&JobState::default())]);
     let expected = [
         "aborted",
         "aborting",
@@ -179,7 +184,7 @@ fn a_way_out_fits_the_state() {
         let stopping = state(Phase::Active, |it| (it.paused, it.stopping) = (true, true));
         let cleaning = state(Phase::ShuttingDown, |_| {});
         for (state, action, words) in [
-            (State::default(), JobAction::Pause, "next: driftline job start docs"),
+            (JobState::default(), JobAction::Pause, "next: driftline job start docs"),
             (state(Phase::Active, |_| {}), JobAction::Start, "next: driftline job restart docs"),
             (paused.clone(), JobAction::Start, "next: driftline job resume docs"),
             (paused.clone(), JobAction::Pause, "next: driftline job resume docs"),
@@ -206,7 +211,7 @@ fn seeding_is_forgotten_but_not_while_it_is_under_way() {
     made(|db| {
         let reset = || define::reset_seeding(db, "docs".into()).map_err(|it| it.to_string());
         let version = || db.read(|tx| job_states::state(tx, JOB)).map(|it| it.seeding_version);
-        let so_far = |it: &mut State| it.seeding_version = Some("so far".into());
+        let so_far = |it: &mut JobState| it.seeding_version = Some("so far".into());
         put(db, &state(Phase::Active, so_far))?;
         let told = reset().unwrap();
         assert!(told.changes[0].contains("the next run looks at everything"), "{told:?}");

@@ -7,7 +7,7 @@
 use super::failed::FailedDocument;
 use page::ids::DocHash;
 use store::ids::{ConnectionId, JobId, Part};
-use store::tables::connections::{self, Kind};
+use store::tables::connections::{self, ConnectionKind};
 use store::tables::ingests::{self, Ingest};
 use store::tables::{counters, settings};
 use store::{Db, Result};
@@ -33,7 +33,7 @@ fn places(db: &Db, job: JobId) -> Result<Places> {
         let parts = counters::parts_with(tx, job, name, Part(0), most)?;
         let outputs = match parts.is_empty() {
             true => Vec::new(),
-            false => connections::list(tx, Kind::Output, "", OUTPUTS_MAX)?,
+            false => connections::list(tx, ConnectionKind::Output, "", OUTPUTS_MAX)?,
         };
         Ok((parts, outputs.into_iter().map(|it| (it.id, it.name)).collect()))
     })
@@ -93,7 +93,7 @@ pub fn retry(db: &Db, job: JobId, keys: &[DocHash]) -> Result<(u64, Vec<DocHash>
                         let uri = DocHash::of(row.uri.as_deref().unwrap_or_default());
                         keys.is_empty() || keys.contains(&row.dochash) || keys.contains(&uri)
                     };
-                    let place = ingests::Undelivered { part, output, job };
+                    let place = ingests::UndeliveredFilter { part, output, job };
                     let (next, count) = ingests::retry(tx, place, row, STEP, wants)?;
                     Ok((next, count, these))
                 })?;

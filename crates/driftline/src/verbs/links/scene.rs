@@ -9,7 +9,7 @@ use page::outlinks::OutLink;
 use std::sync::Arc;
 use store::datadir::DataDir;
 use store::ids::{ConnectionId, JobId};
-use store::sorted::{Embedded, Place as Files};
+use store::sorted::{EmbeddedMap, MapLocation as Files};
 use store::tables::jobs::{self, Job};
 
 /// Noon of 2026-01-31, when most of it was crawled.
@@ -46,7 +46,7 @@ impl Scene {
         let job = Job::new(JobId(JOB), "news", ConnectionId(1));
         db.write(move |tx| jobs::save(tx, &job, 1)).unwrap();
         let files = Files { path: folder.path().join("links"), families: keys::FAMILIES };
-        let index = LinkIndex::new(Arc::new(Embedded::open(&files).unwrap()), 4);
+        let index = LinkIndex::new(Arc::new(EmbeddedMap::open(&files).unwrap()), 4);
         for changes in [first(), second()] {
             index.apply(ChangeBatch { changes, marks: Vec::new() }, &[]).unwrap();
         }

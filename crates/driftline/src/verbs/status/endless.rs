@@ -4,7 +4,7 @@
 //! Invariant: what is told comes from the rows that the crawl itself goes by.
 
 use crate::text::shown;
-use ::crawl::budget::Closed;
+use ::crawl::budget::ClosedPattern;
 use page::domain::SuffixList;
 use page::ids::bin_of;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct Endless {
 
 impl Endless {
     fn of(job: &str, row: &TrapRow) -> Option<Endless> {
-        let closed = Closed::of(row)?;
+        let closed = ClosedPattern::of(row)?;
         Some(Endless {
             job: job.to_owned(),
             because: closed.explain(),

@@ -42,7 +42,7 @@ fn the_holder_answers_status_through_its_socket() {
     });
     let answering = {
         let answer = answer.clone();
-        move |question: socket::Question| match question.verb.as_str() {
+        move |question: socket::SocketRequest| match question.verb.as_str() {
             "status" => Ok(answer.clone()),
             verb => Err(format!("there is no verb {verb:?}")),
         }

@@ -10,8 +10,8 @@ use page::outlinks::OutLink;
 use serde_json::{Value, json};
 use store::Db;
 use store::datadir::DataDir;
-use store::socket::{self, Question};
-use store::sorted::{Embedded, InRows, Place as Files, SortedMap};
+use store::socket::{self, SocketRequest};
+use store::sorted::{EmbeddedMap, InRows, MapLocation as Files, SortedMap};
 use store::testing::{FreshDatabase, skipped};
 
 use super::{Place, assert_trouble, bare, said, text};
@@ -29,7 +29,7 @@ fn linked() -> Place {
 
 fn fill_files(held: &DataDir) {
     let files = Files { path: held.layout().links(), families: keys::FAMILIES };
-    fill(Arc::new(Embedded::open(&files).unwrap()));
+    fill(Arc::new(EmbeddedMap::open(&files).unwrap()));
 }
 
 fn fill(map: Arc<dyn SortedMap>) {
@@ -181,7 +181,7 @@ fn an_empty_index_says_so_and_a_missing_directory_is_named() {
 fn the_process_that_holds_the_directory_answers_page_by_page() {
     let place = linked();
     let held = place.hold();
-    let answering = |question: Question| match question.verb.as_str() {
+    let answering = |question: SocketRequest| match question.verb.as_str() {
         "domains" => {
             let is_first = question.args["cursor"].is_null();
             let (name, next) = if is_first { ("one", Some("n")) } else { ("t\u{1b}wo", None) };

@@ -10,7 +10,7 @@ use serde_json::Value;
 use store::chunkfile::ChunkKey;
 use store::chunkfile::warc::{self, Capture, RecordId};
 use store::ids::{NodeId, Part};
-use store::tables::leases::{self, Asking};
+use store::tables::leases::{self, LeaseRequest};
 use store::testing::{FreshDatabase, skipped};
 use store::{Db, clock};
 
@@ -238,7 +238,7 @@ fn a_load_into_a_database_waits_for_whoever_has_a_part() {
         .write(|tx| {
             let (node_name, now_ms) = ("other".to_owned(), clock::now_ms());
             let asking =
-                Asking { node: NodeId(999), node_name, now_ms, lease_ms: 60_000, skew_ms: 0 };
+                LeaseRequest { node: NodeId(999), node_name, now_ms, lease_ms: 60_000, skew_ms: 0 };
             leases::take(tx, Part(2), "links", &asking)
         })
         .unwrap()

@@ -200,7 +200,7 @@ fn scripts_rely_on_these_keys() {
 fn the_process_that_holds_the_directory_answers() {
     let place = site();
     let held = place.hold();
-    let answering = |question: socket::Question| match question.verb.as_str() {
+    let answering = |question: socket::SocketRequest| match question.verb.as_str() {
         "documents" => {
             Ok(serde_json::json!({"job": "x", "urls": [], "walked": 7, "cursor": "next\u{1b}"}))
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use store::ids::{ConnectionId, JobId, Part};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::history::{self, Activity};
 use store::tables::jobs::{self, Job};
 
@@ -45,7 +45,7 @@ fn with_history(count: i64) -> Place {
     held.db()
         .write(move |tx| {
             let web = Connection::new(ConnectionId(1), "web", "web");
-            connections::save(tx, Kind::Repository, &web, 1)?;
+            connections::save(tx, ConnectionKind::Repository, &web, 1)?;
             jobs::save(tx, &Job::new(JobId(1), "site", ConnectionId(1)), 1)?;
             let last_ms = store::clock::now_ms() - 2 * HOUR_MS;
             let start_of = |number: i64| last_ms - (count - number) * 1_000;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use ::crawl::conduct;
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use store::ids::JobId;
 use store::tables::jobs::{self, Job, Refetch};
 
@@ -64,7 +64,7 @@ impl Tree {
         text(&output.stdout)
     }
 
-    fn change(&self, event: Event) {
+    fn change(&self, event: JobEvent) {
         change(&self.home, "docs", event);
     }
 
@@ -86,7 +86,7 @@ impl Tree {
     }
 }
 
-fn change(home: &Home, name: &'static str, event: Event) -> JobId {
+fn change(home: &Home, name: &'static str, event: JobEvent) -> JobId {
     home.rows()
         .write(move |tx| {
             let job = jobs::find(tx, name)?.expect("it was defined").id;
@@ -119,7 +119,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
 /// The original's scenario: 7 documents, then 0, and the job ends by itself.
 fn documents_expire_and_the_job_ends_by_itself(home: Home) {
     let tree = Tree::new(home, "expiration_ms = 2500");
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     let work = tree.work();
     tree.until("all are processed", || tree.home.number(WAITING) == DOCUMENTS);
     assert_eq!(tree.state(), "ACTIVE", "a job with documents that wait does not end");
@@ -150,9 +150,9 @@ fn what_another_job_keeps_expires_for_one_job_only() {
     let tree = Tree::new(Home::directory(), "expiration_ms = 300");
     let roots = format!("roots={}", tree.root.display());
     tree.says(&["job", "create", "other", "--connection", "disk", &roots]);
-    change(&tree.home, "other", Event::Start { minimal: false });
+    change(&tree.home, "other", JobEvent::Start { minimal: false });
     assert_eq!(tree.work().ended().status.code(), Some(0));
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     assert_eq!(tree.work().ended().status.code(), Some(0));
     let kept = "SELECT COUNT(*) FROM queue WHERE state = 'done'";
     assert_eq!((tree.home.number(ROWS), tree.home.number(kept)), (DOCUMENTS, DOCUMENTS));
@@ -163,7 +163,7 @@ fn what_another_job_keeps_expires_for_one_job_only() {
 /// before an end.
 fn a_continuous_job_follows_what_changes(home: Home) {
     let tree = Tree::new(home, "recrawl_ms = 200\nexpiration_ms = 200");
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     let work = tree.work();
     tree.until("all are live", || tree.home.number(LIVE) == 4);
     tree.write("test1.txt", "Modified contents");
@@ -178,7 +178,7 @@ fn a_continuous_job_follows_what_changes(home: Home) {
     let quiet = "SELECT COUNT(*) FROM looks WHERE quiet_ms > 0 AND checks > 2";
     tree.until("time passes", || tree.home.number(quiet) == 5);
     assert_eq!((tree.home.number(ENDS), tree.state().as_str()), (0, "ACTIVE"));
-    tree.change(Event::Abort);
+    tree.change(JobEvent::Abort);
     assert_eq!(work.ended().status.code(), Some(0));
     assert_eq!(tree.home.number(LIVE), 5, "an abort removes nothing");
     tree.home.verify();
@@ -198,7 +198,7 @@ fn a_continuous_job_follows_what_changes_on_postgres() {
 /// Everything expires, and seeds bring it back: a job that is reseeded does not end.
 fn seeds_bring_back_what_has_expired(home: Home) {
     let tree = Tree::new(home, "expiration_ms = 600\nreseed_ms = 1500");
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     let work = tree.work();
     for round in 1..=2 {
         tree.until("all have expired", || tree.home.number(ENDS) >= 4 * round);
@@ -225,17 +225,17 @@ fn seeds_bring_back_what_has_expired_on_postgres() {
 #[test]
 fn a_restarted_job_looks_at_everything_and_one_that_scans_once_again_ends() {
     let tree = Tree::new(Home::directory(), "recrawl_ms = 3600000");
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     let work = tree.work();
     tree.until("all wait", || tree.home.number(WAITING) == DOCUMENTS);
-    tree.change(Event::Restart { minimal: false });
+    tree.change(JobEvent::Restart { minimal: false });
     tree.until("all are looked at again", || tree.home.number(LOOKS) == 2 * DOCUMENTS);
     tree.until("and wait again", || tree.home.number(WAITING) == DOCUMENTS);
-    tree.change(Event::Abort);
+    tree.change(JobEvent::Abort);
     assert_eq!(work.ended().status.code(), Some(0));
     std::fs::remove_file(tree.root.join("test2.txt")).unwrap();
     tree.says(&["job", "edit", "docs", "--type", "scan-once", "--interval", ""]);
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     let ended = tree.work().ended();
     assert_eq!(ended.status.code(), Some(0), "{}", text(&ended.stderr));
     let done = "SELECT COUNT(*) FROM queue WHERE state = 'done'";
@@ -254,7 +254,7 @@ fn pages_are_looked_at_again_and_survive_trouble() {
         (job.continuous, job.interval_ms, job.refetch) = (true, Some(200), Refetch::Estimate);
         (job.interval_max_ms, job.fetches_per_day) = (Some(400), Some(1_000_000));
     });
-    change(&home, "site", Event::Start { minimal: false });
+    change(&home, "site", JobEvent::Start { minimal: false });
     let work = Running::start(home.command(&["work", "--lease", "1"]));
     let looked = "SELECT COUNT(*) FROM looks WHERE checks > 3 AND quiet_ms > 0";
     until("all are looked at again", || home.number(looked) == 5);

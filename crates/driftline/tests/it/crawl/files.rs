@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ::crawl::conduct;
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use store::ids::JobId;
 use store::tables::job_states;
 use store::tables::jobs;
@@ -53,7 +53,7 @@ impl Tree {
         assert!(imported.status.success(), "{}", text(&imported.stderr));
     }
 
-    pub fn change(&self, event: Event) -> JobId {
+    pub fn change(&self, event: JobEvent) -> JobId {
         self.home
             .rows()
             .write(move |tx| {
@@ -97,7 +97,7 @@ impl Tree {
 
     /// Runs the job once. Returns how many documents it has processed, in all.
     pub fn run(&self, minimal: bool) -> i64 {
-        let job = self.change(Event::Start { minimal });
+        let job = self.change(JobEvent::Start { minimal });
         self.work();
         let state = self.home.rows().read(move |tx| job_states::state(tx, job)).unwrap();
         assert_eq!((state.name().as_str(), &state.error), ("INACTIVE", &None));
@@ -124,7 +124,7 @@ fn the_original_scenario_gives_its_numbers(home: Home) {
     assert_eq!(tree.run(true), 6, "a minimal run cleans nothing up");
     assert_eq!(tree.run(false), 5);
     assert_eq!(tree.live(), 3);
-    let job = tree.change(Event::Delete);
+    let job = tree.change(JobEvent::Delete);
     tree.work();
     assert_eq!(tree.home.number("SELECT COUNT(*) FROM queue"), 0);
     assert_eq!(tree.home.number("SELECT COUNT(*) FROM job_definitions"), 0, "job {job} is gone");
@@ -187,7 +187,7 @@ fn the_programs_own_data_is_never_a_source() {
     let edit = [&["job", "edit", "docs", "follow_links=yes"][..], &roots].concat();
     let edited = tree.home.command(&edit).output().unwrap();
     assert!(edited.status.success(), "{}", text(&edited.stderr));
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     let worked = tree.home.command(&["work", "--until-idle"]).output().unwrap();
     let inside = tree.home.number(
         "SELECT COUNT(*) FROM documents WHERE docid LIKE '%secrets.key%' OR docid LIKE '%.sqlite%'",

@@ -2,7 +2,7 @@
 
 use super::files::Tree;
 use super::{Home, Running, text};
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use ::outputs::testing::Fault;
 use ::outputs::testing::receiver::Receiver;
 use ::outputs::testing::smtp::{Security, Smtp};
@@ -140,8 +140,8 @@ fn removals_that_are_held_are_told() {
 #[test]
 fn an_abort_for_an_error_is_told_with_its_reason() {
     let told = Told::new();
-    told.tree.change(Event::Start { minimal: false });
-    told.tree.change(Event::Fail("the disk is full".to_owned()));
+    told.tree.change(JobEvent::Start { minimal: false });
+    told.tree.change(JobEvent::Fail("the disk is full".to_owned()));
     told.tree.work();
     assert_eq!(told.events(), ["error abort"]);
     assert_eq!(told.receiver.messages()[0]["error"], "the disk is full");

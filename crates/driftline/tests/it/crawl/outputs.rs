@@ -3,7 +3,7 @@
 use super::files::Tree;
 use super::{Home, Running, Summary, text, words};
 use crate::site::{Served, Site};
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -106,7 +106,7 @@ fn outputs_hear_of_changes_only(home: Home) {
     piped.tree.run(false);
     assert_eq!(piped.copied(), piped.there());
 
-    piped.tree.change(Event::Delete);
+    piped.tree.change(JobEvent::Delete);
     piped.tree.work();
     assert_eq!(piped.copied(), BTreeMap::new(), "what leaves is removed");
     assert_eq!(piped.tree.home.number("SELECT COUNT(*) FROM ingests"), 0);
@@ -129,7 +129,7 @@ fn outputs_hear_of_changes_only_on_postgres() {
 fn a_job_ends_only_when_its_outputs_have_caught_up() {
     let piped = Piped::new(Home::directory());
     std::fs::write(&piped.out, "in the way").unwrap();
-    let job = piped.tree.change(Event::Start { minimal: false });
+    let job = piped.tree.change(JobEvent::Start { minimal: false });
     let args = ["work", "--until-idle", "--lease", "1"];
     let running = Running::start(piped.tree.home.command(&args));
     running.prints("SHUTTINGDOWN");
@@ -252,7 +252,7 @@ fn an_output_loses_what_only_one_of_two_jobs_sent_to_it() {
     piped.do_(&["job", "start", "more"]);
     piped.tree.run(false);
     assert_eq!(piped.copied(), piped.there());
-    piped.tree.change(Event::Delete);
+    piped.tree.change(JobEvent::Delete);
     piped.tree.work();
     assert_eq!(piped.copied(), BTreeMap::new());
     let live = "SELECT COUNT(*) FROM documents WHERE removed_ms IS NULL";
@@ -265,7 +265,7 @@ fn deliveries_survive_kills(home: Home) {
     for number in 0..300 {
         piped.tree.write(&format!("testdir/more{number}.txt"), &format!("text {number}"));
     }
-    piped.tree.change(Event::Start { minimal: false });
+    piped.tree.change(JobEvent::Start { minimal: false });
     piped.tree.work_through_kills();
     assert_eq!(piped.copied(), piped.there());
     let undelivered = "SELECT COUNT(*) FROM ingests WHERE decision IS NOT NULL";

@@ -4,7 +4,7 @@
 use super::files::Tree;
 use super::outputs::collect;
 use super::{Home, Running, text};
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use ::outputs::testing::opensearch::OpenSearch;
 use ::outputs::testing::receiver::Receiver;
 use ::outputs::testing::solr::Solr;
@@ -43,7 +43,7 @@ impl Sent {
     }
 
     fn start(&self) -> Running {
-        self.tree.change(Event::Start { minimal: false });
+        self.tree.change(JobEvent::Start { minimal: false });
         Running::start(self.tree.home.command(&["work", "--until-idle", "--lease", "1"]))
     }
 
@@ -85,7 +85,7 @@ fn a_server_has_what_there_is(sent: &Sent, faults: &[Fault]) {
     sent.assert_equal();
 
     kills(sent);
-    sent.tree.change(Event::Delete);
+    sent.tree.change(JobEvent::Delete);
     sent.tree.work();
     assert_eq!(sent.shelf.field("text"), BTreeMap::new(), "what leaves is removed");
 }
@@ -95,7 +95,7 @@ fn kills(sent: &Sent) {
     for number in 0..200 {
         sent.tree.write(&format!("testdir/more{number}.txt"), &format!("text {number}"));
     }
-    sent.tree.change(Event::Start { minimal: false });
+    sent.tree.change(JobEvent::Start { minimal: false });
     sent.tree.work_through_kills();
     sent.assert_equal();
 }

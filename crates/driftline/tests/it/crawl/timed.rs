@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::crawl::conduct;
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use ::crawl::schedule;
 use store::ids::JobId;
 use store::tables::jobs::{self, StartMethod};
@@ -80,7 +80,7 @@ fn a_job_waits_when_its_window_is_over_and_goes_on_in_the_next() {
     assert_eq!(work.ended().status.code(), Some(0));
     home.rows()
         .write(move |tx| {
-            conduct::change(tx, job, &Event::WindowOpens { window_end_ms: None }, 1).map(|_| ())
+            conduct::change(tx, job, &JobEvent::WindowOpens { window_end_ms: None }, 1).map(|_| ())
         })
         .unwrap();
     let work = Running::start(home.command(&["work", "--until-idle", "--lease", "1"]));

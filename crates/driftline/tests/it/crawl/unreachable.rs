@@ -4,7 +4,7 @@
 use super::files::Tree;
 use super::served::{Caller, Server, token};
 use super::{Home, text};
-use ::crawl::lifecycle::Event;
+use ::crawl::lifecycle::JobEvent;
 use serde_json::Value;
 
 /// What a verb prints.
@@ -25,7 +25,7 @@ fn an_output_that_cannot_be_reached_is_named_everywhere(home: Home) {
     );
     let tree = Tree::with(home, &more);
     let home = &tree.home;
-    tree.change(Event::Start { minimal: false });
+    tree.change(JobEvent::Start { minimal: false });
     let server = Server::start(home, &[]);
     let me = Caller::new(&server, &token(home, "me", "admin"));
     let is_away = |it: &Value| it["outages"][0]["waiting"] == 3;

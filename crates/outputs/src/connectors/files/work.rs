@@ -11,7 +11,7 @@ use crate::connectors::read;
 use crate::output::{Operation, Outcome, Output, Unavailable, Wants};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use store::beneath::{Beneath, Kind, UNFINISHED};
+use store::beneath::{Beneath, FileKind, UNFINISHED};
 
 /// A document whose path is a directory of others is kept in it under this name, which
 /// no URI leads to. (Nor does one to the name of a file that is being written.)
@@ -64,7 +64,7 @@ fn put(below: &Beneath, uri: &str, bytes: &[u8]) -> io::Result<()> {
 
 fn write(below: &Beneath, path: &Path, bytes: &[u8]) -> io::Result<()> {
     match below.kind(path)? {
-        Some(Kind::Directory) => below.write(&path.join(SELF), bytes),
+        Some(FileKind::Directory) => below.write(&path.join(SELF), bytes),
         _ => below.write(path, bytes),
     }
 }
@@ -74,7 +74,7 @@ fn make_way(below: &Beneath, path: &Path) -> io::Result<()> {
     let mut at = PathBuf::new();
     for component in path.parent().into_iter().flat_map(Path::components) {
         at.push(component);
-        if below.kind(&at)? == Some(Kind::File) {
+        if below.kind(&at)? == Some(FileKind::File) {
             let mut aside = at.as_os_str().to_owned();
             aside.push(UNFINISHED);
             below.rename(&at, Path::new(&aside))?;

@@ -14,14 +14,14 @@ use store::ids::{CommitNumber, ConnectionId, DocumentId, IdMaker, JobId};
 use store::objects::{Location, Objects};
 use store::panics::Faults;
 use store::patience::Patience;
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::documents::{self, Document};
-use store::tables::ingests::{Due, Ingest, Move, Pending};
+use store::tables::ingests::{Due, Ingest, Move, PendingDecision};
 use store::tables::jobs::{self, Job};
-use store::tables::leases::{Asking, Lease};
+use store::tables::leases::{Lease, LeaseRequest};
 use store::tables::nodes::{self, NewNode};
-use store::tables::outlets::Opening;
-use store::tables::pipelines::{self, Stage, StageKind};
+use store::tables::outlets::OutputOpening;
+use store::tables::pipelines::{self, PipelineStage, StageKind};
 use store::tables::settings;
 use store::testing::both_databases;
 use store::{Db, clock};
@@ -135,11 +135,11 @@ impl World {
             settings::freeze(tx, 4)?;
             for id in [1, 2] {
                 let it = Connection::new(ConnectionId(id), &format!("source {id}"), "files");
-                connections::save(tx, Kind::Repository, &it, 1)?;
+                connections::save(tx, ConnectionKind::Repository, &it, 1)?;
                 jobs::save(tx, &Job::new(JobId(id), &format!("job {id}"), ConnectionId(id)), 1)?;
             }
             let it = Connection::new(OUTPUT, "out", "null");
-            connections::save(tx, Kind::Output, &it, 1)?;
+            connections::save(tx, ConnectionKind::Output, &it, 1)?;
             for id in [1, 2] {
                 pipelines::replace(tx, JobId(id), &[stage()], 1)?;
             }
@@ -175,7 +175,7 @@ impl World {
             };
             let Some((uri, version)) = sent else {
                 let has_nothing = row.uri.is_none() && row.stale_uris.is_none();
-                row.pending = Some(Pending::new(Decision::Remove, CommitNumber(seq), job));
+                row.pending = Some(PendingDecision::new(Decision::Remove, CommitNumber(seq), job));
                 let after = Some(row).filter(|_| !has_nothing);
                 return ingests::save(tx, part, OUTPUT, &[Move { before, after }]);
             };
@@ -186,7 +186,7 @@ impl World {
             row.uri = Some(URIS[uri].to_owned());
             row.uri_hash = Some(DocHash::of(URIS[uri]).0.to_vec());
             row.ways = Some(job.0.to_string());
-            row.pending = Some(Pending::new(Decision::Update, CommitNumber(seq), job));
+            row.pending = Some(PendingDecision::new(Decision::Update, CommitNumber(seq), job));
             let mut document = Document::new(DocumentId(id), dochash, docid.clone(), 1);
             document.length = Some(content(number, version));
             documents::save(tx, part, connection, &[document])?;
@@ -208,14 +208,14 @@ impl World {
     fn lease(&mut self, part: Part) -> Result<Lease> {
         self.now_ms += 1;
         let (node, node_name) = (self.context.claimant.ids.node(), "one".to_owned());
-        let asking = Asking { node, node_name, now_ms: self.now_ms, lease_ms: 0, skew_ms: 0 };
+        let asking = LeaseRequest { node, node_name, now_ms: self.now_ms, lease_ms: 0, skew_ms: 0 };
         let taken = self.db.write(move |tx| leases::take(tx, part, ROLE, &asking))?;
         Ok(taken.expect("nobody holds it"))
     }
 
     fn begin(&mut self, number: usize) -> Result<bool> {
         let part = Part(number as i64);
-        let opening = Opening {
+        let opening = OutputOpening {
             connection: OUTPUT,
             name: "out".to_owned(),
             classname: "null".to_owned(),
@@ -289,8 +289,8 @@ impl World {
 }
 
 /// The one stage of a job that sends everything to the output as it is.
-fn stage() -> Stage {
-    Stage {
+fn stage() -> PipelineStage {
+    PipelineStage {
         prerequisite: None,
         kind: StageKind::Output,
         connection: OUTPUT,

@@ -7,15 +7,15 @@ use page::facts::{LINKS_MAX, LinkKind, Rel};
 use page::outlinks::OutLink;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store::sorted::{Embedded, Place, Row};
+use store::sorted::{EmbeddedMap, MapLocation, Row};
 
 const PARTS: u32 = 3;
 
 /// An index in files, which go with the folder.
 fn index() -> (tempfile::TempDir, LinkIndex) {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { path: folder.path().join("links"), families: keys::FAMILIES };
-    let index = LinkIndex::new(Arc::new(Embedded::open(&place).unwrap()), PARTS);
+    let place = MapLocation { path: folder.path().join("links"), families: keys::FAMILIES };
+    let index = LinkIndex::new(Arc::new(EmbeddedMap::open(&place).unwrap()), PARTS);
     (folder, index)
 }
 

@@ -18,7 +18,7 @@ use store::chunkfile::document::{self, DocumentRecord, Fetch};
 use store::ids::{CommitNumber, JobId, Part};
 use store::objects::Objects;
 use store::panics::{FaultPoint, Faults, caught};
-use store::tables::chunks::{self, Committed, Head};
+use store::tables::chunks::{self, ChunkHead, CommittedChunk};
 use store::tables::{connections, settings};
 use store::{Db, Error, Result, pack};
 
@@ -89,7 +89,7 @@ impl Chunks {
     }
 
     /// Committed chunks behind a number.
-    pub fn after(&self, part: Part, seq: CommitNumber, limit: u32) -> Result<Vec<Head>> {
+    pub fn after(&self, part: Part, seq: CommitNumber, limit: u32) -> Result<Vec<ChunkHead>> {
         self.db.read(move |tx| chunks::heads_after(tx, part, seq, limit))
     }
 
@@ -99,7 +99,7 @@ impl Chunks {
         &mut self,
         part: Part,
         has_pages: bool,
-        chunk: &Head,
+        chunk: &ChunkHead,
         changes: &mut Vec<PageChange>,
     ) -> Result<ChunkRead> {
         let mut read = ChunkRead::default();
@@ -138,7 +138,11 @@ impl Chunks {
     }
 
     /// What a chunk says, by document.
-    pub fn changes(&mut self, part: Part, chunk: Committed) -> Result<Vec<(DocHash, PageChange)>> {
+    pub fn changes(
+        &mut self,
+        part: Part,
+        chunk: CommittedChunk,
+    ) -> Result<Vec<(DocHash, PageChange)>> {
         let mut changes = Vec::new();
         let (id, committed_ms, wanted) = (chunk.id, chunk.committed_ms, self.wanted(chunk.job)?);
         let read = pack::read_facts(&self.db, &self.objects, part, chunk.facts)?;
@@ -254,7 +258,7 @@ impl Chunks {
 
 /// Whether the facts of a chunk may say something of what is wanted of its job. An index that
 /// never had a page has nothing to lose.
-fn concerns(chunk: &Head, wanted: JobUse, has_pages: bool) -> bool {
+fn concerns(chunk: &ChunkHead, wanted: JobUse, has_pages: bool) -> bool {
     let counted = chunk.adds + chunk.updates + chunk.keeps + chunk.errors;
     // What redirected once is not counted when it is left out.
     let may_remove = chunk.removes > 0 || chunk.documents != counted;

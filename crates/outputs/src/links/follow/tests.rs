@@ -11,10 +11,12 @@ use store::chunkfile::document::{Change, DocumentRecord, Fetch, RemoveReason};
 use store::chunkfile::facts;
 use store::ids::{ChunkId, ConnectionId, IdMaker, JobId, NodeId, ObjectId, Run};
 use store::objects::{ChunkKey, Location};
-use store::sorted::{Embedded, InRows, Look, Place, Replaced, Sorted, SortedMap};
-use store::tables::chunks::{self, Summary};
+use store::sorted::{
+    BulkReplacement, EmbeddedMap, InRows, MapLocation, SortedMap, SortedRows, ViewReader,
+};
+use store::tables::chunks::{self, ChunkSummary};
 use store::tables::jobs::{self, Job};
-use store::tables::leases::{self, Asking};
+use store::tables::leases::{self, LeaseRequest};
 use store::testing::both_databases;
 
 const PART: Part = Part(0);
@@ -36,11 +38,11 @@ impl SortedMap for CountingMap {
         self.inner.change(part, lease, work)
     }
 
-    fn look(&self, look: Look) -> Result<()> {
+    fn look(&self, look: ViewReader) -> Result<()> {
         self.inner.look(look)
     }
 
-    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &BulkReplacement<'_>, rows: &mut SortedRows<'_>) -> Result<()> {
         self.inner.replace(what, rows)
     }
 
@@ -66,7 +68,7 @@ struct World {
 
 fn lease(db: &Db, role: &'static str) -> Result<Lease> {
     let (node, node_name) = (NodeId(1), "one".to_owned());
-    let asking = Asking { node, node_name, now_ms: 0, lease_ms: -1, skew_ms: 0 };
+    let asking = LeaseRequest { node, node_name, now_ms: 0, lease_ms: -1, skew_ms: 0 };
     Ok(db.write(move |tx| leases::take(tx, PART, role, &asking))?.expect("it is over at once"))
 }
 
@@ -84,9 +86,9 @@ impl World {
         })?;
         let folder = tempfile::tempdir().unwrap();
         let objects = Objects::open(&Location::Directory(folder.path().join("objects")))?;
-        let place = Place { path: folder.path().join("links"), families: keys::FAMILIES };
+        let place = MapLocation { path: folder.path().join("links"), families: keys::FAMILIES };
         let inner: Arc<dyn SortedMap> = match in_files {
-            true => Arc::new(Embedded::open(&place)?),
+            true => Arc::new(EmbeddedMap::open(&place)?),
             false => Arc::new(InRows::new(db)),
         };
         let changes = Arc::new(AtomicUsize::new(0));
@@ -112,7 +114,7 @@ impl World {
         self.db.write(move |tx| jobs::save(tx, &job, 0))
     }
 
-    fn commit(&self, job: i64, summary: Summary) -> Result<ChunkId> {
+    fn commit(&self, job: i64, summary: ChunkSummary) -> Result<ChunkId> {
         let (chunk, held) = (ChunkId(self.ids.next()), lease(&self.db, "crawl")?);
         self.db.write(move |tx| {
             chunks::open(tx, &held, chunk, JobId(job), Run(1), 0)?;
@@ -125,7 +127,10 @@ impl World {
     /// Commits a chunk whose facts cannot be read: whoever reads them fails.
     fn commit_unreadable(&self, job: i64) -> Result<ChunkId> {
         let facts_object = Some(ObjectId(self.ids.next()));
-        self.commit(job, Summary { documents: 1, adds: 1, facts_object, ..Summary::default() })
+        self.commit(
+            job,
+            ChunkSummary { documents: 1, adds: 1, facts_object, ..ChunkSummary::default() },
+        )
     }
 
     /// Commits a page that links to another, or its removal.
@@ -147,7 +152,8 @@ impl World {
             let seq = leases::number_commit(tx, &held)?;
             let (adds, removes) = (i64::from(is_there), i64::from(!is_there));
             let facts = Some(bytes.clone());
-            let summary = Summary { documents: 1, adds, removes, facts, ..Summary::default() };
+            let summary =
+                ChunkSummary { documents: 1, adds, removes, facts, ..ChunkSummary::default() };
             chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })?;
         Ok(chunk)

@@ -5,7 +5,7 @@ use crate::links::inlinks::WIDE_MIN;
 use crate::links::{ChangeBatch, LinkIndex, PageChange, PageContent, What};
 use page::outlinks::OutLink;
 use std::sync::Arc;
-use store::sorted::{Embedded, Place};
+use store::sorted::{EmbeddedMap, MapLocation};
 
 const TARGET: &str = "example.b>>s>/";
 /// So many pages link to the target that each link has a row.
@@ -53,8 +53,8 @@ fn followed(page: impl Fn(&Paging) -> Result<Listing<String>>) -> Result<(Pages,
 #[test]
 fn a_filtered_list_goes_on_where_a_page_stopped_looking() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { path: folder.path().join("links"), families: keys::FAMILIES };
-    let index = LinkIndex::new(Arc::new(Embedded::open(&place).unwrap()), 4);
+    let place = MapLocation { path: folder.path().join("links"), families: keys::FAMILIES };
+    let index = LinkIndex::new(Arc::new(EmbeddedMap::open(&place).unwrap()), 4);
     told(&index, 1_000, true);
     let part = index.part_of(TARGET);
     let filter = Filter { nofollow: Some(true), ..Filter::default() };

@@ -20,7 +20,7 @@ use page::facts::{LinkKind, Rel};
 use page::outlinks::OutLink;
 use std::sync::Arc;
 use store::ids::Part;
-use store::sorted::{Embedded, InRows, Place, Row, SortedMap, Span, View};
+use store::sorted::{EmbeddedMap, InRows, MapLocation, Row, SortedMap, Span, View};
 use store::tables::settings;
 use store::testing::both_databases;
 
@@ -256,8 +256,8 @@ fn d10_a_batch_that_fails_half_way_is_finished_and_a_file_is_loaded_once_it_is_i
 #[test]
 fn d11_what_keys_were_made_with_is_kept_with_them_and_the_index_opens_again() {
     let folder = tempfile::tempdir().unwrap();
-    let place = Place { path: folder.path().join("links"), families: keys::FAMILIES };
-    let open = || LinkIndex::new(Arc::new(Embedded::open(&place).unwrap()), PARTS);
+    let place = MapLocation { path: folder.path().join("links"), families: keys::FAMILIES };
+    let open = || LinkIndex::new(Arc::new(EmbeddedMap::open(&place).unwrap()), PARTS);
     let index = open();
     told(&index, sample());
     let before = (Cells::of(&index), lines(&index, Dump { with_seq: true, ..Dump::default() }));

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store::ids::{CommitNumber, Part};
-use store::sorted::{Look, Replaced, Sorted, SortedMap, Work};
+use store::sorted::{BulkReplacement, SortedMap, SortedRows, ViewReader, Work};
 use store::tables::leases::Lease;
 use store::{Error, Result};
 
@@ -66,11 +66,11 @@ impl SortedMap for Failing {
         Err(dead())
     }
 
-    fn look(&self, look: Look) -> Result<()> {
+    fn look(&self, look: ViewReader) -> Result<()> {
         if self.is_dead() { Err(dead()) } else { self.inner.look(look) }
     }
 
-    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &BulkReplacement<'_>, rows: &mut SortedRows<'_>) -> Result<()> {
         if self.is_dead() { Err(dead()) } else { self.inner.replace(what, rows) }
     }
 

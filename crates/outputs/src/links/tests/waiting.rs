@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::Result;
 use store::ids::Part;
-use store::sorted::{Look, Pair, Replaced, Sorted, SortedMap, Span, View, Work};
+use store::sorted::{BulkReplacement, Pair, SortedMap, SortedRows, Span, View, ViewReader, Work};
 use store::tables::leases::Lease;
 
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -67,12 +67,12 @@ impl SortedMap for Trapped {
         self.inner.change(part, lease, work)
     }
 
-    fn look(&self, mut look: Look) -> Result<()> {
+    fn look(&self, mut look: ViewReader) -> Result<()> {
         let trap = self.trap.clone();
         self.inner.look(Box::new(move |inner: &dyn View| look(&TrappedView { inner, trap: &trap })))
     }
 
-    fn replace(&self, what: &Replaced<'_>, rows: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &BulkReplacement<'_>, rows: &mut SortedRows<'_>) -> Result<()> {
         self.inner.replace(what, rows)
     }
 

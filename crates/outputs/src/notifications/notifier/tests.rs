@@ -4,7 +4,7 @@ use super::*;
 use crate::notifications::webhook;
 use crate::testing::receiver::Receiver;
 use crate::testing::{Fault, Shelf};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::jobs::Job;
 use store::tables::nodes::{self, NewNode};
 use store::tables::notifications::Notification as Row;
@@ -23,14 +23,14 @@ fn context(db: &Db, settings: &[String]) -> Result<NotifierContext> {
     db.write(move |tx| {
         registrations::register(tx, &webhook::CONNECTOR, 1)?;
         let web = Connection::new(REPOSITORY, "web", "web");
-        connections::save(tx, Kind::Repository, &web, 1)?;
+        connections::save(tx, ConnectionKind::Repository, &web, 1)?;
         jobs::save(tx, &Job::new(JOB, "docs", REPOSITORY), 1)?;
         let mut rows = Vec::new();
         for (config, id) in settings.iter().zip(10..) {
             let connection = ConnectionId(id);
             let it = Connection::new(connection, &format!("note{id}"), "webhook");
             let it = Connection { config: config.clone(), ..it };
-            connections::save(tx, Kind::Notification, &it, 1)?;
+            connections::save(tx, ConnectionKind::Notification, &it, 1)?;
             rows.push(Row { connection, description: None, spec: "{}".into() });
         }
         notifications::replace(tx, JOB, &rows, 1)
@@ -45,7 +45,7 @@ fn url(receiver: &Receiver) -> String {
 
 /// What the history says: results by connection.
 fn results(db: &Db) -> Result<Vec<String>> {
-    let walk = history::Walk::all(REPOSITORY);
+    let walk = history::ActivityQuery::all(REPOSITORY);
     let found = db.read(move |tx| history::page(tx, &walk, walk.start(), 100))?;
     let mut found: Vec<String> = found
         .into_iter()
@@ -66,7 +66,7 @@ fn everybody_is_told_and_tried_again_and_nobody_waits_for_another() {
         let ready = ready();
         let board = ready.board();
         // Before it begins, too.
-        board.leave(JOB, Occasion::End, &State::default());
+        board.leave(JOB, Occasion::End, &JobState::default());
         let teller = ready.start(context)?;
         bad.shelf.wait("it was tried three times", |kept| kept.updates == 3);
         good.shelf.wait("it was told", |kept| kept.updates == 1);
@@ -88,7 +88,7 @@ fn one_that_cannot_be_told_is_given_up_and_the_history_says_so() {
         let context = context(db, &[url(&bad)])?;
         bad.shelf.fail(vec![Fault::Status(500); 3]);
         let ready = ready();
-        ready.board().leave(JOB, Occasion::ErrorAbort, &State::default());
+        ready.board().leave(JOB, Occasion::ErrorAbort, &JobState::default());
         let teller = ready.start(context)?;
         bad.shelf.wait("it was tried three times", |kept| kept.updates == 3);
         teller.stop();
@@ -108,10 +108,10 @@ fn the_end_of_the_work_does_not_wait_for_tries() {
         shelf.fail([Fault::Status(503)]);
         let ready = ready();
         let board = ready.board();
-        board.leave(JOB, Occasion::ManualAbort, &State::default());
+        board.leave(JOB, Occasion::ManualAbort, &JobState::default());
         let teller = ready.start(context)?;
         shelf.wait("it was tried", |kept| kept.updates == 1);
-        board.leave(JobId(99), Occasion::End, &State::default());
+        board.leave(JobId(99), Occasion::End, &JobState::default());
         teller.stop();
         assert_eq!(shelf.kept().updates, 2);
         assert_eq!(results(db)?, ["notification (note10) docs: manual abort OK"]);

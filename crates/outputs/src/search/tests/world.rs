@@ -30,11 +30,11 @@ use store::ids::{
 };
 use store::objects::{ChunkKey, Location, ObjectPath, Objects};
 use store::panics::Faults;
-use store::sorted::{Embedded, Place};
+use store::sorted::{EmbeddedMap, MapLocation};
 use store::tables::cursors::Lag;
 use store::tables::documents::{self, Document};
 use store::tables::jobs::{self, Job};
-use store::tables::leases::{self, Asking as Wanting, Lease};
+use store::tables::leases::{self, Lease, LeaseRequest as Wanting};
 use store::tables::{chunks, connections, cursors, settings, shards};
 use store::{Db, Result};
 
@@ -163,8 +163,9 @@ impl World {
     /// The same, with a link index beside it.
     pub fn with_links(db: &Db) -> Result<World> {
         let mut world = World::new(db, true)?;
-        let place = Place { path: world.folder.path().join("links"), families: keys::FAMILIES };
-        let map = Arc::new(Embedded::open(&place)?);
+        let place =
+            MapLocation { path: world.folder.path().join("links"), families: keys::FAMILIES };
+        let map = Arc::new(EmbeddedMap::open(&place)?);
         world.context.links = Some(LinkIndex::new(map, PARTS.into()));
         world.crash(false)?;
         Ok(world)
@@ -242,7 +243,7 @@ impl World {
         let chunk = ChunkId(self.ids.next());
         let held = lease(&self.db, part, "crawl")?;
         let (mut records, mut rows) = (Vec::new(), Vec::new());
-        let mut summary = chunks::Summary::default();
+        let mut summary = chunks::ChunkSummary::default();
         for doc in of_part {
             let (change, count) = match (doc.is_there, bodies_object) {
                 (true, None) => (Change::Update, &mut summary.updates),
@@ -271,7 +272,7 @@ impl World {
             let seq = leases::number_commit(tx, &held)?;
             documents::save(tx, part, CONNECTION, &rows)?;
             let facts = Some(bytes.clone());
-            let summary = chunks::Summary { facts, bodies_object, ..summary.clone() };
+            let summary = chunks::ChunkSummary { facts, bodies_object, ..summary.clone() };
             chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })
     }
@@ -285,7 +286,7 @@ impl World {
             let seq = leases::number_commit(tx, &held)?;
             let (documents, updates) = (1, 1);
             let summary =
-                chunks::Summary { documents, updates, facts_object, ..Default::default() };
+                chunks::ChunkSummary { documents, updates, facts_object, ..Default::default() };
             chunks::commit(tx, &held, chunk, seq, &summary, 0)
         })
     }
@@ -320,7 +321,8 @@ impl World {
                 chunks::open(tx, &held, chunk, JOB, Run(2), 0)?;
                 let seq = leases::number_commit(tx, &held)?;
                 let facts = Some(bytes.clone());
-                let summary = chunks::Summary { facts, keeps: 1, ..chunks::Summary::default() };
+                let summary =
+                    chunks::ChunkSummary { facts, keeps: 1, ..chunks::ChunkSummary::default() };
                 chunks::commit(tx, &held, chunk, seq, &summary, 0)
             })?;
         }

@@ -11,7 +11,7 @@ use page::domain::SuffixList;
 use std::collections::BTreeMap;
 use store::chunkfile::document::DocumentRecord;
 use store::ids::{ChunkId, CommitNumber, Part};
-use store::tables::chunks::{self, Committed};
+use store::tables::chunks::{self, CommittedChunk};
 use store::tables::{documents, settings};
 use store::{Result, pack};
 use tantivy::schema::{OwnedValue, Schema};
@@ -57,7 +57,7 @@ impl FactsComparison<'_> {
     fn chunk(
         &mut self,
         part: Part,
-        chunk: Committed,
+        chunk: CommittedChunk,
         list: &SuffixList,
         report: &mut dyn FnMut(&str),
     ) -> Result<()> {

@@ -11,7 +11,7 @@ fn id(ordinal: u64) -> RecordId {
 }
 
 /// A small file: warcinfo, a response, a 304 and a repetition of the same bytes.
-pub(crate) fn sample() -> (Vec<u8>, Vec<Place>) {
+pub(crate) fn sample() -> (Vec<u8>, Vec<ByteRange>) {
     let info = warc::warcinfo(&id(0), 1_700_000_000_000, &[("software", "driftline")]);
     let mut writer = BodiesWriter::new(CHUNK, &info).unwrap();
     let headers: &[(&str, &[u8])] = &[
@@ -60,9 +60,9 @@ fn a_record_is_read_by_its_place_alone() {
     assert_eq!(record.header("WARC-IP-Address"), Some("192.0.2.1"));
     let message = crate::chunkfile::http_head::parse(&record.block).unwrap();
     assert_eq!((message.status(), message.payload), (Some(200), b"<p>hello</p>".as_slice()));
-    let wrong = Place { offset: places[0].offset + 1, ..places[0] };
+    let wrong = ByteRange { offset: places[0].offset + 1, ..places[0] };
     assert!(read(&objects, &ObjectPath::bodies(CHUNK), wrong).is_err());
-    let two = Place { len: places[0].len + places[1].len, ..places[0] };
+    let two = ByteRange { len: places[0].len + places[1].len, ..places[0] };
     assert!(read(&objects, &ObjectPath::bodies(CHUNK), two).is_err());
 }
 

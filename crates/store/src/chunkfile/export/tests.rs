@@ -17,7 +17,7 @@ fn exported() -> Vec<u8> {
     out
 }
 
-fn check_bytes(bytes: &[u8]) -> Report {
+fn check_bytes(bytes: &[u8]) -> ArchiveReport {
     check("test.warc.gz", bytes, 1 << 20).unwrap()
 }
 
@@ -31,7 +31,8 @@ fn an_exported_archive_holds_the_same_records_and_passes_the_check() {
     assert!(read.iter().all(|found| found.place.is_some()), "one member per record");
     assert_eq!(read.into_iter().map(|found| found.record).collect::<Vec<_>>(), ours);
     let report = check_bytes(&theirs);
-    let expected = Report { records: 4, responses: 1, revisits: 2, ..Report::default() };
+    let expected =
+        ArchiveReport { records: 4, responses: 1, revisits: 2, ..ArchiveReport::default() };
     assert_eq!(report, expected);
 }
 
@@ -74,8 +75,8 @@ fn everything_stored_becomes_one_archive_that_passes_the_check() {
         }
         let mut out = Vec::new();
         let exported = export_stored(db, &store, &export_info(), &mut out)?;
-        assert_eq!(exported, Exported { chunks: 3, records: 10 });
-        let expected = Report { records: 10, responses: 6, ..Report::default() };
+        assert_eq!(exported, ExportSummary { chunks: 3, records: 10 });
+        let expected = ArchiveReport { records: 10, responses: 6, ..ArchiveReport::default() };
         assert_eq!(check_bytes(&out), expected);
         let read = WarcReader::open("t", out.as_slice(), 1 << 20)?;
         let pages: Vec<String> = read

@@ -24,7 +24,7 @@ const EMPTY_MEMBERS_MAX: u32 = 100;
 /// The one that holds a dictionary, by the `.warc.zst` convention.
 const DICTIONARY_MAGIC: u32 = 0x184d_2a5d;
 
-type File<R> = Counted<BufReader<Chain<Cursor<Vec<u8>>, R>>>;
+type File<R> = CountingReader<BufReader<Chain<Cursor<Vec<u8>>, R>>>;
 
 enum Member<R> {
     Plain(File<R>),
@@ -36,7 +36,7 @@ enum Member<R> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum Compression {
     Plain,
     Gzip,
     Zstd,
@@ -44,7 +44,7 @@ enum Kind {
 
 pub(super) struct Members<R> {
     member: Member<R>,
-    kind: Kind,
+    kind: Compression,
     dictionary: Vec<u8>,
     /// Where in the file the open member begins.
     member_at: u64,
@@ -76,14 +76,15 @@ impl<R: Read> Members<R> {
             first.clear();
         }
         let kind = match magic {
-            Some(ZSTD_MAGIC) => Kind::Zstd,
-            Some(magic) if magic & !0xf == SKIPPABLE_MAGIC => Kind::Zstd,
-            _ if first.starts_with(&GZIP_MAGIC) => Kind::Gzip,
-            _ => Kind::Plain,
+            Some(ZSTD_MAGIC) => Compression::Zstd,
+            Some(magic) if magic & !0xf == SKIPPABLE_MAGIC => Compression::Zstd,
+            _ if first.starts_with(&GZIP_MAGIC) => Compression::Gzip,
+            _ => Compression::Plain,
         };
         let chained = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(first).chain(input));
-        let file = Counted { inner: chained, count: skipped };
-        let member = if kind == Kind::Plain { Member::Plain(file) } else { Member::Between(file) };
+        let file = CountingReader { inner: chained, count: skipped };
+        let member =
+            if kind == Compression::Plain { Member::Plain(file) } else { Member::Between(file) };
         Ok(Members {
             member,
             kind,
@@ -142,7 +143,7 @@ impl<R: Read> Members<R> {
     fn border(&self, at: u64) -> Option<u64> {
         let unread = (self.buffer.len() - self.buffer_at) as u64;
         match self.kind {
-            Kind::Plain => Some(self.member_bytes - unread),
+            Compression::Plain => Some(self.member_bytes - unread),
             _ => (self.member_bytes == unread).then_some(at),
         }
     }
@@ -227,7 +228,7 @@ impl<R: Read> Members<R> {
             self.member = Member::Between(file);
             return Ok(false);
         }
-        self.member = if self.kind == Kind::Gzip {
+        self.member = if self.kind == Compression::Gzip {
             Member::Gzip(Box::new(GzDecoder::new(file)))
         } else {
             let mut decoder = ZstdDecoder::with_dictionary(file, &self.dictionary)?.single_frame();
@@ -255,12 +256,12 @@ fn read_dictionary(input: &mut impl Read, len: u32) -> io::Result<Vec<u8>> {
 }
 
 /// Counts what decoders take: they leave what is behind their member alone.
-struct Counted<B> {
+struct CountingReader<B> {
     inner: B,
     count: u64,
 }
 
-impl<B: BufRead> Read for Counted<B> {
+impl<B: BufRead> Read for CountingReader<B> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(out)?;
         self.count += read as u64;
@@ -268,7 +269,7 @@ impl<B: BufRead> Read for Counted<B> {
     }
 }
 
-impl<B: BufRead> BufRead for Counted<B> {
+impl<B: BufRead> BufRead for CountingReader<B> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.inner.fill_buf()
     }

@@ -11,7 +11,7 @@ use crate::chunkfile::export::export_warc_gz;
 use crate::chunkfile::{bodies, http_head};
 use crate::testing::skipped;
 
-fn read_all(bytes: &[u8]) -> Result<Vec<Found>> {
+fn read_all(bytes: &[u8]) -> Result<Vec<FoundRecord>> {
     WarcReader::open("test.warc", bytes, 1 << 20)?.collect()
 }
 
@@ -65,7 +65,7 @@ fn the_place_of_a_record_is_enough_to_read_it_again() {
         let bytes = &containers(&all)[at];
         let mut end = 0;
         for found in read_all(bytes).unwrap() {
-            let Place { offset, len } = found.place.unwrap();
+            let ByteRange { offset, len } = found.place.unwrap();
             assert_eq!(offset, end, "container {at}");
             end = offset + len;
             let piece = &bytes[usize::try_from(offset).unwrap()..usize::try_from(end).unwrap()];

@@ -3,7 +3,7 @@
 use super::*;
 use crate::chunkfile::bodies;
 use crate::chunkfile::document::{Body, Fetch};
-use crate::chunkfile::warc_reader::Place;
+use crate::chunkfile::warc_reader::ByteRange;
 use crate::testing::sample_files;
 
 const CHUNK: i64 = 1;
@@ -34,18 +34,18 @@ impl Store<'_> {
             sample_files(key, &urls.iter().map(String::as_str).collect::<Vec<_>>())?;
         records.extend_from_slice(answers);
         let path = ObjectPath::bodies(key);
-        let (part, kind) = (self.part, Kind::Bodies);
+        let (part, kind) = (self.part, ObjectKind::Bodies);
         let object = NewObject { part, id: ObjectId(70), kind, path: &path };
         let written = collect::write(self.db, self.objects, object, bodies, THEN_MS)?;
         self.db.write(move |tx| written.publish(tx, THEN_MS))?;
         self.commit(
             CHUNK,
-            Summary {
+            ChunkSummary {
                 documents: count + answers.len() as i64,
                 adds: count,
                 facts: Some(encode(key, &records)?),
                 bodies_object: Some(ObjectId(70)),
-                ..Summary::default()
+                ..ChunkSummary::default()
             },
         )
     }
@@ -86,7 +86,7 @@ impl Store<'_> {
             assert_eq!(record.docid, url(ordinal), "it has kept its number");
             if let Body::Here { offset, len } = record.body {
                 let path = path.as_ref().expect("there are bodies");
-                let body = bodies::read(self.objects, path, Place { offset, len })?;
+                let body = bodies::read(self.objects, path, ByteRange { offset, len })?;
                 assert_eq!(body.target_uri(), Some(record.docid.as_str()));
             }
             found.push(ordinal);
@@ -222,13 +222,13 @@ fn a_rewriting_that_was_cut_off_changes_nothing() {
     with_store(|store| {
         store.commit_documents(3, &[])?;
         store.row(0, Row::Here)?;
-        let other = Asking { node: NodeId(2), ..asking("two", NOW_MS) };
+        let other = LeaseRequest { node: NodeId(2), ..asking("two", NOW_MS) };
         let taken = store.db.write(move |tx| leases::take(tx, PART, ROLE, &other))?;
-        let held = Held { db: store.db, lease: &store.lease, clock: || NOW_MS };
-        let settled = Settled { seq: CommitNumber(1), before_ms: NOW_MS - KEEP.settled_ms };
+        let held = LeasedPart { db: store.db, lease: &store.lease, clock: || NOW_MS };
+        let settled = SettledChunks { seq: CommitNumber(1), before_ms: NOW_MS - KEEP.settled_ms };
         let (objects, ids, until_bytes) = (store.objects, &store.ids, u64::MAX);
-        let rewriting = Rewriting { held: &held, objects, ids, settled, until_bytes };
-        let lost = rewriting.run(&mut Report::default());
+        let rewriting = RewriteContext { held: &held, objects, ids, settled, until_bytes };
+        let lost = rewriting.run(&mut GcReport::default());
         assert!(matches!(lost, Err(Error::LeaseLost { .. })), "{lost:?}");
         assert_eq!(store.left()?, [0, 1, 2]);
         assert_eq!(store.stored_paths()?.len(), 3, "the old bodies, new ones and a pack");

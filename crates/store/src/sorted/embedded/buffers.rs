@@ -5,7 +5,7 @@
 //! Invariant: a tree has at most [`memory::LINK_TREE_BYTES_MAX`], which the library sees to, and a
 //! small map at most [`memory::LINK_TREE_BYTES`] a tree.
 
-use super::{Opened, Tree};
+use super::{OpenedMap, Tree};
 use crate::{Result, memory};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,9 +16,9 @@ const SHARE: u64 = 16;
 
 /// Bytes that a tree was told since its rows were last written out.
 #[derive(Default)]
-pub(super) struct Buffered(AtomicU64);
+pub(super) struct BufferedBytes(AtomicU64);
 
-impl Buffered {
+impl BufferedBytes {
     /// A row with so many bytes was added.
     pub(super) fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes as u64 + ROW_BYTES, Ordering::Relaxed);
@@ -31,7 +31,7 @@ fn share(table_bytes: u64) -> u64 {
     (table_bytes / SHARE).clamp(least, most)
 }
 
-impl Opened {
+impl OpenedMap {
     /// Has the rows of trees written out that have their share in memory; that is done beside.
     pub(super) fn write_out_full<'a>(&self, trees: impl Iterator<Item = &'a Tree>) -> Result<()> {
         let mut share_of_this = None;

@@ -39,7 +39,7 @@ pub fn clear(path: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Embedded, Place};
+    use super::super::{EmbeddedMap, MapLocation};
     use super::*;
 
     #[test]
@@ -54,14 +54,14 @@ mod tests {
             if let Some(text) = marker {
                 std::fs::write(path.join(MARKER), text).unwrap();
             }
-            let place = Place { path: path.clone(), families: &[] };
-            drop(Embedded::open(&place).unwrap());
+            let place = MapLocation { path: path.clone(), families: &[] };
+            drop(EmbeddedMap::open(&place).unwrap());
             // And one that is whole stays as it is.
             let before = std::fs::read(path.join(MARKER)).unwrap();
             clear(&path).unwrap();
             assert_eq!(std::fs::read(path.join(MARKER)).unwrap(), before);
             assert!(path.join("keyspaces").is_dir());
-            drop(Embedded::open(&place).unwrap());
+            drop(EmbeddedMap::open(&place).unwrap());
         }
     }
 }

@@ -7,7 +7,7 @@
 //! head; the numbers of events have no gaps; the first event stands for all entries that are
 //! older than the chain.
 
-use super::Entry;
+use super::AuditEntry;
 use crate::tables::settings;
 use crate::{Db, Error, Result, Tx};
 use serde::{Deserialize, Serialize};
@@ -22,49 +22,55 @@ const PROBLEMS_MAX: usize = 100;
 /// The newest event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Head {
+pub struct ChainHead {
     pub number: i64,
     hash: [u8; 32],
 }
 
-impl std::fmt::Display for Head {
+impl std::fmt::Display for ChainHead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.number, data_encoding::HEXLOWER.encode(&self.hash))
     }
 }
 
-impl Head {
-    fn parse(text: &str) -> Option<Head> {
+impl ChainHead {
+    fn parse(text: &str) -> Option<ChainHead> {
         let (number, hash) = text.split_once(' ')?;
         let hash = data_encoding::HEXLOWER.decode(hash.as_bytes()).ok()?;
-        Some(Head { number: number.parse().ok()?, hash: hash.try_into().ok()? })
+        Some(ChainHead { number: number.parse().ok()?, hash: hash.try_into().ok()? })
     }
 }
 
 /// The newest event, if there is a chain.
-pub fn head(tx: &mut Tx<'_>) -> Result<Option<Head>> {
+pub fn head(tx: &mut Tx<'_>) -> Result<Option<ChainHead>> {
     let Some(text) = settings::audit_head(tx)? else { return Ok(None) };
     let corrupt = || Error::corrupt("the head of the audit log", format!("it is {text:?}"));
-    Head::parse(&text).ok_or_else(corrupt).map(Some)
+    ChainHead::parse(&text).ok_or_else(corrupt).map(Some)
 }
 
 /// Adds what was written of an entry.
-pub(super) fn add(tx: &mut Tx<'_>, entry: &Entry) -> Result<Head> {
+pub(super) fn add(tx: &mut Tx<'_>, entry: &AuditEntry) -> Result<ChainHead> {
     settings::lock_audit_head(tx)?;
     let before = match head(tx)? {
         Some(head) => head,
         None => {
             let content = older(tx)?;
-            let none = Head { number: 0, hash: [0; 32] };
+            let none = ChainHead { number: 0, hash: [0; 32] };
             insert(tx, none, 0, BEFORE, content)?
         }
     };
     insert(tx, before, entry.id, &entry.outcome, content(entry))
 }
 
-fn insert(tx: &mut Tx<'_>, before: Head, id: i64, event: &str, content: [u8; 32]) -> Result<Head> {
+fn insert(
+    tx: &mut Tx<'_>,
+    before: ChainHead,
+    id: i64,
+    event: &str,
+    content: [u8; 32],
+) -> Result<ChainHead> {
     let number = before.number + 1;
-    let head = Head { number, hash: link(before, id, event, &content) };
+    let head = ChainHead { number, hash: link(before, id, event, &content) };
     tx.execute(
         "INSERT INTO audit_chain (number, id, event, content, hash) VALUES ($1, $2, $3, $4, $5)",
         &[
@@ -79,20 +85,20 @@ fn insert(tx: &mut Tx<'_>, before: Head, id: i64, event: &str, content: [u8; 32]
     Ok(head)
 }
 
-fn link(before: Head, id: i64, event: &str, content: &[u8; 32]) -> [u8; 32] {
+fn link(before: ChainHead, id: i64, event: &str, content: &[u8; 32]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("driftline audit chain 1");
     hasher.update(&before.hash).update(&(before.number + 1).to_be_bytes());
     hasher.update(&id.to_be_bytes()).update(event.as_bytes()).update(&[0]).update(content);
     *hasher.finalize().as_bytes()
 }
 
-fn content(entry: &Entry) -> [u8; 32] {
+fn content(entry: &AuditEntry) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("driftline audit entry 1");
     add_entry(&mut hasher, entry);
     *hasher.finalize().as_bytes()
 }
 
-fn add_entry(hasher: &mut blake3::Hasher, entry: &Entry) {
+fn add_entry(hasher: &mut blake3::Hasher, entry: &AuditEntry) {
     hasher.update(&entry.id.to_be_bytes()).update(&entry.at_ms.to_be_bytes());
     for text in [&entry.who, &entry.verb, &entry.outcome, &entry.changes] {
         hasher.update(&(text.len() as u64).to_be_bytes()).update(text.as_bytes());
@@ -104,13 +110,13 @@ fn older(tx: &mut Tx<'_>) -> Result<[u8; 32]> {
     let mut hasher = blake3::Hasher::new_derive_key("driftline audit older 1");
     let mut after = (i64::MIN, i64::MIN);
     loop {
-        let page: Vec<Entry> = tx.query(
+        let page: Vec<AuditEntry> = tx.query(
             "SELECT a.id, a.at_ms, a.who, a.verb, a.outcome, a.changes FROM audit a
              WHERE (a.at_ms > $1 OR (a.at_ms = $1 AND a.id > $2))
                AND NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.id = a.id)
              ORDER BY a.at_ms, a.id LIMIT $3",
             &[after.0.into(), after.1.into(), PAGE.into()],
-            Entry::from_row,
+            AuditEntry::from_row,
         )?;
         let Some(last) = page.last() else { break };
         after = (last.at_ms, last.id);
@@ -121,7 +127,7 @@ fn older(tx: &mut Tx<'_>) -> Result<[u8; 32]> {
 
 /// What was found of the audit log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Checked {
+pub struct ChainCheck {
     /// Events that were looked at.
     pub events: u64,
     /// The newest one, as it can be compared with what a log has told.
@@ -131,22 +137,22 @@ pub struct Checked {
 }
 
 /// An event with its entry, as a check reads them.
-struct Event {
-    head: Head,
+struct AuditEvent {
+    head: ChainHead,
     id: i64,
     event: String,
     content: Vec<u8>,
-    entry: Option<Entry>,
+    entry: Option<AuditEntry>,
 }
 
 /// Goes through the chain up to its head. Others may add events meanwhile: they are not looked at,
 /// and no trouble.
-pub fn check(db: &Db) -> Result<Checked> {
-    let mut checked = Checked::default();
-    let none = Head { number: 0, hash: [0; 32] };
-    let told = db.read(head)?;
-    checked.head = told.map(|it| it.to_string());
-    let (told, mut at) = (told.unwrap_or(none), none);
+pub fn check(db: &Db) -> Result<ChainCheck> {
+    let mut checked = ChainCheck::default();
+    let none = ChainHead { number: 0, hash: [0; 32] };
+    let sent = db.read(head)?;
+    checked.head = sent.map(|it| it.to_string());
+    let (sent, mut at) = (sent.unwrap_or(none), none);
     'walk: loop {
         let after = at.number;
         let page = db.read(move |tx| events(tx, after))?;
@@ -154,7 +160,7 @@ pub fn check(db: &Db) -> Result<Checked> {
             break;
         }
         for event in page {
-            if event.head.number > told.number {
+            if event.head.number > sent.number {
                 break 'walk;
             }
             checked.events += 1;
@@ -162,9 +168,9 @@ pub fn check(db: &Db) -> Result<Checked> {
             at = event.head;
         }
     }
-    if at != told {
+    if at != sent {
         let number = at.number;
-        checked.find(format!("its last event is number {number}, and its head is {told}"));
+        checked.find(format!("its last event is number {number}, and its head is {sent}"));
     }
     // The head is read after the event that it must not be behind.
     let last = db.read(last_number)?;
@@ -180,7 +186,7 @@ fn last_number(tx: &mut Tx<'_>) -> Result<i64> {
     Ok(tx.query_opt(text, &[], |row| row.get(0))?.unwrap_or(0))
 }
 
-fn events(tx: &mut Tx<'_>, after: i64) -> Result<Vec<Event>> {
+fn events(tx: &mut Tx<'_>, after: i64) -> Result<Vec<AuditEvent>> {
     tx.query(
         "SELECT a.id, a.at_ms, a.who, a.verb, a.outcome, a.changes,
                 c.number, c.id, c.event, c.content, c.hash
@@ -189,18 +195,24 @@ fn events(tx: &mut Tx<'_>, after: i64) -> Result<Vec<Event>> {
         &[after.into(), PAGE.into()],
         |row| {
             let entry = match row.get::<Option<i64>>(0)? {
-                Some(_) => Some(Entry::from_row(row)?),
+                Some(_) => Some(AuditEntry::from_row(row)?),
                 None => None,
             };
             let hash: Vec<u8> = row.get(10)?;
             let hash = hash.try_into().unwrap_or([0; 32]);
-            let head = Head { number: row.get(6)?, hash };
-            Ok(Event { head, id: row.get(7)?, event: row.get(8)?, content: row.get(9)?, entry })
+            let head = ChainHead { number: row.get(6)?, hash };
+            Ok(AuditEvent {
+                head,
+                id: row.get(7)?,
+                event: row.get(8)?,
+                content: row.get(9)?,
+                entry,
+            })
         },
     )
 }
 
-impl Checked {
+impl ChainCheck {
     fn find(&mut self, problem: String) {
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem);
@@ -208,13 +220,15 @@ impl Checked {
     }
 
     /// Looks at one event, which follows another.
-    fn judge(&mut self, db: &Db, before: Head, it: &Event) -> Result<()> {
+    fn judge(&mut self, db: &Db, before: ChainHead, it: &AuditEvent) -> Result<()> {
         let number = it.head.number;
         if number != before.number + 1 {
             self.find(format!("events {} to {} are missing", before.number + 1, number - 1));
         }
         let content: [u8; 32] = it.content.clone().try_into().unwrap_or([0; 32]);
-        if link(Head { number: number - 1, ..before }, it.id, &it.event, &content) != it.head.hash {
+        if link(ChainHead { number: number - 1, ..before }, it.id, &it.event, &content)
+            != it.head.hash
+        {
             self.find(format!("event {number} does not follow from the one before it"));
         }
         let is_right = match (&it.entry, it.event.as_str()) {

@@ -15,14 +15,14 @@ fn of(values: &[(&str, &[&str])]) -> Data {
     values.iter().map(|(name, it)| ((*name).to_owned(), it.iter().map(text).collect())).collect()
 }
 
-fn handing(parent: u8, child: u8, data: Data) -> Handing {
-    Handing { parent: (Part(2), key(parent)), child: key(child), data }
+fn handing(parent: u8, child: u8, data: Data) -> ChildData {
+    ChildData { parent: (Part(2), key(parent)), child: key(child), data }
 }
 
 #[test]
 fn a_child_has_what_all_its_parents_hand_it_and_hears_what_is_new_to_it() {
     both_databases(|db| {
-        let take = |handing: Handing| {
+        let take = |handing: ChildData| {
             db.write(move |tx| super::take(tx, PLACE, std::slice::from_ref(&handing)))
         };
         let has = || db.read(|tx| Ok(data(tx, PLACE, &[key(9)])?.remove(&key(9))));
@@ -46,12 +46,13 @@ fn a_child_has_what_all_its_parents_hand_it_and_hears_what_is_new_to_it() {
 #[test]
 fn whom_a_parent_has_handed_something_is_kept() {
     both_databases(|db| {
-        let children: Handed = [((Part(3), key(1)), [7; 16]), ((Part(4), key(2)), [8; 16])].into();
+        let children: HandedChildren =
+            [((Part(3), key(1)), [7; 16]), ((Part(4), key(2)), [8; 16])].into();
         let saved = children.clone();
         db.write(move |tx| {
             let both = [(key(5), saved.clone()), (key(6), saved.clone())];
             save_handed(tx, PLACE, &both, false)?;
-            save_handed(tx, PLACE, &[(key(6), Handed::new())], true)?;
+            save_handed(tx, PLACE, &[(key(6), HandedChildren::new())], true)?;
             let found = handed(tx, PLACE, &[key(5), key(6)])?;
             assert_eq!(found, [(key(5), (children.clone(), false))].into());
             Ok(())

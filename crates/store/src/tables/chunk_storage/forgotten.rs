@@ -5,7 +5,7 @@
 //! passed it, no document names it, and its run is not the last of its job, whose totals are the
 //! sum of such rows. So what is missing below the slowest consumer's place was not needed.
 
-use super::{Looked, Settled, Step, step_over};
+use super::{ScannedChunk, SettledChunks, StorageProgress, step_over};
 use crate::ids::{CommitNumber, Part};
 use crate::{Result, Tx};
 
@@ -16,10 +16,10 @@ pub fn forget(
     tx: &mut Tx<'_>,
     part: Part,
     after: CommitNumber,
-    settled: Settled,
+    settled: SettledChunks,
     limit: u32,
     _now_ms: i64,
-) -> Result<Step> {
+) -> Result<StorageProgress> {
     let looked_at = tx.query(
         "SELECT id, seq,
                 CAST(CASE WHEN facts IS NOT NULL OR facts_object IS NOT NULL
@@ -40,7 +40,7 @@ pub fn forget(
         &[part.into(), after.into(), settled.seq.into(), limit.into()],
         |row| {
             let (id, seq, needed) = (row.get(0)?, row.get(1)?, row.get::<i64>(2)? == 1);
-            Ok(Looked { id, seq, object: None, row_bytes: None, needed })
+            Ok(ScannedChunk { id, seq, object: None, row_bytes: None, needed })
         },
     )?;
     let mut step = step_over(&looked_at, limit);

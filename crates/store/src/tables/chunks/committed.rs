@@ -7,7 +7,7 @@ use crate::{Result, Tx};
 /// A committed chunk as an output reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Committed {
+pub struct CommittedChunk {
     pub id: ChunkId,
     pub seq: CommitNumber,
     pub job: JobId,
@@ -21,7 +21,7 @@ pub struct Committed {
 /// A committed chunk without its facts: enough to know whether they are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Head {
+pub struct ChunkHead {
     pub id: ChunkId,
     pub seq: CommitNumber,
     pub job: JobId,
@@ -40,10 +40,10 @@ pub struct Head {
 const HEAD: &str = "id, seq, jobid, documents, adds, updates, removes, keeps, errors, \
                     committed_ms, bodies_object";
 
-impl Head {
-    fn from_row(row: &Row<'_>) -> Result<Head> {
+impl ChunkHead {
+    fn from_row(row: &Row<'_>) -> Result<ChunkHead> {
         let bodies: Option<ObjectId> = row.get(column!(HEAD, "bodies_object"))?;
-        Ok(Head {
+        Ok(ChunkHead {
             id: row.get(column!(HEAD, "id"))?,
             seq: row.get(column!(HEAD, "seq"))?,
             job: row.get(column!(HEAD, "jobid"))?,
@@ -68,9 +68,9 @@ impl Head {
 const COMMITTED: &str = "id, seq, jobid, run, documents, committed_ms, bodies_object, facts, \
                          facts_object, facts_offset, facts_len";
 
-impl Committed {
-    fn from_row(row: &Row<'_>) -> Result<Committed> {
-        Ok(Committed {
+impl CommittedChunk {
+    fn from_row(row: &Row<'_>) -> Result<CommittedChunk> {
+        Ok(CommittedChunk {
             id: row.get(column!(COMMITTED, "id"))?,
             seq: row.get(column!(COMMITTED, "seq"))?,
             job: row.get(column!(COMMITTED, "jobid"))?,
@@ -96,14 +96,19 @@ pub enum Facts {
 }
 
 /// Committed chunks after a number, in order: what an output's cursor walks.
-pub fn after(tx: &mut Tx<'_>, part: Part, seq: CommitNumber, limit: u32) -> Result<Vec<Committed>> {
+pub fn after(
+    tx: &mut Tx<'_>,
+    part: Part,
+    seq: CommitNumber,
+    limit: u32,
+) -> Result<Vec<CommittedChunk>> {
     tx.query(
         &format!(
             "SELECT {COMMITTED} FROM chunks
              WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3"
         ),
         &[part.into(), seq.into(), limit.into()],
-        Committed::from_row,
+        CommittedChunk::from_row,
     )
 }
 
@@ -113,7 +118,7 @@ pub fn changes_after(
     part: Part,
     seq: CommitNumber,
     limit: u32,
-) -> Result<Vec<Committed>> {
+) -> Result<Vec<CommittedChunk>> {
     tx.query(
         "SELECT id, seq, jobid, run, documents, committed_ms, bodies_object,
                 CASE WHEN adds + updates + removes > 0 OR bodies_object IS NOT NULL
@@ -123,7 +128,7 @@ pub fn changes_after(
                 facts_offset, facts_len
          FROM chunks WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3",
         &[part.into(), seq.into(), limit.into()],
-        Committed::from_row,
+        CommittedChunk::from_row,
     )
 }
 
@@ -133,14 +138,14 @@ pub fn heads_after(
     part: Part,
     seq: CommitNumber,
     limit: u32,
-) -> Result<Vec<Head>> {
+) -> Result<Vec<ChunkHead>> {
     tx.query(
         &format!(
             "SELECT {HEAD} FROM chunks
              WHERE part = $1 AND state = 'crawled' AND seq > $2 ORDER BY seq LIMIT $3"
         ),
         &[part.into(), seq.into(), limit.into()],
-        Head::from_row,
+        ChunkHead::from_row,
     )
 }
 

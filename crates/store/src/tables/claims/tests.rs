@@ -7,7 +7,7 @@ const OUTPUT: ConnectionId = ConnectionId(5);
 const HOME: Part = Part(2);
 
 fn claim(uri: &str, connection: i64, ordinal: i64) -> Claim {
-    let by = Claimant {
+    let by = ClaimingDocument {
         connection: ConnectionId(connection),
         dochash: DocHash::of(&connection.to_string()),
         part: Part(connection),
@@ -38,7 +38,7 @@ fn the_last_claimant_owns_a_uri_until_it_drops_its_claim() {
         }
         let first = ConnectionId(i64::MIN);
         let listed = db.read(move |tx| after(tx, Part(2), first, &[], 10))?;
-        assert_eq!(listed, [Listed { output: OUTPUT, claim: claim("v", 1, 1) }]);
+        assert_eq!(listed, [ListedClaim { output: OUTPUT, claim: claim("v", 1, 1) }]);
         assert_eq!(db.write(|tx| forget(tx, Part(2), OUTPUT, 10))?, 1);
         Ok(())
     });

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::ids::JobId;
-use crate::tables::authorities::Named;
+use crate::tables::authorities::NamedGroup;
 use crate::tables::jobs::Job;
 use crate::tables::notifications::{self, Notification};
-use crate::tables::pipelines::{self, Stage, StageKind};
+use crate::tables::pipelines::{self, PipelineStage, StageKind};
 use crate::tables::throttles::{self, Throttle};
 use crate::testing::both_databases;
 
@@ -30,13 +30,13 @@ fn a_connection_is_saved_whole_and_can_be_renamed() {
         let first = connection(1, "the web");
         let renamed = Connection { description: Some("ours".into()), ..connection(1, "intranet") };
         for it in [first, renamed.clone()] {
-            db.write(move |tx| save(tx, Kind::Repository, &it, 5))?;
+            db.write(move |tx| save(tx, ConnectionKind::Repository, &it, 5))?;
         }
-        assert_eq!(db.read(|tx| find(tx, Kind::Repository, "the web"))?, None);
-        let found = db.read(|tx| find(tx, Kind::Repository, "intranet"))?;
+        assert_eq!(db.read(|tx| find(tx, ConnectionKind::Repository, "the web"))?, None);
+        let found = db.read(|tx| find(tx, ConnectionKind::Repository, "intranet"))?;
         assert_eq!(found, Some(renamed.clone()));
-        assert_eq!(db.read(|tx| find(tx, Kind::Output, "intranet"))?, None);
-        assert_eq!(db.read(|tx| list(tx, Kind::Repository, "", 9))?, [renamed]);
+        assert_eq!(db.read(|tx| find(tx, ConnectionKind::Output, "intranet"))?, None);
+        assert_eq!(db.read(|tx| list(tx, ConnectionKind::Repository, "", 9))?, [renamed]);
         Ok(())
     });
 }
@@ -44,9 +44,9 @@ fn a_connection_is_saved_whole_and_can_be_renamed() {
 #[test]
 fn two_connections_of_a_kind_cannot_share_a_name() {
     both_databases(|db| {
-        db.write(|tx| save(tx, Kind::Output, &connection(1, "solr"), 0))?;
-        db.write(|tx| save(tx, Kind::Repository, &connection(2, "solr"), 0))?;
-        let refused = db.write(|tx| save(tx, Kind::Output, &connection(3, "solr"), 0));
+        db.write(|tx| save(tx, ConnectionKind::Output, &connection(1, "solr"), 0))?;
+        db.write(|tx| save(tx, ConnectionKind::Repository, &connection(2, "solr"), 0))?;
+        let refused = db.write(|tx| save(tx, ConnectionKind::Output, &connection(3, "solr"), 0));
         assert!(matches!(refused, Err(Error::Duplicate { .. })), "{refused:?}");
         Ok(())
     });
@@ -57,7 +57,7 @@ fn its_version_counts_changes_and_nothing_else() {
     both_databases(|db| {
         let save = |it: Connection| {
             db.write(move |tx| {
-                super::save(tx, Kind::Output, &it, 0)?;
+                super::save(tx, ConnectionKind::Output, &it, 0)?;
                 version(tx, it.id)
             })
         };
@@ -65,10 +65,11 @@ fn its_version_counts_changes_and_nothing_else() {
         assert_eq!(save(connection(1, "disk"))?, Some(1), "nothing has changed");
         assert_eq!(save(Connection { maxcount: 3, ..connection(1, "disk") })?, Some(2));
         assert_eq!(db.read(|tx| version(tx, ConnectionId(9)))?, None);
-        let other = db.write(|tx| super::save(tx, Kind::Repository, &connection(1, "disk"), 0));
+        let other =
+            db.write(|tx| super::save(tx, ConnectionKind::Repository, &connection(1, "disk"), 0));
         assert!(other.unwrap_err().to_string().contains("another kind"));
         let (kind, found) = db.read(|tx| load(tx, ConnectionId(1)))?.expect("it is there");
-        assert_eq!((kind, found.maxcount), (Kind::Output, 3));
+        assert_eq!((kind, found.maxcount), (ConnectionKind::Output, 3));
         Ok(())
     });
 }
@@ -82,37 +83,50 @@ fn a_connection_names_only_what_is_there_and_what_its_kind_has() {
         };
         let some = |text: &str| Some(text.to_owned());
         let bare = || connection(1, "x");
-        assert!(refused(Kind::Output, Connection { maxcount: 0, ..bare() }).contains("at least 1"));
         assert!(
-            refused(Kind::Output, Connection { name: "a\nb".into(), ..bare() }).contains("name")
+            refused(ConnectionKind::Output, Connection { maxcount: 0, ..bare() })
+                .contains("at least 1")
+        );
+        assert!(
+            refused(ConnectionKind::Output, Connection { name: "a\nb".into(), ..bare() })
+                .contains("name")
         );
         let grouped = Connection { groupname: some("staff"), ..bare() };
-        assert!(refused(Kind::Output, grouped.clone()).contains("this kind has no"));
-        assert!(refused(Kind::Repository, grouped.clone()).contains("no authority group named"));
-        assert!(refused(Kind::Authority, bare()).contains("name one"));
+        assert!(refused(ConnectionKind::Output, grouped.clone()).contains("this kind has no"));
+        assert!(
+            refused(ConnectionKind::Repository, grouped.clone())
+                .contains("no authority group named")
+        );
+        assert!(refused(ConnectionKind::Authority, bare()).contains("name one"));
         db.write(|tx| {
-            let staff = Named { name: "staff".into(), description: String::new() };
+            let staff = NamedGroup { name: "staff".into(), description: String::new() };
             authorities::save(tx, Realm::Groups, &staff)
         })?;
         let mapped = Connection { prerequisite: some("m"), ..grouped };
-        assert!(refused(Kind::Authority, mapped.clone()).contains("mapping connection named m"));
-        assert!(refused(Kind::Repository, mapped.clone()).contains("no prerequisite"));
+        assert!(
+            refused(ConnectionKind::Authority, mapped.clone())
+                .contains("mapping connection named m")
+        );
+        assert!(refused(ConnectionKind::Repository, mapped.clone()).contains("no prerequisite"));
         db.write(move |tx| {
-            save(tx, Kind::Mapping, &connection(2, "m"), 0)?;
+            save(tx, ConnectionKind::Mapping, &connection(2, "m"), 0)?;
             save(
                 tx,
-                Kind::Mapping,
+                ConnectionKind::Mapping,
                 &Connection { prerequisite: some("m"), ..connection(3, "n") },
                 0,
             )?;
-            save(tx, Kind::Authority, &mapped, 0)
+            save(tx, ConnectionKind::Authority, &mapped, 0)
         })?;
         for (id, name, first) in [(2, "m", "n"), (2, "m", "m"), (2, "k", "m"), (2, "k", "n")] {
             let round = Connection { prerequisite: some(first), ..connection(id, name) };
-            assert!(refused(Kind::Mapping, round).contains("circle"), "{name} after {first}");
+            assert!(
+                refused(ConnectionKind::Mapping, round).contains("circle"),
+                "{name} after {first}"
+            );
         }
-        db.write(|tx| save(tx, Kind::Mapping, &connection(2, "k"), 0))?;
-        let renamed = db.read(|tx| find(tx, Kind::Authority, "x"))?.expect("it is there");
+        db.write(|tx| save(tx, ConnectionKind::Mapping, &connection(2, "k"), 0))?;
+        let renamed = db.read(|tx| find(tx, ConnectionKind::Authority, "x"))?.expect("it is there");
         assert_eq!(renamed.prerequisite.as_deref(), Some("k"), "it follows a new name");
         Ok(())
     });
@@ -120,12 +134,12 @@ fn a_connection_names_only_what_is_there_and_what_its_kind_has() {
 
 /// A job from `web` to `disk` that tells `mail`.
 fn make_job(tx: &mut Tx<'_>) -> Result<()> {
-    save(tx, Kind::Repository, &connection(1, "web"), 0)?;
-    save(tx, Kind::Output, &connection(2, "disk"), 0)?;
-    save(tx, Kind::Notification, &connection(3, "mail"), 0)?;
+    save(tx, ConnectionKind::Repository, &connection(1, "web"), 0)?;
+    save(tx, ConnectionKind::Output, &connection(2, "disk"), 0)?;
+    save(tx, ConnectionKind::Notification, &connection(3, "mail"), 0)?;
     jobs::save(tx, &Job::new(JobId(1), "docs", ConnectionId(1)), 0)?;
     let spec = || "{}".to_owned();
-    let stage = Stage {
+    let stage = PipelineStage {
         prerequisite: None,
         kind: StageKind::Output,
         connection: ConnectionId(2),
@@ -142,16 +156,18 @@ fn a_connection_stays_while_a_job_or_another_connection_uses_it() {
     both_databases(|db| {
         db.write(make_job)?;
         let delete = |kind, name: &'static str| db.write(move |tx| super::delete(tx, kind, name));
-        for (kind, name) in
-            [(Kind::Repository, "web"), (Kind::Output, "disk"), (Kind::Notification, "mail")]
-        {
+        for (kind, name) in [
+            (ConnectionKind::Repository, "web"),
+            (ConnectionKind::Output, "disk"),
+            (ConnectionKind::Notification, "mail"),
+        ] {
             let refused = delete(kind, name).unwrap_err().to_string();
             assert!(refused.contains("in use by job docs"), "{refused}");
         }
         db.write(|tx| {
-            save(tx, Kind::Mapping, &connection(4, "m"), 0)?;
+            save(tx, ConnectionKind::Mapping, &connection(4, "m"), 0)?;
             let after = Connection { prerequisite: Some("m".into()), ..connection(5, "n") };
-            save(tx, Kind::Mapping, &after, 0)?;
+            save(tx, ConnectionKind::Mapping, &after, 0)?;
             let slow = Throttle {
                 matches: String::new(),
                 description: None,
@@ -161,12 +177,12 @@ fn a_connection_stays_while_a_job_or_another_connection_uses_it() {
             };
             throttles::replace(tx, ConnectionId(1), &[slow])
         })?;
-        let refused = delete(Kind::Mapping, "m").unwrap_err().to_string();
+        let refused = delete(ConnectionKind::Mapping, "m").unwrap_err().to_string();
         assert!(refused.contains("in use by mapping connection n"), "{refused}");
-        assert!(delete(Kind::Mapping, "n")? && delete(Kind::Mapping, "m")?);
-        assert!(!delete(Kind::Mapping, "m")?);
+        assert!(delete(ConnectionKind::Mapping, "n")? && delete(ConnectionKind::Mapping, "m")?);
+        assert!(!delete(ConnectionKind::Mapping, "m")?);
         db.write(|tx| jobs::delete(tx, JobId(1)))?;
-        assert!(delete(Kind::Repository, "web")?);
+        assert!(delete(ConnectionKind::Repository, "web")?);
         assert_eq!(db.read(|tx| throttles::load(tx, ConnectionId(1)))?, []);
         Ok(())
     });
@@ -187,10 +203,14 @@ fn a_change_of_what_a_connection_does_makes_its_jobs_look_at_everything_again() 
         let config = |it: Connection| Connection { config: "{\"a\": 1}".into(), ..it };
         let kept = Some("so far".to_owned());
         let described = Connection { description: Some("ours".into()), ..connection(1, "the web") };
-        assert_eq!(changed(Kind::Repository, described)?, kept, "its documents are the same");
-        assert_eq!(changed(Kind::Notification, config(connection(3, "mail")))?, kept);
-        assert_eq!(changed(Kind::Repository, config(connection(1, "the web")))?, None);
-        assert_eq!(changed(Kind::Output, config(connection(2, "disk")))?, None);
+        assert_eq!(
+            changed(ConnectionKind::Repository, described)?,
+            kept,
+            "its documents are the same"
+        );
+        assert_eq!(changed(ConnectionKind::Notification, config(connection(3, "mail")))?, kept);
+        assert_eq!(changed(ConnectionKind::Repository, config(connection(1, "the web")))?, None);
+        assert_eq!(changed(ConnectionKind::Output, config(connection(2, "disk")))?, None);
         Ok(())
     });
 }
@@ -201,7 +221,7 @@ fn settings_are_sealed_where_they_are_stored() {
         let it =
             Connection { config: "{\"password\":\"hunter2\"}".into(), ..connection(7, "wiki") };
         let (id, saved) = (it.id, it.clone());
-        db.write(move |tx| save(tx, Kind::Output, &saved, 1))?;
+        db.write(move |tx| save(tx, ConnectionKind::Output, &saved, 1))?;
         let stored = |tx: &mut Tx<'_>| {
             let row =
                 tx.query_opt("SELECT config, version FROM connections WHERE id = 7", &[], |row| {
@@ -211,7 +231,7 @@ fn settings_are_sealed_where_they_are_stored() {
         };
         let (first, version) = db.read(stored)?;
         assert!(first.starts_with("sealed:1:") && !first.contains("hunter2"), "{first}");
-        assert_eq!(db.read(move |tx| load(tx, id))?, Some((Kind::Output, it.clone())));
+        assert_eq!(db.read(move |tx| load(tx, id))?, Some((ConnectionKind::Output, it.clone())));
         // Who has no key is told so, and writes nothing in the open.
         let stranger = db.clone().with_keys(Keys::default());
         let refused = stranger.read(move |tx| load(tx, id)).unwrap_err().to_string();
@@ -226,7 +246,10 @@ fn settings_are_sealed_where_they_are_stored() {
         let again = old.clone();
         assert_eq!(renewed.write(move |tx| reseal(tx, &old))?, 1);
         assert_eq!(renewed.write(move |tx| reseal(tx, &again))?, 0, "once is enough");
-        assert_eq!(renewed.read(move |tx| load(tx, id))?, Some((Kind::Output, it.clone())));
+        assert_eq!(
+            renewed.read(move |tx| load(tx, id))?,
+            Some((ConnectionKind::Output, it.clone()))
+        );
         let (second, same) = db.read(stored)?;
         assert!(second != first && second.starts_with("sealed:1:") && same == version);
         assert!(db.read(move |tx| load(tx, id)).is_err(), "the old key is of no use");
@@ -234,7 +257,7 @@ fn settings_are_sealed_where_they_are_stored() {
         let last = renewed.keys().clone();
         assert_eq!(stranger.write(move |tx| reseal(tx, &last))?, 1);
         assert_eq!(db.read(stored)?.0, it.config);
-        assert_eq!(db.read(move |tx| load(tx, id))?, Some((Kind::Output, it.clone())));
+        assert_eq!(db.read(move |tx| load(tx, id))?, Some((ConnectionKind::Output, it.clone())));
         Ok(())
     });
 }

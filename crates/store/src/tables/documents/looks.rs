@@ -5,8 +5,8 @@
 //! as it is; a row that is written anew makes it void, and so needs not touch it.
 
 use super::{Document, LOOK};
-use crate::checksums::Places;
-use crate::checksums::declared::LOOKS;
+use crate::checksums::ColumnPositions;
+use crate::checksums::coverage::LOOKS;
 use crate::ids::Part;
 use crate::tx::overwritten;
 use crate::value::{Raw, Row, column};
@@ -20,9 +20,9 @@ pub(in crate::tables) const LAST_LOOK: &str =
 const COLUMNS: &str = "part, id, base, outcome, httpstatus, etag, lastmodified, checked_ms, \
     fetched_ms, checks, quiet_ms, restless_ms, missing, missing_run, missing_ms";
 
-static SELECTED: LazyLock<Places> =
+static SELECTED: LazyLock<ColumnPositions> =
     LazyLock::new(|| LOOKS.places(&format!("{}{COLUMNS}, checksum", "-, ".repeat(LOOK))));
-static WRITTEN: LazyLock<Places> = LazyLock::new(|| LOOKS.places(COLUMNS));
+static WRITTEN: LazyLock<ColumnPositions> = LazyLock::new(|| LOOKS.places(COLUMNS));
 
 /// The columns of a look, as they are selected behind those of a document's row.
 pub(super) fn selected() -> String {

@@ -14,7 +14,10 @@ use std::collections::BTreeSet;
 
 /// The next connection that has a history, after one, and how long it is kept: `Some(None)`
 /// keeps it for ever, and of a connection that is gone nothing is kept (`Some(Some(0))`).
-pub fn kept(tx: &mut Tx<'_>, after: ConnectionId) -> Result<Option<(ConnectionId, Option<i64>)>> {
+pub fn retention_after(
+    tx: &mut Tx<'_>,
+    after: ConnectionId,
+) -> Result<Option<(ConnectionId, Option<i64>)>> {
     let next: Option<ConnectionId> = tx.query_opt(
         "SELECT connectionid FROM history WHERE connectionid > $1
          ORDER BY connectionid, starttime, id LIMIT 1",

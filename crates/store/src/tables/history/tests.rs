@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Db;
-use crate::tables::connections::{self, Connection, Kind};
+use crate::tables::connections::{self, Connection, ConnectionKind};
 use crate::tables::jobs::{self, Job};
 use crate::testing::{both_databases, on_sqlite};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn activity(id: i64, start_ms: i64) -> Activity {
 }
 
 /// All activities of a walk, page by page.
-fn walked(db: &Db, walk: Walk, limit: u32) -> Result<Vec<Activity>> {
+fn walked(db: &Db, walk: ActivityQuery, limit: u32) -> Result<Vec<Activity>> {
     let (mut read, mut after) = (Vec::new(), walk.start());
     loop {
         let found = db.read(move |tx| page(tx, &walk, after, limit))?;
@@ -46,14 +46,14 @@ fn a_walk_sees_all_parts_by_time_in_either_direction() {
         db.write(|tx| {
             append(tx, Part(0), &[Activity { connection: ConnectionId(2), ..activity(99, 101) }])
         })?;
-        assert_eq!(walked(db, Walk::all(WEB), 4)?, all);
-        let newest = Walk { newest_first: true, ..Walk::all(WEB) };
+        assert_eq!(walked(db, ActivityQuery::all(WEB), 4)?, all);
+        let newest = ActivityQuery { newest_first: true, ..ActivityQuery::all(WEB) };
         let mut back = walked(db, newest, 3)?;
         back.reverse();
         assert_eq!(back, all);
-        let some = Walk { since_ms: 101, until_ms: 102, ..Walk::all(WEB) };
+        let some = ActivityQuery { since_ms: 101, until_ms: 102, ..ActivityQuery::all(WEB) };
         assert_eq!(walked(db, some, 2)?, all[3..6]);
-        assert_eq!(walked(db, Walk { newest_first: true, ..some }, 2)?.len(), 3);
+        assert_eq!(walked(db, ActivityQuery { newest_first: true, ..some }, 2)?.len(), 3);
         let reach = |count| db.read(move |tx| super::reach(tx, WEB, i64::MAX, count));
         assert_eq!(reach(10)?, None);
         assert_eq!(reach(9)?, Some(101), "what began in the same moment is left out together");
@@ -132,7 +132,7 @@ fn counts_equal_the_rows_whatever_is_written_and_forgotten() {
             }
             for (before_ms, limit) in trims {
                 step(db, WEB, before_ms, limit).unwrap();
-                let rows = walked(db, Walk::all(WEB), 1_000).unwrap();
+                let rows = walked(db, ActivityQuery::all(WEB), 1_000).unwrap();
                 for range in [(0, i64::MAX), (counts::HOUR_MS, 3 * counts::HOUR_MS)] {
                     let between =
                         move |tx: &mut Tx<'_>| counts::between(tx, WEB, range.0, range.1, 1_000);
@@ -155,16 +155,16 @@ fn the_oldest_go_first_and_those_of_a_connection_that_is_gone_go_all() {
         assert_eq!(step(db, WEB, 105, 3)?, 3);
         assert_eq!(step(db, WEB, 105, 3)?, 2);
         assert_eq!(step(db, WEB, 105, 3)?, 0);
-        let left = walked(db, Walk::all(WEB), 100)?;
+        let left = walked(db, ActivityQuery::all(WEB), 100)?;
         assert_eq!(left.iter().map(|it| it.id).collect::<Vec<_>>(), [5, 6, 7, 8, 9]);
-        let kept = |after: i64| db.read(move |tx| super::kept(tx, ConnectionId(after)));
+        let kept = |after: i64| db.read(move |tx| super::retention_after(tx, ConnectionId(after)));
         assert_eq!(kept(0)?, Some((WEB, Some(0))), "nobody keeps it");
         assert_eq!(kept(1)?, None);
         let usual = Connection::new(WEB, "web", "web");
         let again = Connection { history_ms: None, ..usual.clone() };
-        db.write(move |tx| connections::save(tx, Kind::Repository, &usual, 1))?;
+        db.write(move |tx| connections::save(tx, ConnectionKind::Repository, &usual, 1))?;
         assert_eq!(kept(0)?, Some((WEB, Some(connections::HISTORY_MS))));
-        db.write(move |tx| connections::save(tx, Kind::Repository, &again, 1))?;
+        db.write(move |tx| connections::save(tx, ConnectionKind::Repository, &again, 1))?;
         assert_eq!(kept(0)?, Some((WEB, None)), "for ever");
         Ok(())
     });
@@ -174,7 +174,12 @@ fn the_oldest_go_first_and_those_of_a_connection_that_is_gone_go_all() {
 fn what_a_job_does_is_told_by_its_connections_history() {
     both_databases(|db| {
         db.write(|tx| {
-            connections::save(tx, Kind::Repository, &Connection::new(WEB, "web", "web"), 1)?;
+            connections::save(
+                tx,
+                ConnectionKind::Repository,
+                &Connection::new(WEB, "web", "web"),
+                1,
+            )?;
             jobs::save(tx, &Job::new(JobId(7), "site", WEB), 1)?;
             let it =
                 JobActivity { job: JobId(7), kind: "job start", result: "OK", description: None };
@@ -183,8 +188,10 @@ fn what_a_job_does_is_told_by_its_connections_history() {
             append_job(tx, JobActivity { kind: "job end", ..it }, 5)?;
             append_job(tx, JobActivity { job: JobId(8), ..it }, 5)
         })?;
-        let mut told: Vec<(String, String)> =
-            walked(db, Walk::all(WEB), 9)?.into_iter().map(|it| (it.kind, it.entity)).collect();
+        let mut told: Vec<(String, String)> = walked(db, ActivityQuery::all(WEB), 9)?
+            .into_iter()
+            .map(|it| (it.kind, it.entity))
+            .collect();
         told.sort();
         let site = || "site".to_owned();
         assert_eq!(told, [("job end".to_owned(), site()), ("job start".to_owned(), site())]);
@@ -197,7 +204,7 @@ fn a_result_that_is_too_long_is_cut_in_row_and_count_alike() {
     both_databases(|db| {
         let long = Activity { result: Some("é".repeat(400)), ..activity(1, 1) };
         db.write(move |tx| append(tx, Part(0), std::slice::from_ref(&long)))?;
-        let stored = walked(db, Walk::all(WEB), 9)?.remove(0).result.unwrap_or_default();
+        let stored = walked(db, ActivityQuery::all(WEB), 9)?.remove(0).result.unwrap_or_default();
         assert_eq!(stored.len(), 254, "no character is cut in two");
         assert_eq!(db.read(counts::differences)?, []);
         Ok(())

@@ -3,7 +3,7 @@
 //! Invariant: whoever calls has seen, in this transaction, that nobody's loss is still to
 //! be told; so a document that knows where it is does not rest on one that is lost.
 
-use super::hear::best_link;
+use super::receive::best_link;
 use super::{Distance, Graphs};
 use crate::ids::JobId;
 use crate::{Result, Tx, Value};

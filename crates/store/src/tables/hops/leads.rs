@@ -17,28 +17,28 @@ const KEY_BYTES: usize = 16;
 
 /// What its targets know of where a document leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum SentState {
     /// All have heard of it.
-    Told,
+    Sent,
     /// All have heard of it, and keep the links.
     Kept,
     /// They are being told; if that is interrupted, nobody knows who has heard what.
-    Telling,
+    Sending,
 }
 
-impl Known {
-    const ALL: [Known; 3] = [Known::Told, Known::Kept, Known::Telling];
+impl SentState {
+    const ALL: [SentState; 3] = [SentState::Sent, SentState::Kept, SentState::Sending];
 
     /// What is known when all have been told.
-    pub fn when_told(graphs: Graphs<'_>) -> Known {
-        if graphs.keeps_links { Known::Kept } else { Known::Told }
+    pub fn when_sent(graphs: Graphs<'_>) -> SentState {
+        if graphs.keeps_links { SentState::Kept } else { SentState::Sent }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Known::Told => "told",
-            Known::Kept => "kept",
-            Known::Telling => "telling",
+            SentState::Sent => "told",
+            SentState::Kept => "kept",
+            SentState::Sending => "telling",
         }
     }
 }
@@ -49,7 +49,7 @@ pub fn leads(
     tx: &mut Tx<'_>,
     graphs: Graphs<'_>,
     keys: &[DocHash],
-) -> Result<HashMap<DocHash, (Leads, Known)>> {
+) -> Result<HashMap<DocHash, (Leads, SentState)>> {
     let place = graphs.place;
     let keys: Vec<Value<'_>> = keys.iter().map(Into::into).collect();
     let rows = tx.query_in(
@@ -62,7 +62,7 @@ pub fn leads(
     rows.into_iter()
         .map(|(dochash, bytes, known)| {
             let leads = decode(&bytes);
-            let known = Known::ALL.into_iter().find(|it| it.name() == known);
+            let known = SentState::ALL.into_iter().find(|it| it.name() == known);
             match leads.zip(known) {
                 Some(found) => Ok((dochash, found)),
                 None => Err(Error::corrupt("outlinks of", dochash.to_hex())),
@@ -76,7 +76,7 @@ pub fn save_leads(
     tx: &mut Tx<'_>,
     graphs: Graphs<'_>,
     leads: &[(DocHash, Leads)],
-    known: Known,
+    known: SentState,
 ) -> Result<()> {
     let place = graphs.place;
     let (some, none): (Vec<_>, Vec<_>) =

@@ -17,10 +17,10 @@ fn kinds() -> Vec<String> {
 }
 
 /// Tells in the graph that counts links.
-fn say(db: &Db, told: &[(u8, u8, &str, Says)]) -> Result<Vec<Moved>> {
-    let told: Vec<Told> = told
+fn say(db: &Db, told: &[(u8, u8, &str, Says)]) -> Result<Vec<MovedDocument>> {
+    let told: Vec<DistanceMessage> = told
         .iter()
-        .map(|(source, target, link, says)| Told {
+        .map(|(source, target, link, says)| DistanceMessage {
             target: key(*target),
             source: (Part(1), key(*source)),
             link: (*link).into(),
@@ -30,7 +30,7 @@ fn say(db: &Db, told: &[(u8, u8, &str, Says)]) -> Result<Vec<Moved>> {
         .collect();
     db.write(move |tx| {
         let kinds = kinds();
-        hear(tx, Graphs { place: PLACE, kinds: &kinds, keeps_links: true }, &told)
+        receive(tx, Graphs { place: PLACE, kinds: &kinds, keeps_links: true }, &told)
     })
 }
 
@@ -58,9 +58,9 @@ fn the_nearest_parent_counts_and_another_that_is_as_near_replaces_it() {
         assert_eq!(say(db, &[(5, 9, "link", Says::At(0))])?, [], "the lost listen to nobody");
         let under_way = db.read(|tx| under_way(tx, JobId(1)))?;
         assert!(under_way.losses && under_way.lost && !under_way.is_nothing());
-        let news = db.read(|tx| untold(tx, PLACE, 9))?;
+        let news = db.read(|tx| unsent(tx, PLACE, 9))?;
         assert_eq!(news.len(), 1);
-        db.write(move |tx| told(tx, PLACE, &news))?;
+        db.write(move |tx| mark_sent(tx, PLACE, &news))?;
         db.write(|tx| {
             let kinds = kinds();
             let graphs = Graphs { place: PLACE, kinds: &kinds, keeps_links: true };
@@ -90,10 +90,10 @@ fn where_documents_lead_is_kept_by_kind() {
             let kinds = kinds();
             let graphs = Graphs { place: PLACE, kinds: &kinds, keeps_links: true };
             let both = [(key(1), saved.clone()), (key(2), saved.clone())];
-            save_leads(tx, graphs, &both, Known::Telling)?;
-            save_leads(tx, graphs, &[(key(2), Leads::new())], Known::Kept)?;
+            save_leads(tx, graphs, &both, SentState::Sending)?;
+            save_leads(tx, graphs, &[(key(2), Leads::new())], SentState::Kept)?;
             let found = leads(tx, graphs, &[key(1), key(2)])?;
-            assert_eq!(found, [(key(1), (some.clone(), Known::Telling))].into());
+            assert_eq!(found, [(key(1), (some.clone(), SentState::Sending))].into());
             Ok(())
         })
     });

@@ -5,9 +5,10 @@
 //! decision alone.
 
 use super::{
-    BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Ownership, Pending, SUMMED, UNDELIVERED, save,
+    BY_ID, COLUMNS, Decision, Ingest, Move, NEVER_MS, Ownership, PendingDecision, SUMMED,
+    UNDELIVERED, save,
 };
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
 use crate::tables::counters;
 use crate::{Result, Tx, Value};
@@ -129,13 +130,13 @@ pub enum Fate {
 /// A decision, the row it is of, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Met {
+pub struct DeliveryResult {
     pub id: i64,
-    pub pending: Pending,
+    pub pending: PendingDecision,
     pub fate: Fate,
 }
 
-impl Met {
+impl DeliveryResult {
     /// Whether the output has now what was decided: what nearly always happens.
     fn is_plain(&self) -> bool {
         self.fate == Fate::Taken && self.pending.decision != Decision::Remove
@@ -144,8 +145,9 @@ impl Met {
 
 /// Records what came of decisions. One that has changed since stays as it is. Returns how
 /// many were recorded.
-pub fn delivered(tx: &mut Tx<'_>, at: Due, met: &[Met], now_ms: i64) -> Result<u64> {
-    let (plain, rest): (Vec<&Met>, Vec<&Met>) = met.iter().partition(|it| it.is_plain());
+pub fn delivered(tx: &mut Tx<'_>, at: Due, results: &[DeliveryResult], now_ms: i64) -> Result<u64> {
+    let (plain, rest): (Vec<&DeliveryResult>, Vec<&DeliveryResult>) =
+        results.iter().partition(|it| it.is_plain());
     let mut jobs: BTreeMap<JobId, Vec<Vec<Value<'_>>>> = BTreeMap::new();
     for it in plain {
         let resent = it.pending.resent.unwrap_or(0);
@@ -154,7 +156,7 @@ pub fn delivered(tx: &mut Tx<'_>, at: Due, met: &[Met], now_ms: i64) -> Result<u
     }
     let mut count = 0;
     for (job, rows) in jobs {
-        let taken = taken(tx, at.part, &rows, now_ms)?;
+        let taken = settle_plain(tx, at.part, &rows, now_ms)?;
         let delta = -i64::try_from(taken).unwrap_or(0);
         counters::add(tx, at.part, job, &[(UNDELIVERED, delta)])?;
         count += taken;
@@ -164,14 +166,14 @@ pub fn delivered(tx: &mut Tx<'_>, at: Due, met: &[Met], now_ms: i64) -> Result<u
 
 /// Outputs have now what was decided: `(id, seq, resent)`. Only what changes is written, so that
 /// no index is touched but those of what is pending.
-fn taken(tx: &mut Tx<'_>, part: Part, rows: &[Vec<Value<'_>>], now_ms: i64) -> Result<u64> {
+fn settle_plain(tx: &mut Tx<'_>, part: Part, rows: &[Vec<Value<'_>>], now_ms: i64) -> Result<u64> {
     tx.update_rows(
         "UPDATE ingests SET decision = NULL, jobid = NULL, delivered_seq = v.column2,
              lastingest = $2, firstingest = COALESCE(firstingest, $2), staleuris = NULL,
              ownership = 'owned', resent = NULL,
              checktime = NULL, failcount = NULL, failtime = NULL, errortext = NULL",
         &[part.into(), now_ms.into()],
-        &[Kind::Int; 3],
+        &[ValueKind::Int; 3],
         rows,
         "WHERE ingests.part = $1 AND ingests.id = v.column1 AND ingests.decided_seq = v.column2
            AND COALESCE(ingests.resent, 0) = v.column3 AND ingests.decision IS NOT NULL",
@@ -179,11 +181,11 @@ fn taken(tx: &mut Tx<'_>, part: Part, rows: &[Vec<Value<'_>>], now_ms: i64) -> R
 }
 
 /// What was removed, rejected, or is tried again.
-fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64> {
-    if met.is_empty() {
+fn otherwise(tx: &mut Tx<'_>, at: Due, results: &[&DeliveryResult], now_ms: i64) -> Result<u64> {
+    if results.is_empty() {
         return Ok(0);
     }
-    let mut ids: Vec<i64> = met.iter().map(|it| it.id).collect();
+    let mut ids: Vec<i64> = results.iter().map(|it| it.id).collect();
     ids.sort_unstable();
     let keys: Vec<Value<'_>> = ids.iter().map(|id| (*id).into()).collect();
     let rows = tx.query_in(
@@ -192,12 +194,13 @@ fn otherwise(tx: &mut Tx<'_>, at: Due, met: &[&Met], now_ms: i64) -> Result<u64>
         &keys,
         Ingest::from_row,
     )?;
-    let fates: HashMap<(i64, CommitNumber), &Met> =
-        met.iter().map(|it| ((it.id, it.pending.seq), *it)).collect();
+    let fates: HashMap<(i64, CommitNumber), &DeliveryResult> =
+        results.iter().map(|it| ((it.id, it.pending.seq), *it)).collect();
     let mut moves = Vec::with_capacity(rows.len());
     for row in rows {
         let Some(pending) = row.pending.as_ref().filter(|it| !it.is_given_up()) else { continue };
-        let Some(Met { pending: known, fate, .. }) = fates.get(&(row.id, pending.seq)) else {
+        let Some(DeliveryResult { pending: known, fate, .. }) = fates.get(&(row.id, pending.seq))
+        else {
             continue;
         };
         // What the output does not want need not be sent again to whoever owned it.
@@ -236,7 +239,7 @@ fn after(mut row: Ingest, fate: &Fate, now_ms: i64) -> Option<Ingest> {
             };
         }
         Fate::Again { check_ms, failcount, failtime, error } => {
-            row.pending = Some(Pending {
+            row.pending = Some(PendingDecision {
                 check_ms: Some(*check_ms),
                 failcount: *failcount,
                 failtime: *failtime,

@@ -4,9 +4,9 @@
 //! Invariant: what is sent again has a number of its own, so that no acknowledgement of an
 //! earlier delivery can hide it, but for one that says that the output does not want it.
 
-use super::{Decision, Ingest, Move, Pending, load, save};
+use super::{Decision, Ingest, Move, PendingDecision, load, save};
 use crate::ids::{CommitNumber, ConnectionId, JobId, Part};
-use crate::tables::claims::Claimant;
+use crate::tables::claims::ClaimingDocument;
 use crate::{Result, Tx};
 use page::ids::DocHash;
 use std::collections::{BTreeMap, HashMap};
@@ -46,7 +46,7 @@ impl Ownership {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Resend {
-    pub owner: Claimant,
+    pub owner: ClaimingDocument,
     /// The hash of the URI.
     pub uri_hash: Vec<u8>,
     /// Tells this delivery from all others of the decision.
@@ -101,7 +101,8 @@ fn again(row: &Ingest, resent: i64, sender: Option<JobId>) -> Option<Move> {
     // Without a job there is nobody who sends it.
     let job = pending.map(|it| it.job).or(sender)?;
     let seq = pending.map(|it| it.seq).or(row.delivered_seq).unwrap_or(CommitNumber::NONE);
-    let pending = Some(Pending { resent: Some(resent), ..Pending::new(decision, seq, job) });
+    let pending =
+        Some(PendingDecision { resent: Some(resent), ..PendingDecision::new(decision, seq, job) });
     // The claim is there; what is unclaimed is sent whole like everything else.
     let ownership = row.ownership.filter(|it| *it != Ownership::Unclaimed);
     let after = Some(Ingest { pending, ownership, ..row.clone() });

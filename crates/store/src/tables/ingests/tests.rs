@@ -18,13 +18,13 @@ fn ingest(id: i64, decision: Decision, seq: i64) -> Ingest {
         last_change_ms: Some(10),
         changes: 1,
         stale_uris: Some("http://example.com/old".into()),
-        pending: Some(Pending::new(decision, CommitNumber(seq), JOB)),
+        pending: Some(PendingDecision::new(decision, CommitNumber(seq), JOB)),
         ..Ingest::new(id, ConnectionId(1), DocHash::of(&id.to_string()))
     }
 }
 
-fn met(id: i64, decision: Decision, seq: i64, fate: Fate) -> Met {
-    Met { id, pending: Pending::new(decision, CommitNumber(seq), JOB), fate }
+fn met(id: i64, decision: Decision, seq: i64, fate: Fate) -> DeliveryResult {
+    DeliveryResult { id, pending: PendingDecision::new(decision, CommitNumber(seq), JOB), fate }
 }
 
 fn decide(tx: &mut Tx<'_>, rows: Vec<Ingest>) -> Result<()> {
@@ -114,9 +114,9 @@ fn what_fails_is_tried_again_and_given_up_and_retried() {
         assert_eq!((rejected.uri, rejected.version.as_deref()), (None, Some("v1")));
         let given_up = db.read(|tx| given_up(tx, PART, OUTPUT, 0, 10))?;
         assert_eq!(given_up[0].pending.as_ref().and_then(|it| it.error.as_deref()), Some("full"));
-        let other = Undelivered { part: PART, output: OUTPUT, job: JobId(8) };
+        let other = UndeliveredFilter { part: PART, output: OUTPUT, job: JobId(8) };
         assert_eq!(db.write(move |tx| retry(tx, other, 0, 10, |_| true))?, (Some(1), 0));
-        let own = Undelivered { job: JOB, ..other };
+        let own = UndeliveredFilter { job: JOB, ..other };
         assert_eq!(db.write(move |tx| retry(tx, own, 0, 10, |_| false))?, (Some(1), 0));
         assert_eq!(db.write(move |tx| retry(tx, own, 0, 10, |_| true))?, (Some(1), 1));
         assert_eq!(db.write(move |tx| retry(tx, own, 1, 10, |_| true))?, (None, 0));
@@ -164,12 +164,12 @@ fn every_look_goes_along_the_index_that_is_made_for_it() {
 #[test]
 fn an_owner_is_sent_again_whatever_is_under_way() {
     both_databases(|db| {
-        use crate::tables::claims::Claimant;
-        use crate::tables::connections::{self, Connection, Kind};
+        use crate::tables::claims::ClaimingDocument;
+        use crate::tables::connections::{self, Connection, ConnectionKind};
         use crate::tables::jobs::{self, Job};
         db.write(|tx| {
             let it = Connection::new(ConnectionId(1), "source", "files");
-            connections::save(tx, Kind::Repository, &it, 0)?;
+            connections::save(tx, ConnectionKind::Repository, &it, 0)?;
             jobs::save(tx, &Job::new(JOB, "docs", ConnectionId(1)), 0)?;
             let rows = (1..=2).map(|id| ingest(id, Decision::Add, 1));
             decide(tx, rows.chain([ingest(3, Decision::Remove, 1)]).collect())
@@ -179,8 +179,11 @@ fn an_owner_is_sent_again_whatever_is_under_way() {
         let resends: Vec<Resend> = (1..=4)
             .map(|id| {
                 let row = ingest(id, Decision::Add, 1);
-                let owner =
-                    Claimant { connection: row.connection, dochash: row.dochash, part: PART };
+                let owner = ClaimingDocument {
+                    connection: row.connection,
+                    dochash: row.dochash,
+                    part: PART,
+                };
                 Resend { owner, uri_hash: row.uri_hash.unwrap_or_default(), resent: id }
             })
             .collect();
@@ -198,7 +201,7 @@ fn an_owner_is_sent_again_whatever_is_under_way() {
         assert_eq!(left, expected.map(|(id, decision)| (id, Some(decision))));
         let resent = |id, decision, fate| {
             let it = met(id, decision, 1, fate);
-            Met { pending: Pending { resent: Some(id), ..it.pending }, ..it }
+            DeliveryResult { pending: PendingDecision { resent: Some(id), ..it.pending }, ..it }
         };
         let fates =
             [resent(1, Decision::Update, Fate::Shadowed), resent(2, Decision::Add, Fate::Claimed)];

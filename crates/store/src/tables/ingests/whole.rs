@@ -48,7 +48,7 @@ pub fn given_up(
 /// Which decisions are tried again: those of a job for an output in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Undelivered {
+pub struct UndeliveredFilter {
     pub part: Part,
     pub output: ConnectionId,
     pub job: JobId,
@@ -58,19 +58,19 @@ pub struct Undelivered {
 /// `wants` names. Walks from an id on; returns where to go on and how many there were.
 pub fn retry(
     tx: &mut Tx<'_>,
-    of: Undelivered,
+    of: UndeliveredFilter,
     after: i64,
     limit: u32,
     wants: impl Fn(&Ingest) -> bool,
 ) -> Result<(Option<i64>, u64)> {
-    let Undelivered { part, output, job } = of;
+    let UndeliveredFilter { part, output, job } = of;
     let rows = given_up(tx, part, output, after, limit)?;
     let last = rows.last().map(|row| row.id);
     let mut moves = Vec::new();
     for row in rows {
         let Some(pending) = row.pending.as_ref().filter(|it| it.job == job) else { continue };
         if wants(&row) {
-            let pending = super::Pending::new(pending.decision, pending.seq, pending.job);
+            let pending = super::PendingDecision::new(pending.decision, pending.seq, pending.job);
             let after = Some(Ingest { pending: Some(pending), ..row.clone() });
             moves.push(Move { before: Some(row), after });
         }

@@ -29,7 +29,7 @@ pub fn save(tx: &mut Tx<'_>, job: JobId, learned: &str) -> Result<()> {
 mod tests {
     use super::*;
     use crate::ids::ConnectionId;
-    use crate::tables::connections::{self, Connection, Kind};
+    use crate::tables::connections::{self, Connection, ConnectionKind};
     use crate::tables::job_states;
     use crate::tables::jobs::{self, Job};
     use crate::testing::both_databases;
@@ -40,7 +40,7 @@ mod tests {
             let job = JobId(1);
             db.write(move |tx| {
                 let web = Connection::new(ConnectionId(1), "web", "web");
-                connections::save(tx, Kind::Repository, &web, 0)?;
+                connections::save(tx, ConnectionKind::Repository, &web, 0)?;
                 jobs::save(tx, &Job::new(job, "a", ConnectionId(1)), 1)
             })?;
             let before = db.read(move |tx| job_states::state(tx, job))?;

@@ -62,7 +62,7 @@ fn row_of(row: &Row<'_>) -> Result<RunRow> {
 mod tests {
     use super::*;
     use crate::ids::ConnectionId;
-    use crate::tables::job_states::{Phase, RunKind, State, save, state};
+    use crate::tables::job_states::{JobState, Phase, RunKind, save, state};
     use crate::tables::jobs::{self, Job};
     use crate::testing::both_databases;
 
@@ -74,7 +74,7 @@ mod tests {
                 jobs::save(tx, &Job::new(job, "a", ConnectionId(1)), 1)?;
                 jobs::save(tx, &Job::new(JobId(2), "b", ConnectionId(1)), 1)
             })?;
-            let step = |now_ms: i64, change: fn(&mut State)| {
+            let step = |now_ms: i64, change: fn(&mut JobState)| {
                 db.write(move |tx| {
                     let before = state(tx, job)?;
                     let mut now = before.clone();

@@ -84,7 +84,7 @@ names!(RunKind of "a row of job_states" {
 /// Where a job stands. What each field means for the others is the life cycle's affair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 // tidy: wide a row of `job_states`
-pub struct State {
+pub struct JobState {
     /// What it is about.
     pub phase: Phase,
     /// Whether its start-up is for a minimal run.
@@ -167,10 +167,10 @@ pub(super) const STATE: &str = "phase, minimal, paused, waiting, stopping, resum
                      reseedtime, failtime, failcount, removal_round, released_round, \
                      approved_round, held_round, held_ms, removals_only";
 
-impl Default for State {
+impl Default for JobState {
     /// A job that has never run.
-    fn default() -> State {
-        State {
+    fn default() -> JobState {
+        JobState {
             phase: Phase::Inactive,
             minimal: false,
             paused: false,
@@ -200,7 +200,7 @@ impl Default for State {
     }
 }
 
-impl State {
+impl JobState {
     /// Whether its run is under way.
     pub fn is_active(&self) -> bool {
         self.phase == Phase::Active
@@ -261,8 +261,8 @@ impl State {
         format!("{base}{restart}{seeding}{minimal}")
     }
 
-    pub(super) fn from_row(row: &Row<'_>, at: usize) -> Result<State> {
-        Ok(State {
+    pub(super) fn from_row(row: &Row<'_>, at: usize) -> Result<JobState> {
+        Ok(JobState {
             phase: row.get(at + column!(STATE, "phase"))?,
             minimal: row.get(at + column!(STATE, "minimal"))?,
             paused: row.get(at + column!(STATE, "paused"))?,

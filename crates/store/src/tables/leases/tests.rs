@@ -5,8 +5,8 @@ use super::*;
 use crate::testing::{both_databases, each_case};
 use proptest::prelude::*;
 
-fn asking(node: i64, now_ms: i64) -> Asking {
-    Asking {
+fn asking(node: i64, now_ms: i64) -> LeaseRequest {
+    LeaseRequest {
         node: NodeId(node),
         node_name: format!("node {node}"),
         now_ms,
@@ -29,12 +29,13 @@ fn a_foreign_lease_is_taken_only_when_it_is_surely_over() {
         let second = take(2, 110)?.expect("it is over by any clock");
         assert!(second.token > first.token);
         assert_eq!(take(2, 111)?, None, "a start does not take from itself");
-        let restarted = Asking { node: NodeId(3), node_name: "node 2".into(), ..asking(3, 111) };
+        let restarted =
+            LeaseRequest { node: NodeId(3), node_name: "node 2".into(), ..asking(3, 111) };
         let own = restarted.clone();
         assert_eq!(db.read(move |tx| not_to_be_had(tx, "crawl", &own, 9))?, []);
         let back = db.write(move |tx| super::take(tx, Part(1), "crawl", &restarted))?;
         assert!(back.is_some(), "a restarted node takes its own lease back at once");
-        let older = Asking { node: NodeId(2), node_name: "node 2".into(), ..asking(2, 112) };
+        let older = LeaseRequest { node: NodeId(2), node_name: "node 2".into(), ..asking(2, 112) };
         let stolen = db.write(move |tx| super::take(tx, Part(1), "crawl", &older))?;
         assert_eq!(stolen, None, "an older start of that name is over");
         Ok(())

@@ -3,11 +3,11 @@
 use super::*;
 use crate::Db;
 use crate::ids::CommitNumber;
-use crate::tables::connections::{self, Connection, Kind};
-use crate::tables::ingests::{Decision, Ingest, Move, Pending};
+use crate::tables::connections::{self, Connection, ConnectionKind};
+use crate::tables::ingests::{Decision, Ingest, Move, PendingDecision};
 use crate::tables::jobs::{self, Job};
 use crate::tables::nodes::{self, NewNode};
-use crate::tables::pipelines::{self, Stage, StageKind};
+use crate::tables::pipelines::{self, PipelineStage, StageKind};
 use crate::testing::both_databases;
 use page::ids::DocHash;
 
@@ -25,10 +25,10 @@ fn node(db: &Db, name: &str, now_ms: i64) -> Result<NodeId> {
 fn defined(db: &Db) -> Result<()> {
     db.write(|tx| {
         let handbook = Connection::new(REPOSITORY, "handbook", "files");
-        connections::save(tx, Kind::Repository, &handbook, 1)?;
-        connections::save(tx, Kind::Output, &Connection::new(OUTPUT, "copy", "null"), 1)?;
+        connections::save(tx, ConnectionKind::Repository, &handbook, 1)?;
+        connections::save(tx, ConnectionKind::Output, &Connection::new(OUTPUT, "copy", "null"), 1)?;
         jobs::save(tx, &Job::new(JOB, "docs", REPOSITORY), 1)?;
-        let stage = Stage {
+        let stage = PipelineStage {
             prerequisite: None,
             kind: StageKind::Output,
             connection: OUTPUT,
@@ -38,7 +38,7 @@ fn defined(db: &Db) -> Result<()> {
         pipelines::replace(tx, JOB, &[stage], 1)?;
         for number in 0..3 {
             let row = Ingest {
-                pending: Some(Pending::new(Decision::Add, CommitNumber(1), JOB)),
+                pending: Some(PendingDecision::new(Decision::Add, CommitNumber(1), JOB)),
                 ..Ingest::new(number + 1, REPOSITORY, DocHash::of(&number.to_string()))
             };
             let moves = [Move { before: None, after: Some(row) }];

@@ -2,22 +2,26 @@
 
 use super::*;
 use crate::Db;
-use crate::tables::connections::{self, Connection, Kind};
+use crate::tables::connections::{self, Connection, ConnectionKind};
 use crate::tables::jobs::{self, Job};
-use crate::tables::pipelines::Stage;
+use crate::tables::pipelines::PipelineStage;
 use crate::testing::both_databases;
 
 const JOB: JobId = JobId(1);
 
-fn stage(prerequisite: Option<i64>, kind: StageKind, connection: i64, spec: &str) -> Stage {
+fn stage(prerequisite: Option<i64>, kind: StageKind, connection: i64, spec: &str) -> PipelineStage {
     let (connection, description) = (ConnectionId(connection), None);
-    Stage { prerequisite, kind, connection, description, spec: spec.into() }
+    PipelineStage { prerequisite, kind, connection, description, spec: spec.into() }
 }
 
 fn make(db: &Db) -> Result<()> {
     db.write(|tx| {
-        let kinds = [(1, Kind::Repository), (2, Kind::Transformation), (3, Kind::Output)];
-        for (id, kind) in kinds.into_iter().chain([(4, Kind::Output)]) {
+        let kinds = [
+            (1, ConnectionKind::Repository),
+            (2, ConnectionKind::Transformation),
+            (3, ConnectionKind::Output),
+        ];
+        for (id, kind) in kinds.into_iter().chain([(4, ConnectionKind::Output)]) {
             let name = format!("{}{id}", kind.name());
             let it = Connection::new(ConnectionId(id), &name, "web");
             connections::save(tx, kind, &it, 0)?;
@@ -86,7 +90,7 @@ fn an_output_that_a_job_does_not_send_to_any_more_is_a_former_outlet() {
         assert_eq!(names()?, [output(4, false), output(3, true)]);
         db.write(|tx| pipelines::replace(tx, JOB, &[], 0))?;
         assert_eq!(names()?, [output(3, true), output(4, true)]);
-        assert!(db.write(|tx| connections::delete(tx, Kind::Output, "output4"))?);
+        assert!(db.write(|tx| connections::delete(tx, ConnectionKind::Output, "output4"))?);
         send(3)?;
         assert_eq!(names()?, [output(3, false)]);
         let opened = db.read(|tx| opening(tx, ConnectionId(3)))?.expect("it is there");
@@ -124,7 +128,7 @@ fn settings_of_a_transformation_count_for_the_outputs_behind_it() {
             tx.execute("UPDATE job_states SET seedingversion = 'so far'", &[])?;
             let it = Connection::new(ConnectionId(2), name, "html");
             let it = Connection { config: "{\"main\":true}".into(), ..it };
-            connections::save(tx, Kind::Transformation, &it, 1)?;
+            connections::save(tx, ConnectionKind::Transformation, &it, 1)?;
             tx.execute(
                 "INSERT INTO registrations (kind, classname, description, bodies, registered_ms)
                  VALUES ('transformation', 'html', '', 1, 0)",

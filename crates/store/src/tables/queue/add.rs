@@ -47,7 +47,7 @@ pub struct Candidate {
 
 /// What adding did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Added {
+pub struct AddResult {
     /// Documents that were not known to the job.
     pub new: u64,
     /// Documents that a limit had cut and that are let in now.
@@ -63,7 +63,7 @@ pub struct Added {
 /// Where documents are added, when, and how many may be let in.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs)]
-pub struct Adding {
+pub struct AddContext {
     /// The job and the part.
     pub place: Place,
     /// The run that names them.
@@ -79,9 +79,9 @@ pub struct Adding {
 /// settled is ready to be looked at again. One that was cut for its scope, hops, a limit
 /// or a budget comes back to life if the candidate is let in.
 /// When there is not room for all, the nearest to a seed and first found are let in.
-pub fn add(tx: &mut Tx<'_>, adding: Adding, candidates: &[Candidate]) -> Result<Added> {
-    let Adding { place, run, mut room, .. } = adding;
-    let mut added = Added::default();
+pub fn add(tx: &mut Tx<'_>, adding: AddContext, candidates: &[Candidate]) -> Result<AddResult> {
+    let AddContext { place, run, mut room, .. } = adding;
+    let mut added = AddResult::default();
     let mut rest = nearest(candidates);
     while !rest.is_empty() {
         let known = find_known(tx, place, &rest)?;
@@ -117,9 +117,9 @@ pub(super) fn take_room(room: &mut Option<i64>) -> bool {
 /// at the same moment.
 fn insert_new<'a>(
     tx: &mut Tx<'_>,
-    adding: Adding,
+    adding: AddContext,
     new: Vec<&'a Candidate>,
-    added: &mut Added,
+    added: &mut AddResult,
     room: &mut Option<i64>,
 ) -> Result<Vec<&'a Candidate>> {
     let place = adding.place;
@@ -185,8 +185,12 @@ fn without_room(new: &[&Candidate], room: &mut Option<i64>) -> BTreeSet<QueueId>
     wanted.into_iter().filter(|_| !take_room(room)).map(|it| it.id).collect()
 }
 
-fn insert_row<'a>(adding: Adding, it: &'a Candidate, cut: Option<ReasonCode>) -> Vec<Value<'a>> {
-    let Adding { place, run, now_ms, .. } = adding;
+fn insert_row<'a>(
+    adding: AddContext,
+    it: &'a Candidate,
+    cut: Option<ReasonCode>,
+) -> Vec<Value<'a>> {
+    let AddContext { place, run, now_ms, .. } = adding;
     let state = if cut.is_some() { State::Cut } else { State::Ready };
     vec![
         place.part.into(),

@@ -5,7 +5,7 @@
 //! works on a document just now looks at it again afterwards.
 
 use super::add::{mark_bins, take_room};
-use super::{Adding, Place, State, count_moves};
+use super::{AddContext, Place, State, count_moves};
 use crate::ids::{BinId, QueueId};
 use crate::{Result, Tx, Value};
 use page::ids::DocHash;
@@ -37,8 +37,8 @@ pub fn look_again(tx: &mut Tx<'_>, place: Place, keys: &[DocHash]) -> Result<BTr
 
 /// Lets documents in that were too far from every seed, as far as there is room. Returns
 /// the bins that have something ready because of it.
-pub fn let_in(tx: &mut Tx<'_>, adding: Adding, keys: &[DocHash]) -> Result<BTreeSet<BinId>> {
-    let Adding { place, mut room, .. } = adding;
+pub fn let_in(tx: &mut Tx<'_>, adding: AddContext, keys: &[DocHash]) -> Result<BTreeSet<BinId>> {
+    let AddContext { place, mut room, .. } = adding;
     let keys = ids_of(tx, place, keys)?;
     afterwards(tx, place, &keys)?;
     let cut: Vec<QueueId> = tx.query_in(

@@ -3,7 +3,7 @@
 //!
 //! Invariants: a page costs the rows it returns, however long the queue is, because
 //! each state is walked along an index and nothing is left out on the way that the
-//! index does not leave out; a walk that goes on behind the last row's [`Key`] sees
+//! index does not leave out; a walk that goes on behind the last row's [`QueuePosition`] sees
 //! every document that stayed where it was, once.
 
 use super::ready::depth_of;
@@ -23,7 +23,7 @@ const EVENTS_MAX: u32 = 10;
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 // tidy: wide a row of `queue` as people see it
-pub struct Listed {
+pub struct ListedDocument {
     pub id: QueueId,
     pub job: JobId,
     pub bin: BinId,
@@ -73,9 +73,9 @@ const LISTED: &str = "q.id, q.jobid, q.bin, q.docid, q.state, q.action, q.reason
     CASE WHEN l.id IS NULL THEN d.httpstatus ELSE l.httpstatus END AS httpstatus, \
     COALESCE(l.checked_ms, d.checked_ms) AS checked_ms, COALESCE(l.checks, d.checks) AS checks";
 
-impl Listed {
-    fn from_row(row: &Row<'_>) -> Result<Listed> {
-        Ok(Listed {
+impl ListedDocument {
+    fn from_row(row: &Row<'_>) -> Result<ListedDocument> {
+        Ok(ListedDocument {
             id: row.get(column!(LISTED, "id"))?,
             job: row.get(column!(LISTED, "jobid"))?,
             bin: row.get(column!(LISTED, "bin"))?,
@@ -114,7 +114,7 @@ impl Listed {
     }
 
     /// Where a walk of this state stands behind this row.
-    pub fn key(&self, state: Option<State>) -> Key {
+    pub fn key(&self, state: Option<State>) -> QueuePosition {
         let run = self.done_run.map_or(i64::MIN, |run| run.0);
         let number = match state {
             Some(State::Waiting) => self.check_ms.unwrap_or(i64::MIN),
@@ -122,14 +122,14 @@ impl Listed {
             _ => self.bin.0,
         };
         let reason = self.reason.clone().unwrap_or_default();
-        Key { number, run, priority: self.priority, reason, id: self.id.0 }
+        QueuePosition { number, run, priority: self.priority, reason, id: self.id.0 }
     }
 }
 
 /// A place in the order of a walk. Which fields count depends on the state.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[allow(missing_docs)]
-pub struct Key {
+pub struct QueuePosition {
     /// The bin, the check time or the chunk.
     pub number: i64,
     /// The run that processed it.
@@ -141,11 +141,17 @@ pub struct Key {
     pub id: i64,
 }
 
-impl Key {
+impl QueuePosition {
     /// Before everything.
-    pub fn first() -> Key {
+    pub fn first() -> QueuePosition {
         let least = i64::MIN;
-        Key { number: least, run: least, priority: f64::MIN, reason: String::new(), id: least }
+        QueuePosition {
+            number: least,
+            run: least,
+            priority: f64::MIN,
+            reason: String::new(),
+            id: least,
+        }
     }
 }
 
@@ -153,7 +159,7 @@ impl Key {
 /// asked for: documents of other states for `Done`, of other bins for all but `Ready`
 /// and `Done`, with other reasons for all but `Cut`. The caller leaves them out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Walk {
+pub struct QueueQuery {
     /// The job and the part.
     pub place: Place,
     /// The job's connection, whose documents are looked up.
@@ -167,12 +173,17 @@ pub struct Walk {
 }
 
 /// The next documents of a walk, behind a key.
-pub fn list(tx: &mut Tx<'_>, walk: &Walk, after: &Key, limit: u32) -> Result<Vec<Listed>> {
+pub fn list(
+    tx: &mut Tx<'_>,
+    walk: &QueueQuery,
+    after: &QueuePosition,
+    limit: u32,
+) -> Result<Vec<ListedDocument>> {
     let (condition, order, position) = position(walk, after);
     let mut values: Vec<Value<'_>> =
         vec![walk.place.part.into(), walk.place.job.into(), walk.connection.into(), limit.into()];
     values.extend(position);
-    tx.query(&page_text(condition, order), &values, Listed::from_row)
+    tx.query(&page_text(condition, order), &values, ListedDocument::from_row)
 }
 
 fn page_text(condition: &str, order: &str) -> String {
@@ -189,7 +200,10 @@ fn page_text(condition: &str, order: &str) -> String {
 
 /// What is behind a key in a walk's order: the condition, the order, and the values
 /// from `$5` on. Each is what an index was made for; see `migrations/queue.sql`.
-fn position<'a>(walk: &'a Walk, after: &'a Key) -> (&'static str, &'static str, Vec<Value<'a>>) {
+fn position<'a>(
+    walk: &'a QueueQuery,
+    after: &'a QueuePosition,
+) -> (&'static str, &'static str, Vec<Value<'a>>) {
     let (number, run): (Value<'_>, Value<'_>) = (after.number.into(), after.run.into());
     let (priority, id): (Value<'_>, Value<'_>) = (after.priority.into(), after.id.into());
     match (walk.state, walk.bin, &walk.reason) {
@@ -235,7 +249,7 @@ fn position<'a>(walk: &'a Walk, after: &'a Key) -> (&'static str, &'static str, 
 }
 
 /// A document in every job that knows it.
-pub fn in_jobs(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Vec<Listed>> {
+pub fn in_jobs(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Vec<ListedDocument>> {
     tx.query(
         &format!(
             "SELECT {LISTED} FROM queue q
@@ -246,7 +260,7 @@ pub fn in_jobs(tx: &mut Tx<'_>, part: Part, dochash: DocHash) -> Result<Vec<List
              WHERE q.part = $1 AND q.dochash = $2 ORDER BY q.jobid LIMIT $3"
         ),
         &[part.into(), (&dochash).into(), JOBS_MAX.into()],
-        Listed::from_row,
+        ListedDocument::from_row,
     )
 }
 

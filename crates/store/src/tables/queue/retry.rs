@@ -13,7 +13,7 @@ use page::ids::DocHash;
 
 /// How far a walk over what has failed has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retried {
+pub struct RetryScan {
     /// Documents that are ready again.
     pub count: u64,
     /// The last row that was looked at, to go on behind it; `None` when there are no more.
@@ -29,7 +29,7 @@ pub fn retry(
     reason: Option<&str>,
     after: QueueId,
     limit: u32,
-) -> Result<Retried> {
+) -> Result<RetryScan> {
     let is_meant = |code: Option<&str>| reason.is_none_or(|reason| code == Some(reason));
     retry_where(tx, place, run, is_meant, after, limit)
 }
@@ -42,7 +42,7 @@ pub fn retry_any_of(
     reasons: &[String],
     after: QueueId,
     limit: u32,
-) -> Result<Retried> {
+) -> Result<RetryScan> {
     let is_meant = |code: Option<&str>| reasons.iter().any(|it| code == Some(it.as_str()));
     retry_where(tx, place, run, is_meant, after, limit)
 }
@@ -54,7 +54,7 @@ fn retry_where(
     is_meant: impl Fn(Option<&str>) -> bool,
     after: QueueId,
     limit: u32,
-) -> Result<Retried> {
+) -> Result<RetryScan> {
     let looked: Vec<(QueueId, Option<String>)> = tx.query(
         FAILED,
         &[place.part.into(), place.job.into(), after.into(), limit.into()],
@@ -68,7 +68,7 @@ fn retry_where(
     let count = make_ready(tx, place, run, "id", &ids)?;
     let is_full = looked.len() as u64 == u64::from(limit);
     let next = looked.last().filter(|_| is_full).map(|(id, _)| *id);
-    Ok(Retried { count, next })
+    Ok(RetryScan { count, next })
 }
 
 const FAILED: &str = "SELECT id, reason FROM queue

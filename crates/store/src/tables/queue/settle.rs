@@ -6,7 +6,7 @@
 //! [`removals`](crate::tables::removals), with its counters.
 
 use super::{Action, Place, Reason, State};
-use crate::dialect::Kind;
+use crate::dialect::ValueKind;
 use crate::ids::{BinId, ChunkId, QueueId, Run};
 use crate::tables::removals::{self, Presence, SettledRow};
 use crate::tables::{counters, events};
@@ -56,7 +56,7 @@ pub enum Settlement {
 /// One document with where it goes.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
-pub struct Settled {
+pub struct SettledDocument {
     pub id: QueueId,
     /// Generation of the links and carried values it asserted this time.
     pub generation: i64,
@@ -64,18 +64,18 @@ pub struct Settled {
     pub to: Settlement,
 }
 
-const KINDS: &[Kind] = &[
-    Kind::Int,
-    Kind::Text,
-    Kind::Text,
-    Kind::Text,
-    Kind::Text,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
-    Kind::Int,
+const KINDS: &[ValueKind] = &[
+    ValueKind::Int,
+    ValueKind::Text,
+    ValueKind::Text,
+    ValueKind::Text,
+    ValueKind::Text,
+    ValueKind::Int,
+    ValueKind::Int,
+    ValueKind::Int,
+    ValueKind::Int,
+    ValueKind::Int,
+    ValueKind::Int,
 ];
 
 /// What a commit found out about the documents that it settles.
@@ -93,7 +93,7 @@ pub fn settle(
     place: Place,
     claim: ChunkId,
     run: Run,
-    settled: &[Settled],
+    settled: &[SettledDocument],
 ) -> Result<()> {
     let by_id = HashMap::new();
     settle_with(tx, place, claim, run, settled, Presences { by_id: &by_id, round: 0 })
@@ -106,15 +106,15 @@ pub fn settle_with(
     place: Place,
     claim: ChunkId,
     run: Run,
-    settled: &[Settled],
+    settled: &[SettledDocument],
     presences: Presences<'_>,
 ) -> Result<()> {
     let active = active(tx, place, claim)?;
     let presence = |id: QueueId| presences.by_id.get(&id).copied().unwrap_or_default();
-    let is_deleted = |it: &&Settled| goes(it, active.get(&it.id), run);
+    let is_deleted = |it: &&SettledDocument| goes(it, active.get(&it.id), run);
     let deleted: Vec<Value<'_>> =
         settled.iter().filter(is_deleted).map(|it| it.id.into()).collect();
-    let kept: Vec<(&Settled, State)> = settled
+    let kept: Vec<(&SettledDocument, State)> = settled
         .iter()
         .filter(|it| !is_deleted(it))
         .map(|it| (it, state_after(it, active.get(&it.id), run)))
@@ -153,7 +153,7 @@ pub fn settle_with(
             presence: if is_deleted { Presence::Absent } else { presence(it.id) },
         })
     });
-    let mut marking = removals::Marking::default();
+    let mut marking = removals::MarkChanges::default();
     rows.for_each(|row| marking.add(row, &mut deltas));
     marking.write(tx, place, presences.round)?;
     let deltas: Vec<(&str, i64)> = deltas.iter().map(|(name, it)| (name.as_str(), *it)).collect();
@@ -161,7 +161,7 @@ pub fn settle_with(
 }
 
 /// Whether the row of a settled document goes.
-fn goes(it: &Settled, row: Option<&Active>, run: Run) -> bool {
+fn goes(it: &SettledDocument, row: Option<&Active>, run: Run) -> bool {
     match it.to {
         // One that is to be looked at again stays, whatever was found this time.
         Settlement::Deleted => !row.is_some_and(|row| row.rescan),
@@ -263,14 +263,14 @@ pub(super) fn count_out_of_bins(tx: &mut Tx<'_>, place: Place, removed: &[BinId]
     tx.update_rows(
         "UPDATE bins SET documents = documents - v.column2",
         &[place.part.into()],
-        &[Kind::Int; 2],
+        &[ValueKind::Int; 2],
         &rows,
         "WHERE bins.part = $1 AND bins.bin = v.column1",
     )?;
     Ok(())
 }
 
-fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
+fn state_after(settled: &SettledDocument, row: Option<&Active>, run: Run) -> State {
     let rescan = row.is_some_and(|row| row.rescan);
     match settled.to {
         // Somebody has found it since it was claimed.
@@ -287,7 +287,12 @@ fn state_after(settled: &Settled, row: Option<&Active>, run: Run) -> State {
     }
 }
 
-fn update_row(settled: &Settled, state: State, run: Run, presence: Presence) -> Vec<Value<'_>> {
+fn update_row(
+    settled: &SettledDocument,
+    state: State,
+    run: Run,
+    presence: Presence,
+) -> Vec<Value<'_>> {
     let null = Value::Null;
     let (action, reason, done_run, check, failcount, failtime) = match &settled.to {
         Settlement::Done => (Some(Action::Fetch), None, run.into(), null, null, null),

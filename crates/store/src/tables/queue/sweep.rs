@@ -183,7 +183,7 @@ pub fn shared(
 /// A document that a job holds: it has processed it, and neither let it go nor cut it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Holding {
+pub struct HoldingDocument {
     pub dochash: DocHash,
     pub job: JobId,
     /// How far it is from the seeds of that job.
@@ -196,7 +196,7 @@ pub fn holdings(
     place: Place,
     connection: ConnectionId,
     keys: &[DocHash],
-) -> Result<Vec<Holding>> {
+) -> Result<Vec<HoldingDocument>> {
     let keys: Vec<Value<'_>> = keys.iter().map(Value::from).collect();
     tx.query_in(
         "SELECT q.dochash, q.jobid, q.hops FROM queue q JOIN job_definitions d ON d.id = q.jobid
@@ -204,7 +204,7 @@ pub fn holdings(
            AND q.state <> 'cut' AND q.dochash IN ($keys)",
         &[place.part.into(), place.job.into(), connection.into()],
         &keys,
-        |row| Ok(Holding { dochash: row.get(0)?, job: row.get(1)?, hops: row.get(2)? }),
+        |row| Ok(HoldingDocument { dochash: row.get(0)?, job: row.get(1)?, hops: row.get(2)? }),
     )
 }
 

@@ -10,7 +10,7 @@ mod sweeping;
 use super::*;
 use crate::dialect::Dialect;
 use crate::ids::{CommitNumber, NodeId};
-use crate::tables::leases::{self, Asking, Lease};
+use crate::tables::leases::{self, Lease, LeaseRequest};
 use crate::tables::{bins, chunks};
 use crate::testing::{self, both_databases, each_case};
 use crate::{Db, Error};
@@ -32,7 +32,7 @@ fn candidate(id: i64, document: u8, hops: i64, cut: Option<ReasonCode>) -> Candi
 }
 
 fn lease(db: &Db, part: Part, start: i64) -> Result<Lease> {
-    let asking = Asking {
+    let asking = LeaseRequest {
         node: NodeId(start),
         node_name: "n".into(),
         now_ms: 0,
@@ -79,12 +79,12 @@ fn claim_ids(tx: &mut Tx<'_>, place: Place, chunk: ChunkId, ids: &[QueueId]) -> 
     claim(tx, place, chunk, peeked)
 }
 
-fn at(place: Place, run: Run, now_ms: i64) -> Adding {
-    Adding { place, run, now_ms, room: None }
+fn at(place: Place, run: Run, now_ms: i64) -> AddContext {
+    AddContext { place, run, now_ms, room: None }
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Known {
+struct QueuedRow {
     state: State,
     hops: i64,
     seen_run: i64,
@@ -96,7 +96,7 @@ struct Known {
     scheduled: bool,
 }
 
-impl Known {
+impl QueuedRow {
     /// Settled by an older run than this one.
     fn is_older(&self, run: i64) -> bool {
         let settled = matches!(self.state, State::Done | State::Failed | State::Cut)
@@ -108,7 +108,7 @@ impl Known {
 struct Model {
     lease: Lease,
     place: Place,
-    documents: BTreeMap<DocHash, Known>,
+    documents: BTreeMap<DocHash, QueuedRow>,
     open: Vec<(ChunkId, Vec<Entry>)>,
     run: i64,
     now_ms: i64,
@@ -179,7 +179,7 @@ impl Model {
                     let state = if cut { State::Cut } else { State::Ready };
                     self.documents.insert(
                         key,
-                        Known {
+                        QueuedRow {
                             state,
                             hops,
                             seen_run: self.run,
@@ -208,7 +208,7 @@ impl Model {
         let added = db.write(move |tx| add(tx, at(place, run, now_ms), &candidates))?;
         assert_eq!((added.new, added.revived), (new, revived));
         let repeated = db.write(move |tx| add(tx, at(place, run, now_ms), &again))?;
-        assert_eq!(repeated, Added::default(), "adding again changes nothing");
+        assert_eq!(repeated, AddResult::default(), "adding again changes nothing");
         Ok(())
     }
 
@@ -251,12 +251,14 @@ impl Model {
         for (index, entry) in entries.iter().enumerate() {
             let to = self.settlement(fates[index % fates.len()]);
             self.book(entry, &to);
-            settled.push(Settled { id: entry.id, generation: self.commits.0, to });
+            settled.push(SettledDocument { id: entry.id, generation: self.commits.0, to });
         }
         let (lease, place, run, now_ms) =
             (self.lease.clone(), self.place, Run(self.run), self.now_ms);
-        let summary =
-            chunks::Summary { documents: settled.len() as i64, ..chunks::Summary::default() };
+        let summary = chunks::ChunkSummary {
+            documents: settled.len() as i64,
+            ..chunks::ChunkSummary::default()
+        };
         let seq = db.write(move |tx| {
             let seq = leases::number_commit(tx, &lease)?;
             settle(tx, place, chunk, run, &settled)?;

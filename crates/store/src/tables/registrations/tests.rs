@@ -4,23 +4,23 @@ use super::*;
 use crate::Db;
 use crate::tables::connections::{self, Connection};
 use crate::tables::jobs::{self, Job};
-use crate::tables::pipelines::{self, Stage, StageKind};
+use crate::tables::pipelines::{self, PipelineStage, StageKind};
 use crate::testing::{self, both_databases};
 
-const fn connector(kind: Kind, name: &'static str) -> Connector {
+const fn connector(kind: ConnectionKind, name: &'static str) -> Connector {
     Connector { kind, name, install: None, deinstall: None, ..testing::WEB }
 }
 
-const LOWER: Connector = connector(Kind::Transformation, "lower");
-const DISK: Connector = connector(Kind::Output, "disk");
+const LOWER: Connector = connector(ConnectionKind::Transformation, "lower");
+const DISK: Connector = connector(ConnectionKind::Output, "disk");
 
-fn connection(id: i64, kind: Kind, classname: &str) -> (Kind, Connection) {
+fn connection(id: i64, kind: ConnectionKind, classname: &str) -> (ConnectionKind, Connection) {
     (kind, Connection::new(ConnectionId(id), classname, classname))
 }
 
-fn stage(kind: StageKind, prerequisite: Option<i64>, connection: i64) -> Stage {
+fn stage(kind: StageKind, prerequisite: Option<i64>, connection: i64) -> PipelineStage {
     let connection = ConnectionId(connection);
-    Stage { prerequisite, kind, connection, description: None, spec: "{}".into() }
+    PipelineStage { prerequisite, kind, connection, description: None, spec: "{}".into() }
 }
 
 /// A job from the web through `lower` to `disk`, and one without a pipeline.
@@ -30,9 +30,9 @@ fn make(db: &Db) -> Result<()> {
             assert!(register(tx, it, 1)?);
         }
         for (kind, it) in [
-            connection(1, Kind::Repository, "web"),
-            connection(2, Kind::Transformation, "lower"),
-            connection(3, Kind::Output, "disk"),
+            connection(1, ConnectionKind::Repository, "web"),
+            connection(2, ConnectionKind::Transformation, "lower"),
+            connection(3, ConnectionKind::Output, "disk"),
         ] {
             connections::save(tx, kind, &it, 1)?;
         }
@@ -93,14 +93,14 @@ fn jobs_go_without_a_connector_and_back() {
 fn a_job_made_while_its_connector_is_away_lacks_it_until_it_is_edited_to_another() {
     both_databases(|db| {
         make(db)?;
-        let away = connection(9, Kind::Repository, "gopher").1;
+        let away = connection(9, ConnectionKind::Repository, "gopher").1;
         db.write(move |tx| {
-            connections::save(tx, Kind::Repository, &away, 2)?;
+            connections::save(tx, ConnectionKind::Repository, &away, 2)?;
             jobs::save(tx, &Job::new(JobId(2), "plain", ConnectionId(9)), 2)
         })?;
         assert_eq!(present(db)?[1], (false, true));
         db.write(|tx| {
-            let (kind, it) = connection(9, Kind::Repository, "web");
+            let (kind, it) = connection(9, ConnectionKind::Repository, "web");
             connections::save(tx, kind, &Connection { name: "gopher".into(), ..it }, 3)
         })?;
         assert_eq!(present(db)?[1], (true, true), "its connection has another connector now");
@@ -113,10 +113,13 @@ fn the_list_and_the_views_show_what_is_registered() {
     both_databases(|db| {
         make(db)?;
         let listed = db.read(list)?;
-        let names: Vec<(Kind, &str)> =
+        let names: Vec<(ConnectionKind, &str)> =
             listed.iter().map(|it| (it.kind, it.classname.as_str())).collect();
-        let expected =
-            [(Kind::Output, "disk"), (Kind::Repository, "web"), (Kind::Transformation, "lower")];
+        let expected = [
+            (ConnectionKind::Output, "disk"),
+            (ConnectionKind::Repository, "web"),
+            (ConnectionKind::Transformation, "lower"),
+        ];
         assert_eq!(names, expected);
         for view in ["connectors", "outputconnectors", "transformationconnectors"] {
             let sql = format!("SELECT classname FROM {view} LIMIT 9");

@@ -6,9 +6,9 @@ use crate::ids::{ChunkId, ConnectionId, DocumentId, NodeId};
 use crate::tables::documents::{self, Document};
 use crate::tables::job_states;
 use crate::tables::jobs::{self, Job};
-use crate::tables::leases::{self, Asking};
+use crate::tables::leases::{self, LeaseRequest};
 use crate::tables::queue::sweep::{self, Sweep};
-use crate::tables::queue::{self, Adding, Candidate, Presences, Settled, Settlement};
+use crate::tables::queue::{self, AddContext, Candidate, Presences, SettledDocument, Settlement};
 use crate::tables::{chunks, counters};
 use crate::testing::{both_databases, candidate};
 use page::ids::DocHash;
@@ -22,14 +22,14 @@ fn named(db: &Db, count: i64) -> Result<()> {
         let candidates: Vec<Candidate> = (1..=count)
             .map(|id| candidate(id, format!("http://a.example/{id}"), "a.example"))
             .collect();
-        let adding = Adding { place: PLACE, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext { place: PLACE, run: Run(1), now_ms: 0, room: None };
         queue::add(tx, adding, &candidates).map(|_| ())
     })
 }
 
 /// Claims documents and settles them with what was found.
 fn settled(db: &Db, chunk: i64, found: Vec<(i64, Settlement, Presence)>) -> Result<()> {
-    let asking = Asking {
+    let asking = LeaseRequest {
         node: NodeId(chunk),
         node_name: "n".into(),
         now_ms: 0,
@@ -44,9 +44,9 @@ fn settled(db: &Db, chunk: i64, found: Vec<(i64, Settlement, Presence)>) -> Resu
         let peeked = queue::load(tx, PLACE, &ids.collect::<Vec<_>>())?;
         queue::claim(tx, PLACE, chunk, peeked)?;
         let by_id = found.iter().map(|it| (QueueId(it.0), it.2)).collect();
-        let settled: Vec<Settled> = found
+        let settled: Vec<SettledDocument> = found
             .iter()
-            .map(|(id, to, _)| Settled { id: QueueId(*id), generation: 1, to: to.clone() })
+            .map(|(id, to, _)| SettledDocument { id: QueueId(*id), generation: 1, to: to.clone() })
             .collect();
         let round = lock_round(tx, PLACE.job)?;
         queue::settle_with(tx, PLACE, chunk, Run(1), &settled, Presences { by_id: &by_id, round })

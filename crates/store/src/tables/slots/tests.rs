@@ -20,11 +20,11 @@ fn node(db: &Db, name: &str) -> Result<NodeId> {
     db.write(move |tx| nodes::register(tx, &node, 0))
 }
 
-fn asking(node: NodeId, maxcount: i64, claim: i64) -> Asking {
-    Asking { connection: CONNECTION, maxcount, node, claim, heard_since_ms: 0, now_ms: 100 }
+fn asking(node: NodeId, maxcount: i64, claim: i64) -> SlotRequest {
+    SlotRequest { connection: CONNECTION, maxcount, node, claim, heard_since_ms: 0, now_ms: 100 }
 }
 
-fn take(db: &Db, asking: Asking) -> Result<Option<i64>> {
+fn take(db: &Db, asking: SlotRequest) -> Result<Option<i64>> {
     db.write(move |tx| super::take(tx, asking))
 }
 
@@ -40,7 +40,7 @@ fn no_more_slots_are_taken_than_there_are_and_asking_again_takes_no_other() {
         assert_eq!(take(db, asking(one, 2, 1))?, Some(0), "it is the same");
         assert_eq!(take(db, asking(one, 2, 2))?, Some(1));
         assert_eq!(take(db, asking(one, 2, 3))?, None);
-        let other = Asking { connection: ConnectionId(8), ..asking(one, 2, 4) };
+        let other = SlotRequest { connection: ConnectionId(8), ..asking(one, 2, 4) };
         assert_eq!(take(db, other)?, Some(0), "another connection has slots of its own");
         give_back(db, 1)?;
         give_back(db, 1)?;
@@ -76,7 +76,7 @@ fn whoever_has_less_than_its_share_comes_first() {
             take(db, asking(two, 4, 12))?.is_some()
         );
         give_back(db, 12)?;
-        let late = Asking { now_ms: 100 + WAIT_MS + 1, ..asking(one, 4, 21) };
+        let late = SlotRequest { now_ms: 100 + WAIT_MS + 1, ..asking(one, 4, 21) };
         assert!(take(db, late)?.is_some());
         Ok(())
     });
@@ -90,11 +90,11 @@ fn the_slots_of_a_node_that_is_gone_are_free() {
         assert_eq!(take(db, asking(dead, 1, 2))?, None);
         db.write(move |tx| nodes::heartbeat(tx, alive, 90))?;
         assert_eq!(take(db, asking(alive, 1, 3))?, None, "so far it lives");
-        let later = Asking { heard_since_ms: 50, ..asking(alive, 1, 3) };
+        let later = SlotRequest { heard_since_ms: 50, ..asking(alive, 1, 3) };
         assert_eq!(take(db, later)?, Some(0), "it has not been heard of");
         give_back(db, 1)?;
         assert_eq!(
-            take(db, Asking { claim: 4, ..later })?,
+            take(db, SlotRequest { claim: 4, ..later })?,
             None,
             "what is gone gives nothing back"
         );

@@ -24,27 +24,27 @@ impl Tree {
         std::fs::write(self.folder.path().join(name), text).unwrap();
     }
 
-    fn files(&self, change: impl FnOnce(&mut FilesSpec)) -> Files {
+    fn files(&self, change: impl FnOnce(&mut FilesSpec)) -> FilesRepository {
         let mut spec = FilesSpec { roots: vec![self.path("root")], ..FilesSpec::default() };
         change(&mut spec);
-        Files::new(spec.check().unwrap(), Allowed::default()).unwrap()
+        FilesRepository::new(spec.check().unwrap(), AllowedRoots::default()).unwrap()
     }
 }
 
-fn children(looked: &Looked) -> Vec<&str> {
-    let Looked::Container { references } = looked else { panic!("it is no directory") };
+fn children(looked: &LookResult) -> Vec<&str> {
+    let LookResult::Container { references } = looked else { panic!("it is no directory") };
     references.iter().map(|it| it.docid.rsplit('/').next().unwrap()).collect()
 }
 
-fn version(looked: Looked) -> String {
-    let Looked::Read(read) = looked else { panic!("it was not read") };
+fn version(looked: LookResult) -> String {
+    let LookResult::Read(read) = looked else { panic!("it was not read") };
     read.version
 }
 
 static NOTHING: Data = Data::new();
 
-fn known(version: Option<&str>) -> Known<'_> {
-    Known { version, data: &NOTHING }
+fn known(version: Option<&str>) -> KnownVersion<'_> {
+    KnownVersion { version, data: &NOTHING }
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn a_directory_leads_to_what_is_in_it_and_a_file_says_what_it_contains() {
     files.seed(None, 5, &mut |seed| seeds.push(seed)).unwrap();
     assert_eq!(seeds, [tree.path("root")]);
     assert_eq!(children(&files.look(&seeds[0], known(None))), ["one.txt", "sub"]);
-    let Looked::Read(read) = files.look(&tree.path("root/sub/two.html"), known(None)) else {
+    let LookResult::Read(read) = files.look(&tree.path("root/sub/two.html"), known(None)) else {
         panic!()
     };
     assert_eq!((read.facts.title.as_str(), read.facts.text.trim()), ("Two", "two"));
-    assert!(matches!(files.look(&tree.path("root/three"), known(None)), Looked::Missing));
+    assert!(matches!(files.look(&tree.path("root/three"), known(None)), LookResult::Missing));
 }
 
 #[test]
@@ -68,13 +68,16 @@ fn a_file_that_is_as_it_was_is_not_read_and_a_hash_sees_through_its_time() {
     let one = tree.path("root/one.txt");
     let by_time = tree.files(|_| ());
     let stamp = version(by_time.look(&one, known(None)));
-    assert!(matches!(by_time.look(&one, known(Some(&stamp))), Looked::Same));
+    assert!(matches!(by_time.look(&one, known(Some(&stamp))), LookResult::Same));
     let by_hash = tree.files(|spec| spec.by = By::Hash);
     let hash = version(by_hash.look(&one, known(None)));
     let file = std::fs::File::options().write(true).open(&one).unwrap();
     file.set_modified(UNIX_EPOCH + std::time::Duration::from_secs(1_000)).unwrap();
     assert_ne!(version(by_time.look(&one, known(Some(&stamp)))), stamp, "its time has changed");
-    assert!(matches!(by_hash.look(&one, known(Some(&hash))), Looked::Same), "its bytes have not");
+    assert!(
+        matches!(by_hash.look(&one, known(Some(&hash))), LookResult::Same),
+        "its bytes have not"
+    );
     tree.write("root/one.txt", "won");
     assert_ne!(version(by_hash.look(&one, known(Some(&hash)))), hash);
 }
@@ -96,14 +99,16 @@ fn what_is_left_out_is_neither_named_nor_read() {
     let files = tree.files(|spec| spec.exclude = vec!["/sub$".into()]);
     assert_eq!(children(&files.look(&root, known(None))), ["one.txt"]);
     let files = tree.files(|spec| spec.include = vec![r"\.html$".into()]);
-    assert!(matches!(files.look(&tree.path("root/one.txt"), known(None)), Looked::Missing));
+    assert!(matches!(files.look(&tree.path("root/one.txt"), known(None)), LookResult::Missing));
 }
 
 #[test]
 fn a_file_beyond_the_limit_is_known_by_its_name_only() {
     let tree = Tree::new();
     let files = tree.files(|spec| spec.max_bytes = 2);
-    let Looked::Read(read) = files.look(&tree.path("root/one.txt"), known(None)) else { panic!() };
+    let LookResult::Read(read) = files.look(&tree.path("root/one.txt"), known(None)) else {
+        panic!()
+    };
     assert_eq!((read.facts.title.as_str(), read.body.len()), ("one.txt", 0));
 }
 
@@ -115,7 +120,7 @@ fn a_root_that_is_missing_or_empty_is_trouble_and_no_directory_without_files() {
     assert!(files.check_available(true).is_ok());
     let is_in_trouble = || {
         let looked = files.look(&one, known(None));
-        matches!(looked, Looked::Trouble { code: "repository", passes: true, .. })
+        matches!(looked, LookResult::Trouble { code: "repository", passes: true, .. })
     };
     std::fs::rename(&root, tree.path("away")).unwrap();
     let refused = files.check_available(false).unwrap_err();
@@ -126,7 +131,7 @@ fn a_root_that_is_missing_or_empty_is_trouble_and_no_directory_without_files() {
     assert!(files.check_available(true).unwrap_err().passes());
     assert!(is_in_trouble());
     std::fs::write(tree.path("root/two.txt"), "two").unwrap();
-    assert!(matches!(files.look(&one, known(None)), Looked::Missing), "it is gone itself");
+    assert!(matches!(files.look(&one, known(None)), LookResult::Missing), "it is gone itself");
 }
 
 #[test]
@@ -148,7 +153,8 @@ fn a_job_reads_only_under_the_directories_that_its_connection_allows() {
     let files = made(&[tree.path("root/sub"), tree.path("root/way")]).unwrap();
     assert_eq!(children(&files.look(&tree.path("root/sub"), known(None))), ["two.html"]);
     for name in ["root/way", "root/way/secret.txt"] {
-        let Looked::Trouble { code, passes, .. } = files.look(&tree.path(name), known(None)) else {
+        let LookResult::Trouble { code, passes, .. } = files.look(&tree.path(name), known(None))
+        else {
             panic!("{name} was read")
         };
         assert_eq!((code, passes), ("outside-roots", false), "{name}");

@@ -35,22 +35,25 @@ impl Shop {
         self.db.write(move |tx| tx.execute(sql, &[])).unwrap();
     }
 
-    fn rows(&self, document: &str, url: &str) -> Rows {
+    fn rows(&self, document: &str, url: &str) -> SqlRepository {
         let [ids, document, url] = ["SELECT id FROM items", document, url].map(str::to_owned);
         let spec = SqlSpec { ids, document, url, ..SqlSpec::default() };
-        Rows::new(Foreign::new(Address::parse(&self.path, None).unwrap()), spec.check().unwrap())
+        SqlRepository::new(
+            Foreign::new(Address::parse(&self.path, None).unwrap()),
+            spec.check().unwrap(),
+        )
     }
 }
 
-fn look(rows: &Rows, docid: &str, version: Option<&str>) -> Looked {
-    rows.look(docid, Known { version, data: &Data::new() })
+fn look(rows: &SqlRepository, docid: &str, version: Option<&str>) -> LookResult {
+    rows.look(docid, KnownVersion { version, data: &Data::new() })
 }
 
 #[track_caller]
-fn read(looked: Looked) -> Read {
+fn read(looked: LookResult) -> Read {
     match looked {
-        Looked::Read(read) => *read,
-        Looked::Trouble { detail, .. } => panic!("{detail}"),
+        LookResult::Read(read) => *read,
+        LookResult::Trouble { detail, .. } => panic!("{detail}"),
         _ => panic!("it was not read"),
     }
 }
@@ -66,17 +69,17 @@ fn a_row_is_read_once_for_each_version_and_missing_when_it_is_gone() {
     assert_eq!((&*first.facts.title, &*first.facts.text), ("First", "words"));
     assert_eq!(first.fields, Data::from([("author".to_owned(), ["Ada".to_owned()].into())]));
     assert_eq!((&*first.facts.media_type, &first.body[..]), ("text/plain", &b"words"[..]));
-    assert!(matches!(look(&rows, "a/1", Some(&first.version)), Looked::Same));
+    assert!(matches!(look(&rows, "a/1", Some(&first.version)), LookResult::Same));
     shop.run("UPDATE items SET title = 'Other'");
     assert!(
-        matches!(look(&rows, "a/1", Some(&first.version)), Looked::Same),
+        matches!(look(&rows, "a/1", Some(&first.version)), LookResult::Same),
         "so says its version"
     );
     shop.run("UPDATE items SET version = 2");
     let second = read(look(&rows, "a/1", Some(&first.version)));
     assert_ne!(second.facts.content_hash, first.facts.content_hash, "the title counts");
     shop.run("DELETE FROM items");
-    assert!(matches!(look(&rows, "a/1", None), Looked::Missing));
+    assert!(matches!(look(&rows, "a/1", None), LookResult::Missing));
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn without_a_version_every_column_counts() {
     let shop = Shop::new();
     let rows = shop.rows("SELECT title, author FROM items WHERE id = $1", "");
     let first = read(look(&rows, "a/1", None));
-    assert!(matches!(look(&rows, "a/1", Some(&first.version)), Looked::Same));
+    assert!(matches!(look(&rows, "a/1", Some(&first.version)), LookResult::Same));
     shop.run("UPDATE items SET author = 'Eve'");
     let second = read(look(&rows, "a/1", Some(&first.version)));
     assert!(second.facts.text.is_empty() && second.fields["author"].contains("Eve"));
@@ -122,13 +125,13 @@ fn html_is_parsed_at_the_address_of_the_row() {
 fn a_wrong_query_stays_wrong_and_a_file_that_is_away_may_come_back() {
     let shop = Shop::new();
     let wrong = shop.rows("SELECT nothing FROM items WHERE id = $1", "");
-    let Looked::Trouble { code, passes, .. } = look(&wrong, "a/1", None) else { panic!() };
+    let LookResult::Trouble { code, passes, .. } = look(&wrong, "a/1", None) else { panic!() };
     assert_eq!((code, passes), ("query", false));
     let refused = wrong.seed(None, 5, &mut |_| ()).unwrap_err().to_string();
     assert!(refused.starts_with("document: ") && refused.contains("nothing"), "{refused}");
     let rows = shop.rows(DOCUMENT, "");
     std::fs::rename(&shop.path, format!("{}.away", shop.path)).unwrap();
-    let Looked::Trouble { code, passes, .. } = look(&rows, "a/1", None) else { panic!() };
+    let LookResult::Trouble { code, passes, .. } = look(&rows, "a/1", None) else { panic!() };
     assert_eq!((code, passes), ("database", true));
     assert!(rows.seed(None, 5, &mut |_| ()).unwrap_err().passes());
     std::fs::rename(format!("{}.away", shop.path), &shop.path).unwrap();

@@ -30,7 +30,7 @@ pub struct Spot {
 
 /// A record, and the place behind it.
 #[derive(Debug)]
-pub struct Step {
+pub struct StreamRecord {
     /// The record; a long block ends at [`RECORD_BYTES_MAX`].
     pub record: Record,
     /// Where to go on.
@@ -81,7 +81,7 @@ impl Stream {
 }
 
 impl Iterator for Stream {
-    type Item = Result<Step, Fault>;
+    type Item = Result<StreamRecord, Fault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -100,7 +100,7 @@ impl Iterator for Stream {
             }
             None => self.spot.passed += 1,
         }
-        Some(Ok(Step { record: found.record, behind: self.spot }))
+        Some(Ok(StreamRecord { record: found.record, behind: self.spot }))
     }
 }
 
@@ -128,7 +128,7 @@ pub enum Tells {
     /// It cannot be read.
     Unreadable,
     /// The page was there.
-    Page(Box<Telling>),
+    Page(Box<ArchivedPage>),
     Gone {
         url: String,
         /// Why, in a word.
@@ -139,7 +139,7 @@ pub enum Tells {
 /// A page that was there.
 #[derive(Debug)]
 #[allow(missing_docs)]
-pub struct Telling {
+pub struct ArchivedPage {
     pub url: String,
     /// The status it was answered with; 0 where there was none.
     pub status: u16,
@@ -171,7 +171,7 @@ fn is_json(record: &Record) -> bool {
 }
 
 /// What a record tells. `is_wat`: its archive has a name of those that hold extracts.
-pub fn tells(record: &Record, is_wat: bool) -> Tells {
+pub fn record_kind(record: &Record, is_wat: bool) -> Tells {
     let is_told = match record.kind() {
         "response" | "resource" => true,
         "metadata" => is_wat || is_extract(record),
@@ -182,7 +182,7 @@ pub fn tells(record: &Record, is_wat: bool) -> Tells {
         "response" => of_response(record, url),
         "resource" => {
             let facts = content::facts(&url, record.header("content-type"), &record.block);
-            Tells::Page(Box::new(Telling { url, status: 0, server: String::new(), facts }))
+            Tells::Page(Box::new(ArchivedPage { url, status: 0, server: String::new(), facts }))
         }
         _ => of_extract(record, url),
     }
@@ -196,7 +196,7 @@ fn of_response(record: &Record, url: String) -> Tells {
     }
     let server = answer.header("server").map(short).unwrap_or_default();
     match response(record, &url) {
-        Some(it) => Tells::Page(Box::new(Telling { url, status, server, facts: it.facts })),
+        Some(it) => Tells::Page(Box::new(ArchivedPage { url, status, server, facts: it.facts })),
         None => Tells::Nothing,
     }
 }
@@ -205,7 +205,7 @@ fn of_extract(record: &Record, url: String) -> Tells {
     if let Some(extract) = wat::read(&record.block) {
         let server = extract.server().map(short).unwrap_or_default();
         let facts = extract.facts(&url);
-        return Tells::Page(Box::new(Telling { url, status: super::OK, server, facts }));
+        return Tells::Page(Box::new(ArchivedPage { url, status: super::OK, server, facts }));
     }
     match wat::record_status(&record.block) {
         wat::RecordStatus::NoAnswer => Tells::Nothing,

@@ -69,19 +69,19 @@ impl Shelf {
 
     fn archives(&self) -> Archives {
         let spec = WarcSpec { paths: vec![self.docid("")], ..WarcSpec::default() };
-        Archives::new(spec.check().unwrap(), Allowed::default())
+        Archives::new(spec.check().unwrap(), AllowedRoots::default())
     }
 }
 
-fn look(archives: &Archives, docid: &str, (version, data): (Option<&str>, &Data)) -> Looked {
-    archives.look(docid, Known { version, data })
+fn look(archives: &Archives, docid: &str, (version, data): (Option<&str>, &Data)) -> LookResult {
+    archives.look(docid, KnownVersion { version, data })
 }
 
 #[track_caller]
 fn leads(archives: &Archives, docid: &str) -> Vec<Reference> {
     match look(archives, docid, (None, &Data::new())) {
-        Looked::Container { references } => references,
-        Looked::Trouble { detail, .. } => panic!("{detail}"),
+        LookResult::Container { references } => references,
+        LookResult::Trouble { detail, .. } => panic!("{detail}"),
         _ => panic!("{docid} leads nowhere"),
     }
 }
@@ -94,17 +94,19 @@ fn handed(archives: &Archives, names: &[String], url: &str) -> Data {
 }
 
 #[track_caller]
-fn read(looked: Looked) -> Read {
+fn read(looked: LookResult) -> Read {
     match looked {
-        Looked::Read(read) => *read,
-        Looked::Trouble { detail, .. } => panic!("{detail}"),
+        LookResult::Read(read) => *read,
+        LookResult::Trouble { detail, .. } => panic!("{detail}"),
         _ => panic!("it was not read"),
     }
 }
 
 #[track_caller]
-fn fault(looked: Looked) -> (&'static str, bool, String) {
-    let Looked::Trouble { code, detail, passes } = looked else { panic!("there is no trouble") };
+fn fault(looked: LookResult) -> (&'static str, bool, String) {
+    let LookResult::Trouble { code, detail, passes } = looked else {
+        panic!("there is no trouble")
+    };
     (code, passes, detail)
 }
 
@@ -139,7 +141,7 @@ fn a_directory_leads_to_archives_and_these_to_pages_that_were_there() {
         assert_eq!((&*second.facts.text, &*second.facts.media_type), ("plain words", "text/plain"));
     }
     let link = look(&archives, &shelf.docid("link.warc.gz"), (None, &Data::new()));
-    assert!(matches!(link, Looked::Missing), "links are not followed");
+    assert!(matches!(link, LookResult::Missing), "links are not followed");
     assert!(archives.unwanted("/etc/a.warc").is_some() && archives.unwanted(ONE).is_none());
 }
 
@@ -154,15 +156,15 @@ fn a_page_is_its_newest_capture_and_falls_back_when_that_goes() {
     assert_eq!(data[CAPTURE].len(), 2, "one for each archive: {data:?}");
     let first = read(look(&archives, ONE, (None, &data)));
     assert_eq!(first.facts.title, "newest");
-    assert!(matches!(look(&archives, ONE, (Some(&first.version), &data)), Looked::Same));
+    assert!(matches!(look(&archives, ONE, (Some(&first.version), &data)), LookResult::Same));
     // Nothing outside the job's paths is read, whoever handed it.
     let other = Data::from([(CAPTURE.to_owned(), [format!("{NEW} 0 /etc/passwd.warc")].into())]);
-    assert!(matches!(look(&archives, ONE, (None, &other)), Looked::Missing));
+    assert!(matches!(look(&archives, ONE, (None, &other)), LookResult::Missing));
     std::fs::remove_file(shelf.path("new.warc.gz")).unwrap();
     let second = read(look(&archives, ONE, (Some(&first.version), &data)));
     assert_eq!(second.facts.title, "older");
     std::fs::remove_file(shelf.path("old.warc.gz")).unwrap();
-    assert!(matches!(look(&archives, ONE, (None, &data)), Looked::Missing));
+    assert!(matches!(look(&archives, ONE, (None, &data)), LookResult::Missing));
 }
 
 #[test]
@@ -182,7 +184,7 @@ fn a_long_archive_comes_in_parts() {
         read(look(&archives, &rest[0].docid, (None, &rest[0].data)));
         // The archive has become shorter: there is no such part any more.
         shelf.write(name, &pages[..1]);
-        assert!(matches!(look(&archives, &next.docid, (None, &Data::new())), Looked::Missing));
+        assert!(matches!(look(&archives, &next.docid, (None, &Data::new())), LookResult::Missing));
     }
 }
 

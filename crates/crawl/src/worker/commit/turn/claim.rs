@@ -5,12 +5,12 @@
 //! when that was looked at.
 
 use super::{Turn, TurnDone};
-use crate::frontier::Want;
-use crate::worker::ask::tasks::Claimed;
+use crate::frontier::DocumentDemand;
+use crate::worker::ask::tasks::ClaimedDocument;
 use page::ids::DocHash;
 use std::collections::{HashMap, HashSet};
 use store::ids::QueueId;
-use store::tables::bins::{self, Marked};
+use store::tables::bins::{self, MarkedBin};
 use store::tables::documents::{self, Document};
 use store::tables::job_states::RunKind;
 use store::tables::queue::sweep;
@@ -23,14 +23,19 @@ const ACTIVE_MAX: u32 = 10_000;
 
 /// What came of a want.
 pub struct ClaimDone {
-    pub want: Want,
-    pub documents: Vec<Claimed>,
+    pub want: DocumentDemand,
+    pub documents: Vec<ClaimedDocument>,
     /// There are no more.
     pub is_exhausted: bool,
 }
 
 impl Turn {
-    pub(super) fn claim(&self, tx: &mut Tx<'_>, want: Want, done: &mut TurnDone) -> Result<()> {
+    pub(super) fn claim(
+        &self,
+        tx: &mut Tx<'_>,
+        want: DocumentDemand,
+        done: &mut TurnDone,
+    ) -> Result<()> {
         let (place, part, bin) = (self.place(), self.lease.part, want.host.bin);
         // Before the documents are looked at: whatever is queued after raises it.
         let mark = bins::mark(tx, part, self.job.id, bin)?;
@@ -55,7 +60,7 @@ impl Turn {
             // Another job has them just now; a later look finds them again.
             is_exhausted = true;
         } else if is_exhausted && mark > 0 && !queue::is_held_back(tx, place, bin)? {
-            is_exhausted = bins::unmark(tx, part, Marked { job: self.job.id, bin, mark })?;
+            is_exhausted = bins::unmark(tx, part, MarkedBin { job: self.job.id, bin, mark })?;
         }
         let documents = self.with_documents(tx, claimed)?;
         done.claimed.push(ClaimDone { want, documents, is_exhausted });
@@ -67,7 +72,7 @@ impl Turn {
         &self,
         tx: &mut Tx<'_>,
         entries: Vec<Entry>,
-    ) -> Result<Vec<Claimed>> {
+    ) -> Result<Vec<ClaimedDocument>> {
         let keys: Vec<DocHash> = entries.iter().map(|entry| entry.dochash).collect();
         let known = documents::load(tx, self.lease.part, self.job.connection, &keys)?;
         let mut known: HashMap<DocHash, Document> =
@@ -98,7 +103,7 @@ impl Turn {
             let known = known.remove(&entry.dochash).map(Box::new);
             let too_far = far.remove(&entry.dochash);
             let data = data.remove(&entry.dochash).unwrap_or_default();
-            Claimed { entry, known, token, too_far, data }
+            ClaimedDocument { entry, known, token, too_far, data }
         };
         Ok(entries.into_iter().map(with).collect())
     }

@@ -5,7 +5,7 @@
 
 use super::{Turn, TurnDone};
 use crate::conduct::cleans;
-use crate::worker::ask::tasks::Claimed;
+use crate::worker::ask::tasks::ClaimedDocument;
 use page::ids::DocHash;
 use std::collections::HashMap;
 use store::ids::QueueId;
@@ -19,7 +19,7 @@ const SWEEP_DOCUMENTS: u32 = 200;
 
 /// A document that is to be swept.
 pub struct SweptDocument {
-    pub claimed: Claimed,
+    pub claimed: ClaimedDocument,
     /// Whether another job keeps it.
     pub is_shared: bool,
     /// Its mark, if its removal was released.
@@ -69,7 +69,7 @@ impl Turn {
         };
         marks.retain(|_, mark| mark.round <= released);
         let claimed = self.with_documents(tx, entries)?;
-        let with = |claimed: Claimed| SweptDocument {
+        let with = |claimed: ClaimedDocument| SweptDocument {
             is_shared: shared.contains(&claimed.entry.dochash),
             released: marks.remove(&claimed.entry.id),
             claimed,

@@ -5,17 +5,17 @@
 
 use super::{OpenChunk, Turn, TurnDone, woken_bins};
 use crate::batch::Batch;
-use crate::ingest::{self, Committing};
+use crate::ingest::{self, IngestCommit};
 use crate::worker::commit::effects::Effects;
-use crate::worker::commit::prepare::Prepared;
+use crate::worker::commit::prepare::PreparedCommit;
 use std::collections::BTreeSet;
 use store::ids::{BinId, CommitNumber, QueueId};
 use store::objects::{ChunkKey, ObjectPath};
 use store::panics::FaultPoint;
-use store::tables::chunks::Opening;
+use store::tables::chunks::ChunkOpening;
 use store::tables::documents::{self, Document};
 use store::tables::leases;
-use store::tables::objects::{self as object_rows, Kind};
+use store::tables::objects::{self as object_rows, ObjectKind};
 use store::tables::queue::{self, Presences};
 use store::tables::removals;
 use store::tables::{addresses, bins, chunks, events, history, robots, traps};
@@ -25,7 +25,7 @@ impl Turn {
     pub(super) fn transact(
         &self,
         tx: &mut Tx<'_>,
-        prepared: Option<&Prepared>,
+        prepared: Option<&PreparedCommit>,
         effects: &Effects,
         done: &mut TurnDone,
     ) -> Result<()> {
@@ -53,7 +53,7 @@ impl Turn {
             let batch = &commit.batch;
             self.write_documents(tx, batch)?;
             self.publish_files(tx, commit.chunk, prepared)?;
-            let at = Committing { ids: &self.ids, part, seq, now_ms: self.now_ms };
+            let at = IngestCommit { ids: &self.ids, part, seq, now_ms: self.now_ms };
             ingest::commit(tx, at, &self.job, batch)?;
             let visits: Vec<_> = batch.hosts.visits.values().cloned().collect();
             bins::visited(tx, part, &visits)?;
@@ -119,7 +119,12 @@ impl Turn {
 
     /// The objects of the chunk are there; those that were announced and are not needed are
     /// forgotten.
-    fn publish_files(&self, tx: &mut Tx<'_>, chunk: OpenChunk, prepared: &Prepared) -> Result<()> {
+    fn publish_files(
+        &self,
+        tx: &mut Tx<'_>,
+        chunk: OpenChunk,
+        prepared: &PreparedCommit,
+    ) -> Result<()> {
         let part = self.lease.part;
         for file in prepared.facts.iter().chain(&prepared.bodies) {
             file.written.publish(tx, self.now_ms)?;
@@ -141,7 +146,7 @@ impl Turn {
         }
         let part = self.lease.part;
         let OpenChunk { id: chunk, claim, .. } = self.open;
-        let opening = Opening { chunk, claim, job: self.job.id, run: self.job.run };
+        let opening = ChunkOpening { chunk, claim, job: self.job.id, run: self.job.run };
         chunks::open_for(tx, &self.lease, opening, self.now_ms)?;
         done.is_open = true;
         if !self.open.announces {
@@ -149,10 +154,17 @@ impl Turn {
         }
         let key = ChunkKey::new(part, self.open.id)?;
         let facts = ObjectPath::facts(key);
-        object_rows::stage(tx, part, self.open.facts, Kind::Facts, facts.as_str(), self.now_ms)?;
+        object_rows::stage(
+            tx,
+            part,
+            self.open.facts,
+            ObjectKind::Facts,
+            facts.as_str(),
+            self.now_ms,
+        )?;
         if let Some(bodies) = self.open.bodies {
             let path = ObjectPath::bodies(key);
-            object_rows::stage(tx, part, bodies, Kind::Bodies, path.as_str(), self.now_ms)?;
+            object_rows::stage(tx, part, bodies, ObjectKind::Bodies, path.as_str(), self.now_ms)?;
         }
         Ok(())
     }

@@ -5,17 +5,17 @@ use super::*;
 use crate::begin;
 use crate::conduct::{self, Attends, NoObserver};
 use crate::connectors::files;
-use crate::lifecycle::Event;
+use crate::lifecycle::JobEvent;
 use crate::worker::progress::Progress;
-use crate::worker::{Ended, Settings, Worker, WorkerDeps};
+use crate::worker::{CrawlEnd, Worker, WorkerDeps, WorkerSettings};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use store::ids::{CommitNumber, ConnectionId, IdMaker, JobId, NodeId};
 use store::objects::{Location, Objects};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::jobs::{self, Job};
-use store::tables::leases::{self, Asking};
+use store::tables::leases::{self, LeaseRequest};
 use store::tables::nodes::{self, NewNode};
 use store::tables::{counters, registrations, settings};
 use store::testing::both_databases;
@@ -34,8 +34,8 @@ fn parts() -> impl Iterator<Item = Part> {
     (0..i64::from(PARTS)).map(Part)
 }
 
-fn asking(name: &str, now_ms: i64, lease_ms: i64) -> Asking {
-    Asking { node: NodeId(900), node_name: name.into(), now_ms, lease_ms, skew_ms: 0 }
+fn asking(name: &str, now_ms: i64, lease_ms: i64) -> LeaseRequest {
+    LeaseRequest { node: NodeId(900), node_name: name.into(), now_ms, lease_ms, skew_ms: 0 }
 }
 
 /// A job over some directories that has been told to start, in parts with commits of which
@@ -55,10 +55,10 @@ fn made(db: &Db, folder: &std::path::Path, consumer_lease_ms: i64) -> Result<()>
         settings::freeze(tx, PARTS)?;
         registrations::register(tx, &files::CONNECTOR, 0)?;
         let connection = Connection::new(ConnectionId(1), "disk", files::CONNECTOR.name);
-        connections::save(tx, Kind::Repository, &connection, 0)?;
+        connections::save(tx, ConnectionKind::Repository, &connection, 0)?;
         let job = Job { docspec: docspec.clone(), ..Job::new(JOB, "disk", ConnectionId(1)) };
         jobs::save(tx, &job, 0)?;
-        conduct::change(tx, JOB, &Event::Start { minimal: false }, clock::now_ms())?;
+        conduct::change(tx, JOB, &JobEvent::Start { minimal: false }, clock::now_ms())?;
         Ok(())
     })?;
     db.write(move |tx| {
@@ -78,7 +78,7 @@ fn made(db: &Db, folder: &std::path::Path, consumer_lease_ms: i64) -> Result<()>
 }
 
 /// A worker at work until no job has anything to do.
-fn work(db: &Db, objects: &Objects) -> Result<(Arc<Progress>, JoinHandle<Result<Ended>>)> {
+fn work(db: &Db, objects: &Objects) -> Result<(Arc<Progress>, JoinHandle<Result<CrawlEnd>>)> {
     let node =
         NewNode { name: "one".into(), roles: "crawl".into(), address: None, version: "0".into() };
     let node = db.write(move |tx| nodes::register(tx, &node, clock::now_ms()))?;
@@ -91,7 +91,7 @@ fn work(db: &Db, objects: &Objects) -> Result<(Arc<Progress>, JoinHandle<Result<
         progress: progress.clone(),
         observer: Arc::new(NoObserver),
     };
-    let mut settings = Settings::new("one", 4).with_lease(1_000);
+    let mut settings = WorkerSettings::new("one", 4).with_lease(1_000);
     settings.until_idle = true;
     let usual = crate::definitions::WebSpec::default();
     (settings.fetch.agent, settings.fetch.contact) = (usual.agent, usual.contact);
@@ -149,7 +149,7 @@ fn a_part_whose_consumer_is_behind_waits_for_it_and_says_so() {
         assert!(!worker.is_finished(), "a run does not end because of what waits here");
 
         catch_up(db, last, LAG_CHUNKS_ENOUGH)?;
-        assert_eq!(worker.join().unwrap()?, Ended::Finished { left: 0 });
+        assert_eq!(worker.join().unwrap()?, CrawlEnd::Finished { left: 0 });
         assert_eq!(said(), None);
         let done: i64 = parts().map(|part| documents(db, part).1).sum();
         assert!(done >= i64::try_from(ROOTS).unwrap(), "{done}");
@@ -164,7 +164,7 @@ fn a_consumer_that_nobody_runs_is_not_waited_for() {
         let objects = Objects::open(&Location::Directory(folder.path().join("objects")))?;
         made(db, folder.path(), 0)?;
         let (progress, worker) = work(db, &objects)?;
-        assert_eq!(worker.join().unwrap()?, Ended::Finished { left: 0 });
+        assert_eq!(worker.join().unwrap()?, CrawlEnd::Finished { left: 0 });
         assert_eq!(progress.take_notices(), [""; 0]);
         assert!(parts().all(|part| documents(db, part).0 == 0));
         Ok(())

@@ -106,7 +106,7 @@ fn the_parts_of_a_dead_process_whose_clock_was_ahead_are_taken_over() {
     both_databases(|db| {
         db.write(|tx| {
             settings::freeze(tx, PARTS)?;
-            let asking = Asking {
+            let asking = LeaseRequest {
                 node: NodeId(900),
                 node_name: "dead".into(),
                 now_ms: clock::now_ms() + 7_200_000,

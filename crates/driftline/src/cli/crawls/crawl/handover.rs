@@ -20,15 +20,15 @@ use crate::verbs::crawl::{CrawlProgress, HandOverCrawl};
 use crate::verbs::jobs::actions::{ActOnJob, ActRequest, JobAction};
 use crate::verbs::jobs::job_status;
 use ::crawl::begin::Begun;
-use ::crawl::worker::progress::Counted;
-use ::crawl::worker::{self, Ended};
+use ::crawl::worker::progress::ProgressCounts;
+use ::crawl::worker::{self, CrawlEnd};
 use anyhow::bail;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use store::Db;
 use store::ids::JobId;
-use store::tables::job_states::{self, Phase, State};
+use store::tables::job_states::{self, JobState, Phase};
 use store::tables::jobs;
 
 /// A crawl that another process carries out.
@@ -41,7 +41,7 @@ pub struct HandedOverCrawl<'a> {
 /// What came of it.
 pub struct CrawlOutcome {
     pub summary: CrawlSummary,
-    pub ended: Ended,
+    pub ended: CrawlEnd,
     /// The rows, to look at.
     pub db: Db,
 }
@@ -52,7 +52,7 @@ struct WatchedCrawl {
     db: Db,
     accepted: HandoverAccepted,
     begun: Begun,
-    did: Counted,
+    did: ProgressCounts,
     line: ProgressLine,
     /// What was waited for when it was last said.
     noted: Option<String>,
@@ -68,12 +68,12 @@ impl WatchedCrawl {
     }
 
     /// How the run has ended; `None` while it is under way.
-    fn ended(&self) -> anyhow::Result<Option<Ended>> {
+    fn ended(&self) -> anyhow::Result<Option<CrawlEnd>> {
         let (job, run) = (self.begun.job, self.begun.run);
         Ok(self.db.read(move |tx| worker::run_end(tx, job, run))?)
     }
 
-    fn show(&mut self, state: &State) {
+    fn show(&mut self, state: &JobState) {
         let is_plain = state.is_active() && !state.waiting && !state.paused;
         if self.did.waiting_for.is_none() && !is_plain {
             self.did.waiting_for = Some(format!("the job is {}", job_status::word(state)));
@@ -104,7 +104,7 @@ impl HandedOverCrawl<'_> {
         let db = self.place.rows()?;
         let begun = self.wait_for_begin(&db, &accepted, &signal)?;
         announce(&begun);
-        let (did, noted) = (Counted::default(), None);
+        let (did, noted) = (ProgressCounts::default(), None);
         let line = ProgressLine::new(self.place.json());
         let mut watched = WatchedCrawl { db, accepted, begun, did, line, noted };
         let ended = self.watch(&mut watched, &signal);
@@ -165,7 +165,7 @@ impl HandedOverCrawl<'_> {
         Ok(begun.begun(accepted))
     }
 
-    fn watch(&self, watched: &mut WatchedCrawl, signal: &Signal) -> anyhow::Result<Ended> {
+    fn watch(&self, watched: &mut WatchedCrawl, signal: &Signal) -> anyhow::Result<CrawlEnd> {
         let (mut is_pausing, mut failures) = (false, 0);
         loop {
             // The rows are looked at before the counts, which are whole when the run is over.
@@ -189,7 +189,7 @@ impl HandedOverCrawl<'_> {
                 if is_past_stopping(&state) {
                     let name = self.name();
                     watched.line.note(&format!("all is fetched; {name} brings the run to its end"));
-                    return Ok(Ended::Stopped);
+                    return Ok(CrawlEnd::Stopped);
                 }
                 is_pausing = self.pause()?;
             }
@@ -199,7 +199,7 @@ impl HandedOverCrawl<'_> {
     }
 
     /// How a run stands whose process has ended.
-    fn left_alone(&self, watched: &mut WatchedCrawl) -> anyhow::Result<Ended> {
+    fn left_alone(&self, watched: &mut WatchedCrawl) -> anyhow::Result<CrawlEnd> {
         if let Some(ended) = watched.ended()? {
             return Ok(ended);
         }
@@ -207,7 +207,7 @@ impl HandedOverCrawl<'_> {
         watched.line.note(&format!(
             "{name} has ended before the run was over; the same command goes on with it"
         ));
-        Ok(Ended::Stopped)
+        Ok(CrawlEnd::Stopped)
     }
 
     /// Has the job paused. False if that is not possible yet: it may be starting up.
@@ -253,7 +253,7 @@ impl Signal {
 }
 
 /// Whether a run has nothing more to fetch, so that there is nothing to stop.
-fn is_past_stopping(state: &State) -> bool {
+fn is_past_stopping(state: &JobState) -> bool {
     matches!(state.phase, Phase::ShuttingDown | Phase::ReadyForNotify | Phase::Notifying)
 }
 

@@ -7,7 +7,7 @@
 use crate::cli::terminal::{self, LiveLine, Part};
 use crate::stderr;
 use crate::text::{count, shown, size_of, span};
-use ::crawl::worker::progress::{Counted, Progress};
+use ::crawl::worker::progress::{Progress, ProgressCounts};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -147,7 +147,7 @@ impl ProgressLine {
         }
     }
 
-    pub fn draw(&mut self, counted: &Counted, standing: &LiveStatus) {
+    pub fn draw(&mut self, counted: &ProgressCounts, standing: &LiveStatus) {
         let rate = self.rate(counted.documents());
         let spent = self.since.elapsed();
         let Some(live) = &mut self.live else { return };
@@ -171,7 +171,7 @@ impl ProgressLine {
 }
 
 /// What the line tells, the more important first.
-fn parts(counted: &Counted, standing: &LiveStatus, rate: f64, spent: Duration) -> Vec<Part> {
+fn parts(counted: &ProgressCounts, standing: &LiveStatus, rate: f64, spent: Duration) -> Vec<Part> {
     let span_of = |time: Duration| span(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
     let mut parts = vec![Part::whole(count(counted.documents().cast_signed(), "document"))];
     if let Some(open) = standing.open {
@@ -203,8 +203,12 @@ mod tests {
 
     fn shown_in(columns: usize, waiting_for: Option<&str>) -> String {
         let waiting_for = waiting_for.map(str::to_owned);
-        let counted =
-            Counted { added: 123_456, bytes: 9_876_543_210, waiting_for, ..Counted::default() };
+        let counted = ProgressCounts {
+            added: 123_456,
+            bytes: 9_876_543_210,
+            waiting_for,
+            ..ProgressCounts::default()
+        };
         let standing = LiveStatus { open: Some(7_654_321), behind: 1_234 };
         let parts = parts(&counted, &standing, 123.4, Duration::from_secs(7_200));
         terminal::fitted(&parts, columns)

@@ -11,8 +11,8 @@ use crate::verbs::jobs::removals as held_removals;
 use crate::verbs::jobs::removals::HeldRemovals;
 use crate::verbs::status::endless::{self, Endless};
 use ::crawl::fetch::sentences;
-use ::crawl::worker::Ended;
-use ::crawl::worker::progress::{Counted, ErrorGroup};
+use ::crawl::worker::CrawlEnd;
+use ::crawl::worker::progress::{ErrorGroup, ProgressCounts};
 use outputs::delays::Delays;
 use std::collections::BTreeMap;
 use store::Db;
@@ -33,7 +33,7 @@ pub struct CrawlSummary {
     /// What all processes did in the run.
     whole_run: WholeRun,
     /// What this process did.
-    did: Counted,
+    did: ProgressCounts,
     failed: u64,
     slowest_hosts: Vec<Slow>,
     /// Removals that wait for a person's decision.
@@ -88,10 +88,10 @@ impl CrawlSummary {
             Ok((counters::of_job(tx, job)?, endless, WholeRun::read(tx, job, run)?, held))
         })?;
         let (ended, left) = match ended {
-            Ended::Finished { left } => ("finished", *left),
-            Ended::Stopped => ("stopped", 0),
-            Ended::Aborted => ("aborted", 0),
-            Ended::Replaced => ("replaced", 0),
+            CrawlEnd::Finished { left } => ("finished", *left),
+            CrawlEnd::Stopped => ("stopped", 0),
+            CrawlEnd::Aborted => ("aborted", 0),
+            CrawlEnd::Replaced => ("replaced", 0),
         };
         let slowest_hosts = did
             .slowest(EXAMPLES_MAX)

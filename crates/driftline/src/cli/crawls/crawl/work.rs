@@ -10,8 +10,8 @@ use crate::place::OpenPlace;
 use ::crawl::begin::{self, Begun};
 use ::crawl::conduct::Attends;
 use ::crawl::definitions::WebSpec;
-use ::crawl::worker::progress::{Counted, Progress};
-use ::crawl::worker::{Ended, ROLE as CRAWL_ROLE, Settings, Worker, WorkerDeps};
+use ::crawl::worker::progress::{Progress, ProgressCounts};
+use ::crawl::worker::{CrawlEnd, ROLE as CRAWL_ROLE, Worker, WorkerDeps, WorkerSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use store::clock;
@@ -27,7 +27,7 @@ pub struct CrawlWork<'a> {
     pub name: &'a str,
     /// What it is told.
     pub spec: &'a WebSpec,
-    pub settings: Settings,
+    pub settings: WorkerSettings,
     /// Whether nothing is shown meanwhile.
     pub quiet: bool,
 }
@@ -35,8 +35,8 @@ pub struct CrawlWork<'a> {
 pub struct CrawlWorkDone {
     pub begun: Begun,
     /// What this process did.
-    pub did: Counted,
-    pub ended: Ended,
+    pub did: ProgressCounts,
+    pub ended: CrawlEnd,
     /// From the commits of chunks until they were visible in the indexes.
     pub visible: Visible,
 }

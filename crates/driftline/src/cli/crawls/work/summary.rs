@@ -5,8 +5,8 @@
 
 use super::WorkOutcome;
 use crate::text::{count, shown};
-use ::crawl::worker::Ended;
-use ::crawl::worker::progress::Counted;
+use ::crawl::worker::CrawlEnd;
+use ::crawl::worker::progress::ProgressCounts;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use store::ids::{JobId, Run};
@@ -63,7 +63,7 @@ pub struct WorkSummary {
     /// How many of them failed.
     failed_runs: usize,
     /// What this process did.
-    did: Counted,
+    did: ProgressCounts,
     /// Documents that this process has given up.
     failed: u64,
     /// Jobs whose outputs have not taken everything.
@@ -116,7 +116,7 @@ impl WorkSummary {
         })?;
         let WorkOutcome { ended, did } = worked;
         Ok(WorkSummary {
-            ended: if matches!(ended, Ended::Finished { .. }) { "idle" } else { "stopped" },
+            ended: if matches!(ended, CrawlEnd::Finished { .. }) { "idle" } else { "stopped" },
             failed_runs: runs.iter().filter(|run| run.failed).count(),
             runs,
             failed: did.failed(),
@@ -203,7 +203,7 @@ mod tests {
     fn a_summary_names_what_failed_and_which_outputs_are_in_trouble() {
         let runs = vec![run("aborted", Some("no disk"), false), run("done", None, false)];
         let trouble = TroubledOutputs { job: "docs".into(), undelivered: 1, given_up: 2 };
-        let did = Counted { added: 5, updated: 1, ..Counted::default() };
+        let did = ProgressCounts { added: 5, updated: 1, ..ProgressCounts::default() };
         let (failed_runs, outputs) = (1, vec![trouble]);
         let waiting_for = Some("output copy".to_owned());
         let summary = WorkSummary {

@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use store::datadir::Layout;
-use store::disk::{self, Room};
+use store::disk::{self, DiskSpace};
 
 /// Free bytes that a crawl likes to have, and below which it would soon stop.
 const FREE_BYTES: (u64, u64) = (5 << 30, disk::RESERVE_BYTES);
@@ -119,7 +119,7 @@ fn room(root: &Path) -> Vec<Check> {
     vec![space(found), inodes]
 }
 
-fn space(found: Room) -> Check {
+fn space(found: DiskSpace) -> Check {
     const NAME: &str = "disk space";
     let bytes = |count: u64| size(i64::try_from(count).unwrap_or(i64::MAX));
     let percent = found.free_percent();
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_disk_must_have_room_in_bytes_and_in_percent() {
         let of = |free_bytes: u64, bytes: u64| {
-            space(Room { free_bytes, bytes, free_files: None }).verdict
+            space(DiskSpace { free_bytes, bytes, free_files: None }).verdict
         };
         assert_eq!(of(50 << 30, 100 << 30), CheckStatus::Ok);
         assert_eq!(of(7 << 30, 100 << 30), CheckStatus::Warn);

@@ -6,7 +6,7 @@
 use crate::text::{date, shown, size};
 use crate::verbs::doctor::check::{Advice, Check, Measure};
 use crawl::definitions::WebSpec;
-use crawl::fetch::{Fetcher, Limits, Lookup, Settings};
+use crawl::fetch::{Fetcher, FetcherSettings, Limits, Lookup};
 use rustix::process::{Resource, getrlimit};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::sync_channel;
@@ -119,12 +119,12 @@ fn resolver(settings: Option<&str>) -> Check {
 fn tls() -> Check {
     const NAME: &str = "TLS";
     let spec = WebSpec::default();
-    let settings = Settings {
+    let settings = FetcherSettings {
         agent: spec.agent,
         contact: spec.contact,
         limits: Limits::default(),
         lookup: Lookup::System,
-        ..Settings::default()
+        ..FetcherSettings::default()
     };
     match Fetcher::new(settings) {
         Ok(_) => Check::ok(NAME, "Mozilla's certificate authorities, built in"),

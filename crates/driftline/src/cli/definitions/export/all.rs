@@ -16,7 +16,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::tables::connections::Kind;
+use store::tables::connections::ConnectionKind;
 
 #[derive(ClapArgs)]
 pub struct AllArgs {
@@ -56,7 +56,7 @@ pub fn run(args: AllArgs) -> anyhow::Result<ExitCode> {
         Some(path) => {
             write(path, &text, args.secrets)?;
             let connections: usize =
-                Kind::ALL.iter().map(|kind| found.connections.of(*kind).len()).sum();
+                ConnectionKind::ALL.iter().map(|kind| found.connections.of(*kind).len()).sum();
             let jobs = found.jobs.len();
             let file = path.display().to_string();
             say(&match args.place.json() {

@@ -9,10 +9,10 @@ use page::ids::{bin_of, part_of};
 use store::Db;
 use store::ids::{BinId, ConnectionId, JobId, Part, Run};
 use store::tables::bins::{self, Visit};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::jobs::{self, Job};
-use store::tables::queue::{self, Adding, Candidate, Place as QueuePlace};
-use store::tables::robots::{self, Stored};
+use store::tables::queue::{self, AddContext, Candidate, Place as QueuePlace};
+use store::tables::robots::{self, StoredRobots};
 use store::tables::settings;
 use store::tables::throttles::{self, Throttle};
 use store::testing::{both_databases, candidate};
@@ -45,7 +45,7 @@ fn fill(db: &Db) -> store::Result<()> {
             let documents: Vec<Candidate> =
                 (0..number).map(|n| Candidate { seed: true, ..document(n) }).collect();
             let place = QueuePlace { part, job: JobId(1 + number % 2) };
-            let adding = Adding { place, run: Run(1), now_ms: 0, room: None };
+            let adding = AddContext { place, run: Run(1), now_ms: 0, room: None };
             queue::add(tx, adding, &documents)?;
             bins::visited(tx, part, &[visit(&host, number)])
         })?;
@@ -119,7 +119,7 @@ fn one_host_is_shown_with_its_robots_and_its_breaker() {
     both_databases(|db| {
         fill(db)?;
         let body = b"User-agent: *\nDisallow: /\nCrawl-delay: 7\nSitemap: http://h3.example/s\n";
-        let stored = Stored {
+        let stored = StoredRobots {
             origin: "http://h3.example".into(),
             status: Some(200),
             body: Some(body.to_vec()),
@@ -129,7 +129,7 @@ fn one_host_is_shown_with_its_robots_and_its_breaker() {
             failing_ms: None,
             expires_ms: NOW_MS + 5_000,
         };
-        let closed = Stored {
+        let closed = StoredRobots {
             origin: "https://h3.example:8443".into(),
             status: None,
             body: None,
@@ -184,7 +184,7 @@ fn one_host_is_shown_with_what_connections_allow_it() {
         };
         db.write(move |tx| {
             let web = Connection::new(ConnectionId(1), "web", "web");
-            connections::save(tx, Kind::Repository, &web, 1)?;
+            connections::save(tx, ConnectionKind::Repository, &web, 1)?;
             let list = [throttle(r"^h1\.", 0.0), throttle("^h[12]", 12.0 / 60_000.0)];
             throttles::replace(tx, ConnectionId(1), &list)
         })?;

@@ -159,10 +159,10 @@ fn print_end(args: &Args, found: Option<&SeenState>, end: End, begun: Instant) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store::tables::job_states::{Phase, State};
+    use store::tables::job_states::{JobState, Phase};
 
-    fn at(change: impl Fn(&mut State)) -> Option<SeenState> {
-        let mut state = State::default();
+    fn at(change: impl Fn(&mut JobState)) -> Option<SeenState> {
+        let mut state = JobState::default();
         change(&mut state);
         Some(SeenState::from(&state))
     }

@@ -11,7 +11,7 @@ use crate::verbs::paging::LIST_LIMIT_MAX;
 use anyhow::{Context, ensure};
 use clap::{Args as ClapArgs, Subcommand};
 use std::path::PathBuf;
-use store::tables::standings::{State, Status};
+use store::tables::document_status::{State, Status};
 
 /// Report what was done, and the state of documents
 #[derive(ClapArgs)]

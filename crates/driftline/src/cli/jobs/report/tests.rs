@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use store::Db;
 use store::ids::{ConnectionId, JobId, Part};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::history::{self as table, Activity};
 use store::tables::jobs::{self, Job};
 use store::tables::settings;
@@ -26,7 +26,7 @@ const BEGIN_MS: i64 = 400_000 * HOUR_MS;
 fn prepare(db: &Db) -> store::Result<()> {
     db.write(|tx| {
         settings::freeze(tx, 2)?;
-        connections::save(tx, Kind::Repository, &Connection::new(WEB, "web", "web"), 1)?;
+        connections::save(tx, ConnectionKind::Repository, &Connection::new(WEB, "web", "web"), 1)?;
         jobs::save(tx, &Job::new(JobId(1), "one", WEB), 1)?;
         jobs::save(tx, &Job::new(JobId(2), "two", WEB), 1)
     })
@@ -295,7 +295,7 @@ fn a_long_history_is_looked_at_within_bounds() {
 /// Documents of two jobs, in both parts.
 fn fill_queue(db: &Db) -> store::Result<()> {
     use store::ids::{BinId, Run};
-    use store::tables::queue::{self, Adding, Candidate, Place, ReasonCode};
+    use store::tables::queue::{self, AddContext, Candidate, Place, ReasonCode};
     use store::testing::candidate;
     db.write(|tx| {
         for number in 0..90_i64 {
@@ -308,7 +308,7 @@ fn fill_queue(db: &Db) -> store::Result<()> {
                 ..candidate(number, format!("http://{host}/{number}"), &host)
             };
             let place = Place { part: Part(number % 2), job: JobId(1 + number % 5 / 4) };
-            let adding = Adding { place, run: Run(1), now_ms: 1, room: None };
+            let adding = AddContext { place, run: Run(1), now_ms: 1, room: None };
             queue::add(tx, adding, &[candidate])?;
         }
         Ok(())

@@ -6,7 +6,7 @@
 //! change of its own, so that its old links go.
 
 use super::source::SourceItem;
-use ::crawl::connectors::warc::archive::stream::{self, Telling, Tells};
+use ::crawl::connectors::warc::archive::stream::{self, ArchivedPage, Tells};
 use outputs::links::{PageChange, PageContent, What, pages};
 use page::domain::SuffixList;
 use page::outlinks::{self, LinkPolicy, OutLink};
@@ -98,7 +98,7 @@ impl ConversionRules<'_> {
 
     fn record(&self, record: &Record) -> RecordMeaning {
         let date_ms = date_ms(record.header("WARC-Date"));
-        match stream::tells(record, self.is_wat) {
+        match stream::record_kind(record, self.is_wat) {
             Tells::Nothing => RecordMeaning::Nothing,
             Tells::Unreadable => RecordMeaning::Unreadable,
             Tells::Gone { url, why } => match outlinks::of(&url, &[], self.policy, self.list) {
@@ -109,8 +109,8 @@ impl ConversionRules<'_> {
         }
     }
 
-    fn page(&self, captured: Telling, date_ms: i64) -> RecordMeaning {
-        let Telling { url, status, server, facts } = captured;
+    fn page(&self, captured: ArchivedPage, date_ms: i64) -> RecordMeaning {
+        let ArchivedPage { url, status, server, facts } = captured;
         let Some(page) = outlinks::of(&url, &facts.links, self.policy, self.list) else {
             return RecordMeaning::Nothing;
         };

@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::path::Path;
 use store::chunkfile::ChunkKey;
 use store::chunkfile::warc::{self, Capture, Record, RecordId};
-use store::sorted::{Embedded, Place as Files};
+use store::sorted::{EmbeddedMap, MapLocation as Files};
 
 const ONE: &str = "https://a.com/1";
 const TWO: &str = "https://a.com/2";
@@ -80,7 +80,7 @@ impl Scene {
     fn new() -> Scene {
         let folder = tempfile::tempdir().unwrap();
         let files = Files { path: folder.path().join("links"), families: keys::FAMILIES };
-        let index = LinkIndex::new(Arc::new(Embedded::open(&files).unwrap()), 4);
+        let index = LinkIndex::new(Arc::new(EmbeddedMap::open(&files).unwrap()), 4);
         Scene { index, folder }
     }
 

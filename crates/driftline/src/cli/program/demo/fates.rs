@@ -88,7 +88,7 @@ fn changes(
             let Some(last) = page.last() else { break };
             seq = last.seq;
             let of_run =
-                |chunk: &chunks::Committed| (chunk.job, chunk.run) == (begun.job, begun.run);
+                |chunk: &chunks::CommittedChunk| (chunk.job, chunk.run) == (begun.job, begun.run);
             for chunk in page.into_iter().filter(of_run) {
                 let Some(facts) = pack::read_facts(db, objects, part, chunk.facts)? else {
                     continue;

@@ -13,7 +13,7 @@ use crate::demo_site;
 use crate::loopback_web::Visit;
 use ::crawl::definitions::WebSpec;
 use ::crawl::fetch::Lookup;
-use ::crawl::worker::{Ended, Settings};
+use ::crawl::worker::{CrawlEnd, WorkerSettings};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -58,7 +58,7 @@ pub fn crawl(stage: &mut DemoStage) -> anyhow::Result<()> {
         ..WebSpec::default()
     };
     let spec = spec.check()?;
-    let mut settings = Settings::new(NODE_NAME, spec.concurrency);
+    let mut settings = WorkerSettings::new(NODE_NAME, spec.concurrency);
     settings.fetch.agent = spec.agent.clone();
     settings.fetch.contact = spec.contact.clone();
     settings.fetch.lookup = Lookup::Given(Arc::new(|name| {
@@ -76,9 +76,9 @@ pub fn crawl(stage: &mut DemoStage) -> anyhow::Result<()> {
     let worked = work.run(|_| Ok(()))?;
     let took = began.elapsed();
     match worked.ended {
-        Ended::Finished { .. } => {}
-        Ended::Stopped | Ended::Aborted => return Ok(()),
-        Ended::Replaced => anyhow::bail!("another process works on the demo's directory"),
+        CrawlEnd::Finished { .. } => {}
+        CrawlEnd::Stopped | CrawlEnd::Aborted => return Ok(()),
+        CrawlEnd::Replaced => anyhow::bail!("another process works on the demo's directory"),
     }
     let found = fates::read(stage, &worked.begun)?;
     let summary = CrawlSummary::read(&stage.held.db, JOB, &worked)?;

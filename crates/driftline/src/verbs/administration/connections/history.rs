@@ -7,7 +7,7 @@ use super::{ConnectionName, find};
 use crate::text::shown;
 use crate::verbs::changes::{ChangeContext, ChangeResult};
 use store::Tx;
-use store::tables::connections::{Connection, Kind};
+use store::tables::connections::{Connection, ConnectionKind};
 use store::tables::history;
 
 /// Activities that are forgotten in one step, and steps of one piece: a few seconds.
@@ -36,9 +36,9 @@ pub(super) fn piece(
 
 /// The repository connection of a name.
 fn repository(tx: &mut Tx<'_>, one: &ConnectionName) -> store::Result<Connection> {
-    let kind = one.kind.clone().or_else(|| Some(Kind::Repository.name().to_owned()));
+    let kind = one.kind.clone().or_else(|| Some(ConnectionKind::Repository.name().to_owned()));
     match find(tx, &ConnectionName { kind, name: one.name.clone() })? {
-        (Kind::Repository, it) => Ok(it),
+        (ConnectionKind::Repository, it) => Ok(it),
         (kind, it) => Err(store::Error::Refused(format!(
             "{} is a connection of kind {}; only repositories have a history",
             shown(&it.name),

@@ -5,7 +5,7 @@ use crate::catalog::{self, typed};
 use crate::definitions;
 use crate::verbs::context::VerbContext;
 use store::Tx;
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::registrations;
 
 /// Connections of a kind listed at most.
@@ -25,8 +25,10 @@ pub fn answer(
             found.push(look(tx, kind, &it)?);
             return Ok(found);
         }
-        let wanted = request.kind.as_deref().and_then(Kind::parse);
-        for kind in Kind::ALL.into_iter().filter(|kind| wanted.is_none_or(|it| *kind == it)) {
+        let wanted = request.kind.as_deref().and_then(ConnectionKind::parse);
+        for kind in
+            ConnectionKind::ALL.into_iter().filter(|kind| wanted.is_none_or(|it| *kind == it))
+        {
             for it in connections::list(tx, kind, "", LISTED_MAX)? {
                 found.push(look(tx, kind, &it)?);
             }
@@ -41,8 +43,11 @@ pub fn answer(
 
 /// Opens a connection. Why it cannot be used, if it cannot.
 fn tried(context: &VerbContext, it: &ShownConnection) -> anyhow::Result<Option<String>> {
-    let (kind, name) = (Kind::parse(&it.kind), it.name.clone());
-    let Some(kind @ (Kind::Repository | Kind::Output | Kind::Notification)) = kind else {
+    let (kind, name) = (ConnectionKind::parse(&it.kind), it.name.clone());
+    let Some(
+        kind @ (ConnectionKind::Repository | ConnectionKind::Output | ConnectionKind::Notification),
+    ) = kind
+    else {
         // Others say what they reach in their jobs.
         return Ok(None);
     };
@@ -50,8 +55,8 @@ fn tried(context: &VerbContext, it: &ShownConnection) -> anyhow::Result<Option<S
     let Some(known) = known else { return Ok(None) };
     let (class, config) = (&known.classname, &known.config);
     let tried = match kind {
-        Kind::Repository => crawl::connectors::open(class, config),
-        Kind::Notification => outputs::notifications::open(class, config)
+        ConnectionKind::Repository => crawl::connectors::open(class, config),
+        ConnectionKind::Notification => outputs::notifications::open(class, config)
             .and_then(|mut it| it.check().map_err(|away| away.why)),
         _ => outputs::connectors::open(class, config)
             .and_then(|mut it| it.check().map_err(|away| away.why)),
@@ -59,7 +64,7 @@ fn tried(context: &VerbContext, it: &ShownConnection) -> anyhow::Result<Option<S
     Ok(tried.err())
 }
 
-fn look(tx: &mut Tx<'_>, kind: Kind, it: &Connection) -> store::Result<ShownConnection> {
+fn look(tx: &mut Tx<'_>, kind: ConnectionKind, it: &Connection) -> store::Result<ShownConnection> {
     let mut form = definitions::connection_form(tx, it)?;
     let mut findings = Vec::new();
     match catalog::find(kind, &form.connector) {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use store::Db;
 use store::ids::{BinId, Part};
 use store::tables::jobs::Job;
-use store::tables::queue::list::{self, Key, Listed, Walk};
+use store::tables::queue::list::{self, ListedDocument, QueuePosition, QueueQuery};
 use store::tables::queue::{Place, State};
 use store::tables::{counters, settings};
 
@@ -26,7 +26,7 @@ const CURSOR_BYTES_MAX: usize = 1_024;
 
 /// What a call found.
 pub struct FoundDocuments {
-    pub rows: Vec<Listed>,
+    pub rows: Vec<ListedDocument>,
     /// How many were looked at.
     pub walked: u64,
     /// To go on with, if there may be more.
@@ -48,7 +48,7 @@ struct WalkCursor {
     part: i64,
     /// Which of the states.
     step: usize,
-    key: Key,
+    key: QueuePosition,
 }
 
 /// Lists up to `limit` documents of a job, from a cursor on.
@@ -63,16 +63,21 @@ pub fn walk(
     let steps = steps(filter)?;
     let mut at = match cursor {
         Some(text) => read_cursor(text, &question(job, filter))?,
-        None => WalkCursor { question: question(job, filter), part: 0, step: 0, key: Key::first() },
+        None => WalkCursor {
+            question: question(job, filter),
+            part: 0,
+            step: 0,
+            key: QueuePosition::first(),
+        },
     };
     require!(at.step < steps.len(), "the cursor is damaged; begin again without --cursor");
     let mut found = FoundDocuments { rows: Vec::new(), walked: 0, cursor: None };
     for part in parts(db, job, filter, Part(at.part))? {
         if part.0 != at.part {
-            at = WalkCursor { part: part.0, step: 0, key: Key::first(), ..at };
+            at = WalkCursor { part: part.0, step: 0, key: QueuePosition::first(), ..at };
         }
         while at.step < steps.len() {
-            let walk = Walk {
+            let walk = QueueQuery {
                 place: Place { part, job: job.id },
                 connection: job.connection,
                 state: steps[at.step],
@@ -97,7 +102,7 @@ pub fn walk(
                 found.rows.push(row);
             }
             if last_page {
-                at = WalkCursor { step: at.step + 1, key: Key::first(), ..at };
+                at = WalkCursor { step: at.step + 1, key: QueuePosition::first(), ..at };
             } else if found.walked >= WALKED_MAX {
                 found.cursor = Some(write_cursor(&at)?);
                 return Ok(found);
@@ -148,7 +153,7 @@ pub fn host_name(text: &str) -> String {
 }
 
 impl DocumentFilter {
-    fn takes(&self, row: &Listed, state: Option<State>, bin: Option<BinId>) -> bool {
+    fn takes(&self, row: &ListedDocument, state: Option<State>, bin: Option<BinId>) -> bool {
         state.is_none_or(|state| state == row.state)
             && bin.is_none_or(|bin| bin == row.bin)
             && (self.reason.is_none() || self.reason == row.reason)

@@ -6,7 +6,7 @@
 use crate::text::{self, count, quoted, shown, size};
 use crawl::throttle::{BinLimits, Throttles};
 use serde::{Deserialize, Serialize};
-use store::tables::connections::{self, Kind};
+use store::tables::connections::{self, ConnectionKind};
 use store::tables::throttles;
 use store::{Result, Tx};
 
@@ -29,7 +29,7 @@ pub struct HostThrottle {
 /// What connections allow a host, if they hold it back.
 pub fn of_host(tx: &mut Tx<'_>, name: &str) -> Result<Vec<HostThrottle>> {
     let mut found = Vec::new();
-    for connection in connections::list(tx, Kind::Repository, "", CONNECTIONS_MAX)? {
+    for connection in connections::list(tx, ConnectionKind::Repository, "", CONNECTIONS_MAX)? {
         // One that cannot be used is refused when it is defined, and by whoever works.
         let Ok(throttles) = Throttles::new(&throttles::load(tx, connection.id)?) else { continue };
         let limits = throttles.limits(name);

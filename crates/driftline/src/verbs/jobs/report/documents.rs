@@ -10,8 +10,8 @@ use super::{ROWS_MAX, ReportResponse};
 use crate::refusal::OrRefuse;
 use serde_json::json;
 use store::ids::{JobId, Part, QueueId};
+use store::tables::document_status::{self, DocumentStatus, Shape, Status};
 use store::tables::settings;
-use store::tables::standings::{self, Shape, Standing, Status};
 
 /// Documents, as they were asked for.
 pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
@@ -30,7 +30,7 @@ pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
 /// Hands over every document that was asked for. Returns how many were looked at.
 pub fn each(
     source: &ReportQuery<'_>,
-    mut take: impl FnMut(&Standing) -> anyhow::Result<()>,
+    mut take: impl FnMut(&DocumentStatus) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let now_ms = source.now_ms.saturating_add(source.request.after_span_ms);
     let parts = source.db.read(settings::parts)?;
@@ -38,8 +38,9 @@ pub fn each(
     for part in (0..i64::from(parts)).map(Part) {
         let mut after = QueueId(i64::MIN);
         loop {
-            let page =
-                source.db.read(move |tx| standings::page(tx, part, after, now_ms, false, PAGE))?;
+            let page = source
+                .db
+                .read(move |tx| document_status::page(tx, part, after, now_ms, false, PAGE))?;
             let Some(last) = page.last() else { break };
             after = last.id;
             for it in &page {
@@ -65,16 +66,16 @@ pub fn status_if_requested(source: &ReportQuery<'_>, job: JobId, shape: &Shape) 
 }
 
 /// Whether a document was asked for.
-fn takes(source: &ReportQuery<'_>, it: &Standing) -> bool {
+fn takes(source: &ReportQuery<'_>, it: &DocumentStatus) -> bool {
     status_if_requested(source, it.job, &it.shape).is_some() && source.takes_identifier(&it.docid)
 }
 
 /// What tells documents apart, in order of arrival.
-fn place(it: &Standing) -> [SortValue; 2] {
+fn place(it: &DocumentStatus) -> [SortValue; 2] {
     [SortValue::Int(it.part.0), SortValue::Int(it.id.0)]
 }
 
-fn row(source: &ReportQuery<'_>, it: &Standing) -> Row {
+fn row(source: &ReportQuery<'_>, it: &DocumentStatus) -> Row {
     let job = source.jobs.get(&it.job);
     let status = job.map(|job| it.shape.status(job.ground).name());
     Row::from_iter([
@@ -106,8 +107,9 @@ fn by_arrival(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
     let (mut found, mut walked, mut more) = (Vec::new(), 0, false);
     'walk: while (0..parts).contains(&at.0) {
         let (part, after) = (Part(at.0), QueueId(at.1));
-        let page =
-            source.db.read(move |tx| standings::page(tx, part, after, now_ms, falls, PAGE))?;
+        let page = source
+            .db
+            .read(move |tx| document_status::page(tx, part, after, now_ms, falls, PAGE))?;
         let is_last = page.len() < PAGE as usize;
         for it in page {
             let is_wanted = takes(source, &it);

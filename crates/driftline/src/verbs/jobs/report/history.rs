@@ -8,7 +8,7 @@ use super::source::{PAGE, ReportQuery};
 use super::{ROWS_MAX, ReportResponse};
 use crate::refusal::OrRefuse;
 use serde_json::json;
-use store::tables::history::{self, Activity, Walk};
+use store::tables::history::{self, Activity, ActivityQuery};
 
 /// Activities, as they were asked for.
 pub fn answer(source: &ReportQuery<'_>) -> anyhow::Result<ReportResponse> {
@@ -73,7 +73,7 @@ fn by_time(source: &ReportQuery<'_>, descending: bool) -> anyhow::Result<ReportR
     let range = source.asked_range();
     let from = source.from();
     let backward = from.as_ref().is_some_and(|(_, backward)| *backward);
-    let walk = Walk {
+    let walk = ActivityQuery {
         connection: source.connection.id,
         since_ms: range.since_ms,
         until_ms: range.until_ms,

@@ -13,8 +13,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use store::Tx;
 use store::ids::Part;
+use store::tables::document_status::{self, Status};
 use store::tables::queue::Place;
-use store::tables::standings::{self, Status};
 use store::tables::{counters, settings};
 
 /// Documents of a class, by status.
@@ -63,7 +63,7 @@ fn counted(source: &ReportQuery<'_>) -> anyhow::Result<Counts> {
         for part in parts {
             let place = Place { part, job };
             let counts_of =
-                move |tx: &mut Tx<'_>| standings::counts(tx, place, ground, run, now_ms);
+                move |tx: &mut Tx<'_>| document_status::counts(tx, place, ground, run, now_ms);
             let found = source.db.read(counts_of)?;
             for (shape, count) in found {
                 if let Some(status) = documents::status_if_requested(source, job, &shape) {

@@ -15,11 +15,11 @@ use regex::Regex;
 use std::collections::BTreeMap;
 use store::Db;
 use store::ids::{ConnectionId, JobId, Run};
-use store::tables::connections::{self, Connection, Kind};
-use store::tables::history::{self, Activity, Walk};
+use store::tables::connections::{self, Connection, ConnectionKind};
+use store::tables::document_status::JobConditions;
+use store::tables::history::{self, Activity, ActivityQuery};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
-use store::tables::standings::Ground;
 
 /// Rows that one transaction reads.
 pub const PAGE: u32 = 2_000;
@@ -33,7 +33,7 @@ const JOBS_MAX: usize = 10_000;
 pub struct Of {
     pub name: String,
     /// What decides about its documents.
-    pub ground: Ground,
+    pub ground: JobConditions,
     pub run: Run,
     /// Whether it was asked for.
     pub wanted: bool,
@@ -167,7 +167,12 @@ impl ReportQuery<'_> {
         mut take: impl FnMut(&Activity) -> anyhow::Result<()>,
     ) -> anyhow::Result<u64> {
         let TimeRange { since_ms, until_ms } = range;
-        let walk = Walk { connection: self.connection.id, since_ms, until_ms, newest_first: false };
+        let walk = ActivityQuery {
+            connection: self.connection.id,
+            since_ms,
+            until_ms,
+            newest_first: false,
+        };
         let (mut after, mut walked) = (walk.start(), 0);
         loop {
             let page = self.db.read(move |tx| history::page(tx, &walk, after, PAGE))?;
@@ -266,7 +271,7 @@ fn connection(db: &Db, request: &ReportRequest) -> anyhow::Result<Connection> {
     if let Some(name) = request.connection.clone() {
         let found = db.read({
             let name = name.clone();
-            move |tx| connections::find(tx, Kind::Repository, &name)
+            move |tx| connections::find(tx, ConnectionKind::Repository, &name)
         })?;
         let unknown = || {
             let lists = "`driftline connection list` lists them";
@@ -280,7 +285,7 @@ fn connection(db: &Db, request: &ReportRequest) -> anyhow::Result<Connection> {
         let found = found.map(|(_, it)| it);
         return Ok(found.or_refuse(|| "its repository connection is gone")?);
     }
-    let mut all = db.read(|tx| connections::list(tx, Kind::Repository, "", NAMED_MAX))?;
+    let mut all = db.read(|tx| connections::list(tx, ConnectionKind::Repository, "", NAMED_MAX))?;
     match all.len() {
         0 => refuse!(
             "there is no repository connection yet; make one by crawling: driftline crawl URL"
@@ -338,7 +343,7 @@ fn jobs_of(
         after.clone_from(&last.name);
         for (job, state) in page {
             let Some(state) = state else { continue };
-            let ground = Ground { phase: state.phase, run_kind: state.run_kind };
+            let ground = JobConditions { phase: state.phase, run_kind: state.run_kind };
             let wanted = wanted.is_empty() || wanted.contains(&job.name);
             found.insert(job.id, Of { name: job.name, ground, run: state.run, wanted });
         }

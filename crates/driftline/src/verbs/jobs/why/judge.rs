@@ -8,15 +8,15 @@ use super::cause::{Because, Cause};
 use super::lookup::{JobLook, LookedUp};
 use super::outcomes::{done, failed, removed, words_of};
 use crate::text::{count, counted, quoted, span, when};
-use crawl::budget::{Closed, Rule};
+use crawl::budget::{BudgetRule, ClosedPattern};
 use crawl::definitions::WebSpec;
 use crawl::fetch::sentences;
 use crawl::robots::CANNOT_BE_HAD;
-use crawl::scope::{Cut, Reach, Rules, Scope};
+use crawl::scope::{Cut, Reach, Scope, ScopeRules};
 use crawl::worker::finish::GIVEN_UP;
 use page::robots::{Robots, Verdict};
-use store::tables::overview::Standing;
-use store::tables::queue::list::Listed;
+use store::tables::overview::RunState;
+use store::tables::queue::list::ListedDocument;
 use store::tables::queue::{Action, ReasonCode, State};
 
 /// Why the URL stands where it stands.
@@ -61,9 +61,9 @@ fn stopped(looked: &LookedUp) -> Option<Because> {
 }
 
 /// A run asks again for what older ones gave up, so there is nothing to do but wait.
-fn looked_at_again(job: &JobLook, row: &Listed, because: Because) -> Because {
+fn looked_at_again(job: &JobLook, row: &ListedDocument, because: Because) -> Because {
     let older = row.done_run.is_some_and(|run| run < job.run);
-    if job.standing != Standing::Running || !older {
+    if job.standing != RunState::Running || !older {
         return because;
     }
     because.next(format!("Run {} is under way and will look at it again.", job.run))
@@ -137,7 +137,7 @@ fn out_of_scope(job: &JobLook, url: &str, cut: Cut, words: &str) -> Because {
 fn wider_reach(job: &JobLook, url: &str) -> Option<&'static str> {
     let spec = job.spec.as_ref()?;
     let reaches = |reach: Reach| {
-        let rules = Rules { reach, ..Rules::default() };
+        let rules = ScopeRules { reach, ..ScopeRules::default() };
         let seeds = spec.seeds.iter().map(String::as_str);
         let scope = Scope::new(&rules, seeds, job.suffixes.clone());
         scope.is_ok_and(|scope| scope.judge(url, 0) != Err(Cut::Reach))
@@ -146,7 +146,7 @@ fn wider_reach(job: &JobLook, url: &str) -> Option<&'static str> {
     wider.into_iter().find(|(reach, _)| reaches(*reach)).map(|(_, flags)| flags)
 }
 
-fn cut(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because {
+fn cut(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> Because {
     let verdict = || match &job.scope {
         Some(scope) => scope.judge(url, row.hops).map_err(|cut| (cut, scope.explain(cut))),
         None => Ok(()),
@@ -204,7 +204,7 @@ fn lifted(job: &JobLook, code: ReasonCode) -> Because {
         .run("The next run takes it in, if a page still names it", crawl(job, ""))
 }
 
-fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
+fn trap(row: &ListedDocument, shape: Option<(Cut, String)>) -> Because {
     let words = match (&row.detail, shape) {
         (Some(detail), _) => detail.clone(),
         (None, Some((_, words))) => words,
@@ -215,12 +215,12 @@ fn trap(row: &Listed, shape: Option<(Cut, String)>) -> Because {
 }
 
 /// Cut for what came of pages like it.
-fn budget(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because {
+fn budget(looked: &LookedUp, job: &JobLook, row: &ListedDocument, url: &str) -> Because {
     let host_pages = job.spec.as_ref().map_or(0, |spec| spec.host_pages);
     let because =
         |words: String| Because::new(Cause::Trap, format!("It is not followed, because {words}."));
     match (&looked.closed, &row.detail) {
-        (Some(closed), _) if closed.rule == Rule::Unlinked => {
+        (Some(closed), _) if closed.rule == BudgetRule::Unlinked => {
             if host_pages == 0 || !closed.holds_with(host_pages) {
                 return lifted(job, ReasonCode::Budget);
             }
@@ -228,10 +228,10 @@ fn budget(looked: &LookedUp, job: &JobLook, row: &Listed, url: &str) -> Because 
             because(closed.explain())
                 .run("If these are real pages, raise the limit", crawl(job, &more))
         }
-        (Some(closed), _) if closed.rule == Rule::ListDepth => because(closed.explain())
+        (Some(closed), _) if closed.rule == BudgetRule::ListDepth => because(closed.explain())
             .run("If it is a real sitemap, name it as a seed", crawl(job, &with_seed(job, url))),
         (closed, detail) => {
-            let words = detail.clone().or_else(|| closed.as_ref().map(Closed::explain));
+            let words = detail.clone().or_else(|| closed.as_ref().map(ClosedPattern::explain));
             let unknown = "it looks endless: too many pages like it said nothing new";
             because(words.unwrap_or_else(|| unknown.to_owned()))
                 .run("If these are real pages, count anew", crawl(job, "--reopen"))
@@ -301,7 +301,7 @@ pub fn robots_unreachable(looked: &LookedUp, job: &JobLook) -> Because {
     Because::new(Cause::RobotsUnreachable, sentence).run(&next, crawl(job, ""))
 }
 
-fn ready(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
+fn ready(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
     let now_ms = looked.now_ms;
     if let Some(bin) = &looked.bin
         && let Some(until_ms) = bin.blocked_ms.filter(|until_ms| *until_ms > now_ms)
@@ -322,7 +322,7 @@ fn ready(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
         let sentence = format!("It waits until {event:?} is over.");
         return Because::new(Cause::Event, sentence);
     }
-    if job.standing != Standing::Running {
+    if job.standing != RunState::Running {
         let sentence = "It is ready to be fetched, but nobody crawls the job now.";
         return Because::new(Cause::NoCrawl, sentence).run("Go on", crawl(job, ""));
     }
@@ -343,7 +343,7 @@ fn ready(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
     }
 }
 
-fn waiting(looked: &LookedUp, row: &Listed) -> Because {
+fn waiting(looked: &LookedUp, row: &ListedDocument) -> Because {
     let due = match row.check_ms {
         Some(check_ms) if check_ms > looked.now_ms => when(check_ms, looked.now_ms),
         _ => "now".to_owned(),

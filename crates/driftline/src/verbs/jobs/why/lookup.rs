@@ -3,7 +3,7 @@
 //! Everything is found by a key; nothing is searched for. Invariant: what follows
 //! from it is decided elsewhere, without the database.
 
-use crawl::budget::{self, Closed};
+use crawl::budget::{self, ClosedPattern};
 use crawl::definitions::WebSpec;
 use crawl::hops::HopRules;
 use crawl::scope::Scope;
@@ -18,10 +18,10 @@ use store::tables::chunks::{self, Holder};
 use store::tables::documents::{self, Document};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
-use store::tables::overview::{self, Standing};
-use store::tables::queue::list::{self, Listed};
+use store::tables::overview::{self, RunState};
+use store::tables::queue::list::{self, ListedDocument};
 use store::tables::queue::{Place, ReasonCode};
-use store::tables::robots::{self, Stored};
+use store::tables::robots::{self, StoredRobots};
 use store::tables::{connections, counters, hopfilters, settings, throttles, traps};
 use store::{Error, Result, Tx};
 
@@ -44,14 +44,14 @@ pub struct LookedUp {
     /// The job, if there is one.
     pub job: Option<JobLook>,
     /// Its row in the queue.
-    pub row: Option<Listed>,
+    pub row: Option<ListedDocument>,
     /// What is known of its content.
     pub document: Option<Document>,
     pub bin: Option<Bin>,
     /// The connection that lets nothing of its host start, and by which expression.
     pub stopped: Option<(String, String)>,
     /// The robots.txt of its origin.
-    pub robots: Option<Stored>,
+    pub robots: Option<StoredRobots>,
     /// Who is fetching it, if it is active.
     pub holder: Option<Holder>,
     /// Events it waits for, if it is ready.
@@ -63,7 +63,7 @@ pub struct LookedUp {
     /// The page that named it first.
     pub parent: Option<String>,
     /// What has closed, if it is cut for that.
-    pub closed: Option<Closed>,
+    pub closed: Option<ClosedPattern>,
     /// Why it is too far from every seed, if it is.
     pub too_far: Option<String>,
 }
@@ -73,7 +73,7 @@ pub struct JobLook {
     pub name: String,
     /// Its current or last run.
     pub run: Run,
-    pub standing: Standing,
+    pub standing: RunState,
     /// What it was told, if that can be read.
     pub spec: Option<WebSpec>,
     /// Its scope, if its rules can be used.
@@ -232,7 +232,7 @@ impl View<'_> {
         tx: &mut Tx<'_>,
         looked: &mut LookedUp,
         place: Place,
-        row: &Listed,
+        row: &ListedDocument,
     ) -> Result<()> {
         let part = place.part;
         looked.bin = bins::load(tx, part, &[row.bin])?.pop();
@@ -252,9 +252,9 @@ impl View<'_> {
         &self,
         tx: &mut Tx<'_>,
         place: Place,
-        row: &Listed,
+        row: &ListedDocument,
         parent: Option<&str>,
-    ) -> Result<Option<Closed>> {
+    ) -> Result<Option<ClosedPattern>> {
         if row.list_depth() == 0 {
             return Ok(None);
         }
@@ -263,7 +263,7 @@ impl View<'_> {
         for (part, url) in [Some((part, row.docid.as_str())), index].into_iter().flatten() {
             for (bin, name) in budget::counted_lists(url, row.list_depth()) {
                 let row = traps::find_closed(tx, part, job, bin, &name)?;
-                if let Some(closed) = row.as_ref().and_then(Closed::of) {
+                if let Some(closed) = row.as_ref().and_then(ClosedPattern::of) {
                     return Ok(Some(closed));
                 }
             }
@@ -272,10 +272,10 @@ impl View<'_> {
     }
 
     /// What has closed of all that a URL is counted as.
-    fn closed(&self, tx: &mut Tx<'_>, place: Place, url: &str) -> Result<Option<Closed>> {
+    fn closed(&self, tx: &mut Tx<'_>, place: Place, url: &str) -> Result<Option<ClosedPattern>> {
         for (bin, name) in budget::counted_as(url, &self.suffixes) {
             let row = traps::find_closed(tx, place.part, place.job, bin, &name)?;
-            if let Some(closed) = row.as_ref().and_then(Closed::of) {
+            if let Some(closed) = row.as_ref().and_then(ClosedPattern::of) {
                 return Ok(Some(closed));
             }
         }
@@ -288,7 +288,7 @@ impl View<'_> {
         Ok(JobLook {
             name: job.name.clone(),
             run: job_states::state(tx, job.id)?.run,
-            standing: overview::standing_of(tx, job.id, self.now_ms)?,
+            standing: overview::run_state_of(tx, job.id, self.now_ms)?,
             spec,
             scope,
             taken,

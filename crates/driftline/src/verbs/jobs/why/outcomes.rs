@@ -10,14 +10,14 @@ use ::crawl::extract;
 use ::crawl::fetch::sentences::{self, Trouble};
 use store::chunkfile::document::RemoveReason;
 use store::tables::documents::LookOutcome;
-use store::tables::overview::Standing;
+use store::tables::overview::RunState;
 use store::tables::queue::ReasonCode;
-use store::tables::queue::list::Listed;
+use store::tables::queue::list::ListedDocument;
 
 /// What to do about trouble on the other side.
 const MENDED: &str = "When that is mended, the next run asks again";
 
-pub fn failed(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
+pub fn failed(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
     let code = row.reason.as_deref().unwrap_or_default();
     match row.reason_code() {
         Some(ReasonCode::Gone) => return gone(looked),
@@ -46,12 +46,12 @@ fn gone(looked: &LookedUp) -> Because {
     Because::new(Cause::Gone, format!("The server says that there is no such page{status}."))
 }
 
-pub fn done(looked: &LookedUp, job: &JobLook, row: &Listed) -> Because {
+pub fn done(looked: &LookedUp, job: &JobLook, row: &ListedDocument) -> Because {
     if let Some(removed) = removed(looked, job) {
         return removed;
     }
     let run = row.done_run.map_or(0, |run| run.0);
-    if job.standing == Standing::Running && run < job.run.0 {
+    if job.standing == RunState::Running && run < job.run.0 {
         let sentence = format!(
             "It was processed in run {run}; run {} is under way and will look at it again.",
             job.run
@@ -160,7 +160,7 @@ pub fn removed(looked: &LookedUp, job: &JobLook) -> Option<Because> {
 }
 
 /// The reason in words: those it was stored with, or those of its code.
-pub fn words_of(row: &Listed) -> String {
+pub fn words_of(row: &ListedDocument) -> String {
     let code = row.reason.as_deref().unwrap_or("for an unknown reason");
     match &row.detail {
         Some(detail) => detail.trim_end_matches('.').to_owned(),

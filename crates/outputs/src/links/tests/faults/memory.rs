@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use store::Result;
 use store::ids::Part;
-use store::sorted::{Look, Pair, Replaced, Row, Sorted, SortedMap, Span, View, Work};
+use store::sorted::{
+    BulkReplacement, Pair, Row, SortedMap, SortedRows, Span, View, ViewReader, Work,
+};
 use store::tables::leases::Lease;
 
 /// Rows by part and key.
@@ -58,11 +60,11 @@ impl SortedMap for InMemory {
         Ok(())
     }
 
-    fn look(&self, mut look: Look) -> Result<()> {
+    fn look(&self, mut look: ViewReader) -> Result<()> {
         look(&Moment(&self.rows.lock().unwrap()))
     }
 
-    fn replace(&self, what: &Replaced<'_>, stream: &mut Sorted<'_>) -> Result<()> {
+    fn replace(&self, what: &BulkReplacement<'_>, stream: &mut SortedRows<'_>) -> Result<()> {
         let mut rows = self.rows.lock().unwrap();
         rows.retain(|(_, key), _| what.families.iter().all(|family| key[0] != family.byte));
         while let Some(Row { part, key, value }) = stream()? {

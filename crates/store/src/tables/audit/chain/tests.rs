@@ -4,9 +4,9 @@ use super::super::{begin, complete};
 use super::*;
 use crate::testing::{both_databases, damages_rows};
 
-fn entry(id: i64) -> Entry {
+fn entry(id: i64) -> AuditEntry {
     let (who, verb) = ("me".to_owned(), "job".to_owned());
-    Entry { id, at_ms: id * 10, who, verb, outcome: String::new(), changes: "what".to_owned() }
+    AuditEntry { id, at_ms: id * 10, who, verb, outcome: String::new(), changes: "what".to_owned() }
 }
 
 /// Entries 1 to 3, of which the last is only begun.
@@ -23,7 +23,7 @@ fn fill(db: &Db) -> Result<()> {
 #[test]
 fn a_log_that_nobody_touched_is_as_it_was() {
     both_databases(|db| {
-        assert_eq!(check(db)?, Checked::default(), "there is none");
+        assert_eq!(check(db)?, ChainCheck::default(), "there is none");
         fill(db)?;
         let checked = check(db)?;
         assert_eq!((checked.events, &checked.problems[..]), (6, &[][..]), "{checked:?}");

@@ -4,8 +4,8 @@
 //! whatever others have written since the look; rows are locked in one order by
 //! everybody.
 
-use super::{Added, Candidate, take_room};
-use crate::dialect::Kind;
+use super::{AddResult, Candidate, take_room};
+use crate::dialect::ValueKind;
 use crate::ids::{BinId, QueueId, Run};
 use crate::tables::queue::{Place, ReasonCode, State, count_moves};
 use crate::value::{Row, column};
@@ -14,7 +14,7 @@ use page::ids::DocHash;
 use std::collections::HashMap;
 
 /// What the queue knows of a candidate.
-pub(super) struct Known {
+pub(super) struct QueuedDocument {
     id: QueueId,
     seen_run: Run,
     seed_run: Option<Run>,
@@ -29,12 +29,12 @@ pub(super) struct Known {
 
 const KNOWN: &str = "dochash, id, seen_run, seed_run, hops, state, reason, done_run";
 
-impl Known {
-    fn from_row(row: &Row<'_>) -> Result<Known> {
+impl QueuedDocument {
+    fn from_row(row: &Row<'_>) -> Result<QueuedDocument> {
         let state: State = row.get(column!(KNOWN, "state"))?;
         let reason: Option<String> = row.get(column!(KNOWN, "reason"))?;
         let code = reason.as_deref().and_then(ReasonCode::parse);
-        Ok(Known {
+        Ok(QueuedDocument {
             id: row.get(column!(KNOWN, "id"))?,
             seen_run: row.get(column!(KNOWN, "seen_run"))?,
             seed_run: row.get(column!(KNOWN, "seed_run"))?,
@@ -65,7 +65,7 @@ pub(super) fn find_known(
     tx: &mut Tx<'_>,
     place: Place,
     candidates: &[&Candidate],
-) -> Result<HashMap<DocHash, Known>> {
+) -> Result<HashMap<DocHash, QueuedDocument>> {
     let keys: Vec<Value<'_>> = candidates.iter().map(|it| (&it.dochash).into()).collect();
     let found = tx.query_in(
         &format!(
@@ -74,7 +74,7 @@ pub(super) fn find_known(
         ),
         &[place.part.into(), place.job.into()],
         &keys,
-        |row| Ok((row.get(column!(KNOWN, "dochash"))?, Known::from_row(row)?)),
+        |row| Ok((row.get(column!(KNOWN, "dochash"))?, QueuedDocument::from_row(row)?)),
     )?;
     Ok(found.into_iter().collect())
 }
@@ -85,7 +85,7 @@ pub(super) fn update_known(
     tx: &mut Tx<'_>,
     place: Place,
     run: Run,
-    known: &HashMap<DocHash, Known>,
+    known: &HashMap<DocHash, QueuedDocument>,
     changed: &[&Candidate],
 ) -> Result<()> {
     // Locked in one order by everybody; an update of many rows locks as it likes.
@@ -112,7 +112,7 @@ pub(super) fn update_known(
              seed_run = CASE WHEN v.column3 IS NULL OR v.column3 < seed_run
                              THEN seed_run ELSE v.column3 END",
         &[place.part.into(), run.into()],
-        &[Kind::Int; 3],
+        &[ValueKind::Int; 3],
         &rows,
         "WHERE queue.part = $1 AND queue.id = v.column1",
     )?;
@@ -123,9 +123,9 @@ pub(super) fn update_known(
 pub(super) fn revive(
     tx: &mut Tx<'_>,
     place: Place,
-    known: &HashMap<DocHash, Known>,
+    known: &HashMap<DocHash, QueuedDocument>,
     changed: &[&Candidate],
-    added: &mut Added,
+    added: &mut AddResult,
     room: &mut Option<i64>,
 ) -> Result<()> {
     let revivable: Vec<QueueId> = changed
@@ -157,9 +157,9 @@ pub(super) fn rediscover(
     tx: &mut Tx<'_>,
     place: Place,
     run: Run,
-    known: &HashMap<DocHash, Known>,
+    known: &HashMap<DocHash, QueuedDocument>,
     changed: &[&Candidate],
-    added: &mut Added,
+    added: &mut AddResult,
 ) -> Result<()> {
     for state in [State::Done, State::Failed, State::Cut, State::Waiting] {
         let found: Vec<Value<'_>> = changed

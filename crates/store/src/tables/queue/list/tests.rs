@@ -4,9 +4,9 @@ use super::*;
 use crate::ids::{DocumentId, NodeId};
 use crate::tables::chunks;
 use crate::tables::documents::{self, Document};
-use crate::tables::leases::{self, Asking};
+use crate::tables::leases::{self, LeaseRequest};
 use crate::tables::queue::{
-    Adding, Candidate, Reason, Settled, Settlement, add, claim, load, settle,
+    AddContext, Candidate, Reason, SettledDocument, Settlement, add, claim, load, settle,
 };
 use crate::testing::{self, both_databases, on_sqlite};
 use crate::{Db, Error};
@@ -27,8 +27,8 @@ fn candidate(number: i64, cut: Option<ReasonCode>) -> Candidate {
     }
 }
 
-fn adding(place: Place, now_ms: i64) -> Adding {
-    Adding { place, run: RUN, now_ms, room: None }
+fn adding(place: Place, now_ms: i64) -> AddContext {
+    AddContext { place, run: RUN, now_ms, room: None }
 }
 
 /// Ten documents in each state.
@@ -36,8 +36,13 @@ fn fill(db: &Db) -> Result<()> {
     let mut all: Vec<Candidate> = (0..50).map(|number| candidate(number, None)).collect();
     all.extend((50..55).map(|number| candidate(number, Some(ReasonCode::Scope))));
     all.extend((55..60).map(|number| candidate(number, Some(ReasonCode::Hops))));
-    let asking =
-        Asking { node: NodeId(1), node_name: "n".into(), now_ms: 0, lease_ms: 1_000, skew_ms: 0 };
+    let asking = LeaseRequest {
+        node: NodeId(1),
+        node_name: "n".into(),
+        now_ms: 0,
+        lease_ms: 1_000,
+        skew_ms: 0,
+    };
     let lease = db
         .write(move |tx| leases::take(tx, PLACE.part, "crawl", &asking))?
         .ok_or_else(|| Error::Refused("the lease is free".into()))?;
@@ -61,22 +66,22 @@ fn fill(db: &Db) -> Result<()> {
                 reason: trouble(),
             },
         };
-        let settled: Vec<Settled> = (10..40)
-            .map(|number| Settled { id: QueueId(number), generation: 1, to: to(number) })
+        let settled: Vec<SettledDocument> = (10..40)
+            .map(|number| SettledDocument { id: QueueId(number), generation: 1, to: to(number) })
             .collect();
         settle(tx, PLACE, ChunkId(900), RUN, &settled)
     })
 }
 
 /// Walks to the end in pages of three; leaves out what was not asked for.
-fn walked(db: &Db, walk: &Walk) -> Result<Vec<i64>> {
-    let (mut after, mut found) = (Key::first(), Vec::new());
+fn walked(db: &Db, walk: &QueueQuery) -> Result<Vec<i64>> {
+    let (mut after, mut found) = (QueuePosition::first(), Vec::new());
     loop {
         let (step, key) = (walk.clone(), after.clone());
         let page = db.read(move |tx| list(tx, &step, &key, 3))?;
         let Some(last) = page.last() else { return Ok(found) };
         after = last.key(walk.state);
-        let asked = |row: &&Listed| {
+        let asked = |row: &&ListedDocument| {
             walk.state.is_none_or(|state| state == row.state)
                 && walk.bin.is_none_or(|bin| bin == row.bin)
                 && (walk.reason.is_none() || walk.reason == row.reason)
@@ -85,8 +90,8 @@ fn walked(db: &Db, walk: &Walk) -> Result<Vec<i64>> {
     }
 }
 
-fn walk(state: Option<State>) -> Walk {
-    Walk { place: PLACE, connection: ConnectionId(1), state, bin: None, reason: None }
+fn walk(state: Option<State>) -> QueueQuery {
+    QueueQuery { place: PLACE, connection: ConnectionId(1), state, bin: None, reason: None }
 }
 
 #[test]
@@ -101,7 +106,7 @@ fn every_state_is_walked_to_its_end_and_nothing_comes_twice() {
             seen.extend(found);
         }
         assert_eq!(seen.len(), 60);
-        let other = Walk { place: Place { job: JobId(2), ..PLACE }, ..walk(None) };
+        let other = QueueQuery { place: Place { job: JobId(2), ..PLACE }, ..walk(None) };
         assert_eq!(walked(db, &other)?, [] as [i64; 0]);
         Ok(())
     });
@@ -111,11 +116,12 @@ fn every_state_is_walked_to_its_end_and_nothing_comes_twice() {
 fn a_walk_can_be_narrowed_to_a_bin_or_a_reason() {
     both_databases(|db| {
         fill(db)?;
-        let of_bin = Walk { bin: Some(BinId(1)), ..walk(Some(State::Done)) };
+        let of_bin = QueueQuery { bin: Some(BinId(1)), ..walk(Some(State::Done)) };
         assert_eq!(walked(db, &of_bin)?, [10, 13, 16, 19]);
-        let hops = Walk { reason: Some("hops".into()), ..walk(Some(State::Cut)) };
+        let hops = QueueQuery { reason: Some("hops".into()), ..walk(Some(State::Cut)) };
         assert_eq!(walked(db, &hops)?, [55, 56, 57, 58, 59]);
-        let both = Walk { bin: Some(BinId(0)), reason: Some("http-503".into()), ..walk(None) };
+        let both =
+            QueueQuery { bin: Some(BinId(0)), reason: Some("http-503".into()), ..walk(None) };
         assert_eq!(walked(db, &both)?, [21, 24, 27, 30, 33, 36, 39]);
         Ok(())
     });
@@ -127,9 +133,9 @@ fn every_walk_follows_an_index_and_sorts_nothing() {
         let states = State::ALL.iter().copied().map(Some).chain([None]);
         for (state, narrow) in states.flat_map(|state| [(state, false), (state, true)]) {
             let (bin, reason) = (narrow.then_some(BinId(1)), narrow.then(|| "x".to_owned()));
-            let walk = Walk { bin, reason, ..walk(state) };
+            let walk = QueueQuery { bin, reason, ..walk(state) };
             let plan: Vec<String> = db.read(move |tx| {
-                let key = Key::first();
+                let key = QueuePosition::first();
                 let (condition, order, position) = position(&walk, &key);
                 let text = format!("EXPLAIN QUERY PLAN {}", page_text(condition, order));
                 let mut values: Vec<Value<'_>> = vec![1.into(), 1.into(), 1.into(), 9.into()];
@@ -162,7 +168,8 @@ fn a_document_is_shown_in_every_job_with_what_came_of_it() {
         assert_eq!(states, [(1, "failed"), (2, "ready")]);
         assert_eq!(found[0].reason.as_deref(), Some("http-503"));
         assert_eq!(found[0].added_ms, 7);
-        let listed = db.read(|tx| list(tx, &walk(Some(State::Failed)), &Key::first(), 1))?;
+        let listed =
+            db.read(|tx| list(tx, &walk(Some(State::Failed)), &QueuePosition::first(), 1))?;
         assert_eq!((listed[0].status, listed[0].checked_ms), (Some(503), Some(5)));
         let name = db.read(move |tx| docid_of(tx, PLACE.part, hash))?;
         assert_eq!(name, Some(docid));

@@ -4,9 +4,10 @@
 use super::*;
 use crate::Db;
 use crate::ids::{ChunkId, JobId, NodeId, Part};
-use crate::tables::leases::{self, Asking};
+use crate::tables::leases::{self, LeaseRequest};
 use crate::tables::queue::{
-    Adding, Candidate, Entry, Reason, Settled, Settlement, count_rows, load, peek_ready, settle,
+    AddContext, Candidate, Entry, Reason, SettledDocument, Settlement, count_rows, load,
+    peek_ready, settle,
 };
 use crate::tables::{bins, chunks, counters};
 use crate::testing::{both_databases, candidate};
@@ -32,7 +33,7 @@ fn fate(id: i64) -> Settlement {
 /// What run 1 leaves, with no bin marked.
 fn settled(db: &Db) -> Result<()> {
     let asking =
-        Asking { node: NodeId(1), node_name: "n".into(), now_ms: 0, lease_ms: 9, skew_ms: 0 };
+        LeaseRequest { node: NodeId(1), node_name: "n".into(), now_ms: 0, lease_ms: 9, skew_ms: 0 };
     let lease = db.write(move |tx| leases::take(tx, PLACE.part, "crawl", &asking))?;
     let lease = lease.expect("nobody else has it");
     let candidates: Vec<Candidate> = (0..DOCUMENTS)
@@ -43,14 +44,14 @@ fn settled(db: &Db) -> Result<()> {
         })
         .collect();
     db.write(move |tx| {
-        let adding = Adding { place: PLACE, run: Run(1), now_ms: 0, room: None };
+        let adding = AddContext { place: PLACE, run: Run(1), now_ms: 0, room: None };
         super::super::add(tx, adding, &candidates)?;
         chunks::open(tx, &lease, ChunkId(9), PLACE.job, Run(1), 0)?;
         let ids: Vec<QueueId> = (0..DOCUMENTS).map(QueueId).collect();
         let peeked = load(tx, PLACE, &ids)?;
         super::super::claim(tx, PLACE, ChunkId(9), peeked)?;
-        let settled: Vec<Settled> = (0..DOCUMENTS)
-            .map(|id| Settled { id: QueueId(id), generation: 1, to: fate(id) })
+        let settled: Vec<SettledDocument> = (0..DOCUMENTS)
+            .map(|id| SettledDocument { id: QueueId(id), generation: 1, to: fate(id) })
             .collect();
         settle(tx, PLACE, ChunkId(9), Run(1), &settled)?;
         for mark in bins::marked(tx, PLACE.part, JobId(0), BinId(-1), 10)? {
@@ -104,7 +105,7 @@ fn what_has_failed_is_ready_again_in_bounded_steps() {
         let fresh = |it: &Entry| it.failcount.is_none() && it.done_run == Some(Run(1));
         assert!(ready.iter().all(fresh), "{ready:?}");
         let again = db.write(|tx| retry(tx, PLACE, Run(1), None, QueueId(i64::MIN), 4))?;
-        assert_eq!(again, Retried { count: 0, next: None });
+        assert_eq!(again, RetryScan { count: 0, next: None });
         Ok(())
     });
 }
@@ -115,7 +116,7 @@ fn only_what_failed_for_a_reason_is_retried() {
         settled(db)?;
         let (reason, first) = (Some("http-503"), QueueId(i64::MIN));
         let done = db.write(move |tx| retry(tx, PLACE, Run(1), reason, first, 100))?;
-        assert_eq!(done, Retried { count: 5, next: None });
+        assert_eq!(done, RetryScan { count: 5, next: None });
         let ids: Vec<i64> = ready(db)?.iter().map(|entry| entry.id.0).collect();
         assert_eq!(ids, [1, 5, 9, 13, 17]);
         let reasons: Vec<Option<String>> = db.read(|tx| {
@@ -128,7 +129,7 @@ fn only_what_failed_for_a_reason_is_retried() {
             let rest = retry(tx, PLACE, Run(1), Some("never"), QueueId(4), 100)?;
             Ok((done, rest))
         })?;
-        assert_eq!(done, Retried { count: 0, next: Some(QueueId(4)) });
+        assert_eq!(done, RetryScan { count: 0, next: Some(QueueId(4)) });
         assert_eq!(rest.next, None);
         assert_booked(db, &[0, 1, 2])
     });
@@ -192,7 +193,7 @@ fn only_what_failed_for_one_of_some_reasons_is_ready_again() {
         let reasons = ["dns".to_owned(), "address".to_owned()];
         let first = (reasons, QueueId(i64::MIN));
         let done = db.write(move |tx| retry_any_of(tx, PLACE, Run(1), &first.0, first.1, 100))?;
-        assert_eq!(done, Retried { count: 10, next: None });
+        assert_eq!(done, RetryScan { count: 10, next: None });
         assert!(ready(db)?.iter().all(|it| it.id.0 % 2 == 0));
         assert_booked(db, &[0, 1, 2])
     });

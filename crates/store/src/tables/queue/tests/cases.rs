@@ -11,7 +11,7 @@ fn settling_what_is_not_in_the_chunk_changes_nothing() {
         let one = candidate(5, 1, 0, None);
         db.write(move |tx| add(tx, at(place, Run(1), 0), std::slice::from_ref(&one)))?;
         let outcome = db.write(move |tx| {
-            let done = Settled { id: QueueId(5), generation: 0, to: Settlement::Done };
+            let done = SettledDocument { id: QueueId(5), generation: 0, to: Settlement::Done };
             settle(tx, place, ChunkId(1), Run(1), &[done])
         });
         assert!(matches!(outcome, Err(Error::Invariant { .. })), "{outcome:?}");
@@ -42,7 +42,7 @@ fn a_mark_is_lowered_only_if_nothing_was_queued_since() {
 fn a_document_that_depends_on_an_event_waits_while_it_is_in_play() {
     both_databases(|db| {
         let place = Place { part: Part(1), job: JOB };
-        let event = events::Scope::Job(JOB).event("login");
+        let event = events::EventScope::Job(JOB).event("login");
         let one = Candidate { events: vec![event.clone()], ..candidate(5, 0, 0, None) };
         let other = Candidate { bin: BinId(0), ..candidate(6, 1, 0, None) };
         let (begun, ended) = (event.clone(), event);
@@ -67,7 +67,8 @@ fn a_document_that_depends_on_an_event_waits_while_it_is_in_play() {
             events::depend(tx, place.part, &[(QueueId(6), "x"), (QueueId(6), "x")])
         })?;
         assert_eq!(rows()?.len(), 2);
-        let deleted = |id| Settled { id: QueueId(id), generation: 1, to: Settlement::Deleted };
+        let deleted =
+            |id| SettledDocument { id: QueueId(id), generation: 1, to: Settlement::Deleted };
         db.write(move |tx| {
             claim_ids(tx, place, ChunkId(3), &[QueueId(5), QueueId(6)])?;
             settle(tx, place, ChunkId(3), Run(1), &[deleted(5), deleted(6)])
@@ -90,7 +91,7 @@ fn a_document_active_in_one_job_is_not_claimed_in_another() {
         };
         assert_eq!(claim_one(mine, 1, 10)?.len(), 1);
         assert_eq!(claim_one(theirs, 2, 11)?.len(), 0);
-        let done = Settled { id: QueueId(1), generation: 1, to: Settlement::Done };
+        let done = SettledDocument { id: QueueId(1), generation: 1, to: Settlement::Done };
         db.write(move |tx| settle(tx, mine, ChunkId(10), Run(1), std::slice::from_ref(&done)))?;
         assert_eq!(claim_one(theirs, 2, 11)?.len(), 1);
         Ok(())
@@ -242,7 +243,7 @@ fn a_reason_of_any_length_can_be_kept() {
         })?;
         let long = "ü".repeat(20_000);
         let to = Settlement::Cut(Reason::new(&long, Some(&long)));
-        let cut = Settled { id: QueueId(1), generation: 0, to };
+        let cut = SettledDocument { id: QueueId(1), generation: 0, to };
         db.write(move |tx| settle(tx, place, ChunkId(9), Run(1), std::slice::from_ref(&cut)))?;
         let kept: String = db.read(|tx| {
             tx.query_one("SELECT reason FROM queue WHERE part = 1", &[], |row| row.get(0))
@@ -261,12 +262,12 @@ fn waking_at_the_same_moment_counts_once() {
             add(tx, at(place, Run(1), 0), &all)?;
             let ids: Vec<QueueId> = all.iter().map(|it| it.id).collect();
             claim_ids(tx, place, ChunkId(9), &ids)?;
-            let again = |id| Settled {
+            let again = |id| SettledDocument {
                 id,
                 generation: 0,
                 to: Settlement::Again { check_ms: 5, action: Action::Fetch },
             };
-            let settled: Vec<Settled> = ids.into_iter().map(again).collect();
+            let settled: Vec<SettledDocument> = ids.into_iter().map(again).collect();
             settle(tx, place, ChunkId(9), Run(1), &settled)
         })?;
         let wakers: Vec<_> = (0..4)
@@ -339,7 +340,7 @@ fn the_nearest_are_let_in_while_there_is_room() {
             .zip(1..)
             .map(|((document, hops), id)| candidate(id, *document, *hops, None))
             .collect();
-        let adding = move |room| Adding { room, ..at(place, Run(1), 0) };
+        let adding = move |room| AddContext { room, ..at(place, Run(1), 0) };
         let again = named.clone();
         let first = db.write(move |tx| add(tx, adding(Some(3)), &named))?;
         assert_eq!((first.new, first.crowded_out), (4, 1));
@@ -376,8 +377,9 @@ fn a_new_run_walks_from_bin_to_bin_and_finds_what_older_ones_settled() {
                 1 => Settlement::Failed(gone()),
                 _ => Settlement::Cut(gone()),
             };
-            let settled: Vec<Settled> =
-                (1..=12).map(|id| Settled { id: QueueId(id), generation: 0, to: to(id) }).collect();
+            let settled: Vec<SettledDocument> = (1..=12)
+                .map(|id| SettledDocument { id: QueueId(id), generation: 0, to: to(id) })
+                .collect();
             settle(tx, place, ChunkId(1), Run(1), &settled)
         })?;
         let walk = |run| -> Result<Vec<BinId>> {
@@ -415,7 +417,7 @@ fn what_is_done_or_at_work_is_looked_at_again_and_what_was_too_far_let_in() {
             add(tx, at(place, Run(1), 0), &named)?;
             chunks::open(tx, &held, ChunkId(1), JOB, Run(1), 0)?;
             claim_ids(tx, place, ChunkId(1), &[QueueId(1), QueueId(2)])?;
-            let done = Settled { id: QueueId(1), generation: 0, to: Settlement::Done };
+            let done = SettledDocument { id: QueueId(1), generation: 0, to: Settlement::Done };
             settle(tx, place, ChunkId(1), Run(1), &[done])
         })?;
         let keys = [hash(0), hash(1)];
@@ -429,13 +431,13 @@ fn what_is_done_or_at_work_is_looked_at_again_and_what_was_too_far_let_in() {
         };
         assert_eq!(rows()?, [("ready".to_owned(), false), ("active".to_owned(), true)]);
         assert!(db.write(move |tx| look_again(tx, place, &keys))?.is_empty(), "it is already");
-        let gone = Settled { id: QueueId(2), generation: 0, to: Settlement::Deleted };
+        let gone = SettledDocument { id: QueueId(2), generation: 0, to: Settlement::Deleted };
         db.write(move |tx| settle(tx, place, ChunkId(1), Run(1), std::slice::from_ref(&gone)))?;
         assert_eq!(rows()?[1], ("ready".to_owned(), false), "it stays, to be looked at again");
         let far: Vec<Candidate> =
             (3..6).map(|it| candidate(i64::from(it), it, 9, Some(ReasonCode::Hops))).collect();
         let keys: Vec<DocHash> = far.iter().map(|it| it.dochash).collect();
-        let adding = Adding { room: Some(2), ..at(place, Run(1), 0) };
+        let adding = AddContext { room: Some(2), ..at(place, Run(1), 0) };
         db.write(move |tx| add(tx, adding, &far))?;
         assert_eq!(db.write(move |tx| let_in(tx, adding, &keys))?.len(), 2);
         let reasons: Vec<Option<String>> = db.read(|tx| {

@@ -1,7 +1,7 @@
 //! What is active over several commits.
 
 use super::*;
-use crate::tables::chunks::{Opening, Summary};
+use crate::tables::chunks::{ChunkOpening, ChunkSummary};
 
 #[test]
 fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_that_goes_on() {
@@ -22,10 +22,10 @@ fn what_a_commit_leaves_active_is_not_rewritten_and_goes_back_with_the_chunk_tha
         let commit = |(chunk, seq): (ChunkId, CommitNumber), settled: QueueId, next: ChunkId| {
             let held = held.clone();
             db.write(move |tx| {
-                let done = Settled { id: settled, generation: 0, to: Settlement::Done };
+                let done = SettledDocument { id: settled, generation: 0, to: Settlement::Done };
                 settle(tx, place, ChunkId(1), run, &[done])?;
-                chunks::commit(tx, &held, chunk, seq, &Summary::default(), 0)?;
-                let opening = Opening { chunk: next, claim: ChunkId(1), job: JOB, run };
+                chunks::commit(tx, &held, chunk, seq, &ChunkSummary::default(), 0)?;
+                let opening = ChunkOpening { chunk: next, claim: ChunkId(1), job: JOB, run };
                 chunks::open_for(tx, &held, opening, 0)
             })
         };

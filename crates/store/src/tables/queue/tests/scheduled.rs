@@ -15,7 +15,7 @@ fn scheduled(db: &Db, place: Place) -> Result<()> {
         let reason = Reason::new("http-503", None);
         let retry = Settlement::Retry { check_ms: 60, failcount: Some(1), failtime: None, reason };
         let settled = [(1, again(Action::Fetch)), (2, again(Action::Expire)), (3, retry)]
-            .map(|(id, to)| Settled { id: QueueId(id), generation: 0, to });
+            .map(|(id, to)| SettledDocument { id: QueueId(id), generation: 0, to });
         settle(tx, place, ChunkId(1), Run(1), &settled)
     })
 }
@@ -39,7 +39,13 @@ fn what_waits_for_its_end_expires_unless_a_later_run_takes_it_before() {
             chunks::open(tx, &held, ChunkId(2), JOB, Run(1), 0)?;
             claim_ids(tx, place, ChunkId(2), &[QueueId(2)])?;
             let to = Settlement::Back { failcount: None, failtime: None };
-            settle(tx, place, ChunkId(2), Run(1), &[Settled { id: QueueId(2), generation: 0, to }])
+            settle(
+                tx,
+                place,
+                ChunkId(2),
+                Run(1),
+                &[SettledDocument { id: QueueId(2), generation: 0, to }],
+            )
         })?;
         assert_eq!(action(1)?.0, "expire", "given back, it is as it was");
         Ok(())
@@ -60,7 +66,7 @@ fn a_rescan_asked_for_while_active_is_not_lost() {
             tx.execute("UPDATE queue SET rescan = 1 WHERE part = 1 AND id = 1", &[])?;
             let to = Settlement::Again { check_ms: 5_000, action: Action::Fetch };
             let settled =
-                [1, 2].map(|id| Settled { id: QueueId(id), generation: 0, to: to.clone() });
+                [1, 2].map(|id| SettledDocument { id: QueueId(id), generation: 0, to: to.clone() });
             settle(tx, place, ChunkId(1), Run(1), &settled)
         })?;
         let state = |document| {

@@ -2,7 +2,7 @@
 //! what the queue and the life cycle really do.
 
 use super::*;
-use crate::tables::job_states::{self, Phase, RunKind, State as JobState};
+use crate::tables::job_states::{self, JobState, Phase, RunKind};
 use crate::tables::jobs::{self, Job};
 use crate::tables::queue::sweep::{self, Sweep};
 use std::collections::BTreeSet;
@@ -48,9 +48,9 @@ fn claimed(db: &Db, chunk: i64, ids: &[i64]) -> Result<()> {
 }
 
 fn done(db: &Db, (chunk, run): (i64, i64), ids: &[i64]) -> Result<()> {
-    let settled: Vec<Settled> = ids
+    let settled: Vec<SettledDocument> = ids
         .iter()
-        .map(|id| Settled { id: QueueId(*id), generation: 0, to: Settlement::Done })
+        .map(|id| SettledDocument { id: QueueId(*id), generation: 0, to: Settlement::Done })
         .collect();
     db.write(move |tx| settle(tx, PLACE, ChunkId(chunk), Run(run), &settled))
 }

@@ -18,8 +18,9 @@ fn settled(db: &Db, place: Place) -> Result<()> {
             1 => Settlement::Failed(Reason::new("gone", None)),
             _ => Settlement::Cut(Reason::new("robots", None)),
         };
-        let settled: Vec<Settled> =
-            (1..=12).map(|id| Settled { id: QueueId(id), generation: 0, to: to(id) }).collect();
+        let settled: Vec<SettledDocument> = (1..=12)
+            .map(|id| SettledDocument { id: QueueId(id), generation: 0, to: to(id) })
+            .collect();
         settle(tx, place, ChunkId(1), Run(1), &settled)
     })
 }
@@ -103,7 +104,7 @@ fn a_sweep_that_is_cut_off_leaves_failed_cut_and_waiting_documents_as_they_were(
             claim_ids(tx, place, ChunkId(2), &[QueueId(20), QueueId(21)])?;
             let again = |id, action| {
                 let to = Settlement::Again { check_ms: 500 + id, action };
-                Settled { id: QueueId(id), generation: 0, to }
+                SettledDocument { id: QueueId(id), generation: 0, to }
             };
             settle(
                 tx,

@@ -121,7 +121,7 @@ fn what_is_before_the_damage_is_read_and_the_damage_has_a_place() {
 
 /// In a word.
 fn word(record: &Record, is_wat: bool) -> String {
-    match tells(record, is_wat) {
+    match record_kind(record, is_wat) {
         Tells::Nothing => "nothing".to_owned(),
         Tells::Unreadable => "unreadable".to_owned(),
         Tells::Gone { why, .. } => why.to_owned(),

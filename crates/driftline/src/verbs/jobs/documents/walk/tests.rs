@@ -6,8 +6,10 @@ use page::ids::DocHash;
 use std::collections::BTreeSet;
 use store::ids::{ChunkId, ConnectionId, DocumentId, JobId, NodeId, QueueId, Run};
 use store::tables::documents::{self, Document};
-use store::tables::leases::{self, Asking};
-use store::tables::queue::{self, Adding, Candidate, Reason, ReasonCode, Settled, Settlement};
+use store::tables::leases::{self, LeaseRequest};
+use store::tables::queue::{
+    self, AddContext, Candidate, Reason, ReasonCode, SettledDocument, Settlement,
+};
 use store::tables::{chunks, jobs};
 use store::testing::{self, both_databases};
 use store::{Error, Result};
@@ -45,14 +47,19 @@ fn fill(db: &Db) -> Result<()> {
 
 fn fill_host(db: &Db, host: &'static str, part: Part, first: i64) -> Result<()> {
     let place = Place { part, job: JobId(1) };
-    let asking =
-        Asking { node: NodeId(first), node_name: "n".into(), now_ms: 0, lease_ms: 1, skew_ms: -10 };
+    let asking = LeaseRequest {
+        node: NodeId(first),
+        node_name: "n".into(),
+        now_ms: 0,
+        lease_ms: 1,
+        skew_ms: -10,
+    };
     let lease = db
         .write(move |tx| leases::take(tx, part, "crawl", &asking))?
         .ok_or_else(|| Error::Refused("the lease is free".into()))?;
     db.write(move |tx| {
         let all: Vec<Candidate> = (0..EACH).map(|n| candidate(host, n, first + n)).collect();
-        queue::add(tx, Adding { place, run: RUN, now_ms: 5, room: None }, &all)?;
+        queue::add(tx, AddContext { place, run: RUN, now_ms: 5, room: None }, &all)?;
         for (chunk, kinds) in [(ChunkId(first), 1..=3), (ChunkId(first + 1), 5..=5)] {
             chunks::open(tx, &lease, chunk, JobId(1), RUN, 0)?;
             let ids: Vec<QueueId> = (0..EACH)
@@ -62,14 +69,14 @@ fn fill_host(db: &Db, host: &'static str, part: Part, first: i64) -> Result<()> 
             let peeked = queue::load(tx, place, &ids)?;
             queue::claim(tx, place, chunk, peeked)?;
         }
-        let settled: Vec<Settled> = (0..EACH).filter_map(|n| settled(first, n)).collect();
+        let settled: Vec<SettledDocument> = (0..EACH).filter_map(|n| settled(first, n)).collect();
         queue::settle(tx, place, ChunkId(first), RUN, &settled)?;
         let documents: Vec<Document> = (0..EACH).filter_map(|n| document(host, first, n)).collect();
         documents::save(tx, part, ConnectionId(1), &documents)
     })
 }
 
-fn settled(first: i64, number: i64) -> Option<Settled> {
+fn settled(first: i64, number: i64) -> Option<SettledDocument> {
     let reason = Reason::new("http-503", None);
     let to = match number % 6 {
         1 => Settlement::Retry { check_ms: 9, failcount: None, failtime: None, reason },
@@ -77,7 +84,7 @@ fn settled(first: i64, number: i64) -> Option<Settled> {
         3 => Settlement::Failed(reason),
         _ => return None,
     };
-    Some(Settled { id: QueueId(first + number), generation: 1, to })
+    Some(SettledDocument { id: QueueId(first + number), generation: 1, to })
 }
 
 fn document(host: &str, first: i64, number: i64) -> Option<Document> {

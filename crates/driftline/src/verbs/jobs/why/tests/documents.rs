@@ -6,7 +6,7 @@ use page::ids::{DocHash, bin_of};
 use page::url::host_of;
 use store::Result;
 use store::ids::{BinId, ChunkId, Part, Run};
-use store::tables::connections::{self, Connection, Kind};
+use store::tables::connections::{self, Connection, ConnectionKind};
 use store::tables::queue::{Action, ReasonCode, Settlement};
 use store::tables::throttles::{self, Throttle};
 
@@ -80,7 +80,7 @@ pub(super) fn seed_under_way(world: &World<'_>) -> Result<()> {
     world.settle("http://stopped.site.example/left", RUN, failed("host-left-alone"))?;
     world.db.write(|tx| {
         let web = Connection::new(CONNECTION, "web", "web");
-        connections::save(tx, Kind::Repository, &web, 1)?;
+        connections::save(tx, ConnectionKind::Repository, &web, 1)?;
         let stops = Throttle {
             matches: "^stopped".into(),
             description: None,

@@ -5,7 +5,7 @@ use crate::verbs::context::VerbContext;
 use crate::verbs::{Verb, wire};
 use crawl::budget;
 use crawl::definitions::WebSpec;
-use crawl::scope::{Reach, Rules};
+use crawl::scope::{Reach, ScopeRules};
 use page::domain::SuffixList;
 use page::ids::{DocHash, bin_of, part_of};
 use page::url::host_of;
@@ -17,12 +17,12 @@ use store::tables::chunks;
 use store::tables::documents::{self, Document};
 use store::tables::job_states;
 use store::tables::jobs::{self, Job};
-use store::tables::leases::{self, Asking, Lease};
+use store::tables::leases::{self, Lease, LeaseRequest};
 use store::tables::nodes::{self, NewNode};
 use store::tables::queue::{
-    self, Adding, Candidate, Place, Reason, ReasonCode, Settled, Settlement,
+    self, AddContext, Candidate, Place, Reason, ReasonCode, SettledDocument, Settlement,
 };
-use store::tables::robots::{self, Stored};
+use store::tables::robots::{self, StoredRobots};
 use store::tables::traps::{self, TrapRow};
 use store::testing::candidate;
 use store::{Db, Result, clock};
@@ -61,18 +61,18 @@ impl<'a> World<'a> {
         let node = db.write(move |tx| nodes::register(tx, &new, now_ms))?;
         let world = World { db, node, ids: Cell::new(1), now_ms };
         let site = WebSpec {
-            scope: Rules {
+            scope: ScopeRules {
                 reach: Reach::Domain,
                 exclude: vec!["/private/".into()],
                 hops_max: Some(3),
-                ..Rules::default()
+                ..ScopeRules::default()
             },
             pages_max: Some(5),
             host_pages: 200,
             ..spec("http://site.example/")
         };
         let picky = WebSpec {
-            scope: Rules { include: vec!["/docs/".into()], ..Rules::default() },
+            scope: ScopeRules { include: vec!["/docs/".into()], ..ScopeRules::default() },
             ..spec("http://picky.example/")
         };
         world.job(SITE, "site", &site, 2)?;
@@ -105,7 +105,7 @@ impl<'a> World<'a> {
 
     /// The crawler's lease on the part of a URL.
     pub(super) fn lease(&self, url: &str) -> Result<Lease> {
-        let asking = Asking {
+        let asking = LeaseRequest {
             node: self.node,
             node_name: "crawler-1".into(),
             now_ms: self.now_ms,
@@ -151,7 +151,7 @@ impl<'a> World<'a> {
         };
         let (place, id) = (Place { part: part(url), job }, candidate.id);
         self.db.write(move |tx| {
-            let adding = Adding { place, run: RUN, now_ms: 5, room: None };
+            let adding = AddContext { place, run: RUN, now_ms: 5, room: None };
             queue::add(tx, adding, std::slice::from_ref(&candidate)).map(|_| ())
         })?;
         Ok(id)
@@ -176,7 +176,7 @@ impl<'a> World<'a> {
     /// Lets a run settle a URL.
     pub(super) fn settle(&self, url: &str, run: Run, to: Settlement) -> Result<()> {
         let (id, chunk) = self.claim(url, false)?;
-        let settled = Settled { id, generation: 1, to };
+        let settled = SettledDocument { id, generation: 1, to };
         let place = Place { part: part(url), job: SITE };
         self.db
             .write(move |tx| queue::settle(tx, place, chunk, run, std::slice::from_ref(&settled)))
@@ -200,7 +200,7 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn robots(&self, origin: &str, body: Option<&[u8]>) -> Result<()> {
-        let stored = Stored {
+        let stored = StoredRobots {
             origin: origin.into(),
             status: Some(if body.is_some() { 200 } else { 503 }),
             body: body.map(<[u8]>::to_vec),

@@ -4,7 +4,7 @@
 //! and value, and both; the end is marked. Invariants: what is carried is what one look
 //! saw; a file that is cut, or is none, is refused and nothing of it is taken.
 
-use super::{Family, Replaced, Row, Sorted, SortedMap, Span, View};
+use super::{BulkReplacement, Family, Row, SortedMap, SortedRows, Span, View};
 use crate::ids::Part;
 use crate::{Error, Result};
 use std::io::{Read, Write};
@@ -25,7 +25,7 @@ const PIECE_BYTES_MAX: usize = 256 << 20;
 type Batch = std::result::Result<Vec<Row>, String>;
 
 /// Tells all rows of a map, part by part and family by family.
-fn tell(
+fn send_rows(
     view: &dyn View,
     families: &[Family],
     parts: u32,
@@ -56,13 +56,13 @@ pub fn copy(
     std::thread::scope(|scope| {
         let (send, incoming) = sync_channel(BATCHES);
         let writing = scope.spawn(move || fill(to, families, parts, incoming));
-        let told = look(from, families, parts, &send);
-        let end = told.as_ref().map(|()| Vec::new()).map_err(ToString::to_string);
+        let sent = look(from, families, parts, &send);
+        let end = sent.as_ref().map(|()| Vec::new()).map_err(ToString::to_string);
         let _ = send.send(end);
         drop(send);
         let filled = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // Whoever could not write made the one who looks stop.
-        filled.and(told)
+        filled.and(sent)
     })
 }
 
@@ -73,12 +73,12 @@ fn look(
     send: &SyncSender<Batch>,
 ) -> Result<()> {
     let send = send.clone();
-    let mut told = false;
+    let mut sent = false;
     from.look(Box::new(move |view| {
-        if std::mem::replace(&mut told, true) {
+        if std::mem::replace(&mut sent, true) {
             return Err(Error::invariant("the map changed while it was read"));
         }
-        tell(view, families, parts, &mut |rows| {
+        send_rows(view, families, parts, &mut |rows| {
             let sent = send.send(Ok(rows));
             sent.map_err(|_| Error::invariant("the rows could not be written"))
         })
@@ -104,7 +104,7 @@ fn fill(
             Err(_) => return Err(Error::invariant("the stream of rows broke off")),
         }
     };
-    to.replace(&Replaced { families, parts, leases: &[] }, &mut next)
+    to.replace(&BulkReplacement { families, parts, leases: &[] }, &mut next)
 }
 
 /// Writes all of a map into a file, which must not be there, and syncs it.
@@ -181,6 +181,6 @@ pub fn import(
         let (key, value) = (piece(key)?, piece(value)?);
         Ok(Some(Row { part: Part(part.into()), key, value: Some(value) }))
     };
-    let rows: &mut Sorted<'_> = &mut next;
-    map.replace(&Replaced { families, parts, leases: &[] }, rows)
+    let rows: &mut SortedRows<'_> = &mut next;
+    map.replace(&BulkReplacement { families, parts, leases: &[] }, rows)
 }

@@ -5,7 +5,7 @@
 //! of these tables is covered or left out with a reason, and every other table has a reason.
 //! A change of a list here is a new version of the schema (`migrate::CHECKSUMS_VERSION`).
 
-use super::Summed;
+use super::ChecksummedTable;
 
 const RESTORE: &str = "restore from a backup";
 const DEFINE_AGAIN: &str =
@@ -19,7 +19,7 @@ const CONDUCTED: &str =
     "it is found out again, or written without the rest, by whoever conducts the job";
 
 /// All of them.
-pub(crate) static TABLES: &[&Summed] = &[
+pub(crate) static TABLES: &[&ChecksummedTable] = &[
     &DOCUMENTS,
     &INGESTS,
     &CHUNKS,
@@ -38,11 +38,11 @@ pub(crate) static TABLES: &[&Summed] = &[
 ];
 
 /// Those that there were before checksums, whose rows got theirs with an upgrade.
-pub(crate) fn older() -> Vec<&'static Summed> {
+pub(crate) fn older() -> Vec<&'static ChecksummedTable> {
     TABLES.iter().copied().filter(|it| it.table != LOOKS.table).collect()
 }
 
-pub(crate) static DOCUMENTS: Summed = Summed {
+pub(crate) static DOCUMENTS: ChecksummedTable = ChecksummedTable {
     table: "documents",
     covered: "part, connectionid, dochash, docid, outcome, httpstatus, mediatype, language, title, \
               length, etag, lastmodified, version, contenthash, texthash, simhash, redirectpart, \
@@ -55,7 +55,7 @@ pub(crate) static DOCUMENTS: Summed = Summed {
              nothing that the row says is used",
 };
 
-pub(crate) static LOOKS: Summed = Summed {
+pub(crate) static LOOKS: ChecksummedTable = ChecksummedTable {
     table: "looks",
     covered: "part, id, base, outcome, httpstatus, etag, lastmodified, checked_ms, fetched_ms, \
               checks, quiet_ms, restless_ms, missing, missing_run, missing_ms",
@@ -63,7 +63,7 @@ pub(crate) static LOOKS: Summed = Summed {
     remedy: "it is left out of account; the next look at the document writes it anew",
 };
 
-pub(crate) static INGESTS: Summed = Summed {
+pub(crate) static INGESTS: ChecksummedTable = ChecksummedTable {
     table: "ingests",
     covered: "part, outputid, connectionid, dochash, componenthash, docuri, urihash, authorityname, \
               lastversion, lastoutputversion, lasttransformationversion, lastchange, changecount, \
@@ -86,7 +86,7 @@ pub(crate) static INGESTS: Summed = Summed {
     remedy: "the next look at the document sends it to the output again and writes the row anew",
 };
 
-pub(crate) static CHUNKS: Summed = Summed {
+pub(crate) static CHUNKS: ChecksummedTable = ChecksummedTable {
     table: "chunks",
     covered: "part, id, jobid, run, seq, documents, adds, updates, removes, keeps, errors, bytes, \
               committed_ms, facts_object, facts_offset, facts_len, bodies_object",
@@ -101,7 +101,7 @@ pub(crate) static CHUNKS: Summed = Summed {
     remedy: RESTORE,
 };
 
-pub(crate) static OBJECTS: Summed = Summed {
+pub(crate) static OBJECTS: ChecksummedTable = ChecksummedTable {
     table: "objects",
     covered: "part, id, path, kind, bytes, hash",
     left_out: &[
@@ -113,7 +113,7 @@ pub(crate) static OBJECTS: Summed = Summed {
     remedy: RESTORE,
 };
 
-pub(crate) static CURSORS: Summed = Summed {
+pub(crate) static CURSORS: ChecksummedTable = ChecksummedTable {
     table: "cursors",
     covered: "part, consumer, seq, changed_ms",
     left_out: &[],
@@ -121,10 +121,10 @@ pub(crate) static CURSORS: Summed = Summed {
              restore from a backup",
 };
 
-pub(crate) static SETTINGS: Summed =
-    Summed { table: "settings", covered: "name, value", left_out: &[], remedy: RESTORE };
+pub(crate) static SETTINGS: ChecksummedTable =
+    ChecksummedTable { table: "settings", covered: "name, value", left_out: &[], remedy: RESTORE };
 
-pub(crate) static CONNECTIONS: Summed = Summed {
+pub(crate) static CONNECTIONS: ChecksummedTable = ChecksummedTable {
     table: "connections",
     covered: "id, kind, connectionname, description, classname, config, maxcount, groupname, \
               authdomainname, prerequisite, history_ms",
@@ -136,14 +136,14 @@ pub(crate) static CONNECTIONS: Summed = Summed {
     remedy: DEFINE_AGAIN,
 };
 
-pub(crate) static THROTTLES: Summed = Summed {
+pub(crate) static THROTTLES: ChecksummedTable = ChecksummedTable {
     table: "throttles",
     covered: "ownerid, matchstring, description, throttle, connections_max, bytes_per_s_max",
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
 
-pub(crate) static JOB_DEFINITIONS: Summed = Summed {
+pub(crate) static JOB_DEFINITIONS: ChecksummedTable = ChecksummedTable {
     table: "job_definitions",
     covered: "id, name, description, connectionid, docspec, priority, type, intervaltime, \
               maxintervaltime, reseedinterval, expirationtime, startmethod, hopcountmode, refetch, \
@@ -152,21 +152,21 @@ pub(crate) static JOB_DEFINITIONS: Summed = Summed {
     remedy: DEFINE_AGAIN,
 };
 
-pub(crate) static JOB_PIPELINES: Summed = Summed {
+pub(crate) static JOB_PIPELINES: ChecksummedTable = ChecksummedTable {
     table: "jobpipelines",
     covered: "ownerid, ordinal, prerequisite, kind, connectionid, description, spec",
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
 
-pub(crate) static JOB_NOTIFICATIONS: Summed = Summed {
+pub(crate) static JOB_NOTIFICATIONS: ChecksummedTable = ChecksummedTable {
     table: "jobnotifications",
     covered: "ownerid, ordinal, connectionid, description, spec",
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
 
-pub(crate) static SCHEDULES: Summed = Summed {
+pub(crate) static SCHEDULES: ChecksummedTable = ChecksummedTable {
     table: "schedules",
     covered: "ownerid, ordinal, yearlist, monthofyear, dayofmonth, dayofweek, hourofday, \
               minutesofhour, timezone, windowlength, requestminimum, repeat_ms",
@@ -174,14 +174,14 @@ pub(crate) static SCHEDULES: Summed = Summed {
     remedy: DEFINE_AGAIN,
 };
 
-pub(crate) static JOB_HOP_FILTERS: Summed = Summed {
+pub(crate) static JOB_HOP_FILTERS: ChecksummedTable = ChecksummedTable {
     table: "jobhopfilters",
     covered: "ownerid, linktype, maxhops",
     left_out: &[],
     remedy: DEFINE_AGAIN,
 };
 
-pub(crate) static JOB_STATES: Summed = Summed {
+pub(crate) static JOB_STATES: ChecksummedTable = ChecksummedTable {
     table: "job_states",
     covered: "jobid, phase, minimal, paused, waiting, stopping, resuming, aborting_from, restart, \
               run, run_kind, starttime, endtime, errortext, windowend, reseedtime, failtime, \

@@ -17,7 +17,7 @@ const TOLD_AGAIN: Duration = Duration::from_millis(200);
 
 /// What is under way, shared with the thread that ends it.
 #[derive(Default)]
-pub(super) struct Running {
+pub(super) struct RunningStatements {
     interrupted: Arc<AtomicBool>,
     statements: Mutex<Statements>,
     ended: Condvar,
@@ -30,7 +30,7 @@ struct Statements {
     tokens: BTreeMap<u64, CancelToken>,
 }
 
-impl Running {
+impl RunningStatements {
     /// What is set when everything is to end.
     pub(super) fn flag(&self) -> Arc<AtomicBool> {
         self.interrupted.clone()
@@ -63,7 +63,7 @@ impl Running {
         }
     }
 
-    fn enter(&self, token: Option<CancelToken>) -> Result<UnderWay<'_>> {
+    fn enter(&self, token: Option<CancelToken>) -> Result<RunningStatement<'_>> {
         let mut statements = self.lock();
         // Under the lock: whoever interrupts sees it, or it is not begun.
         self.check()?;
@@ -72,7 +72,7 @@ impl Running {
         if let Some(token) = token {
             statements.tokens.insert(number, token);
         }
-        Ok(UnderWay { running: self, number })
+        Ok(RunningStatement { running: self, number })
     }
 
     fn lock(&self) -> MutexGuard<'_, Statements> {
@@ -80,7 +80,7 @@ impl Running {
     }
 
     /// Ends what is under way. Returns at once.
-    pub(super) fn interrupt(self: &Arc<Running>) {
+    pub(super) fn interrupt(self: &Arc<RunningStatements>) {
         let statements = self.lock();
         let was_interrupted = self.interrupted.swap(true, Ordering::SeqCst);
         if was_interrupted || statements.tokens.is_empty() {
@@ -112,12 +112,12 @@ impl Running {
 }
 
 /// A statement that is under way until this is dropped.
-struct UnderWay<'a> {
-    running: &'a Running,
+struct RunningStatement<'a> {
+    running: &'a RunningStatements,
     number: u64,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for RunningStatement<'_> {
     fn drop(&mut self) {
         self.running.lock().tokens.remove(&self.number);
         self.running.ended.notify_all();

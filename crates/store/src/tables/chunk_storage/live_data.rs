@@ -5,7 +5,7 @@
 //! document up before can finish. Invariant: documents come to point to a chunk in the
 //! commit of that chunk only, so of a settled chunk ever less is needed.
 
-use crate::collect::Written;
+use crate::collect::WrittenObject;
 use crate::ids::{ChunkId, CommitNumber, ObjectId, Part};
 use crate::tables::documents::LAST_LOOK;
 use crate::tables::{chunks, objects};
@@ -14,7 +14,7 @@ use page::ids::DocHash;
 
 /// What is settled in a part, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settled {
+pub struct SettledChunks {
     /// The number up to which it is.
     pub seq: CommitNumber,
     /// Documents that were removed before this time point to nothing.
@@ -24,7 +24,7 @@ pub struct Settled {
 /// A settled chunk that has facts or bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Stored {
+pub struct StoredChunk {
     pub id: ChunkId,
     /// Its number in the part's order.
     pub seq: CommitNumber,
@@ -43,9 +43,9 @@ pub fn stored(
     tx: &mut Tx<'_>,
     part: Part,
     after: CommitNumber,
-    settled: Settled,
+    settled: SettledChunks,
     limit: u32,
-) -> Result<Vec<Stored>> {
+) -> Result<Vec<StoredChunk>> {
     tx.query(
         "SELECT id, seq, adds + updates, facts_object, bodies_object,
                 (SELECT COUNT(*) FROM documents
@@ -57,7 +57,7 @@ pub fn stored(
          ORDER BY seq LIMIT $5",
         &[part.into(), after.into(), settled.seq.into(), settled.before_ms.into(), limit.into()],
         |row| {
-            Ok(Stored {
+            Ok(StoredChunk {
                 id: row.get(0)?,
                 seq: row.get(1)?,
                 written: row.get(2)?,
@@ -72,7 +72,7 @@ pub fn stored(
 /// What a document's row says of where its facts are, and of its last answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Pointing {
+pub struct ChunkPointer {
     pub dochash: DocHash,
     pub facts: Option<(ChunkId, i64)>,
     pub removed_ms: Option<i64>,
@@ -81,7 +81,7 @@ pub struct Pointing {
 }
 
 /// The rows of documents, of every connection that has them.
-pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<Pointing>> {
+pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<ChunkPointer>> {
     let keys: Vec<Value<'_>> = hashes.iter().map(Value::from).collect();
     tx.query_in(
         &format!(
@@ -93,7 +93,7 @@ pub fn pointing(tx: &mut Tx<'_>, part: Part, hashes: &[DocHash]) -> Result<Vec<P
         &[part.into()],
         &keys,
         |row| {
-            Ok(Pointing {
+            Ok(ChunkPointer {
                 dochash: row.get(0)?,
                 facts: row.get::<Option<ChunkId>>(1)?.zip(row.get(2)?),
                 removed_ms: row.get(3)?,
@@ -138,7 +138,7 @@ pub fn in_pack(
     part: Part,
     pack: ObjectId,
     limit: u32,
-) -> Result<Vec<(Stored, (i64, i64))>> {
+) -> Result<Vec<(StoredChunk, (i64, i64))>> {
     tx.query(
         "SELECT id, seq, bodies_object, facts_offset, facts_len FROM chunks
          WHERE part = $1 AND facts_object = $2 ORDER BY seq LIMIT $3",
@@ -146,7 +146,7 @@ pub fn in_pack(
         |row| {
             let (id, seq, bodies_object) = (row.get(0)?, row.get(1)?, row.get(2)?);
             let facts_object = Some(pack);
-            let stored = Stored { id, seq, written: 0, live: 0, facts_object, bodies_object };
+            let stored = StoredChunk { id, seq, written: 0, live: 0, facts_object, bodies_object };
             Ok((stored, (row.get(3)?, row.get(4)?)))
         },
     )
@@ -158,7 +158,7 @@ pub enum NewBodies {
     /// They stay as they are.
     Same,
     /// These take their place.
-    Written(Written),
+    Written(WrittenObject),
     /// None are left.
     None,
 }
@@ -166,9 +166,9 @@ pub enum NewBodies {
 /// What takes the place of a chunk's facts and bodies.
 #[derive(Debug, Clone)]
 #[allow(missing_docs)]
-pub struct Rewritten {
+pub struct RewrittenChunk {
     /// The chunk as it was looked at.
-    pub from: Stored,
+    pub from: StoredChunk,
     /// Its facts' first byte in the pack and their bytes; `None` if none are left.
     pub facts: Option<(i64, i64)>,
     /// Documents that the new facts are of.
@@ -185,8 +185,8 @@ pub fn replace(
     tx: &mut Tx<'_>,
     part: Part,
     pack: ObjectId,
-    it: &Rewritten,
-    settled: Settled,
+    it: &RewrittenChunk,
+    settled: SettledChunks,
     now_ms: i64,
 ) -> Result<Option<u64>> {
     let bodies = match &it.bodies {

@@ -12,7 +12,7 @@
 //! that is synced, and nothing is written behind that; a journal that is there is read and
 //! counts, so that a crash at any point loses nothing.
 
-use super::{Keyspace, Opened};
+use super::{Keyspace, OpenedMap};
 use crate::{Error, Result};
 use fjall::PersistMode;
 use std::fs;
@@ -38,7 +38,7 @@ const WRITTEN_MAX: Duration = Duration::from_secs(10);
 /// How often it is looked whether they are.
 const LOOK: Duration = Duration::from_millis(2);
 
-impl Opened {
+impl OpenedMap {
     /// Bytes on the disk. A new journal is a file of 64 MB with nothing in it.
     pub(super) fn disk_bytes(&self) -> Result<u64> {
         Ok(journal_bytes(&self.path)? + self.table_bytes())
@@ -110,7 +110,7 @@ impl Opened {
 
 /// What is only in the journal is written out, so that the next process does not read it
 /// all before its first answer, and the journal is emptied.
-impl Drop for Opened {
+impl Drop for OpenedMap {
     fn drop(&mut self) {
         let left = (self.table_bytes() / 4).clamp(JOURNAL_LEFT_BYTES_MIN, JOURNAL_LEFT_BYTES);
         let is_short = journal_bytes(&self.path).is_ok_and(|bytes| bytes <= left);

@@ -20,7 +20,7 @@ const PAGE: u32 = 100;
 
 /// What an archive holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportSummary {
     /// Chunks with bodies.
     pub chunks: u64,
     /// Records, every `warcinfo` included.
@@ -35,7 +35,7 @@ pub fn export_stored(
     objects: &Objects,
     info: &Record,
     out: impl Write,
-) -> Result<Exported> {
+) -> Result<ExportSummary> {
     assert_eq!(info.kind(), "warcinfo", "an archive begins with its warcinfo");
     let mut writer = WarcGzWriter::new(out);
     writer.push(info)?;
@@ -52,7 +52,7 @@ pub fn export_stored(
             }
         }
     }
-    Ok(Exported { chunks, records: writer.finish()? })
+    Ok(ExportSummary { chunks, records: writer.finish()? })
 }
 
 fn push_chunk(

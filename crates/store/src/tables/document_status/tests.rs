@@ -1,9 +1,9 @@
 //! The states and statuses of the original, by every way a document can stand.
 
-use super::counting::{DONE_BEFORE, READY_APART, WAITING_ENDS, waiting_apart};
+use super::counts::{DONE_BEFORE, READY_APART, WAITING_ENDS, waiting_apart};
 use super::*;
 use crate::ids::{ConnectionId, Run};
-use crate::tables::connections::{self, Connection, Kind};
+use crate::tables::connections::{self, Connection, ConnectionKind};
 use crate::tables::counters;
 use crate::tables::jobs::{self, Job};
 use crate::testing::both_databases;
@@ -18,10 +18,10 @@ fn shape(state: queue::State) -> Shape {
 
 #[test]
 fn every_way_to_stand_has_a_state_and_a_status() {
-    let active = Ground { phase: Phase::Active, run_kind: RunKind::Full };
-    let incremental = Ground { run_kind: RunKind::Incremental, ..active };
-    let idle = Ground { phase: Phase::Inactive, ..incremental };
-    let deleting = Ground { phase: Phase::Deleting, ..active };
+    let active = JobConditions { phase: Phase::Active, run_kind: RunKind::Full };
+    let incremental = JobConditions { run_kind: RunKind::Incremental, ..active };
+    let idle = JobConditions { phase: Phase::Inactive, ..incremental };
+    let deleting = JobConditions { phase: Phase::Deleting, ..active };
     let named = |name: &str| queue::Action::parse(name).unwrap();
     let action = |state, name: &str| Shape { action: named(name), ..shape(state) };
     let due = |due, act: &str| Shape { due, ..action(queue::State::Waiting, act) };
@@ -48,8 +48,8 @@ fn every_way_to_stand_has_a_state_and_a_status() {
         (older, idle, Status::Inactive),
         (done.clone(), deleting, Status::Deleting),
     ];
-    for (shape, ground, expected) in cases {
-        assert_eq!(shape.status(ground), expected, "{shape:?} {ground:?}");
+    for (shape, conditions, expected) in cases {
+        assert_eq!(shape.status(conditions), expected, "{shape:?} {conditions:?}");
     }
     assert_eq!(done.state(), State::PreviouslyProcessed);
     assert_eq!(shape(queue::State::Ready).state(), State::NeverProcessed);
@@ -62,7 +62,7 @@ fn every_way_to_stand_has_a_state_and_a_status() {
 fn fill(db: &Db) -> Result<()> {
     db.write(|tx| {
         let web = ConnectionId(1);
-        connections::save(tx, Kind::Repository, &Connection::new(web, "web", "web"), 1)?;
+        connections::save(tx, ConnectionKind::Repository, &Connection::new(web, "web", "web"), 1)?;
         jobs::save(tx, &Job::new(JobId(1), "one", web), 1)?;
         jobs::save(tx, &Job::new(JobId(2), "two", web), 1)?;
         tx.execute("UPDATE job_states SET run = 2", &[])?;
@@ -116,7 +116,7 @@ fn counts_are_those_of_the_list() {
             (Phase::Deleting, RunKind::Full),
         ];
         for (phase, run_kind) in grounds {
-            let ground = Ground { phase, run_kind };
+            let conditions = JobConditions { phase, run_kind };
             for part in [Part(0), Part(1)] {
                 let (mut listed, mut seen) = (Counts::new(), Vec::new());
                 let mut after = QueueId(i64::MIN);
@@ -126,7 +126,7 @@ fn counts_are_those_of_the_list() {
                     after = last.id;
                     for it in page {
                         seen.push(it.id);
-                        let key = (it.job, it.shape.state(), it.shape.status(ground));
+                        let key = (it.job, it.shape.state(), it.shape.status(conditions));
                         *listed.entry(key).or_default() += 1;
                     }
                 }
@@ -134,13 +134,13 @@ fn counts_are_those_of_the_list() {
                 let mut counted = Counts::new();
                 for job in [JobId(1), JobId(2)] {
                     let place = queue::Place { part, job };
-                    let found = db.read(move |tx| counts(tx, place, ground, Run(2), NOW_MS))?;
+                    let found = db.read(move |tx| counts(tx, place, conditions, Run(2), NOW_MS))?;
                     for (shape, count) in found {
-                        let key = (job, shape.state(), shape.status(ground));
+                        let key = (job, shape.state(), shape.status(conditions));
                         *counted.entry(key).or_default() += count;
                     }
                 }
-                assert_eq!(counted, listed, "{ground:?}");
+                assert_eq!(counted, listed, "{conditions:?}");
                 let top = QueueId(i64::MAX);
                 let mut back = db.read(move |tx| page(tx, part, top, NOW_MS, true, 100))?;
                 back.reverse();

@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing that a schedule named before it was defined starts its job.
 
-use super::state::{STATE, State};
+use super::state::{JobState, STATE};
 use crate::ids::JobId;
 use crate::tables::jobs::StartMethod;
 use crate::{Error, Result, Tx};
@@ -10,19 +10,19 @@ use crate::{Error, Result, Tx};
 /// A job that a schedule may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Scheduled {
+pub struct ScheduledJob {
     pub job: JobId,
     pub method: StartMethod,
     /// Of its definition.
     pub version: i64,
-    pub state: State,
+    pub state: JobState,
     /// When its last run ended; `None` if it has had none, or one is under way.
     pub ran_ms: Option<i64>,
 }
 
 /// Jobs that schedules may start or wake: those that are inactive, or run. One that waits
 /// for a window is among them though it has no schedule any more.
-pub fn scheduled(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<Scheduled>> {
+pub fn scheduled(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<ScheduledJob>> {
     let columns: Vec<String> = STATE.split(", ").map(|it| format!("s.{it}")).collect();
     tx.query(
         &format!(
@@ -39,9 +39,9 @@ pub fn scheduled(tx: &mut Tx<'_>, limit: u32) -> Result<Vec<Scheduled>> {
             let method = row.get::<String>(1)?;
             let method = StartMethod::parse(&method)
                 .ok_or_else(|| Error::corrupt("a job's start method", &method))?;
-            let state = State::from_row(row, 4)?;
+            let state = JobState::from_row(row, 4)?;
             let (job, version, ran_ms) = (row.get(0)?, row.get(2)?, row.get(3)?);
-            Ok(Scheduled { job, method, version, state, ran_ms })
+            Ok(ScheduledJob { job, method, version, state, ran_ms })
         },
     )
 }

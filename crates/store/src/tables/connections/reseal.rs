@@ -2,7 +2,7 @@
 //!
 //! Invariant: what is sealed anew says what it said, so nobody is told of a change.
 
-use super::{Kind, change};
+use super::{ConnectionKind, change};
 use crate::ids::ConnectionId;
 use crate::sealing::Keys;
 use crate::tables::sessions;
@@ -15,10 +15,10 @@ const RESEALED_STEP: i64 = 100;
 
 /// Takes the settings away from connections that are sealed with a key that is not here, and
 /// their sessions. Returns which.
-pub fn forget_locked(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<(Kind, String)>> {
+pub fn forget_locked(tx: &mut Tx<'_>, now_ms: i64) -> Result<Vec<(ConnectionKind, String)>> {
     let keys = tx.keys();
     let mut forgotten = Vec::new();
-    for kind in Kind::ALL {
+    for kind in ConnectionKind::ALL {
         let found: Vec<(ConnectionId, String, String)> = tx.query(
             "SELECT id, connectionname, config FROM connections WHERE kind = $1
              ORDER BY connectionname LIMIT $2",

@@ -13,7 +13,7 @@ pub type Key = (i64, i64);
 
 /// Which activities, and in which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Walk {
+pub struct ActivityQuery {
     /// Whose.
     pub connection: ConnectionId,
     /// From this time on.
@@ -24,10 +24,10 @@ pub struct Walk {
     pub newest_first: bool,
 }
 
-impl Walk {
+impl ActivityQuery {
     /// All that a connection has, the oldest first.
-    pub fn all(connection: ConnectionId) -> Walk {
-        Walk { connection, since_ms: i64::MIN, until_ms: i64::MAX, newest_first: false }
+    pub fn all(connection: ConnectionId) -> ActivityQuery {
+        ActivityQuery { connection, since_ms: i64::MIN, until_ms: i64::MAX, newest_first: false }
     }
 
     /// Where it begins: before the first activity.
@@ -60,7 +60,12 @@ impl Activity {
 }
 
 /// The next activities of a walk, behind a key.
-pub fn page(tx: &mut Tx<'_>, walk: &Walk, after: Key, limit: u32) -> Result<Vec<Activity>> {
+pub fn page(
+    tx: &mut Tx<'_>,
+    walk: &ActivityQuery,
+    after: Key,
+    limit: u32,
+) -> Result<Vec<Activity>> {
     let (condition, order, bound_ms) = match walk.newest_first {
         true => ("(starttime, id) < ($2, $3) AND starttime >= $4", "DESC", walk.since_ms),
         false => ("(starttime, id) > ($2, $3) AND starttime < $4", "ASC", walk.until_ms),

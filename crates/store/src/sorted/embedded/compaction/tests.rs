@@ -2,7 +2,7 @@
 //! that it loses nothing on the way.
 
 use super::super::super::{Family, Habit, Row, SortedMap, Span};
-use super::super::{Embedded, Place};
+use super::super::{EmbeddedMap, MapLocation};
 use super::*;
 use crate::ids::Part;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ fn files_of(folder: &Path) -> Vec<(PathBuf, u64)> {
 
 /// What a process that is killed now would leave: files that did not change while they were
 /// copied.
-fn killed(place: &Place, to: &Path) -> Place {
+fn killed(place: &MapLocation, to: &Path) -> MapLocation {
     loop {
         let _ = fs::remove_dir_all(to);
         let before = files_of(&place.path);
@@ -100,13 +100,13 @@ fn killed(place: &Place, to: &Path) -> Place {
             let _ = fs::copy(file, target);
         }
         if files_of(&place.path) == before {
-            return Place { path: to.to_owned(), ..place.clone() };
+            return MapLocation { path: to.to_owned(), ..place.clone() };
         }
     }
 }
 
-fn place(folder: &Path, name: &str) -> Place {
-    Place { path: folder.join(name), families: FAMILIES }
+fn place(folder: &Path, name: &str) -> MapLocation {
+    MapLocation { path: folder.join(name), families: FAMILIES }
 }
 
 #[test]
@@ -114,13 +114,13 @@ fn a_small_map_takes_at_most_twice_its_rows_after_any_number_of_processes() {
     let folder = tempfile::tempdir().unwrap();
     let (at, mut now) = (place(folder.path(), "map"), Rows::new());
     for run in 0..RUNS {
-        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&at).unwrap());
+        let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&at).unwrap());
         assert_eq!(rows_of(&*map), now, "run {run}");
         change(&*map, run, &mut now);
         drop(map);
         if run % 6 == 5 {
             let anew = place(folder.path(), &format!("anew-{run}"));
-            let fresh = Embedded::open(&anew).unwrap();
+            let fresh = EmbeddedMap::open(&anew).unwrap();
             let row = |(key, value): (&Vec<u8>, &Vec<u8>)| Row {
                 part: Part(0),
                 key: key.clone(),
@@ -139,7 +139,7 @@ fn a_small_map_takes_at_most_twice_its_rows_after_any_number_of_processes() {
 fn the_journal_of_a_small_map_that_stays_open_is_shortened() {
     let folder = tempfile::tempdir().unwrap();
     let at = place(folder.path(), "map");
-    let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&at).unwrap());
+    let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&at).unwrap());
     let (mut now, mut longest, mut shortened) = (Rows::new(), 0, 0);
     for run in 0..300 {
         change(&*map, run, &mut now);
@@ -163,22 +163,22 @@ fn a_map_whose_process_is_killed_at_any_moment_has_all_it_was_told() {
     let mut now = Rows::new();
     let check = |name: &str, now: &Rows| {
         let left = killed(&at, &folder.path().join(name));
-        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&left).unwrap());
+        let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&left).unwrap());
         assert_eq!(&rows_of(&*map), now, "{name}");
         let mut later = now.clone();
         // And it goes on from there.
         change(&*map, 99, &mut later);
         drop(map);
-        let map: Arc<dyn SortedMap> = Arc::new(Embedded::open(&left).unwrap());
+        let map: Arc<dyn SortedMap> = Arc::new(EmbeddedMap::open(&left).unwrap());
         assert_eq!(rows_of(&*map), later, "{name}, later");
     };
     for run in 0..4 {
-        let map = Embedded::open(&at).unwrap();
+        let map = EmbeddedMap::open(&at).unwrap();
         check(&format!("opened-{run}"), &now);
         change(&map, run * 2, &mut now);
         check(&format!("changed-{run}"), &now);
         // Rows are in tables, and in the journal still.
-        assert!(map.with(Opened::write_out).unwrap());
+        assert!(map.with(OpenedMap::write_out).unwrap());
         check(&format!("written-{run}"), &now);
         change(&map, run * 2 + 1, &mut now);
         check(&format!("again-{run}"), &now);

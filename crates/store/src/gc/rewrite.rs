@@ -9,19 +9,21 @@
 //! Invariant: what a document points to, and the last answer of one without content, is in
 //! the new facts, byte for byte as it was.
 
-use super::{Held, Report};
+use super::{GcReport, LeasedPart};
 use crate::chunkfile::bodies;
 use crate::chunkfile::document::{Body, Change, DocumentRecord};
 use crate::chunkfile::facts::{self, FactsFile, InObject};
-use crate::chunkfile::warc_reader::Place;
-use crate::collect::{self, NewObject, Written};
+use crate::chunkfile::warc_reader::ByteRange;
+use crate::collect::{self, NewObject, WrittenObject};
 use crate::ids::{ChunkId, CommitNumber, IdMaker, ObjectId, Part};
 use crate::objects::{ChunkKey, ObjectPath, Objects};
 use crate::pack::{self, PACK_BYTES_MAX};
-use crate::tables::chunk_storage::{self, NewBodies, Pointing, Rewritten, Settled, Stored};
+use crate::tables::chunk_storage::{
+    self, ChunkPointer, NewBodies, RewrittenChunk, SettledChunks, StoredChunk,
+};
 use crate::tables::chunks::Facts;
 use crate::tables::documents::LookOutcome;
-use crate::tables::objects::{self as rows, Kind};
+use crate::tables::objects::{self as rows, ObjectKind};
 use crate::{Db, Error, Result};
 use page::ids::DocHash;
 use std::collections::HashMap;
@@ -35,11 +37,11 @@ const CHUNKS_PAGE: u32 = 100;
 const PACK_CHUNKS: u32 = 1_000;
 
 /// What rewriting works with, in a part.
-pub(super) struct Rewriting<'a> {
-    pub held: &'a Held<'a>,
+pub(super) struct RewriteContext<'a> {
+    pub held: &'a LeasedPart<'a>,
     pub objects: &'a Objects,
     pub ids: &'a IdMaker,
-    pub settled: Settled,
+    pub settled: SettledChunks,
     /// What the report says of written bytes when it is enough.
     pub until_bytes: u64,
 }
@@ -48,12 +50,12 @@ pub(super) struct Rewriting<'a> {
 #[derive(Default)]
 struct Pack {
     bytes: Vec<u8>,
-    chunks: Vec<Rewritten>,
+    chunks: Vec<RewrittenChunk>,
 }
 
-impl Rewriting<'_> {
+impl RewriteContext<'_> {
     /// Rewrites what is due among the part's settled chunks, within what may be written.
-    pub fn run(&self, report: &mut Report) -> Result<()> {
+    pub fn run(&self, report: &mut GcReport) -> Result<()> {
         let (part, settled) = (self.part(), self.settled);
         let mut after = CommitNumber::NONE;
         while report.rewritten_bytes < self.until_bytes {
@@ -79,7 +81,7 @@ impl Rewriting<'_> {
     }
 
     /// Moves what is left in packs, of which little is, into others, byte for byte.
-    pub fn repack(&self, report: &mut Report) -> Result<()> {
+    pub fn repack(&self, report: &mut GcReport) -> Result<()> {
         let part = self.part();
         let packs = self
             .db()
@@ -99,7 +101,7 @@ impl Rewriting<'_> {
                 let facts = Some((moved.bytes.len() as i64, bytes.len() as i64));
                 moved.bytes.extend(bytes);
                 let bodies = NewBodies::Same;
-                moved.chunks.push(Rewritten { from, facts, left: i64::MAX, bodies });
+                moved.chunks.push(RewrittenChunk { from, facts, left: i64::MAX, bodies });
             }
             if moved.bytes.len() as i64 >= PACK_BYTES_MAX {
                 self.commit(std::mem::take(&mut moved), report)?;
@@ -109,7 +111,7 @@ impl Rewriting<'_> {
     }
 
     /// The facts that chunks have in a pack; all of them are as they were written.
-    fn pieces(&self, pack: ObjectId) -> Result<Vec<(Stored, Vec<u8>)>> {
+    fn pieces(&self, pack: ObjectId) -> Result<Vec<(StoredChunk, Vec<u8>)>> {
         let part = self.part();
         let chunks =
             self.db().read(move |tx| chunk_storage::in_pack(tx, part, pack, PACK_CHUNKS))?;
@@ -134,7 +136,7 @@ impl Rewriting<'_> {
 
     /// Writes the new bodies of a chunk, and adds its new facts to a pack; nothing if it was
     /// rewritten before and enough of that is needed.
-    fn rewritten(&self, chunk: Stored, pack: &mut Pack, report: &mut Report) -> Result<()> {
+    fn rewritten(&self, chunk: StoredChunk, pack: &mut Pack, report: &mut GcReport) -> Result<()> {
         let (part, id) = (self.part(), chunk.id);
         let Some((place, bodies)) =
             self.db().read(move |tx| chunk_storage::places(tx, part, id))?
@@ -167,13 +169,13 @@ impl Rewriting<'_> {
                 Some((offset, bytes.len() as i64))
             }
         };
-        pack.chunks.push(Rewritten { from: chunk, facts, left: left.documents, bodies });
+        pack.chunks.push(RewrittenChunk { from: chunk, facts, left: left.documents, bodies });
         Ok(())
     }
 
     /// Whether little is needed of what the chunk was last written with, which the last of its
     /// records says if it was rewritten.
-    fn is_due(&self, chunk: &Stored, place: &Facts) -> Result<bool> {
+    fn is_due(&self, chunk: &StoredChunk, place: &Facts) -> Result<bool> {
         let key = ChunkKey::new(self.part(), chunk.id)?;
         let last = match place {
             Facts::None => return Ok(true),
@@ -199,17 +201,17 @@ impl Rewriting<'_> {
     }
 
     /// Puts short records in the place of those that nothing needs. Returns what is left.
-    fn drop_dead(&self, chunk: ChunkId, records: &mut [DocumentRecord]) -> Result<Left> {
+    fn drop_dead(&self, chunk: ChunkId, records: &mut [DocumentRecord]) -> Result<ChunkRemainder> {
         let part = self.part();
         let hashes: Vec<DocHash> =
             records.iter().filter(|it| !it.is_dropped()).map(|it| it.dochash).collect();
         let found = self.db().read(move |tx| chunk_storage::pointing(tx, part, &hashes))?;
-        let mut by_hash: HashMap<DocHash, Vec<&Pointing>> = HashMap::new();
+        let mut by_hash: HashMap<DocHash, Vec<&ChunkPointer>> = HashMap::new();
         found.iter().for_each(|it| by_hash.entry(it.dochash).or_default().push(it));
-        let mut left = Left::default();
+        let mut left = ChunkRemainder::default();
         for (ordinal, record) in (0..).zip(records) {
             let rows = by_hash.get(&record.dochash).map_or(&[][..], Vec::as_slice);
-            let points = |it: &&&Pointing| {
+            let points = |it: &&&ChunkPointer| {
                 it.facts == Some((chunk, ordinal))
                     && it.removed_ms.is_none_or(|ms| ms >= self.settled.before_ms)
             };
@@ -230,12 +232,12 @@ impl Rewriting<'_> {
         key: ChunkKey,
         path: &str,
         records: &mut [DocumentRecord],
-    ) -> Result<Option<Written>> {
+    ) -> Result<Option<WrittenObject>> {
         let named = |record: &DocumentRecord| match record.body {
-            Body::Here { offset, len } => Some(Place { offset, len }),
+            Body::Here { offset, len } => Some(ByteRange { offset, len }),
             Body::None | Body::Earlier { .. } => None,
         };
-        let places: Vec<Place> = records.iter().filter_map(named).collect();
+        let places: Vec<ByteRange> = records.iter().filter_map(named).collect();
         if places.is_empty() {
             return Ok(None);
         }
@@ -247,14 +249,14 @@ impl Rewriting<'_> {
         }
         let id = ObjectId(self.ids.next());
         let path = ObjectPath::rewritten_bodies(key, id);
-        let new = NewObject { part: self.part(), id, kind: Kind::Bodies, path: &path };
+        let new = NewObject { part: self.part(), id, kind: ObjectKind::Bodies, path: &path };
         let now_ms = (self.held.clock)();
         collect::write(self.db(), self.objects, new, bytes, now_ms).map(Some)
     }
 
     /// Writes the pack, and puts it and the bodies in the place of the old. A chunk that has
     /// changed since is left as it is; what was written for it is collected.
-    fn commit(&self, pack: Pack, report: &mut Report) -> Result<()> {
+    fn commit(&self, pack: Pack, report: &mut GcReport) -> Result<()> {
         let Some(first) = pack.chunks.first() else { return Ok(()) };
         let (part, settled) = (self.part(), self.settled);
         let path = ChunkKey::new(part, first.from.id)?;
@@ -263,7 +265,7 @@ impl Rewriting<'_> {
         let written = match pack.bytes.is_empty() {
             true => None,
             false => {
-                let new = NewObject { part, id, kind: Kind::Pack, path: &path };
+                let new = NewObject { part, id, kind: ObjectKind::Pack, path: &path };
                 let now_ms = (self.held.clock)();
                 Some(collect::write(self.db(), self.objects, new, pack.bytes, now_ms)?)
             }
@@ -292,7 +294,7 @@ impl Rewriting<'_> {
 
 /// What is left of a chunk.
 #[derive(Default)]
-struct Left {
+struct ChunkRemainder {
     /// Documents that point to its facts.
     documents: i64,
     /// Records that are needed.
@@ -305,7 +307,7 @@ fn is_little(live: i64, written: i64) -> bool {
 
 /// Whether a record tells what a document without content answered the last time it was
 /// asked: later looks that got the same answer have no record.
-fn is_last_answer(record: &DocumentRecord, row: &Pointing) -> bool {
+fn is_last_answer(record: &DocumentRecord, row: &ChunkPointer) -> bool {
     let is_live = row.facts.is_some() && row.removed_ms.is_none();
     let Some(fetch) = record.fetch.as_ref().filter(|_| record.change == Change::NoContent) else {
         return false;

@@ -24,7 +24,7 @@ pub enum Says {
 /// Something that a document is told, in one graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Told {
+pub struct DistanceMessage {
     /// Who is told.
     pub target: DocHash,
     /// Who says it.
@@ -39,7 +39,7 @@ pub struct Told {
 /// A document that is nearer, or farther, or lost, in one graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Moved {
+pub struct MovedDocument {
     pub dochash: DocHash,
     pub kind: usize,
     pub before: Distance,
@@ -47,7 +47,7 @@ pub struct Moved {
 }
 
 /// A distance, as it is in the tables and as it is to be.
-struct Row {
+struct DistanceRow {
     before: Option<i64>,
     distance: Option<i64>,
     parent: Option<(DocHash, Part, String)>,
@@ -59,16 +59,20 @@ struct Row {
 /// A distance that nothing is farther than.
 const FAR: i64 = i64::MAX;
 
-type Rows = BTreeMap<(DocHash, usize), Row>;
+type Rows = BTreeMap<(DocHash, usize), DistanceRow>;
 
 /// Tells documents of a part. Returns those whose distance is another one now.
-pub fn hear(tx: &mut Tx<'_>, graphs: Graphs<'_>, told: &[Told]) -> Result<Vec<Moved>> {
-    if told.is_empty() {
+pub fn receive(
+    tx: &mut Tx<'_>,
+    graphs: Graphs<'_>,
+    sent: &[DistanceMessage],
+) -> Result<Vec<MovedDocument>> {
+    if sent.is_empty() {
         return Ok(Vec::new());
     }
-    let targets: BTreeSet<DocHash> = told.iter().map(|it| it.target).collect();
+    let targets: BTreeSet<DocHash> = sent.iter().map(|it| it.target).collect();
     let mut rows = lock(tx, graphs, &targets)?;
-    let missing: BTreeSet<(DocHash, usize)> = told
+    let missing: BTreeSet<(DocHash, usize)> = sent
         .iter()
         .filter(|it| matches!(it.says, Says::At(_)))
         .map(|it| (it.target, it.kind))
@@ -81,23 +85,23 @@ pub fn hear(tx: &mut Tx<'_>, graphs: Graphs<'_>, told: &[Told]) -> Result<Vec<Mo
         rows.extend(lock(tx, graphs, &made)?);
     }
     if graphs.keeps_links {
-        write_links(tx, graphs, told)?;
+        write_links(tx, graphs, sent)?;
     }
-    for it in told {
+    for it in sent {
         let kind = &graphs.kinds[it.kind];
         let Some(row) = rows.get_mut(&(it.target, it.kind)) else { continue };
-        row.hear(it, i64::from(*it.link == **kind));
+        row.receive(it, i64::from(*it.link == **kind));
     }
     for ((dochash, kind), row) in rows.iter_mut().filter(|(_, row)| row.is_shaken) {
         let best = best_link(tx, graphs, *dochash, *kind)?;
         row.lean_on(best);
     }
-    let changed: Vec<(&(DocHash, usize), &Row)> =
+    let changed: Vec<(&(DocHash, usize), &DistanceRow)> =
         rows.iter().filter(|(_, row)| row.is_changed).collect();
     write(tx, graphs, &changed)?;
     let moved = changed.iter().filter(|(_, row)| row.before != row.distance);
     Ok(moved
-        .map(|((dochash, kind), row)| Moved {
+        .map(|((dochash, kind), row)| MovedDocument {
             dochash: *dochash,
             kind: *kind,
             before: distance_of(row.before),
@@ -113,18 +117,18 @@ fn distance_of(distance: Option<i64>) -> Distance {
     }
 }
 
-impl Row {
-    fn hear(&mut self, told: &Told, counts: i64) {
+impl DistanceRow {
+    fn receive(&mut self, sent: &DistanceMessage, counts: i64) {
         let is_parent = self
             .parent
             .as_ref()
-            .is_some_and(|(source, _, link)| *source == told.source.1 && **link == *told.link);
+            .is_some_and(|(source, _, link)| *source == sent.source.1 && **link == *sent.link);
         // One that is lost listens to nobody, until all who rest on it have heard.
         let Some(now) = self.distance else { return };
-        match told.says {
+        match sent.says {
             Says::At(distance) if distance.saturating_add(counts) < now => {
                 self.distance = Some(distance + counts);
-                self.parent = Some((told.source.1, told.source.0, told.link.to_string()));
+                self.parent = Some((sent.source.1, sent.source.0, sent.link.to_string()));
                 (self.is_changed, self.is_news, self.is_shaken) = (true, true, false);
             }
             Says::At(distance) => self.is_shaken |= is_parent && distance + counts > now,
@@ -134,7 +138,7 @@ impl Row {
 
     /// Takes another parent that is as near, if it cannot rest on this document: it is
     /// nearer to the seeds, and who rests on a document is never.
-    fn lean_on(&mut self, best: Option<Link>) {
+    fn lean_on(&mut self, best: Option<OfferedLink>) {
         let now = self.distance.unwrap_or(FAR);
         self.is_changed = true;
         match best {
@@ -152,7 +156,7 @@ impl Row {
 }
 
 /// A link to a document, from one that knows where it is.
-pub(super) struct Link {
+pub(super) struct OfferedLink {
     pub(super) source: DocHash,
     pub(super) part: Part,
     pub(super) link: String,
@@ -166,7 +170,7 @@ pub(super) fn best_link(
     graphs: Graphs<'_>,
     dochash: DocHash,
     kind: usize,
-) -> Result<Option<Link>> {
+) -> Result<Option<OfferedLink>> {
     let (place, kind) = (graphs.place, &graphs.kinds[kind]);
     tx.query_opt(
         "SELECT sourcehash, sourcepart, linktype, offer,
@@ -176,7 +180,7 @@ pub(super) fn best_link(
          ORDER BY total, offer, sourcehash LIMIT 1",
         &[place.part.into(), place.job.into(), (&dochash).into(), kind.into()],
         |row| {
-            Ok(Link {
+            Ok(OfferedLink {
                 source: row.get(0)?,
                 part: row.get(1)?,
                 link: row.get(2)?,
@@ -205,7 +209,7 @@ fn lock(tx: &mut Tx<'_>, graphs: Graphs<'_>, targets: &BTreeSet<DocHash>) -> Res
                 _ => None,
             };
             let distance = row.get(2)?;
-            let row_now = Row {
+            let row_now = DistanceRow {
                 before: distance,
                 distance,
                 parent,
@@ -249,7 +253,11 @@ fn make(tx: &mut Tx<'_>, graphs: Graphs<'_>, keys: &BTreeSet<(DocHash, usize)>) 
     Ok(())
 }
 
-fn write(tx: &mut Tx<'_>, graphs: Graphs<'_>, changed: &[(&(DocHash, usize), &Row)]) -> Result<()> {
+fn write(
+    tx: &mut Tx<'_>,
+    graphs: Graphs<'_>,
+    changed: &[(&(DocHash, usize), &DistanceRow)],
+) -> Result<()> {
     let place = graphs.place;
     let rows: Vec<Vec<Value<'_>>> = changed
         .iter()
@@ -282,9 +290,9 @@ fn write(tx: &mut Tx<'_>, graphs: Graphs<'_>, changed: &[(&(DocHash, usize), &Ro
 }
 
 /// Keeps links with what their sources say, and drops those that are gone.
-fn write_links(tx: &mut Tx<'_>, graphs: Graphs<'_>, told: &[Told]) -> Result<()> {
+fn write_links(tx: &mut Tx<'_>, graphs: Graphs<'_>, sent: &[DistanceMessage]) -> Result<()> {
     let place = graphs.place;
-    let mut kept: Vec<(&Told, Option<i64>)> = told
+    let mut kept: Vec<(&DistanceMessage, Option<i64>)> = sent
         .iter()
         .filter_map(|it| match it.says {
             Says::At(distance) => Some((it, Some(distance))),
@@ -314,7 +322,7 @@ fn write_links(tx: &mut Tx<'_>, graphs: Graphs<'_>, told: &[Told]) -> Result<()>
         "ON CONFLICT (part, jobid, targethash, counts, sourcehash, linktype)
          DO UPDATE SET offer = excluded.offer",
     )?;
-    for it in told.iter().filter(|it| it.says == Says::Gone) {
+    for it in sent.iter().filter(|it| it.says == Says::Gone) {
         tx.execute(
             "DELETE FROM edges WHERE part = $1 AND jobid = $2 AND targethash = $3 AND counts = $4
                AND sourcehash = $5 AND linktype = $6",

@@ -4,7 +4,7 @@
 //! in it in another way than nearly all do. Invariant: the shapes of a state add up to its
 //! counter.
 
-use super::{BEHIND_SHAPE, Due, Ground, SHAPE, Shape, due};
+use super::{BEHIND_SHAPE, Due, JobConditions, SHAPE, Shape, due};
 use crate::ids::Run;
 use crate::tables::{counters, queue};
 use crate::{Result, Tx, Value};
@@ -18,7 +18,7 @@ const SHAPES_MAX: u32 = 1_000;
 pub fn counts(
     tx: &mut Tx<'_>,
     place: queue::Place,
-    ground: Ground,
+    conditions: JobConditions,
     run: Run,
     now_ms: i64,
 ) -> Result<Vec<(Shape, i64)>> {
@@ -28,7 +28,7 @@ pub fn counts(
         let count = kept.iter().find(|it| it.0 == state.name()).map_or(0, |it| it.1);
         match state {
             _ if count == 0 => {}
-            queue::State::Done if !ground.looks_at_older() => {
+            queue::State::Done if !conditions.looks_at_older() => {
                 found.push((Shape { processed: true, ..Shape::plain(state) }, count));
             }
             queue::State::Done => found.extend(count_done(tx, place, run, count)?),

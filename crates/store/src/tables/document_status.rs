@@ -4,9 +4,9 @@
 //! Invariant: a row and a count of rows are judged by the same function ([`Shape::status`]),
 //! so a list and its counts agree.
 
-mod counting;
+mod counts;
 
-pub use counting::counts;
+pub use counts::counts;
 
 use super::job_states::{Phase, RunKind};
 use super::queue;
@@ -95,14 +95,14 @@ pub struct Shape {
 
 /// What decides about the documents of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ground {
+pub struct JobConditions {
     /// Where the job stands.
     pub phase: Phase,
     /// What its last run means for older documents.
     pub run_kind: RunKind,
 }
 
-impl Ground {
+impl JobConditions {
     /// Whether what older runs have processed may be looked at by the run that is under way.
     fn looks_at_older(self) -> bool {
         self.phase != Phase::Inactive && self.run_kind != RunKind::ChangesOnly
@@ -133,10 +133,10 @@ impl Shape {
     }
 
     /// What is to be done with it.
-    pub fn status(&self, ground: Ground) -> Status {
+    pub fn status(&self, conditions: JobConditions) -> Status {
         let deleting = [Phase::ReadyForDelete, Phase::DeleteStartingUp, Phase::Deleting];
         let sweeps = self.action.sweeps();
-        if deleting.contains(&ground.phase) {
+        if deleting.contains(&conditions.phase) {
             return Status::Deleting;
         }
         let expires = self.action == queue::Action::Expire;
@@ -151,7 +151,7 @@ impl Shape {
             (queue::State::Waiting, Due::Never) => Status::WaitingForever,
             (queue::State::Waiting, Due::Later) if expires => Status::WaitingForExpiration,
             (queue::State::Waiting, Due::Later) => Status::WaitingForProcessing,
-            (queue::State::Done, _) if self.is_looked_at_again(ground) => {
+            (queue::State::Done, _) if self.is_looked_at_again(conditions) => {
                 Status::ReadyForProcessing
             }
             (queue::State::Done, _) => Status::Inactive,
@@ -159,16 +159,16 @@ impl Shape {
     }
 
     /// Whether the run that is under way looks at what an older one has processed.
-    fn is_looked_at_again(&self, ground: Ground) -> bool {
-        let is_named = ground.run_kind == RunKind::Incremental || self.seen;
-        ground.looks_at_older() && self.older && is_named
+    fn is_looked_at_again(&self, conditions: JobConditions) -> bool {
+        let is_named = conditions.run_kind == RunKind::Incremental || self.seen;
+        conditions.looks_at_older() && self.older && is_named
     }
 }
 
 /// A document of a job, as the status reports show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub struct Standing {
+pub struct DocumentStatus {
     pub part: Part,
     pub id: QueueId,
     pub job: JobId,
@@ -222,10 +222,10 @@ fn due(row: &Row<'_>, at: usize) -> Result<Due> {
 const STANDING: &str =
     "q.part, q.id, q.jobid, q.docid, q.reason, q.checktime, q.failcount, q.failtime";
 
-impl Standing {
+impl DocumentStatus {
     /// From a row that is a shape and, behind it, [`STANDING`].
-    fn from_row(row: &Row<'_>) -> Result<Standing> {
-        Ok(Standing {
+    fn from_row(row: &Row<'_>) -> Result<DocumentStatus> {
+        Ok(DocumentStatus {
             shape: Shape::from_row(row)?,
             part: row.get(BEHIND_SHAPE + column!(STANDING, "part"))?,
             id: row.get(BEHIND_SHAPE + column!(STANDING, "id"))?,
@@ -248,7 +248,7 @@ pub fn page(
     now_ms: i64,
     backward: bool,
     limit: u32,
-) -> Result<Vec<Standing>> {
+) -> Result<Vec<DocumentStatus>> {
     let (than, order) = if backward { ("<", "DESC") } else { (">", "ASC") };
     tx.query(
         &format!(
@@ -258,7 +258,7 @@ pub fn page(
             SHAPE.replace("$3", "s.run")
         ),
         &[part.into(), now_ms.into(), after.into(), limit.into()],
-        Standing::from_row,
+        DocumentStatus::from_row,
     )
 }
 
