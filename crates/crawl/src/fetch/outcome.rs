@@ -315,22 +315,6 @@ impl Reason {
         )
     }
 
-    /// Whether no secure connection came about.
-    pub fn is_tls(self) -> bool {
-        matches!(
-            self,
-            Reason::TlsExpired
-                | Reason::TlsNotYetValid
-                | Reason::TlsWrongHost
-                | Reason::TlsSelfSigned
-                | Reason::TlsUnknownIssuer
-                | Reason::TlsRevoked
-                | Reason::TlsSignature
-                | Reason::TlsCertificate
-                | Reason::TlsProtocol
-        )
-    }
-
     /// The sentence for people, with the name of the host that it is about.
     pub fn sentence(self, host: &str) -> String {
         match self {

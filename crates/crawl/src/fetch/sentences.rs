@@ -43,7 +43,17 @@ pub fn trouble(code: &str) -> Trouble {
             | Reason::HopScope
             | Reason::HopRobots,
         ) => Trouble::Refused,
-        Some(reason) if reason.is_tls() => Trouble::Insecure,
+        Some(
+            Reason::TlsExpired
+            | Reason::TlsNotYetValid
+            | Reason::TlsWrongHost
+            | Reason::TlsSelfSigned
+            | Reason::TlsUnknownIssuer
+            | Reason::TlsRevoked
+            | Reason::TlsSignature
+            | Reason::TlsCertificate
+            | Reason::TlsProtocol,
+        ) => Trouble::Insecure,
         Some(Reason::Dns) => Trouble::Unresolved,
         Some(Reason::Status(401 | 403)) => Trouble::Denied,
         _ => Trouble::Other,
